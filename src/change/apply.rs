@@ -11,6 +11,7 @@ use super::anchor;
 use super::audit::{self, AppendError, NewEntry};
 use super::draft::writable;
 use super::plan::{Plan, Receipt};
+use super::undo::refused_later;
 use super::waiting::WaitingTries;
 use super::{ChangeError, new_id, now};
 use crate::store::Store;
@@ -72,6 +73,8 @@ pub(super) async fn apply_within(
         return Ok(receipt);
     }
     super::suppress::check(store, plan).await?;
+    let judged = refused_later(store, plan).await?.map(|reason| Plan { undo_reason: Some(reason), ..plan.clone() });
+    let plan = judged.as_ref().unwrap_or(plan);
     loop {
         receipt.stamp(plan, now());
         let patience = waiting.patience();
@@ -116,6 +119,8 @@ where
                 }
                 let plan = plan().await?;
                 super::suppress::check(store, &plan).await?;
+                let mut plan = plan;
+                plan.undo_reason = refused_later(store, &plan).await?.or(plan.undo_reason);
                 let mut receipt = receipt(&plan);
                 receipt.stamp(&plan, at.clone());
                 receipt_id.clone_from(&receipt.receipt_id);

@@ -514,11 +514,12 @@ fn anchor_faults(database_id: &str, entries: &[TrailEntry], anchors: &[Anchor], 
             _ if anchor.seq == 0 => {}
             None => {
                 let last = entries.last().map_or(0, |e| e.seq);
-                let words = format!("the chain ends at {last}, an anchor saw entry {}", anchor.seq);
+                let words =
+                    format!("the trail ends at entry {last}, and an anchor of {} saw entry {}", anchor.at, anchor.seq);
                 faults.push(fault("truncated", last + 1, words));
             }
             Some(hash) if **hash != anchor.hash => {
-                let words = format!("entry {} is not the one that the anchor saw", anchor.seq);
+                let words = format!("entry {} is not the one that an anchor of {} saw", anchor.seq, anchor.at);
                 faults.push(fault("rewritten", anchor.seq, words));
             }
             Some(_) => {}
@@ -547,12 +548,37 @@ pub async fn open(store: &Store, seq: i64) -> Result<Option<OpenedEntry>, Change
     let Some(entry) = found.filter(|e| e.seq == seq) else { return Ok(None) };
     let values = store.trail_private(seq, seq).await?;
     if entry_hash(&entry) != entry.hash {
-        return Err(ChangeError::Broken(format!(
-            "entry {seq} was changed after it was written: it cannot be relied on. `{}` says more",
-            store.invocation().line(["audit", "verify"])
-        )));
+        return Err(changed_later(store, seq));
     }
     Ok(Some(opened(entry, values)?))
+}
+
+/// The entries after a number up to another one, in order, each with its private values, checked.
+///
+/// # Errors
+/// As [`open`].
+pub async fn opened_between(store: &Store, after: i64, last: i64) -> Result<Vec<OpenedEntry>, ChangeError> {
+    let most = usize::try_from(last - after).unwrap_or_default();
+    let entries = store.trail(after, most).await?;
+    let mut values: BTreeMap<i64, Vec<PrivateValue>> = BTreeMap::new();
+    for value in store.trail_private(after + 1, last).await? {
+        values.entry(value.seq).or_default().push(value);
+    }
+    let open = |entry: TrailEntry| {
+        if entry_hash(&entry) != entry.hash {
+            return Err(changed_later(store, entry.seq));
+        }
+        let own = values.remove(&entry.seq).unwrap_or_default();
+        opened(entry, own)
+    };
+    entries.into_iter().filter(|entry| entry.seq <= last).map(open).collect()
+}
+
+fn changed_later(store: &Store, seq: i64) -> ChangeError {
+    ChangeError::Broken(format!(
+        "entry {seq} was changed after it was written: it cannot be relied on. `{}` says more",
+        store.invocation().line(["audit", "verify"])
+    ))
 }
 
 fn opened(entry: TrailEntry, values: Vec<PrivateValue>) -> Result<OpenedEntry, ChangeError> {

@@ -228,7 +228,7 @@ pub fn is_kept(source: &BoundSource, row: &Row, column: &str) -> bool {
     if has_place(source, column) {
         return fills.iter().any(|(_, fill)| by_word(fill));
     }
-    source.column(column).iter().any(|way| match (&way.origin, &way.path) {
+    source.column(column).iter().any(|way| match (&way.origin, &way.inside.path) {
         (BoundOrigin::Value(value), _) => value == row.get(column),
         // Of the row that this one hangs on, such as a case's bank: it says whose it is.
         (BoundOrigin::Column { alias, .. }, _) if alias != "t" => true,

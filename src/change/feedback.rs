@@ -186,7 +186,8 @@ pub async fn remove(store: &Store, id: &str) -> Result<Plan, ChangeError> {
     let found = draft.locate(Entity::Feedback, id).await?;
     writable(found.source)?;
     draft.removes(&found.row);
-    draft.push(found.delete());
+    let shape = store.shape(&found.table()).await?;
+    draft.push(found.removal(store.engine(), &shape).map_err(ChangeError::Refused)?);
     for episode in hanging(&mut draft, &found).await? {
         follow(&mut draft, &episode, ListChange::Without(id), |rows| rows.retain(|r| !same(r, &found.row))).await?;
     }

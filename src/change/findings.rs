@@ -13,7 +13,7 @@ use super::{ChangeError, anchor};
 use crate::layout::{BoundSource, CatalogTable, EpisodeLink, LinkBy};
 use crate::memory::entity::{Column, Personal, ValueKind};
 use crate::memory::findings::{
-    CLEANED, CaseBank, Finding, FindingTally, KINDS, LinkedEpisodes, NamedLinks, NotApplicable, TextScanner,
+    CLEANED, CaseBank, Finding, FindingTally, KINDS, LinkedEpisodes, Muted, NamedLinks, NotApplicable, TextScanner,
     UtilityHistories, WORDS, kind_named,
 };
 use crate::memory::query::Query;
@@ -31,6 +31,8 @@ pub enum FindingNews {
     NotApplicable(NotApplicable),
     /// Rows read so far, and of which entity the last ones were.
     Read(u64, &'static str),
+    /// A kind that is muted, and how often it was found.
+    Muted(&'static str, u64),
     /// Kinds that a brief look left: what it told of them is of the rows that it read.
     Left(Vec<&'static str>),
 }
@@ -44,6 +46,8 @@ pub struct FindingRequest {
     pub examples: usize,
     /// How long a look may be; none looks at everything.
     pub brief: Option<BriefLimit>,
+    /// Kinds and rows that are left out.
+    pub muted: Muted,
 }
 
 /// Where a brief look ends.
@@ -192,6 +196,11 @@ impl Survey<'_> {
         !self.stopped && self.wanted.kind.is_none_or(|kind| kinds.contains(&kind))
     }
 
+    /// Examples that are looked for: more than are told where some of them are muted.
+    fn most(&self) -> usize {
+        self.wanted.muted.examples(self.wanted.examples)
+    }
+
     fn tell(&mut self, told: FindingNews) {
         if !self.stopped {
             self.stopped = (self.told)(told).is_break();
@@ -200,6 +209,13 @@ impl Survey<'_> {
 
     fn found(&mut self, kind: &str, entity: Option<Entity>, tally: FindingTally) {
         let Some(kind) = kind_named(kind) else { return };
+        let tally = self.wanted.muted.without(tally, self.wanted.examples);
+        if self.wanted.muted.kind(kind.name) {
+            if tally.count > 0 && self.wants(&[kind.name]) {
+                self.tell(FindingNews::Muted(kind.name, tally.count));
+            }
+            return;
+        }
         if self.spent {
             self.left.insert(kind.name);
             // Of text each row tells by itself; all else would be told of half of the rows.
@@ -254,7 +270,7 @@ impl Survey<'_> {
         let standings = self.store.standings(own.as_ref(), &structure);
         let (mut tables, mut columns, mut indexes) =
             (FindingTally::default(), FindingTally::default(), FindingTally::default());
-        let most = self.wanted.examples;
+        let most = self.most();
         let plain = standings.iter().filter(|s| s.migration.optional.is_none() && s.migration.series != OWN);
         for part in plain.flat_map(|s| &s.steps).filter(|(_, done)| !done).flat_map(|(step, _)| &step.makes) {
             match part {
@@ -307,7 +323,7 @@ impl Survey<'_> {
             outcome => outcome?,
         };
         let words = verdict.faults.into_iter().map(|fault| fault.message);
-        self.found("audit_break", None, FindingTally::of(words, self.wanted.examples));
+        self.found("audit_break", None, FindingTally::of(words, self.most()));
         Ok(())
     }
 
@@ -329,7 +345,7 @@ impl Survey<'_> {
             erased => erased?,
         };
         let Some(erased) = erased else { return Ok(()) };
-        let (mut back, most) = (FindingTally::default(), self.wanted.examples);
+        let (mut back, most) = (FindingTally::default(), self.most());
         let query = Query { columns: Some(vec!["id", "name", "handles"]), ..Query::new(Entity::Subject) };
         let subject = |row: Row| {
             let named = [row.id()].into_iter().chain(row.text("name")).chain(row.list("handles"));
@@ -353,9 +369,9 @@ impl Survey<'_> {
         }
         for place in places {
             let entity = place.entity;
-            let missing = self.store.vectors_missing(&place, self.wanted.examples).await?;
+            let missing = self.store.vectors_missing(&place, self.most()).await?;
             self.found("vector_missing", Some(entity), missing);
-            let odd = self.store.vectors_of_odd_size(&place, self.wanted.examples).await?;
+            let odd = self.store.vectors_of_odd_size(&place, self.most()).await?;
             self.found("vector_size", Some(entity), odd);
         }
         Ok(())
@@ -370,7 +386,7 @@ impl Survey<'_> {
             self.not_applicable(&only, &reason);
             return Ok(None);
         }
-        let most = self.wanted.examples;
+        let most = self.most();
         let mut bank = CaseBank::new(most);
         self.each(Entity::Profile, |row| bank.profile(row)).await?;
         let mut repeats = FindingTally::default();
@@ -426,7 +442,7 @@ impl Survey<'_> {
         let canvas_back = back(Entity::CanvasEvent);
         let [counted, scored] = ["canvas_action_count", "feedback_score"].map(|column| self.stores(column, |_| true));
         let fillable = ["canvas_ids", "feedback_ids"].map(|column| self.stores(column, BoundSource::is_writable));
-        let mut story = LinkedEpisodes::new(self.wanted.examples);
+        let mut story = LinkedEpisodes::new(self.most());
         let mut utilities = UtilityHistories::default();
         self.each(Entity::Episode, |row| {
             utilities.episode(row);
@@ -449,7 +465,7 @@ impl Survey<'_> {
         self.memory_links(&mut story).await?;
         if self.lacks(Entity::UtilityEvent).is_none() {
             self.each(Entity::UtilityEvent, |row| utilities.signal(row)).await?;
-            self.found("utility_differs", episode, utilities.differing(self.wanted.examples));
+            self.found("utility_differs", episode, utilities.differing(self.most()));
         }
         for (kind, tally) in story.links() {
             let entity = if kind == "orphan_segment" { Entity::Segment } else { Entity::Episode };
@@ -531,7 +547,7 @@ impl Survey<'_> {
             return Ok(());
         }
         let texts = self.wants(TEXT);
-        let (store, most) = (self.store, self.wanted.examples);
+        let (store, most) = (self.store, self.most());
         let (scanner, text, told) = (&mut self.scanner, &mut self.text, &mut self.told);
         let (read, stopped, spent) = (&mut self.read, &mut self.stopped, &mut self.spent);
         let (brief, begun) = (self.wanted.brief, self.begun);

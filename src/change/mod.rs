@@ -6,6 +6,7 @@
 
 pub mod anchor;
 pub mod apply;
+pub mod as_of;
 pub mod audit;
 mod batch;
 pub mod chain;

@@ -140,22 +140,24 @@ impl Plan {
     /// The shape that commands print.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let shown: Vec<Value> = self.changes.iter().take(SHOWN).map(|c| json!(c)).collect();
-        let how_many = shown.len();
-        json!({
+        let changes: Vec<Value> = self.changes.iter().take(SHOWN).map(|c| json!(c)).collect();
+        let mut shown = json!({
             "plan_id": self.plan_id,
             "operation": self.operation,
             "danger": self.danger,
             "counts": self.counts,
-            "changes": shown,
-            "changes_shown": how_many,
+            "changes": null,
+            "changes_shown": changes.len(),
             "changes_total": self.changes_total,
             "effects": self.effects,
             "disclosures": self.disclosures,
             "created_at": self.created_at,
             "database_id": self.database_id,
             "fingerprint": hex::encode(Sha256::digest(canonical(&json!(self.watches)).as_bytes())),
-        })
+        });
+        // Moved in: a change may hold a list of a million ids.
+        shown["changes"] = Value::Array(changes);
+        shown
     }
 }
 

@@ -166,7 +166,7 @@ async fn unsupported(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> 
     if store.engine() != Engine::Postgres {
         return Ok(Vec::new());
     }
-    let mut written: BTreeMap<(TableName, String), Vec<FetchedValue>> = BTreeMap::new();
+    let mut written = Values::new();
     let mut inserted: HashSet<(TableName, String, String)> = HashSet::new();
     for mutation in draft.mutations_mut() {
         let mut write = |table: &TableName, column: &str, cell: &Cell, new: bool| {
@@ -188,16 +188,60 @@ async fn unsupported(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> 
             Mutation::Delete(_) | Mutation::Revise(_) => {}
         }
     }
-    let tables: BTreeSet<&TableName> = written.keys().map(|(table, _)| table).collect();
+    for ((table, column), values) in &mut written {
+        for key in store.referred(table).await?.into_iter().filter(|key| key.column == *column) {
+            values.retain(|v| !inserted.contains(&(key.table.clone(), key.to.clone(), json!(v).to_string())));
+        }
+    }
+    hanging(store, &written).await
+}
+
+/// Why the undo of a change that is still to be made would be refused: a value that it takes away refers to a row that is not
+/// there. None where it would not be.
+///
+/// # Errors
+/// The engine's refusal.
+pub(super) async fn refused_later(store: &Store, plan: &Plan) -> Result<Option<String>, ChangeError> {
+    if store.engine() != Engine::Postgres || plan.undo_reason.is_some() {
+        return Ok(None);
+    }
+    let mut taken = Values::new();
+    for mutation in &plan.mutations {
+        let Some(rows) = mutation.rows() else { continue };
+        let goes = |column: &String| match mutation {
+            Mutation::Update { set, .. } => set.iter().any(|(name, _)| name == column),
+            Mutation::Revise(revise) => revise.columns.contains(column),
+            Mutation::Delete(_) => true,
+            Mutation::Insert { .. } => false,
+        };
+        let keys = store.referred(&rows.table).await?;
+        let columns: BTreeSet<String> = keys.into_iter().map(|key| key.column).filter(goes).collect();
+        let columns: Vec<String> = columns.into_iter().collect();
+        if columns.is_empty() {
+            continue;
+        }
+        for image in store.images_of(&rows, &columns).await? {
+            for column in &columns {
+                let value = image.get(column).filter(|value| **value != FetchedValue::Null).cloned();
+                taken.entry((rows.table.clone(), column.clone())).or_default().extend(value);
+            }
+        }
+    }
+    let hanging = hanging(store, &taken).await?;
+    Ok((!hanging.is_empty()).then(|| format!("an undo would be refused: {}", hanging.join("; "))))
+}
+
+/// Stored values by table and column.
+type Values = BTreeMap<(TableName, String), Vec<FetchedValue>>;
+
+/// Which values refer to rows that are not there, in words.
+async fn hanging(store: &Store, values: &Values) -> Result<Vec<String>, ChangeError> {
+    let tables: BTreeSet<&TableName> = values.keys().map(|(table, _)| table).collect();
     let mut lost = Vec::new();
     for table in tables {
         for key in store.referred(table).await? {
-            let Some(values) = written.get(&(table.clone(), key.column.clone())) else { continue };
-            let new = |value: &&FetchedValue| {
-                inserted.contains(&(key.table.clone(), key.to.clone(), json!(value).to_string()))
-            };
-            let keys: Vec<Vec<FetchedValue>> =
-                values.iter().filter(|value| !new(value)).map(|v| vec![v.clone()]).collect();
+            let Some(values) = values.get(&(table.clone(), key.column.clone())) else { continue };
+            let keys: Vec<Vec<FetchedValue>> = values.iter().map(|value| vec![value.clone()]).collect();
             let rows = StoredRows { table: key.table.clone(), by: vec![key.to.clone()], keys };
             let there = store.images_of(&rows, &rows.by).await?;
             let there: HashSet<String> =
@@ -206,7 +250,7 @@ async fn unsupported(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> 
             let missing = rows.keys.iter().filter(gone).count();
             if missing > 0 {
                 lost.push(format!(
-                    "{missing} values of {}.{} would refer to rows of {} that are not there: its foreign key refuses that",
+                    "{missing} values of {}.{} would refer to rows of {} that are not there, which its foreign key forbids",
                     table.title(),
                     key.column,
                     key.table.title()

@@ -1,19 +1,15 @@
 //! The command line: its commands, options and their help.
 
-// Help texts are shown as they stand: backticks would be.
-#![allow(clippy::doc_markdown)]
-
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
 use super::console::Look;
-use super::findings::FailOn;
 use super::layouts::LayoutCommand;
 use super::look::Selection;
 use super::options::{Global, at_least_one};
+use super::queries::QueriesCommand;
 use super::raw::RawSelection;
-use super::recall::QueriesCommand;
 
 /// Heading of the options that every command takes, so that its own stand together before them.
 const EVERYWHERE: &str = "Options of every command";
@@ -87,6 +83,12 @@ pub enum Command {
         /// Continue after this cursor: `next` of the page before in JSON, or what -v says below a table.
         #[arg(long, value_name = "CURSOR")]
         after: Option<String>,
+        /// Print the newest 50 rows, or --limit, and then every new row as it is written, as JSON lines.
+        #[arg(long, conflicts_with = "as_of")]
+        follow: bool,
+        /// As the database was: a time, an age such as 7d, or just after an entry of the audit trail.
+        #[arg(long, value_name = "TIME|SEQ")]
+        as_of: Option<String>,
     },
     /// List the tables and views of any database, whether a layout knows them or not.
     Tables,
@@ -104,6 +106,9 @@ pub enum Command {
         entity: String,
         /// Its id.
         id: String,
+        /// As the database was: a time, an age such as 7d, or just after an entry of the audit trail.
+        #[arg(long, value_name = "TIME|SEQ")]
+        as_of: Option<String>,
     },
     /// Show the chain that an episode stands in, root first.
     Chain {
@@ -114,12 +119,12 @@ pub enum Command {
         suggest_parents: bool,
     },
     /// What would be recalled in a situation, each score taken apart.
-    Recall(super::recall_args::RecallArgs),
+    Recall(super::recall::RecallArgs),
     /// The text that an agent would get of what is recalled.
     Context {
         /// What is asked, and how it is ranked.
         #[command(flatten)]
-        recall: super::recall_args::RecallArgs,
+        recall: super::recall::RecallArgs,
         /// Tokens of the text at most, at a rough four characters each.
         #[arg(long, default_value_t = crate::recall::context::TOKENS)]
         tokens: usize,
@@ -157,16 +162,15 @@ pub enum Command {
     },
     /// Judge recall: hit rate, precision, nDCG and MRR, self-retrieval, nonsense, coverage, swamping, age, latency.
     #[command(after_help = crate::recall::judge::file::SHAPE)]
-    Evaluate(super::recall_args::EvaluateArgs),
+    Evaluate(super::evaluate::EvaluateArgs),
     /// What is wrong or suspicious, each with the command that fixes it.
-    Findings {
-        /// This kind only, with up to 1,000 examples.
-        #[arg(long, value_name = "KIND")]
-        kind: Option<String>,
-        /// End with exit code 6 when something as severe as that, or more severe, is found.
-        #[arg(long, value_enum, value_name = "SEVERITY")]
-        fail_on: Option<FailOn>,
-    },
+    Findings(super::findings::Findings),
+    /// Print a JSON Schema: `schema episode`, `schema plan`.
+    Schema(super::schema::Schema),
+    /// Show two rows of a kind field by field, their texts as word diffs: `compare episode ID ID`.
+    Compare(super::compare::Compare),
+    /// Look for words in titles, summaries, segments, feedback, cases and memories: `find 'late loads'`.
+    Find(super::find::Find),
     /// The layouts that are known; show or check one.
     Layouts {
         /// What to do; lists them when nothing is said.
@@ -187,7 +191,7 @@ pub enum Command {
     },
     /// Change something: a plan is printed, and executed with --apply.
     #[command(flatten)]
-    Change(super::change_args::ChangeCommand),
+    Change(super::change::ChangeCommand),
     /// List the backfills, plan or do one, or tell one to pause, resume or end.
     Backfill(super::backfill::Backfill),
     /// Print a completion script for a shell.

@@ -1,15 +1,17 @@
 //! `audit`: the trail listed, verified, anchored, and a replaced database accepted.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::change::{author, read_input};
-use super::change_args::{AuditCommand, AuthorArgs};
 use super::columns::{cell, zone_of};
 use super::context::Session;
+use super::doing::By;
+use super::doing::author;
 use super::failure::CommandFailure;
-use super::options::Format;
+use super::input::read_input;
+use super::options::{Format, at_least_one};
 use super::output;
 use super::table::{CellShape, PrintedColumn};
 use crate::change::anchor;
@@ -17,6 +19,40 @@ use crate::change::audit::{self, Anchor};
 use crate::ground::private_file;
 use crate::memory::ValueKind;
 use crate::ui::text::SafeText;
+
+/// Commands on the audit trail.
+#[derive(Debug, Subcommand)]
+pub enum AuditCommand {
+    /// List entries, newest first.
+    List {
+        /// Entries at most.
+        #[arg(long, default_value_t = 50, value_parser = at_least_one())]
+        limit: usize,
+        /// Only entries before this number.
+        #[arg(long, value_name = "SEQ")]
+        before: Option<i64>,
+    },
+    /// Check the whole chain, and that it still holds what the anchors saw that were kept in the state folder.
+    Verify {
+        /// File that `audit anchor` wrote, looked at as well.
+        #[arg(long, value_name = "FILE")]
+        anchor: Option<PathBuf>,
+    },
+    /// Write down where the chain stands, in a file outside the database.
+    Anchor {
+        /// The file; a line is added.
+        file: PathBuf,
+    },
+    /// Accept that the database was replaced, restored or copied on purpose: anchors that do not fit end, and stay on record.
+    Accept {
+        /// Why it is another one now; kept with the anchors that end and in the trail.
+        #[arg(long, value_name = "TEXT")]
+        reason: String,
+        /// Name for the audit trail; MNEMOSCOPE_ACTOR or the login name when not said.
+        #[arg(long, value_name = "NAME")]
+        actor: Option<String>,
+    },
+}
 
 /// Bytes that a file of anchors may have.
 const ANCHOR_BYTES: u64 = 64 << 20;
@@ -110,21 +146,24 @@ async fn verify(session: &Session<'_>, anchor: Option<&Path>) -> Result<(), Comm
     let anchors = anchor.map(read_anchors).transpose()?.unwrap_or_default();
     let store = session.store().await?;
     let verdict = anchor::verify(&store, &anchors).await?;
-    output::value(session.format(), &json!(verdict))?;
+    output::shape(session.format(), &json!(verdict))?;
     match verdict.faults.first() {
         None => Ok(()),
-        Some(first) => Err(CommandFailure::new(
-            7,
-            format!("the audit trail is broken: {} ({} faults in all)", first.message, verdict.faults.len()),
-        )),
+        Some(first) => {
+            let more = match verdict.faults.len() {
+                1 => String::new(),
+                all => format!(" ({all} faults in all)"),
+            };
+            Err(CommandFailure::new(7, format!("the audit trail is broken: {}{more}", first.message)))
+        }
     }
 }
 
 async fn accept(session: &Session<'_>, reason: &str, actor: Option<String>) -> Result<(), CommandFailure> {
-    let by = AuthorArgs { reason: Some(reason.to_owned()), ticket: None, actor };
+    let by = By { reason: Some(reason.to_owned()), ticket: None, actor };
     let store = session.store().await?;
     let acceptance = anchor::accept(&store, &author(&by)).await?;
-    output::value(session.format(), &json!(acceptance))
+    output::shape(session.format(), &json!(acceptance))
 }
 
 async fn write_anchor(session: &Session<'_>, file: &Path) -> Result<(), CommandFailure> {
@@ -132,5 +171,5 @@ async fn write_anchor(session: &Session<'_>, file: &Path) -> Result<(), CommandF
     let anchor = audit::anchor(&store).await?;
     private_file::append(file, &json!(anchor).to_string())
         .map_err(|e| CommandFailure::failed(format!("{}: the anchor could not be written: {e}", file.display())))?;
-    output::value(session.format(), &json!(anchor))
+    output::shape(session.format(), &json!(anchor))
 }

@@ -7,12 +7,12 @@ use clap::Args;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::change::author;
-use super::change_args::AuthorArgs;
 use super::context::Session;
+use super::doing::{By, author, mask_changes};
 use super::failure::CommandFailure;
 use super::options::Format;
 use super::output;
+use crate::change::anchor;
 use crate::job::backfill::{self, ALL, BackfillArguments, BackfillKind};
 use crate::job::plan::{JobBeat, JobMove, JobProgress, JobSettings, JobState, JobWish};
 use crate::job::{self, JobEntry, record};
@@ -43,7 +43,7 @@ pub struct Backfill {
     from_feedback: bool,
     /// Who does it, and why.
     #[command(flatten)]
-    by: AuthorArgs,
+    by: By,
 }
 
 fn rate(text: &str) -> Result<f64, String> {
@@ -158,7 +158,7 @@ async fn plan(session: &Session<'_>, kind: &BackfillKind, given: BackfillArgumen
             store.invocation().line(["undo", "SEQ", "--apply"])
         ),
     });
-    super::change::mask_changes(session, &mut shown);
+    mask_changes(session, &mut shown);
     output::value(session.format(), &shown)?;
     if std::io::stderr().is_terminal() {
         output::tell("this is a plan, nothing was written; --apply does it");
@@ -189,10 +189,11 @@ async fn carry_out(
     listening.abort();
     line.clear();
     let outcome = outcome?;
-    let mut receipt = outcome.to_json();
-    super::change::keep_anchor(&store, &mut receipt).await;
-    super::change::mask_changes(session, &mut receipt);
-    output::value(session.format(), &receipt)?;
+    let mut receipt = outcome.receipt();
+    receipt.anchor_problem = anchor::missed(&store).await;
+    let mut shown = json!(receipt);
+    mask_changes(session, &mut shown);
+    output::value(session.format(), &shown)?;
     if outcome.is_complete() {
         return Ok(());
     }

@@ -1,17 +1,14 @@
 //! Opens the console, and offers the demo where no database is named.
 
-// Help texts are shown as they stand: backticks would be.
-#![allow(clippy::doc_markdown)]
-
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 
-use super::change::login;
 use super::context::{NO_DATABASE, Session};
 use super::demo;
+use super::doing::login;
 use super::failure::CommandFailure;
 use super::log::HeldLines;
 use super::options::When;

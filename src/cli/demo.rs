@@ -74,7 +74,7 @@ pub async fn make(
         other => CommandFailure::failed(other.to_string()),
     })?;
     if let Some(folder) = config::anchor_folder() {
-        let made = anchor::made_again(&folder, &path, &super::change::login(), "the demo was made again");
+        let made = anchor::made_again(&folder, &path, &super::doing::login(), "the demo was made again");
         made.map_err(|error| CommandFailure::failed(error.to_string()))?;
     }
     if !global.quiet {

@@ -1,17 +1,19 @@
 //! `evaluate`: how good recall is, and what it does to a memory.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use serde_json::json;
 
-use super::change::{PLAN_BYTES, read_input};
 use super::context::Session;
+use super::doing::PLAN_BYTES;
 use super::failure::CommandFailure;
+use super::input::read_input;
 use super::options::Format;
 use super::output;
 use super::policy::with_interval;
-use super::recall_args::EvaluateArgs;
+use super::recall::RankingArg;
 use super::table::{CellShape, PrintedColumn};
 use crate::lab::judge::{self, EvaluationRequest};
 use crate::lab::silent;
@@ -24,6 +26,29 @@ use crate::recall::judge::report::Evaluation;
 use crate::recall::judge::spread::RecallSpread;
 use crate::recall::rank::Ranking;
 use crate::ui::text::SafeText;
+
+/// What is judged, and by what.
+#[derive(Debug, Clone, Args)]
+pub struct EvaluateArgs {
+    /// Judged queries; stored outcomes are taken when not said. `-` is standard input.
+    #[arg(long, value_name = "FILE")]
+    pub judged: Option<PathBuf>,
+    /// case or episode; found out when not said.
+    #[arg(long, value_name = "ENTITY")]
+    pub of: Option<String>,
+    /// The ranking that is judged: `cases` for cases, `boosted` for episodes when not said.
+    #[arg(long, value_enum)]
+    pub ranking: Option<RankingArg>,
+    /// Rank cases by this policy; `none` by likeness alone. The policies in use in the banks when not said.
+    #[arg(long, value_name = "ID")]
+    pub policy: Option<String>,
+    /// Rows that count.
+    #[arg(short, value_name = "N", default_value_t = crate::recall::judge::ranked::K)]
+    pub k: usize,
+    /// Seed of samples, nonsense and intervals.
+    #[arg(long, default_value_t = crate::change::operation::TRAINING_SEED)]
+    pub seed: u64,
+}
 
 /// `evaluate`.
 pub async fn run(session: &Session<'_>, args: &EvaluateArgs) -> Result<(), CommandFailure> {
@@ -50,7 +75,7 @@ pub async fn run(session: &Session<'_>, args: &EvaluateArgs) -> Result<(), Comma
     let found = judge::evaluate(&store, &ask, &silent).await?;
     match session.format() {
         Format::Table => output::piped(|out| print(out, &found)),
-        _ => output::value(session.format(), &json!(found)),
+        _ => output::shape(session.format(), &json!(found)),
     }
 }
 

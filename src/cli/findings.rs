@@ -1,20 +1,20 @@
-//! `findings`: what is wrong or suspicious, told as it is found.
-
-// Help texts are shown as they stand: backticks would be.
-#![allow(clippy::doc_markdown)]
+//! `findings`: what is wrong or suspicious, told as it is found, and what nobody wants to hear of again.
 
 use std::io::Write;
 use std::ops::ControlFlow;
 
-use clap::ValueEnum;
-use serde_json::json;
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Value, json};
 
 use super::context::Session;
+use super::doing::login;
 use super::failure::CommandFailure;
 use super::options::Format;
 use super::output;
+use crate::change;
 use crate::change::findings::{FindingNews, FindingRequest, look};
-use crate::memory::findings::{Finding, KINDS, Severity, kind_named};
+use crate::config::mutes;
+use crate::memory::findings::{Finding, KINDS, Mute, Muted, Severity, kind_named};
 use crate::memory::nearest::unknown;
 use crate::ui::text::SafeText;
 
@@ -33,19 +33,124 @@ pub enum FailOn {
 const EXAMPLES: usize = 10;
 const EXAMPLES_OF_ONE: usize = 1_000;
 
+/// What to look for, or what to leave out from now on.
+#[derive(Debug, Clone, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Findings {
+    /// This kind only, with up to 1,000 examples.
+    #[arg(long, value_name = "KIND")]
+    pub kind: Option<String>,
+    /// End with exit code 6 when something as severe as that, or more severe, is found.
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    pub fail_on: Option<FailOn>,
+    /// What to do instead of looking.
+    #[command(subcommand)]
+    pub command: Option<MuteCommand>,
+}
+
+/// What to leave out from now on. That is kept in your state folder, not in the database.
+#[derive(Debug, Clone, Subcommand)]
+pub enum MuteCommand {
+    /// Leave a kind of finding, or a row by its id, out of findings: `findings mute write_burst --reason 'load test'`.
+    Mute {
+        /// A kind, or a row's id.
+        #[arg(value_name = "KIND|ID")]
+        what: String,
+        /// Why nobody needs to hear of it; shown where mutes are listed.
+        #[arg(long, value_name = "TEXT")]
+        reason: String,
+        /// Who says so; MNEMOSCOPE_ACTOR or the login name when not said.
+        #[arg(long, value_name = "NAME")]
+        actor: Option<String>,
+    },
+    /// Hear of it again.
+    Unmute {
+        /// The kind, or the row's id.
+        #[arg(value_name = "KIND|ID")]
+        what: String,
+    },
+    /// List what is muted, and why.
+    Muted,
+}
+
+/// Mutes, ends that, or lists what is muted.
+async fn mute(session: &Session<'_>, command: &MuteCommand) -> Result<(), CommandFailure> {
+    let store = session.store().await?;
+    let place = store.location();
+    let known = mutes::load(place).map_err(CommandFailure::failed)?;
+    let left = match command {
+        MuteCommand::Muted => known,
+        MuteCommand::Mute { what, reason, actor } => {
+            if what.trim().is_empty() || reason.trim().is_empty() {
+                return Err(CommandFailure::usage("name a kind or an id, and give a reason"));
+            }
+            let what = named(what).map_or_else(|_| what.clone(), str::to_owned);
+            let actor = actor.clone().filter(|a| !a.trim().is_empty()).unwrap_or_else(login);
+            let mute = Mute { what, reason: reason.clone(), actor, at: change::now() };
+            mutes::add(place, &mute).map_err(CommandFailure::failed)?
+        }
+        MuteCommand::Unmute { what } => {
+            let what = named(what).map_or_else(|_| what.clone(), str::to_owned);
+            if !known.iter().any(|mute| mute.what == what) {
+                let names = known.iter().map(|mute| mute.what.as_str());
+                return Err(CommandFailure::not_found(unknown("muted kind or id", &what, names)));
+            }
+            mutes::end(place, &what).map_err(CommandFailure::failed)?
+        }
+    };
+    let shown = muted_json(session, &left, &[]);
+    match session.format() {
+        Format::Json => output::json(&json!({ "muted": shown })),
+        Format::Jsonl => output::piped(|out| shown.iter().try_for_each(|mute| output::json_line(out, mute))),
+        Format::Csv => output::csv_table(&shown),
+        Format::Table => output::piped(|out| {
+            shown.iter().try_for_each(|mute| writeln!(out, "{}", SafeText::new(&words_of(mute))))?;
+            if shown.is_empty() { writeln!(out, "nothing is muted") } else { Ok(()) }
+        }),
+    }
+}
+
+/// What is muted as it is shown: the reason may name people, and so may the actor.
+fn muted_json(session: &Session<'_>, mutes: &[Mute], counts: &[(&str, u64)]) -> Vec<Value> {
+    let mask = session.mask();
+    let shown = |mute: &Mute| {
+        let (mut reason, mut actor) = (json!(mute.reason), json!(mute.actor));
+        if let Some(mask) = &mask {
+            mask.unknown(&mut reason);
+            actor = json!(mask.pseudonym("actor", &mute.actor));
+        }
+        let what = if kind_named(&mute.what).is_some() { "kind" } else { "id" };
+        let mut value = json!({ what: mute.what, "reason": reason, "actor": actor, "at": mute.at });
+        if let Some((_, count)) = counts.iter().find(|(kind, _)| *kind == mute.what) {
+            value["count"] = json!(count);
+        }
+        value
+    };
+    mutes.iter().map(shown).collect()
+}
+
+fn words_of(mute: &Value) -> String {
+    let text = |name: &str| mute[name].as_str().unwrap_or_default();
+    let what = mute["kind"].as_str().or(mute["id"].as_str()).unwrap_or_default();
+    let count = mute["count"].as_u64().map(|count| format!(" ({count} found)")).unwrap_or_default();
+    format!("{what}{count}: {} ({}, {})", text("reason"), text("actor"), text("at"))
+}
+
 /// Looks for findings and prints them: a line each as it is found in JSON lines, else all of them, the worst first.
 ///
 /// # Errors
 /// Code 2 for an unknown kind, code 6 when something as severe as `fail_on` is found; else what the database says.
-pub(super) async fn run(
-    session: &Session<'_>,
-    kind: Option<&str>,
-    fail_on: Option<FailOn>,
-) -> Result<(), CommandFailure> {
-    let kind = kind.map(named).transpose()?;
+pub(super) async fn run(session: &Session<'_>, asked: &Findings) -> Result<(), CommandFailure> {
+    if let Some(command) = &asked.command {
+        return mute(session, command).await;
+    }
+    let fail_on = asked.fail_on;
+    let kind = asked.kind.as_deref().map(named).transpose()?;
     let store = session.store().await?;
-    let wanted =
-        FindingRequest { kind, examples: if kind.is_some() { EXAMPLES_OF_ONE } else { EXAMPLES }, brief: None };
+    let mutes = mutes::load(store.location()).map_err(CommandFailure::failed)?;
+    let examples = if kind.is_some() { EXAMPLES_OF_ONE } else { EXAMPLES };
+    let wanted = FindingRequest { kind, examples, brief: None, muted: Muted::of(&mutes) };
+    let mut counts: Vec<(&str, u64)> = Vec::new();
     let format = session.format();
     let progress = session.shows_progress();
     let (mut found, mut skipped, mut severe) = (Vec::new(), Vec::new(), Vec::new());
@@ -70,6 +175,7 @@ pub(super) async fn run(
                 }
             }
             FindingNews::NotApplicable(kind) => skipped.push(kind),
+            FindingNews::Muted(kind, count) => counts.push((kind, count)),
             FindingNews::Read(rows, what) if progress => {
                 let _ = write!(std::io::stderr(), "\r{rows} rows read, now {what}\x1b[K");
             }
@@ -86,9 +192,12 @@ pub(super) async fn run(
         return Err(error);
     }
     found.sort_by_key(|f: &Finding| (f.severity, KINDS.iter().position(|k| k.name == f.kind), f.entity));
+    let muted = muted_json(session, &mutes, &counts);
     match format {
         Format::Jsonl => {}
-        Format::Json => output::json(&json!({ "findings": found, "not_applicable": skipped }))?,
+        Format::Json => {
+            output::json(&json!({ "findings": found, "not_applicable": skipped, "muted": muted }))?;
+        }
         Format::Csv => output::csv_table(&found.iter().map(|finding| json!(finding)).collect::<Vec<_>>())?,
         Format::Table => output::piped(|out| {
             for finding in &found {
@@ -96,6 +205,9 @@ pub(super) async fn run(
             }
             if found.is_empty() {
                 writeln!(out, "nothing was found")?;
+            }
+            for mute in &muted {
+                writeln!(out, "{}", output::ink().faint(SafeText::new(&format!("muted: {}", words_of(mute)))))?;
             }
             for kind in &skipped {
                 writeln!(out, "not looked for: {}: {}", kind.kind, SafeText::new(&kind.reason))?;

@@ -27,7 +27,7 @@ pub async fn insights(session: &Session<'_>, agent: Option<&str>) -> Result<(), 
     let found = understand::insights(&store, agent, &change::now(), mask.as_ref(), &silent).await?;
     match session.format() {
         Format::Table => output::piped(|out| print_insights(out, &found)),
-        _ => output::value(session.format(), &insights_json(&found)),
+        _ => output::shape(session.format(), &insights_json(&found)),
     }
 }
 
@@ -37,7 +37,7 @@ pub async fn graduation(session: &Session<'_>, agent: &str) -> Result<(), Comman
     let found = understand::graduation(&store, agent, &change::now(), &silent).await?;
     match session.format() {
         Format::Table => output::piped(|out| print_graduation(out, &found)),
-        _ => output::value(session.format(), &json!(found)),
+        _ => output::shape(session.format(), &json!(found)),
     }
 }
 

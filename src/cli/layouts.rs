@@ -1,17 +1,14 @@
 //! `layouts`: the known ones, one of them, and a new file checked against a database.
 
-// Help texts are shown as they stand: backticks would be.
-#![allow(clippy::doc_markdown)]
-
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::change::read_input;
 use super::columns::cell;
 use super::context::Session;
 use super::failure::CommandFailure;
+use super::input::read_input;
 use super::options::Format;
 use super::output;
 use super::table::{self, CellShape};

@@ -1,20 +1,17 @@
 //! The commands that look: status, list, show, chain, export.
 
-// Help texts are shown as they stand: backticks would be.
-#![allow(clippy::doc_markdown)]
-
 use std::io::{IsTerminal as _, Write};
 
 use chrono::Utc;
 use clap::Args;
-use serde::Serialize;
-use serde_json::Value;
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use super::context::Session;
 use super::failure::CommandFailure;
 use super::options::Format;
 use super::table::{self, CellShape};
-use super::{columns, hints, output};
+use super::{as_of as past, columns, hints, output, person};
+use crate::change::as_of::AsOf;
 use crate::change::import::ORDER;
 use crate::memory::filter::Filter;
 use crate::memory::nearest::unknown;
@@ -46,13 +43,13 @@ pub struct Selection {
 }
 
 /// Reads an entity's name.
-fn entity(name: &str) -> Result<Entity, CommandFailure> {
+pub(super) fn entity(name: &str) -> Result<Entity, CommandFailure> {
     Entity::parse(name)
         .ok_or_else(|| CommandFailure::usage(unknown("entity", name, Entity::ALL.iter().map(|e| e.name()))))
 }
 
 /// The question behind `--where`, `--order` and `--canvas`.
-fn query(entity: Entity, selection: &Selection) -> Result<Query, CommandFailure> {
+pub(super) fn query(entity: Entity, selection: &Selection) -> Result<Query, CommandFailure> {
     let now = Utc::now();
     let mut query = Query::new(entity);
     for text in &selection.filters {
@@ -159,6 +156,7 @@ pub async fn list(
     selection: &Selection,
     limit: Option<usize>,
     after: Option<&str>,
+    as_of: Option<&str>,
 ) -> Result<(), CommandFailure> {
     let mut query = query(entity(name)?, selection)?;
     if limit == Some(0) {
@@ -174,7 +172,7 @@ pub async fn list(
         // On a terminal the beginning of a text is shown: megabytes need not be read for it.
         query.preview = output::width().map(|_| columns::PREVIEW);
     }
-    let store = session.store().await?;
+    let (store, as_of) = past::store(session, as_of).await?;
     if limit.is_none() && matches!(format, Format::Jsonl | Format::Csv) {
         if stream(session, &store, query.clone(), format, false).await? == 0 {
             hints::values(&store, &query).await;
@@ -187,7 +185,7 @@ pub async fn list(
     }
     mask_rows(session, &mut page.rows);
     match format {
-        Format::Json => output::json(&ShownPage { rows: &page.rows, next: page.next.as_deref() }),
+        Format::Json => output::json(&ShownPage { rows: &page.rows, next: page.next.as_deref(), as_of }),
         Format::Jsonl => output::piped(|out| page.rows.iter().try_for_each(|r| output::json_line(out, r))),
         Format::Csv => output::piped(|out| {
             let mut csv = csv::Writer::from_writer(out);
@@ -247,21 +245,17 @@ async fn stream(
         }
         let surplus =
             if tagged && mask.is_none() { store.surplus(query.entity, &page.rows).await? } else { Vec::new() };
-        let mut closed = false;
-        output::piped(|out| {
-            let written = if tagged {
+        let open = output::piped_open(|out| {
+            if tagged {
                 write_export(out, &page.rows, &surplus, query.entity)
             } else {
                 write_rows(out, &page.rows, query.entity, format, first)
-            };
-            closed = written.as_ref().is_err_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe);
-            written?;
-            out.flush().inspect_err(|e| closed = e.kind() == std::io::ErrorKind::BrokenPipe)
+            }
         })?;
         first = false;
         printed += page.rows.len();
         match page.next {
-            Some(next) if !closed => query.start = PageStart::After(next),
+            Some(next) if open => query.start = PageStart::After(next),
             _ => return Ok(printed),
         }
     }
@@ -281,7 +275,7 @@ fn write_rows(out: &mut dyn Write, rows: &[Row], entity: Entity, format: Format,
 
 /// An exported row: its canonical values, its entity, and what brings it back as it is stored. It is written without a
 /// copy: a row may have a million ids.
-#[derive(Serialize)]
+#[derive(serde::Serialize)]
 struct ExportedRow<'a> {
     #[serde(flatten)]
     row: &'a Row,
@@ -303,10 +297,12 @@ fn write_export(out: &mut dyn Write, rows: &[Row], surplus: &[Surplus], entity: 
 }
 
 /// What `list` prints as JSON.
-#[derive(Serialize)]
+#[derive(serde::Serialize)]
 struct ShownPage<'p> {
     rows: &'p [Row],
     next: Option<&'p str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    as_of: Option<AsOf>,
 }
 
 /// `export ENTITY…`.
@@ -321,7 +317,7 @@ pub async fn export(
         && Entity::parse(first) == Some(Entity::Subject)
         && Entity::parse(subject).is_none()
     {
-        return super::purge::export(session, subject, out).await;
+        return person::export(session, subject, out).await;
     }
     if out.is_some() {
         return Err(CommandFailure::usage("--out is for `export subject SUBJECT`"));
@@ -348,31 +344,61 @@ pub async fn export(
 }
 
 /// `show`.
-pub async fn show(session: &Session<'_>, name: &str, id: &str) -> Result<(), CommandFailure> {
+pub async fn show(session: &Session<'_>, name: &str, id: &str, as_of: Option<&str>) -> Result<(), CommandFailure> {
     let entity = entity(name)?;
-    let store = session.store().await?;
+    if entity == Entity::Subject && as_of.is_some() {
+        return Err(CommandFailure::usage("--as-of is for rows; a person is shown as they are now"));
+    }
+    let (store, as_of) = past::store(session, as_of).await?;
     let missing =
         || CommandFailure::not_found(format!("there is no {} `{id}` in {}", entity.title(), store.location()));
-    let value = if entity == Entity::Subject {
-        super::purge::show(session, &store, id).await?
-    } else if entity == Entity::Episode {
-        let mut context = store.episode(id).await?.ok_or_else(missing)?;
-        mask_context(session, &mut context);
-        return output::shape(session.format(), &context);
-    } else {
-        let row = store.row(entity, id).await?.ok_or_else(missing)?;
-        with_context(session, &store, row).await?
-    };
-    output::value(session.format(), &value)
+    match entity {
+        Entity::Subject => output::shape(session.format(), &person::show(session, &store, id).await?),
+        Entity::Episode => {
+            let mut context = store.episode(id).await?.ok_or_else(missing)?;
+            mask_context(session, &mut context);
+            output::shape(session.format(), &AtTime { shape: context, as_of })
+        }
+        _ => {
+            let row = store.row(entity, id).await?.ok_or_else(missing)?;
+            let shape = with_context(session, &store, row).await?;
+            output::shape(session.format(), &AtTime { shape, as_of })
+        }
+    }
 }
 
-/// A row with what hangs on it, under names of its own beside the canonical columns.
-async fn with_context(session: &Session<'_>, store: &Store, row: Row) -> Result<Value, CommandFailure> {
+/// Something as it was at a time; without one as it is.
+#[derive(serde::Serialize)]
+struct AtTime<T> {
+    #[serde(flatten)]
+    shape: T,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    as_of: Option<AsOf>,
+}
+
+/// A row, and what hangs on it under names of its own beside the canonical columns.
+struct RowInContext {
+    row: Row,
+    parts: Vec<(&'static str, Vec<Row>)>,
+}
+
+impl Serialize for RowInContext {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_map(None)?;
+        self.row.entries(&mut object)?;
+        for (name, rows) in &self.parts {
+            object.serialize_entry(name, rows)?;
+        }
+        object.end()
+    }
+}
+
+async fn with_context(session: &Session<'_>, store: &Store, mut row: Row) -> Result<RowInContext, CommandFailure> {
     let id = vec![row.id().to_owned()];
-    let mut parts: Vec<(&str, Vec<Row>)> = Vec::new();
+    let mut parts: Vec<(&'static str, Vec<Row>)> = Vec::new();
     match row.entity {
         Entity::Case => {
-            let named: Vec<String> = row.list("reference_case_ids").into_iter().map(str::to_owned).collect();
+            let named = row.list("reference_case_ids");
             parts.push(("references", store.related(Entity::Case, "id", &named).await?));
             parts.push(("referenced_by", store.related(Entity::Case, "reference_case_ids", &id).await?));
             let profile = row.text("profile_id").map(str::to_owned).into_iter().collect::<Vec<_>>();
@@ -385,14 +411,9 @@ async fn with_context(session: &Session<'_>, store: &Store, row: Row) -> Result<
         Entity::Memory => parts.push(("links", store.related(Entity::MemoryLink, "memory_id", &id).await?)),
         _ => {}
     }
-    let mut row = row;
     mask_rows(session, std::slice::from_mut(&mut row));
-    let mut value = row.to_json();
-    for (name, mut rows) in parts {
-        mask_rows(session, &mut rows);
-        value[name] = rows.iter().map(Row::to_json).collect();
-    }
-    Ok(value)
+    parts.iter_mut().for_each(|(_, rows)| mask_rows(session, rows));
+    Ok(RowInContext { row, parts })
 }
 
 /// `chain`.
@@ -407,7 +428,7 @@ pub async fn chain(session: &Session<'_>, id: &str) -> Result<(), CommandFailure
     output::shape(session.format(), &ShownChain::new(&chain, |id| relatives.get(id)))
 }
 
-fn mask_rows(session: &Session<'_>, rows: &mut [Row]) {
+pub(super) fn mask_rows(session: &Session<'_>, rows: &mut [Row]) {
     if let Some(mask) = session.mask() {
         rows.iter_mut().for_each(|row| mask.row(row));
     }

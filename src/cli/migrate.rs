@@ -2,31 +2,46 @@
 
 use std::io::Write;
 
+use clap::Args;
 use serde_json::json;
 
 use super::context::Session;
+use super::doing::{By, author};
 use super::failure::CommandFailure;
 use super::options::Format;
 use super::output;
+use crate::change::anchor;
 use crate::change::migrate::{self, MigrationChoice, MigrationOutcome, MigrationState, PendingMigration};
-use crate::change::purge::ANCHOR_PROBLEM;
-use crate::change::{Author, anchor};
 use crate::ui::text::SafeText;
+
+/// Which migrations, and whether they are applied.
+#[derive(Debug, Clone, Args)]
+pub struct MigrateArgs {
+    /// Apply them.
+    #[arg(long)]
+    pub apply: bool,
+    /// Only up to this number.
+    #[arg(long, value_name = "N")]
+    pub to: Option<i64>,
+    /// An optional one by its name too; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub optional: Vec<String>,
+    /// Who does it, and why.
+    #[command(flatten)]
+    pub by: By,
+}
 
 /// Shows the migrations of the database, after applying those that are wanted where that was asked.
 ///
 /// # Errors
 /// As [`migrate::apply_chosen`]; code 6 when it was applied and not every row can be read.
-pub(super) async fn run(
-    session: &Session<'_>,
-    apply: bool,
-    choice: &MigrationChoice,
-    author: &Author,
-) -> Result<(), CommandFailure> {
+pub(super) async fn run(session: &Session<'_>, args: &MigrateArgs) -> Result<(), CommandFailure> {
+    let (apply, author) = (args.apply, author(&args.by));
+    let choice = MigrationChoice { to: args.to, optional: args.optional.clone() };
     let mut store = session.store().await?;
     let (mut outcome, mut anchored) = (None, None);
     if apply {
-        outcome = Some(migrate::apply_chosen(&store, author, choice).await?);
+        outcome = Some(migrate::apply_chosen(&store, &author, &choice).await?);
         // What is there now is recognised again: a palace has its companion, a layout another variant.
         store = session.store().await?;
         anchored = anchor::missed(&store).await;
@@ -45,13 +60,13 @@ pub(super) async fn run(
     }
     let mut shown = json!(state);
     if let Some(words) = anchored {
-        shown[ANCHOR_PROBLEM] = json!(words);
+        shown["anchor_problem"] = json!(words);
     }
     if let Some(outcome) = &outcome {
         shown["applied_now"] = json!(outcome.applied);
         shown["verification"] = json!({ "verified": outcome.verified, "readable": outcome.readable });
     }
-    output::value(session.format(), &shown)
+    output::shape(session.format(), &shown)
 }
 
 fn told_outcome(out: &mut dyn Write, outcome: &MigrationOutcome) -> std::io::Result<()> {

@@ -1,34 +1,47 @@
 //! The headless twins of the console: standard output is data, standard error is words, exit codes are a contract.
 
+// Help texts are shown as they stand: backticks would be.
+#![allow(clippy::doc_markdown)]
+
 pub mod args;
-mod audit;
+mod as_of;
+pub mod audit;
 pub mod backfill;
-mod change;
-pub mod change_args;
+pub mod bank;
+pub mod change;
 mod columns;
+pub mod compare;
 pub mod console;
 pub mod context;
 mod demo;
-mod evaluate;
+pub mod doing;
+pub mod evaluate;
 pub mod failure;
+pub mod feedback;
+pub mod find;
 pub mod findings;
 mod fleet;
+mod follow;
 mod hints;
+pub mod import;
 pub mod ink;
+mod input;
 mod insights;
 pub mod layouts;
 pub mod log;
 pub mod look;
-mod migrate;
+pub mod migrate;
 pub mod options;
 pub mod output;
-mod policy;
-pub mod prune;
-mod purge;
-pub mod purge_args;
+mod person;
+pub mod policy;
+pub mod purge;
+pub mod queries;
 pub mod raw;
 pub mod recall;
-pub mod recall_args;
+mod replay;
+pub mod schema;
+pub mod signal;
 pub mod table;
 
 use std::process::ExitCode;
@@ -180,26 +193,30 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), CommandFailure> {
             console::open(&session, Some(&path.display().to_string()), look).await
         }
         Some(Command::Status { sizes }) => look::status(&session, *sizes).await,
-        Some(Command::List { entity, selection, limit, after }) => {
-            look::list(&session, entity, selection, *limit, after.as_deref()).await
+        Some(Command::List { entity, selection, limit, after, follow: true, .. }) => {
+            follow::run(&session, entity, selection, *limit, after.as_deref()).await
+        }
+        Some(Command::List { entity, selection, limit, after, as_of, .. }) => {
+            look::list(&session, entity, selection, *limit, after.as_deref(), as_of.as_deref()).await
         }
         Some(Command::Tables) => raw::tables(&session).await,
         Some(Command::Table { name, selection }) => raw::table(&session, name, selection).await,
-        Some(Command::Show { entity, id }) => look::show(&session, entity, id).await,
+        Some(Command::Show { entity, id, as_of }) => look::show(&session, entity, id, as_of.as_deref()).await,
         Some(Command::Insights { agent }) => insights::insights(&session, agent.as_deref()).await,
         Some(Command::Graduation { agent }) => insights::graduation(&session, agent).await,
         Some(Command::Evaluate(args)) => evaluate::run(&session, args).await,
-        Some(Command::Findings { kind, fail_on }) => findings::run(&session, kind.as_deref(), *fail_on).await,
+        Some(Command::Findings(asked)) => findings::run(&session, asked).await,
+        Some(Command::Schema(asked)) => schema::run(&session, asked),
+        Some(Command::Compare(asked)) => compare::run(&session, asked).await,
+        Some(Command::Find(asked)) => find::run(&session, asked).await,
         Some(Command::Chain { episode, suggest_parents: true }) => recall::parents(&session, episode).await,
         Some(Command::Chain { episode, .. }) => look::chain(&session, episode).await,
-        Some(Command::Queries { command }) => recall::queries(&session, command.as_ref()).await,
+        Some(Command::Queries { command }) => queries::run(&session, command.as_ref()).await,
         Some(Command::Recall(args)) => recall::recall(&session, args).await,
         Some(Command::Context { recall, tokens, tokens_per_row }) => {
             recall::context(&session, recall, *tokens, *tokens_per_row).await
         }
-        Some(Command::Replay { topic, agent, limit }) => {
-            recall::replay(&session, topic, agent.as_deref(), *limit).await
-        }
+        Some(Command::Replay { topic, agent, limit }) => replay::run(&session, topic, agent.as_deref(), *limit).await,
         Some(Command::Layouts { command }) => layouts::run(&session, command.as_ref()).await,
         Some(Command::Export { entities, out, selection }) => {
             look::export(&session, entities, selection, out.as_deref()).await

@@ -1,8 +1,5 @@
 //! Options that every command takes, and what several commands share.
 
-// Help texts are shown as they stand: backticks would be.
-#![allow(clippy::doc_markdown)]
-
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};

@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::Formatter;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::failure::{CommandFailure, say};
 use super::ink::{ColourSurroundings, OutputInk};
 use super::options::{Format, Global};
 use super::table::{self, PrintedColumn};
 use crate::memory::Row;
+use crate::memory::json::members;
 use crate::memory::veil::Veil;
 use crate::ui::escaped;
 use crate::ui::text::SafeText;
@@ -78,6 +80,14 @@ impl<W: Write> Write for Veiled<W> {
 /// # Errors
 /// Anything else that keeps the output from being written.
 pub fn piped(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CommandFailure> {
+    piped_open(write).map(|_| ())
+}
+
+/// As [`piped`]; whether the reader is still there.
+///
+/// # Errors
+/// As [`piped`].
+pub fn piped_open(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<bool, CommandFailure> {
     let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
     let veils = veils();
     let written = if veils.is_empty() {
@@ -93,13 +103,13 @@ pub fn piped(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(),
     lines.dedup();
     lines.iter().for_each(|line| tell(line));
     match written {
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(e) => Err(CommandFailure::failed(format!("the output could not be written: {e}"))),
-        Ok(()) => Ok(()),
+        Ok(()) => Ok(true),
     }
 }
 
-/// Whether standard output is a terminal, where stored text must do no harm; a program gets it is.
+/// Whether standard output is a terminal, where stored text must do no harm; a program gets it as it is.
 fn is_read_by_people() -> bool {
     io::stdout().is_terminal()
 }
@@ -146,75 +156,75 @@ impl Formatter for OneLine {
     }
 }
 
-/// Prints what has a JSON shape; as JSON without a copy of it.
-///
-/// # Errors
-/// As [`value`].
-pub fn shape(format: Format, shape: &impl Serialize) -> Result<(), CommandFailure> {
-    match format {
-        Format::Json => json(shape),
-        _ => value(format, &serde_json::json!(shape)),
-    }
-}
-
-/// Prints a JSON value in a format; as a table its fields line by line.
+/// Prints what has a JSON shape in a format; as a table its fields line by line. There is no second tree of it: a row may
+/// have a list of a million ids.
 ///
 /// # Errors
 /// Code 2 for CSV; else as [`piped`].
-pub fn value(format: Format, value: &Value) -> Result<(), CommandFailure> {
+pub fn shape(format: Format, shape: &impl Serialize) -> Result<(), CommandFailure> {
     match format {
-        Format::Json => json(value),
-        Format::Jsonl => piped(|out| json_line(out, value)),
+        Format::Json => json(shape),
+        Format::Jsonl => piped(|out| json_line(out, shape)),
         Format::Csv => Err(CommandFailure::usage("this is no table of rows: use --format json, jsonl or table")),
-        Format::Table => piped(|out| fields(out, value, 0)),
+        Format::Table => piped(|out| fields(out, &to_raw_value(shape)?, 0)),
     }
 }
 
-/// A JSON value as indented lines `name: value`, empty ones left out.
-fn fields(out: &mut dyn Write, value: &Value, depth: usize) -> io::Result<()> {
+/// As [`shape`], of a value.
+///
+/// # Errors
+/// As [`shape`].
+pub fn value(format: Format, value: &Value) -> Result<(), CommandFailure> {
+    shape(format, value)
+}
+
+/// A JSON object as indented lines `name: value`, empty ones left out; a list as its items.
+fn fields(out: &mut dyn Write, value: &RawValue, depth: usize) -> io::Result<()> {
     let indent = "  ".repeat(depth);
-    let leaf = |text: &str| SafeText::block(text);
-    match value {
-        Value::Object(object) => {
-            for (name, value) in object {
-                let name = SafeText::new(name);
-                match value {
-                    Value::Null => {}
-                    Value::Array(items) if items.is_empty() => {}
-                    Value::Object(_) | Value::Array(_) => {
-                        let count = value.as_array().map(|a| format!(" ({})", a.len())).unwrap_or_default();
-                        writeln!(out, "{indent}{name}{count}:")?;
-                        fields(out, value, depth + 1)?;
-                    }
-                    Value::String(text) => {
-                        let lines = leaf(text);
-                        let (first, rest) =
-                            lines.split_first().map_or((String::new(), &[][..]), |(f, r)| (f.to_string(), r));
-                        writeln!(out, "{indent}{name}: {first}")?;
-                        for line in rest {
-                            writeln!(out, "{indent}    {line}")?;
-                        }
-                    }
-                    other => writeln!(out, "{indent}{name}: {other}")?,
-                }
+    let Some(members) = members(value.get()) else { return items(out, &listed(value)?, depth) };
+    for (name, value) in members {
+        let name = SafeText::new(&name);
+        match value.get().as_bytes() {
+            b"null" | b"[]" => {}
+            [b'{', ..] => {
+                writeln!(out, "{indent}{name}:")?;
+                fields(out, value, depth + 1)?;
             }
-            Ok(())
-        }
-        Value::Array(items) => {
-            for item in items {
-                match item {
-                    Value::Object(_) | Value::Array(_) => {
-                        writeln!(out, "{indent}-")?;
-                        fields(out, item, depth + 1)?;
-                    }
-                    Value::String(text) => writeln!(out, "{indent}- {}", SafeText::new(text))?,
-                    other => writeln!(out, "{indent}- {other}")?,
-                }
+            [b'[', ..] => {
+                let listed = listed(value)?;
+                writeln!(out, "{indent}{name} ({}):", listed.len())?;
+                items(out, &listed, depth + 1)?;
             }
-            Ok(())
+            [b'"', ..] => {
+                let lines = SafeText::block(&serde_json::from_str::<String>(value.get())?);
+                let mut lines = lines.iter();
+                writeln!(out, "{indent}{name}: {}", lines.next().map_or("", SafeText::as_str))?;
+                lines.try_for_each(|line| writeln!(out, "{indent}    {line}"))?;
+            }
+            _ => writeln!(out, "{indent}{name}: {}", value.get())?,
         }
-        other => writeln!(out, "{indent}{}", SafeText::new(&other.to_string())),
     }
+    Ok(())
+}
+
+/// The items of a JSON list, a line each or several.
+fn items(out: &mut dyn Write, items: &[&RawValue], depth: usize) -> io::Result<()> {
+    let indent = "  ".repeat(depth);
+    for item in items {
+        match item.get().as_bytes() {
+            [b'{' | b'[', ..] => {
+                writeln!(out, "{indent}-")?;
+                fields(out, item, depth + 1)?;
+            }
+            [b'"', ..] => writeln!(out, "{indent}- {}", SafeText::new(&serde_json::from_str::<String>(item.get())?))?,
+            _ => writeln!(out, "{indent}- {}", item.get())?,
+        }
+    }
+    Ok(())
+}
+
+fn listed(value: &RawValue) -> io::Result<Vec<&RawValue>> {
+    Ok(serde_json::from_str(value.get())?)
 }
 
 /// One row as CSV fields: see `csv_field`.

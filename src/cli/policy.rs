@@ -1,15 +1,16 @@
 //! `policy list`, `train`, `activate` and `evaluate`.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::change::{PLAN_BYTES, carry_out, read_input};
-use super::change_args::PolicyCommand;
 use super::columns::{cell, zone_of};
 use super::context::Session;
+use super::doing::{Doing, PLAN_BYTES, carry_out};
 use super::failure::CommandFailure;
+use super::input::read_input;
 use super::options::Format;
 use super::output;
 use super::table::{CellShape, PrintedColumn};
@@ -22,6 +23,57 @@ use crate::memory::{Entity, ValueKind};
 use crate::recall::learn::measured::MeasuredAssessment;
 use crate::recall::learn::version::Version;
 use crate::ui::text::SafeText;
+
+/// Commands on retrieval policies that change something.
+#[derive(Debug, Subcommand)]
+pub enum PolicyCommand {
+    /// List versions with their weights, metrics and which one is in use.
+    List {
+        /// Of this bank only.
+        #[arg(long, value_name = "ID")]
+        bank: Option<String>,
+    },
+    /// Train a new version of a bank's policy; it is stored with the status `training` and never used by itself.
+    #[command(after_help = PAIRS)]
+    Train {
+        /// The bank's id (`list profile`).
+        bank: String,
+        /// Pairs to learn from; what the bank's own cases recalled when not said. `-` is standard input.
+        #[arg(long, value_name = "FILE")]
+        pairs: Option<PathBuf>,
+        /// Seed of the split into training and held-out queries: the same seed gives the same weights.
+        #[arg(long, default_value_t = crate::change::operation::TRAINING_SEED)]
+        seed: u64,
+        /// What to do.
+        #[command(flatten)]
+        doing: Doing,
+    },
+    /// Put a version to use; the others stay.
+    Activate {
+        /// The version's id.
+        id: String,
+        /// What to do.
+        #[command(flatten)]
+        doing: Doing,
+    },
+    /// Measure a version on pairs: AUC, Brier score, calibration, loss, with intervals by drawing queries again.
+    #[command(after_help = PAIRS)]
+    Evaluate {
+        /// The version's id. Without one: the versions in use on the banks' own pairs; on given pairs, what a policy
+        /// trained on them is worth.
+        id: Option<String>,
+        /// Pairs to measure by; what the banks' own cases recalled when not said. `-` is standard input.
+        #[arg(long, value_name = "FILE")]
+        pairs: Option<PathBuf>,
+        /// Seed of splits and intervals.
+        #[arg(long, default_value_t = crate::change::operation::TRAINING_SEED)]
+        seed: u64,
+    },
+}
+
+const PAIRS: &str = "A file of pairs holds JSON lines with `query`, `case` and `truth_label` (or `label`: true, false, 1, 0), \
+and, where known, `case_label` (positive, negative), `reward` and `plan`. Pairs of which nothing can be learned (none, or all \
+of one kind) are refused with exit code 5, a line that is no pair with exit code 2.";
 
 /// Runs a command on policies.
 pub async fn run(session: &Session<'_>, command: &PolicyCommand) -> Result<(), CommandFailure> {
@@ -43,7 +95,7 @@ pub async fn run(session: &Session<'_>, command: &PolicyCommand) -> Result<(), C
             let measured = assess::measure(&store, id.as_deref(), given, *seed, &silent).await?;
             match session.format() {
                 Format::Table => output::piped(|out| print(out, &measured)),
-                _ => output::value(session.format(), &json!(measured)),
+                _ => output::shape(session.format(), &json!(measured)),
             }
         }
     }

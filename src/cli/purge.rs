@@ -1,24 +1,155 @@
 //! `purge`: the plan, the deletion with its receipt, and a later look at what a receipt says.
 
 use std::io::{IsTerminal as _, Write as _};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use super::change::{author, keep_anchor};
 use super::context::Session;
+use super::doing::{Doing, author, keep_text};
 use super::failure::CommandFailure;
 use super::options::Format;
 use super::output;
-use super::purge_args::{AccountArg, PurgeArgs, PurgeCommand};
-use crate::change::purge::{self, Desk, KeptPlan, Mentions, Progress as Say, PurgeOptions, Sink};
-use crate::change::{Author, ChangeError, what_if};
+use crate::change::purge::PurgeReceipt;
+use crate::change::purge::verdict::PurgeStatus;
+use crate::change::purge::{self, Desk, KeptPlan, Mentions, NewDecisions, Progress as Say, PurgeOptions, Sink};
+use crate::change::{Author, ChangeError, anchor, what_if};
 use crate::config;
 use crate::memory::mask::Mask;
-use crate::memory::{Entity, Row};
 use crate::store::{Store, StoreError};
+
+/// A decision about one mention: `ID=leave`, `ID=redact` or `ID=delete`.
+fn decision(text: &str) -> Result<(String, Mentions), String> {
+    let (id, word) = text.rsplit_once('=').unwrap_or((text, ""));
+    match Mentions::of_word(word) {
+        Some(decision) if !id.is_empty() => Ok((id.to_owned(), decision)),
+        _ => Err("a decision is ID=leave, ID=redact or ID=delete, with the id that the plan shows".to_owned()),
+    }
+}
+
+/// What becomes of mentions in other people's rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MentionsArg {
+    /// They stay and are disclosed.
+    Leave,
+    /// The words are taken out, the rows stay.
+    Redact,
+    /// The rows go.
+    Delete,
+}
+
+impl From<MentionsArg> for Mentions {
+    fn from(word: MentionsArg) -> Self {
+        match word {
+            MentionsArg::Leave => Mentions::Leave,
+            MentionsArg::Redact => Mentions::Redact,
+            MentionsArg::Delete => Mentions::Delete,
+        }
+    }
+}
+
+/// What becomes of the person's account with the application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AccountArg {
+    /// It stays and is disclosed.
+    Keep,
+    /// It goes.
+    Erase,
+}
+
+/// Who is erased, and how.
+#[derive(Debug, Clone, Args)]
+#[command(subcommand_negates_reqs = true)]
+pub struct PurgeArgs {
+    /// The person: id, e-mail, name, session or profile; after `--` also one who is called `verify`.
+    #[arg(required = true)]
+    pub subject: Option<String>,
+    /// A further handle of the person: an e-mail, a phone number, an earlier name.
+    #[arg(long, value_name = "HANDLE")]
+    pub alias: Vec<String>,
+    /// Mentions in other people's rows that certainly mean the person. [default: leave]
+    #[arg(long, value_enum)]
+    pub mentions: Option<MentionsArg>,
+    /// One mention, by the id that the plan shows, or all in a TABLE.COLUMN: leave, redact or delete. May be repeated. With
+    /// --resume it takes the place of what was decided before.
+    #[arg(long, value_name = "ID=WHAT", value_parser = decision)]
+    pub mention: Vec<(String, Mentions)>,
+    /// The person's account with the application.
+    #[arg(long, value_enum, default_value_t = AccountArg::Keep)]
+    pub account: AccountArg,
+    /// PostgreSQL: rewrite the tables, which locks them meanwhile.
+    #[arg(long)]
+    pub full: bool,
+    /// Resume a purge that was stopped or ended incomplete. --mentions and --mention may decide otherwise than before.
+    #[arg(long)]
+    pub resume: bool,
+    /// Write the person's data to this file first; its hash stands in the receipt.
+    #[arg(long, value_name = "FILE")]
+    pub export: Option<PathBuf>,
+    /// The databases of this file, each by itself, instead of one: `[[database]]` with url, layout and label.
+    #[arg(long, value_name = "FILE")]
+    pub fleet: Option<PathBuf>,
+    /// Rows in one transaction.
+    #[arg(long, default_value_t = 5_000, value_name = "N")]
+    pub batch: usize,
+    /// What to do.
+    #[command(flatten)]
+    pub doing: Doing,
+    /// What else to do about erasures.
+    #[command(subcommand)]
+    pub command: Option<PurgeCommand>,
+}
+
+/// What is done about an erasure that is over.
+#[derive(Debug, Clone, Subcommand)]
+pub enum PurgeCommand {
+    /// Look again whether what a receipt says still holds. Writes nothing.
+    Verify {
+        /// The receipt's file, or its id.
+        receipt: String,
+        /// The file of the databases that the receipt is about, where it is one over several.
+        #[arg(long, value_name = "FILE")]
+        fleet: Option<PathBuf>,
+    },
+}
+
+impl PurgeArgs {
+    /// Who is erased.
+    #[must_use]
+    pub fn subject(&self) -> &str {
+        self.subject.as_deref().unwrap_or_default()
+    }
+
+    /// Whether something is asked of an erasure.
+    #[must_use]
+    pub fn asks_to_erase(&self) -> bool {
+        self.subject.is_some() || self.fleet.is_some() || self.resume || self.doing != Doing::default()
+    }
+
+    /// With `--resume`: what is decided otherwise than before.
+    #[must_use]
+    pub fn decisions_on_resume(&self) -> Option<NewDecisions> {
+        let decided =
+            || NewDecisions { all: self.mentions.map(Into::into), each: self.mention.iter().cloned().collect() };
+        self.resume.then(decided)
+    }
+
+    /// How the person is erased.
+    #[must_use]
+    pub fn options(&self) -> PurgeOptions {
+        PurgeOptions {
+            aliases: self.alias.clone(),
+            mentions: self.mentions.map_or(Mentions::Leave, Into::into),
+            each: self.mention.iter().cloned().collect(),
+            account: self.account == AccountArg::Erase,
+            full: self.full,
+            batch: self.batch,
+        }
+    }
+}
 
 /// How often progress is said.
 const OFTEN: Duration = Duration::from_millis(250);
@@ -39,7 +170,7 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), CommandF
     if let Some(file) = &args.fleet {
         return super::fleet::run(session, args, file).await;
     }
-    let options = options(args);
+    let options = args.options();
     let store = session.store().await?;
     let progress = PurgeProgressLine::new(session);
     if args.doing.apply || args.resume {
@@ -65,7 +196,7 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), CommandF
     if let Some(file) = &args.doing.plan_out {
         let own = purge::ready(&store).await?;
         let kept = KeptPlan::new(&plan, &own, args.subject(), options);
-        super::change::keep_text(file, &format!("{}\n", json!(kept)))?;
+        keep_text(file, &format!("{}\n", json!(kept)))?;
     }
     if let Some(mask) = session.mask() {
         hide_handles(&mask, &mut shown);
@@ -134,76 +265,12 @@ async fn verify(session: &Session<'_>, receipt: &str) -> Result<(), CommandFailu
     let say = |what: &str, count: u64| progress.say(what, count);
     let answer = purge::recheck(&store, receipt, &desk(&author, &say)?).await?;
     progress.end();
-    output::value(session.format(), &answer)?;
-    if answer["status"] == "incomplete" {
-        let hits = &answer["verification"]["logical"]["hits"];
+    output::shape(session.format(), &answer)?;
+    if answer.status == PurgeStatus::Incomplete {
+        let hits = answer.verification.logical.hits;
         return Err(CommandFailure::incomplete(format!("{hits} values name the person again, or still")));
     }
     Ok(())
-}
-
-/// `export subject SUBJECT`: never masked, since it would be of no use to the person then.
-///
-/// # Errors
-/// Code 2 with a mask; else what the database says.
-pub async fn export(session: &Session<'_>, subject: &str, out: Option<&Path>) -> Result<(), CommandFailure> {
-    if session.mask().is_some() {
-        return Err(CommandFailure::usage(
-            "a person's bundle is for that person and holds what is kept as it stands: it is not made with --mask, nor \
-             with a profile that masks",
-        ));
-    }
-    let store = session.store().await?;
-    if let Some(folder) = out {
-        let (manifest, hash) = purge::bundle(&store, subject, &[], Sink::Folder(folder)).await?;
-        return output::value(session.format(), &json!({ "manifest": manifest, "manifest_sha256": hash }));
-    }
-    let mut lines = Vec::new();
-    purge::bundle(&store, subject, &[], Sink::Stream(&mut lines)).await?;
-    let text = String::from_utf8_lossy(&lines).into_owned();
-    let people = std::io::stdout().is_terminal();
-    output::piped(|stream| {
-        text.lines().try_for_each(|line| {
-            let shown = if people { crate::ui::escaped(line) } else { line.to_owned() };
-            writeln!(stream, "{shown}")
-        })
-    })
-}
-
-/// `show subject ID`: who it is, what belongs to the person, and what names the person elsewhere.
-pub async fn show(session: &Session<'_>, store: &Store, subject: &str) -> Result<Value, CommandFailure> {
-    let progress = PurgeProgressLine::new(session);
-    let options = PurgeOptions { account: true, ..PurgeOptions::default() };
-    let plan = purge::plan(store, subject, &options, &|table, values| progress.say(table, values)).await?;
-    progress.end();
-    let mut shown = plan.to_json();
-    let id = plan.subject.ids.first().cloned().unwrap_or_default();
-    let row = match store.sources_of(Entity::Subject) {
-        Ok(_) => store.row(Entity::Subject, &id).await?,
-        Err(_) => None,
-    };
-    let mut row = row.unwrap_or_else(|| Row::empty(Entity::Subject));
-    row.set("id", Value::from(id.clone()));
-    let mask = session.mask();
-    if let Some(mask) = &mask {
-        hide_handles(mask, &mut shown);
-        mask.row(&mut row);
-    }
-    let held = match store.holds().await {
-        Err(StoreError::Denied { .. }) => Value::Null,
-        holds => Value::from(holds?.iter().any(|(held, _)| *held == id)),
-    };
-    let mut value = row.to_json();
-    value["known_as"] = shown["subject"]["handles"].take();
-    value["near"] = shown["subject"]["near"].take();
-    value["rows"] = shown["counts"].take();
-    for key in ["mentions", "mentions_total", "mentions_by_column"] {
-        value[key] = shown[key].take();
-    }
-    value["effects"] = shown["effects"].take();
-    value["notes"] = json!(plan.notes);
-    value["held"] = held;
-    Ok(value)
 }
 
 async fn carry_out(
@@ -225,7 +292,7 @@ async fn carry_out(
     let mut receipt = purge::run(store, args.subject(), options, decisions.as_ref(), &desk, exported)
         .await
         .map_err(|error| with_command(error, &again))?;
-    keep_anchor(store, &mut receipt).await;
+    receipt.anchor_problem = anchor::missed(store).await;
     progress.end();
     print(session, &receipt, &again)
 }
@@ -238,7 +305,7 @@ pub async fn apply_kept(session: &Session<'_>, kept: &KeptPlan, author: &Author)
     let again = store.invocation().about(&["purge"], &[&kept.given], &["--resume"]);
     let mut receipt =
         purge::run_kept(&store, kept, &desk(author, &say)?).await.map_err(|error| with_command(error, &again))?;
-    keep_anchor(&store, &mut receipt).await;
+    receipt.anchor_problem = anchor::missed(&store).await;
     progress.end();
     print(session, &receipt, &again)
 }
@@ -253,12 +320,10 @@ fn with_command(error: ChangeError, again: &str) -> ChangeError {
     }
 }
 
-fn print(session: &Session<'_>, receipt: &Value, again: &str) -> Result<(), CommandFailure> {
-    output::value(session.format(), receipt)?;
-    if receipt["status"] == "incomplete" {
-        let reasons: Vec<&str> =
-            receipt["incomplete"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let message = format!("the purge is incomplete: {}; `{again}` continues it", reasons.join("; "));
+fn print(session: &Session<'_>, receipt: &PurgeReceipt, again: &str) -> Result<(), CommandFailure> {
+    output::shape(session.format(), receipt)?;
+    if receipt.status == PurgeStatus::Incomplete {
+        let message = format!("the purge is incomplete: {}; `{again}` continues it", receipt.incomplete.join("; "));
         return Err(CommandFailure::incomplete(message));
     }
     Ok(())
@@ -272,17 +337,6 @@ pub(super) fn desk<'a>(author: &'a Author, progress: Say<'a>) -> Result<Desk<'a>
     let key = config::erasure_key(true).map_err(|e| kept(&e))?.ok_or_else(|| kept(&"it was not made"))?;
     let folder = config::state_folder().ok_or_else(|| kept(&"there is no state folder: set MNEMOSCOPE_STATE"))?;
     Ok(Desk { folder, key, author, progress })
-}
-
-pub(super) fn options(args: &PurgeArgs) -> PurgeOptions {
-    PurgeOptions {
-        aliases: args.alias.clone(),
-        mentions: args.mentions.map_or(Mentions::Leave, Into::into),
-        each: args.mention.iter().cloned().collect(),
-        account: args.account == AccountArg::Erase,
-        full: args.full,
-        batch: args.batch,
-    }
 }
 
 /// Progress on a terminal's standard error.

@@ -1,8 +1,5 @@
 //! `tables` and `table`: what a database holds, whether a layout knows it or not.
 
-// Help texts are shown as they stand: backticks would be.
-#![allow(clippy::doc_markdown)]
-
 use clap::Args;
 use serde_json::{Map, Value, json};
 
@@ -87,6 +84,9 @@ fn table_json(table: &RawTable) -> Value {
     });
     if let Some(why) = table.unread {
         value["unread"] = json!(why);
+    }
+    if let Some(why) = &table.rows_reason {
+        value["rows_reason"] = json!(why);
     }
     value
 }

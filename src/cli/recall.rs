@@ -1,50 +1,148 @@
-//! `recall`, `context`, `replay`, and parent suggestions.
-
-// Help texts are shown as they stand: backticks would be.
-#![allow(clippy::doc_markdown)]
+//! `recall`, `context`, and parent suggestions.
 
 use std::io::Write;
 
 use chrono::Utc;
-use clap::Subcommand;
+use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::context::Session;
 use super::failure::CommandFailure;
 use super::options::Format;
-use super::recall_args::RecallArgs;
-use super::{hints, output};
+use super::queries::saved;
+use super::{as_of as past, hints, output};
+use crate::change::as_of::AsOf;
 use crate::change::what_if::KeptQuestion;
 use crate::config::queries;
 use crate::lab::embed;
 use crate::lab::{self, RecallAnswer, RecalledItem, parents as lab_parents};
-use crate::memory::invocation::quoted;
-use crate::memory::nearest::unknown;
-use crate::memory::query::EpisodeContext;
-use crate::memory::{Entity, Row, time};
+use crate::memory::{Entity, time};
 use crate::recall::context::{self as text, Budget, ContextRow};
 use crate::recall::inquiry::{Inquiry, SavedQuestion};
-use crate::recall::rank::{RankedRow, Ranking};
+use crate::recall::rank::Ranking;
 use crate::store::Store;
 use crate::ui::text::SafeText;
 
-/// What to do with kept questions.
-#[derive(Debug, Clone, Subcommand)]
-pub enum QueriesCommand {
-    /// Forget one.
-    Forget {
-        /// Its name.
-        name: String,
-    },
+/// How memories are ranked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RankingArg {
+    /// Episodes by time and likeness, boosted by canvas and feedback.
+    Boosted,
+    /// Memories and episodes by domain, topic, utility and age.
+    Proven,
+    /// Cases by cosine, or by the policy in use.
+    Cases,
+    /// Successful episodes of like situation and outcome.
+    Similar,
+}
+
+impl From<RankingArg> for Ranking {
+    fn from(ranking: RankingArg) -> Self {
+        match ranking {
+            RankingArg::Boosted => Ranking::Boosted,
+            RankingArg::Proven => Ranking::Proven,
+            RankingArg::Cases => Ranking::Cases,
+            RankingArg::Similar => Ranking::Similar,
+        }
+    }
+}
+
+/// What is asked, and how it is ranked.
+#[derive(Debug, Clone, Args)]
+pub struct RecallArgs {
+    /// The situation in words. Compared by vectors where the profile names an embedding endpoint, else by keywords.
+    pub text: Option<String>,
+    /// A stored situation: the id of an episode, a case or a memory.
+    #[arg(long, value_name = "ID")]
+    pub like: Option<String>,
+    /// How to rank.
+    #[arg(long, value_enum, required_unless_present = "saved")]
+    pub ranking: Option<RankingArg>,
+    /// Ask a question that was kept for this database; what else is said here takes the place of its parts.
+    #[arg(long, value_name = "NAME")]
+    pub saved: Option<String>,
+    /// Keep what is asked under a name, in your own files.
+    #[arg(long, value_name = "NAME")]
+    pub save: Option<String>,
+    /// Memories of this agent.
+    #[arg(long)]
+    pub agent: Option<String>,
+    /// Memories of this user.
+    #[arg(long)]
+    pub user: Option<String>,
+    /// Rows at most: as many as the bank is set to, else 4, of `similar` 3.
+    #[arg(short, value_name = "N")]
+    pub k: Option<usize>,
+    /// Domain that is sought (proven).
+    #[arg(long)]
+    pub domain: Option<String>,
+    /// Topic that is sought (proven).
+    #[arg(long)]
+    pub topic: Option<String>,
+    /// Episodes of this workflow (similar).
+    #[arg(long)]
+    pub workflow: Option<String>,
+    /// Not only successes (similar).
+    #[arg(long)]
+    pub all_outcomes: bool,
+    /// Rank cases by this policy; `none` by likeness alone. The policy in use in the bank when not said.
+    #[arg(long, value_name = "ID")]
+    pub policy: Option<String>,
+    /// Take 1 off the score of cases with a low reward that are recalled often, as the finding
+    /// `low_reward_often_recalled` names them.
+    #[arg(long)]
+    pub downweight: bool,
+    /// As if it were this moment: RFC 3339 or an age such as 30d. Ages are counted from here.
+    #[arg(long, value_name = "TIME")]
+    pub at: Option<String>,
+    /// Over the memories as they were: a time, an age such as 7d, or just after an entry of the audit trail.
+    #[arg(long, value_name = "TIME|SEQ")]
+    pub as_of: Option<String>,
+}
+
+impl RecallArgs {
+    /// What is asked: a kept question, and what is said beside it.
+    #[must_use]
+    pub fn inquiry(&self, kept: Option<Inquiry>) -> Inquiry {
+        let mut asked = kept.unwrap_or_else(|| Inquiry::new(Ranking::Boosted));
+        if let Some(ranking) = self.ranking {
+            asked.ranking = ranking.into();
+        }
+        // A situation takes the place of another one as a whole.
+        if self.text.is_some() || self.like.is_some() {
+            (asked.text, asked.like) = (self.text.clone(), self.like.clone());
+        }
+        let said = |kept: &mut Option<String>, said: &Option<String>| {
+            if said.is_some() {
+                kept.clone_from(said);
+            }
+        };
+        said(&mut asked.agent, &self.agent);
+        said(&mut asked.user, &self.user);
+        said(&mut asked.domain, &self.domain);
+        said(&mut asked.topic, &self.topic);
+        said(&mut asked.workflow, &self.workflow);
+        said(&mut asked.policy, &self.policy);
+        asked.k = self.k.or(asked.k);
+        asked.all_outcomes |= self.all_outcomes;
+        asked.downweight |= self.downweight;
+        asked
+    }
 }
 
 /// `recall`.
 pub async fn recall(session: &Session<'_>, args: &RecallArgs) -> Result<(), CommandFailure> {
-    let store = session.store().await?;
-    let answer = answer(session, &store, args).await?;
+    let (store, as_of) = past::store(session, args.as_of.as_deref()).await?;
+    let answer = answer(session, &store, args, as_of.as_ref()).await?;
     match session.format() {
         Format::Table => output::piped(|out| print_answer(out, &answer)),
-        Format::Json => output::json(&answer.to_json()),
+        Format::Json => {
+            let mut shown = answer.to_json();
+            if let Some(as_of) = as_of {
+                shown["as_of"] = json!(as_of);
+            }
+            output::json(&shown)
+        }
         Format::Jsonl => {
             warn_notes(&answer.notes);
             output::piped(|out| answer.rows.iter().try_for_each(|item| output::json_line(out, &item.to_json())))
@@ -63,8 +161,8 @@ pub async fn context(
     tokens: usize,
     per_row: Option<usize>,
 ) -> Result<(), CommandFailure> {
-    let store = session.store().await?;
-    let answer = answer(session, &store, args).await?;
+    let (store, as_of) = past::store(session, args.as_of.as_deref()).await?;
+    let answer = answer(session, &store, args, as_of.as_ref()).await?;
     let rows: Vec<ContextRow<'_>> = answer.rows.iter().map(RecalledItem::told).collect();
     let lessons = answer.request.ranking == Ranking::Similar;
     let made = text::context(&rows, Budget { tokens, per_row }, lessons);
@@ -80,7 +178,7 @@ pub async fn context(
             Ok(())
         });
     }
-    let shown = json!({
+    let mut shown = json!({
         "text": made.text,
         "tokens": made.tokens,
         "tokens_are": "rough: 4 characters each",
@@ -90,82 +188,10 @@ pub async fn context(
         "omitted": made.omitted,
         "query": answer.query_json(),
     });
+    if let Some(as_of) = as_of {
+        shown["as_of"] = json!(as_of);
+    }
     output::value(session.format(), &shown)
-}
-
-/// `replay`.
-pub async fn replay(
-    session: &Session<'_>,
-    topic: &str,
-    agent: Option<&str>,
-    limit: usize,
-) -> Result<(), CommandFailure> {
-    let store = session.store().await?;
-    store.sources_of(Entity::Episode)?;
-    let (vector, note) = vector_of(session, &store, Entity::Episode, topic).await?;
-    let found = lab::replay::replay(&store, topic, vector.as_deref(), agent, limit).await?;
-    if found.rows.is_empty() {
-        hints::options(&store, Entity::Episode, &[("topic", Some(topic)), ("agent_id", agent)]).await;
-    }
-    let (used, candidates) = (found.used, found.candidates);
-    let contexts = store.recalled(found.rows.iter().map(|r| r.row.clone()).collect()).await?;
-    let mut rows: Vec<Replayed> = found.rows.into_iter().zip(contexts).collect();
-    if let Some(mask) = session.mask() {
-        for (ranked, context) in &mut rows {
-            mask.row(&mut ranked.row);
-            context.rows_mut().for_each(|row| mask.row(row));
-        }
-    }
-    let notes: Vec<String> = note.into_iter().collect();
-    match session.format() {
-        Format::Json => output::json(&json!({
-            "rows": rows.iter().map(replayed_json).collect::<Vec<_>>(),
-            "query": {
-                "topic": topic, "agent": agent, "limit": limit, "used": used, "candidates": candidates,
-                "relevance_above": crate::recall::sequence::RELEVANT, "notes": notes,
-            },
-        })),
-        Format::Jsonl => output::piped(|out| rows.iter().try_for_each(|r| output::json_line(out, &replayed_json(r)))),
-        Format::Csv => output::csv_table(&rows.iter().map(replayed_json).collect::<Vec<_>>()),
-        Format::Table => output::piped(|out| {
-            writeln!(out, "{} episodes of {} by {}", rows.len(), SafeText::new(topic), used)?;
-            for (shown, context) in &rows {
-                let row = &shown.row;
-                let text = |column: &str| row.text(column).unwrap_or("·").to_owned();
-                let date = text("started_at").get(..10).unwrap_or("·").to_owned();
-                let parent = row.text("parent_id").map(|p| format!(" (continues {p})")).unwrap_or_default();
-                let line = format!("{date}  {:.3}  {}  {}{parent}", shown.score.total, row.id(), text("title"));
-                writeln!(out, "{}", SafeText::new(&line))?;
-                if let Some(summary) = row.text("summary") {
-                    writeln!(out, "            {}", SafeText::limited(summary, 200))?;
-                }
-                let tags = row.list("tags").join(", ");
-                let line = format!("            outcome {}; tags {tags}", text("outcome"));
-                writeln!(out, "{}", SafeText::new(&line))?;
-                for (name, words) in [
-                    ("feedback", text::feedback_line(&context.feedback)),
-                    ("canvas", text::canvas_line(&context.canvas)),
-                ] {
-                    writeln!(out, "            {name}: {}", SafeText::limited(&words, 200))?;
-                }
-            }
-            print_notes(out, &notes)
-        }),
-    }
-}
-
-/// A replayed episode with its context.
-type Replayed = (RankedRow, EpisodeContext);
-
-fn replayed_json((shown, context): &Replayed) -> Value {
-    let all = |rows: &[Row]| rows.iter().map(Row::to_json).collect::<Vec<_>>();
-    let mut value = shown.row.to_json();
-    value["relevance"] = json!(shown.score.total);
-    value["terms"] = json!(shown.score.terms);
-    value["canvas_context"] = json!(all(&context.canvas));
-    value["feedback_context"] = json!(all(&context.feedback));
-    value["findings"] = json!(context.findings);
-    value
 }
 
 /// `chain EPISODE --suggest-parents`.
@@ -199,16 +225,21 @@ pub async fn parents(session: &Session<'_>, id: &str) -> Result<(), CommandFailu
     let shown = json!({
         "episode": id, "parent_id": episode.get("parent_id"), "suggestions": suggestions, "reason": reason,
     });
-    output::value(session.format(), &shown)
+    output::shape(session.format(), &shown)
 }
 
-async fn answer(session: &Session<'_>, store: &Store, args: &RecallArgs) -> Result<RecallAnswer, CommandFailure> {
+async fn answer(
+    session: &Session<'_>,
+    store: &Store,
+    args: &RecallArgs,
+    as_of: Option<&AsOf>,
+) -> Result<RecallAnswer, CommandFailure> {
     let now = Utc::now();
     let at = match &args.at {
         Some(text) => time::parse_moment(text, now).ok_or_else(|| {
             CommandFailure::usage(format!("--at: `{text}` is no time; RFC 3339 or an age such as 30d"))
         })?,
-        None => time::spell_utc(now).unwrap_or_default(),
+        None => as_of.map_or_else(|| time::spell_utc(now).unwrap_or_default(), |as_of| as_of.at.clone()),
     };
     if args.k == Some(0) {
         return Err(CommandFailure::usage("-k 0 asks for nothing: name one row at least"));
@@ -275,49 +306,8 @@ pub async fn kept(session: &Session<'_>, store: &Store) -> Vec<KeptQuestion> {
     kept
 }
 
-/// The question of that name.
-fn saved(store: &Store, name: &str) -> Result<Inquiry, CommandFailure> {
-    let kept = queries::load(store.location()).map_err(CommandFailure::failed)?;
-    let known: Vec<String> = kept.iter().map(|saved| saved.name.clone()).collect();
-    let place = store.location();
-    kept.into_iter().find(|saved| saved.name == name).map(|saved| saved.inquiry).ok_or_else(|| {
-        let what = format!("question kept for {place} with the name");
-        CommandFailure::not_found(unknown(&what, name, known.iter().map(String::as_str)))
-    })
-}
-
-/// `queries`.
-pub async fn queries(session: &Session<'_>, command: Option<&QueriesCommand>) -> Result<(), CommandFailure> {
-    let store = session.store().await?;
-    let mut kept = match command {
-        None => queries::load(store.location()).map_err(CommandFailure::failed)?,
-        Some(QueriesCommand::Forget { name }) => {
-            saved(&store, name)?;
-            queries::forget(store.location(), name).map_err(CommandFailure::failed)?
-        }
-    };
-    if let Some(mask) = session.mask() {
-        for asked in kept.iter_mut().map(|saved| &mut saved.inquiry) {
-            asked.text = asked.text.as_ref().map(|text| format!("‹{} characters›", text.chars().count()));
-            asked.user = asked.user.as_ref().map(|user| mask.pseudonym("user_id", user));
-        }
-    }
-    let lines = kept.iter().map(|saved| {
-        let words: Vec<String> = saved.inquiry.words().iter().map(|word| quoted(word)).collect();
-        format!("{}: recall {}", saved.name, words.join(" "))
-    });
-    match session.format() {
-        Format::Json => output::json(&json!({"queries": kept})),
-        Format::Jsonl => output::piped(|out| kept.iter().try_for_each(|saved| output::json_line(out, &json!(saved)))),
-        Format::Csv => output::csv_table(&kept.iter().map(|saved| json!(saved)).collect::<Vec<_>>()),
-        Format::Table => {
-            output::piped(|out| lines.into_iter().try_for_each(|line| writeln!(out, "{}", SafeText::new(&line))))
-        }
-    }
-}
-
 /// The vector of a text, or why there is none.
-async fn vector_of(
+pub(super) async fn vector_of(
     session: &Session<'_>,
     store: &Store,
     kind: Entity,
@@ -346,7 +336,7 @@ fn warn_notes(notes: &[String]) {
     }
 }
 
-fn print_notes(out: &mut dyn Write, notes: &[String]) -> std::io::Result<()> {
+pub(super) fn print_notes(out: &mut dyn Write, notes: &[String]) -> std::io::Result<()> {
     notes.iter().try_for_each(|note| writeln!(out, "! {}", SafeText::new(note)))
 }
 

@@ -151,17 +151,26 @@ fn places(
     let Some(room) = width else { return kept.into_iter().map(|at| (at, natural[at])).collect() };
     let is_text = |at: &usize| columns[*at].shape == CellShape::Text;
     let least = |at: &usize| if is_text(at) { natural[*at].min(LEAST_TEXT) } else { natural[*at] };
-    let gaps = |kept: &[usize]| GAP * kept.len().saturating_sub(1);
-    while kept.iter().map(least).sum::<usize>() + gaps(&kept) > room {
-        // A column in which nothing stands goes before one that says something; of equals the last one goes.
-        let order = |at: usize| (is_empty(at), columns[at].rank, at);
-        let Some(gone) = kept.iter().copied().filter(|at| columns[*at].rank > 0).max_by_key(|at| order(*at)) else {
-            break;
-        };
+    let needs = |kept: &[usize]| kept.iter().map(least).sum::<usize>() + GAP * kept.len().saturating_sub(1);
+    // A column in which nothing stands goes before one that says something; of equals the last one goes.
+    let order = |at: &usize| (is_empty(*at), columns[*at].rank, *at);
+    let mut dropped = Vec::new();
+    while needs(&kept) > room {
+        let Some(gone) = kept.iter().copied().filter(|at| columns[*at].rank > 0).max_by_key(order) else { break };
         kept.retain(|at| *at != gone);
+        dropped.push(gone);
+    }
+    // One that went before a wide one may have room now.
+    for at in dropped.into_iter().rev().filter(|at| !is_empty(*at)) {
+        let mut more = kept.clone();
+        more.push(at);
+        more.sort_unstable();
+        if needs(&more) <= room {
+            kept = more;
+        }
     }
     let whole: usize = kept.iter().filter(|at| !is_text(at)).map(|at| natural[*at]).sum();
-    let mut left = room.saturating_sub(whole + gaps(&kept));
+    let mut left = room.saturating_sub(whole + GAP * kept.len().saturating_sub(1));
     let mut texts: Vec<usize> = kept.iter().copied().filter(|at| is_text(at)).collect();
     texts.sort_by_key(|at| natural[*at]);
     // The short ones first: what they do not need is for the long ones.
@@ -211,6 +220,20 @@ mod tests {
         assert!(lines[2].starts_with("ep_1                    12  🦊 short"), "{text}");
         assert!(text.lines().all(|line| SafeText::new(line).width() <= 60), "{text}");
         assert_eq!((fitted.dropped, fitted.cut), (vec!["Agent".to_owned()], true));
+    }
+
+    #[test]
+    fn a_narrow_column_stays_where_a_wide_one_goes() {
+        let columns = [
+            Column::new("Feedback", Shape::Word, 0),
+            Column::new("Episode", Shape::Word, 1),
+            Column::new("Kind", Shape::Word, 2),
+        ];
+        let uuid = "51a179a2-961e-4a71-a819-8ad40273ae08";
+        let mut out = Vec::new();
+        let fitted =
+            write(&mut out, &columns, &[[uuid, uuid, "rating"].map(SafeText::new).to_vec()], Some(60), Ink::none());
+        assert_eq!(fitted.unwrap().dropped, ["Episode"]);
     }
 
     #[test]

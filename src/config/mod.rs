@@ -1,6 +1,8 @@
 //! What the operator has set: profiles of databases, and the folders where settings and state live.
 
+mod book;
 pub mod fleet;
+pub mod mutes;
 pub mod queries;
 
 use std::collections::BTreeMap;

@@ -1,8 +1,6 @@
 //! What a run of a job did: the receipt.
 
-use serde_json::{Value, json};
-
-use super::plan::{JobCheck, JobProgress, JobState};
+use super::plan::{BadRow, EntrySpan, JobCheck, JobProgress, JobReceipt, JobState};
 use crate::change::plan::{Counts, SHOWN};
 use crate::change::{Change, new_id, now};
 use crate::memory::invocation::Invocation;
@@ -52,37 +50,35 @@ impl JobOutcome {
         }
     }
 
-    /// The receipt that commands print.
+    /// The receipt.
     #[must_use]
-    pub fn to_json(&self) -> Value {
-        let changes: Vec<Value> = self.changes.iter().take(SHOWN).map(|c| json!(c)).collect();
-        let mut receipt = json!({
-            "receipt_id": new_id(),
-            "plan_id": self.progress.id,
-            "operation": self.operation,
-            "status": self.status(),
-            "counts": self.counts,
-            "changes": changes,
-            "changes_total": self.progress.changed,
-            "effects": self.effects,
-            "disclosures": self.disclosures,
-            "applied_at": now(),
-            "audit_seq": self.entries.map(|(_, last)| last),
-            "job": self.progress,
-            "verification": self.checks,
-            "quarantine": self.set_aside.iter().map(|[entity, id, problem]| {
-                json!({ "entity": entity, "id": id, "problem": problem })
-            }).collect::<Vec<_>>(),
-        });
-        if let Some((first, last)) = self.entries {
-            receipt["audit_entries"] = json!({ "first": first, "last": last });
+    pub fn receipt(&self) -> JobReceipt {
+        let (undo, undo_reason) = match (&self.undo_reason, self.entries) {
+            (Some(reason), _) => (None, Some(reason.clone())),
+            (None, None) => (None, Some("nothing was changed".to_owned())),
+            (None, Some((first, last))) => (Some(undo_command(&self.invocation, first, last)), None),
+        };
+        let bad = |[entity, id, problem]: [String; 3]| BadRow { entity, id, problem };
+        JobReceipt {
+            receipt_id: new_id(),
+            plan_id: self.progress.id.clone(),
+            operation: self.operation.clone(),
+            status: self.status().to_owned(),
+            counts: self.counts.clone(),
+            changes: self.changes.iter().take(SHOWN).cloned().collect(),
+            changes_total: self.progress.changed,
+            effects: self.effects.clone(),
+            disclosures: self.disclosures.clone(),
+            applied_at: now(),
+            audit_seq: self.entries.map(|(_, last)| last),
+            job: self.progress.clone(),
+            verification: self.checks.clone(),
+            quarantine: self.set_aside.iter().cloned().map(bad).collect(),
+            audit_entries: self.entries.map(|(first, last)| EntrySpan { first, last }),
+            undo_reason,
+            undo,
+            anchor_problem: None,
         }
-        match (&self.undo_reason, self.entries) {
-            (Some(reason), _) => receipt["undo_reason"] = Value::from(reason.clone()),
-            (None, None) => receipt["undo_reason"] = Value::from("nothing was changed"),
-            (None, Some((first, last))) => receipt["undo"] = Value::from(undo_command(&self.invocation, first, last)),
-        }
-        receipt
     }
 }
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub use super::pace::{Pace, Sizing};
+use crate::change::plan::{Change, Counts};
 
 /// Rows to be looked at up to which a job keeps what an undo needs: some hundred bytes for each row that changes, half a
 /// hundred megabytes in all. Beyond that the trail would grow as large as what it is about.
@@ -219,6 +220,60 @@ pub struct JobCheck {
     pub ok: bool,
     /// What was found, in words.
     pub found: String,
+}
+
+/// Numbers of the first and last audit entry of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EntrySpan {
+    /// The first.
+    pub first: i64,
+    /// The last.
+    pub last: i64,
+}
+
+/// What a run of a job did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobReceipt {
+    /// Identity of the receipt.
+    pub receipt_id: String,
+    /// The run.
+    pub plan_id: String,
+    /// What it does, as in the audit trail.
+    pub operation: String,
+    /// `applied`, `nothing to do`, `incomplete`, or the state that it stopped in.
+    pub status: String,
+    /// Rows by table, over all its runners.
+    pub counts: Counts,
+    /// The first changes that its last runner made.
+    pub changes: Vec<Change>,
+    /// How many rows changed.
+    pub changes_total: u64,
+    /// What came of it.
+    pub effects: Vec<String>,
+    /// What should be known.
+    pub disclosures: Vec<String>,
+    /// When.
+    pub applied_at: String,
+    /// Number of its last audit entry.
+    pub audit_seq: Option<i64>,
+    /// How far it is.
+    pub job: JobProgress,
+    /// What looking at the result found; empty unless it is done.
+    pub verification: Vec<JobCheck>,
+    /// Rows that could not be handled.
+    pub quarantine: Vec<BadRow>,
+    /// Its audit entries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit_entries: Option<EntrySpan>,
+    /// Why it cannot be undone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undo_reason: Option<String>,
+    /// The command that takes it back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undo: Option<String>,
+    /// Why no anchor of it could be kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub anchor_problem: Option<String>,
 }
 
 /// Something that happened while a job ran, for whoever watches.

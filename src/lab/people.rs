@@ -1,5 +1,7 @@
 //! The people of a database, by all that they are called: what a veil has to hide.
 
+use std::collections::BTreeSet;
+
 use crate::memory::Entity;
 use crate::memory::query::{PageStart, Query};
 use crate::store::{Store, StoreError};
@@ -7,14 +9,15 @@ use crate::store::{Store, StoreError};
 /// Handles that are read at most: further people are masked in their rows only.
 const MOST: usize = 100_000;
 
-/// Ids, names and other handles of the people that the database says it is about; none where no layout says that.
+/// Ids, names and other handles of the people that the database says it is about; where no layout lists people, whose its
+/// rows are.
 ///
 /// # Errors
 /// The engine's refusal.
 pub async fn handles(store: &Store) -> Result<Vec<String>, StoreError> {
     let mut handles = Vec::new();
     if store.sources_of(Entity::Subject).is_err() {
-        return Ok(handles);
+        return owners(store).await;
     }
     let columns = ["id", "name", "handles"];
     let mut query = Query { columns: Some(columns.to_vec()), limit: 500, ..Query::new(Entity::Subject) };
@@ -30,4 +33,27 @@ pub async fn handles(store: &Store) -> Result<Vec<String>, StoreError> {
         }
     }
     Ok(handles)
+}
+
+/// Whom rows name as theirs, in the first rows of each kind.
+async fn owners(store: &Store) -> Result<Vec<String>, StoreError> {
+    let mut owners = BTreeSet::new();
+    for entity in Entity::ALL.iter().copied().filter(|entity| entity.column("user_id").is_some()) {
+        let Ok(sources) = store.sources_of(entity) else { continue };
+        if sources.iter().all(|source| source.column("user_id").is_empty()) {
+            continue;
+        }
+        let mut query = Query { columns: Some(vec!["user_id"]), limit: 2_000, ..Query::new(entity) };
+        let mut read = 0;
+        while read < MOST {
+            let page = store.page(&query).await?;
+            read += page.rows.len();
+            owners.extend(page.rows.iter().filter_map(|row| row.text("user_id").map(str::to_owned)));
+            match page.next {
+                Some(next) => query.start = PageStart::After(next),
+                None => break,
+            }
+        }
+    }
+    Ok(owners.into_iter().collect())
 }

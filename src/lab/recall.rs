@@ -271,7 +271,8 @@ async fn likeness(
 ) -> Result<Likenesses, LabError> {
     if let Some(vector) = &asked.vector {
         let ComparedVectors { near, tally, by } = store.nearest(kind, filters, vector, usize::MAX).await?;
-        let cosines: HashMap<String, f64> = near.into_iter().map(|n| (n.id, n.cosine)).collect();
+        // A row may have several vectors: the nearest of them counts.
+        let cosines: HashMap<String, f64> = near.into_iter().rev().map(|n| (n.id, n.cosine)).collect();
         let found = rows.iter().map(|row| cosines.get(row.id()).copied()).collect();
         return Ok((found, "similarity", Some((tally, by))));
     }

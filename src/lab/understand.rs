@@ -1,6 +1,7 @@
 //! Insights, graduation, forgetting and usefulness, read from the whole memory.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -29,8 +30,6 @@ struct Episodes {
     feedback: HashMap<String, f64>,
     /// Utility and start, by episode.
     utility: HashMap<String, (f64, Option<String>)>,
-    /// Episode of the canvas events that only the episode names.
-    of_event: HashMap<String, String>,
     there: bool,
 }
 
@@ -65,14 +64,19 @@ async fn read_feedback(store: &Store, agent: Option<&str>, told: Told<'_>) -> Re
     Ok(said)
 }
 
+/// Reads episodes. Canvas events that point back to none get the one that names them.
 async fn read_episodes(
     store: &Store,
     agent: Option<&str>,
-    said: &FeedbackCounts,
+    (said, events): (&FeedbackCounts, &mut [CanvasUse]),
     now: &str,
     coded: bool,
     told: Told<'_>,
 ) -> Result<Episodes, StoreError> {
+    let mut loose: HashMap<String, Vec<usize>> = HashMap::new();
+    for (at, event) in events.iter().enumerate().filter(|(_, event)| event.episode.is_none()) {
+        loose.entry(event.id.clone()).or_default().push(at);
+    }
     let supervised = match agent.filter(|_| coded) {
         Some(agent) => decisions(store, agent).await?,
         None => HashMap::new(),
@@ -120,7 +124,9 @@ async fn read_episodes(
             });
         }
         for event in named_ids(&row, &links, Entity::CanvasEvent) {
-            found.of_event.entry(event.into_owned()).or_insert_with(|| id.clone());
+            for at in loose.remove(&*event).into_iter().flatten() {
+                events[at].episode = Some(id.clone());
+            }
         }
         if let Some(utility) = row.number("utility") {
             found.utility.insert(id.clone(), (utility, started.clone()));
@@ -166,12 +172,8 @@ fn teaching(metadata: &Value) -> Option<f64> {
     metadata.get("quality_score").filter(|_| proposal)?.as_f64().filter(|quality| *quality > 0.0)
 }
 
-async fn read_canvases(
-    store: &Store,
-    agent: Option<&str>,
-    episodes: &Episodes,
-    told: Told<'_>,
-) -> Result<Option<CanvasSummary>, StoreError> {
+/// Canvas events; none where the database keeps none.
+async fn read_events(store: &Store, agent: Option<&str>, told: Told<'_>) -> Result<Option<Vec<CanvasUse>>, StoreError> {
     let columns = ["canvas_id", "canvas_type", "component_type", "action", "created_at", "episode_id", "metadata"];
     let mut events = Vec::new();
     let there = each(store, &of_agent(Entity::CanvasEvent, &columns, agent), told, |row| {
@@ -188,11 +190,11 @@ async fn read_canvases(
             at: row.text("created_at").and_then(time::epoch_micros),
             open_seconds: open.iter().find_map(|key| metadata.get(key)?.as_f64()),
             by_agent: matches!(by, Some("agent" | "assistant" | "system")),
-            episode: text("episode_id").or_else(|| episodes.of_event.get(row.id()).cloned()),
+            episode: text("episode_id"),
         });
     })
     .await?;
-    Ok(there.then(|| canvas::understand(events, &episodes.feedback)))
+    Ok(there.then_some(events))
 }
 
 /// Uses of memories: by episodes with a utility, and by cases that name other cases, whose reward stands for it.
@@ -209,14 +211,14 @@ async fn read_uses(
         && each(store, &links, told, |row| {
             let known = row.text("episode_id").and_then(|id| episodes.utility.get(id));
             if let (Some(memory), Some((utility, at))) = (row.text("memory_id"), known) {
-                uses.push(MemoryUse { memory: memory.to_owned(), utility: *utility, at: at.clone() });
+                uses.push(MemoryUse { memory: memory.to_owned(), utility: *utility, at: at.as_deref().map(Arc::from) });
             }
         })
         .await?;
     let cases = of_agent(Entity::Case, &["reward", "reference_case_ids", "created_at"], agent);
     let referred = each(store, &cases, told, |row| {
         let Some(reward) = row.number("reward") else { return };
-        let at = row.text("created_at").map(str::to_owned);
+        let at: Option<Arc<str>> = row.text("created_at").map(Arc::from);
         uses.extend(row.list("reference_case_ids").into_iter().map(|memory| MemoryUse {
             memory: memory.to_owned(),
             utility: reward,
@@ -255,8 +257,10 @@ pub async fn insights(
     told: Told<'_>,
 ) -> Result<Insights, LabError> {
     let said = read_feedback(store, agent, told).await?;
-    let episodes = read_episodes(store, agent, &said, now, false, told).await?;
-    let canvases = read_canvases(store, agent, &episodes, told).await?;
+    let mut events = read_events(store, agent, told).await?;
+    let named = (&said, events.as_deref_mut().unwrap_or_default());
+    let episodes = read_episodes(store, agent, named, now, false, told).await?;
+    let canvases = events.map(|events| canvas::understand(events, &episodes.feedback));
     let uses = read_uses(store, agent, &episodes, told).await?;
     if let Some(agent) = agent {
         let nothing = episodes.worked.is_empty() && said.rows == 0 && canvases.as_ref().is_none_or(|c| c.events == 0);
@@ -320,11 +324,13 @@ pub async fn graduation(store: &Store, agent: &str, now: &str, told: Told<'_>) -
     let known = find_agent(store, agent).await?;
     let said = read_feedback(store, Some(agent), told).await?;
     let coded = has_code(store);
-    let episodes = read_episodes(store, Some(agent), &said, now, coded, told).await?;
+    let mut events = read_events(store, Some(agent), told).await?;
+    let named = (&said, events.as_deref_mut().unwrap_or_default());
+    let episodes = read_episodes(store, Some(agent), named, now, coded, told).await?;
     if known.is_none() && episodes.worked.is_empty() {
         return Err(no_agent(store, agent));
     }
-    let canvases = read_canvases(store, Some(agent), &episodes, told).await?;
+    let canvases = events.map(|events| canvas::understand(events, &episodes.feedback));
     let outcomes = canvases.as_ref().map(|c| c.outcomes.clone()).unwrap_or_default();
     let quality = quality::quality(&episodes.worked, &outcomes);
     let canvas_periods = quality::periods(&outcomes);

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Catalog, Engine, Layout, Need, Sql};
+use super::{Catalog, Engine, Inside, Layout, Need, Sql};
 
 /// A column by which a person is known.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,12 +84,14 @@ pub struct EraseRule {
     pub table: String,
     /// Column that names the person, or a row of `of`.
     pub column: String,
-    /// Path into the column's JSON.
-    pub path: Option<String>,
+    /// Where in the column.
+    pub inside: Inside,
     /// Table whose erased rows the column names; the person's own id when none.
     pub of: Option<String>,
     /// Column of that table which is named; its key when none.
     pub to: Option<String>,
+    /// Further columns that name together with the first one, each with the one of that table that it names.
+    pub also: Vec<(String, String)>,
     /// Further condition; the table's alias is `t`, `$subject` stands for the person's ids.
     pub when: Option<Sql>,
     /// What happens.
@@ -158,8 +160,8 @@ pub struct BoundRule {
     pub table: TableKey,
     /// Column that names.
     pub column: String,
-    /// Path into its JSON.
-    pub path: Option<String>,
+    /// Where in it.
+    pub inside: Inside,
     /// Table whose erased rows are named; the person when none.
     pub of: Option<TableKey>,
     /// Column of that table; its key when none.
@@ -262,6 +264,11 @@ fn bind_rule(rule: &EraseRule, engine: Engine, find: &mut RuleFinder<'_>) -> Opt
         (Some((_, of)), Some(to)) => Some(find.column(of, to)?),
         _ => None,
     };
+    let mut also = Vec::new();
+    for (column, to) in &rule.also {
+        let (_, of) = of.as_ref()?;
+        also.push((find.column(&name, column)?, find.column(of, to)?));
+    }
     let columns: Vec<String> = if rule.columns.is_empty() {
         vec![find.column(&name, &rule.column)?]
     } else {
@@ -271,10 +278,10 @@ fn bind_rule(rule: &EraseRule, engine: Engine, find: &mut RuleFinder<'_>) -> Opt
     Some(BoundRule {
         column: find.column(&name, &rule.column)?,
         table,
-        path: rule.path.clone(),
+        inside: rule.inside.clone(),
         of: of.map(|(key, _)| key),
         to,
-        also: Vec::new(),
+        also,
         when: rule.when.as_ref().and_then(|sql| sql.on(engine)).map(str::to_owned),
         action: rule.action,
         columns,

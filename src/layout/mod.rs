@@ -8,7 +8,10 @@ pub mod builtin;
 pub mod catalog;
 pub mod draft;
 pub mod erase;
+mod extend;
+pub mod inside;
 pub mod parse;
+mod pattern;
 pub mod recognise;
 pub mod vector;
 pub mod write;
@@ -20,6 +23,7 @@ pub use crate::memory::nearest::nearest;
 use crate::memory::Entity;
 
 pub use catalog::{Catalog, CatalogColumn, CatalogTable};
+pub use inside::{Codec, Inside, TextPart};
 pub use parse::{LayoutError, parse};
 pub use write::{Fill, TimeSpelling, Write};
 
@@ -72,6 +76,8 @@ pub struct Layout {
     pub folder: Option<String>,
     /// Sources of the entities; one entity may have several.
     pub sources: Vec<Source>,
+    /// Kinds of tables of any name.
+    pub patterns: Vec<TablePattern>,
     /// What the layout cannot hold, and what to do about it: entity and sentence.
     pub absent: Vec<(Entity, String)>,
     /// By what people are known.
@@ -97,6 +103,22 @@ pub struct Need {
     pub types: Vec<String>,
     /// The file it stands in, from 1.
     pub line: usize,
+}
+
+/// Tables of any name that are told by their columns, such as one for each collection. Whatever names a table of the
+/// layout may say `{name}` for each of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TablePattern {
+    /// Name under which the rest of the layout speaks of such a table.
+    pub name: String,
+    /// What its columns must be, and what must not be among them.
+    pub has: Vec<(String, Vec<String>)>,
+    /// It has these columns and no others.
+    pub only: bool,
+    /// How its name may begin or end: `*` stands for any letters.
+    pub like: String,
+    /// How its name may not look.
+    pub unlike: Vec<String>,
 }
 
 /// One of several shapes that a layout is found in.
@@ -178,6 +200,15 @@ pub struct Source {
 pub enum FromClause {
     /// One table.
     Table(String),
+    /// The elements of a list in a column of a table's rows: the table, the column, and where in it the list is.
+    Each {
+        /// The table, under the alias `t`.
+        table: String,
+        /// Its column.
+        column: String,
+        /// Path to the list in the column's JSON.
+        path: String,
+    },
     /// A join or a read-only query with the tables behind its aliases.
     Query {
         /// Text after FROM.
@@ -192,8 +223,8 @@ pub enum FromClause {
 pub struct ColumnSpec {
     /// Where the value is.
     pub value: ColumnOrigin,
-    /// Path into the JSON value, with dots.
-    pub path: Option<String>,
+    /// Where in it.
+    pub inside: Inside,
     /// Stored word to canonical word.
     pub map: Vec<(String, String)>,
     /// How the value is stored, where its type does not say.
@@ -215,6 +246,8 @@ pub struct ColumnSpec {
 pub enum ColumnOrigin {
     /// A column, perhaps `alias.column`.
     Column(String),
+    /// Several columns that make one value together: the id of a row whose key they are.
+    Columns(Vec<String>),
     /// An SQL expression of the author's.
     Sql(Sql),
     /// The same for every row.

@@ -1,6 +1,7 @@
 //! Reads a layout file. Every error names the file, the line, the key and the nearest valid name.
 
 mod erase;
+mod inside;
 
 use std::fmt;
 
@@ -9,8 +10,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::{
-    AttachedFile, ColumnOrigin, ColumnSpec, Derivation, Engine, EpisodeLink, Fill, FromClause, Layout, LinkBy, Need,
-    Source, Sql, StoredAs, TimeSpelling, Variant, VectorSpec, Write, nearest,
+    AttachedFile, ColumnOrigin, ColumnSpec, Derivation, Engine, EpisodeLink, Fill, FromClause, Inside, Layout, LinkBy,
+    Need, Source, Sql, StoredAs, TimeSpelling, Variant, VectorSpec, Write, nearest,
 };
 use crate::memory::Entity;
 
@@ -43,10 +44,11 @@ type Node<'a> = Spanned<DeValue<'a>>;
 
 const TOP_KEYS: &[&str] = &[
     "name", "title", "engines", "folder", "requires", "forbids", "variant", "attach", "absent", "handle", "erase",
-    "account", "follows", "writable",
+    "account", "follows", "writable", "pattern", "extends",
 ];
 const SOURCE_KEYS: &[&str] = &[
     "table",
+    "each",
     "from",
     "tables",
     "label",
@@ -61,8 +63,10 @@ const SOURCE_KEYS: &[&str] = &[
     "vector",
     "search",
 ];
-const COLUMN_KEYS: &[&str] =
-    &["column", "sql", "value", "path", "map", "stored", "lookup", "requires", "forbids", "optional"];
+const COLUMN_KEYS: &[&str] = &[
+    "column", "columns", "sql", "value", "decode", "path", "by", "part", "except", "map", "stored", "lookup",
+    "requires", "forbids", "optional",
+];
 
 /// Reads the text of a layout file.
 ///
@@ -143,7 +147,8 @@ impl LayoutReader<'_> {
         let title = self.required_text(root, "", "title");
         let engines = self.engines(root);
         let requires = self.needs(root, "", "requires");
-        if requires.is_empty() {
+        let base = self.base(root);
+        if requires.is_empty() && base.is_none() {
             self.error(
                 0,
                 "requires",
@@ -161,6 +166,7 @@ impl LayoutReader<'_> {
             variants: self.variants(root),
             attach: self.attached(root),
             folder: self.text(root, "", "folder"),
+            patterns: self.patterns(root),
             sources: self.sources(root),
             absent: self.absent(root),
             handles: self.handles(root),
@@ -169,10 +175,25 @@ impl LayoutReader<'_> {
             follows: self.texts(root, "", "follows").into_iter().map(|(_, text)| text).collect(),
             writable: root.get("writable").is_none() || self.boolean(root, "", "writable"),
         };
+        if let Some(base) = base {
+            return layout.over(base);
+        }
         if !Entity::ALL.iter().any(|e| root.get(e.name()).is_some()) {
             self.error(0, "", "no entity is mapped: add a table such as [[episode]]");
         }
         layout
+    }
+
+    /// The shipped layout that this one builds on.
+    fn base(&mut self, root: &DeTable<'_>) -> Option<Layout> {
+        let name = self.text(root, "", "extends")?;
+        let shipped = super::builtin::texts();
+        let Some((file, text)) = shipped.iter().find(|(known, _)| *known == name) else {
+            let at = root.get("extends").map_or(0, |node| node.span().start);
+            self.unknown(at, "extends", &name, "layout", shipped.iter().map(|(known, _)| *known));
+            return None;
+        };
+        parse(&format!("{file}.toml"), text).ok()
     }
 
     fn engines(&mut self, root: &DeTable<'_>) -> Vec<Engine> {
@@ -254,7 +275,7 @@ impl LayoutReader<'_> {
         let source = Source {
             entity,
             label: label.or_else(|| match &from {
-                Some(FromClause::Table(name)) => Some(name.clone()),
+                Some(FromClause::Table(name) | FromClause::Each { table: name, .. }) => Some(name.clone()),
                 Some(FromClause::Query { tables, .. }) => {
                     tables.iter().find(|(alias, _)| alias == "t").or(tables.first()).map(|(_, table)| table.clone())
                 }
@@ -277,7 +298,16 @@ impl LayoutReader<'_> {
     }
 
     fn from(&mut self, table: &DeTable<'_>, prefix: &str, at: usize) -> Option<FromClause> {
-        match (self.text(table, prefix, "table"), table.get("from")) {
+        let name = self.text(table, prefix, "table");
+        if let (Some(name), Some(node), None) = (&name, table.get("each"), table.get("from")) {
+            let each = self.text(table, prefix, "each")?;
+            let (column, path) = each.split_once('.').unwrap_or((&each, ""));
+            if path.split('.').any(|step| step == "*") {
+                self.error(node.span().start, &join(prefix, "each"), "names one list: it has no `*`");
+            }
+            return Some(FromClause::Each { table: name.clone(), column: column.to_owned(), path: path.to_owned() });
+        }
+        match (name, table.get("from")) {
             (Some(name), None) => Some(FromClause::Table(name)),
             (None, Some(node)) => {
                 let sql = self.sql(node, &join(prefix, "from"))?;
@@ -343,7 +373,7 @@ impl LayoutReader<'_> {
         let at = node.span().start;
         let mut spec = ColumnSpec {
             value: ColumnOrigin::Value(Value::Null),
-            path: None,
+            inside: Inside::default(),
             map: Vec::new(),
             stored: StoredAs::Plain,
             requires: Vec::new(),
@@ -358,17 +388,19 @@ impl LayoutReader<'_> {
         }
         let table = self.table(node, key)?;
         self.check_keys(table, key, COLUMN_KEYS);
-        let origins: Vec<&str> = ["column", "sql", "value"].into_iter().filter(|k| table.get(*k).is_some()).collect();
+        let origins: Vec<&str> =
+            ["column", "columns", "sql", "value"].into_iter().filter(|k| table.get(*k).is_some()).collect();
         spec.value = match origins[..] {
             ["column"] => ColumnOrigin::Column(self.text(table, key, "column")?),
+            ["columns"] => ColumnOrigin::Columns(self.plain_texts(table, key, "columns")),
             ["sql"] => ColumnOrigin::Sql(self.sql(table.get("sql")?, &join(key, "sql"))?),
             ["value"] => ColumnOrigin::Value(self.constant(table.get("value")?, &join(key, "value"))?),
             _ => {
-                self.error(at, key, "say exactly one of `column`, `sql` and `value`");
+                self.error(at, key, "say exactly one of `column`, `columns`, `sql` and `value`");
                 return None;
             }
         };
-        spec.path = self.text(table, key, "path");
+        spec.inside = self.inside(table, key);
         spec.map = table.get("map").map(|n| self.pairs(n, &join(key, "map"))).unwrap_or_default();
         spec.stored = self.stored(table, key);
         spec.requires = self.needs(table, key, "requires");
@@ -414,15 +446,16 @@ impl LayoutReader<'_> {
             return Some(VectorSpec { column: column.to_owned(), ..VectorSpec::default() });
         }
         let table = self.table(node, &key)?;
-        self.check_keys(table, &key, &["table", "key", "column", "path", "keep"]);
+        self.check_keys(table, &key, &["table", "from", "key", "column", "path", "keep"]);
         let spec = VectorSpec {
             table: self.text(table, &key, "table"),
-            key: self.text(table, &key, "key"),
+            from: table.get("from").and_then(|node| self.sql(node, &join(&key, "from"))),
+            key: self.plain_texts(table, &key, "key"),
             column: self.required_text(table, &key, "column")?,
             path: self.text(table, &key, "path"),
             keep: self.text(table, &key, "keep"),
         };
-        if spec.table.is_some() != spec.key.is_some() {
+        if spec.table.is_some() == spec.key.is_empty() {
             let words = "vectors of another table need its `table` and the `key` column that names the row";
             self.error(node.span().start, &key, words);
         }
@@ -438,7 +471,7 @@ impl LayoutReader<'_> {
             Entity::Episode => &["event"],
             _ => &[],
         };
-        self.check_keys(table, &key, &[&["refuse", "insert", "touch", "times", "numbered"], extra].concat());
+        self.check_keys(table, &key, &[&["refuse", "insert", "touch", "times", "numbered", "remove"], extra].concat());
         let texts = |reader: &mut Self, name: &str| -> Vec<String> {
             reader.texts(table, &key, name).into_iter().map(|(_, text)| text).collect()
         };
@@ -447,6 +480,7 @@ impl LayoutReader<'_> {
             kinds: table.get("kinds").is_some().then(|| texts(self, "kinds")),
             insert: self.fills(entity, table, &key),
             touch: texts(self, "touch"),
+            remove: self.removal(table, &key),
             times: self.times(table, &key),
             numbered: self.boolean(table, &key, "numbered"),
             event: self.text(table, &key, "event"),
@@ -638,6 +672,11 @@ impl LayoutReader<'_> {
         })
     }
 
+    /// A text or a list of texts.
+    fn plain_texts(&mut self, table: &DeTable<'_>, prefix: &str, key: &str) -> Vec<String> {
+        self.texts(table, prefix, key).into_iter().map(|(_, text)| text).collect()
+    }
+
     /// A text or a list of texts, each with its place.
     fn texts(&mut self, table: &DeTable<'_>, prefix: &str, key: &str) -> Vec<(usize, String)> {
         let Some(node) = table.get(key) else { return Vec::new() };
@@ -671,4 +710,35 @@ fn need(text: &str, line: usize) -> Need {
 
 fn join(prefix: &str, key: &str) -> String {
     if prefix.is_empty() { key.to_owned() } else { format!("{prefix}.{key}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_in_the_reference() {
+        let page = include_str!("../../assets/layouts/README.md");
+        let keys = TOP_KEYS.iter().chain(SOURCE_KEYS).chain(COLUMN_KEYS).chain(erase::RULE_KEYS);
+        for key in keys {
+            let told = [format!("`{key}`"), format!("[[{key}]]"), format!("`[{key}]`"), format!("{key} = ")];
+            assert!(told.iter().any(|told| page.contains(told)), "`{key}` is not in the reference");
+        }
+    }
+
+    #[test]
+    fn a_layout_builds_on_a_shipped_one() {
+        let text = "name = \"ours\"\ntitle = \"Ours\"\nextends = \"agno\"\n\n[[episode]]\ntable = \"talks\"\ncolumns = { id = \"id\" }\n";
+        let (ours, agno) =
+            (parse("ours.toml", text).expect("it is sound"), super::super::builtin::all().expect("layouts"));
+        let agno = agno.into_iter().find(|layout| layout.name == "agno").expect("agno");
+        let of = |layout: &Layout, entity| layout.sources.iter().filter(|s| s.entity == entity).count();
+        assert_eq!(of(&ours, Entity::Memory), of(&agno, Entity::Memory));
+        assert_eq!(
+            (of(&ours, Entity::Episode), &ours.requires, ours.rules.len()),
+            (1, &agno.requires, agno.rules.len())
+        );
+        let wrong = parse("ours.toml", &text.replace("agno", "agnos")).expect_err("there is none");
+        assert!(wrong[0].message.contains("did you mean `agno`?"), "{}", wrong[0]);
+    }
 }

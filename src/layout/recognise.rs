@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::{
-    BoundVector, Catalog, ColumnOrigin, ColumnSpec, Derivation, Engine, EpisodeLink, FromClause, Layout, Need, Source,
-    StoredAs, Write, catalog::CatalogTable,
+    BoundVector, Catalog, ColumnOrigin, ColumnSpec, Derivation, Engine, EpisodeLink, FromClause, Inside, Layout, Need,
+    Source, StoredAs, Write,
+    catalog::{CatalogColumn, CatalogTable},
 };
 use crate::memory::Entity;
 
@@ -112,6 +113,17 @@ pub struct BoundSource {
 pub enum BoundFrom {
     /// A table: schema and name, under the alias `t`.
     Table(String, String),
+    /// The elements of a list within the rows of a table: alias `item`, columns `value` and `key`, beside `t`.
+    Each {
+        /// The engine that takes the list apart.
+        engine: Engine,
+        /// Schema and name of the table.
+        table: (String, String),
+        /// Its column.
+        column: String,
+        /// Path to the list, step by step.
+        path: Vec<String>,
+    },
     /// The author's text.
     Query(String),
 }
@@ -121,8 +133,8 @@ pub enum BoundFrom {
 pub struct BoundColumn {
     /// Where the value is.
     pub origin: BoundOrigin,
-    /// Path into the JSON value, with dots.
-    pub path: Option<String>,
+    /// Where in it.
+    pub inside: Inside,
     /// Stored word to canonical word.
     pub map: Vec<(String, String)>,
     /// How it is stored.
@@ -148,6 +160,13 @@ pub enum BoundOrigin {
         not_null: bool,
         /// An index leads with it.
         indexed: bool,
+    },
+    /// Columns that make one value together, a JSON list of theirs.
+    Key {
+        /// The engine that puts them together.
+        engine: Engine,
+        /// The columns.
+        parts: Vec<BoundOrigin>,
     },
     /// An SQL expression of the author's.
     Sql(String),
@@ -201,6 +220,7 @@ impl BoundSource {
 /// The needs of a layout that are not met; empty when it fits.
 #[must_use]
 pub fn unmet(layout: &Layout, engine: Engine, catalog: &Catalog) -> Vec<String> {
+    let layout = &*super::pattern::spelled_out(layout, catalog);
     let name = |need: &Need| match &need.column {
         Some(column) => format!("{}.{column}", need.table),
         None => need.table.clone(),
@@ -217,11 +237,12 @@ pub fn unmet(layout: &Layout, engine: Engine, catalog: &Catalog) -> Vec<String> 
 /// Finds the layouts that fit and binds their sources, whatever our role may read of them.
 #[must_use]
 pub fn recognise(layouts: &[Layout], engine: Engine, catalog: &Catalog) -> RecognisedLayouts {
-    let mut fitting: Vec<&Layout> = layouts.iter().filter(|l| unmet(l, engine, catalog).is_empty()).collect();
+    let mut fitting: Vec<_> = layouts.iter().map(|l| super::pattern::spelled_out(l, catalog)).collect();
+    fitting.retain(|l| unmet(l, engine, catalog).is_empty());
     fitting.sort_by_key(|l| (std::cmp::Reverse(l.requires.len()), l.name.clone()));
     let mut found = RecognisedLayouts::default();
     let mut winners: HashMap<(String, String), String> = HashMap::new();
-    for layout in fitting {
+    for layout in fitting.iter().map(|layout| &**layout) {
         let variant = layout.variants.iter().find(|v| met(&v.requires, &v.forbids, catalog)).map(|v| v.name.clone());
         let mut missing = Vec::new();
         for source in layout.sources.iter().filter(|s| met(&s.requires, &s.forbids, catalog)) {
@@ -258,7 +279,7 @@ fn bind(
 ) -> Option<BoundSource> {
     let mut aliases: Vec<(String, &CatalogTable)> = Vec::new();
     let wanted: Vec<(String, String)> = match &source.from {
-        FromClause::Table(name) => vec![("t".to_owned(), name.clone())],
+        FromClause::Table(name) | FromClause::Each { table: name, .. } => vec![("t".to_owned(), name.clone())],
         FromClause::Query { tables, .. } => tables.clone(),
     };
     for (alias, name) in wanted {
@@ -274,9 +295,32 @@ fn bind(
         };
         aliases.push((alias, table));
     }
-    let (_, main) = aliases.iter().find(|(a, _)| a == "t").or(aliases.first())?;
+    // A column without an alias is the main table's, where that has one of the name.
+    aliases.sort_by_key(|(alias, _)| alias != "t");
+    let main = aliases.iter().find(|(a, _)| a == "t").or(aliases.first())?.1;
+    let mut items = None;
     let from = match &source.from {
         FromClause::Table(_) => BoundFrom::Table(main.schema.clone(), main.name.clone()),
+        FromClause::Each { column, path, .. } => {
+            let lists = |declared: &str| engine == Engine::Sqlite || declared.starts_with("json");
+            let Some(column) = main.column(column).filter(|c| lists(&c.declared)) else {
+                missing.push(MissingColumn {
+                    line: source.line,
+                    key: format!("{}.each", source.entity),
+                    message: format!("{} has no column `{column}` of JSON", main.title()),
+                    optional: !source.requires.is_empty(),
+                });
+                return None;
+            };
+            aliases.push(("item".to_owned(), items.get_or_insert_with(|| item_table(engine))));
+            let path = path.split('.').filter(|step| !step.is_empty()).map(str::to_owned).collect();
+            BoundFrom::Each {
+                engine,
+                table: (main.schema.clone(), main.name.clone()),
+                column: column.name.clone(),
+                path,
+            }
+        }
         FromClause::Query { sql, .. } => BoundFrom::Query(sql.on(engine)?.to_owned()),
     };
     let mut columns = vec![Vec::new(); source.entity.columns().len()];
@@ -304,7 +348,7 @@ fn bind(
         derive: source.derive,
         write: source.write.clone(),
         uniform_times: source.uniform_times,
-        vector: source.vector.as_ref().and_then(|spec| spec.bind(catalog, &aliases)),
+        vector: source.vector.as_ref().and_then(|spec| spec.bind(engine, catalog, &aliases)),
         search: source.search.as_ref().and_then(|sql| sql.on(engine)).map(str::to_owned),
         line: source.line,
     })
@@ -353,10 +397,19 @@ fn bind_column(
                     continue;
                 }
             },
+            ColumnOrigin::Columns(columns) => {
+                match columns.iter().map(|column| find_column(column, aliases)).collect::<Result<Vec<_>, _>>() {
+                    Ok(parts) => BoundOrigin::Key { engine, parts },
+                    Err(message) => {
+                        lose(message, false);
+                        continue;
+                    }
+                }
+            }
         };
         let lookup = spec.lookup.as_ref().and_then(|sql| sql.on(engine)).map(str::to_owned);
-        let (path, map) = (spec.path.clone(), spec.map.clone());
-        bound.push(BoundColumn { origin, path, map, stored: spec.stored, lookup, needs: spec.requires.clone() });
+        let (inside, map) = (spec.inside.clone(), spec.map.clone());
+        bound.push(BoundColumn { origin, inside, map, stored: spec.stored, lookup, needs: spec.requires.clone() });
     }
     if bound.is_empty() {
         missing.extend(lost);
@@ -364,7 +417,28 @@ fn bind_column(
     bound
 }
 
+/// The elements of a list as a table: what they are, and their place in it.
+fn item_table(engine: Engine) -> CatalogTable {
+    let column = |name: &str, declared: &str| {
+        let declared = if engine == Engine::Postgres { declared } else { "" };
+        CatalogColumn {
+            name: name.to_owned(),
+            declared: declared.to_owned(),
+            not_null: true,
+            ..CatalogColumn::default()
+        }
+    };
+    let columns = vec![column("value", "jsonb"), column("key", "bigint")];
+    CatalogTable { name: "item".to_owned(), visible: true, columns, ..CatalogTable::default() }
+}
+
 fn find_column(written: &str, aliases: &[(String, &CatalogTable)]) -> Result<BoundOrigin, String> {
+    let is_each = aliases.iter().any(|(alias, _)| alias == "item");
+    let written = match written {
+        "item" if is_each => "item.value",
+        "position" if is_each => "item.key",
+        other => other,
+    };
     let (alias, name) = match written.split_once('.') {
         Some((alias, name)) => (Some(alias), name),
         None => (None, written),
@@ -377,7 +451,7 @@ fn find_column(written: &str, aliases: &[(String, &CatalogTable)]) -> Result<Bou
                 name: column.name.clone(),
                 declared: column.declared.clone(),
                 // An outer join gives NULL for the columns of a table that is not the source's own.
-                not_null: column.not_null && alias == "t",
+                not_null: column.not_null && matches!(alias.as_str(), "t" | "item"),
                 indexed: table.indexed.iter().any(|i| i.eq_ignore_ascii_case(&column.name)),
             });
         }

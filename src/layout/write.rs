@@ -14,6 +14,8 @@ pub struct Write {
     pub insert: Vec<(String, Fill)>,
     /// Stored columns that take the time of every change of the row.
     pub touch: Vec<String>,
+    /// What taking a row away means.
+    pub remove: Removal,
     /// How times are spelled where their column is text.
     pub times: TimeSpelling,
     /// The engine numbers the rows; otherwise a new row gets a UUID.
@@ -22,6 +24,21 @@ pub struct Write {
     pub event: Option<String>,
     /// Audit trails: operation of ours to the action that the trail knows.
     pub actions: Vec<(String, String)>,
+}
+
+/// What taking a row away means.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Removal {
+    /// The stored row goes.
+    #[default]
+    Delete,
+    /// The row is that of something else: these stored columns are emptied; where none is named, all those that only
+    /// this entity is read from.
+    Empty(Vec<String>),
+    /// The row stays and is marked: stored columns with what they get, the time of the change where there is no value.
+    Mark(Vec<(String, Option<Value>)>),
+    /// It cannot be taken away, for this reason.
+    Refuse(String),
 }
 
 /// What fills a column of a new row.

@@ -6,17 +6,20 @@ pub fn quoted(word: &str) -> String {
     shell_words::quote(word).into_owned()
 }
 
-/// Whether one of some ids would be taken for an option.
-fn looks_like_option(ids: &[&str]) -> bool {
-    ids.iter().any(|id| id.starts_with('-'))
+/// Words that are commands of their own where an id may stand, as in `purge verify`.
+const COMMANDS: [&str; 3] = ["verify", "retract", "help"];
+
+/// Whether one of some ids would be taken for an option or a command.
+fn needs_dashes(ids: &[&str]) -> bool {
+    ids.iter().any(|id| id.starts_with('-') || COMMANDS.contains(id))
 }
 
-/// A command with its place for ids, `$id`, filled. Ids that could be taken for options end it behind `--`.
+/// A command with its place for ids, `$id`, filled. Ids that could be taken for something else end it behind `--`.
 #[must_use]
 pub fn filled(command: &str, ids: &[&str]) -> String {
     let quoted: Vec<String> = ids.iter().map(|id| quoted(id)).collect();
     let quoted = quoted.join(" ");
-    if command.contains("$id") && looks_like_option(ids) {
+    if command.contains("$id") && needs_dashes(ids) {
         return format!("{} -- {quoted}", command.replace(" $id", ""));
     }
     command.replace("$id", &quoted)
@@ -50,11 +53,11 @@ impl Invocation {
         shell_words::join(before.chain(words))
     }
 
-    /// The command line of a command about rows or people, with its options. Ids that could be taken for options stand
-    /// behind `--`.
+    /// The command line of a command about rows or people, with its options. Ids that could be taken for
+    /// something else stand behind `--`.
     #[must_use]
     pub fn about(&self, command: &[&str], ids: &[&str], options: &[&str]) -> String {
-        let apart: &[&str] = if looks_like_option(ids) { &["--"] } else { &[] };
+        let apart: &[&str] = if needs_dashes(ids) { &["--"] } else { &[] };
         let words = if apart.is_empty() { [command, ids, options] } else { [command, options, apart] };
         let ids = if apart.is_empty() { &[] } else { ids };
         self.line(words.into_iter().flatten().chain(ids).copied())
@@ -100,5 +103,7 @@ mod tests {
         assert_eq!(filled("profile set $id --window 200", &["p 1"]), "profile set 'p 1' --window 200");
         assert_eq!(filled("profile set $id --window 200", &["-p"]), "profile set --window 200 -- -p");
         assert_eq!(filled("migrate", &["-p"]), "migrate");
+        // A person may be called as a command is.
+        assert_eq!(invocation.about(&["purge"], &["verify"], &["--resume"]), "mnemoscope purge --resume -- verify");
     }
 }

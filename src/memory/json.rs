@@ -136,6 +136,19 @@ pub fn path(value: &Value, path: &str) -> Option<Value> {
     }
     let (step, rest) = path.split_once('.').unwrap_or((path, ""));
     match value {
+        Value::Array(elements) if step == "*" => {
+            let found =
+                elements.iter().filter_map(|element| self::path(element, rest)).filter(|found| !found.is_null());
+            // Every element of lists within a list is one of them all.
+            let flat = rest.split('.').any(|step| step == "*");
+            let all: Vec<Value> = found
+                .flat_map(|found| match found {
+                    Value::Array(inner) if flat => inner,
+                    one => vec![one],
+                })
+                .collect();
+            (!all.is_empty()).then_some(Value::Array(all))
+        }
         Value::Object(object) => self::path(object.get(step)?, rest),
         Value::Array(elements) => self::path(elements.get(step.parse::<usize>().ok()?)?, rest),
         Value::String(_) => self::path(&container_in(value)?, path),

@@ -2,6 +2,7 @@
 //! Pure: no database, file, clock or terminal is known here.
 
 pub mod chain;
+pub mod compare;
 pub mod entity;
 pub mod feedback;
 pub mod filter;
@@ -16,6 +17,8 @@ pub mod prune;
 pub mod query;
 pub mod reward;
 pub mod row;
+pub mod schema;
+pub mod search;
 pub mod session_links;
 pub mod text_check;
 pub mod time;

@@ -12,6 +12,7 @@ use super::entity::Entity;
 use super::filter::Filter;
 use super::nearest::nearest;
 use super::row::Row;
+use super::search::Search;
 
 /// Rows a page holds unless told otherwise.
 pub const PAGE: usize = 50;
@@ -25,6 +26,8 @@ pub struct Query {
     pub filters: Vec<Filter>,
     /// Episodes only: with a canvas event of this type (and action, on the same event).
     pub canvas: Option<CanvasFilter>,
+    /// Words that a row's texts must hold.
+    pub search: Option<Search>,
     /// Order; none means newest first by (time, id).
     pub order: Option<Order>,
     /// Rows at most.
@@ -47,6 +50,7 @@ impl Query {
             entity,
             filters: Vec::new(),
             canvas: None,
+            search: None,
             order: None,
             limit: PAGE,
             start: PageStart::First,
@@ -283,6 +287,9 @@ pub struct EntityStatus {
     pub count: Option<i64>,
     /// How the count was come by.
     pub count_kind: CountKind,
+    /// Why there is no count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count_reason: Option<String>,
 }
 
 /// A layout in the opened database.
@@ -318,6 +325,9 @@ pub struct TableStatus {
     pub name: String,
     /// Rows; about, where the engine only estimates.
     pub rows: Option<i64>,
+    /// Why there is no number of rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows_reason: Option<String>,
     /// Bytes with indexes, where the engine says.
     pub bytes: Option<i64>,
     /// Why the bytes are not said.

@@ -1,6 +1,6 @@
 //! A row as every layout shows it: canonical values in order, and what could not be read of them.
 
-use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
 use super::entity::Entity;
@@ -71,10 +71,26 @@ impl Row {
         }
     }
 
+    /// Takes the value of a canonical column out of the row; null when the entity has no such column.
+    pub fn take(&mut self, column: &str) -> Value {
+        self.entity.position(column).map_or(Value::Null, |i| std::mem::take(&mut self.values[i]))
+    }
+
     /// The row's id; empty for an entity without one.
     #[must_use]
     pub fn id(&self) -> &str {
         self.text("id").unwrap_or_default()
+    }
+
+    /// Writes what [`Row::to_json`] holds into an object that may hold more.
+    ///
+    /// # Errors
+    /// The serializer's.
+    pub fn entries<S: SerializeMap>(&self, object: &mut S) -> Result<(), S::Error> {
+        for (column, value) in self.entity.columns().iter().zip(&self.values) {
+            object.serialize_entry(column.name, value)?;
+        }
+        if self.problems.is_empty() { Ok(()) } else { object.serialize_entry("problems", &self.problems) }
     }
 
     /// The row as a JSON object: canonical columns in order, then `problems` when there are any.
@@ -94,14 +110,8 @@ impl Row {
 /// As [`Row::to_json`], without a copy of the values.
 impl Serialize for Row {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let problems = (!self.problems.is_empty()).then_some(&self.problems);
-        let mut object = serializer.serialize_map(Some(self.values.len() + usize::from(problems.is_some())))?;
-        for (column, value) in self.entity.columns().iter().zip(&self.values) {
-            object.serialize_entry(column.name, value)?;
-        }
-        if let Some(problems) = problems {
-            object.serialize_entry("problems", problems)?;
-        }
+        let mut object = serializer.serialize_map(Some(self.values.len() + usize::from(!self.problems.is_empty())))?;
+        self.entries(&mut object)?;
         object.end()
     }
 }

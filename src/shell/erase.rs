@@ -2,8 +2,6 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::Value;
-
 use super::change::failure;
 use crate::change::plan::erasure::{ErasureChoice, ErasureOutcome, Preview, UnfinishedErasure};
 use crate::change::purge::{self, Desk, KeptSession, NewDecisions, PurgeOptions, PurgePlan, Sink};
@@ -131,14 +129,8 @@ pub async fn run(
         let as_asked = resume.then(NewDecisions::default);
         let mut receipt = purge::run(store, given, &options(choice), as_asked.as_ref(), &desk, exported).await?;
         // What is done is done, whether or not an anchor of it can be kept.
-        if let Some(words) = anchor::missed(store).await {
-            receipt[purge::ANCHOR_PROBLEM] = Value::from(words);
-        }
-        Ok(receipt)
+        receipt.anchor_problem = anchor::missed(store).await;
+        Ok(Box::new(purge::outcome(receipt)))
     };
-    let receipt: Result<Value, ChangeError> = done.await;
-    match receipt {
-        Ok(receipt) => Ok(Box::new(purge::outcome(&receipt))),
-        Err(error) => Err(failure("The person was not erased", &error)),
-    }
+    done.await.map_err(|error| failure("The person was not erased", &error))
 }

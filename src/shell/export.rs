@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::load;
 use crate::console::core::RequestFailure;
 use crate::console::core::request::Export;
-use crate::console::core::window::row_key;
+use crate::console::core::window::{row_id, row_key};
 use crate::ground::private_file::PrivateFile;
 use crate::memory::mask::Mask;
 use crate::memory::query::{PageStart, Query};
@@ -37,9 +37,7 @@ pub async fn write(
     match &export.only {
         Some(keys) if export.query.entity != Entity::MemoryLink => {
             for keys in keys.chunks(BATCH) {
-                // A key begins with the row's id.
-                let ids: Vec<String> =
-                    keys.iter().map(|key| key.split('\u{1f}').next().unwrap_or_default().to_owned()).collect();
+                let ids: Vec<String> = keys.iter().map(|key| row_id(key).to_owned()).collect();
                 let rows = store.related(export.query.entity, "id", &ids).await;
                 let rows = rows.map_err(|e| load::failure("The rows could not be read", &e))?;
                 let wanted: HashSet<&str> = keys.iter().map(String::as_str).collect();
@@ -80,7 +78,7 @@ impl Out<'_> {
             if let Some(mask) = self.mask {
                 mask.row(&mut row);
             }
-            serde_json::to_writer(&mut self.file, &row.to_json())?;
+            serde_json::to_writer(&mut self.file, &row)?;
             self.file.write_all(b"\n")?;
             self.rows += 1;
         }

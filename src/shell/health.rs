@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use crate::change::findings::{self, BriefLimit, FindingNews, FindingRequest};
 use crate::change::migrate::{self, DoneMigration, MigrationState, PendingMigration};
+use crate::config::mutes;
 use crate::console::core::RequestFailure;
 use crate::console::core::request::Reply;
 use crate::console::screens::findings::LookNews;
 use crate::console::screens::migrations::{MigrationItem, MigrationList, MigrationStanding};
+use crate::memory::findings::NotApplicable;
 use crate::store::Store;
 
 /// Examples of each finding.
@@ -25,11 +27,15 @@ pub async fn look(store: &Store, brief: bool, replies: impl Fn(Reply) + Sync) ->
             FindingNews::NotApplicable(kind) => LookNews::NotApplicable(kind),
             FindingNews::Read(rows, entity) => LookNews::Read(rows, entity),
             FindingNews::Left(kinds) => LookNews::Left(kinds),
+            FindingNews::Muted(kind, count) => {
+                LookNews::NotApplicable(NotApplicable { kind, reason: format!("it is muted; {count} were found") })
+            }
         };
         replies(Reply::Finding(Ok(news)));
         ControlFlow::Continue(())
     };
-    let wanted = FindingRequest { kind: None, examples: EXAMPLES, brief: brief.then_some(BRIEF) };
+    let muted = mutes::muted(store.location());
+    let wanted = FindingRequest { kind: None, examples: EXAMPLES, brief: brief.then_some(BRIEF), muted };
     let remedy = "r looks again; findings of one kind: findings --kind K";
     let failed =
         |e: crate::change::ChangeError| RequestFailure::new("Looking for findings ended early", e.to_string(), remedy);

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 
@@ -12,7 +11,7 @@ use crate::console::core::request::Reply;
 use crate::console::core::{Message, RequestFailure, Ticket};
 use crate::console::screens::jobs::JobAsk;
 use crate::job::backfill::{self, BackfillArguments, BackfillKind};
-use crate::job::plan::{JobBeat, JobMove, JobOffer, JobProgress, JobSettings, JobWish};
+use crate::job::plan::{JobBeat, JobMove, JobOffer, JobProgress, JobReceipt, JobSettings, JobWish};
 use crate::job::{self, JobEntry, record};
 use crate::store::Store;
 
@@ -53,7 +52,7 @@ pub async fn run(
     run: ShellRun,
     wish: watch::Receiver<JobWish>,
     replies: UnboundedSender<Message>,
-) -> Result<Value, RequestFailure> {
+) -> Result<Box<JobReceipt>, RequestFailure> {
     let ShellRun { ticket, name, resume, given, author } = run;
     let failed = |e: ChangeError| failure(&name, &e);
     let given = given.as_begun(&store, &name).await.map_err(failed)?;
@@ -64,11 +63,9 @@ pub async fn run(
         let _ = replies.send(Message::Reply(ticket, Reply::JobBeat(beat)));
     };
     let outcome = job::run(&store, &*job, &author, &JobSettings::default(), entry, wish, &mut each).await;
-    let mut receipt = outcome.map_err(failed)?.to_json();
-    if let (Some(words), Some(said)) = (anchor::missed(&store).await, receipt["disclosures"].as_array_mut()) {
-        said.push(Value::from(words));
-    }
-    Ok(receipt)
+    let mut receipt = outcome.map_err(failed)?.receipt();
+    receipt.disclosures.extend(anchor::missed(&store).await);
+    Ok(Box::new(receipt))
 }
 
 /// Asks a run of another process to stop.

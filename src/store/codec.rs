@@ -5,10 +5,10 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::container;
 use super::select::{Projection, Slot, SlotTarget};
 use super::session::{FetchedValue, RawRow};
-use crate::layout::{BoundColumn, BoundOrigin, BoundSource, StoredAs};
+use super::{container, within};
+use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Inside, StoredAs};
 use crate::memory::{Entity, Problem, Row, ValueKind, feedback, json, time};
 
 /// Characters of a stored value that a problem quotes.
@@ -29,7 +29,7 @@ pub fn decode(source: &BoundSource, projection: &Projection, raw: &RawRow) -> Ro
                     Some(text) => row.values[i] = Value::from(text),
                     None => fill(&mut row, i, slot, raw),
                 }
-                let is_mapped = slot.column.path.is_none() && !slot.column.map.is_empty();
+                let is_mapped = slot.column.inside.is_whole() && !slot.column.map.is_empty();
                 match source.entity.columns()[i].name {
                     "status" if is_mapped => raw_status = stored_word(slot, raw),
                     "outcome" if is_mapped => raw_outcome = stored_word(slot, raw),
@@ -55,7 +55,7 @@ fn says_nothing(value: &Value) -> bool {
 
 /// The text of a JSON value that need not be read.
 fn unparsed<'a>(projection: &Projection, slot: &Slot, kind: ValueKind, raw: &'a RawRow) -> Option<&'a str> {
-    let whole = slot.column.path.is_none() && !matches!(slot.column.stored, StoredAs::Nested | StoredAs::One);
+    let whole = slot.column.inside.is_whole() && !matches!(slot.column.stored, StoredAs::Nested | StoredAs::One);
     match slot.at.and_then(|at| raw.get(at)) {
         Some(FetchedValue::Text(text))
             if projection.unparsed
@@ -137,18 +137,23 @@ fn value(kind: ValueKind, column: &BoundColumn, raw: &FetchedValue) -> (Value, V
     if *raw == FetchedValue::Null {
         return (Value::Null, Vec::new());
     }
-    let (mut value, problems) = match (&column.path, column.stored) {
-        (Some(path), stored) => at_path(kind, path, stored, raw),
-        (None, StoredAs::One) => match text(raw) {
+    let (mut value, problems) = match (column.inside.is_whole(), column.stored) {
+        (false, stored) => inside(kind, &column.inside, stored, raw),
+        (true, StoredAs::One) => match text(raw) {
             (Value::Null, problems) => (Value::Null, problems),
             (one, problems) => (Value::Array(vec![one]), problems),
         },
-        (None, stored) => by_kind(kind, stored, raw),
+        (true, _) if matches!(column.origin, BoundOrigin::Key { .. }) => match raw {
+            FetchedValue::Text(key) => (Value::from(key_text(key)), Vec::new()),
+            _ => (Value::Null, Vec::new()),
+        },
+        (true, stored) => by_kind(kind, stored, raw),
     };
     if let (false, Some(word)) = (column.map.is_empty(), word(&value))
         && let Some((_, to)) = column.map.iter().find(|(from, _)| *from == word)
     {
-        value = Value::from(to.clone());
+        // A word that is mapped to nothing says nothing.
+        value = if to.is_empty() { Value::Null } else { Value::from(to.clone()) };
     }
     (value, problems)
 }
@@ -161,20 +166,22 @@ fn word(value: &Value) -> Option<String> {
     }
 }
 
-/// A value out of stored JSON. Only problems that touch the value are of interest here: the JSON column itself, where
-/// it is mapped, reports its own.
-fn at_path(kind: ValueKind, path: &str, stored: StoredAs, raw: &FetchedValue) -> (Value, Vec<String>) {
-    let text = match json_text(raw) {
-        Ok(text) => text,
-        Err(problem) => return (Value::Null, vec![problem]),
-    };
-    let reading = json::read(&text);
-    let Some(found) = json::path(&reading.value, path) else {
-        let problems = if reading.value.is_null() { reading.problems } else { Vec::new() };
-        return (Value::Null, problems);
-    };
+/// The id of a row of several columns as it is shown, whichever engine put it together.
+pub(super) fn key_text(stored: &str) -> String {
+    serde_json::from_str::<Value>(stored).map_or_else(|_| stored.to_owned(), |key| key.to_string())
+}
+
+/// A value within a stored one. Only problems that touch the value are of interest here: the column itself, where it is
+/// mapped, reports its own.
+fn inside(kind: ValueKind, place: &Inside, stored: StoredAs, raw: &FetchedValue) -> (Value, Vec<String>) {
+    let (found, problems) = within::found(raw, place);
+    let Some(found) = found else { return (Value::Null, problems) };
+    let every = place.path.as_deref().is_some_and(|path| path.split('.').any(|step| step == "*"));
     match (kind, found) {
-        (_, Value::Null) => (Value::Null, Vec::new()),
+        (ValueKind::Text, Value::Array(items)) if every => {
+            let texts = items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned));
+            (Value::from(texts.collect::<Vec<_>>().join("\n")), Vec::new())
+        }
         (ValueKind::Json, found) => (found, Vec::new()),
         (ValueKind::List, found) => {
             let list = json::texts_from(found);
@@ -315,7 +322,7 @@ fn list(raw: &FetchedValue) -> (Value, Vec<String>) {
 }
 
 /// The JSON text behind a stored value: as it is, out of a blob, or inflated.
-fn json_text(raw: &FetchedValue) -> Result<Cow<'_, str>, String> {
+pub(super) fn json_text(raw: &FetchedValue) -> Result<Cow<'_, str>, String> {
     match raw {
         FetchedValue::Null => Ok(Cow::Borrowed("null")),
         FetchedValue::Text(text) => Ok(Cow::Borrowed(text)),

@@ -208,15 +208,16 @@ impl Store {
     }
 
     async fn events_of(&self, episode: &Row) -> Result<Vec<Row>, StoreError> {
-        let mut runs: Vec<String> = episode.list("execution_ids").into_iter().map(str::to_owned).collect();
-        runs.push(episode.id().to_owned());
-        let mut places: HashMap<String, usize> = HashMap::new();
-        for run in runs {
-            let place = places.len();
-            places.entry(run).or_insert(place);
-        }
-        let runs: Vec<String> = places.keys().cloned().collect();
+        let mut runs = episode.list("execution_ids");
+        runs.push(episode.id());
         let mut events = self.related(Entity::WorkflowEvent, "run_id", &runs).await?;
+        let mut places: HashMap<String, usize> =
+            events.iter().filter_map(|e| Some((e.text("run_id")?.to_owned(), usize::MAX))).collect();
+        for (place, run) in runs.iter().enumerate().rev() {
+            if let Some(first) = places.get_mut(*run) {
+                *first = place;
+            }
+        }
         events.sort_by_key(|e| (e.text("run_id").and_then(|run| places.get(run)), e.get("sequence").as_i64()));
         Ok(events)
     }

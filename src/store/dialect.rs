@@ -9,11 +9,61 @@ pub fn quote(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
+/// A table in quotes, with its schema where it has one.
+#[must_use]
+pub fn table(schema: &str, name: &str) -> String {
+    if schema.is_empty() { quote(name) } else { format!("{}.{}", quote(schema), quote(name)) }
+}
+
+/// What joins the elements of a list within a column to its row, as `item` with `value` and `key`. A value that is no
+/// JSON, or has no list there, has no elements.
+#[must_use]
+pub fn each(engine: Engine, column: &str, path: &[String]) -> String {
+    let text = |step: &String| format!("'{}'", step.replace('\'', "''"));
+    match engine {
+        Engine::Sqlite => {
+            let step = |step: &String| match step.parse::<usize>() {
+                Ok(place) => format!("[{place}]"),
+                Err(_) => format!(".\"{}\"", step.replace('"', "\\\"")),
+            };
+            let path = text(&format!("${}", path.iter().map(step).collect::<String>()));
+            let json = format!("CAST({column} AS TEXT)");
+            format!(
+                "JOIN json_each(CASE WHEN json_valid({json}) AND json_type({json}, {path}) = 'array' \
+                 THEN json_extract({json}, {path}) ELSE '[]' END) AS item"
+            )
+        }
+        Engine::Postgres => {
+            let steps = path.iter().map(text).collect::<Vec<_>>().join(", ");
+            let list = format!("{column}::jsonb #> ARRAY[{steps}]::text[]");
+            format!(
+                "CROSS JOIN LATERAL (SELECT e.value, e.place - 1 AS key FROM jsonb_array_elements(\
+                 CASE jsonb_typeof({list}) WHEN 'array' THEN {list} ELSE '[]'::jsonb END) \
+                 WITH ORDINALITY AS e(value, place)) AS item"
+            )
+        }
+    }
+}
+
 /// The bare SQL expression of a column's value, as an index would know it.
 #[must_use]
 pub fn expression(origin: &BoundOrigin) -> Option<String> {
     match origin {
         BoundOrigin::Column { alias, name, .. } => Some(format!("{}.{}", quote(alias), quote(name))),
+        BoundOrigin::Key { engine, parts } => {
+            let parts = parts.iter().map(expression).collect::<Option<Vec<_>>>()?;
+            Some(match engine {
+                Engine::Sqlite => {
+                    let text = |p: &String| format!("CASE typeof({p}) WHEN 'blob' THEN CAST({p} AS TEXT) ELSE {p} END");
+                    format!("json_array({})", parts.iter().map(text).collect::<Vec<_>>().join(", "))
+                }
+                Engine::Postgres => {
+                    let text = |p: &String| format!("coalesce(to_json({p})::text, 'null')");
+                    let parts = parts.iter().map(text).collect::<Vec<_>>().join(" || ',' || ");
+                    format!("('[' || {parts} || ']')")
+                }
+            })
+        }
         BoundOrigin::Sql(sql) => Some(format!("({sql})")),
         BoundOrigin::Value(_) => None,
     }
@@ -24,7 +74,7 @@ pub fn expression(origin: &BoundOrigin) -> Option<String> {
 pub fn declared(origin: &BoundOrigin) -> &str {
     match origin {
         BoundOrigin::Column { declared, .. } => declared,
-        BoundOrigin::Sql(_) | BoundOrigin::Value(_) => "",
+        BoundOrigin::Key { .. } | BoundOrigin::Sql(_) | BoundOrigin::Value(_) => "",
     }
 }
 
@@ -77,10 +127,12 @@ impl PgType {
 #[must_use]
 pub fn project(engine: Engine, column: &BoundColumn, kind: ValueKind, preview: Option<usize>) -> Option<String> {
     let bare = expression(&column.origin)?;
+    // A part of a document or of a key could not be read.
+    let preview = preview.filter(|_| column.inside.is_whole() && !matches!(column.origin, BoundOrigin::Key { .. }));
     if engine == Engine::Sqlite {
         return Some(match preview {
             // Only text is cut: a cut blob or JSON could not be read.
-            Some(n) if kind == ValueKind::Text && column.path.is_none() => {
+            Some(n) if kind == ValueKind::Text => {
                 format!("CASE WHEN typeof({bare}) = 'text' THEN substr({bare}, 1, {n}) ELSE {bare} END")
             }
             _ => bare,
@@ -90,13 +142,17 @@ pub fn project(engine: Engine, column: &BoundColumn, kind: ValueKind, preview: O
         BoundOrigin::Sql(_) if kind == ValueKind::Time => PgType::Timestamptz,
         origin => PgType::of(declared(origin)),
     };
+    // What the author's own SQL reads of encoded bytes comes as it is.
+    if matches!(column.origin, BoundOrigin::Sql(_)) && !column.inside.decode.is_empty() {
+        return Some(bare);
+    }
     Some(match ty {
         PgType::Timestamptz => pg_time(&format!("({bare})::timestamptz AT TIME ZONE 'UTC'")),
         PgType::Timestamp => pg_time(&format!("({bare})::timestamp")),
         PgType::Array => format!("array_to_json({bare})::text"),
         PgType::Bytes | PgType::Integer | PgType::Boolean => bare,
         PgType::Number => format!("({bare})::float8"),
-        PgType::Text if preview.is_some() && kind == ValueKind::Text && column.path.is_none() => {
+        PgType::Text if preview.is_some() && kind == ValueKind::Text => {
             format!("left(({bare})::text, {})", preview.unwrap_or_default())
         }
         _ => format!("({bare})::text"),

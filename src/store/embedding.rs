@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use super::session::FetchedValue;
 use super::stored::TableName;
 use super::{Store, StoreError};
+use crate::layout::vector::VectorsBeside;
 use crate::layout::{BoundSource, Engine};
 use crate::store::encode::table_of;
 
@@ -37,12 +38,11 @@ impl VectorShelf {
         }
         let (column, declared) = (place.column.clone(), place.declared.clone());
         Ok(match &place.beside {
-            Some((schema, name, key, _)) => VectorShelf {
-                table: TableName::new(schema.clone(), name.clone()),
-                key: Some(key.clone()),
-                column,
-                declared,
-            },
+            Some(VectorsBeside { table: Some((schema, name)), key, .. }) if key.len() == 1 => {
+                let key = key.first().map(|(name, _)| name.clone());
+                VectorShelf { table: TableName::new(schema.clone(), name.clone()), key, column, declared }
+            }
+            Some(_) => return Err(format!("the vectors of {} are not kept by one column", source.label)),
             None => VectorShelf { table: table_of(source), key: None, column, declared },
         })
     }

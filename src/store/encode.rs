@@ -5,12 +5,13 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::dialect::{self, PgType};
-use super::select::{as_stored, is_uuid};
+use super::select::{as_stored, is_uuid, key_parts};
 use super::session::FetchedValue;
 use super::shape::TableShape;
 use super::stored::{Cell, Image, Mutation, StoredRows, TableName, spell};
 use super::surplus::StoredColumns;
-use super::{Store, StoreError};
+use super::{Store, StoreError, within};
+use crate::layout::write::Removal;
 use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Engine, Fill, StoredAs, TimeSpelling, Write};
 use crate::memory::{Entity, Row, ValueKind};
 
@@ -68,7 +69,14 @@ impl LocatedRow<'_> {
     ) -> Result<Mutation, String> {
         let mut set: Vec<(String, Cell)> = Vec::new();
         for (column, value) in values {
-            set.extend(encode(engine, self.source, shape, column, value)?);
+            match (self.way_in_use(column), value) {
+                (Some((name, way)), GivenValue::Is(value)) => {
+                    let new = put_within(engine, self.source, column, way, value, current(&set, &self.image, name))?;
+                    set.retain(|(known, _)| known != name);
+                    set.push((name.to_owned(), Cell::Is(new)));
+                }
+                _ => set.extend(encode(engine, self.source, shape, column, value)?),
+            }
         }
         for (name, cell) in &mut set {
             if *cell == Cell::Is(FetchedValue::Null) && shape.column(name).is_some_and(|c| c.required) {
@@ -83,11 +91,110 @@ impl LocatedRow<'_> {
         Ok(Mutation::Update { table: self.table(), key: self.key.clone(), set })
     }
 
+    /// The way within a stored column by which a canonical one is read of this row: of those that say nothing of it, the
+    /// first. None where a whole column says it.
+    fn way_in_use(&self, column: &str) -> Option<(&str, &BoundColumn)> {
+        let ways = || self.source.column(column).iter();
+        let says = |way: &&BoundColumn| match &way.origin {
+            BoundOrigin::Column { alias, name, .. } if alias == "t" => self.image.get(name).is_some_and(|raw| {
+                if way.inside.is_whole() {
+                    *raw != FetchedValue::Null
+                } else {
+                    within::found(raw, &way.inside).0.is_some()
+                }
+            }),
+            _ => false,
+        };
+        let used = ways().find(says);
+        let way = match used {
+            Some(way) => way,
+            None if plain_column(self.source, column).is_some() => return None,
+            None => ways().find(|way| within_table(way).is_some())?,
+        };
+        Some((within_table(way)?, way))
+    }
+
+    /// What taking the row away means: that it goes, or that it stays with other values.
+    ///
+    /// # Errors
+    /// Why it cannot be taken away.
+    pub fn removal(&self, engine: Engine, shape: &TableShape) -> Result<Mutation, String> {
+        let Some(write) = &self.source.write else { return Ok(self.delete()) };
+        let mut set: Vec<(String, Cell)> = match &write.remove {
+            Removal::Delete => return Ok(self.delete()),
+            Removal::Refuse(why) => return Err(why.clone()),
+            Removal::Empty(columns) => {
+                let own = || self.source.entity.columns().iter().filter(|c| !OF_THE_WHOLE.contains(&c.name));
+                let named: Vec<String> = if columns.is_empty() {
+                    own().filter_map(|c| Some(plain_column(self.source, c.name)?.0.to_owned())).collect()
+                } else {
+                    columns.clone()
+                };
+                named.into_iter().map(|name| (name, Cell::Is(FetchedValue::Null))).collect()
+            }
+            Removal::Mark(marks) => {
+                let cell = |value: &Option<Value>| match value {
+                    Some(value) => Cell::Is(constant(engine, value)),
+                    None => Cell::Now(write.times),
+                };
+                marks.iter().map(|(name, value)| (name.clone(), cell(value))).collect()
+            }
+        };
+        if let Some((name, _)) = set.iter().find(|(name, cell)| {
+            *cell == Cell::Is(FetchedValue::Null) && shape.column(name).is_none_or(|column| column.required)
+        }) {
+            return Err(format!("{}.{name} cannot be empty", self.table().title()));
+        }
+        touch(self.source, shape, &mut set);
+        Ok(Mutation::Update { table: self.table(), key: self.key.clone(), set })
+    }
+
     /// The row taken away.
     #[must_use]
     pub fn delete(&self) -> Mutation {
         Mutation::Delete(self.rows())
     }
+}
+
+/// Canonical columns of what a row belongs to: a row that is emptied keeps them.
+const OF_THE_WHOLE: [&str; 9] =
+    ["id", "episode_id", "execution_id", "user_id", "agent_id", "session_id", "created_at", "updated_at", "profile_id"];
+
+/// What a stored column holds, or is about to hold.
+fn current<'c>(set: &'c [(String, Cell)], image: &'c Image, name: &str) -> &'c FetchedValue {
+    let set = set.iter().find_map(|(known, cell)| match cell {
+        Cell::Is(raw) if known == name => Some(raw),
+        _ => None,
+    });
+    set.or(image.get(name)).unwrap_or(&FetchedValue::Null)
+}
+
+/// A canonical value put into the stored one that it is read out of.
+fn put_within(
+    engine: Engine,
+    source: &BoundSource,
+    column: &str,
+    way: &BoundColumn,
+    value: &Value,
+    old: &FetchedValue,
+) -> Result<FetchedValue, String> {
+    let kind = source.entity.column(column).map_or(ValueKind::Text, |c| c.kind);
+    let times = source.write.as_ref().map_or(TimeSpelling::Canonical, |w| w.times);
+    let value = match (kind, &*mapped(way, value, true)) {
+        (ValueKind::Time, Value::String(time)) => match spell(spelling(engine, way, times), time) {
+            FetchedValue::Text(text) => Value::from(text),
+            FetchedValue::Integer(number) => Value::from(number),
+            _ => Value::Null,
+        },
+        (_, value) => value.clone(),
+    };
+    let empty = FetchedValue::Text("{}".to_owned());
+    let old = if *old == FetchedValue::Null && way.inside.decode.is_empty() && way.inside.path.is_some() {
+        &empty
+    } else {
+        old
+    };
+    within::replaced(old, &way.inside, &value).map_err(|why| format!("{}.{column} {why}", table_of(source).title()))
 }
 
 /// Adds what the layout sets with every change of a row.
@@ -115,9 +222,28 @@ pub fn plain_column<'b>(source: &'b BoundSource, column: &str) -> Option<(&'b st
     source.column(column).iter().find_map(|way| Some((stored_in_table(way)?, way)))
 }
 
+/// The stored columns that the id of a source's rows is made of, where it is made of several of its own table.
+#[must_use]
+pub fn key_columns<'b>(source: &'b BoundSource) -> Option<Vec<&'b str>> {
+    let [BoundColumn { origin: BoundOrigin::Key { parts, .. }, .. }] = source.column("id") else { return None };
+    let own = |part: &'b BoundOrigin| match part {
+        BoundOrigin::Column { alias, name, .. } if alias == "t" => Some(name.as_str()),
+        _ => None,
+    };
+    parts.iter().map(own).collect()
+}
+
+/// The stored column of the source's own table within which a way leads.
+fn within_table(way: &BoundColumn) -> Option<&str> {
+    match &way.origin {
+        BoundOrigin::Column { alias, name, .. } if alias == "t" && !way.inside.is_whole() => Some(name),
+        _ => None,
+    }
+}
+
 fn stored_in_table(way: &BoundColumn) -> Option<&str> {
     match &way.origin {
-        BoundOrigin::Column { alias, name, .. } if alias == "t" && way.path.is_none() => Some(name),
+        BoundOrigin::Column { alias, name, .. } if alias == "t" && way.inside.is_whole() => Some(name),
         _ => None,
     }
 }
@@ -155,6 +281,11 @@ pub(super) fn encode_value(
     let kind = source.entity.column(column).map_or(ValueKind::Text, |c| c.kind);
     let times = source.write.as_ref().map_or(TimeSpelling::Canonical, |w| w.times);
     let mut cells = Vec::new();
+    if let ("id", Some(names), Some(Value::String(id))) = (column, key_columns(source), value) {
+        let parts = key_parts(id, names.len());
+        let parts = parts.ok_or_else(|| format!("{title}: `{id}` is no list of {}", names.join(", ")))?;
+        return Ok(names.into_iter().map(str::to_owned).zip(parts.into_iter().map(Cell::Is)).collect());
+    }
     for (position, way) in source.column(column).iter().enumerate() {
         let Some(name) = stored_in_table(way) else { continue };
         let Some(stored) = shape.column(name) else { continue };
@@ -311,6 +442,11 @@ fn array_literal(items: &[Value]) -> String {
     format!("{{{}}}", items.iter().map(element).collect::<Vec<_>>().join(","))
 }
 
+/// Whether a canonical column stands within a stored one of the source's table, and in none of its own.
+fn is_within(source: &BoundSource, column: &str) -> bool {
+    plain_column(source, column).is_none() && source.column(column).iter().any(|way| within_table(way).is_some())
+}
+
 /// No stored columns.
 const NOTHING: &StoredColumns = &Vec::new();
 
@@ -335,18 +471,27 @@ impl Store {
     /// As [`Store::locate`].
     pub async fn locate_in<'s>(&self, source: &'s BoundSource, id: &str) -> Result<Option<LocatedRow<'s>>, StoreError> {
         let id = &*as_stored(self.engine(), source, "id", id);
-        let Some((name, _)) = plain_column(source, "id").filter(|(_, way)| self.can_be(way, id)) else {
-            return Ok(None);
+        let (by, values) = match (plain_column(source, "id"), key_columns(source)) {
+            (Some((name, way)), _) if self.can_be(way, id) => {
+                (vec![name.to_owned()], vec![FetchedValue::Text(id.to_owned())])
+            }
+            (None, Some(names)) => match key_parts(id, names.len()) {
+                Some(values) => (names.into_iter().map(str::to_owned).collect(), values),
+                None => return Ok(None),
+            },
+            _ => return Ok(None),
         };
-        let rows = StoredRows::with(&table_of(source), name, FetchedValue::Text(id.to_owned()));
-        let mut images = self.images(&rows).await?;
+        let mut images =
+            self.images(&StoredRows { table: table_of(source), by: by.clone(), keys: vec![values] }).await?;
         let Some(image) = images.pop() else { return Ok(None) };
         if !images.is_empty() {
             return Err(StoreError::Ambiguous(source.entity.title(), id.to_owned()));
         }
-        let Some(key) = image.get(name).cloned() else { return Ok(None) };
+        let key: Option<Vec<(String, FetchedValue)>> =
+            by.into_iter().map(|name| Some((name.clone(), image.get(&name)?.clone()))).collect();
+        let Some(key) = key else { return Ok(None) };
         let Some(row) = self.related_in(source, "id", &[id.to_owned()], None).await?.pop() else { return Ok(None) };
-        Ok(Some(LocatedRow { source, key: vec![(name.to_owned(), key)], image, row }))
+        Ok(Some(LocatedRow { source, key, image, row }))
     }
 
     /// Whether a column can hold that id: a text that is no UUID is in no uuid column, and asking would be an error.
@@ -436,8 +581,22 @@ impl Store {
         for (column, value) in values {
             let elsewhere =
                 *column == "id" && write.numbered || by_word(column) && plain_column(source, column).is_none();
-            if !elsewhere {
+            if !elsewhere && !is_within(source, column) {
                 cells.extend(encode(self.engine(), source, shape, column, value)?);
+            }
+        }
+        // What stands within a stored value is put into it once that is there.
+        for (column, value) in values {
+            let ways = source.column(column).iter().filter(|_| is_within(source, column));
+            let mut places = ways.filter_map(|way| Some((within_table(way)?, way)));
+            if let (Some((name, way)), GivenValue::Is(value)) = (places.next(), value) {
+                let old = current(&cells, &Image(Vec::new()), name).clone();
+                if value.is_null() || within::found(&old, &way.inside).0.as_ref() == Some(value) {
+                    continue;
+                }
+                let new = put_within(self.engine(), source, column, way, value, &old)?;
+                cells.retain(|(known, _)| known != name);
+                cells.push((name.to_owned(), Cell::Is(new)));
             }
         }
         for (name, fill) in &write.insert {

@@ -330,14 +330,14 @@ fn narrow_to_naming(engine: Engine, source: &BoundSource, to: Entity, ids: &[Str
 
 /// A stored list, or the list at a path of a stored JSON value, as a JSON array; what is none of these counts as empty.
 fn list_text(engine: Engine, way: &BoundColumn, path: Option<&str>) -> Option<String> {
-    let path = match (path, &way.path) {
+    let path = match (path, &way.inside.path) {
         (Some(_), Some(_)) => return None,
         (path, own) => path.or(own.as_deref()),
     };
     // Only plain names: anything else is left to the canonical value.
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let plain_path = path.is_none_or(|p| p.split('.').all(|step| !step.is_empty() && step.chars().all(plain)));
-    if !plain_path || way.stored != StoredAs::Plain {
+    if !plain_path || way.stored != StoredAs::Plain || !way.inside.decode.is_empty() || way.inside.by.is_some() {
         return None;
     }
     let bare = dialect::expression(&way.origin)?;

@@ -1,18 +1,19 @@
-//! The database as a plan would leave it: reads see the changed tables with the plan's own rows in them, and nothing is
-//! written. Each statement that names a changed table gets that table as a common table expression of the same name.
+//! The database as a plan would leave it, or as it was before changes: reads see the changed tables with those rows in
+//! them, and nothing is written. Each statement that names a changed table gets that table as a common table expression of the same name.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::dialect::quote;
+use super::dialect::{PgType, quote};
+use super::encode::{plain_column, table_of};
 use super::select::SelectStatement;
 use super::session::{FetchedValue, Param};
 use super::shape::qualified;
 use super::stored::{Mutation, ROW_NUMBER, StoredRows, TableName};
 use super::{Store, StoreError};
-use crate::layout::Engine;
-use crate::memory::Row;
+use crate::layout::{BoundColumn, BoundSource, Engine, StoredAs};
+use crate::memory::{Entity, Row};
 
 /// Values that one statement may carry beside its own; SQLite takes 32,766 in all.
 const VALUES: usize = 20_000;
@@ -38,6 +39,19 @@ struct Foreseen {
     /// Rows that stay, by their keys, with what is set.
     altered: BTreeMap<String, (Key, Values)>,
     new: Vec<Values>,
+    /// Stored rows that came later are left out.
+    until: Option<Until>,
+}
+
+/// The moment up to which rows are seen, by the column that says when they came.
+#[derive(Debug, Clone)]
+struct Until {
+    column: String,
+    /// The moment, canonical.
+    at: String,
+    stored: StoredAs,
+    /// Its texts are all in the canonical spelling.
+    uniform: bool,
 }
 
 /// Columns and values that find a row.
@@ -85,6 +99,34 @@ impl Store {
         Ok((view, unseen))
     }
 
+    /// The same database as it was at a moment, as far as these changes take it back: rows of entities that say when they
+    /// came are seen up to then. As with [`Store::foreseeing`] the view is for a short look.
+    ///
+    /// # Errors
+    /// As [`Store::foreseeing`].
+    pub async fn as_of(&self, mutations: &[Mutation], at: &str) -> Result<(Store, usize), StoreError> {
+        let (mut view, unseen) = self.foreseeing(mutations, at).await?;
+        let mut foresight = view.foresight.take().unwrap_or_default();
+        for source in &self.recognised.sources {
+            let Some((column, way)) = came(source) else { continue };
+            let table = table_of(source);
+            if !foresight.tables.iter().any(|t| t.table == table) {
+                foresight.tables.push(self.foreseen_table(&table).await?);
+            }
+            let until = Until {
+                column: column.to_owned(),
+                at: at.to_owned(),
+                stored: way.stored,
+                uniform: source.uniform_times,
+            };
+            if let Some(table) = foresight.tables.iter_mut().find(|t| t.table == table && t.until.is_none()) {
+                table.until = Some(until);
+            }
+        }
+        view.foresight = Some(foresight);
+        Ok((view, unseen))
+    }
+
     async fn foreseen_table(&self, table: &TableName) -> Result<Foreseen, StoreError> {
         let text = |raw: Option<&FetchedValue>| match raw {
             Some(FetchedValue::Text(text)) => Some(text.clone()),
@@ -108,7 +150,14 @@ impl Store {
                 ForeseenColumn { name: ROW_NUMBER.to_owned(), declared: "INTEGER".to_owned(), default: None },
             );
         }
-        Ok(Foreseen { table: table.clone(), columns, gone: Vec::new(), altered: BTreeMap::new(), new: Vec::new() })
+        Ok(Foreseen {
+            table: table.clone(),
+            columns,
+            gone: Vec::new(),
+            altered: BTreeMap::new(),
+            new: Vec::new(),
+            until: None,
+        })
     }
 
     /// The statement as it reads what is foreseen.
@@ -130,6 +179,13 @@ impl Store {
             read.insert(key, Arc::new(rows.to_vec()));
         }
     }
+}
+
+/// The stored column of a source that says when its rows came. Agents and people are not asked: theirs says when they were
+/// last seen.
+fn came(source: &BoundSource) -> Option<(&str, &BoundColumn)> {
+    let moves = matches!(source.entity, Entity::Agent | Entity::Subject | Entity::MemoryLink);
+    plain_column(source, source.entity.time_column()).filter(|(_, way)| !moves && way.inside.is_whole())
 }
 
 /// How many values a change brings into a statement.
@@ -271,7 +327,54 @@ impl Foreseen {
             let keys: Vec<Vec<&FetchedValue>> = rows.keys.iter().map(|key| key.iter().collect()).collect();
             let _ = write!(sql, " AND NOT ({})", self.one_of(engine, &rows.by, &keys, params));
         }
+        if let Some(until) = &self.until {
+            let _ = write!(sql, " AND {}", self.came_by(engine, until, params));
+        }
         sql
+    }
+
+    /// That a stored row was there at a moment; one that does not say when it came is taken to have been.
+    fn came_by(&self, engine: Engine, until: &Until, params: &mut Vec<Param>) -> String {
+        let column = format!("r.{}", quote(&until.column));
+        let mut bound = |value: FetchedValue, cast: &str| {
+            params.push(value);
+            format!("${}{}", params.len(), if engine == Engine::Postgres { cast } else { "" })
+        };
+        let is_number = matches!(until.stored, StoredAs::Epoch | StoredAs::EpochMillis);
+        let is_time = matches!(
+            PgType::of(&self.declared(&until.column).to_ascii_lowercase()),
+            PgType::Timestamp | PgType::Timestamptz
+        );
+        let early = match engine {
+            _ if is_number => {
+                let micros = crate::memory::time::epoch_micros(&until.at).unwrap_or_default() as f64;
+                let unit = if until.stored == StoredAs::Epoch { 1_000_000.0 } else { 1_000.0 };
+                let mark = match engine {
+                    Engine::Sqlite => bound(FetchedValue::Real(micros / unit), ""),
+                    Engine::Postgres => bound(FetchedValue::Text((micros / unit).to_string()), "::float8"),
+                };
+                format!("{column} <= {mark}")
+            }
+            Engine::Postgres if is_time => {
+                let cast = format!("::{}", self.declared(&until.column));
+                format!("{column} <= {}", bound(FetchedValue::Text(until.at.clone()), &cast))
+            }
+            Engine::Postgres => {
+                let plain =
+                    format!("regexp_replace(replace({column}::text, ' ', 'T'), '(Z|[+-][0-9]{{2}}:?[0-9]{{2}})$', '')");
+                let at = until.at.trim_end_matches('Z').to_owned();
+                format!("{plain} COLLATE \"C\" <= {}", bound(FetchedValue::Text(at), "::text"))
+            }
+            Engine::Sqlite if until.uniform => {
+                format!("{column} <= {}", bound(FetchedValue::Text(until.at.clone()), ""))
+            }
+            // A number is no text, and a text that is no time tells nothing.
+            Engine::Sqlite => {
+                let mark = bound(FetchedValue::Text(until.at.clone()), "");
+                format!("typeof({column}) <> 'text' OR julianday({column}) <= julianday({mark})")
+            }
+        };
+        format!("({early}) IS NOT FALSE")
     }
 
     /// Altered rows that have the same columns for keys, and the same that are set.

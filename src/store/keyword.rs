@@ -10,6 +10,7 @@ use super::session::FetchedValue;
 use super::{Store, StoreError};
 use crate::layout::{BoundSource, Engine};
 use crate::memory::filter::Filter;
+use crate::memory::search::Search;
 use crate::memory::{Entity, Row};
 
 impl Store {
@@ -67,12 +68,36 @@ impl Store {
 
 /// Adds the layout's own condition for any of the words.
 fn ask_for(engine: Engine, source: &BoundSource, words: &[String], statement: &mut SelectStatement) {
-    let Some(search) = source.search.as_ref().filter(|_| !words.is_empty()) else { return };
+    if let Some(condition) = by_index(engine, source, words, [" | ", " OR "], statement) {
+        let _ = write!(statement.sql, " AND {condition}");
+    }
+}
+
+/// The layout's own condition for all words of a search; none where it names no index of words, or nothing is asked that
+/// one knows.
+pub(super) fn index_condition(
+    engine: Engine,
+    source: &BoundSource,
+    search: &Search,
+    statement: &mut SelectStatement,
+) -> Option<String> {
+    by_index(engine, source, &search.words(), [" & ", " AND "], statement)
+}
+
+/// The layout's condition for words, joined as PostgreSQL and SQLite spell it.
+fn by_index(
+    engine: Engine,
+    source: &BoundSource,
+    words: &[String],
+    [postgres, sqlite]: [&str; 2],
+    statement: &mut SelectStatement,
+) -> Option<String> {
+    let search = source.search.as_ref().filter(|_| !words.is_empty())?;
     let asked: Vec<String> = match engine {
         Engine::Postgres => words.iter().map(|w| format!("'{}'", w.replace('\'', "''").replace('\\', ""))).collect(),
         Engine::Sqlite => words.iter().map(|w| format!("\"{}\"", w.replace('"', ""))).collect(),
     };
-    let joined = asked.join(if engine == Engine::Postgres { " | " } else { " OR " });
+    let joined = asked.join(if engine == Engine::Postgres { postgres } else { sqlite });
     let mark = statement.bind(engine, FetchedValue::Text(joined), "text");
-    let _ = write!(statement.sql, " AND ({})", search.replace("$words", &mark));
+    Some(format!("({})", search.replace("$words", &mark)))
 }

@@ -97,7 +97,7 @@ impl Store {
         let mut faults = Vec::new();
         let line = |column: &str| line_of(written, column).unwrap_or(source.line);
         if let [id] = source.column("id")
-            && let Some(bare) = dialect::expression(&id.origin).filter(|_| id.path.is_none())
+            && let Some(bare) = dialect::expression(&id.origin).filter(|_| id.inside.is_whole())
         {
             let (from, keep) = (from_clause(source), source.keep.as_deref().unwrap_or("1 = 1"));
             let sql = format!(
@@ -115,7 +115,7 @@ impl Store {
         }
         for column in source.entity.columns() {
             let [way] = source.column(column.name) else { continue };
-            let Some(path) = way.path.as_ref().filter(|path| !path.is_empty()) else { continue };
+            let Some(path) = way.inside.path.as_ref().filter(|path| !path.is_empty()) else { continue };
             let projection = Projection::new(self.engine(), source, Some(&[column.name]), None);
             let mut statement = projection.select(source, &[]);
             let _ = write!(statement.sql, " LIMIT {ROWS}");
@@ -135,7 +135,7 @@ impl Store {
                 let first = path.split('.').next().unwrap_or(path);
                 let mut shorter = source.clone();
                 if let Some(at) = source.entity.position(column.name) {
-                    shorter.columns[at].iter_mut().for_each(|way| way.path = Some(first.to_owned()));
+                    shorter.columns[at].iter_mut().for_each(|way| way.inside.path = Some(first.to_owned()));
                 }
                 let shorter_way = Projection::new(self.engine(), &shorter, Some(&[column.name]), None);
                 let begins = |row: &super::session::RawRow| {

@@ -21,9 +21,8 @@ pub struct SourceOrder {
     key_declared: String,
     /// The key may be NULL: those rows come last.
     nullable: bool,
-    id: String,
-    id_read: String,
-    id_declared: String,
+    /// What the id is made of: each as it is compared, as it is read, and its declared type.
+    id: Vec<(String, String, String)>,
     /// Greatest first.
     pub descending: bool,
 }
@@ -39,8 +38,8 @@ pub enum Edge {
     At {
         /// The stored key; null for rows without one.
         key: RawKey,
-        /// The stored id.
-        id: RawKey,
+        /// The stored id: one value, or those of several columns.
+        id: Vec<RawKey>,
         /// Whether the row itself is walked.
         inclusive: bool,
     },
@@ -152,11 +151,11 @@ impl SourceOrder {
             return None;
         }
         let derived = source.derives(column);
-        let plain = |w: &BoundColumn| w.path.is_none() && w.map.is_empty() && w.stored != StoredAs::One;
+        let plain = |w: &BoundColumn| w.inside.is_whole() && w.map.is_empty() && w.stored != StoredAs::One;
         if ways.is_empty() || derived || !ways.iter().all(plain) || matches!(kind, ValueKind::Json | ValueKind::List) {
             return None;
         }
-        let (id, id_read, id_declared) = id_expression(engine, source)?;
+        let id = id_expression(engine, source)?;
         let (mut key, key_read, key_declared, nullable) = match ways {
             [way] => key_expression(engine, way, kind)?,
             several => {
@@ -174,13 +173,13 @@ impl SourceOrder {
             key = one_spelling(&key);
             key_read.clone_from(&key);
         }
-        Some(SourceOrder { key, key_read, key_declared, nullable, id, id_read, id_declared, descending })
+        Some(SourceOrder { key, key_read, key_declared, nullable, id, descending })
     }
 
     /// The expressions that read a row's edge: key, then id.
     #[must_use]
     pub fn reads(&self) -> Vec<String> {
-        vec![self.key_read.clone(), self.id_read.clone()]
+        std::iter::once(&self.key_read).chain(self.id.iter().map(|(_, read, _)| read)).cloned().collect()
     }
 
     /// The parts to walk from an edge on, in order.
@@ -214,7 +213,14 @@ impl SourceOrder {
         let down = self.descending == forward;
         let direction = if down { "DESC" } else { "ASC" };
         let key = dialect::sort_key(engine, &self.key, &self.key_declared);
-        let id = dialect::sort_key(engine, &self.id, &self.id_declared);
+        let ids: Vec<String> =
+            self.id.iter().map(|(id, _, declared)| dialect::sort_key(engine, id, declared)).collect();
+        let bound = |statement: &mut SelectStatement, at: &[RawKey]| -> String {
+            let marks = at.iter().zip(&self.id).map(|(at, (.., declared))| statement.bind(engine, at.raw(), declared));
+            marks.collect::<Vec<_>>().join(", ")
+        };
+        let id = ids.join(", ");
+        let order = ids.iter().map(|id| format!("{id} {direction}")).collect::<Vec<_>>().join(", ");
         let mut sql = String::new();
         if self.nullable {
             let test = if part == OrderedPart::Keyed { "IS NOT NULL" } else { "IS NULL" };
@@ -229,21 +235,21 @@ impl SourceOrder {
             };
             match (part, key_at) {
                 (OrderedPart::Unkeyed, RawKey::Null) => {
-                    let mark = statement.bind(engine, id_at.raw(), &self.id_declared);
-                    sql += &format!(" AND {id} {sign} {mark}");
+                    let marks = bound(statement, id_at);
+                    sql += &format!(" AND ({id}) {sign} ({marks})");
                 }
                 (OrderedPart::Keyed, key_at) if *key_at != RawKey::Null => {
                     let key_mark = statement.bind(engine, key_at.raw(), &self.key_declared);
-                    let id_mark = statement.bind(engine, id_at.raw(), &self.id_declared);
-                    sql += &format!(" AND ({key}, {id}) {sign} ({key_mark}, {id_mark})");
+                    let id_marks = bound(statement, id_at);
+                    sql += &format!(" AND ({key}, {id}) {sign} ({key_mark}, {id_marks})");
                 }
                 // The edge lies in the other part: this one is walked whole.
                 _ => {}
             }
         }
         sql += &match part {
-            OrderedPart::Keyed => format!(" ORDER BY {key} {direction}, {id} {direction} LIMIT {limit}"),
-            OrderedPart::Unkeyed => format!(" ORDER BY {id} {direction} LIMIT {limit}"),
+            OrderedPart::Keyed => format!(" ORDER BY {key} {direction}, {order} LIMIT {limit}"),
+            OrderedPart::Unkeyed => format!(" ORDER BY {order} LIMIT {limit}"),
         };
         statement.sql += &sql;
     }
@@ -265,10 +271,18 @@ fn key_expression(engine: Engine, way: &BoundColumn, kind: ValueKind) -> Option<
     })
 }
 
-fn id_expression(engine: Engine, source: &BoundSource) -> Option<(String, String, String)> {
+fn id_expression(engine: Engine, source: &BoundSource) -> Option<Vec<(String, String, String)>> {
     let [way] = source.column(super::page::id_column(source.entity)) else { return None };
-    let (key, read, declared, _) = key_expression(engine, way, ValueKind::Text)?;
-    Some((key, read, declared))
+    let parts = match &way.origin {
+        BoundOrigin::Key { parts, .. } => &parts[..],
+        origin => std::slice::from_ref(origin),
+    };
+    let part = |origin: &BoundOrigin| {
+        let way = BoundColumn { origin: origin.clone(), ..way.clone() };
+        let (key, read, declared, _) = key_expression(engine, &way, ValueKind::Text)?;
+        Some((key, read, declared))
+    };
+    parts.iter().map(part).collect()
 }
 
 /// SQLite: times in any of the stored spellings brought to one, so that their text orders them.

@@ -3,19 +3,21 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, HashSet};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use serde_json::Value;
 
 use super::codec;
 use super::episode_of::EpisodeIndex;
+use super::keyword::index_condition;
 use super::order::{Edge, ListCursor, RawKey, Sortable, SourceOrder, sortable_probe};
-use super::select::{Projection, as_stored, narrow, narrow_any};
-use super::session::RawRow;
+use super::select::{Projection, SelectStatement, as_stored, narrow, narrow_any, narrow_search};
+use super::session::{FetchedValue, RawRow};
 use super::{Store, StoreError};
 use crate::layout::{BoundSource, Derivation, Engine, EpisodeLink, LinkBy};
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::{Order, Page, PageStart, Query};
+use crate::memory::search::{self, Search};
 use crate::memory::{Entity, Row, ValueKind};
 
 /// Rows fetched at a time at most where filters let few through.
@@ -66,6 +68,8 @@ struct Placed {
     row: Row,
     source: usize,
     edge: Edge,
+    /// The layout's index of words found it.
+    indexed: bool,
 }
 
 impl Store {
@@ -170,7 +174,7 @@ impl Store {
         let filters: Vec<Filter> = query.filters.iter().map(|f| spelled_as_stored(engine, source, f)).collect();
         let wanted = wanted_columns(query, order, source);
         let projection = Projection::new(engine, source, wanted.as_deref(), query.preview);
-        let (key_at, id_at) = (projection.len(), projection.len() + 1);
+        let key_at = projection.len();
         let selective = !query.filters.is_empty() || query.canvas.is_some();
         let belonging = self.belonging(source, &filters).await?;
         let mut found = Vec::new();
@@ -178,7 +182,7 @@ impl Store {
             let mut edge = edge.clone();
             let mut batch = (query.limit + 1 - found.len()).min(BATCH);
             loop {
-                let mut statement = projection.select(source, &walk.reads());
+                let mut statement = self.begun(&projection, source, walk, query.search.as_ref());
                 for filter in &filters {
                     narrow(engine, source, filter, &mut statement);
                 }
@@ -188,8 +192,10 @@ impl Store {
                 walk.walk(engine, &mut statement, part, &edge, forward, batch);
                 let raw = self.fetch(&statement).await?;
                 let short = raw.len() < batch;
-                let mut placed: Vec<Placed> =
-                    raw.iter().map(|r| place(index, r, key_at, id_at, source, &projection)).collect();
+                let mut placed: Vec<Placed> = raw
+                    .iter()
+                    .map(|r| place(index, r, key_at..key_at + walk.reads().len(), source, &projection))
+                    .collect();
                 if let Some(last) = placed.last() {
                     edge = last.edge.clone();
                 }
@@ -199,6 +205,7 @@ impl Store {
                         .await?;
                 }
                 placed.retain(|p| filters.iter().all(|f| f.matches(&p.row)));
+                placed.retain(|p| query.search.as_ref().is_none_or(|search| p.indexed || search.hit(&p.row).is_some()));
                 self.keep_with_canvas(asked, source, &mut placed).await?;
                 found.extend(placed);
                 if short || found.len() > query.limit {
@@ -212,6 +219,24 @@ impl Store {
         }
         found.truncate(query.limit + 1);
         Ok(found)
+    }
+
+    /// The beginning of a statement that walks a source. Where words are looked for, they narrow it; where the layout has an
+    /// index of words, whether that found the row is read last.
+    fn begun(
+        &self,
+        projection: &Projection,
+        source: &BoundSource,
+        walk: &SourceOrder,
+        search: Option<&Search>,
+    ) -> SelectStatement {
+        let Some(search) = search else { return projection.select(source, &walk.reads()) };
+        let mut bound = SelectStatement::default();
+        let indexed = index_condition(self.engine(), source, search, &mut bound);
+        let reads: Vec<String> = walk.reads().into_iter().chain(indexed.iter().map(|i| truth(i))).collect();
+        let mut statement = SelectStatement { params: bound.params, ..projection.select(source, &reads) };
+        narrow_search(self.engine(), source, search, indexed.as_deref(), &mut statement);
+        statement
     }
 
     /// Lets through the episodes that have such a canvas event.
@@ -322,7 +347,12 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal; an entity that the database does not hold gives no rows.
-    pub async fn related(&self, entity: Entity, column: &str, values: &[String]) -> Result<Vec<Row>, StoreError> {
+    pub async fn related(
+        &self,
+        entity: Entity,
+        column: &str,
+        values: &[impl AsRef<str> + Sync],
+    ) -> Result<Vec<Row>, StoreError> {
         self.related_columns(entity, column, values, None).await
     }
 
@@ -334,7 +364,7 @@ impl Store {
         &self,
         entity: Entity,
         column: &str,
-        values: &[String],
+        values: &[impl AsRef<str> + Sync],
         wanted: Option<&[&str]>,
     ) -> Result<Vec<Row>, StoreError> {
         let mut rows = Vec::new();
@@ -356,11 +386,11 @@ impl Store {
         &self,
         source: &BoundSource,
         column: &str,
-        values: &[String],
+        values: &[impl AsRef<str> + Sync],
         wanted_columns: Option<&[&str]>,
     ) -> Result<Vec<Row>, StoreError> {
         let values: Vec<String> =
-            values.iter().map(|v| as_stored(self.engine(), source, column, v).into_owned()).collect();
+            values.iter().map(|v| as_stored(self.engine(), source, column, v.as_ref()).into_owned()).collect();
         let values = &values[..];
         let projection = Projection::new(self.engine(), source, wanted_columns, None);
         let mut statement = projection.select(source, &[]);
@@ -519,8 +549,7 @@ pub fn named_ids<'e>(episode: &'e Row, links: &[EpisodeLink], to: Entity) -> Vec
 fn place(
     index: usize,
     raw: &RawRow,
-    key_at: usize,
-    id_at: usize,
+    Range { start: key_at, end }: Range<usize>,
     source: &BoundSource,
     projection: &Projection,
 ) -> Placed {
@@ -528,8 +557,14 @@ fn place(
     Placed {
         row: codec::decode(source, projection, raw),
         source: index,
-        edge: Edge::At { key: at(key_at), id: at(id_at), inclusive: false },
+        edge: Edge::At { key: at(key_at), id: (key_at + 1..end).map(at).collect(), inclusive: false },
+        indexed: matches!(raw.get(end), Some(FetchedValue::Integer(1))),
     }
+}
+
+/// A condition as a number that is read.
+fn truth(condition: &str) -> String {
+    format!("CASE WHEN {condition} THEN 1 ELSE 0 END")
 }
 
 /// Merges the rows of several sources. Within a source the database's order stands: its edges are what paging goes on
@@ -568,6 +603,9 @@ fn wanted_columns<'q>(query: &'q Query, order: &Order, source: &BoundSource) -> 
     wanted.push("id");
     wanted.push(order.column);
     wanted.extend(query.filters.iter().map(|f| f.column));
+    if query.search.is_some() {
+        wanted.extend(search::columns(query.entity));
+    }
     if let Some(derive) = source.derive.filter(|_| wanted.iter().any(|c| source.derives(c))) {
         wanted.extend(derive.reads());
     }

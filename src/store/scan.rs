@@ -105,6 +105,21 @@ impl Store {
         Ok(!matches!(mode.first().and_then(|row| row.first()), Some(FetchedValue::Text(mode)) if mode == "wal"))
     }
 
+    /// A number that is another one when somebody else has written; none where the engine does not say.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn version_of_data(&self) -> Result<Option<i64>, StoreError> {
+        if self.engine() == Engine::Postgres {
+            return Ok(None);
+        }
+        let version = self.fetch_text("PRAGMA data_version").await?;
+        Ok(version.first().and_then(|row| row.first()).and_then(|raw| match raw {
+            FetchedValue::Integer(version) => Some(*version),
+            _ => None,
+        }))
+    }
+
     async fn part_end(&self, source: &BoundSource, behind: &str) -> Result<Option<i64>, StoreError> {
         let sql = format!(
             "SELECT max(n) FROM (SELECT t.rowid AS n FROM {} WHERE 1 = 1{behind} ORDER BY n LIMIT {PART})",

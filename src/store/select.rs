@@ -6,14 +6,16 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use serde_json::Value;
 use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
 use super::dialect::{self, PgType};
-use super::session::Param;
-use crate::layout::{BoundColumn, BoundFrom, BoundOrigin, BoundSource, Derivation, Engine, StoredAs};
+use super::session::{FetchedValue, Param};
+use crate::layout::{BoundColumn, BoundFrom, BoundOrigin, BoundSource, Derivation, Engine, StoredAs, TextPart};
 use crate::memory::ValueKind;
 use crate::memory::filter::{Filter, Operand, Operator as Op};
+use crate::memory::search::{self, Search};
 
 /// A statement under construction with its parameters.
 #[derive(Debug, Default, Clone)]
@@ -138,8 +140,11 @@ impl Projection {
 #[must_use]
 pub fn from_clause(source: &BoundSource) -> String {
     match &source.from {
-        BoundFrom::Table(schema, name) if schema.is_empty() => format!("{} AS t", dialect::quote(name)),
-        BoundFrom::Table(schema, name) => format!("{}.{} AS t", dialect::quote(schema), dialect::quote(name)),
+        BoundFrom::Table(schema, name) => format!("{} AS t", dialect::table(schema, name)),
+        BoundFrom::Each { engine, table: (schema, name), column, path } => {
+            let (table, column) = (dialect::table(schema, name), dialect::quote(column));
+            format!("{table} AS t {}", dialect::each(*engine, &format!("t.{column}"), path))
+        }
         BoundFrom::Query(sql) => sql.clone(),
     }
 }
@@ -147,7 +152,13 @@ pub fn from_clause(source: &BoundSource) -> String {
 /// Adds what the database can decide of a filter; nothing when it cannot decide any of it.
 pub fn narrow(engine: Engine, source: &BoundSource, filter: &Filter, statement: &mut SelectStatement) {
     let [column] = source.column(filter.column) else { return };
-    if column.path.is_some() || !keeps(source, filter.column) {
+    if !keeps(source, filter.column) {
+        return;
+    }
+    if !column.inside.is_whole() {
+        if let Some(condition) = inside_contains(engine, source, column, filter, statement) {
+            let _ = write!(statement.sql, " AND {condition}");
+        }
         return;
     }
     let Some(bare) = dialect::expression(&column.origin) else { return };
@@ -167,6 +178,64 @@ pub fn narrow(engine: Engine, source: &BoundSource, filter: &Filter, statement: 
     if let Some(condition) = condition {
         let _ = write!(statement.sql, " AND {condition}");
     }
+}
+
+/// Adds that each word of a search stands in one of the texts, as far as the database can decide it. A word that it cannot
+/// look for in every one of them narrows nothing. Rows that the layout's index finds, by `indexed`, are let through.
+pub fn narrow_search(
+    engine: Engine,
+    source: &BoundSource,
+    search: &Search,
+    indexed: Option<&str>,
+    statement: &mut SelectStatement,
+) {
+    let columns: Vec<&str> = search::columns(source.entity).collect();
+    let mut conditions: Vec<String> = Vec::new();
+    for word in search.words().iter().filter(|word| word.is_ascii()) {
+        let known = statement.params.len();
+        let anywhere: Option<Vec<String>> = columns
+            .iter()
+            .flat_map(|name| source.column(name).iter().map(move |way| (*name, way)))
+            .map(|(name, way)| may_hold(engine, source, name, way, word, statement))
+            .collect();
+        match anywhere {
+            None => statement.params.truncate(known),
+            Some(anywhere) if anywhere.is_empty() => conditions.push("1 = 0".to_owned()),
+            Some(anywhere) => conditions.push(format!("({})", anywhere.join(" OR "))),
+        }
+    }
+    let literal = conditions.join(" AND ");
+    match indexed {
+        _ if literal.is_empty() => {}
+        None => {
+            let _ = write!(statement.sql, " AND {literal}");
+        }
+        Some(indexed) => {
+            let _ = write!(statement.sql, " AND ({indexed} OR {literal})");
+        }
+    }
+}
+
+/// The condition that one way of getting a column may hold a plain word; none when the database cannot decide that.
+fn may_hold(
+    engine: Engine,
+    source: &BoundSource,
+    name: &str,
+    way: &BoundColumn,
+    word: &str,
+    statement: &mut SelectStatement,
+) -> Option<String> {
+    if !keeps(source, name) {
+        return None;
+    }
+    let bare = dialect::expression(&way.origin)?;
+    if !way.inside.decode.is_empty() {
+        return None;
+    }
+    if source.entity.column(name).is_some_and(|c| c.kind == ValueKind::Json) || !way.inside.is_whole() {
+        return json_contains(engine, source, name, &bare, way, word, statement);
+    }
+    contains(engine, way, &bare, word, statement)
 }
 
 /// Whether a source's derivation leaves a column as it is stored.
@@ -195,6 +264,9 @@ fn equal_text(
     value: &str,
     statement: &mut SelectStatement,
 ) -> Option<String> {
+    if let BoundOrigin::Key { parts, .. } = &column.origin {
+        return key_is(engine, parts, &[value], statement);
+    }
     let declared = dialect::declared(&column.origin);
     let words = stored_words(column, value);
     if engine == Engine::Postgres {
@@ -217,6 +289,82 @@ fn equal_text(
     Some(format!("{text} IN ({})", marks.join(", ")))
 }
 
+/// The parts of an id of several columns: a JSON list of as many texts and numbers. None for what is no such id.
+#[must_use]
+pub fn key_parts(id: &str, parts: usize) -> Option<Vec<FetchedValue>> {
+    let Ok(Value::Array(items)) = serde_json::from_str::<Value>(id) else { return None };
+    let raw = |item: &Value| match item {
+        Value::Null => Some(FetchedValue::Null),
+        Value::String(text) => Some(FetchedValue::Text(text.clone())),
+        Value::Number(number) => number.as_i64().map(FetchedValue::Integer).or(number.as_f64().map(FetchedValue::Real)),
+        _ => None,
+    };
+    items.iter().map(raw).collect::<Option<Vec<_>>>().filter(|raws| raws.len() == parts)
+}
+
+/// That columns are one of some keys together; what is no such key is no row's.
+fn key_is(engine: Engine, parts: &[BoundOrigin], ids: &[&str], statement: &mut SelectStatement) -> Option<String> {
+    let columns = parts.iter().map(|p| Some((dialect::expression(p)?, p))).collect::<Option<Vec<_>>>()?;
+    let mut keys = Vec::new();
+    for raws in ids.iter().filter_map(|id| key_parts(id, parts.len())) {
+        let mut same = Vec::new();
+        for ((bare, origin), raw) in columns.iter().zip(raws) {
+            let declared = dialect::declared(origin);
+            let fits = match (engine, PgType::of(declared), &raw) {
+                (Engine::Postgres, PgType::Uuid, FetchedValue::Text(text)) => is_uuid(&text.to_ascii_lowercase()),
+                (Engine::Postgres, PgType::Integer, raw) => matches!(raw, FetchedValue::Integer(_)),
+                _ => true,
+            };
+            same.push(match raw {
+                FetchedValue::Null => format!("{bare} IS NULL"),
+                _ if !fits => "1 = 0".to_owned(),
+                FetchedValue::Integer(number) if engine == Engine::Postgres => {
+                    format!("{bare} = {}", statement.bind(engine, FetchedValue::Text(number.to_string()), declared))
+                }
+                raw => format!("{bare} = {}", statement.bind(engine, raw, declared)),
+            });
+        }
+        keys.push(format!("({})", same.join(" AND ")));
+    }
+    Some(if keys.is_empty() { "1 = 0".to_owned() } else { format!("({})", keys.join(" OR ")) })
+}
+
+/// A plain word that stands within a value that is not encoded stands in its text.
+fn inside_contains(
+    engine: Engine,
+    source: &BoundSource,
+    column: &BoundColumn,
+    filter: &Filter,
+    statement: &mut SelectStatement,
+) -> Option<String> {
+    let kind = source.entity.column(filter.column)?.kind;
+    let (Op::Equal, Operand::Text(value), ValueKind::Text) = (filter.op, &filter.value, kind) else { return None };
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'@');
+    let escaped = matches!(column.inside.part, TextPart::After(_));
+    if !column.inside.decode.is_empty()
+        || !column.map.is_empty()
+        || escaped
+        || value.is_empty()
+        || !value.bytes().all(plain)
+    {
+        return None;
+    }
+    let bare = dialect::expression(&column.origin)?;
+    match engine {
+        // A blob may be compressed.
+        Engine::Sqlite => {
+            let mark = statement.bind(engine, Param::Text(value.clone()), "");
+            let held = format!("instr(CAST({bare} AS TEXT), {mark}) > 0");
+            Some(format!("({held} OR typeof({bare}) = 'blob' AND substr({bare}, 1, 1) NOT IN (x'7b', x'5b', x'22'))"))
+        }
+        Engine::Postgres if matches!(PgType::of(dialect::declared(&column.origin)), PgType::Text | PgType::Json) => {
+            let mark = statement.bind(engine, Param::Text(value.clone()), "text");
+            Some(format!("strpos(({bare})::text, {mark}) > 0"))
+        }
+        Engine::Postgres => None,
+    }
+}
+
 fn equal_uuid(bare: &str, words: &[String], statement: &mut SelectStatement) -> Option<String> {
     let [word] = words else { return None };
     let word = &word.to_ascii_lowercase();
@@ -235,6 +383,9 @@ pub fn as_stored<'v>(engine: Engine, source: &BoundSource, name: &str, value: &'
         PgType::of(declared) == PgType::Uuid || declared == "uuid[]"
     };
     let ways = source.column(name);
+    if ways.iter().any(|way| matches!(way.origin, BoundOrigin::Key { .. })) {
+        return Cow::Owned(super::codec::key_text(value));
+    }
     let lower = value.to_ascii_lowercase();
     if engine == Engine::Postgres && lower != value && is_uuid(&lower) && ways.iter().any(is_uuids) {
         return Cow::Owned(lower);
@@ -428,8 +579,12 @@ pub fn any_of(
         let marks: Vec<_> = values.iter().map(|v| statement.bind(engine, Param::Text(v.clone()), "text")).collect();
         return Some(lookup.replace("$ids", &marks.join(", ")));
     }
-    if column.path.is_some() || !column.map.is_empty() {
+    if !column.inside.is_whole() || !column.map.is_empty() {
         return None;
+    }
+    if let BoundOrigin::Key { parts, .. } = &column.origin {
+        let values: Vec<&str> = values.iter().map(String::as_str).collect();
+        return key_is(engine, parts, &values, statement);
     }
     let kind = source.entity.column(name).map(|c| c.kind);
     if !(kind == Some(ValueKind::Text) || column.stored == StoredAs::One) {

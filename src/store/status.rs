@@ -2,44 +2,44 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::count::Counting;
 use super::dialect::quote;
 use super::own::OwnTables;
-use super::select::from_clause;
 use super::session::FetchedValue;
 use super::withhold::DeniedTable;
 use super::{Store, StoreError};
-use crate::layout::{BoundSource, CatalogTable, Engine};
+use crate::layout::{CatalogTable, Engine};
 use crate::memory::Entity;
 use crate::memory::query::{
     Capability, CountKind, DatabaseStatus, EntityStatus, LayoutStatus, Migrations, StoreStatus, TableStatus,
 };
 
-/// Rows up to which a table is counted; beyond that the engine's estimate is taken.
-const COUNTED: i64 = 100_000;
-
 impl Store {
-    /// The state of the database. Tables that an estimate shows to be large are not counted.
+    /// The state of the database. What takes long to count is estimated or left out, with the reason.
     ///
     /// # Errors
     /// The engine's refusal.
     pub async fn status(&self) -> Result<StoreStatus, StoreError> {
+        let counting = Counting::new(self);
         let mut layouts = Vec::new();
         for layout in &self.recognised().layouts {
             let mut entities: BTreeMap<&'static str, EntityStatus> = BTreeMap::new();
             for source in self.recognised().sources.iter().filter(|s| s.layout == layout.name) {
                 // A table that may not be read keeps nothing else from being shown.
-                let (count, kind) = self.count(source).await.unwrap_or((None, CountKind::About));
+                let counted = counting.source(source).await;
                 let entity = entities.entry(source.entity.name()).or_insert(EntityStatus {
                     source: String::new(),
                     count: Some(0),
                     count_kind: CountKind::Exact,
+                    count_reason: None,
                 });
                 entity.source = match entity.source.as_str() {
                     "" => source.label.clone(),
                     before => format!("{before}, {}", source.label),
                 };
-                entity.count = entity.count.zip(count).map(|(a, b)| a + b);
-                if kind == CountKind::About {
+                entity.count = entity.count.zip(counted.rows).map(|(a, b)| a + b);
+                entity.count_reason = entity.count_reason.take().or(counted.reason);
+                if counted.kind == CountKind::About {
                     entity.count_kind = CountKind::About;
                 }
             }
@@ -53,9 +53,15 @@ impl Store {
         }
         let mut tables = Vec::new();
         for table in &self.catalog().tables {
-            let (rows, _) = self.count_table(table).await.unwrap_or((None, CountKind::About));
+            let counted = counting.table(table).await;
             let bytes_reason = table.bytes.is_none().then(|| self.why_no_size());
-            tables.push(TableStatus { name: table.title(), rows, bytes: table.bytes, bytes_reason });
+            tables.push(TableStatus {
+                name: table.title(),
+                rows: counted.rows,
+                rows_reason: counted.reason,
+                bytes: table.bytes,
+                bytes_reason,
+            });
         }
         let own = self.own().await?;
         let companion = self.missing_companion().map(|_| super::companion::STEP.to_owned());
@@ -212,56 +218,5 @@ impl Store {
             )
         });
         self.catalog().hidden_rows().into_iter().chain(left_out).collect()
-    }
-
-    /// Rows of a source that are not bookkeeping.
-    async fn count(&self, source: &BoundSource) -> Result<(Option<i64>, CountKind), StoreError> {
-        let (schema, name) = &source.table;
-        let table = self.catalog().tables.iter().find(|t| t.schema == *schema && t.name == *name);
-        let grouped = matches!(&source.from, crate::layout::recognise::BoundFrom::Query(_));
-        if let Some(table) = table
-            && let Some(rows) = self.estimate(table).await?
-            && rows > COUNTED
-        {
-            // An estimate of the base table says nothing of the rows of a query over it.
-            return Ok(if grouped && source.entity != Entity::Memory && source.entity != Entity::Case {
-                (None, CountKind::About)
-            } else {
-                (Some(rows), CountKind::About)
-            });
-        }
-        let keep = source.keep.as_deref().unwrap_or("1 = 1");
-        let sql = format!("SELECT count(*) FROM {} WHERE {keep}", from_clause(source));
-        Ok((integer(&self.fetch_text(&sql).await?), CountKind::Exact))
-    }
-
-    pub(super) async fn count_table(&self, table: &CatalogTable) -> Result<(Option<i64>, CountKind), StoreError> {
-        if let Some(rows) = self.estimate(table).await?.filter(|rows| *rows > COUNTED) {
-            return Ok((Some(rows), CountKind::About));
-        }
-        let sql = format!("SELECT count(*) FROM {}.{}", quote(&table.schema), quote(&table.name));
-        Ok((integer(&self.fetch_text(&sql).await?), CountKind::Exact))
-    }
-
-    /// The engine's own idea of a table's size: never a scan.
-    async fn estimate(&self, table: &CatalogTable) -> Result<Option<i64>, StoreError> {
-        match self.engine() {
-            // Without statistics a big file still tells itself by its bytes: 100 bytes a row is on the low side.
-            Engine::Postgres => {
-                Ok(table.estimate.or_else(|| table.bytes.map(|b| b / 100).filter(|n| *n > 50 * COUNTED)))
-            }
-            Engine::Sqlite => {
-                let sql = format!("SELECT max(rowid) FROM {}.{}", quote(&table.schema), quote(&table.name));
-                // A table without rowid, or a view, refuses: it is counted.
-                Ok(self.fetch_text(&sql).await.ok().and_then(|rows| integer(&rows)))
-            }
-        }
-    }
-}
-
-fn integer(rows: &[Vec<FetchedValue>]) -> Option<i64> {
-    match rows.first().and_then(|r| r.first()) {
-        Some(FetchedValue::Integer(i)) => Some(*i),
-        _ => None,
     }
 }

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use serde::{Serialize, Serializer};
 
 use super::embedding::{VectorShelf, spelled};
-use super::encode::{encode_value, plain_column, table_of};
+use super::encode::{encode_value, key_columns, plain_column, table_of};
+use super::select::key_parts;
 use super::session::FetchedValue;
 use super::shape::TableShape;
 use super::stored::{Cell, Image, ROW_NUMBER, StoredRows, TableName};
@@ -75,8 +76,10 @@ fn by_name<S: Serializer>(columns: &StoredColumns, serializer: S) -> Result<S::O
 /// A place in which rows of an entity stand.
 struct EntityPlace {
     table: TableName,
-    /// Stored names of the columns that tell rows apart, with the canonical ones.
-    key: Vec<(String, &'static str)>,
+    /// Canonical columns that tell rows apart.
+    columns: &'static [&'static str],
+    /// The stored columns behind them: as many, or several that make one id.
+    by: Vec<String>,
 }
 
 impl Store {
@@ -92,16 +95,14 @@ impl Store {
             let of_source = |(i, row): &(usize, &Row)| {
                 all[*i].table.is_none()
                     && (entity != Entity::Feedback || row.text("source") == Some(&source.label))
-                    && found.key.iter().all(|(_, c)| {
-                        plain_column(source, c)
-                            .is_some_and(|(_, way)| self.can_be(way, row.text(c).unwrap_or_default()))
+                    && found.key_of(row).is_some()
+                    && found.columns.iter().all(|c| {
+                        plain_column(source, c).is_none_or(|(_, way)| self.can_be(way, row.text(c).unwrap_or_default()))
                     })
             };
             let open: Vec<(usize, &Row)> = rows.iter().enumerate().filter(of_source).collect();
-            let key_of = |row: &Row| -> Vec<String> {
-                found.key.iter().map(|(_, c)| row.text(c).unwrap_or_default().to_owned()).collect()
-            };
-            let by: Vec<String> = found.key.iter().map(|(name, _)| name.clone()).collect();
+            let key_of = |row: &Row| found.key_of(row).unwrap_or_default();
+            let by = found.by.clone();
             let keys = open.iter().map(|(_, row)| key_of(row).into_iter().map(FetchedValue::Text).collect()).collect();
             let images = self.images(&StoredRows { table: found.table.clone(), by: by.clone(), keys }).await?;
             let images: HashMap<Vec<String>, &Image> = images.iter().map(|image| (key_in(image, &by), image)).collect();
@@ -185,10 +186,26 @@ fn shelf_title(shelf: Option<&VectorShelf>) -> String {
 
 fn found(source: &BoundSource) -> Option<EntityPlace> {
     let is_table = matches!(source.from, BoundFrom::Table(..)) || source.entity == Entity::Subject;
-    let key: &[&'static str] =
+    let columns: &[&'static str] =
         if source.entity.column("id").is_some() { &["id"] } else { &["episode_id", "memory_id"] };
-    let key: Option<Vec<_>> = key.iter().map(|c| Some((plain_column(source, c)?.0.to_owned(), *c))).collect();
-    Some(EntityPlace { table: table_of(source), key: key.filter(|_| is_table)? })
+    let plain: Option<Vec<_>> = columns.iter().map(|c| Some(plain_column(source, c)?.0.to_owned())).collect();
+    let by = plain.or_else(|| key_columns(source).map(|names| names.into_iter().map(str::to_owned).collect()));
+    Some(EntityPlace { table: table_of(source), columns, by: by.filter(|_| is_table)? })
+}
+
+impl EntityPlace {
+    /// The row's key as texts; none for an id that is none of this table's.
+    fn key_of(&self, row: &Row) -> Option<Vec<String>> {
+        if self.columns.len() == self.by.len() {
+            return Some(self.columns.iter().map(|c| row.text(c).unwrap_or_default().to_owned()).collect());
+        }
+        let text = |raw| match raw {
+            FetchedValue::Text(text) => text,
+            FetchedValue::Integer(number) => number.to_string(),
+            _ => String::new(),
+        };
+        Some(key_parts(row.id(), self.by.len())?.into_iter().map(text).collect())
+    }
 }
 
 /// A stored row's key as texts.

@@ -10,7 +10,7 @@ use super::select::{SelectStatement, from_clause, narrow, narrow_any};
 use super::session::{FetchedValue, RawRow};
 use super::vector_cache::CachedBank;
 use super::{Store, StoreError};
-use crate::layout::{BoundColumn, BoundSource, BoundVector, Engine};
+use crate::layout::{BoundColumn, BoundOrigin, BoundSource, BoundVector, Engine};
 use crate::memory::filter::Filter;
 use crate::memory::vector::{self, Likeness, NearRow, Nearest, VectorProbe};
 use crate::memory::{Entity, ValueKind, json};
@@ -128,16 +128,27 @@ impl VectorSource<'_> {
     fn select(&self, engine: Engine, value: &str) -> Option<SelectStatement> {
         let id = dialect::project(engine, self.id, ValueKind::Text, None)?;
         let mut sql = format!("SELECT {id} AS id, {value} AS value FROM {}", from_clause(self.source));
-        if let Some((schema, name, key, declared)) = &self.vector.beside {
-            let table = match schema.as_str() {
-                "" => dialect::quote(name),
-                schema => format!("{}.{}", dialect::quote(schema), dialect::quote(name)),
+        if let Some(beside) = &self.vector.beside {
+            let table = match (&beside.table, &beside.query) {
+                (Some((schema, name)), _) => dialect::table(schema, name),
+                (None, Some(query)) => format!("({query})"),
+                (None, None) => return None,
             };
-            let bare = dialect::expression(&self.id.origin)?;
-            let key = format!("vec.{}", dialect::quote(key));
-            let same = engine == Engine::Sqlite || dialect::declared(&self.id.origin) == declared;
-            let on = if same { format!("{key} = {bare}") } else { format!("({key})::text = ({bare})::text") };
-            let _ = write!(sql, " LEFT JOIN {table} AS vec ON {on}");
+            let parts = match &self.id.origin {
+                BoundOrigin::Key { parts, .. } => &parts[..],
+                origin => std::slice::from_ref(origin),
+            };
+            if parts.len() != beside.key.len() {
+                return None;
+            }
+            let mut on = Vec::new();
+            for (origin, (key, declared)) in parts.iter().zip(&beside.key) {
+                let bare = dialect::expression(origin)?;
+                let key = format!("vec.{}", dialect::quote(key));
+                let same = engine == Engine::Sqlite || dialect::declared(origin) == declared;
+                on.push(if same { format!("{key} = {bare}") } else { format!("({key})::text = ({bare})::text") });
+            }
+            let _ = write!(sql, " LEFT JOIN {table} AS vec ON {}", on.join(" AND "));
             if let Some(keep) = &self.vector.keep {
                 let _ = write!(sql, " AND ({keep})");
             }
@@ -149,6 +160,8 @@ impl VectorSource<'_> {
 
 fn text(raw: Option<&FetchedValue>) -> String {
     match raw {
+        // The id of several columns, which the engines space differently.
+        Some(FetchedValue::Text(text)) if text.starts_with('[') => super::codec::key_text(text),
         Some(FetchedValue::Text(text)) => text.clone(),
         Some(FetchedValue::Integer(i)) => i.to_string(),
         Some(FetchedValue::Bytes(bytes)) => String::from_utf8_lossy(bytes).into_owned(),

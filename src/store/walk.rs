@@ -2,8 +2,9 @@
 //! values together with what is stored, which a change is compared with.
 
 use std::fmt::Write as _;
+use std::ops::ControlFlow;
 
-use serde_json::Value;
+use serde::Serialize;
 
 use super::codec;
 use super::dialect::{self, PgType, quote};
@@ -91,6 +92,20 @@ impl Store {
         let (statement, projection) = self.walking(walk, id);
         let rows = self.fetch(&statement).await?;
         Ok(rows.into_iter().map(|raw| found(walk, &projection, raw)).collect())
+    }
+
+    /// Hands each of these rows to `each` as it comes, in no order.
+    ///
+    /// # Errors
+    /// As [`Store::walk`].
+    pub async fn walk_each(&self, walk: &RowWalk<'_>, mut each: impl FnMut(WalkedRow)) -> Result<(), StoreError> {
+        let (id, _) = key_of(walk.source)?;
+        let (statement, projection) = self.walking(walk, id);
+        self.scan(&statement, |raw| {
+            each(found(walk, &projection, raw));
+            ControlFlow::Continue(())
+        })
+        .await
     }
 
     /// How many rows the conditions let through.
@@ -241,8 +256,7 @@ impl Store {
                     (Engine::Postgres, PgType::Uuid) => values.iter().filter(|v| is_uuid(v)).collect(),
                     _ => values.iter().collect(),
                 };
-                let text = Value::from(values.iter().map(|v| Value::from(v.as_str())).collect::<Vec<_>>()).to_string();
-                statement.params.push(FetchedValue::Text(text));
+                statement.params.push(FetchedValue::Text(json_text(&values)));
                 let at = statement.params.len();
                 match engine {
                     Engine::Sqlite => format!("{bare} IN (SELECT value FROM json_each(${at}))"),
@@ -254,6 +268,11 @@ impl Store {
             }
         })
     }
+}
+
+/// Texts as a JSON list: texts cannot fail to be one.
+fn json_text(texts: &[impl Serialize]) -> String {
+    serde_json::to_string(texts).unwrap_or_default()
 }
 
 fn text_of(row: Vec<FetchedValue>) -> Option<String> {
@@ -272,7 +291,7 @@ fn holds_one(
     values: &[String],
     statement: &mut SelectStatement,
 ) -> Option<String> {
-    let text = serde_json::json!(values).to_string();
+    let text = json_text(values);
     let mark = format!("${}", statement.params.len() + 1);
     let condition = match (engine, PgType::of(declared)) {
         (Engine::Sqlite, _) => format!(

@@ -3,6 +3,7 @@
 
 use super::dialect::quote;
 use super::sql_names::{self, ReadTable};
+use crate::layout::vector::VectorsBeside;
 use crate::layout::{
     BoundColumn, BoundFrom, BoundOrigin, BoundSource, Catalog, CatalogTable, Engine, Layout, Need, RecognisedLayouts,
     WithheldPart, recognise,
@@ -125,7 +126,7 @@ impl<'c> RightsReader<'c, '_> {
             return true;
         };
         let aliases = match &source.from {
-            BoundFrom::Table(..) => vec![("t".to_owned(), main)],
+            BoundFrom::Table(..) | BoundFrom::Each { .. } => vec![("t".to_owned(), main)],
             BoundFrom::Query(sql) => self.aliases(&sql_names::reads(sql, true)),
         };
         let lack = if main.denied {
@@ -200,6 +201,11 @@ impl<'c> RightsReader<'c, '_> {
         needed.or_else(|| match &way.origin {
             BoundOrigin::Value(_) => None,
             BoundOrigin::Sql(sql) => self.lack_of_sql(sql, aliases),
+            BoundOrigin::Key { parts, .. } => {
+                let part =
+                    |origin: &BoundOrigin| BoundColumn { origin: origin.clone(), needs: Vec::new(), ..way.clone() };
+                parts.iter().find_map(|origin| self.lack_of_way(&part(origin), aliases))
+            }
             BoundOrigin::Column { alias, name, .. } => {
                 let (_, table) = aliases.iter().find(|(other, _)| other.eq_ignore_ascii_case(alias))?;
                 lack_of_column(table, name)
@@ -280,10 +286,12 @@ impl<'c> RightsReader<'c, '_> {
     fn vector(&mut self, source: &mut BoundSource, main: &'c CatalogTable) {
         let Some(vector) = &source.vector else { return };
         let lack = match &vector.beside {
-            Some((schema, name, key, _)) => {
+            Some(VectorsBeside { table: Some((schema, name)), key, .. }) => {
                 let table = self.catalog.tables.iter().find(|t| t.schema == *schema && t.name == *name);
-                table.and_then(|table| lack_of_column(table, key).or_else(|| lack_of_column(table, &vector.column)))
+                let mut named = key.iter().map(|(key, _)| key).chain([&vector.column]);
+                table.and_then(|table| named.find_map(|name| lack_of_column(table, name)))
             }
+            Some(VectorsBeside { query, .. }) => query.as_ref().and_then(|sql| self.lack_of_sql(sql, &[])),
             None => lack_of_column(main, &vector.column),
         };
         if let Some(lack) = lack {

@@ -144,7 +144,15 @@ impl Database {
     fn status(&self) -> StoreStatus {
         let entity = |(entity, rows): (&Entity, &Vec<Row>)| {
             let source = format!("table_of_{entity}");
-            (entity.name(), EntityStatus { source, count: Some(rows.len() as i64), count_kind: CountKind::Exact })
+            (
+                entity.name(),
+                EntityStatus {
+                    source,
+                    count: Some(rows.len() as i64),
+                    count_kind: CountKind::Exact,
+                    count_reason: None,
+                },
+            )
         };
         let layout = LayoutStatus {
             name: "made-up".to_owned(),

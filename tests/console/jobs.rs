@@ -1,9 +1,8 @@
 //! Jobs in the console: proposed, started after a yes, told to stop, shown on every screen, and not left behind.
 
-use mnemoscope::change::plan::ChangeDanger;
+use mnemoscope::change::plan::{ChangeDanger, Counts};
 use mnemoscope::console::core::{Effect, Message, Proposal, Reply, Request, RequestFailure, Ticket};
-use mnemoscope::job::plan::{JobBeat, JobOffer, JobProgress, JobState, JobWish};
-use serde_json::json;
+use mnemoscope::job::plan::{JobBeat, JobCheck, JobOffer, JobProgress, JobReceipt, JobState, JobWish};
 
 use super::changes::{plan, proposed, removal, unlock};
 use super::fake::{Console, world};
@@ -27,6 +26,29 @@ pub fn progress(state: JobState, seen: u64) -> JobProgress {
         problem: None,
         updated_at: "2026-02-04T10:00:00.000000Z".to_owned(),
     }
+}
+
+fn receipt(status: &str) -> Box<JobReceipt> {
+    Box::new(JobReceipt {
+        receipt_id: "r-1".to_owned(),
+        plan_id: "j-1".to_owned(),
+        operation: "backfill.canvas-links".to_owned(),
+        status: status.to_owned(),
+        counts: Counts::new(),
+        changes: Vec::new(),
+        changes_total: 0,
+        effects: Vec::new(),
+        disclosures: Vec::new(),
+        applied_at: "2026-02-04T10:00:00.000000Z".to_owned(),
+        audit_seq: None,
+        job: progress(JobState::Succeeded, 1_000),
+        verification: Vec::new(),
+        quarantine: Vec::new(),
+        audit_entries: None,
+        undo_reason: None,
+        undo: None,
+        anchor_problem: None,
+    })
 }
 
 fn offers(run: Option<JobProgress>) -> Vec<JobOffer> {
@@ -89,8 +111,9 @@ fn a_job_is_started_after_its_plan_was_confirmed_and_shows_how_it_goes() {
     console.shows("2s left");
     console.press("2");
     console.shows("canvas-links 50% running");
-    let receipt = json!({ "status": "applied", "counts": {}, "undo": "mnemoscope undo 7 --apply",
-        "verification": [{ "what": "rows that still need it", "ok": true, "found": "none" }] });
+    let check = JobCheck { what: "rows that still need it".to_owned(), ok: true, found: "none".to_owned() };
+    let undo = Some("mnemoscope undo 7 --apply".to_owned());
+    let receipt = Box::new(JobReceipt { verification: vec![check], undo, ..*receipt("applied") });
     console.tell(Message::Reply(ticket, Reply::JobEnded(Ok(receipt))));
     console.shows("canvas-links: applied");
     console.press("J");
@@ -153,7 +176,7 @@ fn quitting_asks_while_a_job_runs() {
         console.shows("backfill resume canvas-links");
         console.press(choice);
         assert_eq!(console.asked.contains(&Effect::WishJob(ticket, JobWish::Pause)), leaves, "{choice}");
-        console.tell(Message::Reply(ticket, Reply::JobEnded(Ok(json!({ "status": "paused" })))));
+        console.tell(Message::Reply(ticket, Reply::JobEnded(Ok(receipt("paused")))));
         assert_eq!(console.asked.contains(&Effect::Quit), leaves, "{choice}");
         let told =
             console.asked.iter().any(|e| matches!(e, Effect::Tell(lines) if lines[0].ends_with("resume canvas-links")));

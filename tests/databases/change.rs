@@ -447,6 +447,32 @@ fn chains_are_linked_and_unlinked_and_never_closed_to_a_circle() {
 }
 
 #[test]
+fn a_receipt_says_that_a_value_which_the_engine_would_refuse_cannot_come_back() {
+    block_on(async {
+        let Some(world) = native_on_postgres().await else { return };
+        let store = &world.store;
+        // A foreign key that was added later leaves alone what dangled before.
+        for sql in [
+            "UPDATE episodes SET parent_id = 'nobody' WHERE id = 'ep-3'",
+            "ALTER TABLE episodes ADD FOREIGN KEY (parent_id) REFERENCES episodes (id) NOT VALID",
+        ] {
+            meddle(&world, sql).await;
+        }
+        let receipt = done(&world, chain::unlink(store, "ep-3").await).await;
+        assert_eq!(receipt.undo, None);
+        let reason = receipt.undo_reason.unwrap();
+        assert!(reason.contains("parent_id would refer to rows of episodes that are not there"), "{reason}");
+        let refused = undo::undo(store, receipt.audit_seq.unwrap()).await;
+        assert!(matches!(&refused, Err(ChangeError::Refused(words)) if words.contains(&reason)), "{refused:?}");
+        // What refers to a row that is there can come back.
+        done(&world, chain::link(store, "ep-2", "ep-1").await).await;
+        let receipt = done(&world, chain::unlink(store, "ep-2").await).await;
+        assert_eq!(receipt.undo_reason, None);
+        done(&world, undo::undo(store, receipt.audit_seq.unwrap()).await).await;
+    });
+}
+
+#[test]
 fn a_reward_leaves_its_row_in_the_memorys_own_trail_where_that_knows_the_action() {
     block_on(async {
         for world in [native_on_postgres().await, on_postgres(Layout::EnnubeJson).await].into_iter().flatten() {

@@ -28,7 +28,13 @@ async fn found(target: &Target, kind: Option<&'static str>) -> Vec<Finding> {
         }
         ControlFlow::Continue(())
     };
-    look(&open(target).await, &FindingRequest { kind, examples: 1_000, brief: None }, &mut told).await.expect("a look");
+    look(
+        &open(target).await,
+        &FindingRequest { kind, examples: 1_000, brief: None, ..FindingRequest::default() },
+        &mut told,
+    )
+    .await
+    .expect("a look");
     all
 }
 
@@ -198,12 +204,12 @@ fn a_brief_look_tells_nothing_of_what_it_did_not_read() {
                 match told {
                     FindingNews::Found(finding) => brief.push(finding),
                     FindingNews::Left(kinds) => left = kinds,
-                    FindingNews::NotApplicable(_) | FindingNews::Read(..) => {}
+                    FindingNews::NotApplicable(_) | FindingNews::Read(..) | FindingNews::Muted(..) => {}
                 }
                 ControlFlow::Continue(())
             };
             let end = Some(BriefLimit { rows, time: std::time::Duration::MAX });
-            let wanted = FindingRequest { kind: None, examples: 1_000, brief: end };
+            let wanted = FindingRequest { kind: None, examples: 1_000, brief: end, ..FindingRequest::default() };
             look(&open(&target).await, &wanted, &mut told).await.expect("a look");
             for finding in &brief {
                 let whole = all[&(finding.kind, finding.entity.unwrap_or_default())];

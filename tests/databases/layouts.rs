@@ -46,7 +46,30 @@ fn every_shipped_layout_is_sound_and_named_like_its_file() {
     let names: Vec<_> = layouts.iter().map(|l| l.name.as_str()).collect();
     assert_eq!(
         names,
-        ["atom", "atom-2026-02", "audit-trail", "ennube", "mempalace", "mnemoscope", "nous", "pyworkflow"]
+        [
+            "agno",
+            "atom",
+            "atom-2026-02",
+            "audit-trail",
+            "claude-mem",
+            "ennube",
+            "google-adk",
+            "google-adk-memory",
+            "hindsight",
+            "langgraph-checkpoints",
+            "langgraph-store",
+            "letta",
+            "mcp-memory-service",
+            "mem0",
+            "mem0-history",
+            "memori",
+            "mempalace",
+            "mnemoscope",
+            "nous",
+            "open-webui",
+            "openai-agents",
+            "pyworkflow"
+        ]
     );
     for (name, text) in builtin::texts() {
         assert_eq!(parse(name, text).expect(name).name, name);

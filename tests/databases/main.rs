@@ -1,6 +1,7 @@
 //! The product on real databases, through its public doors, on both engines.
 #![allow(clippy::large_futures, reason = "a test holds few of them")]
 
+mod asking;
 mod change;
 mod cleaning;
 mod commands;

@@ -64,14 +64,17 @@ impl World {
         let by = author();
         let desk = Desk { folder: self.state(), key: KEY, author: &by, progress: &|_, _| {} };
         let as_asked = resume.then(NewDecisions::default);
-        purge::run(&self.open().await, subject, options, as_asked.as_ref(), &desk, None).await
+        let receipt = purge::run(&self.open().await, subject, options, as_asked.as_ref(), &desk, None).await;
+        receipt.map(|receipt| json!(receipt))
     }
 
     /// Resumes an erasure, some mentions decided otherwise.
     async fn resume(&self, subject: &str, decisions: &NewDecisions) -> Result<Value, ChangeError> {
         let by = author();
         let desk = Desk { folder: self.state(), key: KEY, author: &by, progress: &|_, _| {} };
-        purge::run(&self.open().await, subject, &PurgeOptions::default(), Some(decisions), &desk, None).await
+        let store = self.open().await;
+        let receipt = purge::run(&store, subject, &PurgeOptions::default(), Some(decisions), &desk, None).await;
+        receipt.map(|receipt| json!(receipt))
     }
 
     /// Every row of every table that is not ours, as text; plain SQL.
@@ -410,7 +413,7 @@ fn people_whose_ids_differ_in_case_or_composition_or_length_are_told_apart() {
                 let by = author();
                 let desk = Desk { folder: world.state(), key: KEY, author: &by, progress: &|_, _| {} };
                 let named = receipt["receipt_id"].as_str().expect("an id");
-                let again = purge::recheck(&world.open().await, named, &desk).await.expect("an answer");
+                let again = json!(purge::recheck(&world.open().await, named, &desk).await.expect("an answer"));
                 assert_eq!(again["status"], receipt["status"], "{id}: {again:#}");
             }
         }
@@ -597,7 +600,7 @@ fn what_others_are_known_by_too_is_no_sign_of_a_return() {
             let desk = Desk { folder: world.state(), key: KEY, author: &by, progress: &|_, _| {} };
             let store = world.open().await;
             let id = receipt["receipt_id"].as_str().expect("an id");
-            assert_eq!(purge::recheck(&store, id, &desk).await.expect("an answer")["status"], world.best());
+            assert_eq!(json!(purge::recheck(&store, id, &desk).await.expect("an answer"))["status"], world.best());
             let erased = mnemoscope::change::suppress::Erased::of(&store).await.expect("a list").expect("people");
             assert!(erased.is_in("user-ana") && !erased.is_in("Ana Ruiz"));
             let again = world.carry_out("Ana Ruiz", &everything(), false).await;
@@ -615,10 +618,10 @@ fn a_return_is_noticed_although_words_about_the_person_were_left() {
             let by = author();
             let desk = Desk { folder: world.state(), key: KEY, author: &by, progress: &|_, _| {} };
             let id = receipt["receipt_id"].as_str().expect("an id");
-            let again = purge::recheck(&world.open().await, id, &desk).await.expect("an answer");
+            let again = json!(purge::recheck(&world.open().await, id, &desk).await.expect("an answer"));
             assert_eq!(again["status"], "verified with disclosures", "{again:#}");
             world.run("INSERT INTO chat_sessions (id, user_id, title) VALUES ('s-9', 'user-ana', 'back')").await;
-            let again = purge::recheck(&world.open().await, id, &desk).await.expect("an answer");
+            let again = json!(purge::recheck(&world.open().await, id, &desk).await.expect("an answer"));
             assert_eq!(again["status"], "incomplete", "{again:#}");
         }
     });
@@ -632,10 +635,10 @@ fn a_receipt_can_be_checked_later_and_notices_a_return_and_a_change() {
         let id = receipt["receipt_id"].as_str().expect("an id");
         let by = author();
         let desk = Desk { folder: world.state(), key: KEY, author: &by, progress: &|_, _| {} };
-        let again = purge::recheck(&world.open().await, id, &desk).await.expect("an answer");
+        let again = json!(purge::recheck(&world.open().await, id, &desk).await.expect("an answer"));
         assert_eq!(again["status"], "verified", "{again:#}");
         world.run("INSERT INTO chat_sessions (id, user_id, title) VALUES ('s-9', 'user-ben', 'ask ana.ruiz@initech.example')").await;
-        let again = purge::recheck(&world.open().await, id, &desk).await.expect("an answer");
+        let again = json!(purge::recheck(&world.open().await, id, &desk).await.expect("an answer"));
         assert_eq!(again["status"], "incomplete");
         let file = world.state().join("receipts").join(format!("{id}.json"));
         let text = std::fs::read_to_string(&file).expect("the receipt").replace("\"officer\"", "\"nobody\"");

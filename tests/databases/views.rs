@@ -401,6 +401,33 @@ fn sizes_of_tables_are_told_on_demand() {
 }
 
 #[test]
+fn a_count_is_true_or_missing_with_the_reason() {
+    block_on(async {
+        let world = small().await;
+        // Three rows with numbers far apart, and a table that nobody can count.
+        for sql in [
+            "CREATE TABLE sparse (id INTEGER PRIMARY KEY, word TEXT)",
+            "INSERT INTO sparse VALUES (1, 'a'), (1000000, 'b'), (1767225600000000, 'c')",
+            "CREATE VIEW endless AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n",
+        ] {
+            meddle(&world, sql).await;
+        }
+        let store = open(&world.target).await;
+        let status = store.status().await.unwrap();
+        let of = |name: &str| status.tables.iter().find(|t| t.name == name).unwrap();
+        assert_eq!((of("sparse").rows, &of("sparse").rows_reason), (Some(3), &None));
+        assert_eq!(of("endless").rows, None);
+        let reason = of("endless").rows_reason.as_deref().unwrap();
+        assert!(reason.contains("takes too long") && reason.contains("ANALYZE"), "{reason}");
+        // Tables that are listed by themselves are counted so too.
+        let tables = store.raw_tables().await.unwrap();
+        let listed = |name: &str| tables.iter().find(|t| t.name.name == name).unwrap();
+        assert_eq!((listed("sparse").rows, listed("endless").rows), (Some(3), None));
+        assert!(listed("endless").rows_reason.is_some());
+    });
+}
+
+#[test]
 fn tables_outside_of_the_search_path_are_hinted_at() {
     block_on(async {
         let Some(world) = native_on_postgres().await else { return };

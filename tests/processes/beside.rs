@@ -119,10 +119,9 @@ fn sqlite_keeps_its_locks_whatever_is_done() {
         let desk = Desk { folder: state, key: KEY, author: &by, progress: &|_, _| {} };
         let receipt =
             purge::run(&store, erased, &PurgeOptions::default(), None, &desk, None).await.expect("the erasure");
-        assert_eq!(receipt["verification"]["bytes"]["checked"], true, "{receipt}");
+        assert!(receipt.verification.bytes.checked, "{receipt:?}");
         shop.stays_locked("a purge with proof");
-        let id = receipt["receipt_id"].as_str().expect("an id");
-        purge::recheck(&store, id, &desk).await.expect("the receipt again");
+        purge::recheck(&store, &receipt.receipt_id, &desk).await.expect("the receipt again");
         shop.stays_locked("verifying a purge");
 
         let layout = Some("mnemoscope".to_owned());

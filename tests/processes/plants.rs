@@ -19,6 +19,9 @@ const BED: u64 = 25;
 /// Plants of a test run, on each engine.
 const PLANTS: u64 = 100;
 
+/// Seeds that found a fault once: 10, the id of the person's own row was taken out of mentions that were to stay.
+const FOUND: [u64; 1] = [10];
+
 /// A column in other people's rows: its table, its key, the column, what else the row needs.
 const PLACES: [Place; 6] = [
     Place { table: "episode_segments", column: "content", others: &[("episode_id", "ep_other")], known: true },
@@ -325,9 +328,11 @@ fn grow(bed: &Bed, codec: &mut Codec, seed: u64) {
 fn campaign(make: impl Fn() -> Option<Bed>) {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let first = number("MNEMOSCOPE_PLANTS_SEED").unwrap_or(1);
-    let beds = number("MNEMOSCOPE_PLANTS").unwrap_or(PLANTS).div_ceil(BED);
+    let asked = number("MNEMOSCOPE_PLANTS");
+    let beds = asked.unwrap_or(PLANTS).div_ceil(BED);
     let mut codec = Codec::start();
-    for seed in first..first + beds {
+    let found = FOUND.iter().copied().filter(|_| asked.is_none());
+    for seed in found.chain(first..first + beds) {
         let Some(bed) = make() else { return };
         grow(&bed, &mut codec, seed);
     }

@@ -249,7 +249,7 @@ fn two_that_begin_at_once_do_not_share_a_session() {
         let (a, b) = runtime
             .block_on(async { tokio::join!(run(one.path(), PERSON), run(other.path(), "ana.ruiz@initech.example")) });
         // Where the first one rewrites the file, the other may not even read.
-        let turned_away = |outcome: &Result<Value, ChangeError>| match outcome {
+        let turned_away = |outcome: &Result<purge::PurgeReceipt, ChangeError>| match outcome {
             Err(ChangeError::Refused(_)) => true,
             Err(error) => matches!(world.target, Target::File(_)) && error.to_string().contains("locked"),
             Ok(_) => false,

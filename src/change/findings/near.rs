@@ -48,13 +48,14 @@ impl Survey<'_> {
         let ids: Vec<String> = cases.iter().map(|(id, _)| (*id).to_owned()).collect();
         let mut vectors = self.store.vectors(Entity::Case, &ids).await?;
         let mut kept: Vec<(u64, Vec<f32>)> = Vec::new();
+        let most = self.most();
         for (at, (id, message)) in cases.iter().enumerate() {
             let Some(vector) = vectors.remove(*id).and_then(unit) else { continue };
             let near = |(other, before): &&(u64, Vec<f32>)| {
                 other != message && before.len() == vector.len() && dot(before, &vector) > NEAR
             };
             if kept.iter().find(near).is_some() {
-                copies.add(id, self.wanted.examples);
+                copies.add(id, most);
             }
             kept.push((*message, vector));
             if at % PROGRESS == PROGRESS - 1 {

@@ -8,10 +8,11 @@ use super::Counts;
 pub use crate::memory::mention::Certainty;
 
 /// What happens to mentions of the person in other people's rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mentions {
     /// They stay and are disclosed.
+    #[default]
     Leave,
     /// The words are taken out, the rows stay.
     Redact,

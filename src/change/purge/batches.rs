@@ -185,7 +185,7 @@ pub async fn take_over(
         move_on(&mut writer, own, &session.id, &turn, set).await?;
         if !decisions.is_empty() {
             let mut public = facts(desk, kept);
-            public.insert("decisions".to_owned(), decisions.to_json());
+            public.insert("decisions".to_owned(), json!({ "mentions": decisions.all, "each": decisions.tally() }));
             enter(&mut writer, own, desk, &at, "purge.resume", public).await?;
         }
         Ok(RunTurn(at.clone()))

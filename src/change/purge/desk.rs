@@ -8,21 +8,20 @@ use std::path::{Path, PathBuf};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use super::plan::PurgeOptions;
+use super::receipt::{BESIDE_THE_HASH, PurgeReceipt, Redecision};
 use super::subject::PurgeSubject;
 use super::vectors::OldVector;
-use crate::change::plan::Counts;
 use crate::change::plan::erasure::ErasureChoice;
+use crate::change::plan::{Counts, canonical};
 use crate::change::suppress::{Key, hmac};
 use crate::change::{Author, ChangeError, now};
 use crate::ground::input_file::{self, InputError};
 use crate::ground::private_file;
 use crate::store::proof::index::SideIndex;
 use crate::store::stored::{StoredRows, TableName};
-
-/// Key of a printed receipt that says why no anchor of it could be kept. The receipt's hash does not cover it.
-pub const ANCHOR_PROBLEM: &str = "anchor_problem";
 
 /// Seconds after which a session that wrote nothing is forgotten: a plan lasts no longer.
 const ASKED_LASTS: f64 = 7.0 * 86_400.0;
@@ -192,11 +191,11 @@ pub struct KeptSession {
     pub export_sha256: Option<String>,
     /// When it began.
     pub started_at: String,
-    /// Decisions that were made when it was resumed: who, when, and what, in the shape that a receipt has.
+    /// Decisions that were made when it was resumed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub redecided: Vec<Value>,
+    pub redecided: Vec<Redecision>,
     /// The receipt, once it is made and until it is delivered.
-    pub receipt: Option<Value>,
+    pub receipt: Option<PurgeReceipt>,
 }
 
 impl KeptSession {
@@ -347,19 +346,18 @@ impl Desk<'_> {
     ///
     /// # Errors
     /// [`ChangeError::Failed`] with the file's name.
-    pub fn keep_receipt(&self, receipt: &Value) -> Result<PathBuf, ChangeError> {
-        let id = receipt["receipt_id"].as_str().unwrap_or_default();
+    pub fn keep_receipt(&self, id: &str, receipt: &impl Serialize) -> Result<PathBuf, ChangeError> {
         let path = self.receipts().join(format!("{id}.json"));
         let text = serde_json::to_string_pretty(receipt).unwrap_or_default();
         write_private(&path, text.as_bytes())?;
         Ok(path)
     }
 
-    /// Reads a receipt by its file or its id.
+    /// Reads a receipt by its file or its id; with the hash of what it says.
     ///
     /// # Errors
     /// [`ChangeError::NotFound`], or [`ChangeError::Usage`] for what is no receipt.
-    pub fn receipt(&self, named: &str) -> Result<Value, ChangeError> {
+    pub fn receipt(&self, named: &str) -> Result<(PurgeReceipt, String), ChangeError> {
         let file = Path::new(named);
         let kept = self.receipts().join(format!("{named}.json"));
         let path = if file.is_file() { file } else { &kept };
@@ -370,12 +368,16 @@ impl Desk<'_> {
             )),
             other => ChangeError::Usage(format!("{named}: {other}")),
         })?;
-        let value: Value =
-            serde_json::from_str(&text).map_err(|e| ChangeError::Usage(format!("{named} is no receipt: {e}")))?;
+        let bad = |e| ChangeError::Usage(format!("{named} is no receipt: {e}"));
+        let mut value: Value = serde_json::from_str(&text).map_err(bad)?;
         if value["operation"] != "purge" || !value["verification"].is_object() {
             return Err(ChangeError::Usage(format!("{named} is no receipt of a purge")));
         }
-        Ok(value)
+        let receipt = PurgeReceipt::deserialize(&value).map_err(bad)?;
+        if let Some(object) = value.as_object_mut() {
+            BESIDE_THE_HASH.iter().for_each(|key| drop(object.remove(*key)));
+        }
+        Ok((receipt, hex::encode(Sha256::digest(canonical(&value).as_bytes()))))
     }
 }
 

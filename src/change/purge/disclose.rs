@@ -203,13 +203,13 @@ async fn ownerless(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: &Gr
         for rule in graph
             .rules
             .iter()
-            .filter(|r| r.action == EraseAction::Delete && r.path.is_none() && name(&r.table) == table)
+            .filter(|r| r.action == EraseAction::Delete && r.inside.is_whole() && name(&r.table) == table)
         {
             if !owners.contains(&&*rule.column) {
                 owners.push(&rule.column);
             }
         }
-        if owners.is_empty() || graph.rules.iter().any(|r| r.path.is_some() && name(&r.table) == table) {
+        if owners.is_empty() || graph.rules.iter().any(|r| !r.inside.is_whole() && name(&r.table) == table) {
             continue;
         }
         let rows = snapshot.count_empty(&table, &owners).await?;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::graph::{Graph, as_text, by_path_rows, name, naming};
+use super::graph::{Graph, as_text, by_path_rows, name, naming, stands_at};
 use super::matcher::Matcher;
 use super::rarity;
 use super::subject::PersonHandle;
@@ -129,7 +129,7 @@ pub async fn find(
 ) -> Result<(), ChangeError> {
     for rule in graph.rules.iter().filter(|r| !matches!(r.action, EraseAction::Delete | EraseAction::Remove)) {
         let keys = graph.named_by(rule, subject, 0);
-        if rule.path.is_some() {
+        if !rule.inside.is_whole() {
             let values: Vec<FetchedValue> = keys.into_iter().flatten().collect();
             by_path(snapshot, graph, rule, &values, subject, updates).await?;
         } else if !keys.is_empty() {
@@ -168,21 +168,16 @@ async fn by_path(
     for row in by_path_rows(snapshot, rule, &read, &texts, subject).await? {
         let (id, values) = row.split_at(key.len());
         let Some(old) = values.first().filter(|_| !graph.has(&table, id)) else { continue };
-        let path = rule.path.as_deref().unwrap_or_default();
+        let path = rule.inside.path.as_deref().unwrap_or_default();
         let named = |leaf: &Leaf<'_>| {
-            let at = leaf.path();
-            (at == path || at.trim_end_matches(is_step) == path) && texts.iter().any(|text| text == leaf.text)
+            texts.iter().any(|text| rule.inside.parts(leaf.text).contains(&text.as_str()))
+                && stands_at(&leaf.path(), path)
         };
         if let Rewritten::New(new) = matcher.redacted(old, MentionText::default(), named, Certainty::is_certain) {
             updates.set(&table, id, &rule.column, old, NewValue::Is(new), &why);
         }
     }
     Ok(())
-}
-
-/// A letter of a position in a list, at the end of a path.
-fn is_step(c: char) -> bool {
-    c == '.' || c.is_ascii_digit()
 }
 
 async fn one(

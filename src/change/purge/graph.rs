@@ -3,14 +3,19 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 
+use serde_json::Value;
+
 use crate::change::ChangeError;
+use crate::layout::Inside;
 use crate::layout::erase::{BoundRule, EraseAction, TableKey};
 use crate::memory::json;
 use crate::store::Store;
+use crate::store::container::{self, Layer, Leaf, LeafKind, Limits};
 use crate::store::relations::{ForeignKey, OnDelete, Relations};
 use crate::store::session::{FetchedValue, RawRow};
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
+use crate::store::within;
 
 /// The rows of one table that go.
 #[derive(Debug, Clone, Default)]
@@ -198,6 +203,9 @@ impl Graph {
                     continue;
                 }
                 let table = name(&rule.table);
+                if self.table(&table).key.is_empty() && self.cascades(rule) {
+                    continue;
+                }
                 if self.table(&table).key.is_empty() {
                     return Err(ChangeError::Refused(format!(
                         "the rows of {} cannot be told apart: it has no primary key",
@@ -205,11 +213,11 @@ impl Graph {
                     )));
                 }
                 let columns = self.table(&table).columns.clone();
-                let rows = if rule.path.is_some() {
+                let rows = if rule.inside.is_whole() {
+                    naming(snapshot, rule, &columns, &keys, subject).await?
+                } else {
                     let texts: Vec<String> = keys.iter().filter_map(|key| as_text(key.first()?)).collect();
                     by_path_rows(snapshot, rule, &columns, &texts, subject).await?
-                } else {
-                    naming(snapshot, rule, &columns, &keys, subject).await?
                 };
                 let taken = self.table(&table);
                 let before = taken.rows.len();
@@ -220,6 +228,14 @@ impl Graph {
                 return Ok(());
             }
         }
+    }
+
+    /// Whether the engine itself takes the rows of a rule's table along with those that they refer to: nothing has to
+    /// tell them apart then.
+    fn cascades(&self, rule: &BoundRule) -> bool {
+        let Some(of) = rule.of.as_ref().map(name) else { return false };
+        let same = |f: &&ForeignKey| f.from == name(&rule.table) && f.to == of && f.columns.contains(&rule.column);
+        self.relations.foreign.iter().filter(same).any(|f| f.on_delete == OnDelete::Cascade)
     }
 
     /// The tables in the order in which their rows are deleted: whoever refers first.
@@ -254,7 +270,8 @@ impl Graph {
 #[must_use]
 pub fn id_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, String)> {
     let erasure = &store.recognised().erasure;
-    let rules = erasure.rules.iter().filter(|r| r.path.is_none() && r.action != EraseAction::Remove && r.to.is_none());
+    let rules =
+        erasure.rules.iter().filter(|r| r.inside.is_whole() && r.action != EraseAction::Remove && r.to.is_none());
     let rules = rules.map(|r| (name(&r.table), r.column.clone()));
     let handles = erasure.handles.iter().map(|h| (TableName::new(h.table.0.clone(), h.table.1.clone()), h.id.clone()));
     let foreign =
@@ -267,7 +284,8 @@ pub fn id_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, S
 #[must_use]
 pub fn people_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, String)> {
     let erasure = &store.recognised().erasure;
-    let owners = erasure.rules.iter().filter(|r| r.of.is_none() && r.path.is_none() && r.action != EraseAction::Remove);
+    let owners =
+        erasure.rules.iter().filter(|r| r.of.is_none() && r.inside.is_whole() && r.action != EraseAction::Remove);
     let owners = owners.map(|r| (name(&r.table), r.column.clone()));
     let handles = erasure.handles.iter().map(|h| (name(&h.table), h.id.clone()));
     let mut found: HashSet<(TableName, String)> = owners.chain(handles).collect();
@@ -293,7 +311,7 @@ fn implied(foreign: &ForeignKey, relations: &Relations, table: TableKey, of: Tab
     Some(BoundRule {
         table,
         column,
-        path: None,
+        inside: Inside::default(),
         of: Some(of),
         to: Some(to),
         also: pairs.collect(),
@@ -364,15 +382,15 @@ pub async fn by_path_rows(
 ) -> Result<Vec<RawRow>, ChangeError> {
     let table = name(&rule.table);
     let wanted_texts: HashSet<&str> = texts.iter().map(String::as_str).collect();
-    let path = rule.path.as_deref().unwrap_or_default();
     let mut read = columns.to_vec();
     read.push(rule.column.clone());
     let mut rows = Vec::new();
     let wanted = WantedRows { table: &table, columns: &read, when: rule.when.as_deref(), subject };
     snapshot
         .stream(wanted, |mut row| {
-            let holds =
-                row.pop().is_some_and(|raw| at_path(&raw, path).iter().any(|t| wanted_texts.contains(t.as_str())));
+            let holds = row
+                .pop()
+                .is_some_and(|raw| texts_of(&raw, &rule.inside).iter().any(|t| wanted_texts.contains(t.as_str())));
             if holds {
                 rows.push(row);
             }
@@ -382,18 +400,55 @@ pub async fn by_path_rows(
     Ok(rows)
 }
 
-/// The texts at a path of a stored JSON value: one, or the items of a list.
+/// The texts and numbers that a rule looks at in a stored value. A path alone leads through every encoding that is there.
+fn texts_of(raw: &FetchedValue, inside: &Inside) -> Vec<String> {
+    match &inside.path {
+        Some(path) if inside.decode.is_empty() && inside.by.is_none() => at_path(raw, path),
+        _ => within::texts(raw, inside),
+    }
+}
+
+/// The texts and numbers at a path of a stored value: one, or the items of a list. JSON is read as it stands; what holds none
+/// there is taken apart through every encoding that it has.
 #[must_use]
 pub fn at_path(raw: &FetchedValue, path: &str) -> Vec<String> {
-    let Some(text) = super::scrub::readable(raw) else { return Vec::new() };
-    let document = json::read(&text).value;
-    let found = if path.is_empty() { Some(document) } else { json::path(&document, path) };
-    match found {
-        Some(serde_json::Value::String(text)) => vec![text],
-        Some(serde_json::Value::Number(number)) => vec![number.to_string()],
-        Some(serde_json::Value::Array(items)) => {
-            items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
-        }
-        _ => Vec::new(),
+    match super::scrub::readable(raw).map(|text| json::read(&text).value) {
+        Some(document @ (Value::Object(_) | Value::Array(_))) => match in_json(document, path) {
+            Some(Value::String(text)) if !text.starts_with(['{', '[']) => vec![text],
+            Some(Value::Number(number)) => vec![number.to_string()],
+            Some(Value::Array(items)) => items.iter().filter_map(item_text).collect(),
+            _ => encoded_at(raw, path),
+        },
+        _ => encoded_at(raw, path),
     }
+}
+
+fn in_json(document: Value, path: &str) -> Option<Value> {
+    if path.is_empty() { Some(document) } else { json::path(&document, path) }
+}
+
+fn item_text(item: &Value) -> Option<String> {
+    match item {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+fn encoded_at(raw: &FetchedValue, path: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    container::read(raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
+        if leaf.kind != LeafKind::Key && leaf.layers.last() != Some(&Layer::Escapes) && stands_at(&leaf.path(), path) {
+            found.push(leaf.text.to_owned());
+        }
+    });
+    found
+}
+
+/// Whether a place in a value is one that a path leads to, or an element of the list there.
+#[must_use]
+pub fn stands_at(place: &str, path: &str) -> bool {
+    let element =
+        if path.is_empty() { Some(place) } else { place.strip_prefix(path).and_then(|p| p.strip_prefix('.')) };
+    place == path || element.is_some_and(|step| !step.is_empty() && step.bytes().all(|b| b.is_ascii_digit()))
 }

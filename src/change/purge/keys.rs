@@ -114,7 +114,7 @@ pub fn references(graph: &Graph) -> Vec<KeyReference> {
         when: None,
     });
     let mut all: Vec<KeyReference> = foreign.collect();
-    for rule in graph.rules.iter().filter(|r| r.path.is_none() && r.action != EraseAction::Remove) {
+    for rule in graph.rules.iter().filter(|r| r.inside.is_whole() && r.action != EraseAction::Remove) {
         let Some(of) = rule.of.as_ref().map(name) else { continue };
         let Some(to) = rule.to.clone().or_else(|| graph.relations.keys.get(&of)?.first().cloned()) else { continue };
         let reference = KeyReference {

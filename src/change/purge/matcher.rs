@@ -5,10 +5,11 @@ use std::collections::HashSet;
 use aho_corasick::{AhoCorasick, MatchKind};
 
 use super::keys;
+use super::scrub;
 use super::subject::PersonHandle;
 use crate::change::ChangeError;
 use crate::memory::mention::{self, Certainty, HandleShape, MentionFinder, MentionSpan, MentionText, SoughtHandle};
-use crate::store::container::{self, Change, Contents, Layer, Leaf, LeafKind, Limits, Rewritten};
+use crate::store::container::{self, Change, Contents, Layer, Leaf, LeafKind, Limits, Rewritten, Visitor};
 use crate::store::session::FetchedValue;
 use crate::store::stored::TableName;
 
@@ -73,6 +74,8 @@ pub struct ValueLook {
     pub whole: bool,
     /// An encoding around one of them that is searched only.
     pub fixed: Option<Layer>,
+    /// Places of ids of rows that go, in encodings that the value's own bytes do not show.
+    pub rows: usize,
     /// What the value turned out to be.
     pub contents: Contents,
 }
@@ -245,6 +248,9 @@ impl Matcher {
     pub fn look(&self, raw: &FetchedValue, column: MentionText) -> ValueLook {
         let mut look = ValueLook::default();
         let contents = container::read(raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
+            if is_hidden(leaf) {
+                look.rows += self.new_rows(leaf).count();
+            }
             let spans = self.leaf(leaf, column);
             if spans.is_empty() {
                 return;
@@ -283,6 +289,16 @@ impl Matcher {
             spans.map(|span| Change { range: span.start..span.end, text: mark(span.end - span.start) }).collect()
         };
         container::rewrite(raw, Limits::default(), &mut change).0
+    }
+
+    /// The value without ids of rows that go, in the encodings that it has: lists lose elements, a mark comes elsewhere.
+    #[must_use]
+    pub fn loosened(&self, raw: &FetchedValue, ids: &HashSet<String>) -> Rewritten<FetchedValue> {
+        container::rewrite(raw, Limits::default(), &mut Loosening { matcher: self, ids }).0
+    }
+
+    fn new_rows(&self, leaf: &Leaf<'_>) -> impl Iterator<Item = Hit> {
+        self.rows(leaf.text.as_bytes()).into_iter().filter(|hit| leaf.is_new(hit.start..hit.end))
     }
 
     /// Whether a text that stands in no value names the person for sure.
@@ -373,6 +389,32 @@ impl Matcher {
         hits.dedup_by(|later, earlier| later.start < earlier.end);
         hits
     }
+}
+
+/// Takes ids of rows that go out of a value.
+struct Loosening<'a> {
+    matcher: &'a Matcher,
+    ids: &'a HashSet<String>,
+}
+
+impl Visitor for Loosening<'_> {
+    fn document(&mut self, text: &str) -> Option<String> {
+        scrub::without(text.as_bytes(), self.ids, &[]).and_then(|left| String::from_utf8(left).ok())
+    }
+
+    fn leaf(&mut self, leaf: &Leaf<'_>) -> Vec<Change> {
+        let rows = self.matcher.new_rows(leaf);
+        rows.map(|hit| Change { range: hit.start..hit.end, text: mark(hit.end - hit.start) }).collect()
+    }
+}
+
+/// Whether a text stands in more than JSON and one compressed stream: reading the bytes alone does not show it.
+fn is_hidden(leaf: &Leaf<'_>) -> bool {
+    let inner = match leaf.layers {
+        [Layer::Zlib | Layer::Gzip | Layer::Zstd, inner @ ..] => inner,
+        all => all,
+    };
+    inner.iter().any(|layer| *layer != Layer::Json)
 }
 
 /// What is looked for of a handle.

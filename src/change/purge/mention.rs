@@ -202,12 +202,12 @@ impl NewDecisions {
         self.all.is_some() || self.each.contains_key(place)
     }
 
-    /// What is recorded of them: how many of each, for ids say nothing.
+    /// How many single mentions are decided, by decision: their ids say nothing.
     #[must_use]
-    pub fn to_json(&self) -> Value {
-        let mut each: BTreeMap<&str, usize> = BTreeMap::new();
-        self.each.values().for_each(|decision| *each.entry(decision.word()).or_default() += 1);
-        json!({ "mentions": self.all, "each": each })
+    pub fn tally(&self) -> BTreeMap<String, usize> {
+        let mut each = BTreeMap::new();
+        self.each.values().for_each(|decision| *each.entry(decision.word().to_owned()).or_default() += 1);
+        each
     }
 
     /// Refuses those about mentions that are not there and were not decided so before, and those that cannot be done.

@@ -166,7 +166,7 @@ impl TablePlace<'_> {
         let ValueSpot { key, column: i, raw, look, .. } = *at;
         let column = &self.texts[i].0;
         let opened = scrub::opened(raw).ok().flatten();
-        let refers = opened.as_ref().is_some_and(|opened| self.refers(i, opened));
+        let refers = look.rows > 0 || opened.as_ref().is_some_and(|opened| self.refers(i, opened));
         if look.sightings.is_empty() && !refers || updates.get(self.table, key, column).is_some() {
             return;
         }
@@ -303,10 +303,13 @@ impl TablePlace<'_> {
         let bytes: &[u8] = &opened.bytes;
         let rows = self.search.matcher.rows(bytes);
         let listed = self.listed(i);
+        let ids = listed.unwrap_or(self.search.ids);
+        if rows.is_empty() && at.look.rows > 0 {
+            return self.loosen_within(at, place, changeable.then_some(new), ids, found);
+        }
         if rows.is_empty() && listed.is_none() {
             return None;
         }
-        let ids = listed.unwrap_or(self.search.ids);
         let mut empty = false;
         let loosened = match std::str::from_utf8(bytes) {
             Ok(whole) if ids.contains(whole) => {
@@ -337,6 +340,27 @@ impl TablePlace<'_> {
             found.not_looked_into(place.to_owned(), "they cannot be packed again");
         }
         packed.ok()
+    }
+
+    /// The same of references in encodings within the value; `new` is the value where it can be changed.
+    fn loosen_within(
+        &self,
+        at: &ValueSpot<'_>,
+        place: &str,
+        new: Option<&FetchedValue>,
+        ids: &HashSet<String>,
+        found: &mut ScanFindings,
+    ) -> Option<FetchedValue> {
+        match new.map(|new| self.search.matcher.loosened(new, ids)) {
+            Some(Rewritten::New(left)) => {
+                *found.loosened.entry(place.to_owned()).or_default() += 1;
+                return Some(left);
+            }
+            // What took the person out took these out too.
+            Some(Rewritten::Unchanged) => {}
+            Some(Rewritten::Cannot(_)) | None => *found.stuck.entry(place.to_owned()).or_default() += at.look.rows,
+        }
+        None
     }
 
     /// What cannot be done about a mention here. `redact` is why its words cannot be taken out.

@@ -16,6 +16,7 @@ use super::rarity;
 use super::recompute;
 use super::scan::{self, KnownTables, PersonSearch, ScanFindings};
 use super::subject::{self, PersonHandle, PurgeSubject};
+use super::vec0;
 use crate::change::plan::{Counts, canonical};
 use crate::change::suppress::hmac;
 use crate::change::{ChangeError, now};
@@ -276,10 +277,13 @@ pub async fn rest(
         let mut ids = ids_of(&graph);
         // What was erased already may have been named again since.
         ids.extend(told(also.iter().filter(|rows| rows.by.len() == 1).flat_map(|rows| &rows.keys)));
-        let matcher = Matcher::new(handles.iter().copied(), ids.iter().cloned(), &subject.others)?;
         let listed = listed(&graph, &ids);
+        // The person's own row is called as the person is: elsewhere that is a mention, and what is decided of it counts.
+        ids.retain(|id| !handles.iter().any(|handle| handle.value.eq_ignore_ascii_case(id)));
+        let matcher = Matcher::new(handles.iter().copied(), ids.iter().cloned(), &subject.others)?;
         let mut updates = KeptRows::default();
         effects::find(snapshot, &graph, &subject.ids, &mut updates).await?;
+        vec0::clear(snapshot, &graph, &mut updates).await?;
         let search = PersonSearch {
             graph: &graph,
             account: &account,

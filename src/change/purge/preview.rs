@@ -1,11 +1,10 @@
 //! An erasure as the console shows it.
 
-use serde_json::Value;
-
-use super::desk::{ANCHOR_PROBLEM, KeptSession};
+use super::desk::KeptSession;
 use super::disclose::STANDING;
 use super::mention::Mention;
 use super::plan::PurgePlan;
+use super::receipt::{ByteHits, ControlFound, PurgeReceipt};
 use super::subject::PurgeSubject;
 use crate::change::plan::erasure::{Branch, ErasureCheck, ErasureHandle, ErasureOutcome, Preview, ShownMention};
 use crate::change::suppress::hmac;
@@ -141,57 +140,37 @@ fn tree(plan: &PurgePlan) -> Vec<Branch> {
 
 /// A receipt to be looked at.
 #[must_use]
-pub fn outcome(receipt: &Value) -> ErasureOutcome {
-    let texts = |name: &str| -> Vec<String> {
-        receipt[name].as_array().into_iter().flatten().filter_map(|t| t.as_str().map(str::to_owned)).collect()
-    };
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let found = &receipt["verification"];
-    let figure = |value: &Value| value.as_u64().unwrap_or_default();
+pub fn outcome(receipt: PurgeReceipt) -> ErasureOutcome {
+    let found = &receipt.verification;
     let check = |name: &str, found: String, good| ErasureCheck { name: name.to_owned(), found, good };
-    let control = &found["control"];
-    let (hits, left) = (figure(&found["logical"]["hits"]), figure(&found["logical"]["left"]));
-    let values = match (hits, left) {
+    let values = match (found.logical.hits, found.logical.left) {
         (hits, 0) => format!("{hits} hits"),
         (hits, left) => format!("{hits} hits, {left} of them left on purpose"),
     };
-    let index = figure(&found["index"]["hits"]);
+    let ControlFound { found: there, of } = found.control;
+    let index = found.index.hits;
     let verification = vec![
-        check(
-            "found before",
-            format!(
-                "{} of {} handles: what is looked for can be found",
-                figure(&control["found"]),
-                figure(&control["of"])
-            ),
-            Some(control["found"] == control["of"]),
-        ),
-        check("values", values, Some(hits == 0)),
+        check("found before", format!("{there} of {of} handles: what is looked for can be found"), Some(there == of)),
+        check("values", values, Some(found.logical.hits == 0)),
         check("search indexes", format!("{index} hits"), Some(index == 0)),
-        bytes(&found["bytes"]),
+        bytes(&found.bytes),
     ];
     ErasureOutcome {
-        status: text(&receipt["status"]),
-        counts: serde_json::from_value(receipt["counts"].clone()).unwrap_or_default(),
+        status: receipt.status.word().to_owned(),
+        counts: receipt.counts,
         verification,
-        incomplete: texts("incomplete"),
-        disclosures: receipt[ANCHOR_PROBLEM]
-            .as_str()
-            .map(str::to_owned)
-            .into_iter()
-            .chain(texts("disclosures"))
-            .collect(),
-        kept_in: text(&receipt["kept_in"]),
-        audit_seq: receipt["audit_seq"].as_i64().unwrap_or_default(),
+        incomplete: receipt.incomplete,
+        disclosures: receipt.anchor_problem.into_iter().chain(receipt.disclosures).collect(),
+        kept_in: receipt.kept_in.unwrap_or_default(),
+        audit_seq: receipt.audit_seq.unwrap_or_default(),
     }
 }
 
-fn bytes(found: &Value) -> ErasureCheck {
-    let (hits, files) = (found["hits"].as_u64().unwrap_or_default(), found["files"].as_array().map_or(0, Vec::len));
-    let (words, good) = if found["checked"] == true {
-        (format!("{hits} hits in {files} files"), Some(hits == 0))
+fn bytes(found: &ByteHits) -> ErasureCheck {
+    let (words, good) = if found.checked {
+        (format!("{} hits in {} files", found.hits, found.files.len()), Some(found.hits == 0))
     } else {
-        let reason = found["reason"].as_str().unwrap_or("the files of a server cannot be read from here");
+        let reason = found.reason.as_deref().unwrap_or("the files of a server cannot be read from here");
         (format!("not checked: {reason}"), None)
     };
     ErasureCheck { name: "bytes".to_owned(), found: words, good }

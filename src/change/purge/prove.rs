@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
-
 use super::desk::{Desk, KeptSession};
+use super::receipt::{ByteHits, ControlFound, FileHits, IndexHits, PurgeVerification, ValueHits};
 use super::remains;
 use super::subject::PersonHandle;
 use super::traces::{self, TraceSearch};
@@ -54,23 +53,28 @@ impl Proof {
 
     /// Why it is not complete; nothing when it is.
     #[must_use]
-    pub fn incomplete(&self) -> Vec<&str> {
+    pub fn incomplete(&self) -> Vec<String> {
         let weighs = |finding: &&Remain| finding.kind.allows() == PurgeStatus::Incomplete;
-        self.findings.iter().filter(weighs).map(|finding| finding.what.as_str()).collect()
+        self.findings.iter().filter(weighs).map(|finding| finding.what.clone()).collect()
     }
 
-    /// The shape that a receipt has.
+    /// What was looked for and found, for the receipt.
     #[must_use]
-    pub fn to_json(&self, kept: &KeptSession) -> Value {
-        let files: Vec<Value> = self.files.iter().map(|(path, hits)| json!({ "path": path, "hits": hits })).collect();
-        json!({
-            "control": { "found": kept.control.0, "of": kept.control.1 },
-            "logical": { "hits": self.logical, "left": self.left, "account": self.account },
-            "index": { "hits": self.index, "neighbours_of": self.neighbours },
-            "bytes": { "hits": self.files.iter().map(|(_, hits)| hits).sum::<u64>(), "files": files,
-                "left": self.left_bytes, "checked": self.unchecked.is_none(),
-                "reason": self.unchecked },
-        })
+    pub fn verification(&self, kept: &KeptSession) -> PurgeVerification {
+        let files: Vec<FileHits> =
+            self.files.iter().map(|(path, hits)| FileHits { path: path.clone(), hits: *hits }).collect();
+        PurgeVerification {
+            control: ControlFound { found: kept.control.0, of: kept.control.1 },
+            logical: ValueHits { hits: self.logical, left: self.left, account: self.account },
+            index: IndexHits { hits: self.index, neighbours_of: self.neighbours },
+            bytes: ByteHits {
+                hits: files.iter().map(|file| file.hits).sum(),
+                files,
+                left: self.left_bytes,
+                checked: self.unchecked.is_none(),
+                reason: self.unchecked.clone(),
+            },
+        }
     }
 
     /// What a scan found; where there was none, that says why and decides the result.

@@ -4,13 +4,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 
-use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
-
-use super::desk::{ANCHOR_PROBLEM, Desk};
+use super::desk::Desk;
 use super::graph::name;
+use super::mention::Mentions;
+use super::receipt::{AccountFate, PurgeReceipt, PurgeRecheck, RecheckFound, TrailFound, ValuesFound};
 use super::verdict::{self, PurgeStatus, Remain, RemainKind};
-use crate::change::plan::canonical;
 use crate::change::suppress::{Key, candidates, hmac};
 use crate::change::{ChangeError, audit, now};
 use crate::store::Store;
@@ -28,29 +26,24 @@ const REMEMBERED: usize = 500_000;
 /// # Errors
 /// [`ChangeError::NotFound`] without such a receipt, [`ChangeError::Refused`] for one of another database,
 /// [`ChangeError::Broken`] when the receipt or its audit entry was changed.
-pub async fn recheck(store: &Store, named: &str, desk: &Desk<'_>) -> Result<Value, ChangeError> {
-    let receipt = desk.receipt(named)?;
+pub async fn recheck(store: &Store, named: &str, desk: &Desk<'_>) -> Result<PurgeRecheck, ChangeError> {
+    let (receipt, hash) = desk.receipt(named)?;
     let own = crate::change::draft::trail(store).await?;
-    if receipt["database_id"] != own.database_id {
+    if receipt.database_id != own.database_id {
         return Err(ChangeError::Refused(format!("the receipt is of another database than {}", store.location())));
     }
-    check_receipt(store, &receipt).await?;
+    check_receipt(store, &receipt, &hash).await?;
     let verdict = audit::verify(store, &[]).await?;
     if let Some(fault) = verdict.faults.first() {
         return Err(ChangeError::Broken(format!("the audit trail is broken: {}", fault.message)));
     }
-    let handles: HashSet<String> = receipt["handles_hmac"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|h| h.as_str().map(str::to_owned))
-        .collect();
+    let handles: HashSet<String> = receipt.handles_hmac.iter().cloned().collect();
     let (places, unread) = search(store, &handles, desk).await?;
     let hits: usize = places.values().sum();
     let back = owned(store, &places);
-    let left = receipt["mentions"] == "leave"
-        || receipt["account"] == "keep"
-        || receipt["status"] == "verified with disclosures";
+    let left = receipt.mentions == Mentions::Leave
+        || receipt.account == AccountFate::Keep
+        || receipt.status == PurgeStatus::Disclosed;
     let mut findings: Vec<Remain> = unread.into_iter().map(|what| Remain::new(RemainKind::Unread, what)).collect();
     if back > 0 {
         findings.push(Remain::new(RemainKind::Rows, format!("{back} rows are the person's: written since")));
@@ -60,36 +53,29 @@ pub async fn recheck(store: &Store, named: &str, desk: &Desk<'_>) -> Result<Valu
     } else if hits > 0 {
         findings.push(Remain::new(RemainKind::Mention, format!("{hits} values name the person: written since")));
     }
-    let before = PurgeStatus::of_word(receipt["status"].as_str().unwrap_or_default());
-    let status = verdict::status(&findings).max(before);
+    let status = verdict::status(&findings).max(receipt.status);
     let standing =
         "found by the receipt's HMACs, word by word: bytes that the engine has let go of are not looked at again";
-    let mut disclosures: Vec<&str> = findings.iter().map(|finding| finding.what.as_str()).collect();
-    disclosures.push(standing);
-    Ok(json!({
-        "receipt_id": receipt["receipt_id"],
-        "operation": "purge verify",
-        "status": status.word(),
-        "receipt": "as it was written",
-        "audit": { "entries": verdict.entries, "faults": 0 },
-        "verification": { "logical": { "hits": hits, "owned": back, "places": places } },
-        "disclosures": disclosures,
-        "checked_at": now(),
-    }))
+    let mut disclosures: Vec<String> = findings.into_iter().map(|finding| finding.what).collect();
+    disclosures.push(standing.to_owned());
+    Ok(PurgeRecheck {
+        receipt_id: receipt.receipt_id,
+        operation: "purge verify",
+        status,
+        receipt: "as it was written",
+        audit: TrailFound { entries: verdict.entries, faults: 0 },
+        verification: RecheckFound { logical: ValuesFound { hits, owned: back, places } },
+        disclosures,
+        checked_at: now(),
+    })
 }
 
 /// The receipt against its own hash, and this against the audit trail.
-async fn check_receipt(store: &Store, receipt: &Value) -> Result<(), ChangeError> {
-    let said = receipt["receipt_sha256"].as_str().unwrap_or_default().to_owned();
-    let mut bare = receipt.clone();
-    if let Some(object) = bare.as_object_mut() {
-        ["receipt_sha256", "audit_seq", "kept_in", ANCHOR_PROBLEM].iter().for_each(|key| drop(object.remove(*key)));
-    }
-    let hash = hex::encode(Sha256::digest(canonical(&bare).as_bytes()));
-    let seq = receipt["audit_seq"].as_i64().unwrap_or_default();
+async fn check_receipt(store: &Store, receipt: &PurgeReceipt, hash: &str) -> Result<(), ChangeError> {
+    let seq = receipt.audit_seq.unwrap_or_default();
     let entry = audit::open(store, seq).await?;
     let entered = entry.is_some_and(|e| e.public["receipt_sha256"] == hash);
-    if hash == said && entered {
+    if receipt.receipt_sha256.as_deref() == Some(hash) && entered {
         return Ok(());
     }
     Err(ChangeError::Broken(format!("the receipt is not what entry {seq} of the audit trail says: it was changed")))
@@ -98,7 +84,7 @@ async fn check_receipt(store: &Store, receipt: &Value) -> Result<(), ChangeError
 /// Values in columns that say whose a row is: no erasure leaves the person there, but for a kept account.
 fn owned(store: &Store, places: &BTreeMap<String, usize>) -> usize {
     let rules = &store.recognised().erasure.rules;
-    let owners = rules.iter().filter(|r| r.of.is_none() && r.path.is_none() && !r.account);
+    let owners = rules.iter().filter(|r| r.of.is_none() && r.inside.is_whole() && !r.account);
     let columns: HashSet<String> = owners.map(|r| format!("{}.{}", name(&r.table).title(), r.column)).collect();
     places.iter().filter(|(place, _)| columns.contains(*place)).map(|(_, hits)| hits).sum()
 }

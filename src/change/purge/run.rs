@@ -14,6 +14,7 @@ use super::keys;
 use super::mention::{self, NewDecisions};
 use super::plan::{self, PurgeOptions, PurgePlan};
 use super::prove::{self, Proof};
+use super::receipt::{AccountFate, PurgeReceipt, Redecision};
 use super::subject;
 use super::verdict::{self, PurgeStatus};
 use crate::change::draft::writable;
@@ -48,7 +49,7 @@ pub async fn run(
     resume: Option<&NewDecisions>,
     desk: &Desk<'_>,
     export_sha256: Option<String>,
-) -> Result<Value, ChangeError> {
+) -> Result<PurgeReceipt, ChangeError> {
     as_planned(store, given, options, resume, desk, export_sha256, None).await
 }
 
@@ -56,7 +57,7 @@ pub async fn run(
 ///
 /// # Errors
 /// As [`run`]; [`ChangeError::Conflict`] when planning now gives another plan, or the kept one is too old.
-pub async fn run_kept(store: &Store, kept: &KeptPlan, desk: &Desk<'_>) -> Result<Value, ChangeError> {
+pub async fn run_kept(store: &Store, kept: &KeptPlan, desk: &Desk<'_>) -> Result<PurgeReceipt, ChangeError> {
     let own = ready(store).await?;
     let age = kept.check(&own, store.location())?;
     if age > PLAN_LASTS {
@@ -74,7 +75,7 @@ async fn as_planned(
     desk: &Desk<'_>,
     export_sha256: Option<String>,
     plan_id: Option<&str>,
-) -> Result<Value, ChangeError> {
+) -> Result<PurgeReceipt, ChangeError> {
     subject::check(given)?;
     plan::owners(store)?;
     let own = ready(store).await?;
@@ -116,7 +117,7 @@ async fn again(
     new: PurgeRequest,
     desk: &Desk<'_>,
     decisions: &NewDecisions,
-) -> Result<Value, ChangeError> {
+) -> Result<PurgeReceipt, ChangeError> {
     let given = &new.given;
     for stage in desk.stages(&own.database_id).into_iter().rev().filter(|stage| stage.is_about(&desk.key, given)) {
         let hold = held(desk, stage.session())?;
@@ -152,14 +153,14 @@ async fn deliver(
     desk: &Desk<'_>,
     kept: &KeptSession,
     session: &PurgeSession,
-) -> Result<Value, ChangeError> {
-    let receipt = kept.receipt.clone().filter(|receipt| receipt["receipt_sha256"] == session.receipt_hash.as_str());
+) -> Result<PurgeReceipt, ChangeError> {
+    let receipt = kept.receipt.clone().filter(|receipt| receipt.receipt_sha256.as_ref() == Some(&session.receipt_hash));
     let Some(mut receipt) = receipt else {
         desk.forget(&kept.session);
         return Err(ChangeError::NotFound(format!("the purge ended {}; its receipt is not here", session.status)));
     };
     if let Some(seq) = store.receipt_entry(&session.receipt_hash).await? {
-        receipt["audit_seq"] = Value::from(seq);
+        receipt.audit_seq = Some(seq);
     }
     handed_over(desk, kept, receipt)
 }
@@ -193,7 +194,7 @@ async fn begin(
     asked: PurgeRequest,
     plan_id: Option<&str>,
     _hold: Hold,
-) -> Result<Value, ChangeError> {
+) -> Result<PurgeReceipt, ChangeError> {
     desk.keep_asked(&asked)?;
     let session = asked.session.clone();
     match prepare(store, own, desk, asked, plan_id).await {
@@ -412,10 +413,8 @@ fn decide(kept: &mut KeptSession, plan: &PurgePlan, own: &OwnTables, desk: &Desk
     kept.ids = ids.into_iter().collect();
     let tables: BTreeSet<TableName> = kept.touched.drain(..).chain(touched(plan, own)).collect();
     kept.touched = tables.into_iter().collect();
-    let mut entry = decisions.to_json();
-    entry["at"] = Value::from(now());
-    entry["actor"] = Value::from(desk.author.actor.clone());
-    kept.redecided.push(entry);
+    let (at, actor) = (now(), desk.author.actor.clone());
+    kept.redecided.push(Redecision { mentions: decisions.all, each: decisions.tally(), at, actor });
 }
 
 /// Resumes a session: what is left is found again, so that it does not matter where it stopped.
@@ -426,7 +425,7 @@ async fn go_on(
     desk: &Desk<'_>,
     session: &PurgeSession,
     decisions: &NewDecisions,
-) -> Result<Value, ChangeError> {
+) -> Result<PurgeReceipt, ChangeError> {
     let _hold = held(desk, &session.id)?;
     let Some(mut kept) = desk.kept(&session.id).filter(|k| k.database_id == own.database_id) else {
         return Err(ChangeError::Failed(format!(
@@ -478,78 +477,71 @@ async fn delete(
     plan: &PurgePlan,
     so_far: Counts,
     mut turn: RunTurn,
-) -> Result<Value, ChangeError> {
+) -> Result<PurgeReceipt, ChangeError> {
     let began = Instant::now();
     let counts = batches::run(store, own, desk, &kept, plan, so_far, &mut turn).await?;
     *kept.phases.entry("delete".to_owned()).or_default() += began.elapsed().as_secs_f64();
     let proof = prove::after(store, desk, &mut kept).await?;
-    let (receipt, hash) = receipt(desk, &kept, &counts, &proof);
-    let status = verdict::status(&proof.findings).word();
+    let mut receipt = receipt(desk, &kept, &counts, &proof);
     // Between its entry in the trail and its file the receipt would be lost with the process.
     kept.receipt = Some(receipt.clone());
     desk.keep(&kept)?;
-    let seq = batches::end(store, own, desk, &kept, status, &counts, &hash, &turn).await?;
-    let mut receipt = receipt;
-    receipt["audit_seq"] = Value::from(seq);
+    let hash = receipt.receipt_sha256.as_deref().unwrap_or_default();
+    let seq = batches::end(store, own, desk, &kept, receipt.status.word(), &counts, hash, &turn).await?;
+    receipt.audit_seq = Some(seq);
     handed_over(desk, &kept, receipt)
 }
 
 /// Keeps a receipt where receipts are, and forgets the session if it ended verified.
-fn handed_over(desk: &Desk<'_>, kept: &KeptSession, mut receipt: Value) -> Result<Value, ChangeError> {
-    let file = desk.keep_receipt(&receipt)?;
-    receipt["kept_in"] = Value::from(file.display().to_string());
-    if receipt["status"] != "incomplete" {
+fn handed_over(desk: &Desk<'_>, kept: &KeptSession, mut receipt: PurgeReceipt) -> Result<PurgeReceipt, ChangeError> {
+    let file = desk.keep_receipt(&receipt.receipt_id, &receipt)?;
+    receipt.kept_in = Some(file.display().to_string());
+    if receipt.status != PurgeStatus::Incomplete {
         desk.forget(&kept.session);
     }
     Ok(receipt)
 }
 
-/// The receipt without what only its entry in the trail knows, and its SHA-256.
-fn receipt(desk: &Desk<'_>, kept: &KeptSession, counts: &Counts, proof: &Proof) -> (Value, String) {
+/// The receipt without what only its entry in the trail knows, with its hash.
+fn receipt(desk: &Desk<'_>, kept: &KeptSession, counts: &Counts, proof: &Proof) -> PurgeReceipt {
     let status = verdict::status(&proof.findings);
     let mut disclosures: Vec<String> = proof.findings.iter().map(|finding| finding.what.clone()).collect();
     disclosures.extend(kept.notes.iter().chain(&proof.notes).cloned());
     disclosures.extend(STANDING.iter().map(|words| format!("{words} (as of {})", &now()[..10])));
-    let mut hmacs: Vec<String> =
+    let mut handles_hmac: Vec<String> =
         kept.subject.handles.iter().filter(|h| kept.subject.is_alone(h)).map(|h| hmac(&desk.key, &h.value)).collect();
-    hmacs.sort_unstable();
-    let mut receipt = json!({
-        "receipt_id": new_id(),
-        "plan_id": kept.plan_id,
-        "operation": "purge",
-        "status": status.word(),
-        "counts": counts,
-        "changes": [],
-        "changes_total": counts.values().flat_map(|v| v.values()).sum::<usize>(),
-        "effects": kept.effects,
-        "disclosures": disclosures,
-        "incomplete": proof.incomplete(),
-        "findings": proof.findings,
-        "verification": proof.to_json(kept),
-        "phases_seconds": kept.phases,
-        "session": kept.session,
-        "database_id": kept.database_id,
-        "mentions": kept.options.mentions,
-        "account": if kept.options.account { "erase" } else { "keep" },
-        "started_at": kept.started_at,
-        "applied_at": now(),
-        "actor": desk.author.actor,
-        "ticket": desk.author.ticket,
-        "handles_hmac": hmacs,
-        "rows_erased": kept.deletes.iter().map(|rows| rows.keys.len()).sum::<usize>(),
-        "undo_reason": "an erasure is not undone",
-    });
-    if !kept.redecided.is_empty() {
-        receipt["decisions_on_resume"] = Value::from(kept.redecided.clone());
-    }
-    if let Some(sha256) = &kept.export_sha256 {
-        receipt["export_sha256"] = Value::from(sha256.clone());
-    }
-    if *counts != kept.planned && status != PurgeStatus::Incomplete {
-        receipt["notes"] =
-            json!(["rows were written or changed by others meanwhile: what was done is more or less than the plan"]);
-    }
-    let hash = hex::encode(Sha256::digest(canonical(&receipt).as_bytes()));
-    receipt["receipt_sha256"] = Value::from(hash.clone());
-    (receipt, hash)
+    handles_hmac.sort_unstable();
+    let moved = "rows were written or changed by others meanwhile: what was done is more or less than the plan";
+    let has_moved = *counts != kept.planned && status != PurgeStatus::Incomplete;
+    let mut receipt = PurgeReceipt {
+        receipt_id: new_id(),
+        plan_id: kept.plan_id.clone(),
+        operation: OPERATION.to_owned(),
+        status,
+        counts: counts.clone(),
+        changes_total: counts.values().flat_map(|v| v.values()).sum(),
+        effects: kept.effects.clone(),
+        disclosures,
+        incomplete: proof.incomplete(),
+        findings: proof.findings.clone(),
+        verification: proof.verification(kept),
+        phases_seconds: kept.phases.clone(),
+        session: kept.session.clone(),
+        database_id: kept.database_id.clone(),
+        mentions: kept.options.mentions,
+        account: AccountFate::of(kept.options.account),
+        started_at: kept.started_at.clone(),
+        applied_at: now(),
+        actor: desk.author.actor.clone(),
+        ticket: desk.author.ticket.clone(),
+        handles_hmac,
+        rows_erased: kept.deletes.iter().map(|rows| rows.keys.len()).sum(),
+        undo_reason: "an erasure is not undone".to_owned(),
+        decisions_on_resume: kept.redecided.clone(),
+        export_sha256: kept.export_sha256.clone(),
+        notes: if has_moved { vec![moved.to_owned()] } else { Vec::new() },
+        ..PurgeReceipt::default()
+    };
+    receipt.seal();
+    receipt
 }

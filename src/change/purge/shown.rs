@@ -8,6 +8,7 @@ use super::disclose;
 use super::graph::as_text;
 use super::mention::Mention;
 use super::plan::PurgePlan;
+use super::receipt::AccountFate;
 use crate::change::plan::Change;
 use crate::store::session::FetchedValue;
 
@@ -50,7 +51,7 @@ impl PurgePlan {
             "mentions_by_column": self.tally,
             "mentions_decision": self.options.mentions,
             "control": self.control_json(),
-            "account": if self.options.account { "erase" } else { "keep" },
+            "account": AccountFate::of(self.options.account),
             "audit_values_redacted": self.redacts.len(),
         })
     }

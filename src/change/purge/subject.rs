@@ -132,6 +132,12 @@ pub async fn resolve(
 ) -> Result<PurgeSubject, ChangeError> {
     let given = check(given)?;
     let mut ids = ids_of(snapshot, given).await?;
+    // What rows do not name the person by, beside an alias by which they do.
+    for alias in aliases {
+        if ids.is_empty() {
+            ids = ids_of(snapshot, check(alias)?).await?;
+        }
+    }
     if ids.len() > 1 {
         return Err(ChangeError::Usage(format!("`{given}` is several people: {}; name one by the id", ids.join(", "))));
     }
@@ -293,7 +299,7 @@ fn is_many(kind: &str) -> bool {
 async fn ids_of(snapshot: &mut Snapshot<'_>, text: &str) -> Result<Vec<String>, ChangeError> {
     let erasure = snapshot.store.recognised().erasure.clone();
     let owners: Vec<&BoundRule> = erasure.rules.iter().filter(|r| r.of.is_none()).collect();
-    for rule in owners.iter().filter(|r| r.path.is_none()) {
+    for rule in owners.iter().filter(|r| r.inside.is_whole()) {
         let table = TableName::new(rule.table.0.clone(), rule.table.1.clone());
         let columns = [rule.column.clone()];
         let wanted = WantedRows { table: &table, columns: &columns, when: None, subject: &[] };
@@ -303,7 +309,7 @@ async fn ids_of(snapshot: &mut Snapshot<'_>, text: &str) -> Result<Vec<String>, 
     }
     let found = known_as(snapshot, text).await?;
     if found.is_empty() {
-        for rule in owners.iter().filter(|r| r.path.is_some()) {
+        for rule in owners.iter().filter(|r| !r.inside.is_whole()) {
             if !super::graph::by_path(snapshot, rule, &[text.to_owned()], &[]).await?.is_empty() {
                 return Ok(vec![text.to_owned()]);
             }
@@ -355,7 +361,7 @@ async fn others(
     let holding = HandlesWanted::Holding { words: &words, ids: &subject.ids };
     let mut found: BTreeSet<String> = alike.into_iter().flat_map(|(id, value)| [id, value]).collect();
     let rules = snapshot.store.recognised().erasure.rules.clone();
-    for rule in rules.iter().filter(|r| r.of.is_none() && r.path.is_none() && r.action != EraseAction::Remove) {
+    for rule in rules.iter().filter(|r| r.of.is_none() && r.inside.is_whole() && r.action != EraseAction::Remove) {
         let owner = BoundValue::Column(rule.column.clone());
         let named = snapshot.handles(&super::graph::name(&rule.table), &rule.column, &owner, &holding).await?;
         found.extend(named.into_iter().map(|(id, _)| id));

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::graph::as_text;
 use crate::change::ChangeError;
+use crate::layout::vector::VectorsBeside;
 use crate::store::Store;
 use crate::store::proof::bytes::ByteSearch;
 use crate::store::proof::needles::Needles;
@@ -60,7 +61,9 @@ pub fn places(store: &Store) -> Vec<(TableName, String, bool)> {
     for source in &store.recognised().sources {
         let Some(vector) = &source.vector else { continue };
         let (schema, table) = match &vector.beside {
-            Some((schema, table, ..)) => (schema.clone(), table.clone()),
+            Some(VectorsBeside { table: Some(table), .. }) => table.clone(),
+            // Put together by a query: there is no column to look at.
+            Some(_) => continue,
             None => source.table.clone(),
         };
         let place = (TableName::new(schema, table), vector.column.clone(), vector.declared.starts_with("vector"));

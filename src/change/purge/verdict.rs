@@ -1,10 +1,10 @@
 //! The word that an erasure ends on: decided by what was found left, or could not be looked at, after deleting. What a
 //! plan expected before plays no part in it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What is left, or was not looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RemainKind {
     /// Rows that belong to the person.
@@ -85,7 +85,7 @@ impl RemainKind {
 }
 
 /// One thing that is left, or was not looked at.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remain {
     /// What it is.
     pub kind: RemainKind,
@@ -102,14 +102,28 @@ impl Remain {
 }
 
 /// How an erasure ended, from the best to the worst.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(into = "&'static str", from = "String")]
 pub enum PurgeStatus {
     /// Nothing is left and everything was looked at.
     Verified,
     /// The same, but for what is named and was chosen or cannot be otherwise.
     Disclosed,
     /// Something is left or was not looked at.
+    #[default]
     Incomplete,
+}
+
+impl From<PurgeStatus> for &'static str {
+    fn from(status: PurgeStatus) -> Self {
+        status.word()
+    }
+}
+
+impl From<String> for PurgeStatus {
+    fn from(word: String) -> Self {
+        PurgeStatus::of_word(&word)
+    }
 }
 
 impl PurgeStatus {

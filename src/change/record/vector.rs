@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use crate::change::ChangeError;
 use crate::change::draft::Draft;
 use crate::layout::BoundSource;
+use crate::layout::vector::VectorsBeside;
 use crate::store::embedding::spelled;
 use crate::store::encode::table_of;
 use crate::store::session::FetchedValue;
@@ -47,7 +48,15 @@ pub(super) async fn store(
         draft.disclosures.push(format!("the vector is not stored: {} has no place for one", own.title()));
         return Ok(());
     };
-    let Some((schema, name, key, _)) = &place.beside else {
+    let beside = match &place.beside {
+        Some(VectorsBeside { table: Some(table), key, .. }) if key.len() == 1 => Some((table, &key[0].0)),
+        Some(_) => {
+            draft.disclosures.push(format!("the vector is not stored: that of {} is not one column", own.title()));
+            return Ok(());
+        }
+        None => None,
+    };
+    let Some(((schema, name), key)) = beside else {
         let shape = store.shape(&own).await?;
         let declared = shape.column(&place.column).map_or("", |c| c.declared.as_str());
         let cell = Cell::Is(spelled(store.engine(), declared, numbers));

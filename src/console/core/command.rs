@@ -255,17 +255,6 @@ impl CommandScope {
     }
 }
 
-/// What a command may cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CommandDanger {
-    /// Nothing.
-    Safe,
-    /// Rows change: it is confirmed first.
-    Guarded,
-    /// What is gone stays gone: a word must be typed.
-    Grave,
-}
-
 /// A command.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ConsoleCommand {
@@ -281,10 +270,6 @@ pub struct ConsoleCommand {
     pub keys: &'static [&'static str],
     /// Where it can be given.
     pub scope: CommandScope,
-    /// What it may cost.
-    pub danger: CommandDanger,
-    /// The command line that does the same, where there is one; capitals stand for what is selected.
-    pub twin: Option<&'static str>,
 }
 
 impl ConsoleCommand {
@@ -322,191 +307,173 @@ impl ConsoleCommand {
     }
 }
 
-/// What a command may cost; a database that others depend on raises it by one.
-const fn danger(id: CommandId) -> CommandDanger {
-    match id {
-        CommandId::Change(CommandAsk::Signal(_) | CommandAsk::AddFeedback)
-        | CommandId::Judge(InboxVerdict::Right | InboxVerdict::Later) => CommandDanger::Safe,
-        CommandId::Judge(_)
-        | CommandId::Job(JobAsk::Start | JobAsk::Cancel)
-        | CommandId::Change(_)
-        | CommandId::Lock
-        | CommandId::UndoLast
-        | CommandId::UndoEntry
-        | CommandId::Prune => CommandDanger::Guarded,
-        CommandId::Erase => CommandDanger::Grave,
-        _ => CommandDanger::Safe,
-    }
-}
-
 macro_rules! commands {
-    ($($id:expr, $scope:ident, [$($key:literal),*], $title:literal, $hint:literal, $help:literal, $twin:expr;)*) => {
+    ($($id:expr, $scope:ident, [$($key:literal),*], $title:literal, $hint:literal, $help:literal;)*) => {
         /// Every command, in the order of the help.
         pub const COMMANDS: &[ConsoleCommand] = &[$(ConsoleCommand {
             id: $id, title: $title, hint: $hint, help: $help, keys: &[$($key),*], scope: CommandScope::$scope,
-            danger: danger($id), twin: $twin,
         }),*];
     };
 }
 
 commands! {
-    CommandId::Home, Everywhere, ["1"], "Home", "", "Shows what this database is and what stands out.", Some("status");
-    CommandId::List(Entity::Episode), Everywhere, ["2"], "Episodes", "", "Lists the episodes.", Some("list episode");
-    CommandId::List(Entity::Memory), Everywhere, ["3"], "Memories", "", "Lists the memories: drawers, closets and the like.", Some("list memory");
-    CommandId::List(Entity::Case), Everywhere, ["4"], "Cases", "", "Lists the cases.", Some("list case");
-    CommandId::List(Entity::Feedback), Everywhere, ["5"], "Feedback", "", "Lists what users said.", Some("list feedback");
-    CommandId::List(Entity::CanvasEvent), Everywhere, ["6"], "Canvas events", "", "Lists what happened on canvases.", Some("list canvas_event");
-    CommandId::List(Entity::UtilityEvent), Everywhere, ["7"], "Utility history", "", "Lists the signals that moved utilities.", Some("list utility_event");
-    CommandId::List(Entity::Subject), Everywhere, ["8"], "Subjects", "", "Lists the persons that are in here.", Some("list subject");
-    CommandId::List(Entity::Agent), Everywhere, ["9"], "Agents", "", "Lists who remembers.", Some("list agent");
-    CommandId::List(Entity::AuditEntry), Everywhere, ["0"], "Audit trails", "", "Lists the audit trails.", Some("list audit_entry");
-    CommandId::List(Entity::Policy), Everywhere, [], "Policies", "", "Lists the learned retrieval weights.", Some("list policy");
-    CommandId::List(Entity::Profile), Everywhere, [], "Profiles", "", "Lists the banks that cases are in.", Some("list profile");
-    CommandId::List(Entity::WorkflowEvent), Everywhere, [], "Workflow events", "", "Lists the event logs.", Some("list workflow_event");
-    CommandId::List(Entity::Access), Everywhere, [], "Accesses", "", "Lists who recalled what.", Some("list access");
-    CommandId::List(Entity::Segment), Everywhere, [], "Segments", "", "Lists the pieces of episodes.", Some("list segment");
-    CommandId::List(Entity::MemoryLink), Everywhere, [], "Memory links", "", "Lists which episode retrieved which memory.", Some("list memory_link");
-    CommandId::Up, Everywhere, ["k", "up"], "Up", "", "Goes one up.", None;
-    CommandId::Down, Everywhere, ["j", "down"], "Down", "", "Goes one down.", None;
-    CommandId::PageUp, Everywhere, ["pgup", "ctrl-u", "ctrl-b"], "Page up", "", "Goes a screenful up.", None;
-    CommandId::PageDown, Everywhere, ["pgdn", "ctrl-d", "ctrl-f"], "Page down", "", "Goes a screenful down.", None;
-    CommandId::First, Everywhere, ["g", "home"], "First", "", "Goes to the first row.", None;
-    CommandId::Last, Everywhere, ["G", "end"], "Last", "", "Goes to the last row.", None;
-    CommandId::ScrollDetail(true), Everywhere, ["ctrl-e"], "Scroll details down", "", "Scrolls the details down, while the list keeps the keys.", None;
-    CommandId::ScrollDetail(false), Everywhere, ["ctrl-y"], "Scroll details up", "", "Scrolls the details up.", None;
-    CommandId::Open, Everywhere, ["enter"], "Open", "open", "Opens the selected row; in its details, what they lead to.", Some("show ENTITY ID");
-    CommandId::Palette, Everywhere, [":", "ctrl-p"], "Palette", "jump", "Finds a screen or a command by a few letters; an entity and an id open that row.", None;
-    CommandId::Close, Everywhere, ["esc"], "Step out", "", "Stops what is loading, else goes one step out: from the details to the list, then back.", None;
-    CommandId::Back, Everywhere, ["[", "backspace", "alt-left"], "Back", "", "Goes back to where you came from.", None;
-    CommandId::Forward, Everywhere, ["]", "alt-right"], "Forward", "", "Goes forward again.", None;
-    CommandId::Filter, List, ["/"], "Filter", "filter", "Narrows the list: conditions as on the command line, or words of the title.", Some("list ENTITY --where EXPR");
-    CommandId::ClearFilter, List, ["\\"], "Clear filter", "", "Lists every row again.", None;
-    CommandId::Sort, List, ["s"], "Sort", "sort", "Chooses the column that orders the list; choosing it again turns it round.", Some("list ENTITY --order COLUMN");
-    CommandId::SortLeft, List, ["<"], "Sort by the column to the left", "", "Orders the list by the column to the left.", None;
-    CommandId::SortRight, List, [">"], "Sort by the column to the right", "", "Orders the list by the column to the right.", None;
-    CommandId::Reverse, List, ["S"], "Reverse", "", "Turns the order of the list round.", None;
-    CommandId::Tail, Everywhere, ["space"], "Follow the newest", "live", "Goes to the newest row and follows what others write, or pauses that.", None;
-    CommandId::Mark, List, ["v"], "Mark", "mark", "Marks the row, or takes its mark away.", None;
-    CommandId::Unmark, List, ["|"], "Unmark all", "", "Takes all marks away.", None;
-    CommandId::Export, List, ["e"], "Export", "export", "Writes the marked rows, else all that the filter leaves, to a file as JSON lines.", Some("export ENTITY --where EXPR");
-    CommandId::Change(CommandAsk::AddFeedback), Rows, ["c a"], "Add feedback", "", "Adds feedback to the episode.", Some("feedback add EPISODE --kind KIND");
-    CommandId::Change(CommandAsk::EditFeedback), Rows, ["c e"], "Edit feedback", "", "Changes what the feedback says.", Some("feedback edit ID --kind KIND");
-    CommandId::Change(CommandAsk::Link), Rows, ["c l"], "Link", "", "Chooses the episode that this one follows.", Some("link CHILD PARENT");
-    CommandId::Change(CommandAsk::Reward), Rows, ["c r"], "Reward", "", "Sets the reward of the case, and its outcome.", Some("reward CASE VALUE --outcome O");
-    CommandId::Change(CommandAsk::Window), Rows, ["c w"], "Window", "", "Sets how many of its newest cases the profile keeps.", Some("profile set ID --window N");
-    CommandId::Change(CommandAsk::Hold(true)), Rows, ["c q"], "Quarantine", "", "Holds the case, or the marked ones, back from recall.", Some("quarantine CASE");
-    CommandId::Change(CommandAsk::Hold(false)), Rows, ["c Q"], "Release", "", "Lets the case, or the marked ones, be recalled again.", Some("release CASE");
-    CommandId::Change(CommandAsk::LegalHold(true)), Everywhere, ["c h"], "Legal hold", "", "Holds the person: nobody can erase them while it stands.", Some("hold SUBJECT --reason TEXT");
-    CommandId::Change(CommandAsk::LegalHold(false)), Everywhere, ["c H"], "End the legal hold", "", "Takes the hold on the person away.", Some("unhold SUBJECT");
-    CommandId::Change(CommandAsk::RemoveFeedback), Rows, ["c d"], "Remove feedback", "", "Takes the feedback away, with everything that hangs on it.", Some("feedback remove ID");
-    CommandId::Change(CommandAsk::Signal(Signal::Confirmed)), Rows, ["t c"], "Confirmed", "", "Records that the episode was confirmed: its utility rises.", Some("signal EPISODE confirmed");
-    CommandId::Change(CommandAsk::Signal(Signal::Corrected)), Rows, ["t o"], "Corrected", "", "Records that the episode was corrected.", Some("signal EPISODE corrected");
-    CommandId::Change(CommandAsk::Signal(Signal::Rejected)), Rows, ["t r"], "Rejected", "", "Records that the episode was rejected.", Some("signal EPISODE rejected");
-    CommandId::Change(CommandAsk::Signal(Signal::Undone)), Rows, ["t u"], "Undone", "", "Records that what the episode did was undone.", Some("signal EPISODE undone");
-    CommandId::Change(CommandAsk::Signal(Signal::Ignored)), Rows, ["t i"], "Ignored", "", "Records that the episode was ignored.", Some("signal EPISODE ignored");
-    CommandId::Change(CommandAsk::Retract), Rows, ["t x"], "Retract signal", "", "Takes a signal back; the utility is replayed without it.", Some("signal retract ID");
-    CommandId::Change(CommandAsk::Unlink), Rows, ["c u"], "Unlink", "", "Takes the episode's parent away.", Some("unlink CHILD");
-    CommandId::Change(CommandAsk::ActivatePolicy), Study, ["c a"], "Activate policy", "activate", "Puts the selected version to use; the others stay.", Some("policy activate ID");
-    CommandId::Change(CommandAsk::TrainPolicy), Study, ["c t"], "Train policy", "train", "Trains a new version from what the bank's cases recalled; it is stored for review.", Some("policy train BANK");
-    CommandId::Panel(ScreenKind::Recall), Everywhere, ["W"], "Recall: why is this remembered", "", "Ranks a situation, that of the selected row or one in words, and takes every score apart.", Some("recall TEXT --ranking RANKING");
-    CommandId::Recall(recall::RecallCommand::Write), Recall, ["/"], "Write a situation", "situation", "Writes the situation in words.", Some("recall TEXT --ranking RANKING");
-    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Boosted)), Recall, ["n 1"], "Boosted", "", "Ranks episodes by time and likeness, boosted by canvas and feedback.", Some("recall TEXT --ranking boosted");
-    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Proven)), Recall, ["n 2"], "Proven", "", "Ranks memories and episodes by domain, topic, utility and age.", Some("recall TEXT --ranking proven");
-    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Cases)), Recall, ["n 3"], "Cases", "", "Ranks cases by likeness.", Some("recall TEXT --ranking cases");
-    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Similar)), Recall, ["n 4"], "Similar", "", "Ranks successful episodes of like situation and outcome.", Some("recall TEXT --ranking similar");
-    CommandId::Recall(recall::RecallCommand::Compare), Recall, ["="], "Compare", "compare", "Ranks the same situation in another way beside this one.", None;
-    CommandId::Recall(recall::RecallCommand::Ways), Recall, ["s"], "All rankings", "ranking", "Chooses among all rankings and the learned policies.", Some("recall TEXT --ranking cases --policy ID");
-    CommandId::Recall(recall::RecallCommand::Side(false)), Recall, ["h", "left"], "Left ranking", "", "Goes to the ranking at the left.", None;
-    CommandId::Recall(recall::RecallCommand::Side(true)), Recall, ["l", "right"], "Right ranking", "", "Goes to the ranking at the right.", None;
-    CommandId::Recall(recall::RecallCommand::Swap), Recall, ["~"], "Exchange", "", "Exchanges the two rankings.", None;
-    CommandId::Recall(recall::RecallCommand::More(true)), Recall, ["+"], "One row more", "- rows", "Recalls one row more.", Some("recall TEXT --ranking RANKING -k N");
-    CommandId::Recall(recall::RecallCommand::More(false)), Recall, ["-"], "One row fewer", "", "Recalls one row fewer.", None;
-    CommandId::Recall(recall::RecallCommand::Agent), Recall, ["n a"], "Agent", "agent", "Takes the memories of one agent, or of all.", Some("recall TEXT --ranking RANKING --agent A");
-    CommandId::Recall(recall::RecallCommand::User), Recall, ["n u"], "User", "user", "Takes the memories of one user, or of all.", Some("recall TEXT --ranking RANKING --user U");
-    CommandId::Recall(recall::RecallCommand::Narrow), Recall, ["n n"], "Narrow", "", "Names the domain and the topic that are sought, or the workflow of similar episodes.", Some("recall --ranking proven --domain D --topic T");
-    CommandId::Recall(recall::RecallCommand::Outcomes), Recall, ["n o"], "Outcomes", "", "Takes failures among the similar episodes too, or successes only.", Some("recall TEXT --ranking similar --all-outcomes");
-    CommandId::Recall(recall::RecallCommand::Save), Recall, ["b k"], "Keep the question", "keep", "Keeps what is asked under a name, in your own files.", Some("recall TEXT --ranking RANKING --save NAME");
-    CommandId::Recall(recall::RecallCommand::Saved), Recall, ["b b"], "Kept questions", "kept", "Asks a kept question again.", Some("recall --saved NAME");
-    CommandId::Recall(recall::RecallCommand::Forget), Recall, ["b d"], "Forget a question", "", "Forgets a kept question.", Some("queries forget NAME");
-    CommandId::Panel(ScreenKind::Agents), Everywhere, ["A"], "Agents at work", "", "Shows what people do with canvases, how ready each agent is, what fades and which memories mislead.", Some("insights");
-    CommandId::Panel(ScreenKind::Policies), Everywhere, ["L"], "Learned policies", "", "Shows the versions of retrieval policies, how good each is and which is in use.", Some("policy list");
-    CommandId::Panel(ScreenKind::Evaluation), Everywhere, ["E"], "Evaluation", "", "Judges recall: hit rate, precision, nonsense, coverage, swamping, latency.", Some("evaluate");
-    CommandId::Judge(InboxVerdict::Right), Inbox, ["a"], "It is right", "right", "Signals to the episode what the feedback says about it: confirmed, corrected or rejected.", Some("signal EPISODE SIGNAL");
-    CommandId::Judge(InboxVerdict::Flipped), Inbox, ["x"], "Flip", "flip", "Turns thumbs up into thumbs down, or the other way round.", Some("feedback edit ID --kind KIND");
-    CommandId::Judge(InboxVerdict::Rated(1)), Inbox, ["c 1"], "Rate 1", "to 5 rate", "Makes it a rating of 1.", Some("feedback edit ID --kind rating --rating 1");
-    CommandId::Judge(InboxVerdict::Rated(2)), Inbox, ["c 2"], "Rate 2", "", "Makes it a rating of 2.", Some("feedback edit ID --kind rating --rating 2");
-    CommandId::Judge(InboxVerdict::Rated(3)), Inbox, ["c 3"], "Rate 3", "", "Makes it a rating of 3.", Some("feedback edit ID --kind rating --rating 3");
-    CommandId::Judge(InboxVerdict::Rated(4)), Inbox, ["c 4"], "Rate 4", "", "Makes it a rating of 4.", Some("feedback edit ID --kind rating --rating 4");
-    CommandId::Judge(InboxVerdict::Rated(5)), Inbox, ["c 5"], "Rate 5", "", "Makes it a rating of 5.", Some("feedback edit ID --kind rating --rating 5");
-    CommandId::Judge(InboxVerdict::Edited), Inbox, ["c e"], "Edit", "edit", "Opens the form: kind, rating, correction.", Some("feedback edit ID");
-    CommandId::Judge(InboxVerdict::Removed), Inbox, ["d"], "Remove", "remove", "Takes the feedback away.", Some("feedback remove ID");
-    CommandId::Note, Inbox, ["c n"], "Note", "note", "Writes down why, for the next verdict.", None;
-    CommandId::Judge(InboxVerdict::Later), Inbox, ["i"], "Later", "later", "Leaves it for another session.", None;
-    CommandId::Job(JobAsk::Start), Jobs, ["a"], "Start or resume", "start", "Plans the job, and starts it or resumes it after a yes.", Some("backfill NAME --apply");
-    CommandId::Job(JobAsk::Pause), Jobs, ["p"], "Pause", "pause", "Stops the job at its next checkpoint.", Some("backfill pause NAME");
-    CommandId::Job(JobAsk::Cancel), Jobs, ["d"], "End the job", "end", "Ends the job at its next checkpoint; what it did stays.", Some("backfill cancel NAME");
-    CommandId::ScrollJob(true), Jobs, ["pgdn", "ctrl-f"], "Scroll down", "scroll", "Scrolls what is told of the job.", None;
-    CommandId::ScrollJob(false), Jobs, ["pgup", "ctrl-b"], "Scroll up", "", "Scrolls what is told of the job back.", None;
-    CommandId::UndoEntry, Receipts, ["u"], "Undo", "undo", "Plans the inverse of the selected change.", Some("undo SEQ");
-    CommandId::Panel(ScreenKind::Receipts), Everywhere, ["R"], "Changes", "", "Lists the changes that were made here, newest first, and takes them back.", Some("audit list");
-    CommandId::Fix, Findings, ["x"], "Fix", "fix", "Fixes the finding where the console can, else names the command that does.", None;
-    CommandId::NextExample, Findings, ["l", "right"], "Next example", "example", "Selects the next example; enter goes there.", None;
-    CommandId::PreviousExample, Findings, ["h", "left"], "Previous example", "", "Selects the example before.", None;
-    CommandId::ApplyMigrations, Migrations, ["a"], "Apply", "apply", "Applies all that are pending, and the selected one if it is optional, after a confirmation that shows their statements.", Some("migrate --apply");
-    CommandId::Panel(ScreenKind::Trail), Everywhere, ["C"], "Check the audit trail", "", "Walks the chain of the audit trail and compares it with its anchors: whole, or where it is broken.", Some("audit verify");
-    CommandId::Panel(ScreenKind::Findings), Everywhere, ["F"], "Findings", "", "Looks for what is wrong or suspicious, with the command that fixes it.", Some("findings");
-    CommandId::Panel(ScreenKind::Migrations), Everywhere, ["D"], "Migrations", "", "Shows what the database lacks, with statements, locks and drift, and applies it.", Some("migrate");
-    CommandId::Panel(ScreenKind::Inbox), Everywhere, ["I"], "Inbox", "", "Goes through the feedback that needs a look, until none is left.", None;
-    CommandId::Panel(ScreenKind::Jobs), Everywhere, ["J"], "Jobs", "", "Lists what can be filled in or fixed in batches, and runs it.", Some("backfill");
-    CommandId::StepRule(true), Prune, ["l", "right", "+"], "Stricter", "stricter", "Sets the rule so that more cases go.", None;
-    CommandId::StepRule(false), Prune, ["h", "left", "-"], "Looser", "looser", "Sets the rule so that fewer cases go.", None;
-    CommandId::ToggleRule, Prune, ["space"], "On or off", "", "Puts the rule on or off, or steps it.", None;
-    CommandId::ScrollPreview(true), Prune, ["pgdn", "ctrl-f"], "Scroll down", "scroll", "Scrolls what would go.", None;
-    CommandId::ScrollPreview(false), Prune, ["pgup", "ctrl-b"], "Scroll up", "", "Scrolls what would go back.", None;
-    CommandId::Prune, Prune, ["a"], "Prune", "prune", "Plans what is shown, to be confirmed; enter does the same.", Some("prune --window N");
-    CommandId::Panel(ScreenKind::Prune), Everywhere, ["P"], "Prune", "", "Sets rules by which cases go out of banks, and shows what they come to.", Some("prune");
-    CommandId::Erase, Everywhere, ["c p"], "Erase a person", "", "Shows where a person is, the selected one or one that is named, and what erasing would do, step by step; nothing goes before the id is typed.", Some("purge SUBJECT");
-    CommandId::Turn(EraseChoice::Next), Erase, ["l", "right"], "Next step", "next", "Goes to the next step; from the last one to the question.", None;
-    CommandId::Turn(EraseChoice::Before), Erase, ["h", "left"], "Step before", "back", "Goes to the step before.", None;
-    CommandId::Turn(EraseChoice::Other), Erase, ["/"], "Somebody else", "", "Names the person: an id, e-mail, name, session or whatever they are known by.", Some("purge SUBJECT");
-    CommandId::Turn(EraseChoice::Mentions), Erase, ["c m"], "Mentions", "mentions", "Leaves, redacts or deletes mentions in other people's rows.", Some("purge SUBJECT --mentions redact");
-    CommandId::Turn(EraseChoice::Decide(Mentions::Leave, false)), Erase, ["i"], "Leave the mention", "", "Leaves the selected mention as it is; the receipt says so.", Some("purge SUBJECT --mention ID=leave");
-    CommandId::Turn(EraseChoice::Decide(Mentions::Redact, false)), Erase, ["x"], "Redact the mention", "", "Takes the words out of the selected mention; a key gets another name.", Some("purge SUBJECT --mention ID=redact");
-    CommandId::Turn(EraseChoice::Decide(Mentions::Delete, false)), Erase, ["d"], "Delete the mention", "", "Lets the row of the selected mention go.", Some("purge SUBJECT --mention ID=delete");
-    CommandId::Turn(EraseChoice::Decide(Mentions::Leave, true)), Erase, ["* i"], "Leave its column", "", "Leaves all mentions in the column of the selected one.", Some("purge SUBJECT --mention TABLE.COLUMN=leave");
-    CommandId::Turn(EraseChoice::Decide(Mentions::Redact, true)), Erase, ["* x"], "Redact its column", "", "Redacts all mentions in the column of the selected one.", Some("purge SUBJECT --mention TABLE.COLUMN=redact");
-    CommandId::Turn(EraseChoice::Decide(Mentions::Delete, true)), Erase, ["* d"], "Delete its column", "", "Lets the rows of all mentions in the column of the selected one go.", Some("purge SUBJECT --mention TABLE.COLUMN=delete");
-    CommandId::Turn(EraseChoice::Account), Erase, ["c a"], "Account", "account", "Keeps or erases the person's account with the application.", Some("purge SUBJECT --account erase");
-    CommandId::Turn(EraseChoice::Export), Erase, ["c x"], "Export first", "export", "Writes all that is kept about the person to a folder first.", Some("export subject SUBJECT");
-    CommandId::Turn(EraseChoice::Full), Erase, ["c f"], "Rewrite tables", "", "PostgreSQL: rewrites the tables, which locks them meanwhile.", Some("purge SUBJECT --full");
-    CommandId::Turn(EraseChoice::Longer), Erase, ["+"], "Look longer", "", "Takes more time to find out how recall would change.", Some("purge SUBJECT --what-if");
-    CommandId::Topic, Replay, ["/"], "Topic", "topic", "Names the topic whose episodes are shown in order of time.", Some("replay TOPIC");
-    CommandId::ReplayMore(true), Replay, ["+"], "More episodes", "more", "Shows more episodes of the topic.", Some("replay TOPIC --limit N");
-    CommandId::ReplayMore(false), Replay, ["-"], "Fewer episodes", "fewer", "Shows only those that belong to it most.", Some("replay TOPIC --limit N");
-    CommandId::Panel(ScreenKind::Replay), Everywhere, ["V"], "Replay", "", "Shows a topic, or what is around the selected episode, as a time line with suggested parents.", Some("replay TOPIC");
-    CommandId::UndoLast, Everywhere, ["Z"], "Undo the last change", "", "Plans the inverse of the last change of this session.", Some("undo SEQ");
-    CommandId::Lock, Everywhere, ["U"], "Unlock or lock", "", "Makes changes possible after a confirmation, or impossible again.", None;
-    CommandId::Focus, Everywhere, ["tab", "backtab"], "Other pane", "", "Goes from the list to the details and back; on the first screen to its next part.", None;
-    CommandId::TabRight, Rows, ["l", "right"], "Next tab", "tabs", "Shows the next tab of the details.", None;
-    CommandId::TabLeft, Rows, ["h", "left"], "Previous tab", "", "Shows the previous tab of the details.", None;
-    CommandId::Resize(true), Rows, ["+"], "Larger list", "", "Makes the list larger and the details smaller; it stays so.", None;
-    CommandId::Resize(false), Rows, ["-"], "Smaller list", "", "Makes the list smaller and the details larger; it stays so.", None;
-    CommandId::Zoom, Rows, ["z"], "Zoom", "zoom", "Gives the pane the whole screen, or takes it back.", None;
-    CommandId::Follow, Rows, ["f"], "Follow", "follow", "Goes to something that the row is related to.", None;
-    CommandId::CopyId, Rows, ["y y"], "Copy id", "", "Copies the id.", None;
-    CommandId::CopyJson, Rows, ["Y", "y j"], "Copy JSON", "", "Copies the row as JSON.", Some("show ENTITY ID --format json");
-    CommandId::CopyText, Rows, ["y t"], "Copy text", "", "Copies the text that names the row.", None;
-    CommandId::CopyCommand, Everywhere, ["y c"], "Copy command", "", "Copies the command line that shows the same.", None;
-    CommandId::View, Rows, ["o"], "Open in the editor", "", "Opens the row as JSON in $VISUAL or $EDITOR.", None;
-    CommandId::Wrap, Rows, ["w"], "Wrap", "", "Wraps long texts in details, or cuts them.", None;
-    CommandId::Refresh, Everywhere, ["r", "f5"], "Refresh", "", "Reads again what is shown; the same row stays selected.", None;
-    CommandId::Mask, Everywhere, ["M"], "Mask", "", "Replaces personal values by stable pseudonyms, or shows them again.", Some("--mask");
-    CommandId::Theme, Everywhere, ["T"], "Theme", "", "Chooses how it looks.", None;
-    CommandId::Mouse, Everywhere, ["m"], "Mouse", "", "Uses the mouse, or leaves it to the terminal for selecting text.", None;
-    CommandId::Redraw, Everywhere, ["ctrl-l"], "Redraw", "", "Draws the screen afresh.", None;
-    CommandId::Suspend, Everywhere, ["ctrl-z"], "Suspend", "", "Stops the console; the shell's fg continues it.", None;
-    CommandId::Help, Everywhere, ["?", "f1"], "Help", "help", "Shows these keys.", None;
-    CommandId::Quit, Everywhere, ["q", "ctrl-c"], "Quit", "quit", "Ends the console, or closes what is open over the screen.", None;
+    CommandId::Home, Everywhere, ["1"], "Home", "", "Shows what this database is and what stands out.";
+    CommandId::List(Entity::Episode), Everywhere, ["2"], "Episodes", "", "Lists the episodes.";
+    CommandId::List(Entity::Memory), Everywhere, ["3"], "Memories", "", "Lists the memories: drawers, closets and the like.";
+    CommandId::List(Entity::Case), Everywhere, ["4"], "Cases", "", "Lists the cases.";
+    CommandId::List(Entity::Feedback), Everywhere, ["5"], "Feedback", "", "Lists what users said.";
+    CommandId::List(Entity::CanvasEvent), Everywhere, ["6"], "Canvas events", "", "Lists what happened on canvases.";
+    CommandId::List(Entity::UtilityEvent), Everywhere, ["7"], "Utility history", "", "Lists the signals that moved utilities.";
+    CommandId::List(Entity::Subject), Everywhere, ["8"], "Subjects", "", "Lists the persons that are in here.";
+    CommandId::List(Entity::Agent), Everywhere, ["9"], "Agents", "", "Lists who remembers.";
+    CommandId::List(Entity::AuditEntry), Everywhere, ["0"], "Audit trails", "", "Lists the audit trails.";
+    CommandId::List(Entity::Policy), Everywhere, [], "Policies", "", "Lists the learned retrieval weights.";
+    CommandId::List(Entity::Profile), Everywhere, [], "Profiles", "", "Lists the banks that cases are in.";
+    CommandId::List(Entity::WorkflowEvent), Everywhere, [], "Workflow events", "", "Lists the event logs.";
+    CommandId::List(Entity::Access), Everywhere, [], "Accesses", "", "Lists who recalled what.";
+    CommandId::List(Entity::Segment), Everywhere, [], "Segments", "", "Lists the pieces of episodes.";
+    CommandId::List(Entity::MemoryLink), Everywhere, [], "Memory links", "", "Lists which episode retrieved which memory.";
+    CommandId::Up, Everywhere, ["k", "up"], "Up", "", "Goes one up.";
+    CommandId::Down, Everywhere, ["j", "down"], "Down", "", "Goes one down.";
+    CommandId::PageUp, Everywhere, ["pgup", "ctrl-u", "ctrl-b"], "Page up", "", "Goes a screenful up.";
+    CommandId::PageDown, Everywhere, ["pgdn", "ctrl-d", "ctrl-f"], "Page down", "", "Goes a screenful down.";
+    CommandId::First, Everywhere, ["g", "home"], "First", "", "Goes to the first row.";
+    CommandId::Last, Everywhere, ["G", "end"], "Last", "", "Goes to the last row.";
+    CommandId::ScrollDetail(true), Everywhere, ["ctrl-e"], "Scroll details down", "", "Scrolls the details down, while the list keeps the keys.";
+    CommandId::ScrollDetail(false), Everywhere, ["ctrl-y"], "Scroll details up", "", "Scrolls the details up.";
+    CommandId::Open, Everywhere, ["enter"], "Open", "open", "Opens the selected row; in its details, what they lead to.";
+    CommandId::Palette, Everywhere, [":", "ctrl-p"], "Palette", "jump", "Finds a screen or a command by a few letters; an entity and an id open that row.";
+    CommandId::Close, Everywhere, ["esc"], "Step out", "", "Stops what is loading, else goes one step out: from the details to the list, then back.";
+    CommandId::Back, Everywhere, ["[", "backspace", "alt-left"], "Back", "", "Goes back to where you came from.";
+    CommandId::Forward, Everywhere, ["]", "alt-right"], "Forward", "", "Goes forward again.";
+    CommandId::Filter, List, ["/"], "Filter", "filter", "Narrows the list: conditions as on the command line, or words of the title.";
+    CommandId::ClearFilter, List, ["\\"], "Clear filter", "", "Lists every row again.";
+    CommandId::Sort, List, ["s"], "Sort", "sort", "Chooses the column that orders the list; choosing it again turns it round.";
+    CommandId::SortLeft, List, ["<"], "Sort by the column to the left", "", "Orders the list by the column to the left.";
+    CommandId::SortRight, List, [">"], "Sort by the column to the right", "", "Orders the list by the column to the right.";
+    CommandId::Reverse, List, ["S"], "Reverse", "", "Turns the order of the list round.";
+    CommandId::Tail, Everywhere, ["space"], "Follow the newest", "live", "Goes to the newest row and follows what others write, or pauses that.";
+    CommandId::Mark, List, ["v"], "Mark", "mark", "Marks the row, or takes its mark away.";
+    CommandId::Unmark, List, ["|"], "Unmark all", "", "Takes all marks away.";
+    CommandId::Export, List, ["e"], "Export", "export", "Writes the marked rows, else all that the filter leaves, to a file as JSON lines.";
+    CommandId::Change(CommandAsk::AddFeedback), Rows, ["c a"], "Add feedback", "", "Adds feedback to the episode.";
+    CommandId::Change(CommandAsk::EditFeedback), Rows, ["c e"], "Edit feedback", "", "Changes what the feedback says.";
+    CommandId::Change(CommandAsk::Link), Rows, ["c l"], "Link", "", "Chooses the episode that this one follows.";
+    CommandId::Change(CommandAsk::Reward), Rows, ["c r"], "Reward", "", "Sets the reward of the case, and its outcome.";
+    CommandId::Change(CommandAsk::Window), Rows, ["c w"], "Window", "", "Sets how many of its newest cases the profile keeps.";
+    CommandId::Change(CommandAsk::Hold(true)), Rows, ["c q"], "Quarantine", "", "Holds the case, or the marked ones, back from recall.";
+    CommandId::Change(CommandAsk::Hold(false)), Rows, ["c Q"], "Release", "", "Lets the case, or the marked ones, be recalled again.";
+    CommandId::Change(CommandAsk::LegalHold(true)), Everywhere, ["c h"], "Legal hold", "", "Holds the person: nobody can erase them while it stands.";
+    CommandId::Change(CommandAsk::LegalHold(false)), Everywhere, ["c H"], "End the legal hold", "", "Takes the hold on the person away.";
+    CommandId::Change(CommandAsk::RemoveFeedback), Rows, ["c d"], "Remove feedback", "", "Takes the feedback away, with everything that hangs on it.";
+    CommandId::Change(CommandAsk::Signal(Signal::Confirmed)), Rows, ["t c"], "Confirmed", "", "Records that the episode was confirmed: its utility rises.";
+    CommandId::Change(CommandAsk::Signal(Signal::Corrected)), Rows, ["t o"], "Corrected", "", "Records that the episode was corrected.";
+    CommandId::Change(CommandAsk::Signal(Signal::Rejected)), Rows, ["t r"], "Rejected", "", "Records that the episode was rejected.";
+    CommandId::Change(CommandAsk::Signal(Signal::Undone)), Rows, ["t u"], "Undone", "", "Records that what the episode did was undone.";
+    CommandId::Change(CommandAsk::Signal(Signal::Ignored)), Rows, ["t i"], "Ignored", "", "Records that the episode was ignored.";
+    CommandId::Change(CommandAsk::Retract), Rows, ["t x"], "Retract signal", "", "Takes a signal back; the utility is replayed without it.";
+    CommandId::Change(CommandAsk::Unlink), Rows, ["c u"], "Unlink", "", "Takes the episode's parent away.";
+    CommandId::Change(CommandAsk::ActivatePolicy), Study, ["c a"], "Activate policy", "activate", "Puts the selected version to use; the others stay.";
+    CommandId::Change(CommandAsk::TrainPolicy), Study, ["c t"], "Train policy", "train", "Trains a new version from what the bank's cases recalled; it is stored for review.";
+    CommandId::Panel(ScreenKind::Recall), Everywhere, ["W"], "Recall: why is this remembered", "", "Ranks a situation, that of the selected row or one in words, and takes every score apart.";
+    CommandId::Recall(recall::RecallCommand::Write), Recall, ["/"], "Write a situation", "situation", "Writes the situation in words.";
+    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Boosted)), Recall, ["n 1"], "Boosted", "", "Ranks episodes by time and likeness, boosted by canvas and feedback.";
+    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Proven)), Recall, ["n 2"], "Proven", "", "Ranks memories and episodes by domain, topic, utility and age.";
+    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Cases)), Recall, ["n 3"], "Cases", "", "Ranks cases by likeness.";
+    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Similar)), Recall, ["n 4"], "Similar", "", "Ranks successful episodes of like situation and outcome.";
+    CommandId::Recall(recall::RecallCommand::Compare), Recall, ["="], "Compare", "compare", "Ranks the same situation in another way beside this one.";
+    CommandId::Recall(recall::RecallCommand::Ways), Recall, ["s"], "All rankings", "ranking", "Chooses among all rankings and the learned policies.";
+    CommandId::Recall(recall::RecallCommand::Side(false)), Recall, ["h", "left"], "Left ranking", "", "Goes to the ranking at the left.";
+    CommandId::Recall(recall::RecallCommand::Side(true)), Recall, ["l", "right"], "Right ranking", "", "Goes to the ranking at the right.";
+    CommandId::Recall(recall::RecallCommand::Swap), Recall, ["~"], "Exchange", "", "Exchanges the two rankings.";
+    CommandId::Recall(recall::RecallCommand::More(true)), Recall, ["+"], "One row more", "- rows", "Recalls one row more.";
+    CommandId::Recall(recall::RecallCommand::More(false)), Recall, ["-"], "One row fewer", "", "Recalls one row fewer.";
+    CommandId::Recall(recall::RecallCommand::Agent), Recall, ["n a"], "Agent", "agent", "Takes the memories of one agent, or of all.";
+    CommandId::Recall(recall::RecallCommand::User), Recall, ["n u"], "User", "user", "Takes the memories of one user, or of all.";
+    CommandId::Recall(recall::RecallCommand::Narrow), Recall, ["n n"], "Narrow", "", "Names the domain and the topic that are sought, or the workflow of similar episodes.";
+    CommandId::Recall(recall::RecallCommand::Outcomes), Recall, ["n o"], "Outcomes", "", "Takes failures among the similar episodes too, or successes only.";
+    CommandId::Recall(recall::RecallCommand::Save), Recall, ["b k"], "Keep the question", "keep", "Keeps what is asked under a name, in your own files.";
+    CommandId::Recall(recall::RecallCommand::Saved), Recall, ["b b"], "Kept questions", "kept", "Asks a kept question again.";
+    CommandId::Recall(recall::RecallCommand::Forget), Recall, ["b d"], "Forget a question", "", "Forgets a kept question.";
+    CommandId::Panel(ScreenKind::Agents), Everywhere, ["A"], "Agents at work", "", "Shows what people do with canvases, how ready each agent is, what fades and which memories mislead.";
+    CommandId::Panel(ScreenKind::Policies), Everywhere, ["L"], "Learned policies", "", "Shows the versions of retrieval policies, how good each is and which is in use.";
+    CommandId::Panel(ScreenKind::Evaluation), Everywhere, ["E"], "Evaluation", "", "Judges recall: hit rate, precision, nonsense, coverage, swamping, latency.";
+    CommandId::Judge(InboxVerdict::Right), Inbox, ["a"], "It is right", "right", "Signals to the episode what the feedback says about it: confirmed, corrected or rejected.";
+    CommandId::Judge(InboxVerdict::Flipped), Inbox, ["x"], "Flip", "flip", "Turns thumbs up into thumbs down, or the other way round.";
+    CommandId::Judge(InboxVerdict::Rated(1)), Inbox, ["c 1"], "Rate 1", "to 5 rate", "Makes it a rating of 1.";
+    CommandId::Judge(InboxVerdict::Rated(2)), Inbox, ["c 2"], "Rate 2", "", "Makes it a rating of 2.";
+    CommandId::Judge(InboxVerdict::Rated(3)), Inbox, ["c 3"], "Rate 3", "", "Makes it a rating of 3.";
+    CommandId::Judge(InboxVerdict::Rated(4)), Inbox, ["c 4"], "Rate 4", "", "Makes it a rating of 4.";
+    CommandId::Judge(InboxVerdict::Rated(5)), Inbox, ["c 5"], "Rate 5", "", "Makes it a rating of 5.";
+    CommandId::Judge(InboxVerdict::Edited), Inbox, ["c e"], "Edit", "edit", "Opens the form: kind, rating, correction.";
+    CommandId::Judge(InboxVerdict::Removed), Inbox, ["d"], "Remove", "remove", "Takes the feedback away.";
+    CommandId::Note, Inbox, ["c n"], "Note", "note", "Writes down why, for the next verdict.";
+    CommandId::Judge(InboxVerdict::Later), Inbox, ["i"], "Later", "later", "Leaves it for another session.";
+    CommandId::Job(JobAsk::Start), Jobs, ["a"], "Start or resume", "start", "Plans the job, and starts it or resumes it after a yes.";
+    CommandId::Job(JobAsk::Pause), Jobs, ["p"], "Pause", "pause", "Stops the job at its next checkpoint.";
+    CommandId::Job(JobAsk::Cancel), Jobs, ["d"], "End the job", "end", "Ends the job at its next checkpoint; what it did stays.";
+    CommandId::ScrollJob(true), Jobs, ["pgdn", "ctrl-f"], "Scroll down", "scroll", "Scrolls what is told of the job.";
+    CommandId::ScrollJob(false), Jobs, ["pgup", "ctrl-b"], "Scroll up", "", "Scrolls what is told of the job back.";
+    CommandId::UndoEntry, Receipts, ["u"], "Undo", "undo", "Plans the inverse of the selected change.";
+    CommandId::Panel(ScreenKind::Receipts), Everywhere, ["R"], "Changes", "", "Lists the changes that were made here, newest first, and takes them back.";
+    CommandId::Fix, Findings, ["x"], "Fix", "fix", "Fixes the finding where the console can, else names the command that does.";
+    CommandId::NextExample, Findings, ["l", "right"], "Next example", "example", "Selects the next example; enter goes there.";
+    CommandId::PreviousExample, Findings, ["h", "left"], "Previous example", "", "Selects the example before.";
+    CommandId::ApplyMigrations, Migrations, ["a"], "Apply", "apply", "Applies all that are pending, and the selected one if it is optional, after a confirmation that shows their statements.";
+    CommandId::Panel(ScreenKind::Trail), Everywhere, ["C"], "Check the audit trail", "", "Walks the chain of the audit trail and compares it with its anchors: whole, or where it is broken.";
+    CommandId::Panel(ScreenKind::Findings), Everywhere, ["F"], "Findings", "", "Looks for what is wrong or suspicious, with the command that fixes it.";
+    CommandId::Panel(ScreenKind::Migrations), Everywhere, ["D"], "Migrations", "", "Shows what the database lacks, with statements, locks and drift, and applies it.";
+    CommandId::Panel(ScreenKind::Inbox), Everywhere, ["I"], "Inbox", "", "Goes through the feedback that needs a look, until none is left.";
+    CommandId::Panel(ScreenKind::Jobs), Everywhere, ["J"], "Jobs", "", "Lists what can be filled in or fixed in batches, and runs it.";
+    CommandId::StepRule(true), Prune, ["l", "right", "+"], "Stricter", "stricter", "Sets the rule so that more cases go.";
+    CommandId::StepRule(false), Prune, ["h", "left", "-"], "Looser", "looser", "Sets the rule so that fewer cases go.";
+    CommandId::ToggleRule, Prune, ["space"], "On or off", "", "Puts the rule on or off, or steps it.";
+    CommandId::ScrollPreview(true), Prune, ["pgdn", "ctrl-f"], "Scroll down", "scroll", "Scrolls what would go.";
+    CommandId::ScrollPreview(false), Prune, ["pgup", "ctrl-b"], "Scroll up", "", "Scrolls what would go back.";
+    CommandId::Prune, Prune, ["a"], "Prune", "prune", "Plans what is shown, to be confirmed; enter does the same.";
+    CommandId::Panel(ScreenKind::Prune), Everywhere, ["P"], "Prune", "", "Sets rules by which cases go out of banks, and shows what they come to.";
+    CommandId::Erase, Everywhere, ["c p"], "Erase a person", "", "Shows where a person is, the selected one or one that is named, and what erasing would do, step by step; nothing goes before the id is typed.";
+    CommandId::Turn(EraseChoice::Next), Erase, ["l", "right"], "Next step", "next", "Goes to the next step; from the last one to the question.";
+    CommandId::Turn(EraseChoice::Before), Erase, ["h", "left"], "Step before", "back", "Goes to the step before.";
+    CommandId::Turn(EraseChoice::Other), Erase, ["/"], "Somebody else", "", "Names the person: an id, e-mail, name, session or whatever they are known by.";
+    CommandId::Turn(EraseChoice::Mentions), Erase, ["c m"], "Mentions", "mentions", "Leaves, redacts or deletes mentions in other people's rows.";
+    CommandId::Turn(EraseChoice::Decide(Mentions::Leave, false)), Erase, ["i"], "Leave the mention", "", "Leaves the selected mention as it is; the receipt says so.";
+    CommandId::Turn(EraseChoice::Decide(Mentions::Redact, false)), Erase, ["x"], "Redact the mention", "", "Takes the words out of the selected mention; a key gets another name.";
+    CommandId::Turn(EraseChoice::Decide(Mentions::Delete, false)), Erase, ["d"], "Delete the mention", "", "Lets the row of the selected mention go.";
+    CommandId::Turn(EraseChoice::Decide(Mentions::Leave, true)), Erase, ["* i"], "Leave its column", "", "Leaves all mentions in the column of the selected one.";
+    CommandId::Turn(EraseChoice::Decide(Mentions::Redact, true)), Erase, ["* x"], "Redact its column", "", "Redacts all mentions in the column of the selected one.";
+    CommandId::Turn(EraseChoice::Decide(Mentions::Delete, true)), Erase, ["* d"], "Delete its column", "", "Lets the rows of all mentions in the column of the selected one go.";
+    CommandId::Turn(EraseChoice::Account), Erase, ["c a"], "Account", "account", "Keeps or erases the person's account with the application.";
+    CommandId::Turn(EraseChoice::Export), Erase, ["c x"], "Export first", "export", "Writes all that is kept about the person to a folder first.";
+    CommandId::Turn(EraseChoice::Full), Erase, ["c f"], "Rewrite tables", "", "PostgreSQL: rewrites the tables, which locks them meanwhile.";
+    CommandId::Turn(EraseChoice::Longer), Erase, ["+"], "Look longer", "", "Takes more time to find out how recall would change.";
+    CommandId::Topic, Replay, ["/"], "Topic", "topic", "Names the topic whose episodes are shown in order of time.";
+    CommandId::ReplayMore(true), Replay, ["+"], "More episodes", "more", "Shows more episodes of the topic.";
+    CommandId::ReplayMore(false), Replay, ["-"], "Fewer episodes", "fewer", "Shows only those that belong to it most.";
+    CommandId::Panel(ScreenKind::Replay), Everywhere, ["V"], "Replay", "", "Shows a topic, or what is around the selected episode, as a time line with suggested parents.";
+    CommandId::UndoLast, Everywhere, ["Z"], "Undo the last change", "", "Plans the inverse of the last change of this session.";
+    CommandId::Lock, Everywhere, ["U"], "Unlock or lock", "", "Makes changes possible after a confirmation, or impossible again.";
+    CommandId::Focus, Everywhere, ["tab", "backtab"], "Other pane", "", "Goes from the list to the details and back; on the first screen to its next part.";
+    CommandId::TabRight, Rows, ["l", "right"], "Next tab", "tabs", "Shows the next tab of the details.";
+    CommandId::TabLeft, Rows, ["h", "left"], "Previous tab", "", "Shows the previous tab of the details.";
+    CommandId::Resize(true), Rows, ["+"], "Larger list", "", "Makes the list larger and the details smaller; it stays so.";
+    CommandId::Resize(false), Rows, ["-"], "Smaller list", "", "Makes the list smaller and the details larger; it stays so.";
+    CommandId::Zoom, Rows, ["z"], "Zoom", "zoom", "Gives the pane the whole screen, or takes it back.";
+    CommandId::Follow, Rows, ["f"], "Follow", "follow", "Goes to something that the row is related to.";
+    CommandId::CopyId, Rows, ["y y"], "Copy id", "", "Copies the id.";
+    CommandId::CopyJson, Rows, ["Y", "y j"], "Copy JSON", "", "Copies the row as JSON.";
+    CommandId::CopyText, Rows, ["y t"], "Copy text", "", "Copies the text that names the row.";
+    CommandId::CopyCommand, Everywhere, ["y c"], "Copy command", "", "Copies the command line that shows the same.";
+    CommandId::View, Rows, ["o"], "Open in the editor", "", "Opens the row as JSON in $VISUAL or $EDITOR.";
+    CommandId::Wrap, Rows, ["w"], "Wrap", "", "Wraps long texts in details, or cuts them.";
+    CommandId::Refresh, Everywhere, ["r", "f5"], "Refresh", "", "Reads again what is shown; the same row stays selected.";
+    CommandId::Mask, Everywhere, ["M"], "Mask", "", "Replaces personal values by stable pseudonyms, or shows them again.";
+    CommandId::Theme, Everywhere, ["T"], "Theme", "", "Chooses how it looks.";
+    CommandId::Mouse, Everywhere, ["m"], "Mouse", "", "Uses the mouse, or leaves it to the terminal for selecting text.";
+    CommandId::Redraw, Everywhere, ["ctrl-l"], "Redraw", "", "Draws the screen afresh.";
+    CommandId::Suspend, Everywhere, ["ctrl-z"], "Suspend", "", "Stops the console; the shell's fg continues it.";
+    CommandId::Help, Everywhere, ["?", "f1"], "Help", "help", "Shows these keys.";
+    CommandId::Quit, Everywhere, ["q", "ctrl-c"], "Quit", "quit", "Ends the console, or closes what is open over the screen.";
 }
 
 /// The command of that name.

@@ -1,9 +1,7 @@
 //! Jobs that run and ran in this console.
 
-use serde_json::Value;
-
 use super::ticket::Ticket;
-use crate::job::plan::{JobOffer, JobProgress};
+use crate::job::plan::{JobOffer, JobProgress, JobReceipt};
 
 /// Lines of a log that are kept.
 const LOG: usize = 200;
@@ -27,7 +25,7 @@ pub struct RunningJobs {
     /// What was said of each job, the newest last.
     pub log: Vec<(String, String)>,
     /// The receipts of those that ended, the newest last.
-    pub receipts: Vec<(String, Value)>,
+    pub receipts: Vec<(String, JobReceipt)>,
     /// When the last one has stopped, the console ends.
     pub leaving: bool,
 }

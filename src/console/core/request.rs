@@ -16,7 +16,7 @@ use crate::console::screens::receipts::messages::ReceiptEntry;
 use crate::console::screens::replay::messages::{ReplaySubject, ReplayedTopic};
 use crate::console::screens::study::messages::{StudyAnswer, StudyQuestion};
 use crate::console::screens::trail::messages::TrailVerdict;
-use crate::job::plan::{JobBeat, JobOffer, JobProgress};
+use crate::job::plan::{JobBeat, JobOffer, JobProgress, JobReceipt};
 use crate::memory::query::{EpisodeContext, Page, Query, StoreStatus};
 use crate::memory::{Entity, Row};
 use crate::recall::answer::{RecallAnswer as Recalled, StageTimes};
@@ -255,7 +255,7 @@ pub enum Reply {
     /// How a job goes that runs here.
     JobBeat(JobBeat),
     /// A job that ran here has stopped: its receipt.
-    JobEnded(Result<serde_json::Value, RequestFailure>),
+    JobEnded(Result<Box<JobReceipt>, RequestFailure>),
     /// So many entries of the audit trail were read.
     WalkingTrail(u64),
     /// What the audit trail is worth.

@@ -11,7 +11,7 @@ use crate::console::core::twin::resume_line;
 use crate::console::overlays::Overlay;
 use crate::console::overlays::menu::MenuLayer;
 use crate::console::overlays::unlock::WriteState;
-use crate::job::plan::{JobBeat, JobProgress, JobState, JobWish};
+use crate::job::plan::{JobBeat, JobProgress, JobReceipt, JobState, JobWish};
 use crate::memory::Entity;
 
 impl Model {
@@ -180,7 +180,7 @@ impl Context {
         running.note(&name, line);
     }
 
-    pub(super) fn job_ended(&mut self, ticket: Ticket, result: Result<serde_json::Value, RequestFailure>) {
+    pub(super) fn job_ended(&mut self, ticket: Ticket, result: Result<Box<JobReceipt>, RequestFailure>) {
         let running = &mut self.running;
         let Some(at) = running.live.iter().position(|live| live.ticket == ticket) else { return };
         let live = running.live.remove(at);
@@ -188,9 +188,9 @@ impl Context {
         let running = &mut self.running;
         match result {
             Ok(receipt) => {
-                let status = receipt["status"].as_str().unwrap_or_default().to_owned();
+                let status = receipt.status.clone();
                 running.note(&live.name, status.clone());
-                running.receipts.push((live.name.clone(), receipt));
+                running.receipts.push((live.name.clone(), *receipt));
                 let tone = if status == JobState::Failed.word() { ToastTone::Warn } else { ToastTone::Good };
                 self.say(tone, format!("{}: {status}", live.name));
             }

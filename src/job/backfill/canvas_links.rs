@@ -1,7 +1,8 @@
 //! Links episodes whose list of canvas events is empty to the canvas events of their session: the list, the count and
 //! the back-link. A list that holds anything is never touched, and no event goes to two episodes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
 
 use futures::future::BoxFuture;
 use serde_json::Value;
@@ -15,6 +16,7 @@ use crate::memory::session_links::{CanvasEventTime, EpisodeSpan, SessionSpans};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 use crate::store::encode::table_of;
+use crate::store::session::FetchedValue;
 use crate::store::stored::TableName;
 use crate::store::walk::{NarrowCondition, RowWalk, WalkedRow};
 
@@ -22,13 +24,58 @@ const EPISODE: [&str; 6] = ["id", "session_id", "started_at", "ended_at", "canva
 const EVENT: [&str; 4] = ["id", "session_id", "episode_id", "created_at"];
 const LISTED: [&str; 2] = ["canvas_ids", "canvas_action_count"];
 
-struct CanvasLinks;
+#[derive(Default)]
+struct CanvasLinks(Mutex<Kept>);
+
+/// Sessions with several episodes that the last batch read. The next one meets most of them again, and a session may have
+/// more events than many batches have episodes.
+#[derive(Default)]
+struct Kept {
+    /// Where the batch begins that they are kept for: one that is planned again reads them again.
+    next: Option<Value>,
+    sessions: BTreeMap<String, EventSession>,
+}
+
+/// A session as it was read.
+#[derive(Default)]
+struct EventSession {
+    /// Its episodes, and its events in all sources.
+    episodes: u64,
+    events: u64,
+    /// The events that belong to each episode and are listed by none.
+    given: HashMap<String, Vec<Event>>,
+}
+
+/// A canvas event of a session.
+struct Event {
+    /// Position of its source.
+    source: usize,
+    id: Value,
+    at: Option<String>,
+    names: Option<String>,
+    /// It is about somebody who was erased.
+    is_erased: bool,
+    key: FetchedValue,
+    stored: Vec<FetchedValue>,
+}
+
+impl Event {
+    fn new(source: usize, found: WalkedRow, is_erased: bool) -> Self {
+        let text = |column: &str| found.row.text(column).map(str::to_owned);
+        let (id, at, names) = (found.row.get("id").clone(), text("created_at"), text("episode_id"));
+        Event { source, id, at, names, is_erased, key: found.key, stored: found.stored }
+    }
+
+    fn id(&self) -> &str {
+        self.id.as_str().unwrap_or_default()
+    }
+}
 
 /// The backfill, where the database has a place for the links.
 pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
     episodes(store)?;
     events(store)?;
-    Ok(Box::new(CanvasLinks))
+    Ok(Box::new(CanvasLinks::default()))
 }
 
 fn episodes(store: &Store) -> Result<Vec<&BoundSource>, ChangeError> {
@@ -57,7 +104,7 @@ impl Job for CanvasLinks {
     }
 
     fn batch<'a>(&'a self, ask: BatchAsk<'a>) -> BoxFuture<'a, Result<JobBatch, ChangeError>> {
-        Box::pin(batch(ask))
+        Box::pin(self.plan(ask))
     }
 
     /// Who an event belongs to is decided by the spans of all episodes of its session, linked or not: what the batch
@@ -87,141 +134,177 @@ fn is_open(row: &Row) -> bool {
     session && row.list("canvas_ids").is_empty() && row.is_readable("canvas_ids")
 }
 
-async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
-    let store = ask.store;
-    let sources = episodes(store)?;
-    let place = SourcePlace::read(ask.place);
-    let mut draft = Draft::batch(store, ask.own, "backfill.canvas-links", ChangeDanger::Guarded);
-    let Some(source) = sources.get(place.source).copied() else {
-        return Ok(JobBatch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
-    };
-    let mut lists = RevisedRows::new(store, source, &LISTED).await?;
-    let erased = Erased::of(store).await?;
-    let columns = with_owner(&EPISODE, erased.as_ref());
-    let wanted = RowWalk { columns: &columns, ..candidates(source, &lists.stored) };
-    let found = store.walk(&wanted, place.after.as_ref(), ask.size).await?;
-    let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
-    let owned = |row: &Row| erased.as_ref().is_some_and(|erased| erased.owns(row));
-    let (spared, open): (Vec<&WalkedRow>, Vec<&WalkedRow>) =
-        found.iter().filter(|f| is_open(&f.row)).partition(|f| owned(&f.row));
-    let mut spared = spared.len();
-    let sessions: HashSet<&str> = open.iter().filter_map(|f| f.row.text("session_id")).collect();
-    let mut sessions: Vec<String> = sessions.into_iter().map(str::to_owned).collect();
-    sessions.sort_unstable();
-    let siblings = siblings(store, source, &sessions).await?;
-    let shared: HashMap<&str, Shared<'_>> =
-        siblings.iter().map(|(session, several)| (session.as_str(), several.shared())).collect();
-    let alone: HashMap<&str, &str> =
-        open.iter().filter_map(|f| Some((f.row.text("session_id")?, f.row.id()))).collect();
-    let open: HashMap<&str, &WalkedRow> = open.into_iter().map(|f| (f.row.id(), f)).collect();
-    let mut given: HashMap<String, Vec<Row>> = HashMap::new();
-    for of_events in events(store)? {
-        let mut backs = RevisedRows::new(store, of_events, &["episode_id"]).await?;
-        let narrow = vec![NarrowCondition::OneOf("session_id", &sessions)];
-        let columns = with_owner(&EVENT, erased.as_ref());
-        let walk = RowWalk { source: of_events, columns: &columns, stored: &backs.stored, narrow };
-        let rows = if sessions.is_empty() { Vec::new() } else { store.walk_all(&walk).await? };
-        for event in rows {
-            let Some(session) = event.row.text("session_id") else { continue };
-            let episode = match shared.get(session) {
-                Some(several) => several.owner(&event.row),
-                None => alone.get(session).copied().filter(|id| event.row.text("episode_id").is_none_or(|n| n == *id)),
-            };
-            let Some(episode) = episode else { continue };
-            if !open.contains_key(episode) {
+impl CanvasLinks {
+    async fn plan(&self, ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
+        let store = ask.store;
+        let sources = episodes(store)?;
+        let place = SourcePlace::read(ask.place);
+        let mut draft = Draft::batch(store, ask.own, "backfill.canvas-links", ChangeDanger::Guarded);
+        let Some(source) = sources.get(place.source).copied() else {
+            return Ok(JobBatch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
+        };
+        let mut lists = RevisedRows::new(store, source, &LISTED).await?;
+        let mut backs = Vec::new();
+        for of_events in events(store)? {
+            backs.push((of_events, RevisedRows::new(store, of_events, &["episode_id"]).await?));
+        }
+        let erased = Erased::of(store).await?;
+        let columns = with_owner(&EPISODE, erased.as_ref());
+        let wanted = RowWalk { columns: &columns, ..candidates(source, &lists.stored) };
+        let found = store.walk(&wanted, place.after.as_ref(), ask.size).await?;
+        let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
+        let seen = found.len();
+        let owned = |row: &Row| erased.as_ref().is_some_and(|erased| erased.owns(row));
+        let (spared, mut open): (Vec<WalkedRow>, Vec<WalkedRow>) =
+            found.into_iter().filter(|f| is_open(&f.row)).partition(|f| owned(&f.row));
+        let mut spared = spared.len();
+        open.sort_unstable_by(|a, b| a.row.id().cmp(b.row.id()));
+        let of_events: Vec<(&BoundSource, &[String])> = backs.iter().map(|(s, b)| (*s, &b.stored[..])).collect();
+        let reading = Reading { store, source, events: &of_events, erased: erased.as_ref() };
+        let mut sessions = reading.sessions(self.kept(ask.place), &open).await?;
+        for episode in &open {
+            let session = episode.row.text("session_id").and_then(|session| sessions.get_mut(session));
+            let Some(mut given) = session.and_then(|session| session.given.remove(episode.row.id())) else { continue };
+            let all = given.len();
+            given.retain(|event| !event.is_erased);
+            spared += all - given.len();
+            given.sort_by(|a, b| (&a.at, a.id()).cmp(&(&b.at, b.id())));
+            let link = vec![("episode_id", episode.row.get("id").clone())];
+            for event in given.iter().filter(|event| event.names.is_none()) {
+                let (_, backs) = &mut backs[event.source];
+                if backs.row(&event.key, &event.stored, link.clone()).map_err(ChangeError::Refused)? {
+                    let mut before = Row::empty(Entity::CanvasEvent);
+                    before.set("id", event.id.clone());
+                    note(&mut draft, &before, &link);
+                }
+            }
+            let ids: Vec<Value> = given.into_iter().map(|event| event.id).collect();
+            if ids.is_empty() {
                 continue;
             }
-            if owned(&event.row) {
-                spared += 1;
-                continue;
+            let values = vec![("canvas_action_count", Value::from(ids.len())), ("canvas_ids", Value::from(ids))];
+            if lists.row(&episode.key, &episode.stored, values.clone()).map_err(ChangeError::Refused)? {
+                note(&mut draft, &episode.row, &values);
             }
-            let episode = episode.to_owned();
-            let link = vec![("episode_id", Value::from(episode.clone()))];
-            if event.row.get("episode_id").is_null()
-                && backs.row(&event.key, &event.stored, link.clone()).map_err(ChangeError::Refused)?
-            {
-                note(&mut draft, &event.row, &link);
-            }
-            given.entry(episode).or_default().push(event.row);
         }
-        backs.push(&mut draft);
+        backs.into_iter().for_each(|(_, backs)| backs.push(&mut draft));
+        lists.push(&mut draft);
+        spare(&mut draft, ERASED, spared);
+        self.keep(next.clone(), sessions);
+        Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen, bad: Vec::new() })
     }
-    let mut given: Vec<(String, Vec<Row>)> = given.into_iter().collect();
-    given.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-    for (id, mut rows) in given {
-        let Some(episode) = open.get(id.as_str()) else { continue };
-        rows.sort_by(|a, b| (a.text("created_at"), a.id()).cmp(&(b.text("created_at"), b.id())));
-        let ids: Vec<Value> = rows.iter().map(|r| r.get("id").clone()).collect();
-        let values = vec![("canvas_action_count", Value::from(ids.len())), ("canvas_ids", Value::from(ids))];
-        if lists.row(&episode.key, &episode.stored, values.clone()).map_err(ChangeError::Refused)? {
-            note(&mut draft, &episode.row, &values);
-        }
+
+    /// The sessions that the batch before kept for the one that begins at a place.
+    fn kept(&self, place: &Value) -> BTreeMap<String, EventSession> {
+        let kept = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        if kept.next.as_ref() == Some(place) { kept.sessions } else { BTreeMap::new() }
     }
-    lists.push(&mut draft);
-    spare(&mut draft, ERASED, spared);
-    Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad: Vec::new() })
+
+    fn keep(&self, next: Option<Value>, mut sessions: BTreeMap<String, EventSession>) {
+        sessions.retain(|_, session| session.episodes > 1);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Kept { next, sessions };
+    }
 }
 
-/// The episodes of a session, and the events that their lists name.
-#[derive(Default)]
-struct EventSession {
-    episodes: Vec<Row>,
-    listed: HashSet<String>,
+/// Where sessions are read from.
+struct Reading<'r> {
+    store: &'r Store,
+    source: &'r BoundSource,
+    /// The sources of events, each with the stored columns that are read.
+    events: &'r [(&'r BoundSource, &'r [String])],
+    erased: Option<&'r Erased<'r>>,
+}
+
+impl Reading<'_> {
+    /// The sessions of some open episodes: as they were kept while nothing came or went in them, else as they are now.
+    async fn sessions(
+        &self,
+        mut kept: BTreeMap<String, EventSession>,
+        open: &[WalkedRow],
+    ) -> Result<BTreeMap<String, EventSession>, ChangeError> {
+        let named: HashSet<&str> = open.iter().filter_map(|f| f.row.text("session_id")).collect();
+        kept.retain(|session, _| named.contains(session.as_str()));
+        if !self.still(&kept).await? {
+            kept.clear();
+        }
+        let missing = named.into_iter().filter(|session| !kept.contains_key(*session));
+        let mut missing: Vec<String> = missing.map(str::to_owned).collect();
+        missing.sort_unstable();
+        if !missing.is_empty() {
+            kept.extend(self.read(&missing, open).await?);
+        }
+        Ok(kept)
+    }
+
+    fn walk<'w>(&'w self, sessions: &'w [String]) -> RowWalk<'w> {
+        let narrow = vec![NarrowCondition::OneOf("session_id", sessions)];
+        RowWalk { source: self.source, columns: &EPISODE, stored: &[], narrow }
+    }
+
+    /// Whether some sessions have as many episodes and events as they had.
+    async fn still(&self, kept: &BTreeMap<String, EventSession>) -> Result<bool, ChangeError> {
+        if kept.is_empty() {
+            return Ok(true);
+        }
+        let sessions: Vec<String> = kept.keys().cloned().collect();
+        let walk = self.walk(&sessions);
+        let episodes = self.store.walk_count(&walk).await?;
+        let events = self.events.iter().map(|(source, _)| RowWalk { source, ..walk.clone() });
+        let events = self.store.walk_count_all(events).await?;
+        Ok(kept.values().map(|session| session.episodes).sum::<u64>() == episodes
+            && kept.values().map(|session| session.events).sum::<u64>() == events)
+    }
+
+    /// Reads sessions: all episodes of those that have several, linked or not, and all events.
+    async fn read(
+        &self,
+        sessions: &[String],
+        open: &[WalkedRow],
+    ) -> Result<BTreeMap<String, EventSession>, ChangeError> {
+        let several = self.store.walk_shared(&self.walk(sessions), "session_id").await?;
+        let mut episodes: BTreeMap<&str, Vec<Row>> = sessions.iter().map(|name| (name.as_str(), Vec::new())).collect();
+        let siblings = if several.is_empty() { Vec::new() } else { self.store.walk_all(&self.walk(&several)).await? };
+        let several: HashSet<&str> = several.iter().map(String::as_str).collect();
+        let alone = open.iter().filter(|f| f.row.text("session_id").is_none_or(|name| !several.contains(name)));
+        for row in siblings.into_iter().map(|f| f.row).chain(alone.map(|f| f.row.clone())) {
+            if let Some(of_session) = row.text("session_id").and_then(|name| episodes.get_mut(name)) {
+                of_session.push(row);
+            }
+        }
+        let mut events: HashMap<String, Vec<Event>> = HashMap::new();
+        let columns = with_owner(&EVENT, self.erased);
+        for (position, (source, stored)) in self.events.iter().enumerate() {
+            let walk = RowWalk { source, columns: &columns, stored, ..self.walk(sessions) };
+            self.store
+                .walk_each(&walk, |found| {
+                    let is_erased = self.erased.is_some_and(|erased| erased.owns(&found.row));
+                    if let Some(session) = found.row.text("session_id").map(str::to_owned) {
+                        events.entry(session).or_default().push(Event::new(position, found, is_erased));
+                    }
+                })
+                .await?;
+        }
+        let shared_out = |(name, rows): (&str, Vec<Row>)| {
+            (name.to_owned(), EventSession::new(&rows, events.remove(name).unwrap_or_default()))
+        };
+        Ok(episodes.into_iter().map(shared_out).collect())
+    }
 }
 
 impl EventSession {
-    fn shared(&self) -> Shared<'_> {
-        let spans: Vec<EpisodeSpan<'_>> = self
-            .episodes
-            .iter()
-            .map(|e| EpisodeSpan { id: e.id(), started: e.text("started_at"), ended: e.text("ended_at") })
-            .collect();
-        Shared { session: self, spans: SessionSpans::new(&spans) }
-    }
-}
-
-/// A session with several episodes, whose events are told apart.
-struct Shared<'s> {
-    session: &'s EventSession,
-    spans: SessionSpans<'s>,
-}
-
-impl<'s> Shared<'s> {
-    /// The episode that an event belongs to; none when it is listed by one of them already.
-    fn owner(&self, event: &Row) -> Option<&'s str> {
-        if self.session.listed.contains(event.id()) {
-            return None;
+    /// Tells whose each event is. What an episode lists already stays with it.
+    fn new(episodes: &[Row], events: Vec<Event>) -> Self {
+        let span = |e| EpisodeSpan { id: Row::id(e), started: e.text("started_at"), ended: e.text("ended_at") };
+        let spans = SessionSpans::new(&episodes.iter().map(span).collect::<Vec<_>>());
+        let listed: HashSet<&str> = episodes.iter().flat_map(|e| e.list("canvas_ids")).collect();
+        let (all, mut given) = (events.len() as u64, HashMap::<String, Vec<Event>>::new());
+        for event in events {
+            let moment = CanvasEventTime { at: event.at.as_deref(), names: event.names.as_deref() };
+            let owner = spans.owner(moment).filter(|_| !listed.contains(event.id()));
+            if let Some(episode) = owner.map(|position| episodes[position].id().to_owned()) {
+                given.entry(episode).or_default().push(event);
+            }
         }
-        let moment = CanvasEventTime { at: event.text("created_at"), names: event.text("episode_id") };
-        self.spans.owner(moment).map(|i| self.session.episodes[i].id())
+        EventSession { episodes: episodes.len() as u64, events: all, given }
     }
-}
-
-/// All episodes, linked or not, of those sessions that have several.
-async fn siblings(
-    store: &Store,
-    source: &BoundSource,
-    sessions: &[String],
-) -> Result<HashMap<String, EventSession>, ChangeError> {
-    let mut all: HashMap<String, EventSession> = HashMap::new();
-    if sessions.is_empty() {
-        return Ok(all);
-    }
-    let of = |sessions| RowWalk {
-        source,
-        columns: &EPISODE,
-        stored: &[],
-        narrow: vec![NarrowCondition::OneOf("session_id", sessions)],
-    };
-    let several = store.walk_shared(&of(sessions), "session_id").await?;
-    if several.is_empty() {
-        return Ok(all);
-    }
-    for found in store.walk_all(&of(&several)).await? {
-        let Some(session) = found.row.text("session_id") else { continue };
-        let session = all.entry(session.to_owned()).or_default();
-        session.listed.extend(found.row.list("canvas_ids").into_iter().map(str::to_owned));
-        session.episodes.push(found.row);
-    }
-    Ok(all)
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use super::sources::{ERASED, RevisedRows, SourcePlace, note, spare, with_owner, writable};
+use super::sources::{ERASED, RevisedRows, SourcePlace, note, note_taken, spare, with_owner, writable};
 use crate::change::suppress::Erased;
 use crate::change::{ChangeDanger, ChangeError, Draft};
 use crate::job::{BatchAsk, Job, JobBatch};
@@ -15,7 +15,7 @@ use crate::layout::BoundSource;
 use crate::memory::{Entity, Row};
 use crate::store::encode::{plain_column, table_of};
 use crate::store::stored::TableName;
-use crate::store::walk::{NarrowCondition, RowWalk};
+use crate::store::walk::{NarrowCondition, RowWalk, WalkedRow};
 use crate::store::{Store, named_ids};
 
 const EPISODE: [&str; 4] = ["id", "canvas_ids", "feedback_ids", "metadata"];
@@ -23,6 +23,9 @@ const LISTED: [&str; 2] = ["canvas_ids", "feedback_ids"];
 const EVENT: [&str; 3] = ["id", "episode_id", "created_at"];
 const REFERENCES: &str = "reference_case_ids";
 const CASE: [&str; 2] = ["id", REFERENCES];
+
+/// Ids that are asked for at a time.
+const ASKED: usize = 20_000;
 
 struct LinkBackfill;
 
@@ -93,9 +96,9 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     let walk = RowWalk { source, columns: &columns, stored: &lists.stored, narrow: Vec::new() };
     let found = store.walk(&walk, place.after.as_ref(), ask.size).await?;
     let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
+    let (seen, mut spared) = (found.len(), 0);
     let rows: Vec<&Row> = found.iter().map(|f| &f.row).collect();
-    let mut spared = 0;
-    let mut right: Right<'_> = BTreeMap::new();
+    let mut right: Right = vec![Vec::new(); found.len()];
     if is_case {
         references(store, &rows, &mut right).await?;
     } else if let Some(linked) = Linked::read(store, source, Entity::CanvasEvent, &rows).await? {
@@ -105,21 +108,20 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     if !is_case && let Some(linked) = Linked::read(store, source, Entity::Feedback, &rows).await? {
         linked.lists(&rows, "feedback_ids", &mut right);
     }
-    for found in &found {
-        let Some(values) = right.remove(found.row.id()).filter(|values| !values.is_empty()) else { continue };
+    for (mut found, values) in found.into_iter().zip(right).filter(|(_, values)| !values.is_empty()) {
         if erased.as_ref().is_some_and(|erased| erased.owns(&found.row)) {
             spared += 1;
         } else if lists.row(&found.key, &found.stored, values.clone()).map_err(ChangeError::Refused)? {
-            note(&mut draft, &found.row, &values);
+            note_taken(&mut draft, &mut found.row, &values);
         }
     }
     lists.push(&mut draft);
     spare(&mut draft, ERASED, spared);
-    Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad: Vec::new() })
+    Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen, bad: Vec::new() })
 }
 
-/// What the lists of some rows should hold, by the row's id, where that differs from what they hold.
-type Right<'r> = BTreeMap<&'r str, Vec<(&'static str, Value)>>;
+/// What the lists of some rows should hold, row by row, where that differs from what they hold.
+type Right = Vec<Vec<(&'static str, Value)>>;
 
 /// What a list should hold, where that differs from what it holds.
 fn changed(row: &Row, list: &'static str, right: &[&str]) -> Option<(&'static str, Value)> {
@@ -127,22 +129,39 @@ fn changed(row: &Row, list: &'static str, right: &[&str]) -> Option<(&'static st
 }
 
 /// Takes the cases that are not there, and repetitions, out of the references of cases.
-async fn references<'r>(store: &Store, rows: &[&'r Row], right: &mut Right<'r>) -> Result<(), ChangeError> {
+async fn references(store: &Store, rows: &[&Row], right: &mut Right) -> Result<(), ChangeError> {
     let named = distinct(rows.iter().flat_map(|row| row.list(REFERENCES)));
     let mut there: HashSet<String> = HashSet::new();
     for source in store.sources_of(Entity::Case)? {
-        let of = RowWalk { source, columns: &["id"], stored: &[], narrow: vec![NarrowCondition::OneOf("id", &named)] };
-        there.extend(store.walk_all(&of).await?.into_iter().map(|f| f.row.id().to_owned()));
+        let found = walk_named(store, source, &["id"], "id", &named).await?;
+        there.extend(found.into_iter().map(|f| f.row.id().to_owned()));
     }
-    for row in rows {
+    for (row, right) in rows.iter().zip(right) {
         let kept = once(row.list(REFERENCES).into_iter().filter(|id| there.contains(*id)));
-        right.entry(row.id()).or_default().extend(changed(row, REFERENCES, &kept));
+        right.extend(changed(row, REFERENCES, &kept));
     }
     Ok(())
 }
 
-fn distinct<'i>(ids: impl Iterator<Item = &'i str>) -> Vec<String> {
-    let mut ids: Vec<String> = ids.map(str::to_owned).collect();
+/// The rows whose column holds one of some texts. A list may have a million: they are asked for in parts.
+async fn walk_named(
+    store: &Store,
+    source: &BoundSource,
+    columns: &[&str],
+    column: &str,
+    texts: &[&str],
+) -> Result<Vec<WalkedRow>, ChangeError> {
+    let mut found = Vec::new();
+    for part in texts.chunks(ASKED) {
+        let part: Vec<String> = part.iter().map(|text| (*text).to_owned()).collect();
+        let narrow = vec![NarrowCondition::OneOf(column, &part)];
+        found.extend(store.walk_all(&RowWalk { source, columns, stored: &[], narrow }).await?);
+    }
+    Ok(found)
+}
+
+fn distinct<'i>(ids: impl Iterator<Item = &'i str>) -> Vec<&'i str> {
+    let mut ids: Vec<&str> = ids.collect();
     ids.sort_unstable();
     ids.dedup();
     ids
@@ -154,11 +173,11 @@ fn once<'i>(ids: impl Iterator<Item = &'i str>) -> Vec<&'i str> {
 }
 
 /// Rows of one entity that some episodes name, or that point back to them.
-struct Linked {
+struct Linked<'r> {
     /// The rows by their ids.
     rows: BTreeMap<String, Row>,
     /// What each episode names in any way.
-    named: HashMap<String, Vec<String>>,
+    named: HashMap<&'r str, Vec<Cow<'r, str>>>,
 }
 
 /// The episode that a row points back to.
@@ -166,54 +185,51 @@ fn back(row: &Row) -> Option<&str> {
     row.text("episode_id").filter(|id| !id.is_empty())
 }
 
-fn own_ids(ids: Vec<Cow<'_, str>>) -> Vec<String> {
-    ids.into_iter().map(Cow::into_owned).collect()
-}
-
-impl Linked {
+impl<'r> Linked<'r> {
     /// Reads them; none where the database does not hold the entity, so that nothing can be said of what is not there.
     async fn read(
         store: &Store,
         source: &BoundSource,
         to: Entity,
-        episodes: &[&Row],
-    ) -> Result<Option<Linked>, ChangeError> {
+        episodes: &[&'r Row],
+    ) -> Result<Option<Linked<'r>>, ChangeError> {
         let Ok(sources) = store.sources_of(to) else { return Ok(None) };
-        let named: HashMap<String, Vec<String>> =
-            episodes.iter().map(|row| (row.id().to_owned(), own_ids(named_ids(row, &source.links, to)))).collect();
-        let ids = distinct(named.values().flatten().map(String::as_str));
+        let named: HashMap<&str, Vec<Cow<'_, str>>> =
+            episodes.iter().map(|row| (row.id(), named_ids(row, &source.links, to))).collect();
+        let ids = distinct(named.values().flatten().map(AsRef::as_ref));
         let own = distinct(episodes.iter().map(|row| row.id()));
-        let mut linked = Linked { rows: BTreeMap::new(), named };
+        let mut rows = BTreeMap::new();
         for of_rows in sources {
-            let mut ways = vec![NarrowCondition::OneOf("id", &ids)];
+            let mut ways = vec![("id", &ids)];
             if to == Entity::CanvasEvent && plain_column(of_rows, "episode_id").is_some() {
-                ways.push(NarrowCondition::OneOf("episode_id", &own));
+                ways.push(("episode_id", &own));
             }
-            for narrow in ways {
-                let walk = RowWalk { source: of_rows, columns: &EVENT, stored: &[], narrow: vec![narrow] };
-                let found = store.walk_all(&walk).await?;
-                linked.rows.extend(found.into_iter().map(|f| (f.row.id().to_owned(), f.row)));
+            for (column, texts) in ways {
+                let found = walk_named(store, of_rows, &EVENT, column, texts).await?;
+                rows.extend(found.into_iter().map(|f| (f.row.id().to_owned(), f.row)));
             }
         }
-        Ok(Some(linked))
+        Ok(Some(Linked { rows, named }))
     }
 
     /// What a list of the episodes should hold: what it names that is there, and the canvas events that point back.
-    fn lists<'r>(&self, episodes: &[&'r Row], list: &'static str, right: &mut Right<'r>) {
+    fn lists(&self, episodes: &[&Row], list: &'static str, right: &mut Right) {
         let mut pointing: HashMap<&str, Vec<&Row>> = HashMap::new();
         for row in self.rows.values().filter(|row| row.entity == Entity::CanvasEvent) {
             if let Some(episode) = back(row) {
                 pointing.entry(episode).or_default().push(row);
             }
         }
-        for row in episodes {
-            let named: HashSet<&str> = self.named.get(row.id()).into_iter().flatten().map(String::as_str).collect();
+        for (row, right) in episodes.iter().zip(right) {
             let mut more = pointing.remove(row.id()).unwrap_or_default();
-            more.retain(|event| !named.contains(event.id()));
+            if !more.is_empty() {
+                let named: HashSet<&str> = self.named.get(row.id()).into_iter().flatten().map(AsRef::as_ref).collect();
+                more.retain(|event| !named.contains(event.id()));
+            }
             more.sort_by_key(|event| (event.text("created_at"), event.id()));
             let kept = row.list(list).into_iter().filter(|id| self.rows.contains_key(*id));
             let all = once(kept.chain(more.iter().map(|event| event.id())));
-            right.entry(row.id()).or_default().extend(changed(row, list, &all));
+            right.extend(changed(row, list, &all));
         }
     }
 }
@@ -224,18 +240,18 @@ async fn point_back(
     store: &Store,
     source: &BoundSource,
     episodes: &[&Row],
-    linked: &Linked,
+    linked: &Linked<'_>,
     erased: Option<&Erased<'_>>,
     draft: &mut Draft<'_>,
 ) -> Result<usize, ChangeError> {
     let mut by: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
     for row in episodes {
         let named = linked.named.get(row.id()).into_iter().flatten();
-        for id in named.filter(|id| linked.rows.get(*id).is_some_and(|event| back(event).is_none())) {
+        for id in named.filter(|id| linked.rows.get(&***id).is_some_and(|event| back(event).is_none())) {
             by.entry(id).or_default().push(row);
         }
     }
-    let loose = distinct(by.keys().copied());
+    let loose: Vec<String> = by.keys().map(|id| (*id).to_owned()).collect();
     let mut spared = 0;
     if loose.is_empty() {
         return Ok(spared);

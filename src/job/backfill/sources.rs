@@ -198,13 +198,29 @@ impl<'s> RevisedRows<'s> {
 
 /// Notes the change of a row: in full while there is room, else by its number.
 pub fn note(draft: &mut Draft<'_>, before: &Row, values: &[(&'static str, Value)]) {
+    noted(draft, before.entity, before.id(), values, |column| before.get(column).clone());
+}
+
+/// As [`note`], of a row that is not used any more: its values are taken, since a list may have a million ids.
+pub fn note_taken(draft: &mut Draft<'_>, before: &mut Row, values: &[(&'static str, Value)]) {
+    let (entity, id) = (before.entity, before.id().to_owned());
+    noted(draft, entity, &id, values, |column| before.take(column));
+}
+
+fn noted(
+    draft: &mut Draft<'_>,
+    entity: Entity,
+    id: &str,
+    values: &[(&'static str, Value)],
+    mut before: impl FnMut(&str) -> Value,
+) {
     if !draft.wants_more() {
         draft.count(1);
         return;
     }
-    let was = values.iter().map(|(c, _)| ((*c).to_owned(), before.get(c).clone())).collect();
+    let was = values.iter().map(|(c, _)| ((*c).to_owned(), before(c))).collect();
     let is = values.iter().map(|(c, v)| ((*c).to_owned(), v.clone())).collect();
-    draft.note(before.entity, before.id(), Value::Object(was), Value::Object(is));
+    draft.note(entity, id, Value::Object(was), Value::Object(is));
 }
 
 /// The columns to be read, with whose the rows are where that matters.

@@ -5,10 +5,14 @@ use toml::de::DeTable;
 use super::{LayoutReader, join};
 use crate::layout::erase::{Account, EraseAction, EraseRule, HandleColumn, HandleValue, Recompute};
 
-const RULE_KEYS: &[&str] = &[
+pub(super) const RULE_KEYS: &[&str] = &[
     "table",
     "column",
+    "decode",
     "path",
+    "by",
+    "part",
+    "except",
     "of",
     "to",
     "when",
@@ -61,11 +65,22 @@ impl LayoutReader<'_> {
     fn rule(&mut self, table: &DeTable<'_>, prefix: &str, at: usize) -> Option<EraseRule> {
         self.check_keys(table, prefix, RULE_KEYS);
         let name = self.required_text(table, prefix, "table");
-        let column = self.required_text(table, prefix, "column");
+        let mut columns = self.plain_texts(table, prefix, "column").into_iter();
+        let column = columns.next();
+        if column.is_none() {
+            self.error(at, &join(prefix, "column"), "is missing");
+        }
         let action = self.word(table, prefix, "action", "action", EraseAction::WORDS).unwrap_or(EraseAction::Delete);
         let recompute = self.word(table, prefix, "recompute", "aggregate", Recompute::WORDS);
         let of = self.text(table, prefix, "of");
-        let to = self.text(table, prefix, "to");
+        let mut named = self.plain_texts(table, prefix, "to").into_iter();
+        let to = named.next();
+        let (columns, named): (Vec<String>, Vec<String>) = (columns.collect(), named.collect());
+        if columns.len() != named.len() || of.is_none() && !columns.is_empty() {
+            let words = "several columns name a row of `of` together: say as many columns of it with `to`";
+            self.error(at, &join(prefix, "to"), words);
+            return None;
+        }
         if of.is_none()
             && (to.is_some() || matches!(action, EraseAction::Reparent | EraseAction::Remove | EraseAction::Stale))
         {
@@ -75,9 +90,10 @@ impl LayoutReader<'_> {
         Some(EraseRule {
             table: name?,
             column: column?,
-            path: self.text(table, prefix, "path"),
+            inside: self.inside(table, prefix),
             of,
             to,
+            also: columns.into_iter().zip(named).collect(),
             when: table.get("when").and_then(|node| self.sql(node, &join(prefix, "when"))),
             action,
             columns: self.texts(table, prefix, "columns").into_iter().map(|(_, text)| text).collect(),

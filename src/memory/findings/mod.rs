@@ -3,6 +3,7 @@
 
 mod bank;
 mod links;
+mod muted;
 mod scan;
 mod tally;
 mod utility;
@@ -14,6 +15,7 @@ use super::invocation::filled;
 
 pub use bank::{CaseBank, is_poison};
 pub use links::{LinkedEpisodes, NamedLinks};
+pub use muted::{Mute, Muted};
 pub use scan::{HeldText, TextScanner, WORDS};
 pub use tally::FindingTally;
 pub use utility::UtilityHistories;

@@ -4,6 +4,9 @@ use serde_json::{Map, Number, Value};
 
 use super::{JsonReading, MAX_DEPTH};
 
+/// Bytes from which a list is worth a look ahead.
+const LONG: usize = 1 << 20;
+
 /// What becomes of a number that neither 64 bits nor a double can hold.
 #[derive(Clone, Copy)]
 pub(super) enum WideNumber {
@@ -105,7 +108,7 @@ impl<'a> JsonReader<'a> {
     }
 
     fn array(&mut self) -> Step<Value> {
-        let mut elements = Vec::new();
+        let mut elements = Vec::with_capacity(self.expected());
         self.skip_space();
         if self.take(b']') {
             return Ok(Value::Array(elements));
@@ -119,6 +122,15 @@ impl<'a> JsonReader<'a> {
             }
             self.expect(b',', "a comma or ] is missing")?;
         }
+    }
+
+    /// About how many texts a long list has, so that it does not grow by doubling; nothing where that is not worth a look.
+    fn expected(&self) -> usize {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        if self.depth > 1 || rest.len() < LONG {
+            return 0;
+        }
+        rest.windows(3).filter(|bytes| matches!(bytes, [b',', b'"', _] | [b',', b' ', b'"'])).count() + 1
     }
 
     fn object(&mut self) -> Step<Value> {

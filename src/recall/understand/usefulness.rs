@@ -1,6 +1,6 @@
 //! Memories that consistently mislead and those that help: what became of the episodes that used them.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -24,8 +24,8 @@ pub struct MemoryUse {
     pub memory: String,
     /// Utility of what used it, in 0..1.
     pub utility: f64,
-    /// When, in the canonical spelling.
-    pub at: Option<String>,
+    /// When, in the canonical spelling; a case may use a million memories at one time.
+    pub at: Option<Arc<str>>,
 }
 
 /// A memory with what became of its uses.
@@ -66,13 +66,10 @@ pub struct JudgedMemories {
 
 /// Judges memories by their uses and keeps the first `shown` of either kind.
 #[must_use]
-pub fn judge(uses: Vec<MemoryUse>, shown: usize) -> JudgedMemories {
-    let mut by_memory: BTreeMap<String, Vec<(Option<String>, f64)>> = BTreeMap::new();
-    for one in uses {
-        by_memory.entry(one.memory).or_default().push((one.at, one.utility));
-    }
-    let used = by_memory.len();
-    let mut all: Vec<Usefulness> = by_memory.into_iter().filter_map(|(id, uses)| of_one(id, uses)).collect();
+pub fn judge(mut uses: Vec<MemoryUse>, shown: usize) -> JudgedMemories {
+    uses.sort_by(|a, b| a.memory.cmp(&b.memory).then_with(|| b.at.cmp(&a.at)));
+    let used = uses.chunk_by(|a, b| a.memory == b.memory).count();
+    let mut all: Vec<Usefulness> = uses.chunk_by(|a, b| a.memory == b.memory).filter_map(of_one).collect();
     let judged = all.len();
     all.sort_by(|a, b| a.utility.total_cmp(&b.utility).then(b.n.cmp(&a.n)).then_with(|| a.id.cmp(&b.id)));
     let misleads = |u: &&Usefulness| u.utility <= LOW && u.low * 3 >= u.n * 2;
@@ -88,14 +85,14 @@ pub fn judge(uses: Vec<MemoryUse>, shown: usize) -> JudgedMemories {
     }
 }
 
-fn of_one(id: String, mut uses: Vec<(Option<String>, f64)>) -> Option<Usefulness> {
-    uses.sort_by(|a, b| b.0.cmp(&a.0));
-    uses.truncate(LATEST);
+/// A memory by its uses, the latest first.
+fn of_one(uses: &[MemoryUse]) -> Option<Usefulness> {
+    let uses = &uses[..uses.len().min(LATEST)];
     let n = uses.len();
-    let utility = mean(uses.iter().map(|u| u.1)).filter(|_| n >= LEAST)?;
-    let low = uses.iter().filter(|u| u.1 < 0.5).count();
-    let high = uses.iter().filter(|u| u.1 > 0.5).count();
-    Some(Usefulness { id, title: None, utility, n, low, high })
+    let utility = mean(uses.iter().map(|u| u.utility)).filter(|_| n >= LEAST)?;
+    let low = uses.iter().filter(|u| u.utility < 0.5).count();
+    let high = uses.iter().filter(|u| u.utility > 0.5).count();
+    Some(Usefulness { id: uses.first()?.memory.clone(), title: None, utility, n, low, high })
 }
 
 #[cfg(test)]
@@ -104,8 +101,11 @@ mod tests {
     use super::*;
 
     fn uses(memory: &str, utilities: &[f64]) -> Vec<MemoryUse> {
-        let one =
-            |(i, u): (usize, &f64)| MemoryUse { memory: memory.to_owned(), utility: *u, at: Some(format!("{i:03}")) };
+        let one = |(i, u): (usize, &f64)| MemoryUse {
+            memory: memory.to_owned(),
+            utility: *u,
+            at: Some(format!("{i:03}").into()),
+        };
         utilities.iter().enumerate().map(one).collect()
     }
 

@@ -15,6 +15,8 @@ mod packed;
 mod pickle;
 mod piece;
 mod protobuf;
+mod tree;
+mod unpickle;
 mod walk;
 mod word;
 
@@ -26,6 +28,7 @@ use std::ops::Range;
 use crate::store::session::FetchedValue;
 
 pub use packed::{TOO_LARGE, pack, unpacked};
+pub use tree::{Decoded, decoded};
 pub use walk::TextPlace;
 
 use escape::EscapedReading;
@@ -75,8 +78,10 @@ pub enum Layer {
     Cbor,
     /// A Protocol Buffers message of an unknown schema. Searched only.
     Protobuf,
-    /// A Python pickle: its opcodes are read and never run. Searched only.
+    /// A Python pickle of protocol 2 and later: its opcodes are read and never run.
     Pickle,
+    /// A Python pickle of the first protocols, which are lines of text. Searched only.
+    OldPickle,
     /// A ZIP archive. Searched only.
     Zip,
     /// Letters between bytes that nothing above explains. Searched only.
@@ -101,7 +106,7 @@ impl Layer {
             Layer::Msgpack => "MessagePack",
             Layer::Cbor => "CBOR",
             Layer::Protobuf => "protobuf",
-            Layer::Pickle => "pickle",
+            Layer::Pickle | Layer::OldPickle => "pickle",
             Layer::Zip => "zip",
             Layer::Binary => "unknown bytes",
         }
@@ -110,7 +115,7 @@ impl Layer {
     /// Whether a text inside can be changed so that readers of the encoding still can read it.
     #[must_use]
     pub fn rewrites(self) -> bool {
-        !matches!(self, Layer::Cbor | Layer::Protobuf | Layer::Pickle | Layer::Zip | Layer::Binary)
+        !matches!(self, Layer::Cbor | Layer::Protobuf | Layer::OldPickle | Layer::Zip | Layer::Binary)
     }
 }
 

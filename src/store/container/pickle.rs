@@ -1,14 +1,19 @@
 //! Python pickles, never loaded: a pickle is a program. Its opcodes are stepped over, and the texts, bytes and numbers
-//! that they carry are read.
+//! that they carry are read, and of protocol 2 and later written again.
 
-use super::LeafKind;
 use super::piece::{BrokenDocument, ByteCursor, DocumentPiece, PieceBody, PieceReader, longest_text, signed};
 use super::walk::DocumentStep;
+use super::{Edit, LeafKind};
+
+/// The opcode that says how many bytes come in one piece.
+const FRAME: u8 = 0x95;
 
 #[derive(Debug)]
 pub(super) struct PickleReader<'a> {
     cursor: ByteCursor<'a>,
     stopped: bool,
+    /// Where frames begin, at their opcode.
+    frames: Vec<usize>,
 }
 
 /// The length of the longest text, where bytes are opcodes to the last, which is the one that ends a pickle.
@@ -22,7 +27,7 @@ pub(super) fn longest(bytes: &[u8]) -> Option<usize> {
 
 impl<'a> PickleReader<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
-        PickleReader { cursor: ByteCursor::new(bytes), stopped: false }
+        PickleReader { cursor: ByteCursor::new(bytes), stopped: false, frames: Vec::new() }
     }
 
     fn sized(&mut self, width: usize) -> Result<std::ops::Range<usize>, BrokenDocument> {
@@ -71,7 +76,7 @@ impl<'a> PickleReader<'a> {
             b'J' => self.number(4, true)?,
             0x8A => self.long(1)?,
             0x8B => self.long(4)?,
-            b'G' | 0x95 => self.skip(8)?,
+            b'G' | FRAME => self.skip(8)?,
             // Places in the memo and registered extensions.
             b'g' | b'p' => {
                 self.cursor.line()?;
@@ -115,6 +120,9 @@ impl PieceReader for PickleReader<'_> {
         while !self.cursor.is_at_end() {
             let start = self.cursor.at;
             let opcode = self.cursor.byte()?;
+            if opcode == FRAME {
+                self.frames.push(start);
+            }
             self.stopped = opcode == b'.';
             if self.stopped {
                 continue;
@@ -130,4 +138,67 @@ impl PieceReader for PickleReader<'_> {
     fn steps(&self) -> &[DocumentStep] {
         &[]
     }
+}
+
+/// Whether the text that ends here is the name of a class or of its module, by which Python finds it.
+pub(super) fn names_class(bytes: &[u8], end: usize) -> bool {
+    let after = |at: usize| match bytes.get(at) {
+        Some(0x94) => at + 1,
+        Some(b'q') => at + 2,
+        Some(b'r') => at + 5,
+        _ => at,
+    };
+    let at = after(end);
+    match bytes.get(at) {
+        Some(0x93) => true,
+        Some(0x8C) => {
+            let length = usize::from(bytes.get(at + 1).copied().unwrap_or_default());
+            bytes.get(after(at + 2 + length)) == Some(&0x93)
+        }
+        _ => false,
+    }
+}
+
+/// A part with other contents; `old` are its bytes. What should be a number and is none becomes None.
+pub(super) fn encoded(old: &[u8], new: &[u8]) -> Vec<u8> {
+    let opcode = old.first().copied().unwrap_or_default();
+    let sized = |opcode: u8, width: usize| {
+        let length = (new.len() as u64).to_le_bytes();
+        [&[opcode][..], &length[..width], new].concat()
+    };
+    let is_short = new.len() < 256;
+    match opcode {
+        0x8C if is_short => sized(0x8C, 1),
+        0x8C | b'X' => sized(b'X', 4),
+        0x8D => sized(0x8D, 8),
+        b'U' if is_short => sized(b'U', 1),
+        b'U' | b'T' => sized(b'T', 4),
+        b'C' if is_short => sized(b'C', 1),
+        b'C' | b'B' => sized(b'B', 4),
+        0x8E | 0x96 => sized(opcode, 8),
+        _ => match std::str::from_utf8(new).ok().and_then(|text| text.parse::<i64>().ok()) {
+            Some(number) => [&[0x8A, 8][..], &number.to_le_bytes()].concat(),
+            None => vec![b'N'],
+        },
+    }
+}
+
+/// The frames around what was edited, with the lengths that they have then.
+pub(super) fn reframed(bytes: &[u8], edits: &[Edit]) -> Vec<Edit> {
+    let mut reader = PickleReader::new(bytes);
+    while let Ok(Some(_)) = reader.next() {}
+    let mut lengths = Vec::new();
+    for start in reader.frames {
+        let Some(field) = bytes.get(start + 1..start + 9) else { continue };
+        let length = field.iter().rev().fold(0, |number: u64, byte| number << 8 | u64::from(*byte));
+        let inside = start as u64 + 9..(start as u64 + 9).saturating_add(length);
+        let grown: i64 = edits
+            .iter()
+            .filter(|edit| inside.contains(&(edit.range.start as u64)))
+            .map(|edit| edit.bytes.len() as i64 - edit.range.len() as i64)
+            .sum();
+        let new = length.saturating_add_signed(grown);
+        lengths.push(Edit { range: start + 1..start + 9, bytes: new.to_le_bytes().to_vec() });
+    }
+    lengths
 }

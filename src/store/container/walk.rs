@@ -281,7 +281,10 @@ impl<'v> Walk<'v> {
         }
         match structure(bytes) {
             Some((Layer::Msgpack, _)) => self.pieces(Layer::Msgpack, bytes, msgpack::MsgpackReader::new(bytes), place),
-            Some((Layer::Pickle, _)) => self.pieces(Layer::Pickle, bytes, pickle::PickleReader::new(bytes), place),
+            Some((Layer::Pickle, _)) => {
+                let layer = if bytes[0] == 0x80 { Layer::Pickle } else { Layer::OldPickle };
+                self.pieces(layer, bytes, pickle::PickleReader::new(bytes), place)
+            }
             Some((Layer::Cbor, _)) => self.pieces(Layer::Cbor, bytes, cbor::CborReader::new(bytes), place),
             Some((Layer::Protobuf, _)) => {
                 self.pieces(Layer::Protobuf, bytes, protobuf::ProtobufReader::new(bytes), place)
@@ -315,7 +318,9 @@ impl<'v> Walk<'v> {
                     PieceBody::Line(range) => {
                         let line = charset::latin1(part(range));
                         let line = line.strip_suffix('L').filter(|digits| json::is_number(digits)).unwrap_or(&line);
-                        walk.text(line, piece.kind, &place);
+                        if !walk.text(line, piece.kind, &place).is_empty() {
+                            walk.cannot = walk.cannot.or(Some(layer));
+                        }
                         None
                     }
                     PieceBody::Bytes(range) => {
@@ -323,9 +328,17 @@ impl<'v> Walk<'v> {
                         (!inside.is_empty()).then(|| edited(part(range), inside))
                     }
                 };
-                if let Some(new) = new {
-                    edits.push(Edit { bytes: msgpack::encoded(part(&piece.whole), &new), range: piece.whole });
+                let Some(new) = new else { continue };
+                if layer == Layer::Pickle && pickle::names_class(bytes, piece.whole.end) {
+                    walk.cannot = walk.cannot.or(Some(layer));
+                    continue;
                 }
+                let encoded = if layer == Layer::Pickle { pickle::encoded } else { msgpack::encoded };
+                edits.push(Edit { bytes: encoded(part(&piece.whole), &new), range: piece.whole });
+            }
+            if layer == Layer::Pickle && !edits.is_empty() {
+                let frames = pickle::reframed(bytes, &edits);
+                edits.extend(frames);
             }
             edits
         })

@@ -106,7 +106,7 @@ async fn virtual_tables(link: &mut SqliteConnection) -> Result<Vec<Virtual>, sql
     for schema in rows(link, "SELECT name FROM pragma_database_list WHERE name <> 'temp' ORDER BY seq", &[]).await? {
         let schema = text(&schema, 0);
         for row in rows(link, &VIRTUAL.replace("$schema", &quote(&schema)), &[]).await? {
-            let sql = text(&row, 1).to_lowercase();
+            let sql = text(&row, 1).to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
             let module = sql.split_once(" using ").map_or("", |(_, rest)| rest.trim_start());
             let module = module.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default().to_owned();
             let options = sql.chars().filter(|c| !c.is_whitespace()).collect();

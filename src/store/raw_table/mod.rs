@@ -5,6 +5,7 @@ mod shown;
 
 use std::collections::BTreeMap;
 
+use super::count::Counting;
 use super::proof::tables::{self, SearchedKind, SearchedTable, UnsearchedReason};
 use super::stored::TableName;
 use super::{Store, StoreError};
@@ -35,6 +36,8 @@ pub struct RawTable {
     pub rows: Option<i64>,
     /// How the rows were counted.
     pub count_kind: CountKind,
+    /// Why there is no number of rows.
+    pub rows_reason: Option<String>,
     /// Bytes with indexes; none where the engine does not say.
     pub bytes: Option<i64>,
     /// Entities that a layout reads from it.
@@ -66,13 +69,15 @@ impl Store {
         for table in &mut tables {
             self.describe_virtual(table).await;
         }
+        let counting = Counting::new(self);
         for table in tables.iter_mut().filter(|table| table.unread.is_none()) {
             let Some(known) =
                 self.catalog().tables.iter().find(|t| t.schema == table.name.schema && t.name == table.name.name)
             else {
                 continue;
             };
-            (table.rows, table.count_kind) = self.count_table(known).await.unwrap_or((None, CountKind::About));
+            let counted = counting.table(known).await;
+            (table.rows, table.count_kind, table.rows_reason) = (counted.rows, counted.kind, counted.reason);
         }
         Ok(tables)
     }
@@ -190,6 +195,7 @@ fn empty(name: TableName) -> RawTable {
         key: Vec::new(),
         rows: None,
         count_kind: CountKind::About,
+        rows_reason: None,
         bytes: None,
         entities: Vec::new(),
         unread: None,

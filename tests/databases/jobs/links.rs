@@ -1,8 +1,11 @@
 //! Linking by session: which episodes get which events.
 
 use mnemoscope::change::{self, undo};
+use mnemoscope::job::plan::{JobBeat, JobWish};
 use mnemoscope::job::{backfill::BackfillKind, look};
 use mnemoscope::store::Target;
+
+use tokio::sync::watch;
 
 use super::world::{author, on_both};
 use crate::support::block_on;
@@ -38,6 +41,51 @@ fn each_event_goes_to_one_episode_and_what_is_linked_stays() {
             }
             let again = look(&world.store, &*job, &mut |_| ()).await.expect("a plan");
             assert!(again.counts.is_empty(), "{:?}", again.counts);
+        }
+    });
+}
+
+/// A session of six open episodes, an hour each, with two events in each hour.
+const LONG_SESSION: &str = "INSERT INTO episodes (id, agent_id, user_id, session_id, started_at, ended_at) VALUES \
+     ('lo-1', 'a', 'u', 'long', '2026-01-01T01:00:00Z', '2026-01-01T01:59:00Z'), \
+     ('lo-2', 'a', 'u', 'long', '2026-01-01T02:00:00Z', '2026-01-01T02:59:00Z'), \
+     ('lo-3', 'a', 'u', 'long', '2026-01-01T03:00:00Z', '2026-01-01T03:59:00Z'), \
+     ('lo-4', 'a', 'u', 'long', '2026-01-01T04:00:00Z', '2026-01-01T04:59:00Z'), \
+     ('lo-5', 'a', 'u', 'long', '2026-01-01T05:00:00Z', '2026-01-01T05:59:00Z'), \
+     ('lo-6', 'a', 'u', 'long', '2026-01-01T06:00:00Z', '2026-01-01T06:59:00Z')";
+
+fn event(id: &str, hour: u32) -> String {
+    format!(
+        "INSERT INTO canvas_audit (id, session_id, canvas_id, canvas_type, action, created_at) \
+         VALUES ('{id}', 'long', 'c', 'form', 'present', '2026-01-01T0{hour}:30:00Z')"
+    )
+}
+
+#[test]
+fn what_comes_into_a_long_session_between_two_batches_is_linked_too() {
+    block_on(async {
+        for world in on_both(0).await {
+            world.execute(LONG_SESSION).await;
+            for hour in 1..=6 {
+                world.execute(&event(&format!("ev-{hour}"), hour)).await;
+            }
+            let mut late = Some(event("late", 5));
+            let mut each = |beat: JobBeat| {
+                if let JobBeat::Progress(progress) = beat
+                    && progress.batches > 0
+                    && let Some(sql) = late.take()
+                {
+                    block_on(world.execute(&sql));
+                }
+            };
+            let (_wish, heard) = watch::channel(JobWish::GoOn);
+            let outcome = world.backfill_while("canvas-links", 1, heard, &mut each).await.expect("it ends");
+            assert!(outcome.is_complete(), "{:?}", outcome.checks);
+            let links = world.links().await;
+            let line = |start: &str| links.iter().find(|l| l.starts_with(start)).unwrap().replace(", ", ",");
+            assert_eq!(line("lo-4 "), "lo-4 [\"ev-4\"] 1");
+            assert_eq!(line("lo-5 "), "lo-5 [\"ev-5\",\"late\"] 2");
+            assert_eq!(line("late "), "late lo-5");
         }
     });
 }

@@ -139,16 +139,16 @@ fn the_command_takes_decisions_and_a_plan_file_keeps_them() {
     assert_eq!(titles, ["ask ana.ruiz@initech.example first", "ask [erased] second", "ask [erased] third"]);
 }
 
-/// Gives two episodes of somebody else a value that is read and not written: a pickle that names the person.
-async fn with_pickles(world: &World) {
-    let pickle = |text: &str| format!("8002580{:x}000000{}2e", text.len(), hex::encode(text));
+/// Gives two episodes of somebody else a value that is read and not written: CBOR that names the person.
+async fn with_cbor(world: &World) {
+    let cbor = |text: &str| format!("a1616e78{:02x}{}", text.len(), hex::encode(text));
     let (kind, literal): (&str, fn(&str) -> String) = match world.target {
         Target::File(_) => ("BLOB", |hex| format!("x'{hex}'")),
         Target::Postgres(_) => ("bytea", |hex| format!("'\\x{hex}'::bytea")),
     };
     world.run(&format!("ALTER TABLE episodes ADD COLUMN packed {kind}")).await;
     for plant in ["plant-1", "plant-2"] {
-        let value = literal(&pickle("user-ana told"));
+        let value = literal(&cbor("user-ana told"));
         world.run(&format!("UPDATE episodes SET packed = {value} WHERE id = '{plant}'")).await;
     }
 }
@@ -157,7 +157,7 @@ async fn with_pickles(world: &World) {
 fn what_could_not_be_redacted_is_incomplete_until_it_is_decided_otherwise() {
     block_on(async {
         for world in worlds().await {
-            with_pickles(&world).await;
+            with_cbor(&world).await;
             let (plan, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
             assert_eq!(plan["mentions_by_column"]["episodes.packed"]["undone"], 2, "{plan:#}");
             assert_eq!(receipt["status"], "incomplete", "{receipt:#}");
@@ -174,7 +174,7 @@ fn what_could_not_be_redacted_is_incomplete_until_it_is_decided_otherwise() {
             };
             let error = world.resume("user-ana", &decided(&[("m_0000000000", Mentions::Leave)])).await;
             assert!(matches!(error, Err(ChangeError::Usage(_))), "{error:?}");
-            let error = world.resume("user-ana", &decided(&[(&one, Mentions::Redact)])).await.expect_err("a pickle");
+            let error = world.resume("user-ana", &decided(&[(&one, Mentions::Redact)])).await.expect_err("CBOR");
             assert!(matches!(error, ChangeError::Refused(_)), "{error}");
 
             let half = world.resume("user-ana", &decided(&[(&one, Mentions::Leave)])).await.expect("a receipt");
@@ -201,7 +201,7 @@ fn what_could_not_be_redacted_is_incomplete_until_it_is_decided_otherwise() {
 fn leaving_all_on_resume_ends_an_erasure_and_does_not_cover_what_is_written_later() {
     block_on(async {
         for world in worlds().await {
-            with_pickles(&world).await;
+            with_cbor(&world).await;
             let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
             assert_eq!(receipt["status"], "incomplete", "{receipt:#}");
             world
@@ -224,7 +224,7 @@ fn leaving_all_on_resume_ends_an_erasure_and_does_not_cover_what_is_written_late
 fn the_command_resumes_with_other_decisions() {
     let world = block_on(async {
         let world = worlds().await.remove(0);
-        with_pickles(&world).await;
+        with_cbor(&world).await;
         world
     });
     let purge = |more: &[&str]| {

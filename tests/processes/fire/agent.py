@@ -22,6 +22,10 @@ def obey(order):
         connection = sqlite3.connect(sys.argv[1], timeout=20, isolation_level=None)
     if "Plain" in order:
         connection.execute(order["Plain"]["sql"]).fetchall()
+        if "journal_mode" in order["Plain"]["sql"]:
+            # A connection that leaves WAL mode keeps its old pages, and would write them over what others committed.
+            connection.close()
+            connection = None
         return
     write = order["Write"]
     connection.execute("BEGIN IMMEDIATE")

@@ -78,7 +78,16 @@ async fn obey(order: Order, target: &Target, kept: &mut Option<Link>) -> Result<
     let Some(link) = kept else { return Ok(0) };
     match order {
         Order::Close => Ok(0),
-        Order::Plain { sql } => link.execute(&sql).await,
+        Order::Plain { sql } => {
+            let done = link.execute(&sql).await;
+            // A connection that leaves WAL mode keeps its old pages, and would write them over what others committed.
+            if sql.contains("journal_mode")
+                && let Some(link) = kept.take()
+            {
+                link.close().await;
+            }
+            done
+        }
         Order::Write { sql, hold, taken_back } => {
             let begin = if matches!(target, Target::File(_)) { "BEGIN IMMEDIATE" } else { "BEGIN" };
             link.execute(begin).await?;

@@ -180,7 +180,7 @@ BYTE_LAYERS = {
     "protobuf": protobuf,
     "zip": lambda t: zip_of(t.encode()),
 }
-SEARCHED_ONLY = {"pickle-0", "pickle-2", "pickle-5", "cbor", "protobuf", "zip"}
+SEARCHED_ONLY = {"pickle-0", "cbor", "protobuf", "zip"}
 
 CERTAIN = ["{}", "to {}, please", "“{}”", "«{}»", "\u00a0{}\u00a0", "\ufeff{} wrote", "🙂{}🙂", "请联系{}谢谢", "({})", "{}:", "a line\n{}\nanother"]
 POSSIBLE = ["user_{}", "{}_backup.json", "{}2", "mem_{}_7"]

@@ -1,7 +1,6 @@
 //! Jobs: what can be done here, and how the selected one stands: bar, rate, time left, log, receipt.
 
 use ratatui::{buffer::Buffer, layout::Rect};
-use serde_json::Value;
 
 use crate::console::core::context::Context;
 use crate::console::screens::jobs::JobsScreen;
@@ -10,7 +9,7 @@ use crate::console::view::changes::{count_lines, sentences};
 use crate::console::view::jobs::note;
 use crate::console::view::panel_list::PanelList;
 use crate::console::view::words;
-use crate::job::plan::{JobOffer, JobProgress, JobState};
+use crate::job::plan::{JobOffer, JobProgress, JobReceipt, JobState};
 use crate::ui::chart::Gauge;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{
@@ -167,20 +166,17 @@ fn run_lines(run: &JobProgress, width: usize, look: &Look) -> Vec<TextLine> {
     lines
 }
 
-fn receipt_lines(receipt: &Value, width: usize, look: &Look) -> Vec<TextLine> {
-    let text = |key: &str| receipt[key].as_str().map(|text| SafeText::limited(text, 300));
-    let pairs = [("status", "status"), ("undo", "undo"), ("undo", "undo_reason")];
-    let pairs: Vec<NamedValue> =
-        pairs.into_iter().filter_map(|(name, key)| Some(NamedValue::new(name, text(key)?))).collect();
+fn receipt_lines(receipt: &JobReceipt, width: usize, look: &Look) -> Vec<TextLine> {
+    let pairs =
+        [("status", Some(&receipt.status)), ("undo", receipt.undo.as_ref()), ("undo", receipt.undo_reason.as_ref())];
+    let pair =
+        |(name, text): (&'static str, Option<&String>)| Some(NamedValue::new(name, SafeText::limited(text?, 300)));
+    let pairs: Vec<NamedValue> = pairs.into_iter().filter_map(pair).collect();
     let mut lines = key_values(&pairs, width, look);
-    if let Ok(counts) = serde_json::from_value(receipt["counts"].clone()) {
-        lines.extend(count_lines(&counts, width, look));
-    }
-    for check in receipt["verification"].as_array().into_iter().flatten() {
-        let role = if check["ok"] == Value::Bool(true) { StyleRole::Good } else { StyleRole::Warn };
-        let what = check["what"].as_str().unwrap_or_default();
-        let found = check["found"].as_str().unwrap_or_default();
-        lines.push(TextLine::of(SafeText::limited(&format!("{what}: {found}"), 200), role));
+    lines.extend(count_lines(&receipt.counts, width, look));
+    for check in &receipt.verification {
+        let role = if check.ok { StyleRole::Good } else { StyleRole::Warn };
+        lines.push(TextLine::of(SafeText::limited(&format!("{}: {}", check.what, check.found), 200), role));
     }
     lines
 }

@@ -1,8 +1,10 @@
-//! Pruning banks, and holding cases back from recall.
+//! Banks of cases: their windows, what is pruned from them, and what is held back from recall.
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
-use super::change_args::Doing;
+use super::doing::Doing;
+use super::failure::CommandFailure;
+use crate::change::Operation;
 use crate::change::operation::Pruning;
 use crate::memory::prune::PruneWindow;
 
@@ -66,5 +68,36 @@ impl Prune {
             duplicates: self.duplicates,
             keep_diverse: self.keep_diverse,
         }
+    }
+}
+
+/// Commands on profiles.
+#[derive(Debug, Subcommand)]
+pub enum ProfileCommand {
+    /// Set how many of its newest cases a bank keeps.
+    Set {
+        /// Its id.
+        id: String,
+        /// Number of cases; `all` keeps every one.
+        #[arg(long, allow_negative_numbers = true)]
+        window: String,
+        /// What to do.
+        #[command(flatten)]
+        doing: Doing,
+    },
+}
+
+impl ProfileCommand {
+    /// What is to be done.
+    ///
+    /// # Errors
+    /// A window that is no number.
+    pub fn operation(&self) -> Result<(Operation, &Doing), CommandFailure> {
+        let ProfileCommand::Set { id, window, doing } = self;
+        let window = match window.as_str() {
+            "all" | "none" => None,
+            number => Some(number.parse().map_err(|_| CommandFailure::usage("--window is a number, or `all`"))?),
+        };
+        Ok((Operation::Window { profile: id.clone(), window }, doing))
     }
 }

@@ -1,22 +1,57 @@
-//! `import jsonl`: reads the file line by line. What fits into one plan is one change; a larger file goes in in parts, each
+//! `import`. Our own export is read line by line. What fits into one plan is one change; a larger file goes in in parts, each
 //! a change of its own, so that memory stays bounded whatever its size.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Doing, PLAN_BYTES, author, carry_out, mask_changes, unread};
+use super::context::Session;
+use super::doing::{Doing, PLAN_BYTES, author, carry_out, mask_changes};
+use super::failure::CommandFailure;
+use super::input::{read_input, unread};
+use super::output;
 use crate::change::import::{self, ImportPart, KnownBanks};
 use crate::change::operation::ImportFormat;
 use crate::change::plan::Counts;
 use crate::change::{self, Operation, Plan, anchor};
-use crate::cli::context::Session;
-use crate::cli::failure::CommandFailure;
-use crate::cli::output;
 use crate::ground::input_file::{InputError, InputFile};
+use crate::memory::nearest::unknown;
 use crate::store::Store;
+
+/// What is imported.
+#[derive(Debug, Clone, Args)]
+pub struct ImportArgs {
+    /// tau-bench, memento or jsonl.
+    #[arg(value_name = "FORMAT")]
+    pub kind_of_file: String,
+    /// The file; `-` for standard input.
+    pub file: PathBuf,
+    /// Leave out what cannot be read.
+    #[arg(long)]
+    pub skip_bad: bool,
+    /// What to do.
+    #[command(flatten)]
+    pub doing: Doing,
+}
+
+/// Runs `import`.
+pub async fn run(session: &Session<'_>, args: &ImportArgs) -> Result<(), CommandFailure> {
+    let ImportArgs { kind_of_file, file, skip_bad, doing } = args;
+    let format = match ImportFormat::parse(kind_of_file) {
+        Some(ImportFormat::Jsonl) => return lines(session, file, *skip_bad, doing).await,
+        Some(format) => format,
+        None => {
+            let known = ImportFormat::ALL.map(ImportFormat::word);
+            return Err(CommandFailure::usage(unknown("format to import", kind_of_file, known)));
+        }
+    };
+    let (name, text) = (file.display().to_string(), read_input(file, PLAN_BYTES)?);
+    let operation = Operation::Import { format, name, text, skip_bad: *skip_bad };
+    carry_out(session, &session.store().await?, doing, &operation).await
+}
 
 /// Bytes of lines that one change puts in: the rows of that many take about ten times as much memory.
 const PART_BYTES: usize = 16 << 20;
@@ -113,12 +148,7 @@ impl Together {
 }
 
 /// Imports our own export.
-pub(super) async fn import(
-    session: &Session<'_>,
-    file: &Path,
-    skip_bad: bool,
-    doing: &Doing,
-) -> Result<(), CommandFailure> {
+async fn lines(session: &Session<'_>, file: &Path, skip_bad: bool, doing: &Doing) -> Result<(), CommandFailure> {
     let name = file.display().to_string();
     let mut parts = Parts::open(file)?;
     let (mut first_line, mut text) = parts.next()?;
@@ -143,7 +173,7 @@ pub(super) async fn import(
     }
     let mut shown = together.to_json(doing.apply);
     mask_changes(session, &mut shown);
-    output::value(session.format(), &shown)
+    output::shape(session.format(), &shown)
 }
 
 async fn put_in(

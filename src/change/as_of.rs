@@ -1,0 +1,297 @@
+//! A memory database as it was: our own changes taken back by the before-images of the trail, rows that came later left
+//! out, utility and aggregates by their histories. What cannot be known is said, never made up.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::ChangeError;
+use super::apply::InverseMutation;
+use super::audit::{self, OpenedEntry};
+use super::draft::trail;
+use crate::memory::filter::{Filter, Operand, Operator};
+use crate::memory::query::{Order, Query};
+use crate::memory::{Entity, Row, feedback, time};
+use crate::store::Store;
+use crate::store::encode::{GivenValue, plain_column};
+use crate::store::stored::Mutation;
+
+/// Entries read at a time.
+const STRIDE: i64 = 50;
+/// Entries that are taken back at most.
+const ENTRIES: i64 = 5_000;
+/// Changed rows of a history that are followed at most.
+const FOLLOWED: usize = 2_000;
+/// Irreversible entries that are named.
+const NAMED: usize = 20;
+/// Actions that change no memory.
+const HARMLESS: [&str; 3] = ["migrate", "hold", "unhold"];
+
+/// What is not in any trail.
+const AGENTS: &str = "what agents changed in rows since then without a history (texts, status, outcome), and rows that they \
+     removed, leave no trace: such rows are shown as they are now";
+
+/// A moment of the past, as somebody names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Moment {
+    /// A time, canonical.
+    Time(String),
+    /// Just after an entry of the trail; 0 is before the first.
+    Entry(i64),
+}
+
+impl Moment {
+    /// Reads a time, an age, or the number of an entry.
+    #[must_use]
+    pub fn parse(text: &str, now: chrono::DateTime<chrono::Utc>) -> Option<Moment> {
+        let number = text.trim().parse::<i64>().ok().filter(|seq| *seq >= 0).map(Moment::Entry);
+        number.or_else(|| time::parse_moment(text, now).map(Moment::Time))
+    }
+}
+
+/// What a look at the past is of, and what it cannot show.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AsOf {
+    /// The moment, canonical.
+    pub at: String,
+    /// The last entry of the trail that is not taken back; none without a trail.
+    pub seq: Option<i64>,
+    /// Entries that are taken back.
+    pub taken_back: usize,
+    /// What is not known, for people.
+    pub unknown: Vec<String>,
+}
+
+/// The database as it was at a moment, to be looked at.
+///
+/// # Errors
+/// [`ChangeError::NotFound`] for an entry that is not there, [`ChangeError::Usage`] for a moment that has not come,
+/// [`ChangeError::Refused`] where more was changed since than a look can take back.
+pub async fn view(store: &Store, moment: &Moment) -> Result<(Store, AsOf), ChangeError> {
+    let now = super::now();
+    let mut as_of = AsOf { at: now.clone(), seq: None, taken_back: 0, unknown: Vec::new() };
+    let mut mutations = Vec::new();
+    match (trail(store).await, moment) {
+        (Ok(_), _) => back(store, moment, &mut as_of, &mut mutations).await?,
+        (Err(error), Moment::Entry(_)) => return Err(error),
+        (Err(error), Moment::Time(at)) => {
+            as_of.at.clone_from(at);
+            as_of.unknown.push(format!("changes by mnemoscope are not taken back: {error}"));
+        }
+    }
+    if as_of.at > now {
+        return Err(ChangeError::Usage(format!("{} has not come yet", as_of.at)));
+    }
+    as_of.unknown.push(AGENTS.to_owned());
+    let (taken_back, unseen) = store.foreseeing(&mutations, &as_of.at).await?;
+    if unseen > 0 {
+        let words = "too many rows were changed since then to be taken back in one look: name a later moment";
+        return Err(ChangeError::Refused(words.to_owned()));
+    }
+    let (view, _) = store.as_of(&mutations, &as_of.at).await?;
+    let stores = Stores { now: store, whole: &taken_back, view: &view };
+    let histories = stores.histories(&mut as_of).await?;
+    if histories.is_empty() {
+        return Ok((view, as_of));
+    }
+    mutations.extend(histories);
+    let (view, unseen) = store.as_of(&mutations, &as_of.at).await?;
+    if unseen > 0 {
+        as_of.unknown.push(format!("utility and aggregates of {unseen} episodes are shown as they are now"));
+    }
+    Ok((view, as_of))
+}
+
+/// Finds the moment in the trail, and what takes back all that came after it, the last first.
+async fn back(
+    store: &Store,
+    moment: &Moment,
+    as_of: &mut AsOf,
+    mutations: &mut Vec<Mutation>,
+) -> Result<(), ChangeError> {
+    let head = store.trail_head().await?.map_or(0, |(seq, _)| seq);
+    let first = store.trail(0, 1).await?.into_iter().next();
+    let seq = match moment {
+        Moment::Entry(seq) if *seq > head => {
+            let list = store.invocation().line(["audit", "list"]);
+            return Err(ChangeError::NotFound(format!("the trail has no entry {seq}; `{list}` shows them")));
+        }
+        Moment::Entry(seq) => {
+            let named = store.trail(seq - 1, 1).await?.into_iter().find(|entry| entry.seq == *seq);
+            // Before the first entry is as early as the trail reaches.
+            let at = named.map(|entry| entry.at).or_else(|| first.as_ref().map(|entry| entry.at.clone()));
+            as_of.at = at.unwrap_or_else(|| as_of.at.clone());
+            *seq
+        }
+        Moment::Time(at) => {
+            as_of.at.clone_from(at);
+            last_before(store, head, at).await?
+        }
+    };
+    as_of.seq = Some(seq);
+    if let Some(first) = first.filter(|first| as_of.at < first.at) {
+        as_of.unknown.push(format!("the trail begins at {}: changes before that are not known", first.at));
+    }
+    if head - seq > ENTRIES {
+        let words = format!("{} changes were made since then; {ENTRIES} can be taken back in one look", head - seq);
+        return Err(ChangeError::Refused(words));
+    }
+    let mut lost: Vec<String> = Vec::new();
+    let mut last = head;
+    while last > seq {
+        let after = (last - STRIDE).max(seq);
+        for opened in audit::opened_between(store, after, last).await?.into_iter().rev() {
+            match inverses(&opened) {
+                Some(inverses) => {
+                    as_of.taken_back += 1;
+                    mutations.extend(inverses);
+                }
+                None if is_harmless(&opened) => {}
+                None => lost.push(format!("{} ({})", opened.entry.seq, opened.entry.action)),
+            }
+        }
+        last = after;
+    }
+    if !lost.is_empty() {
+        let more = lost.len().saturating_sub(NAMED);
+        lost.truncate(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        as_of.unknown.push(format!(
+            "what these entries changed cannot be taken back and is shown as it is now: {}{more}",
+            lost.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+/// What takes an entry back, in the order in which it is to be done; none where that was not kept.
+fn inverses(opened: &OpenedEntry) -> Option<Vec<Mutation>> {
+    if opened.public["undo_reason"].is_string() {
+        return None;
+    }
+    let kept: Vec<InverseMutation> = serde_json::from_value(opened.private.get("undo")?["inverses"].clone()).ok()?;
+    Some(kept.into_iter().map(|inverse| inverse.mutation).collect())
+}
+
+/// Whether an entry changed no memory, such as one that redacts values of the trail.
+fn is_harmless(opened: &OpenedEntry) -> bool {
+    let action = opened.entry.action.as_str();
+    let counts = &opened.public["counts"];
+    HARMLESS.contains(&action)
+        || action.starts_with("audit.")
+        || counts.as_object().is_some_and(serde_json::Map::is_empty)
+}
+
+/// The last entry that was written up to a time. Entries follow one another in time; a clock that was set back makes an
+/// earlier answer, which takes more back.
+async fn last_before(store: &Store, head: i64, at: &str) -> Result<i64, ChangeError> {
+    let (mut low, mut high) = (0, head);
+    while low < high {
+        let middle = low + (high - low + 1) / 2;
+        let entry = store.trail(middle - 1, 1).await?.into_iter().next();
+        if entry.is_some_and(|entry| entry.at.as_str() <= at) { low = middle } else { high = middle - 1 }
+    }
+    Ok(low)
+}
+
+/// The same database three times.
+struct Stores<'a> {
+    /// As it is.
+    now: &'a Store,
+    /// With our changes taken back.
+    whole: &'a Store,
+    /// The same without rows that came later.
+    view: &'a Store,
+}
+
+impl Stores<'_> {
+    /// The utility of an episode whose signals went on: what the last one up to the moment made of it, else what it was
+    /// before the first one that came later.
+    async fn utility(&self, episode: &str, later: &Row) -> Result<Value, ChangeError> {
+        let earlier = self.view.related(Entity::UtilityEvent, "episode_id", &[episode.to_owned()]).await?;
+        Ok(earlier.last().map_or_else(|| later.get("before").clone(), |signal| signal.get("after").clone()))
+    }
+
+    /// What the histories say of episodes whose signals, feedback or canvas events went on after the moment.
+    async fn histories(&self, as_of: &mut AsOf) -> Result<Vec<Mutation>, ChangeError> {
+        let (whole, view) = (self.whole, self.view);
+        let mut changed: BTreeMap<String, Vec<(&'static str, Value)>> = BTreeMap::new();
+        for signal in later(self.now, Entity::UtilityEvent, as_of).await? {
+            let Some(episode) = signal.text("episode_id").filter(|id| !changed.contains_key(*id)) else { continue };
+            let utility = self.utility(episode, &signal).await?;
+            changed.entry(episode.to_owned()).or_default().extend(utility.is_number().then_some(("utility", utility)));
+        }
+        for (entity, list) in [(Entity::Feedback, "feedback_ids"), (Entity::CanvasEvent, "canvas_ids")] {
+            let mut newer: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+            for row in later(whole, entity, as_of).await? {
+                if let Some(episode) = row.text("episode_id") {
+                    newer.entry(episode.to_owned()).or_default().insert(row.id().to_owned());
+                }
+            }
+            for (id, ids) in newer {
+                let Some(episode) = view.row(Entity::Episode, &id).await? else { continue };
+                let there = view.episode(&id).await?;
+                let rows =
+                    there.map(|context| if entity == Entity::Feedback { context.feedback } else { context.canvas });
+                let rows = rows.unwrap_or_default();
+                let values = changed.entry(id).or_default();
+                if entity == Entity::Feedback {
+                    let counting = rows.iter().filter(|row| row.get("counts") == &Value::Bool(true));
+                    values.push((
+                        "feedback_score",
+                        json!(feedback::aggregate(counting.filter_map(|r| r.number("score")))),
+                    ));
+                } else {
+                    values.push(("canvas_action_count", json!(rows.len())));
+                }
+                let listed = episode.list(list);
+                if listed.iter().any(|id| ids.contains(*id)) {
+                    let kept: Vec<&str> = listed.into_iter().filter(|id| !ids.contains(*id)).collect();
+                    values.push((list, json!(kept)));
+                }
+            }
+        }
+        let mut mutations = Vec::new();
+        for (id, values) in changed {
+            let Some(found) = whole.locate(Entity::Episode, &id).await? else { continue };
+            let shape = whole.shape(&found.table()).await?;
+            let stored = values.into_iter().filter(|(column, _)| plain_column(found.source, column).is_some());
+            let values: Vec<(&str, GivenValue)> =
+                stored.map(|(column, value)| (column, GivenValue::Is(value))).collect();
+            match found.update(whole.engine(), &shape, &values) {
+                Ok(Mutation::Update { table, key, set }) if !set.is_empty() => {
+                    mutations.push(Mutation::Update { table, key, set });
+                }
+                Ok(_) => {}
+                Err(why) => {
+                    as_of.unknown.push(format!("episode {id} is shown with its present utility and aggregates: {why}"));
+                }
+            }
+        }
+        Ok(mutations)
+    }
+}
+
+/// The rows of an entity that came after the moment, the earliest first.
+async fn later(store: &Store, entity: Entity, as_of: &mut AsOf) -> Result<Vec<Row>, ChangeError> {
+    let Some(column) = entity.column(entity.time_column()) else { return Ok(Vec::new()) };
+    if store.sources_of(entity).is_err() {
+        return Ok(Vec::new());
+    }
+    let after = Filter { column: column.name, op: Operator::Greater, value: Operand::Time(as_of.at.clone()) };
+    let query = Query {
+        filters: vec![after],
+        order: Some(Order { column: column.name, descending: false }),
+        limit: FOLLOWED,
+        ..Query::new(entity)
+    };
+    let page = store.page(&query).await?;
+    if page.next.is_some() {
+        as_of.unknown.push(format!(
+            "more than {FOLLOWED} rows of {} came since then: what they did to episodes is taken back for the first ones only",
+            entity.title()
+        ));
+    }
+    Ok(page.rows)
+}

@@ -1,0 +1,250 @@
+//! The receipt of an erasure: what was done and found, without contents; and the answer of a later look.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+use super::mention::Mentions;
+use super::verdict::{PurgeStatus, Remain};
+use crate::change::plan::{Change, Counts, canonical};
+
+/// What becomes of the person's account with the application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AccountFate {
+    /// It stays and is disclosed.
+    #[default]
+    Keep,
+    /// It goes.
+    Erase,
+}
+
+impl AccountFate {
+    /// The account of somebody whose account is erased, or is not.
+    #[must_use]
+    pub fn of(erase: bool) -> Self {
+        if erase { AccountFate::Erase } else { AccountFate::Keep }
+    }
+}
+
+/// Handles that were found before anything was deleted: not finding them later means something.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ControlFound {
+    /// How many were found.
+    pub found: usize,
+    /// How many there are.
+    pub of: usize,
+}
+
+/// Values that name the person or refer to rows that are gone.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ValueHits {
+    /// How many.
+    pub hits: usize,
+    /// Of these, what was left by choice.
+    pub left: usize,
+    /// Values of the kept account.
+    pub account: usize,
+}
+
+/// Entries of search indexes.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct IndexHits {
+    /// How many.
+    pub hits: u64,
+    /// Old vectors whose nearest neighbours were asked for.
+    pub neighbours_of: usize,
+}
+
+/// A file with bytes of the person.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FileHits {
+    /// Its path.
+    pub path: String,
+    /// How many.
+    pub hits: u64,
+}
+
+/// Bytes of the database's files.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ByteHits {
+    /// Hits in all files.
+    pub hits: u64,
+    /// The files.
+    pub files: Vec<FileHits>,
+    /// Hits among bytes that rows account for which stay.
+    pub left: u64,
+    /// They were looked at.
+    pub checked: bool,
+    /// Why not.
+    pub reason: Option<String>,
+}
+
+/// What was looked for after an erasure, and found.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PurgeVerification {
+    /// What was found before.
+    pub control: ControlFound,
+    /// What values hold.
+    pub logical: ValueHits,
+    /// What search indexes hold.
+    pub index: IndexHits,
+    /// What the files hold.
+    pub bytes: ByteHits,
+}
+
+/// Decisions that were made when an erasure was resumed: who, when, and how many of each.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Redecision {
+    /// For all certain mentions.
+    pub mentions: Option<Mentions>,
+    /// How many single ones, by decision.
+    pub each: BTreeMap<String, usize>,
+    /// When.
+    pub at: String,
+    /// Who.
+    pub actor: String,
+}
+
+/// What erasing a person came to.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PurgeReceipt {
+    /// Identity of the receipt.
+    pub receipt_id: String,
+    /// The plan.
+    pub plan_id: String,
+    /// `purge`.
+    pub operation: String,
+    /// The word that it ended on.
+    pub status: PurgeStatus,
+    /// Rows by table.
+    pub counts: Counts,
+    /// Always empty: contents are not kept.
+    pub changes: Vec<Change>,
+    /// How many rows changed or went.
+    pub changes_total: usize,
+    /// What else came of it.
+    pub effects: Vec<String>,
+    /// What should be known.
+    pub disclosures: Vec<String>,
+    /// Why it is incomplete.
+    pub incomplete: Vec<String>,
+    /// What is left, or was not looked at.
+    pub findings: Vec<Remain>,
+    /// What was looked for.
+    pub verification: PurgeVerification,
+    /// How long each phase took.
+    pub phases_seconds: BTreeMap<String, f64>,
+    /// The session.
+    pub session: String,
+    /// The database.
+    pub database_id: String,
+    /// What was decided about mentions.
+    pub mentions: Mentions,
+    /// What was decided about the account.
+    pub account: AccountFate,
+    /// When it began.
+    pub started_at: String,
+    /// When it ended.
+    pub applied_at: String,
+    /// Who did it.
+    pub actor: String,
+    /// The ticket that asked for it.
+    pub ticket: Option<String>,
+    /// HMACs of the person's handles, by which a later look finds them.
+    pub handles_hmac: Vec<String>,
+    /// Rows that went.
+    pub rows_erased: usize,
+    /// Why it cannot be undone.
+    pub undo_reason: String,
+    /// What was decided when it was resumed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub decisions_on_resume: Vec<Redecision>,
+    /// Hash of the bundle that was exported before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub export_sha256: Option<String>,
+    /// Notes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// SHA-256 over everything above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receipt_sha256: Option<String>,
+    /// Number of its entry in the audit trail, which holds the hash.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit_seq: Option<i64>,
+    /// The file that it is kept in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept_in: Option<String>,
+    /// Why no anchor of it could be kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub anchor_problem: Option<String>,
+}
+
+/// Keys of a receipt that its hash does not cover: what is known only once it has been entered.
+pub const BESIDE_THE_HASH: [&str; 4] = ["receipt_sha256", "audit_seq", "kept_in", "anchor_problem"];
+
+impl PurgeReceipt {
+    /// Sets the hash over everything that is known before it is entered in the trail.
+    pub fn seal(&mut self) {
+        (self.receipt_sha256, self.audit_seq, self.kept_in, self.anchor_problem) = (None, None, None, None);
+        self.receipt_sha256 = Some(hex::encode(Sha256::digest(canonical(&json!(self)).as_bytes())));
+    }
+}
+
+/// The audit trail as a later look found it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TrailFound {
+    /// Entries.
+    pub entries: usize,
+    /// Faults: with any, there is no answer.
+    pub faults: usize,
+}
+
+/// Values that a later look found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ValuesFound {
+    /// Values that hold a handle.
+    pub hits: usize,
+    /// Values that say whose a row is.
+    pub owned: usize,
+    /// Values by table and column.
+    pub places: BTreeMap<String, usize>,
+}
+
+/// What a later look looked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RecheckFound {
+    /// What values hold.
+    pub logical: ValuesFound,
+}
+
+/// The answer of a later look at what a receipt says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PurgeRecheck {
+    /// The receipt.
+    pub receipt_id: String,
+    /// `purge verify`.
+    pub operation: &'static str,
+    /// The word that holds now.
+    pub status: PurgeStatus,
+    /// The receipt is what the trail says.
+    pub receipt: &'static str,
+    /// The trail.
+    pub audit: TrailFound,
+    /// What was looked for.
+    pub verification: RecheckFound,
+    /// What should be known.
+    pub disclosures: Vec<String>,
+    /// When.
+    pub checked_at: String,
+}

@@ -1,0 +1,31 @@
+//! `--as-of`: a list, a row or a recall over the database as it was, and what of that cannot be known.
+
+use chrono::Utc;
+
+use super::context::Session;
+use super::failure::CommandFailure;
+use super::output;
+use crate::change::as_of::{AsOf, Moment, view};
+use crate::store::Store;
+
+/// The database of a command, as it was where that is asked for.
+///
+/// # Errors
+/// What is no moment, or what the look at it says.
+pub(super) async fn store(session: &Session<'_>, asked: Option<&str>) -> Result<(Store, Option<AsOf>), CommandFailure> {
+    let moment = match asked {
+        None => return Ok((session.store().await?, None)),
+        Some(text) => Moment::parse(text, Utc::now()).ok_or_else(|| {
+            CommandFailure::usage(format!(
+                "--as-of: `{text}` is no moment; give RFC 3339, an age such as 7d, or the number of an entry of the trail"
+            ))
+        })?,
+    };
+    let store = session.store().await?;
+    let (view, as_of) = view(&store, &moment).await?;
+    if !session.format().is_json() || session.global.verbose > 0 {
+        output::afterwards(format!("as of {}: {} changes are taken back", as_of.at, as_of.taken_back));
+        as_of.unknown.iter().for_each(|words| output::afterwards(format!("not known: {words}")));
+    }
+    Ok((view, Some(as_of)))
+}

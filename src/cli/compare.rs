@@ -1,0 +1,110 @@
+//! `compare`: two rows of a kind, field by field, their texts as word diffs.
+
+use std::io::Write;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::context::Session;
+use super::failure::CommandFailure;
+use super::look::{entity, mask_rows};
+use super::options::Format;
+use super::output;
+use crate::memory::compare::{FieldPair, PieceOf, TextPiece, compare};
+use crate::ui::text::SafeText;
+
+/// Characters of what two texts have in common that a table shows on either side of a difference.
+const COMMON: usize = 40;
+
+/// Two rows of a kind.
+#[derive(Debug, Clone, Args)]
+pub struct Compare {
+    /// Kind of row, as in `list`.
+    pub entity: String,
+    /// Id of the first row.
+    #[arg(value_name = "ID")]
+    pub first: String,
+    /// Id of the second row.
+    #[arg(value_name = "ID")]
+    pub second: String,
+}
+
+/// Compares two rows.
+///
+/// # Errors
+/// Code 2 for an unknown entity, code 3 for a row that is not there; else what the database says.
+pub(super) async fn run(session: &Session<'_>, asked: &Compare) -> Result<(), CommandFailure> {
+    let entity = entity(&asked.entity)?;
+    let store = session.store().await?;
+    let mut rows = Vec::new();
+    for id in [&asked.first, &asked.second] {
+        let found = store.row(entity, id).await?;
+        rows.push(found.ok_or_else(|| {
+            CommandFailure::not_found(format!("there is no {} `{id}` in {}", entity.title(), store.location()))
+        })?);
+    }
+    mask_rows(session, &mut rows);
+    let fields = compare(&rows[0], &rows[1]);
+    let shown = || {
+        let same = fields.iter().all(|field| field.same || field.column == "id");
+        json!({ "entity": entity.name(), "ids": [rows[0].id(), rows[1].id()], "same": same, "fields": fields })
+    };
+    match session.format() {
+        Format::Json => output::json(&shown()),
+        Format::Jsonl => output::piped(|out| fields.iter().try_for_each(|field| output::json_line(out, field))),
+        Format::Csv => output::csv_table(
+            &fields
+                .iter()
+                .map(|f| json!({ "column": f.column, "same": f.same, "first": f.values[0], "second": f.values[1] }))
+                .collect::<Vec<_>>(),
+        ),
+        Format::Table => output::piped(|out| print(out, &fields)),
+    }
+}
+
+fn print(out: &mut dyn Write, fields: &[FieldPair]) -> std::io::Result<()> {
+    let ink = output::ink();
+    for field in fields.iter().filter(|field| !field.same) {
+        writeln!(out, "{}", ink.heading(field.column))?;
+        if let Some(words) = &field.words {
+            print_words(out, words)?;
+            continue;
+        }
+        let [first, second] = field.values.each_ref().map(|value| SafeText::new(&line(value)));
+        writeln!(out, "  {}\n  {}", ink.bad(format!("- {first}")), ink.good(format!("+ {second}")))?;
+    }
+    let same: Vec<&str> = fields.iter().filter(|field| field.same).map(|field| field.column).collect();
+    if same.is_empty() { Ok(()) } else { writeln!(out, "{}", ink.faint(format!("the same: {}", same.join(", ")))) }
+}
+
+/// A text with what goes in `[-…-]` and what comes in `{+…+}`; long parts that both have are shown by their ends.
+fn print_words(out: &mut dyn Write, words: &[TextPiece]) -> std::io::Result<()> {
+    let ink = output::ink();
+    let piece = |piece: &TextPiece| {
+        let text = SafeText::new(&if piece.how == PieceOf::Same { ends(&piece.text) } else { piece.text.clone() });
+        match piece.how {
+            PieceOf::Same => text.to_string(),
+            PieceOf::Removed => ink.bad(format!("[-{text}-]")),
+            PieceOf::Added => ink.good(format!("{{+{text}+}}")),
+        }
+    };
+    writeln!(out, "  {}", words.iter().map(piece).collect::<String>())
+}
+
+fn ends(text: &str) -> String {
+    let count = text.chars().count();
+    if count <= 2 * COMMON + 3 {
+        return text.to_owned();
+    }
+    let (start, end): (String, String) =
+        (text.chars().take(COMMON).collect(), text.chars().skip(count - COMMON).collect());
+    format!("{start} … {end}")
+}
+
+fn line(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

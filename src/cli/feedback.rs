@@ -1,0 +1,97 @@
+//! `feedback`: add, edit and remove it.
+
+use std::path::Path;
+
+use clap::{Args, Subcommand};
+
+use super::doing::Doing;
+use super::failure::CommandFailure;
+use super::input::read_input;
+use crate::change::Operation;
+use crate::change::feedback::CORRECTION;
+use crate::change::operation::FeedbackFields;
+
+/// What a feedback row says.
+#[derive(Debug, Clone, Args)]
+pub struct FeedbackArgs {
+    /// thumbs_up, thumbs_down or rating.
+    #[arg(long)]
+    pub kind: Option<String>,
+    /// 1 to 5, with --kind rating.
+    #[arg(long, allow_negative_numbers = true)]
+    pub rating: Option<i64>,
+    /// What the user would have wanted; `-` reads it from standard input.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub correction: Option<String>,
+    /// Who said it; the episode's user when not said.
+    #[arg(long)]
+    pub user: Option<String>,
+}
+
+/// Commands on feedback.
+#[derive(Debug, Subcommand)]
+pub enum FeedbackCommand {
+    /// Add feedback to an episode.
+    Add {
+        /// The episode's id.
+        episode: String,
+        /// What it says.
+        #[command(flatten)]
+        fields: FeedbackArgs,
+        /// Add it although the episode has the same feedback by the same person already.
+        #[arg(long)]
+        again: bool,
+        /// What to do.
+        #[command(flatten)]
+        doing: Doing,
+    },
+    /// Change what a feedback row says.
+    Edit {
+        /// Its id.
+        id: String,
+        /// What it says instead.
+        #[command(flatten)]
+        fields: FeedbackArgs,
+        /// What to do.
+        #[command(flatten)]
+        doing: Doing,
+    },
+    /// Take a feedback row away.
+    Remove {
+        /// Its id.
+        id: String,
+        /// What to do.
+        #[command(flatten)]
+        doing: Doing,
+    },
+}
+
+impl FeedbackArgs {
+    fn read(&self) -> Result<FeedbackFields, CommandFailure> {
+        let correction = match self.correction.as_deref() {
+            Some("-") => Some(read_input(Path::new("-"), CORRECTION as u64)?),
+            other => other.map(str::to_owned),
+        };
+        let (kind, user) = (self.kind.clone(), self.user.clone());
+        Ok(FeedbackFields { kind, rating: self.rating, correction, user, ..FeedbackFields::default() })
+    }
+}
+
+impl FeedbackCommand {
+    /// What is to be done.
+    ///
+    /// # Errors
+    /// A correction that cannot be read.
+    pub fn operation(&self) -> Result<(Operation, &Doing), CommandFailure> {
+        Ok(match self {
+            FeedbackCommand::Add { episode, fields, again, doing } => {
+                let fields = FeedbackFields { again: *again, ..fields.read()? };
+                (Operation::AddFeedback { episode: episode.clone(), fields }, doing)
+            }
+            FeedbackCommand::Edit { id, fields, doing } => {
+                (Operation::EditFeedback { id: id.clone(), fields: fields.read()? }, doing)
+            }
+            FeedbackCommand::Remove { id, doing } => (Operation::RemoveFeedback { id: id.clone() }, doing),
+        })
+    }
+}

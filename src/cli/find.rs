@@ -1,0 +1,140 @@
+//! `find`: words looked for in all texts of a database.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::context::Session;
+use super::failure::CommandFailure;
+use super::look::entity;
+use super::options::{Format, at_least_one};
+use super::output;
+use crate::memory::query::PAGE;
+use crate::memory::search::{SEARCHED, Search};
+use crate::memory::{Entity, Row};
+use crate::store::Store;
+use crate::store::find::FoundPage;
+use crate::ui::text::SafeText;
+
+/// Rows read at a time when all of them are wanted.
+const STRIDE: usize = 500;
+
+/// What to look for, and where.
+#[derive(Debug, Clone, Args)]
+pub struct Find {
+    /// Words that a row's texts must hold, in any order and case; double quotes keep words together.
+    #[arg(allow_hyphen_values = true)]
+    pub text: String,
+    /// Only rows of this kind: episode, segment, feedback, case or memory; may be repeated.
+    #[arg(long = "entity", value_name = "ENTITY")]
+    pub entities: Vec<String>,
+    /// Rows at most: 50 unless said, all of them with --format jsonl or csv.
+    #[arg(long, value_parser = at_least_one())]
+    pub limit: Option<usize>,
+    /// Continue after this cursor: `next` of the page before in JSON.
+    #[arg(long, value_name = "CURSOR")]
+    pub after: Option<String>,
+}
+
+/// Looks for words.
+///
+/// # Errors
+/// Code 2 for what cannot be looked for, code 5 for an entity that the database does not hold; else what the database says.
+pub(super) async fn run(session: &Session<'_>, asked: &Find) -> Result<(), CommandFailure> {
+    let search = Search::parse(&asked.text).map_err(CommandFailure::usage)?;
+    let named = asked.entities.iter().map(|name| searched(name)).collect::<Result<Vec<Entity>, CommandFailure>>()?;
+    let store = session.store().await?;
+    let entities = if named.is_empty() { held(&store)? } else { named };
+    let format = session.format();
+    let all = asked.limit.is_none() && matches!(format, Format::Jsonl | Format::Csv);
+    let limit = if all { STRIDE } else { asked.limit.unwrap_or(PAGE) };
+    let mut after = asked.after.clone();
+    let mut begun = false;
+    loop {
+        let page = store.find(&search, &entities, limit, after.as_deref()).await?;
+        let shown: Vec<Value> = rows(session, &page);
+        let open = match format {
+            Format::Json => return output::json(&json!({ "rows": shown, "next": page.next })),
+            Format::Table => return print(&search, &shown, page.next.as_deref()),
+            Format::Jsonl => output::piped_open(|out| shown.iter().try_for_each(|row| output::json_line(out, row)))?,
+            Format::Csv => output::piped_open(|out| {
+                let mut csv = csv::Writer::from_writer(out);
+                if !begun {
+                    csv.write_record(["entity", "id", "column", "snippet"])?;
+                }
+                let fields = |row: &Value| ["entity", "id", "column", "snippet"].map(|c| output::csv_field(&row[c]));
+                shown.iter().try_for_each(|row| csv.write_record(fields(row)))?;
+                csv.flush()
+            })?,
+        };
+        begun = true;
+        match page.next.filter(|_| all && open) {
+            Some(next) => after = Some(next),
+            None => return Ok(()),
+        }
+    }
+}
+
+fn searched(name: &str) -> Result<Entity, CommandFailure> {
+    let entity = entity(name)?;
+    if SEARCHED.contains(&entity) {
+        return Ok(entity);
+    }
+    let known: Vec<&str> = SEARCHED.iter().map(|e| e.name()).collect();
+    Err(CommandFailure::usage(format!(
+        "{} holds no texts to look through; these do: {}",
+        entity.title(),
+        known.join(", ")
+    )))
+}
+
+/// The entities that are searched and that the database holds.
+fn held(store: &Store) -> Result<Vec<Entity>, CommandFailure> {
+    let held: Vec<Entity> = SEARCHED.iter().copied().filter(|entity| store.sources_of(*entity).is_ok()).collect();
+    if held.is_empty() {
+        store.sources_of(Entity::Memory)?;
+    }
+    Ok(held)
+}
+
+fn rows(session: &Session<'_>, page: &FoundPage) -> Vec<Value> {
+    let mask = session.mask();
+    let shown = |(row, hit): &(Row, crate::memory::search::SearchHit)| {
+        let mut snippet = Value::from(hit.snippet.clone());
+        if let Some(mask) = &mask {
+            mask.unknown(&mut snippet);
+        }
+        json!({ "entity": row.entity.name(), "id": row.id(), "column": hit.column, "snippet": snippet })
+    };
+    page.rows.iter().map(shown).collect()
+}
+
+fn print(search: &Search, rows: &[Value], next: Option<&str>) -> Result<(), CommandFailure> {
+    output::piped(|out| {
+        for row in rows {
+            let word = |name: &str| SafeText::new(row[name].as_str().unwrap_or_default()).to_string();
+            writeln!(out, "{} {}  {}", word("entity"), output::ink().heading(word("id")), word("column"))?;
+            writeln!(out, "    {}", lit(search, row["snippet"].as_str().unwrap_or_default()))?;
+        }
+        if rows.is_empty() { writeln!(out, "nothing was found") } else { Ok(()) }
+    })?;
+    if let Some(next) = next {
+        output::tell(&format!("more rows follow: --limit shows more, --after {next} continues"));
+    }
+    Ok(())
+}
+
+/// A snippet with what was looked for in colour.
+fn lit(search: &Search, snippet: &str) -> String {
+    let safe = SafeText::new(snippet);
+    let mut ranges: Vec<_> = search.terms().iter().flat_map(|term| safe.find(term)).collect();
+    ranges.sort_by_key(|range| range.start);
+    let (text, mut out, mut at) = (safe.as_str(), String::new(), 0);
+    for range in ranges {
+        if range.start >= at && text.is_char_boundary(range.start) && text.is_char_boundary(range.end) {
+            out.push_str(&text[at..range.start]);
+            out.push_str(&output::ink().good(&text[range.clone()]));
+            at = range.end;
+        }
+    }
+    out + &text[at..]
+}

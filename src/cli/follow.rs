@@ -1,0 +1,176 @@
+//! `list … --follow`: the newest rows, and then every new one as it is written, a JSON line each.
+
+use std::collections::{HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::time::{Duration, Instant};
+
+use super::context::Session;
+use super::failure::CommandFailure;
+use super::look::{Selection, entity, mask_rows, query};
+use super::options::Format;
+use super::output;
+use crate::memory::filter::{Filter, Operand, Operator};
+use crate::memory::query::{Order, PAGE, PageStart, Query};
+use crate::memory::{Entity, Row};
+use crate::store::Store;
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_secs(1);
+/// A look that takes long is made more seldom: it may take this part of the time.
+const SHARE: u32 = 10;
+/// Rows read at a time.
+const STRIDE: usize = 500;
+/// Newest rows that are looked at each time for those that were written late, with an earlier time.
+const LATE: usize = 500;
+/// Rows that are remembered, so that each is printed once.
+const REMEMBERED: usize = 500_000;
+
+/// Follows a list until the reader goes away.
+///
+/// # Errors
+/// Code 2 where the format or the order cannot be followed, code 5 where the rows have no time; else what the database says.
+pub(super) async fn run(
+    session: &Session<'_>,
+    name: &str,
+    selection: &Selection,
+    newest: Option<usize>,
+    after: Option<&str>,
+) -> Result<(), CommandFailure> {
+    let query = &query(entity(name)?, selection)?;
+    if session.global.format.is_some_and(|format| format != Format::Jsonl) {
+        return Err(CommandFailure::usage("--follow prints JSON lines: leave --format out, or say jsonl"));
+    }
+    if query.order.is_some() || after.is_some() {
+        return Err(CommandFailure::usage("--follow prints rows as they come: it goes without --order and --after"));
+    }
+    let store = session.store().await?;
+    let time = query.entity.time_column();
+    let timed = store.sources_of(query.entity)?.iter().any(|source| !source.column(time).is_empty());
+    if query.entity == Entity::MemoryLink || !timed {
+        let words = format!("rows of {} have no time here: there is no telling new ones", query.entity.title());
+        return Err(CommandFailure::refused(words));
+    }
+    let mut version = store.version_of_data().await?;
+    let mut tail = Tail { session, store: &store, query, seen: Seen::default(), latest: None, floor: None };
+    if !tail.begin(newest.unwrap_or(PAGE)).await? {
+        return Ok(());
+    }
+    loop {
+        let now = store.version_of_data().await?;
+        let began = Instant::now();
+        // A server does not say whether anything was written: there every look is one at the rows.
+        if now.is_none() || now != version {
+            version = now;
+            if !tail.look().await? {
+                return Ok(());
+            }
+        }
+        tokio::time::sleep(PAUSE.max(began.elapsed() * SHARE)).await;
+    }
+}
+
+/// Rows that were printed or stood there at the start.
+#[derive(Default)]
+struct Seen {
+    known: HashSet<u64>,
+    order: VecDeque<u64>,
+}
+
+impl Seen {
+    /// Remembers a row; whether it is new.
+    fn take(&mut self, row: &Row) -> bool {
+        let mut hasher = DefaultHasher::new();
+        (row.text("source"), row.id()).hash(&mut hasher);
+        let short = hasher.finish();
+        if !self.known.insert(short) {
+            return false;
+        }
+        self.order.push_back(short);
+        if self.order.len() > REMEMBERED
+            && let Some(old) = self.order.pop_front()
+        {
+            self.known.remove(&old);
+        }
+        true
+    }
+}
+
+/// The end of a list that grows.
+struct Tail<'a> {
+    session: &'a Session<'a>,
+    store: &'a Store,
+    query: &'a Query,
+    seen: Seen,
+    /// The latest time that was seen.
+    latest: Option<String>,
+    /// The earliest time that a new row may have: where there were more rows than were remembered at the start, older ones
+    /// move up when others go.
+    floor: Option<String>,
+}
+
+impl Tail<'_> {
+    /// Prints the newest rows, the oldest of them first, and remembers what is there.
+    async fn begin(&mut self, newest: usize) -> Result<bool, CommandFailure> {
+        let query = Query { limit: newest.max(LATE), ..self.query.clone() };
+        let page = self.store.page(&query).await?;
+        let mut rows = page.rows;
+        rows.reverse();
+        if page.next.is_some() {
+            self.floor = rows.first().and_then(|row| row.text(self.query.entity.time_column())).map(str::to_owned);
+        }
+        self.note(&mut rows);
+        let known = rows.len().saturating_sub(newest);
+        self.print(rows.split_off(known))
+    }
+
+    /// Prints what has come since; whether the reader is still there.
+    async fn look(&mut self) -> Result<bool, CommandFailure> {
+        let column = self.query.entity.time_column();
+        let mut later = Query { limit: STRIDE, ..self.query.clone() };
+        later.order = self.query.entity.column(column).map(|c| Order { column: c.name, descending: false });
+        if let (Some(latest), Some(order)) = (&self.latest, &later.order) {
+            let value = Operand::Time(latest.clone());
+            later.filters.push(Filter { column: order.column, op: Operator::GreaterOrEqual, value });
+        }
+        loop {
+            let page = self.store.page(&later).await?;
+            let mut rows = page.rows;
+            self.note(&mut rows);
+            if !self.print(rows)? {
+                return Ok(false);
+            }
+            match page.next {
+                Some(next) => later.start = PageStart::After(next),
+                None => break,
+            }
+        }
+        // What was written late, or has no time: among the newest and among those without one.
+        let mut late = self.store.page(&Query { limit: LATE, ..self.query.clone() }).await?.rows;
+        late.reverse();
+        self.note(&mut late);
+        self.print(late)
+    }
+
+    /// Leaves the rows that were not seen before.
+    fn note(&mut self, rows: &mut Vec<Row>) {
+        let column = self.query.entity.time_column();
+        rows.retain(|row| {
+            let time = row.text(column);
+            if self.floor.is_some() && time < self.floor.as_deref() {
+                return false;
+            }
+            if time > self.latest.as_deref() {
+                self.latest = time.map(str::to_owned);
+            }
+            self.seen.take(row)
+        });
+    }
+
+    fn print(&self, mut rows: Vec<Row>) -> Result<bool, CommandFailure> {
+        mask_rows(self.session, &mut rows);
+        output::piped_open(|out| {
+            rows.iter().try_for_each(|row| output::json_line(out, row))?;
+            out.flush()
+        })
+    }
+}

@@ -1,0 +1,78 @@
+//! One person: `show subject` and `export subject`.
+
+use std::io::IsTerminal as _;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::context::Session;
+use super::failure::CommandFailure;
+use super::output;
+use super::purge::{PurgeProgressLine, hide_handles};
+use crate::change::purge::{self, PurgeOptions, Sink};
+use crate::memory::{Entity, Row};
+use crate::store::{Store, StoreError};
+
+/// `export subject SUBJECT`: never masked, since it would be of no use to the person then.
+///
+/// # Errors
+/// Code 2 with a mask; else what the database says.
+pub async fn export(session: &Session<'_>, subject: &str, out: Option<&Path>) -> Result<(), CommandFailure> {
+    if session.mask().is_some() {
+        return Err(CommandFailure::usage(
+            "a person's bundle is for that person and holds what is kept as it stands: it is not made with --mask, nor \
+             with a profile that masks",
+        ));
+    }
+    let store = session.store().await?;
+    if let Some(folder) = out {
+        let (manifest, hash) = purge::bundle(&store, subject, &[], Sink::Folder(folder)).await?;
+        return output::value(session.format(), &json!({ "manifest": manifest, "manifest_sha256": hash }));
+    }
+    let mut lines = Vec::new();
+    purge::bundle(&store, subject, &[], Sink::Stream(&mut lines)).await?;
+    let text = String::from_utf8_lossy(&lines).into_owned();
+    let people = std::io::stdout().is_terminal();
+    output::piped(|stream| {
+        text.lines().try_for_each(|line| {
+            let shown = if people { crate::ui::escaped(line) } else { line.to_owned() };
+            writeln!(stream, "{shown}")
+        })
+    })
+}
+
+/// `show subject ID`: who it is, what belongs to the person, and what names the person elsewhere.
+pub async fn show(session: &Session<'_>, store: &Store, subject: &str) -> Result<Value, CommandFailure> {
+    let progress = PurgeProgressLine::new(session);
+    let options = PurgeOptions { account: true, ..PurgeOptions::default() };
+    let plan = purge::plan(store, subject, &options, &|table, values| progress.say(table, values)).await?;
+    progress.end();
+    let mut shown = plan.to_json();
+    let id = plan.subject.ids.first().cloned().unwrap_or_default();
+    let row = match store.sources_of(Entity::Subject) {
+        Ok(_) => store.row(Entity::Subject, &id).await?,
+        Err(_) => None,
+    };
+    let mut row = row.unwrap_or_else(|| Row::empty(Entity::Subject));
+    row.set("id", Value::from(id.clone()));
+    let mask = session.mask();
+    if let Some(mask) = &mask {
+        hide_handles(mask, &mut shown);
+        mask.row(&mut row);
+    }
+    let held = match store.holds().await {
+        Err(StoreError::Denied { .. }) => Value::Null,
+        holds => Value::from(holds?.iter().any(|(held, _)| *held == id)),
+    };
+    let mut value = row.to_json();
+    value["known_as"] = shown["subject"]["handles"].take();
+    value["near"] = shown["subject"]["near"].take();
+    value["rows"] = shown["counts"].take();
+    for key in ["mentions", "mentions_total", "mentions_by_column"] {
+        value[key] = shown[key].take();
+    }
+    value["effects"] = shown["effects"].take();
+    value["notes"] = json!(plan.notes);
+    value["held"] = held;
+    Ok(value)
+}

@@ -1,0 +1,66 @@
+//! `queries`: the questions that are kept for a database.
+
+use clap::Subcommand;
+use serde_json::json;
+
+use super::context::Session;
+use super::failure::CommandFailure;
+use super::options::Format;
+use super::output;
+use crate::config::queries;
+use crate::memory::invocation::quoted;
+use crate::memory::nearest::unknown;
+use crate::recall::inquiry::Inquiry;
+use crate::store::Store;
+use crate::ui::text::SafeText;
+
+/// What to do with kept questions.
+#[derive(Debug, Clone, Subcommand)]
+pub enum QueriesCommand {
+    /// Forget one.
+    Forget {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// `queries`.
+pub async fn run(session: &Session<'_>, command: Option<&QueriesCommand>) -> Result<(), CommandFailure> {
+    let store = session.store().await?;
+    let mut kept = match command {
+        None => queries::load(store.location()).map_err(CommandFailure::failed)?,
+        Some(QueriesCommand::Forget { name }) => {
+            saved(&store, name)?;
+            queries::forget(store.location(), name).map_err(CommandFailure::failed)?
+        }
+    };
+    if let Some(mask) = session.mask() {
+        for asked in kept.iter_mut().map(|saved| &mut saved.inquiry) {
+            asked.text = asked.text.as_ref().map(|text| format!("‹{} characters›", text.chars().count()));
+            asked.user = asked.user.as_ref().map(|user| mask.pseudonym("user_id", user));
+        }
+    }
+    let lines = kept.iter().map(|saved| {
+        let words: Vec<String> = saved.inquiry.words().iter().map(|word| quoted(word)).collect();
+        format!("{}: recall {}", saved.name, words.join(" "))
+    });
+    match session.format() {
+        Format::Json => output::json(&json!({"queries": kept})),
+        Format::Jsonl => output::piped(|out| kept.iter().try_for_each(|saved| output::json_line(out, &json!(saved)))),
+        Format::Csv => output::csv_table(&kept.iter().map(|saved| json!(saved)).collect::<Vec<_>>()),
+        Format::Table => {
+            output::piped(|out| lines.into_iter().try_for_each(|line| writeln!(out, "{}", SafeText::new(&line))))
+        }
+    }
+}
+
+/// The question of that name.
+pub(super) fn saved(store: &Store, name: &str) -> Result<Inquiry, CommandFailure> {
+    let kept = queries::load(store.location()).map_err(CommandFailure::failed)?;
+    let known: Vec<String> = kept.iter().map(|saved| saved.name.clone()).collect();
+    let place = store.location();
+    kept.into_iter().find(|saved| saved.name == name).map(|saved| saved.inquiry).ok_or_else(|| {
+        let what = format!("question kept for {place} with the name");
+        CommandFailure::not_found(unknown(&what, name, known.iter().map(String::as_str)))
+    })
+}

@@ -1,0 +1,45 @@
+//! `schema`: JSON Schemas of what commands print.
+
+use clap::Args;
+use serde_json::json;
+
+use super::context::Session;
+use super::failure::CommandFailure;
+use super::options::Format;
+use super::output;
+use crate::memory::nearest::unknown;
+use crate::memory::schema::{VERSION, names, schema, title};
+
+/// Which schema.
+#[derive(Debug, Clone, Args)]
+pub struct Schema {
+    /// An entity (a row of it), or what a command prints: status, list, plan, receipt and so on; all names are listed when
+    /// none is given.
+    pub name: Option<String>,
+}
+
+/// Prints a schema, or the names of all.
+///
+/// # Errors
+/// Code 3 for an unknown name.
+pub(super) fn run(session: &Session<'_>, asked: &Schema) -> Result<(), CommandFailure> {
+    let Some(name) = &asked.name else {
+        let known = names();
+        let titled = |name: &String| json!({ "name": name, "title": title(name) });
+        return match session.format() {
+            Format::Json => {
+                output::json(&json!({ "version": VERSION, "schemas": known.iter().map(titled).collect::<Vec<_>>() }))
+            }
+            Format::Jsonl => output::piped(|out| known.iter().try_for_each(|n| output::json_line(out, &titled(n)))),
+            Format::Csv => output::csv_table(&known.iter().map(titled).collect::<Vec<_>>()),
+            Format::Table => output::piped(|out| {
+                known.iter().try_for_each(|name| writeln!(out, "{name}: {}", title(name).unwrap_or_default()))
+            }),
+        };
+    };
+    let found = schema(name).ok_or_else(|| {
+        let known = names();
+        CommandFailure::not_found(unknown("schema", name, known.iter().map(String::as_str)))
+    })?;
+    output::json(&found)
+}

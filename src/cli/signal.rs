@@ -1,0 +1,63 @@
+//! `signal`: give an episode a utility signal, or take one back.
+
+use clap::{Args, Subcommand};
+
+use super::doing::Doing;
+use super::failure::CommandFailure;
+use crate::change::Operation;
+use crate::memory::nearest::unknown;
+use crate::memory::utility::Signal;
+
+/// A signal that is given, unless one is taken back.
+#[derive(Debug, Args)]
+#[command(subcommand_negates_reqs = true)]
+pub struct SignalArgs {
+    /// The episode's id; after `--` also one that is called `retract`.
+    #[arg(required = true)]
+    pub episode: Option<String>,
+    /// confirmed, corrected, rejected, undone or ignored.
+    #[arg(required = true)]
+    pub signal: Option<String>,
+    /// What to do.
+    #[command(flatten)]
+    pub doing: Doing,
+    /// What else to do with signals.
+    #[command(subcommand)]
+    pub command: Option<SignalCommand>,
+}
+
+/// What is done with signals that are there.
+#[derive(Debug, Subcommand)]
+pub enum SignalCommand {
+    /// Take a signal back: the utility is what the history without it gives.
+    Retract {
+        /// The signal's id.
+        id: String,
+        /// What to do.
+        #[command(flatten)]
+        doing: Doing,
+    },
+}
+
+impl SignalArgs {
+    /// What is to be done.
+    ///
+    /// # Errors
+    /// A word that is no signal.
+    pub fn operation(&self) -> Result<(Operation, &Doing), CommandFailure> {
+        if let Some(SignalCommand::Retract { id, doing }) = &self.command {
+            if self.episode.is_some() || self.doing != Doing::default() {
+                return Err(CommandFailure::usage(
+                    "what `signal retract` is told follows it: `signal retract ID --apply`",
+                ));
+            }
+            return Ok((Operation::Retract { id: id.clone() }, doing));
+        }
+        let word = self.signal.as_deref().unwrap_or_default();
+        let signal = Signal::parse(word).ok_or_else(|| {
+            CommandFailure::usage(unknown("signal", word, Signal::ALL.iter().map(|signal| signal.word())))
+        })?;
+        let (episode, reason) = (self.episode.clone().unwrap_or_default(), self.doing.by.reason.clone());
+        Ok((Operation::Signal { episode, signal, reason }, &self.doing))
+    }
+}

@@ -1,0 +1,108 @@
+//! What the operator keeps about databases, outside of them: one readable file a kind in the state folder.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::state_folder;
+use crate::ground::input_file::{self, InputError};
+use crate::ground::private_file;
+
+/// Bytes that such a file may have.
+const MOST: u64 = 4 << 20;
+
+/// A kind of thing that is kept, by its file's name and first lines.
+#[derive(Debug, Clone, Copy)]
+pub struct Book {
+    /// File in the state folder, without its ending.
+    pub name: &'static str,
+    /// What the file says of itself.
+    pub heading: &'static str,
+}
+
+/// Something that is kept, with the database that it is for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Entry<T> {
+    database: String,
+    #[serde(flatten)]
+    kept: T,
+}
+
+/// The file. Earlier versions, which kept questions only, called an entry `query`.
+#[derive(Debug, Serialize, Deserialize)]
+struct Page<T> {
+    #[serde(default = "Vec::new", alias = "query", rename = "kept")]
+    entries: Vec<Entry<T>>,
+}
+
+impl Book {
+    /// Where the file is.
+    #[must_use]
+    pub fn path(self) -> Option<PathBuf> {
+        Some(state_folder()?.join(format!("{}.toml", self.name)))
+    }
+
+    /// What is kept for a database, which is named by its path or its URL without a password; in the file's order.
+    ///
+    /// # Errors
+    /// What is wrong with the file, with its name.
+    pub fn load<T: DeserializeOwned>(self, database: &str) -> Result<Vec<T>, String> {
+        let Some(path) = self.path() else { return Ok(Vec::new()) };
+        let database = key(database);
+        let entries = read::<T>(&path)?.entries.into_iter();
+        Ok(entries.filter(|entry| entry.database == database).map(|entry| entry.kept).collect())
+    }
+
+    /// Changes what is kept for a database; all that is kept for it then.
+    ///
+    /// # Errors
+    /// The file is damaged or cannot be written.
+    pub fn change<T: DeserializeOwned + Serialize + Clone>(
+        self,
+        database: &str,
+        edit: impl FnOnce(&mut Vec<T>),
+    ) -> Result<Vec<T>, String> {
+        let path = self.path().ok_or("there is no folder to keep this in: set MNEMOSCOPE_STATE")?;
+        let wrong = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
+        let folder = path.parent().unwrap_or(Path::new("."));
+        private_file::folder(folder).map_err(|e| wrong(&e))?;
+        // Two runs at the same time lose nothing of each other's.
+        let turn = private_file::lock_file(&path.with_extension("lock")).map_err(|e| wrong(&e))?;
+        turn.lock().map_err(|e| wrong(&e))?;
+        let database = key(database);
+        let (own, mut others): (Vec<_>, Vec<_>) =
+            read::<T>(&path)?.entries.into_iter().partition(|entry| entry.database == database);
+        let mut kept: Vec<T> = own.into_iter().map(|entry| entry.kept).collect();
+        edit(&mut kept);
+        others.extend(kept.iter().cloned().map(|kept| Entry { database: database.clone(), kept }));
+        others.sort_by(|a, b| a.database.cmp(&b.database));
+        let text = toml::to_string_pretty(&Page { entries: others }).map_err(|e| wrong(&e))?;
+        write(&path, &format!("{}\n\n{text}", self.heading)).map_err(|e| wrong(&e))?;
+        Ok(kept)
+    }
+}
+
+/// A file is the same however its path is written.
+fn key(database: &str) -> String {
+    let plain = database.strip_prefix("sqlite:").unwrap_or(database);
+    Path::new(plain).canonicalize().map_or_else(|_| database.to_owned(), |path| path.display().to_string())
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> Result<Page<T>, String> {
+    let text = match input_file::read_text(path, MOST) {
+        Ok(text) => text,
+        Err(InputError::NotFound) => return Ok(Page { entries: Vec::new() }),
+        Err(e) => return Err(format!("{}: {e}", path.display())),
+    };
+    toml::from_str(&text).map_err(|e| {
+        let line = e.span().map_or(1, |s| text[..s.start.min(text.len())].matches('\n').count() + 1);
+        format!("{}:{line}: {}", path.display(), e.message())
+    })
+}
+
+/// Replaces the file as a whole: whoever reads it meanwhile sees the old one or the new one.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    private_file::replace(path, text.as_bytes())
+}

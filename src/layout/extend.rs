@@ -1,0 +1,31 @@
+//! A layout that builds on a shipped one: what it says itself, and the other's words where it says nothing.
+
+use super::Layout;
+
+impl Layout {
+    /// The layout with what another one says and it does not. An entity that it maps is its own; so are the rules of a
+    /// table that it has rules for.
+    #[must_use]
+    pub(super) fn over(mut self, base: Layout) -> Layout {
+        fn or<T>(own: &mut Vec<T>, other: Vec<T>) {
+            if own.is_empty() {
+                *own = other;
+            }
+        }
+        or(&mut self.requires, base.requires);
+        or(&mut self.forbids, base.forbids);
+        or(&mut self.variants, base.variants);
+        or(&mut self.attach, base.attach);
+        or(&mut self.patterns, base.patterns);
+        or(&mut self.handles, base.handles);
+        or(&mut self.follows, base.follows);
+        self.folder = self.folder.or(base.folder);
+        self.account = self.account.or(base.account);
+        let mapped: Vec<_> = self.sources.iter().map(|source| source.entity).collect();
+        self.sources.extend(base.sources.into_iter().filter(|source| !mapped.contains(&source.entity)));
+        self.absent.extend(base.absent.into_iter().filter(|(entity, _)| !mapped.contains(entity)));
+        let ruled: Vec<_> = self.rules.iter().map(|rule| rule.table.clone()).collect();
+        self.rules.extend(base.rules.into_iter().filter(|rule| !ruled.contains(&rule.table)));
+        self
+    }
+}

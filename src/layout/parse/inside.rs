@@ -1,0 +1,106 @@
+//! Reads what a layout file says about values within others, tables of any name, and taking rows away.
+
+use toml::de::{DeTable, DeValue};
+
+use super::{LayoutReader, join, need};
+use crate::layout::write::Removal;
+use crate::layout::{Codec, Inside, TablePattern, TextPart};
+
+impl LayoutReader<'_> {
+    /// `decode`, `path`, `by`, `part` and `except`, which each say where a value stands within the one around it.
+    pub(super) fn inside(&mut self, table: &DeTable<'_>, prefix: &str) -> Inside {
+        let mut decode = Vec::new();
+        for (at, word) in self.texts(table, prefix, "decode") {
+            match Codec::WORDS.iter().find(|(known, _)| *known == word) {
+                Some((_, codec)) => decode.push(*codec),
+                None => self.unknown(at, &join(prefix, "decode"), &word, "encoding", Codec::WORDS.iter().map(|w| w.0)),
+            }
+        }
+        let by = self.text(table, prefix, "by");
+        let part = self.part(table, prefix);
+        let at = |key: &str| table.get(key).map_or(0, |node| node.span().start);
+        if by.as_ref().is_some_and(String::is_empty) {
+            self.error(at("by"), &join(prefix, "by"), "the text between parts is empty");
+        }
+        if let (None, Some(key)) = (&by, ["part", "except"].into_iter().find(|key| table.get(*key).is_some())) {
+            self.error(at(key), &join(prefix, key), "say with `by` what stands between the parts");
+        }
+        let except = self.plain_texts(table, prefix, "except");
+        Inside { decode, path: self.text(table, prefix, "path"), by, part: part.unwrap_or_default(), except }
+    }
+
+    fn part(&mut self, table: &DeTable<'_>, prefix: &str) -> Option<TextPart> {
+        let node = table.get("part")?;
+        match node.get_ref() {
+            DeValue::Integer(number) => match number.as_str().parse() {
+                Ok(place) => return Some(TextPart::At(place)),
+                Err(_) => self.error(node.span().start, &join(prefix, "part"), "parts are counted from 0"),
+            },
+            DeValue::String(word) if word == "any" => return Some(TextPart::Any),
+            DeValue::String(start) if !start.is_empty() => return Some(TextPart::After(start.to_string())),
+            _ => {
+                let words = "is a number from 0, `any`, or the text that the part begins with";
+                self.error(node.span().start, &join(prefix, "part"), words);
+            }
+        }
+        None
+    }
+
+    /// What taking a row away means: a word, or a table of stored columns with what they get.
+    pub(super) fn removal(&mut self, table: &DeTable<'_>, prefix: &str) -> Removal {
+        let key = join(prefix, "remove");
+        let Some(node) = table.get("remove") else { return Removal::Delete };
+        match node.get_ref() {
+            DeValue::String(word) if word == "delete" => Removal::Delete,
+            DeValue::String(word) if word == "empty" => Removal::Empty(Vec::new()),
+            DeValue::Table(marks) => {
+                if let Some(node) = marks.get("empty") {
+                    self.check_keys(marks, &key, &["empty"]);
+                    let columns = self.plain_texts(marks, &key, "empty");
+                    if columns.is_empty() {
+                        self.error(node.span().start, &join(&key, "empty"), "names the columns that are emptied");
+                    }
+                    return Removal::Empty(columns);
+                }
+                let mut set = Vec::new();
+                for (name, node) in marks {
+                    let now = node.get_ref().as_str() == Some("now");
+                    let value = if now { None } else { self.constant(node, &join(&key, name.get_ref())) };
+                    set.push((name.get_ref().to_string(), value));
+                }
+                Removal::Mark(set)
+            }
+            DeValue::String(why) => Removal::Refuse(why.to_string()),
+            _ => {
+                let words = "is `delete`, `empty`, `{ empty = [COLUMNS] }`, `{ COLUMN = VALUE }`, or a text that says why it cannot be";
+                self.error(node.span().start, &key, words);
+                Removal::Delete
+            }
+        }
+    }
+
+    /// Kinds of tables of any name.
+    pub(super) fn patterns(&mut self, root: &DeTable<'_>) -> Vec<TablePattern> {
+        let mut patterns = Vec::new();
+        for (i, (at, table)) in self.tables(root, "", "pattern").into_iter().enumerate() {
+            let prefix = format!("pattern[{i}]");
+            self.check_keys(table, &prefix, &["name", "has", "only", "like", "unlike"]);
+            let line = self.line(at);
+            let column = |text: &String| {
+                let need = need(&format!("t/{text}"), line);
+                (need.column.unwrap_or_default(), need.types)
+            };
+            let has: Vec<_> = self.plain_texts(table, &prefix, "has").iter().map(column).collect();
+            if has.is_empty() {
+                self.error(at, &join(&prefix, "has"), "such a table is told by its columns: name them");
+            }
+            let only = self.boolean(table, &prefix, "only");
+            let like = self.text(table, &prefix, "like").unwrap_or_else(|| "*".to_owned());
+            let unlike = self.plain_texts(table, &prefix, "unlike");
+            if let Some(name) = self.required_text(table, &prefix, "name") {
+                patterns.push(TablePattern { name, has, only, like, unlike });
+            }
+        }
+        patterns
+    }
+}

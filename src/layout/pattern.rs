@@ -1,0 +1,173 @@
+//! Layouts with tables of any name, spelled out for the tables that a database has.
+
+use std::borrow::Cow;
+
+use super::erase::{EraseRule, HandleValue};
+use super::{Catalog, CatalogTable, ColumnOrigin, ColumnSpec, FromClause, Layout, Need, Source, Sql, TablePattern};
+
+/// The layout with every source and rule that names a pattern written once for each table of that kind. The same where
+/// it has no patterns, and with a need that nothing meets where no table is of the kind.
+pub fn spelled_out<'l>(layout: &'l Layout, catalog: &Catalog) -> Cow<'l, Layout> {
+    if layout.patterns.is_empty() {
+        return Cow::Borrowed(layout);
+    }
+    let mut layout = layout.clone();
+    for pattern in std::mem::take(&mut layout.patterns) {
+        let mark = format!("{{{}}}", pattern.name);
+        let tables: Vec<String> =
+            catalog.tables.iter().filter(|t| fits(&pattern, t)).map(CatalogTable::title).collect();
+        if let Some(first) = tables.first() {
+            let put = NameInPlace { mark: mark.clone(), name: first.clone() };
+            put.needs(&mut layout.requires);
+            put.needs(&mut layout.forbids);
+        }
+        layout.sources = each(layout.sources, &tables, &mark, NameInPlace::source, |s| table_of(s).contains(&mark));
+        layout.rules = each(layout.rules, &tables, &mark, NameInPlace::rule, |r| r.table.contains(&mark));
+        layout.handles = each(
+            layout.handles,
+            &tables,
+            &mark,
+            |put, handle| {
+                put.text(&mut handle.table);
+                if let HandleValue::Sql(sql) = &mut handle.value {
+                    put.sql(sql);
+                }
+            },
+            |h| h.table.contains(&mark),
+        );
+    }
+    Cow::Owned(layout)
+}
+
+fn table_of(source: &Source) -> &str {
+    match &source.from {
+        FromClause::Table(name) | FromClause::Each { table: name, .. } => name,
+        FromClause::Query { tables, .. } => tables.first().map_or("", |(_, table)| table),
+    }
+}
+
+/// Whether a table is of the kind.
+fn fits(pattern: &TablePattern, table: &CatalogTable) -> bool {
+    let has = |(name, types): &(String, Vec<String>)| {
+        let of_type = |declared: &str| types.is_empty() || types.iter().any(|t| declared.contains(t.as_str()));
+        table.column(name).is_some_and(|c| of_type(&c.declared))
+    };
+    pattern.has.iter().all(has)
+        && (!pattern.only || table.columns.len() == pattern.has.len())
+        && is_like(&pattern.like, &table.name)
+        && !pattern.unlike.iter().any(|unlike| is_like(unlike, &table.name))
+}
+
+/// Whether a name is like a pattern, in which `*` stands for any letters.
+fn is_like(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern.eq_ignore_ascii_case(name),
+        Some((start, rest)) => {
+            let begins = name.get(..start.len()).is_some_and(|s| s.eq_ignore_ascii_case(start));
+            begins && (start.len()..=name.len()).any(|at| name.get(at..).is_some_and(|tail| is_like(rest, tail)))
+        }
+    }
+}
+
+/// What names the pattern once for each table, the rest as it is.
+fn each<T: Clone>(
+    all: Vec<T>,
+    tables: &[String],
+    mark: &str,
+    put: impl Fn(&NameInPlace, &mut T),
+    names: impl Fn(&T) -> bool,
+) -> Vec<T> {
+    let mut spelled = Vec::new();
+    for one in all {
+        if !names(&one) {
+            spelled.push(one);
+            continue;
+        }
+        for name in tables {
+            let mut copy = one.clone();
+            put(&NameInPlace { mark: mark.to_owned(), name: name.clone() }, &mut copy);
+            spelled.push(copy);
+        }
+    }
+    spelled
+}
+
+/// A table's name in the place of the pattern's.
+struct NameInPlace {
+    mark: String,
+    name: String,
+}
+
+impl NameInPlace {
+    fn text(&self, text: &mut String) {
+        if text.contains(&self.mark) {
+            *text = text.replace(&self.mark, &self.name);
+        }
+    }
+
+    fn sql(&self, sql: &mut Sql) {
+        sql.sqlite.iter_mut().chain(sql.postgres.iter_mut()).for_each(|text| self.text(text));
+    }
+
+    fn needs(&self, needs: &mut [Need]) {
+        needs.iter_mut().for_each(|need| self.text(&mut need.table));
+    }
+
+    fn source(&self, source: &mut Source) {
+        self.text(&mut source.label);
+        match &mut source.from {
+            FromClause::Table(name) | FromClause::Each { table: name, .. } => self.text(name),
+            FromClause::Query { sql, tables } => {
+                self.sql(sql);
+                tables.iter_mut().for_each(|(_, table)| self.text(table));
+            }
+        }
+        self.needs(&mut source.requires);
+        self.needs(&mut source.forbids);
+        source.keep.iter_mut().chain(source.search.iter_mut()).for_each(|sql| self.sql(sql));
+        if let Some(vector) = &mut source.vector {
+            vector.table.iter_mut().for_each(|table| self.text(table));
+            vector.from.iter_mut().for_each(|sql| self.sql(sql));
+        }
+        source.columns.iter_mut().flat_map(|(_, ways)| ways).for_each(|way| self.column(way));
+    }
+
+    fn column(&self, way: &mut ColumnSpec) {
+        match &mut way.value {
+            ColumnOrigin::Sql(sql) => self.sql(sql),
+            ColumnOrigin::Value(serde_json::Value::String(text)) => self.text(text),
+            _ => {}
+        }
+        self.needs(&mut way.requires);
+        self.needs(&mut way.forbids);
+        way.lookup.iter_mut().for_each(|sql| self.sql(sql));
+    }
+
+    fn rule(&self, rule: &mut EraseRule) {
+        self.text(&mut rule.table);
+        rule.of.iter_mut().for_each(|of| self.text(of));
+        rule.when.iter_mut().for_each(|sql| self.sql(sql));
+        self.needs(&mut rule.requires);
+        self.needs(&mut rule.forbids);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_like;
+
+    #[test]
+    fn a_star_stands_for_any_letters() {
+        for (pattern, name, expected) in [
+            ("*", "memories", true),
+            ("mem0*", "mem0_team", true),
+            ("mem0*", "my_mem0", false),
+            ("*_entities", "memories_entities", true),
+            ("*_entities", "entities_of_ours", false),
+            ("a*b*c", "A-b-b-C", true),
+            ("käse*", "käsebrot", true),
+        ] {
+            assert_eq!(is_like(pattern, name), expected, "{name} like {pattern}");
+        }
+    }
+}

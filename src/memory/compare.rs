@@ -1,0 +1,192 @@
+//! Two rows of a kind side by side: which columns differ, and where their texts do, word by word.
+
+use serde::Serialize;
+use serde_json::Value;
+use similar::{ChangeTag, TextDiff};
+
+use super::entity::{Column, Personal, ValueKind};
+use super::row::Row;
+
+/// Words, or lines of longer texts, up to which two texts are compared piece by piece: the work grows with the product.
+const PIECES: usize = 4_000;
+
+/// A column in which at least one of two rows has a value.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FieldPair {
+    /// Canonical column.
+    pub column: &'static str,
+    /// Both rows hold the same.
+    pub same: bool,
+    /// The value of the first row and that of the second.
+    pub values: [Value; 2],
+    /// The first row's text turned into the second's; none for values that are no texts, that are the same, or that are
+    /// too long to be compared by lines even.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub words: Option<Vec<TextPiece>>,
+}
+
+/// A piece of one or both of two texts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TextPiece {
+    /// Where it stands.
+    pub how: PieceOf,
+    /// The words, with the blanks between them.
+    pub text: String,
+}
+
+/// Which of two texts a piece belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PieceOf {
+    /// Both.
+    Same,
+    /// The first one only.
+    Removed,
+    /// The second one only.
+    Added,
+}
+
+/// Compares two rows of one entity, column by column in the canonical order. Columns that both leave empty are left out.
+#[must_use]
+pub fn compare(first: &Row, second: &Row) -> Vec<FieldPair> {
+    let pair = |column: &Column| {
+        let values = [first.get(column.name).clone(), second.get(column.name).clone()];
+        if values.iter().all(Value::is_null) {
+            return None;
+        }
+        let same = values[0] == values[1];
+        let texts = values.each_ref().map(|value| text_of(column, value));
+        let words = match texts {
+            [Some(a), Some(b)] if !same => pieces(&a, &b),
+            _ => None,
+        };
+        Some(FieldPair { column: column.name, same, values, words })
+    };
+    first.entity.columns().iter().filter_map(pair).collect()
+}
+
+/// The text of a value that reads as one: free text, and JSON in its indented form.
+fn text_of(column: &Column, value: &Value) -> Option<String> {
+    match (column.kind, value) {
+        (ValueKind::Text | ValueKind::Json, Value::Null) => Some(String::new()),
+        (ValueKind::Text, Value::String(text)) if column.personal == Personal::Content => Some(text.clone()),
+        (ValueKind::Json, Value::String(text)) => Some(text.clone()),
+        (ValueKind::Json, value) => serde_json::to_string_pretty(value).ok(),
+        _ => None,
+    }
+}
+
+/// How one text becomes another, by words; by lines where it has very many.
+fn pieces(a: &str, b: &str) -> Option<Vec<TextPiece>> {
+    let few = |of: &dyn Fn(&str) -> usize| of(a).max(of(b)) <= PIECES;
+    let diff = if few(&|text| text.split_whitespace().count()) {
+        TextDiff::from_words(a, b)
+    } else if few(&|text| text.lines().count()) {
+        TextDiff::from_lines(a, b)
+    } else {
+        return None;
+    };
+    let mut told = Pieces::default();
+    diff.iter_all_changes().for_each(|change| told.take(change.tag(), change.value()));
+    Some(told.end())
+}
+
+/// Pieces under way: changed words with nothing but blanks between them are one change.
+#[derive(Default)]
+struct Pieces {
+    done: Vec<TextPiece>,
+    removed: String,
+    added: String,
+    /// Blanks that both texts have after a change.
+    blank: String,
+}
+
+impl Pieces {
+    fn take(&mut self, tag: ChangeTag, text: &str) {
+        if tag != ChangeTag::Equal {
+            let blank = std::mem::take(&mut self.blank);
+            self.removed.push_str(&blank);
+            self.added.push_str(&blank);
+        }
+        match tag {
+            ChangeTag::Delete => self.removed.push_str(text),
+            ChangeTag::Insert => self.added.push_str(text),
+            ChangeTag::Equal if text.trim().is_empty() && !(self.removed.is_empty() && self.added.is_empty()) => {
+                self.blank.push_str(text);
+            }
+            ChangeTag::Equal => {
+                self.settle();
+                self.push(PieceOf::Same, text);
+            }
+        }
+    }
+
+    fn settle(&mut self) {
+        let (removed, added) = (std::mem::take(&mut self.removed), std::mem::take(&mut self.added));
+        self.push(PieceOf::Removed, &removed);
+        self.push(PieceOf::Added, &added);
+        let blank = std::mem::take(&mut self.blank);
+        self.push(PieceOf::Same, &blank);
+    }
+
+    fn push(&mut self, how: PieceOf, text: &str) {
+        match self.done.last_mut() {
+            _ if text.is_empty() => {}
+            Some(last) if last.how == how => last.text.push_str(text),
+            _ => self.done.push(TextPiece { how, text: text.to_owned() }),
+        }
+    }
+
+    fn end(mut self) -> Vec<TextPiece> {
+        self.settle();
+        self.done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::memory::Entity;
+
+    fn episode(title: &str, tags: &[&str]) -> Row {
+        let mut row = Row::empty(Entity::Episode);
+        row.set("title", json!(title));
+        row.set("tags", json!(tags));
+        row
+    }
+
+    #[test]
+    fn texts_differ_by_words_and_lists_as_a_whole() {
+        let pairs = compare(&episode("late loads at Alder", &["a"]), &episode("late loads at Birch", &["b"]));
+        let names: Vec<&str> = pairs.iter().map(|pair| pair.column).collect();
+        assert_eq!(names, ["title", "tags"], "what both leave empty is left out");
+        let words = pairs[0].words.as_ref().expect("words");
+        let shown: Vec<(PieceOf, &str)> = words.iter().map(|piece| (piece.how, piece.text.as_str())).collect();
+        let expected = [(PieceOf::Same, "late loads at "), (PieceOf::Removed, "Alder"), (PieceOf::Added, "Birch")];
+        assert_eq!(shown, expected);
+        assert_eq!(pairs[1].words, None);
+        assert!(compare(&episode("x", &[]), &episode("x", &[])).iter().all(|pair| pair.same));
+    }
+
+    #[test]
+    fn very_long_texts_are_compared_by_lines_or_not_at_all() {
+        let lines = |last: &str| "one two three four\n".repeat(2_000) + last;
+        let pairs = compare(&episode(&lines("a"), &[]), &episode(&lines("b"), &[]));
+        assert_eq!(pairs[0].words.as_ref().map(Vec::len), Some(3));
+        let huge = "x\n".repeat(PIECES + 1);
+        assert_eq!(compare(&episode(&huge, &[]), &episode("y", &[]))[0].words, None);
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_give_both_texts_back(a in "[ab \n]{0,40}", b in "[ab \n]{0,40}") {
+            let pieces = pieces(&a, &b).expect("short texts");
+            let side = |not: PieceOf| pieces.iter().filter(|p| p.how != not).map(|p| p.text.as_str()).collect::<String>();
+            prop_assert_eq!(side(PieceOf::Added), a);
+            prop_assert_eq!(side(PieceOf::Removed), b);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Findings that the operator does not want to hear of again: whole kinds, or single rows.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::FindingTally;
+
+/// What was muted, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mute {
+    /// A kind of finding, or the id of a row.
+    pub what: String,
+    /// Why nobody needs to hear of it.
+    pub reason: String,
+    /// Who said so.
+    pub actor: String,
+    /// When, in the canonical spelling.
+    pub at: String,
+}
+
+/// Kinds and rows that are left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Muted {
+    names: BTreeSet<String>,
+}
+
+impl Muted {
+    /// Those of a list.
+    #[must_use]
+    pub fn of(mutes: &[Mute]) -> Self {
+        Muted { names: mutes.iter().map(|mute| mute.what.clone()).collect() }
+    }
+
+    /// Whether a kind is muted as a whole.
+    #[must_use]
+    pub fn kind(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+
+    /// Examples that have to be looked at so that as many as were asked for are left without the muted rows.
+    #[must_use]
+    pub fn examples(&self, asked: usize) -> usize {
+        asked + self.names.len()
+    }
+
+    /// A tally without the muted rows among its examples, with as many of those as were asked for. Muted rows that are not
+    /// among the examples are counted: there are more findings than examples then.
+    #[must_use]
+    pub fn without(&self, mut tally: FindingTally, asked: usize) -> FindingTally {
+        let before = tally.examples.len();
+        tally.examples.retain(|id| !self.names.contains(id));
+        tally.count = tally.count.saturating_sub((before - tally.examples.len()) as u64);
+        if tally.together.is_empty() {
+            tally.examples.truncate(asked);
+        }
+        tally
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn muted_rows_are_neither_counted_nor_shown() {
+        let mute =
+            |what: &str| Mute { what: what.to_owned(), reason: String::new(), actor: String::new(), at: String::new() };
+        let muted = Muted::of(&[mute("b"), mute("secret")]);
+        assert!(muted.kind("secret") && !muted.kind("b2"));
+        let left = muted.without(FindingTally::of(["a", "b", "c", "d"], muted.examples(2)), 2);
+        assert_eq!((left.count, left.examples), (3, vec!["a".to_owned(), "c".to_owned()]));
+        assert_eq!(muted.without(FindingTally::of(["b"], 3), 1).count, 0);
+    }
+}

@@ -1,0 +1,108 @@
+//! Numbers of rows that keep nobody waiting: exact where counting is quick, else the engine's own statistics, else none, with
+//! the reason.
+
+use std::time::{Duration, Instant};
+
+use super::Store;
+use super::dialect::quote;
+use super::select::from_clause;
+use super::session::FetchedValue;
+use crate::layout::recognise::BoundFrom;
+use crate::layout::{BoundSource, CatalogTable, Engine};
+use crate::memory::Entity;
+use crate::memory::query::CountKind;
+
+/// Rows up to which a table of PostgreSQL is counted; beyond that its statistics are taken. Statistics of SQLite that say less
+/// are older than a table that takes long to count.
+const COUNTED: i64 = 100_000;
+
+/// How long one count may take, and all of them together.
+const EACH: Duration = Duration::from_millis(500);
+const TOGETHER: Duration = Duration::from_secs(3);
+
+/// A number of rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counted {
+    /// The number; none where it is not known.
+    pub rows: Option<i64>,
+    /// How it was come by.
+    pub kind: CountKind,
+    /// Why it is not known.
+    pub reason: Option<String>,
+}
+
+impl Counted {
+    fn unknown(reason: impl Into<String>) -> Self {
+        Counted { rows: None, kind: CountKind::About, reason: Some(reason.into()) }
+    }
+}
+
+/// The counts of one answer, which have a time together.
+pub(super) struct Counting<'s> {
+    store: &'s Store,
+    ends: Instant,
+}
+
+impl<'s> Counting<'s> {
+    pub(super) fn new(store: &'s Store) -> Self {
+        Counting { store, ends: Instant::now() + TOGETHER }
+    }
+
+    /// Rows of a source that are not bookkeeping.
+    pub(super) async fn source(&self, source: &BoundSource) -> Counted {
+        let (schema, name) = &source.table;
+        let table = self.store.catalog().tables.iter().find(|t| t.schema == *schema && t.name == *name);
+        // An estimate of the base table says nothing of the rows of a query over it.
+        let grouped = matches!(&source.from, BoundFrom::Query(_));
+        let alike = !grouped || matches!(source.entity, Entity::Memory | Entity::Case);
+        let keep = source.keep.as_deref().unwrap_or("1 = 1");
+        let sql = format!("SELECT count(*) FROM {} WHERE {keep}", from_clause(source));
+        self.count(&sql, table, alike).await
+    }
+
+    /// Rows of a table.
+    pub(super) async fn table(&self, table: &CatalogTable) -> Counted {
+        let sql = format!("SELECT count(*) FROM {}.{}", quote(&table.schema), quote(&table.name));
+        self.count(&sql, Some(table), true).await
+    }
+
+    /// What a statement counts in a table; `alike` says whether the table's own number will do.
+    async fn count(&self, sql: &str, table: Option<&CatalogTable>, alike: bool) -> Counted {
+        let large = table.and_then(|table| table.estimate).filter(|rows| *rows > COUNTED);
+        if let Some(rows) = large {
+            let reason = "the table is large, and an estimate of it says nothing of the rows of a query over it";
+            let about = Counted { rows: Some(rows), kind: CountKind::About, reason: None };
+            return if alike { about } else { Counted::unknown(reason) };
+        }
+        let left = EACH.min(self.ends.saturating_duration_since(Instant::now()));
+        // What is dropped is stopped on the server too.
+        match tokio::time::timeout(left, self.store.fetch_text(sql)).await {
+            Ok(Ok(rows)) => Counted { rows: integer(&rows), kind: CountKind::Exact, reason: None },
+            Ok(Err(error)) => Counted::unknown(format!("counting failed: {error}")),
+            Err(_) => match self.statistics(table.filter(|_| alike)).await {
+                Some(rows) => Counted { rows: Some(rows), kind: CountKind::About, reason: None },
+                None => Counted::unknown(
+                    "counting takes too long, and the database has no statistics of it: `ANALYZE` makes some",
+                ),
+            },
+        }
+    }
+
+    /// What `ANALYZE` noted of a large SQLite table; the statistics of PostgreSQL were read with the catalog.
+    async fn statistics(&self, table: Option<&CatalogTable>) -> Option<i64> {
+        let table = table.filter(|_| self.store.engine() == Engine::Sqlite)?;
+        let sql = format!(
+            "SELECT max(CAST(stat AS INTEGER)) FROM {}.sqlite_stat1 WHERE tbl = '{}' COLLATE NOCASE",
+            quote(&table.schema),
+            table.name.replace('\'', "''")
+        );
+        integer(&self.store.fetch_text(&sql).await.ok()?).filter(|rows| *rows > COUNTED)
+    }
+}
+
+fn integer(rows: &[Vec<FetchedValue>]) -> Option<i64> {
+    match rows.first().and_then(|row| row.first()) {
+        Some(FetchedValue::Integer(i)) => Some(*i),
+        _ => None,
+    }
+}

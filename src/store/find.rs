@@ -1,0 +1,87 @@
+//! Words looked for in all texts of a database, a page at a time: entity after entity, each newest first.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::order::{place_of, place_text};
+use super::{Store, StoreError};
+use crate::memory::query::{PageStart, Query};
+use crate::memory::search::{Search, SearchHit};
+use crate::memory::{Entity, Row};
+
+/// Rows that hold what is looked for.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct FoundPage {
+    /// The rows, only their texts read, each with where it has the words.
+    pub rows: Vec<(Row, SearchHit)>,
+    /// Cursor for the next page; none at the end.
+    pub next: Option<String>,
+}
+
+/// A place between two pages of one search.
+#[derive(Debug, Serialize, Deserialize)]
+struct Place {
+    /// Of what was asked: a cursor of another search is refused.
+    asked: String,
+    /// Position among the entities.
+    entity: usize,
+    /// Cursor among the rows of it; none before the first.
+    after: Option<String>,
+}
+
+impl Store {
+    /// The next rows of some entities whose texts hold what is looked for, at most `limit`, after the page that `after` is
+    /// the `next` of. Rows of the layout's index of words are among them.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] for an entity that the database does not hold, [`StoreError::Cursor`] for a cursor of another
+    /// search, or the engine's refusal.
+    pub async fn find(
+        &self,
+        search: &Search,
+        entities: &[Entity],
+        limit: usize,
+        after: Option<&str>,
+    ) -> Result<FoundPage, StoreError> {
+        let asked = digest(search, entities);
+        let mut place = match after {
+            None => Place { asked: asked.clone(), entity: 0, after: None },
+            Some(text) => {
+                place_of::<Place>(text.trim()).filter(|place| place.asked == asked).ok_or(StoreError::Cursor)?
+            }
+        };
+        let mut found = FoundPage::default();
+        while let Some(entity) = entities.get(place.entity).copied() {
+            let room = limit.saturating_sub(found.rows.len());
+            if room == 0 {
+                found.next = Some(place_text(&place));
+                return Ok(found);
+            }
+            let query = Query {
+                search: Some(search.clone()),
+                columns: Some(Vec::new()),
+                limit: room,
+                start: place.after.take().map_or(PageStart::First, PageStart::After),
+                ..Query::new(entity)
+            };
+            let page = self.page(&query).await?;
+            let hits = page.rows.into_iter().filter_map(|row| Some((search.hit_by_index(&row)?, row)));
+            found.rows.extend(hits.map(|(hit, row)| (row, hit)));
+            place.after = page.next;
+            if place.after.is_none() {
+                place.entity += 1;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// What is asked, in a form that says nothing of it.
+fn digest(search: &Search, entities: &[Entity]) -> String {
+    let mut hasher = Sha256::new();
+    for part in entities.iter().map(|e| e.name()).chain(search.terms().iter().map(String::as_str)) {
+        hasher.update((part.len() as u64).to_be_bytes());
+        hasher.update(part.as_bytes());
+    }
+    hex::encode(&hasher.finalize()[..8])
+}

@@ -1,0 +1,266 @@
+//! Values within stored values: what stands at a layout's `decode`, `path`, `by` and `part`, and a new value put there in
+//! the encodings that are around it.
+
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode_str;
+use serde_json::Value;
+
+use super::codec::json_text;
+use super::container::{self, Change, Decoded, Layer, Leaf, LeafKind, Limits, Rewritten};
+use super::session::FetchedValue;
+use crate::layout::{Codec, Inside, TextPart};
+use crate::memory::json;
+
+/// The value that stands there, with what is wrong with it; parts of a text are a list, one part is a text.
+pub(super) fn found(raw: &FetchedValue, inside: &Inside) -> (Option<Value>, Vec<String>) {
+    let (whole, problems) = match outer(raw, inside) {
+        Ok(Some(found)) => found,
+        Ok(None) => return (None, Vec::new()),
+        Err(problem) => return (None, vec![problem]),
+    };
+    let found = match &inside.path {
+        Some(path) => json::path(&whole, path),
+        None => Some(whole),
+    };
+    let Some(found) = found.filter(|value| !value.is_null()) else { return (None, problems) };
+    if inside.by.is_none() {
+        return (Some(found), Vec::new());
+    }
+    let Value::String(text) = &found else { return (Some(found), Vec::new()) };
+    let mut parts = inside.parts(text).into_iter();
+    let found = match &inside.part {
+        TextPart::Any => Some(parts.collect()),
+        TextPart::At(_) => parts.next().map(Value::from),
+        TextPart::After(_) => parts.next().map(|part| Value::from(percent_decode_str(part).decode_utf8_lossy())),
+    };
+    (found, Vec::new())
+}
+
+/// The document that the encodings give, or the text where they give none; what is wrong where it is nothing.
+type Outer = (Value, Vec<String>);
+
+fn outer(raw: &FetchedValue, inside: &Inside) -> Result<Option<Outer>, String> {
+    if *raw == FetchedValue::Null {
+        return Ok(None);
+    }
+    let raw = if inside.decode.is_empty() {
+        Cow::Borrowed(raw)
+    } else {
+        match container::decoded(raw, &inside.decode)? {
+            None => return Ok(None),
+            Some(Decoded::Document(value)) => return Ok(Some((value, Vec::new()))),
+            Some(Decoded::Bytes(bytes)) => Cow::Owned(FetchedValue::Bytes(bytes)),
+        }
+    };
+    if inside.path.is_some() {
+        let reading = json::read(&json_text(&raw)?);
+        let problems = if reading.value.is_null() { reading.problems } else { Vec::new() };
+        return Ok(Some((reading.value, problems)));
+    }
+    Ok(Some(match &*raw {
+        FetchedValue::Null => return Ok(None),
+        FetchedValue::Text(text) => (Value::from(text.as_str()), Vec::new()),
+        FetchedValue::BadText(bytes) | FetchedValue::Bytes(bytes) => {
+            (Value::from(String::from_utf8_lossy(bytes)), Vec::new())
+        }
+        FetchedValue::Integer(number) => (Value::from(*number), Vec::new()),
+        FetchedValue::Real(number) => (Value::from(*number), Vec::new()),
+    }))
+}
+
+/// The texts that stand there: one, the items of a list, or the parts of a text.
+#[must_use]
+pub fn texts(raw: &FetchedValue, inside: &Inside) -> Vec<String> {
+    match found(raw, inside).0 {
+        Some(Value::String(text)) => vec![text],
+        Some(Value::Number(number)) => vec![number.to_string()],
+        Some(Value::Array(items)) => {
+            let text = |item: Value| match item {
+                Value::String(text) => Some(text),
+                Value::Number(number) => Some(number.to_string()),
+                _ => None,
+            };
+            items.into_iter().filter_map(text).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The stored value with another one in the place; every byte that has nothing to do with it stays.
+///
+/// # Errors
+/// Why it cannot be put there, for people.
+pub fn replaced(raw: &FetchedValue, inside: &Inside, value: &Value) -> Result<FetchedValue, String> {
+    let value = match &inside.by {
+        Some(by) => Cow::Owned(rejoined(raw, inside, by, value)?),
+        None => Cow::Borrowed(value),
+    };
+    if inside.decode.is_empty() && inside.path.is_none() {
+        return match (&*value, raw) {
+            (Value::String(text), FetchedValue::Bytes(_)) => Ok(FetchedValue::Bytes(text.clone().into_bytes())),
+            (Value::String(text), _) => Ok(FetchedValue::Text(text.clone())),
+            (other, _) => Err(format!("takes a text, not {other}")),
+        };
+    }
+    if let Value::String(text) = &*value
+        && let Some(new) = leaf_replaced(raw, inside.path.as_deref().unwrap_or_default(), text)?
+    {
+        return Ok(new);
+    }
+    if let Some(codec) = inside.decode.iter().find(|codec| **codec != Codec::Json) {
+        return Err(format!("is stored as {}, in which only texts that are there can be changed", codec.name()));
+    }
+    let text = json_text(raw)?;
+    let mut document = match json::read(&text) {
+        reading if reading.problems.is_empty() => reading.value,
+        reading => return Err(format!("holds JSON that is not sound: {}", reading.problems.join("; "))),
+    };
+    put(&mut document, inside.path.as_deref().unwrap_or_default(), &value)?;
+    let new = document.to_string();
+    Ok(match raw {
+        FetchedValue::Bytes(bytes) if std::str::from_utf8(bytes).is_ok() => FetchedValue::Bytes(new.into_bytes()),
+        FetchedValue::Bytes(_) => {
+            return Err("is compressed, and only texts that are there can be changed in it".to_owned());
+        }
+        _ => FetchedValue::Text(new),
+    })
+}
+
+/// The value with one text in it changed, in its own encodings; none where no such text is there.
+fn leaf_replaced(raw: &FetchedValue, path: &str, text: &str) -> Result<Option<FetchedValue>, String> {
+    let mut seen = 0;
+    let mut change = |leaf: &Leaf<'_>| {
+        let reread = leaf.layers.last() == Some(&Layer::Escapes);
+        if leaf.kind != LeafKind::Text || reread || leaf.layers.is_empty() || leaf.path() != path {
+            return Vec::new();
+        }
+        seen += 1;
+        vec![Change::whole(leaf, text)]
+    };
+    let (rewritten, _) = container::rewrite(raw, Limits::default(), &mut change);
+    Ok(match rewritten {
+        Rewritten::New(new) if seen == 1 => Some(new),
+        Rewritten::Unchanged if seen == 1 => Some(raw.clone()),
+        Rewritten::Cannot(layer) => return Err(format!("is stored as {}, which is only read", layer.name())),
+        _ => None,
+    })
+}
+
+/// The text around a part, with another part in its place; of all parts, these and no others.
+fn rejoined(raw: &FetchedValue, inside: &Inside, by: &str, value: &Value) -> Result<Value, String> {
+    let items: Vec<&str> = match value {
+        Value::String(text) => vec![text],
+        Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
+        Value::Null => Vec::new(),
+        other => return Err(format!("takes texts, not {other}")),
+    };
+    if let Some(item) = items.iter().find(|item| item.contains(by)) {
+        return Err(format!("cannot hold `{item}`: `{by}` stands between its parts"));
+    }
+    if inside.part == TextPart::Any {
+        return Ok(Value::from(items.join(by)));
+    }
+    let whole = Inside { by: None, ..inside.clone() };
+    let (Some(Value::String(old)), [new]) = (found(raw, &whole).0, &items[..]) else {
+        return Err("has no such part".to_owned());
+    };
+    let parts = inside.parts(&old);
+    let Some(part) = parts.first() else { return Err("has no such part".to_owned()) };
+    let start = part.as_ptr() as usize - old.as_ptr() as usize;
+    Ok(Value::from(format!("{}{new}{}", &old[..start], &old[start + part.len()..])))
+}
+
+/// Puts a value at a path; objects on the way are there, and the last step may be a new member.
+fn put(document: &mut Value, path: &str, value: &Value) -> Result<(), String> {
+    if path.is_empty() {
+        *document = value.clone();
+        return Ok(());
+    }
+    let (step, rest) = path.split_once('.').unwrap_or((path, ""));
+    let next = match document {
+        Value::Object(object) if rest.is_empty() => object.entry(step.to_owned()).or_insert(Value::Null),
+        Value::Object(object) => object.get_mut(step).ok_or_else(|| format!("has no `{step}`"))?,
+        Value::Array(items) => {
+            step.parse::<usize>().ok().and_then(|at| items.get_mut(at)).ok_or_else(|| format!("has no `{step}`"))?
+        }
+        _ => return Err(format!("has no `{step}`")),
+    };
+    put(next, rest, value)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn inside(decode: &[Codec], path: Option<&str>, by: Option<&str>, part: TextPart) -> Inside {
+        Inside {
+            decode: decode.to_vec(),
+            path: path.map(str::to_owned),
+            by: by.map(str::to_owned),
+            part,
+            except: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_path_leads_through_every_element() {
+        let raw = FetchedValue::Text(r#"{"content":{"parts":[{"text":"a"},{"x":1},{"text":"b"}]}}"#.into());
+        assert_eq!(found(&raw, &Inside::at("content.parts.*.text")).0, Some(json!(["a", "b"])));
+        assert_eq!(found(&raw, &Inside::at("content.parts.*.none")).0, None);
+    }
+
+    #[test]
+    fn a_new_text_leaves_every_other_byte() {
+        let raw = FetchedValue::Text(r#"{"a": 1.50,  "text": "Gr\u00f6\u00dfe", "b": [ ]}"#.into());
+        let new = replaced(&raw, &Inside::at("text"), &json!("é\"")).expect("it can be put there");
+        assert_eq!(new, FetchedValue::Text(r#"{"a": 1.50,  "text": "é\"", "b": [ ]}"#.into()));
+        let bytes = FetchedValue::Bytes(br#"{"text":"old"}"#.to_vec());
+        assert_eq!(
+            replaced(&bytes, &Inside::at("text"), &json!("new")),
+            Ok(FetchedValue::Bytes(br#"{"text":"new"}"#.to_vec()))
+        );
+        let quoted = FetchedValue::Text(r#""old""#.into());
+        let whole = inside(&[Codec::Json], None, None, TextPart::Any);
+        assert_eq!(replaced(&quoted, &whole, &json!("new")), Ok(FetchedValue::Text(r#""new""#.into())));
+        assert_eq!(found(&quoted, &whole).0, Some(json!("old")));
+    }
+
+    #[test]
+    fn what_is_no_text_is_put_into_json_and_nothing_else() {
+        let raw = FetchedValue::Text(r#"{"tags":["a"],"n":null}"#.into());
+        let new = replaced(&raw, &Inside::at("tags"), &json!(["b", "c"]));
+        assert_eq!(new, Ok(FetchedValue::Text(r#"{"tags":["b","c"],"n":null}"#.into())));
+        assert_eq!(
+            replaced(&raw, &Inside::at("n"), &json!("x")),
+            Ok(FetchedValue::Text(r#"{"tags":["a"],"n":"x"}"#.into()))
+        );
+        let packed = inside(&[Codec::Msgpack], Some("n"), None, TextPart::Any);
+        assert!(replaced(&FetchedValue::Bytes(vec![0x81, 0xA1, b'n', 0xC0]), &packed, &json!(7)).is_err());
+        let pickle = FetchedValue::Bytes(b"\x80\x04}\x8c\x01n\x8c\x03olds.".to_vec());
+        let pickled = inside(&[Codec::Pickle], Some("n"), None, TextPart::Any);
+        assert_eq!(found(&pickle, &pickled).0, Some(json!("old")));
+        assert!(replaced(&pickle, &pickled, &json!("new")).is_err());
+    }
+
+    #[test]
+    fn parts_are_read_and_written() {
+        let scope = FetchedValue::Text("agent_id=a&user_id=ann%26co".into());
+        let user = inside(&[], None, Some("&"), TextPart::After("user_id=".into()));
+        assert_eq!(found(&scope, &user).0, Some(json!("ann&co")));
+        let tags = inside(&[], None, Some(","), TextPart::Any);
+        assert_eq!(texts(&FetchedValue::Text("a,b".into()), &tags), ["a", "b"]);
+        assert_eq!(
+            replaced(&FetchedValue::Text("a,b".into()), &tags, &json!(["c", "d"])),
+            Ok(FetchedValue::Text("c,d".into()))
+        );
+        assert!(replaced(&FetchedValue::Text("a".into()), &tags, &json!(["c,d"])).is_err());
+        let second = inside(&[], None, Some("."), TextPart::At(1));
+        assert_eq!(
+            replaced(&FetchedValue::Text("m.ann.s".into()), &second, &json!("bob")),
+            Ok(FetchedValue::Text("m.bob.s".into()))
+        );
+    }
+}

@@ -1,0 +1,465 @@
+//! Questions to a whole database as people type them: words in all texts, two rows side by side, lists that grow, the past,
+//! schemas, muted findings. Held against SQL and against what was there, on both engines.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use mnemoscope::change::{chain, feedback, signal, undo};
+use mnemoscope::memory::Entity;
+use mnemoscope::memory::schema;
+use mnemoscope::memory::utility::Signal;
+use mnemoscope::store::Target;
+use serde_json::Value;
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
+use tempfile::TempDir;
+
+use crate::support::fixtures::Layout;
+use crate::support::world::*;
+use crate::support::{block_on, program};
+
+/// A desk with settings and state of its own.
+struct Desk {
+    state: TempDir,
+    database: String,
+}
+
+impl Desk {
+    fn at(target: &Target) -> Self {
+        let database = match target {
+            Target::File(path) => path.display().to_string(),
+            Target::Postgres(url) => url.clone(),
+        };
+        Desk { state: TempDir::new().expect("a folder"), database }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program());
+        command
+            .env("MNEMOSCOPE_STATE", self.state.path())
+            .env("MNEMOSCOPE_CONFIG", self.state.path().join("config.toml"));
+        command.env("TZ", "UTC").env_remove("COLUMNS").args(["-d", &self.database]).args(arguments);
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("the program")
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        let output = self.run(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{arguments:?}: {error}"))
+    }
+
+    /// The rows of a list, without those that are nested too deep to be read.
+    fn rows(&self, arguments: &[&str]) -> Vec<Value> {
+        let output = self.run(&[arguments, &["--format", "jsonl"]].concat());
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).expect("text");
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    fn refused(&self, arguments: &[&str], code: i32) -> String {
+        let output = self.run(arguments);
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {words}");
+        words
+    }
+}
+
+/// Texts of the first column of a query, as SQL gives them.
+async fn column(world: &World, sql: &str) -> BTreeSet<String> {
+    let sql = AssertSqlSafe(sql.to_owned());
+    match &world.target {
+        Target::File(path) => {
+            let rows = sqlx::query(sql).fetch_all(&mut sqlite(path).await).await.expect("rows");
+            rows.iter().map(|row| row.get::<String, _>(0)).collect()
+        }
+        Target::Postgres(url) => {
+            let mut link = PgConnection::connect(url).await.expect("the server");
+            let rows = sqlx::query(sql).fetch_all(&mut link).await.expect("rows");
+            rows.iter().map(|row| row.get::<String, _>(0)).collect()
+        }
+    }
+}
+
+async fn worlds() -> Vec<World> {
+    [Some(native().await), native_on_postgres().await].into_iter().flatten().collect()
+}
+
+fn id_of(row: &Value) -> String {
+    row["id"].as_str().expect("an id").to_owned()
+}
+
+#[test]
+fn words_are_found_wherever_sql_finds_them_and_each_row_once() {
+    block_on(async {
+        for world in worlds().await {
+            let desk = Desk::at(&world.target);
+            let texts = "INSERT INTO episodes (id, agent_id, user_id, title, summary, started_at) VALUES \
+                ('find-1', 'a', 'u', 'Quaggas at noon', 'plain', '2026-03-01T10:00:00.000000Z'), \
+                ('find-2', 'a', 'u', 'other', 'the QUAGGA of Zürixberg', '2026-03-02T10:00:00.000000Z'), \
+                ('find-3', 'a', 'u', 'Zürixberg', 'at noon', NULL), ('find-4', 'a', 'u', 'qua', 'gga', NULL); \
+                INSERT INTO episode_segments (id, episode_id, sequence, kind, content) VALUES \
+                ('find-s', 'find-1', 1, 'message', 'a quagga'); \
+                INSERT INTO agent_feedback (id, episode_id, user_id, kind, correction) VALUES \
+                ('find-f', 'find-1', 'u', 'thumbs_down', 'not a Quagga'); \
+                INSERT INTO memories (id, kind, title, text) VALUES ('find-m', 'drawer', 'quagga', 'x'); \
+                INSERT INTO agent_memory_cases (id, message_hash, prompt) VALUES \
+                ('find-c', 'h9', '{\"message\": \"one quagga\"}')";
+            meddle(&world, texts).await;
+            let mut truth = column(
+                &world,
+                "SELECT id FROM episodes WHERE lower(title) LIKE '%quagga%' OR lower(summary) LIKE '%quagga%'",
+            )
+            .await;
+            truth.extend(["find-s", "find-f", "find-m", "find-c"].map(str::to_owned));
+            let (mut found, mut after) = (Vec::new(), String::new());
+            loop {
+                let mut arguments = vec!["find", "quagga", "--limit", "2"];
+                if !after.is_empty() {
+                    arguments.extend(["--after", &after]);
+                }
+                let page = desk.json(&arguments);
+                let rows = page["rows"].as_array().expect("rows").clone();
+                assert!(rows.len() <= 2);
+                for row in rows {
+                    let snippet = row["snippet"].as_str().expect("a snippet").to_lowercase();
+                    assert!(snippet.contains("quagga"), "{row}");
+                    found.push(id_of(&row));
+                }
+                match page["next"].as_str() {
+                    Some(next) => next.clone_into(&mut after),
+                    None => break,
+                }
+            }
+            assert_eq!(found.len(), truth.len(), "each once: {found:?}");
+            assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), truth);
+            let ids = |arguments: &[&str]| -> Vec<String> {
+                desk.json(arguments)["rows"].as_array().expect("rows").iter().map(id_of).collect()
+            };
+            assert_eq!(ids(&["find", "zürixberg quagga"]), ["find-2"]);
+            assert_eq!(ids(&["find", "\"at noon\"", "--entity", "episode"]), ["find-1", "find-3"]);
+            assert_eq!(ids(&["find", "ZÜRIXBERG"]), ["find-2", "find-3"]);
+            assert!(ids(&["find", "message", "--entity", "case"]).iter().all(|id| id != "find-c"), "a name is no text");
+            let masked = desk.run(&["find", "quagga", "--mask"]);
+            let shown = String::from_utf8(masked.stdout).expect("text").to_lowercase();
+            assert!(shown.contains("find-2") && !shown.contains("quagga") && !shown.contains("noon"), "{shown}");
+            desk.refused(&["find", "zebra", "--after", &after], 2);
+            desk.refused(&["find", "x", "--entity", "agent"], 2);
+            desk.refused(&["find", " "], 2);
+        }
+    });
+}
+
+#[test]
+fn an_index_of_words_adds_what_it_finds_and_hides_nothing() {
+    block_on(async {
+        let Some(world) = on_postgres(Layout::NousPlanned).await else { return };
+        let desk = Desk::at(&world.target);
+        let literal = column(
+            &world,
+            "SELECT id::text FROM heart.episodes WHERE lower(coalesce(title, '') || coalesce(summary, '') || \
+             coalesce(detail, '')) LIKE '%deploy%'",
+        )
+        .await;
+        let indexed = column(
+            &world,
+            "SELECT id::text FROM heart.episodes WHERE search_tsv @@ to_tsquery('english', '''deploy''')",
+        )
+        .await;
+        let found = desk.json(&["find", "deploy", "--entity", "episode", "--limit", "10000"]);
+        let found: BTreeSet<String> = found["rows"].as_array().expect("rows").iter().map(id_of).collect();
+        assert!(found.is_superset(&literal) && found.is_superset(&indexed), "{found:?}");
+    });
+}
+
+#[test]
+fn two_rows_are_shown_side_by_side() {
+    block_on(async {
+        for world in worlds().await {
+            let desk = Desk::at(&world.target);
+            let texts = "INSERT INTO episodes (id, agent_id, user_id, title, started_at) VALUES \
+                ('cmp-1', 'a', 'ada@example.org', 'Late load of Alder', '2026-03-01T10:00:00.000000Z'), \
+                ('cmp-2', 'a', 'bob@example.org', 'Late load of Birch & Sons', '2026-03-02T10:00:00.000000Z')";
+            meddle(&world, texts).await;
+            let shown = desk.json(&["compare", "episode", "cmp-1", "cmp-2"]);
+            assert_eq!(shown["same"], false);
+            let field = |name: &str| {
+                let fields = shown["fields"].as_array().expect("fields");
+                fields.iter().find(|field| field["column"] == name).cloned().unwrap_or_default()
+            };
+            assert_eq!(field("agent_id")["same"], true);
+            let words = field("title")["words"].clone();
+            let side = |not: &str| {
+                let pieces = words.as_array().expect("words").iter().filter(|piece| piece["how"] != not);
+                pieces.map(|piece| piece["text"].as_str().expect("a text")).collect::<String>()
+            };
+            assert_eq!(
+                (side("added").as_str(), side("removed").as_str()),
+                ("Late load of Alder", "Late load of Birch & Sons")
+            );
+            let masked = desk.run(&["compare", "episode", "cmp-1", "cmp-2", "--mask", "--format", "table"]);
+            let masked = String::from_utf8(masked.stdout).expect("text");
+            assert!(masked.contains("title") && !masked.contains("Alder") && !masked.contains("ada@"), "{masked}");
+            assert_eq!(desk.json(&["compare", "episode", "cmp-1", "cmp-1"])["same"], true);
+            desk.refused(&["compare", "episode", "cmp-1", "nobody"], 3);
+            desk.refused(&["compare", "nonsense", "cmp-1", "cmp-2"], 2);
+        }
+    });
+}
+
+/// What a program prints, line by line.
+fn lines_of(child: &mut Child) -> Receiver<String> {
+    let (send, lines) = channel();
+    let out = BufReader::new(child.stdout.take().expect("its output"));
+    std::thread::spawn(move || out.lines().map_while(Result::ok).try_for_each(|line| send.send(line)));
+    lines
+}
+
+#[test]
+fn a_followed_list_prints_each_new_row_once() {
+    block_on(async {
+        for world in worlds().await {
+            let desk = Desk::at(&world.target);
+            let mut child = desk
+                .command(&["list", "memory", "--follow", "--limit", "1"])
+                .stdout(Stdio::piped())
+                .spawn()
+                .expect("the program");
+            let lines = Mutex::new(lines_of(&mut child));
+            let next = || {
+                let line = lines.lock().expect("the lines").recv_timeout(Duration::from_secs(60)).expect("a line");
+                id_of(&serde_json::from_str(&line).expect("JSON"))
+            };
+            let newest = desk.json(&["list", "memory", "--limit", "1"])["rows"][0].clone();
+            assert_eq!(next(), id_of(&newest), "the newest one first");
+            let row = |id: &str, time: &str| {
+                format!("INSERT INTO memories (id, kind, text, created_at) VALUES ('{id}', 'drawer', 'x', '{time}')")
+            };
+            meddle(&world, &row("new-1", "2030-01-01T10:00:00.000000Z")).await;
+            assert_eq!(next(), "new-1");
+            // Written later, with an earlier time; then many at once.
+            meddle(&world, &row("new-0", "2029-12-31T10:00:00.000000Z")).await;
+            assert_eq!(next(), "new-0");
+            let many: Vec<String> =
+                (0..1_200).map(|n| row(&format!("many-{n:04}"), &format!("2030-02-01T10:00:00.{n:06}Z"))).collect();
+            meddle(&world, &format!("BEGIN; {}; COMMIT", many.join("; "))).await;
+            let printed: Vec<String> = (0..1_200).map(|_| next()).collect();
+            assert_eq!(printed, (0..1_200).map(|n| format!("many-{n:04}")).collect::<Vec<_>>());
+            meddle(&world, &row("last", "2030-03-01T10:00:00.000000Z")).await;
+            assert_eq!(next(), "last", "none is printed again");
+            child.kill().expect("killed");
+            child.wait().expect("its end");
+            desk.refused(&["list", "memory_link", "--follow"], 5);
+            desk.refused(&["list", "memory", "--follow", "--format", "csv"], 2);
+            desk.refused(&["list", "memory", "--follow", "--order", "kind"], 2);
+        }
+    });
+}
+
+#[test]
+fn the_past_is_what_it_was() {
+    block_on(async {
+        for world in worlds().await {
+            let (desk, store) = (Desk::at(&world.target), &world.store);
+            let episode = some_episode(&world).await;
+            let other = ids(&world, Entity::Episode).await.into_iter().find(|id| *id != episode).expect("another");
+            let looks = [
+                vec!["show", "episode", &episode],
+                vec!["list", "feedback"],
+                vec!["list", "utility_event", "--where", "signal = rejected"],
+                vec!["recall", "a load", "--ranking", "boosted", "-k", "3"],
+            ];
+            // A recall says when it is asked.
+            let plain = |mut value: Value| {
+                value.as_object_mut().expect("an object").remove("as_of");
+                if let Some(query) = value.get_mut("query") {
+                    query["at"] = Value::Null;
+                }
+                value
+            };
+            let look_at = |arguments: &[&str]| match arguments[0] {
+                "list" => Value::from(desk.rows(arguments)),
+                _ => desk.json(arguments),
+            };
+            let plain = |value: Value| if value.is_object() { plain(value) } else { value };
+            let mut was: Vec<(i64, Vec<Value>)> = Vec::new();
+            let mut last = None;
+            for step in 0..6 {
+                let plan = match step {
+                    0 => feedback::add(store, &episode, &said("rating", Some(2), Some("no"))).await,
+                    1 => signal::add(store, &episode, Signal::Rejected, "tester", None).await,
+                    2 => {
+                        let id = ids(&world, Entity::Feedback).await.remove(0);
+                        feedback::remove(store, &id).await
+                    }
+                    3 => undo::undo(store, last.expect("a number")).await,
+                    4 => chain::link(store, &episode, &other).await,
+                    _ => feedback::add(store, &other, &said("thumbs_up", None, None)).await,
+                };
+                last = done(&world, plan).await.audit_seq;
+                let seen = looks.iter().map(|look| {
+                    let mut at = look.clone();
+                    // The same moment for both recalls: ages count.
+                    if look[0] == "recall" {
+                        at.extend(["--at", "2027-01-01T00:00:00Z"]);
+                    }
+                    plain(look_at(&at))
+                });
+                was.push((last.expect("a number"), seen.collect()));
+            }
+            // An agent goes on: a signal, feedback, an episode.
+            meddle(
+                &world,
+                &format!(
+                    "INSERT INTO utility_events (id, episode_id, signal, delta, before, after, created_at) SELECT 'late-u', \
+                     id, 'confirmed', 0.2, utility, 0.99, '2039-01-01T00:00:00.000000Z' FROM episodes WHERE id = '{episode}'; \
+                     UPDATE episodes SET utility = 0.99, feedback_score = 0.9 WHERE id = '{episode}'; \
+                     INSERT INTO agent_feedback (id, episode_id, user_id, kind, created_at) VALUES \
+                     ('late-f', '{episode}', 'u', 'thumbs_up', '2039-01-01T00:00:00.000000Z'); \
+                     INSERT INTO episodes (id, agent_id, user_id, title, started_at) VALUES \
+                     ('late-e', 'a', 'u', 'a load', '2039-01-01T00:00:00.000000Z')"
+                ),
+            )
+            .await;
+            for (seq, then) in was.iter().rev() {
+                for (look, then) in looks.iter().zip(then) {
+                    let seq = seq.to_string();
+                    let mut arguments = look.clone();
+                    arguments.extend(["--as-of", &seq]);
+                    if look[0] == "recall" {
+                        arguments.extend(["--at", "2027-01-01T00:00:00Z"]);
+                    }
+                    let now = look_at(&arguments);
+                    assert!(now.is_array() || now["as_of"]["unknown"][0].is_string(), "what is not known is said");
+                    assert_eq!(plain(now), *then, "{arguments:?}");
+                }
+            }
+            let head = was.last().expect("a change").0;
+            desk.refused(&["list", "episode", "--as-of", &(head + 1).to_string()], 3);
+            desk.refused(&["list", "episode", "--as-of", "yesterday-ish"], 2);
+            desk.refused(&["list", "episode", "--as-of", "2090-01-01"], 2);
+            let early = desk.rows(&["list", "episode", "--as-of", "2026-02-01T05:30:00Z"]);
+            let early: BTreeSet<String> = early.iter().map(id_of).collect();
+            let sql = "SELECT id FROM episodes WHERE started_at <= '2026-02-01T05:30:00.000000Z' OR started_at IS NULL";
+            assert_eq!(early, column(&world, sql).await);
+        }
+    });
+}
+
+/// A schema that allows no key that it does not name, where it names any.
+fn strict(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            if object.contains_key("properties") {
+                object.entry("unevaluatedProperties").or_insert(Value::Bool(false));
+            }
+            object.iter_mut().filter(|(key, _)| *key != "allOf").for_each(|(_, value)| strict(value));
+        }
+        Value::Array(items) => items.iter_mut().for_each(strict),
+        _ => {}
+    }
+}
+
+fn assert_fits(name: &str, value: &Value) {
+    let mut document = schema::schema(name).unwrap_or_else(|| panic!("no schema {name}"));
+    // Parts that are met together with others name some of the keys only.
+    let parts = document.as_object_mut().and_then(|object| object.remove("$defs"));
+    strict(&mut document);
+    if let Some(parts) = parts {
+        document["$defs"] = parts;
+    }
+    let mut compiler = boon::Compiler::new();
+    let mut known = boon::Schemas::new();
+    compiler.add_resource("mem:///schema.json", document).expect("a schema");
+    let index = compiler.compile("mem:///schema.json", &mut known).unwrap_or_else(|error| panic!("{name}: {error:#}"));
+    known.validate(value, index).unwrap_or_else(|error| panic!("{name}: {error:#}\n{value:#}"));
+}
+
+#[test]
+fn what_is_printed_fits_its_schema() {
+    block_on(async {
+        for world in worlds().await {
+            let desk = Desk::at(&world.target);
+            let episode = some_episode(&world).await;
+            for entity in Entity::ALL {
+                desk.rows(&["list", entity.name()]).iter().for_each(|row| assert_fits(entity.name(), row));
+            }
+            let add = ["feedback", "add", &episode, "--kind", "thumbs_down", "--user", "u-1", "--again"];
+            let mut linked = desk.json(&["list", "memory_link", "--limit", "1"])["rows"][0]["episode_id"].clone();
+            let linked = linked.take().as_str().map_or_else(|| episode.clone(), str::to_owned);
+            let ids = desk.json(&["list", "episode", "--limit", "2"]);
+            let ids: Vec<String> = ids["rows"].as_array().expect("rows").iter().map(id_of).collect();
+            for (name, arguments) in [
+                ("plan", add.to_vec()),
+                ("receipt", [&add[..], &["--apply"]].concat()),
+                ("status", vec!["status"]),
+                ("episode_context", vec!["show", "episode", &episode]),
+                ("episode_context", vec!["show", "episode", &linked, "--as-of", "1"]),
+                ("chain", vec!["chain", &episode]),
+                ("list", vec!["list", "feedback"]),
+                ("list", vec!["list", "feedback", "--as-of", "1d"]),
+                ("findings", vec!["findings"]),
+                ("muted", vec!["findings", "mute", "one_way_link", "--reason", "known"]),
+                ("findings", vec!["findings"]),
+                ("find", vec!["find", "e"]),
+                ("compare", vec!["compare", "episode", &ids[0], &ids[1]]),
+                ("recall", vec!["recall", "a load", "--ranking", "boosted"]),
+                ("recall", vec!["recall", "a load", "--ranking", "cases", "--as-of", "1"]),
+                ("audit_list", vec!["audit", "list"]),
+                ("audit_verify", vec!["audit", "verify"]),
+                ("tables", vec!["tables"]),
+            ] {
+                assert_fits(name, &desk.json(&arguments));
+            }
+            let error = desk.refused(&["show", "episode", "nobody", "--format", "json"], 3);
+            assert_fits("error", &serde_json::from_str(&error).expect("JSON"));
+            assert_eq!(desk.json(&["schema", "plan"]), schema::schema("plan").expect("a schema"));
+            let listed = desk.json(&["schema"]);
+            assert_eq!(listed["schemas"].as_array().map(Vec::len), Some(schema::names().len()));
+            desk.refused(&["schema", "plans-of-mice"], 3);
+        }
+    });
+}
+
+#[test]
+fn muted_findings_are_listed_with_their_reason_and_fail_no_run() {
+    block_on(async {
+        for world in worlds().await {
+            let desk = Desk::at(&world.target);
+            let secret = "INSERT INTO memories (id, kind, text) VALUES \
+                ('leak-1', 'drawer', 'key sk-proj-abcdefghijklmnopqrstuvwxyz0123456789'), \
+                ('leak-2', 'drawer', 'key sk-proj-zyxwvutsrqponmlkjihgfedcba9876543210')";
+            meddle(&world, secret).await;
+            let count = || {
+                let found = desk.json(&["findings", "--kind", "secret"])["findings"].clone();
+                let of = |finding: &&Value| finding["entity"] == "memory";
+                found.as_array().expect("findings").iter().find(of).map_or(0, |f| f["count"].as_u64().expect("a count"))
+            };
+            let before = count();
+            desk.json(&["findings", "mute", "leak-1", "--reason", "a test key", "--actor", "ada@example.org"]);
+            assert_eq!(count(), before - 1);
+            assert_eq!(desk.run(&["findings", "--kind", "secret", "--fail-on", "high"]).status.code(), Some(6));
+            let muted = desk.json(&["findings", "mute", "secret", "--reason", "scrubbed tonight"]);
+            assert_eq!(muted["muted"].as_array().map(Vec::len), Some(2));
+            assert_eq!(count(), 0);
+            let shown = desk.json(&["findings", "--kind", "secret", "--fail-on", "high"]);
+            let kind = shown["muted"].as_array().expect("mutes").iter().find(|m| m["kind"] == "secret").cloned();
+            assert!(kind.is_some_and(|mute| mute["count"].as_u64() > Some(0) && mute["reason"] == "scrubbed tonight"));
+            let masked = desk.run(&["findings", "muted", "--mask"]);
+            let masked = String::from_utf8(masked.stdout).expect("text");
+            assert!(masked.contains("leak-1") && !masked.contains("ada@") && !masked.contains("test key"), "{masked}");
+            desk.json(&["findings", "unmute", "secret"]);
+            desk.json(&["findings", "unmute", "leak-1"]);
+            assert_eq!(count(), before);
+            desk.refused(&["findings", "unmute", "leak-1"], 3);
+            desk.refused(&["findings", "mute", "secret"], 2);
+            desk.refused(&["findings", "mute", "secret", "--reason", " "], 2);
+        }
+    });
+}
