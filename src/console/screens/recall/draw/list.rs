@@ -180,7 +180,7 @@ fn row(
     ];
     cells.extend(other.map(|(other, right)| moved(at, row, other, right, look)));
     cells.push(lettered(&parts, &letters(score), scale, bars, look));
-    cells.push(lit(&row_name(row).chars().take(SHOWN).collect::<String>(), sought));
+    cells.push(lit(&row_name(row), sought));
     if side.way.ranking == Ranking::Proven {
         cells.push(TextLine::of(row.entity.title(), StyleRole::Label));
     }
@@ -299,13 +299,12 @@ fn cut(answer: &RecallAnswer) -> String {
 
 /// A name, with the words that were asked for lit.
 fn lit(name: &str, sought: &BTreeSet<String>) -> TextLine {
-    let mut line = TextLine::default();
-    for (index, part) in name.split(' ').enumerate() {
-        if index > 0 {
-            line.push(" ", StyleRole::Text);
-        }
-        let role = if words_of(part).is_disjoint(sought) { StyleRole::Text } else { StyleRole::Accent };
-        line.push(SafeText::limited(part, SHOWN), role);
+    let mut line = TextLine::of(SafeText::limited(name, SHOWN), StyleRole::Text);
+    for run in &mut line.runs {
+        let mut hits: Vec<_> = sought.iter().flat_map(|word| run.text.find(word)).collect();
+        hits.sort_by_key(|hit| hit.start);
+        hits.dedup_by(|next, before| next.start < before.end);
+        run.hits = hits;
     }
     line
 }
