@@ -16,7 +16,7 @@ pub fn offer(detail: &Detail, cx: &mut Context) {
         if let Destination::Row(entity, id) = &link.to
             && let Some(name) = cx.names.of(*entity, id).filter(|_| link.name == *id)
         {
-            link.name = name.to_owned();
+            name.clone_into(&mut link.name);
         }
         let missing = link.to.entity().and_then(|entity| cx.holds(entity).err());
         MenuItem {
