@@ -96,7 +96,7 @@ fn what_is_unfinished_stands_on_the_first_screen_and_leads_there() {
     console.unfinished =
         vec![UnfinishedErasure { given: "u-7".into(), started_at: "2026-02-04T09:00:00.000000Z".into() }];
     console.press("r");
-    console.shows("unfinished erasure of u-7");
+    console.shows("the erasure of u-7 is unfinished");
     let entry = console
         .model
         .home()

@@ -350,7 +350,8 @@ impl Console {
                 rest.split_once(' ').unwrap_or((rest, ""))
             };
             if !word.is_empty() {
-                let (name, times) = word.split_once('*').map_or((word, 1), |(n, t)| (n, t.parse().expect("a number")));
+                let repeated = word.split_once('*').filter(|(name, _)| !name.is_empty());
+                let (name, times) = repeated.map_or((word, 1), |(n, t)| (n, t.parse().expect("a number")));
                 let key = Key::parse(name).unwrap_or_else(|| panic!("no key {name}"));
                 for _ in 0..times {
                     self.key(key);

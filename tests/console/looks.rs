@@ -76,7 +76,7 @@ fn cases() {
 
 #[test]
 fn agents() {
-    pictures("agents", "a");
+    pictures("agents", "A");
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn evaluation() {
 #[test]
 fn recall() {
     pictures("recall", "2 W");
-    pictures("recall-compared", "W / 'invoices' enter v 'proven' enter");
+    pictures("recall-compared", "W / 'invoices' enter = 'proven' enter");
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn ascii_pictures_hold_ascii_only() {
         "2 j enter l*4",
         "2 j enter l*5",
         "4",
-        "a",
+        "A",
         "L j",
         "E",
         "?",

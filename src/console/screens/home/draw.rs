@@ -10,7 +10,7 @@ use crate::console::core::columns::row_name;
 use crate::console::core::command::CommandId;
 use crate::console::core::context::Context;
 use crate::console::screens::home::RECENT_SHOWN;
-use crate::console::screens::home::{HomeScreen, looked_at};
+use crate::console::screens::home::{HomeScreen, Standout, looked_at};
 use crate::console::view::{Drawn, live, words};
 use crate::memory::query::{Capability, CountKind, Page};
 use crate::memory::{Entity, Row, time};
@@ -126,14 +126,13 @@ fn needs(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
     let mut lines: Vec<HomeEntry> = section("needs you", width, look).into();
     for (index, need) in needs.iter().enumerate() {
         let mut line = TextLine::of(look.pad(&SafeText::new(need.key), 4, Align::Left), StyleRole::Key);
-        line.push(figures::count(need.count).pad(6, Align::Right), StyleRole::Number);
+        let count = if need.count > 0 { figures::count(need.count) } else { SafeText::default() };
+        line.push(count.pad(6, Align::Right), StyleRole::Number);
         line.push("  ", StyleRole::Text);
-        let note = SafeText::limited(&need.note, 40);
-        let room = width.saturating_sub(line.width() + note.width() + 2);
-        line.push(SafeText::limited(&need.text, room), need.role);
+        line.push(SafeText::limited(&need.text, width.saturating_sub(line.width())), need.role);
         line.push_blanks(2);
         let left = width.saturating_sub(line.width());
-        line.push(note.cut(left), StyleRole::Muted);
+        line.push(SafeText::limited(&need.note, left), StyleRole::Muted);
         lines.push(entry(line, index));
     }
     let looking = cx.health.pending.is_some() || home.pending_work.is_some();
@@ -157,22 +156,41 @@ fn needs(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
     lines
 }
 
-/// What stands out of the newest rows.
+/// What stands out of the newest rows, in one strip: each leads to those rows.
 fn notable(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<HomeEntry> {
+    let first = home.needs(cx).len();
+    let cell = |(index, standout): (usize, &Standout)| {
+        let line = TextLine::default().with_glyph(look.glyphs.diamond, StyleRole::Warn);
+        let line = line.with(format!(" {} ", standout.count), StyleRole::Number);
+        let room = width.saturating_sub(line.width());
+        (first + index, line.with(SafeText::limited(standout.text, room), StyleRole::Text))
+    };
     let standouts = home.standouts();
     if standouts.is_empty() {
         return Vec::new();
     }
-    let first = home.needs(cx).len();
-    let mut title = "of ".to_owned();
-    title.push_str(seen(home).as_str());
+    let title = format!("of {}", seen(home).as_str());
     let mut lines: Vec<HomeEntry> = section(&title, width, look).into();
-    for (index, standout) in standouts.iter().enumerate() {
-        let mut line = TextLine::default().with_glyph(look.glyphs.diamond, StyleRole::Warn);
-        line.push(format!("{:>9}  ", standout.count), StyleRole::Number);
-        line.push(SafeText::limited(standout.text, width.saturating_sub(line.width())), StyleRole::Text);
-        lines.push(entry(line, first + index));
+    lines.extend(strip(standouts.iter().enumerate().map(cell), width));
+    lines
+}
+
+/// Entries beside each other, in as many lines as they need.
+fn strip(cells: impl Iterator<Item = (usize, TextLine)>, width: usize) -> Vec<HomeEntry> {
+    const APART: usize = 3;
+    let mut lines = Vec::new();
+    let mut line = plain(TextLine::default());
+    for (number, cell) in cells {
+        let used = line.line.width();
+        if used > 0 && used + APART + cell.width() > width {
+            lines.push(std::mem::replace(&mut line, plain(TextLine::default())));
+        } else if used > 0 {
+            line.line.push_blanks(APART);
+        }
+        line.leads.push((line.line.width() as u16, cell.width() as u16, number));
+        line.line.append(cell);
     }
+    lines.push(line);
     lines
 }
 
@@ -251,26 +269,18 @@ fn holdings(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<H
     }
     let first = parts[0].len() + parts[1].len();
     let mut lines: Vec<HomeEntry> = section("holds", width, look).into();
-    let mut strip = plain(TextLine::default());
-    for (number, entity) in cx.held().enumerate() {
+    let cell = |(number, entity): (usize, Entity)| {
         // Whose trail it is: ours is told of above.
         let name = if entity == Entity::AuditEntry { "application's audit" } else { plural(entity) };
-        let mut cell = TextLine::of(SafeText::new(name), StyleRole::Text).with(" ", StyleRole::Text);
+        let mut cell = TextLine::of(name, StyleRole::Text).with(" ", StyleRole::Text);
         match cx.count(entity) {
             Some((0, _)) => cell.push("0", StyleRole::Muted),
             Some((count, kind)) => cell.push(words::count(count, kind), StyleRole::Number),
             None => cell.push_glyphs(look.glyphs.none, 1, StyleRole::Muted),
         }
-        let used = strip.line.width();
-        if used > 0 && used + 3 + cell.width() > width {
-            lines.push(std::mem::replace(&mut strip, plain(TextLine::default())));
-        } else if used > 0 {
-            strip.line.push("   ", StyleRole::Text);
-        }
-        strip.leads.push((strip.line.width() as u16, cell.width() as u16, first + number));
-        strip.line.append(cell);
-    }
-    lines.push(strip);
+        (first + number, cell)
+    };
+    lines.extend(strip(cx.held().enumerate().map(cell), width));
     lines
 }
 

@@ -90,7 +90,7 @@ pub struct HomeScreen {
 pub struct NeededStep {
     /// The key that leads there from everywhere; empty where none does.
     pub key: &'static str,
-    /// How many.
+    /// How many; 0 where it is one that is named.
     pub count: u64,
     /// Of what.
     pub text: String,
@@ -289,8 +289,8 @@ fn step(key: &'static str, count: usize, text: &str, note: &str, kind: ScreenKin
 fn unfinished(begun: &UnfinishedErasure, cx: &Context) -> NeededStep {
     NeededStep {
         key: "c p",
-        count: 1,
-        text: format!("unfinished erasure of {}", begun.given),
+        count: 0,
+        text: format!("the erasure of {} is unfinished", begun.given),
         note: format!("begun {}", ago(&begun.started_at, cx)),
         role: StyleRole::Bad,
         to: Destination::Erase(begun.given.clone()),
@@ -309,8 +309,8 @@ fn of_finding(finding: &Finding, count: u64) -> NeededStep {
     NeededStep {
         key: "F",
         count,
-        text: what.to_owned(),
-        note: word.to_owned(),
+        text: format!("{word}: {what}"),
+        note: String::new(),
         role,
         to: Destination::Finding(finding.kind, finding.entity),
     }
@@ -318,7 +318,7 @@ fn of_finding(finding: &Finding, count: u64) -> NeededStep {
 
 fn of_job(job: &JobProgress) -> NeededStep {
     let part = job.part().map_or_else(String::new, |part| format!(" at {:.0} %", (part * 100.0).floor()));
-    step("J", 1, &format!("{} {}{part}", job.name, job.state.word()), "s resumes it there", ScreenKind::Jobs)
+    step("J", 0, &format!("{} {}{part}", job.name, job.state.word()), "a resumes it there", ScreenKind::Jobs)
 }
 
 /// `3d ago`; the day where that is long ago.
