@@ -93,7 +93,7 @@ fn insights(agent: Option<&str>) -> Insights {
     let uses = (0..9).map(|i| MemoryUse {
         memory: format!("m-{}", i % 3),
         utility: f64::from(i % 3) * 0.45,
-        at: Some(i.to_string()),
+        at: Some(i.to_string().into()),
     });
     let mut memories = usefulness::judge(uses.collect(), 10);
     memories.mislead.iter_mut().chain(&mut memories.help).for_each(|m| m.title = Some(format!("What {} says", m.id)));

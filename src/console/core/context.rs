@@ -248,20 +248,8 @@ impl Context {
         if self.masking.is_on() {
             return;
         }
-        let wanted = self.names.unknown(rows);
-        self.ask_names(wanted);
-    }
-
-    /// Reads what these rows are called, unless that was done.
-    pub fn read_names_of<'i>(&mut self, entity: Entity, ids: impl IntoIterator<Item = &'i str>) {
-        if !self.masking.is_on() {
-            let ids = self.names.unknown_of(entity, ids);
-            self.ask_names(vec![(entity, ids)]);
-        }
-    }
-
-    fn ask_names(&mut self, mut wanted: Vec<(Entity, Vec<String>)>) {
-        wanted.retain(|(entity, ids)| !ids.is_empty() && self.holds(*entity).is_ok());
+        let mut wanted = self.names.unknown(rows);
+        wanted.retain(|(entity, _)| self.holds(*entity).is_ok());
         if !wanted.is_empty() {
             self.ask_for_all(Request::LoadNames(wanted));
         }

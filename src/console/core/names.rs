@@ -30,7 +30,6 @@ pub fn name_columns(entity: Entity) -> &'static [&'static str] {
         Entity::Agent | Entity::Subject => &["id", "name"],
         Entity::Episode => &["id", "title", "summary", "topic"],
         Entity::Memory => &["id", "title", "text"],
-        Entity::Case => &["id", "prompt"],
         Entity::Profile => &["id", "user_id", "agent_id"],
         _ => &["id"],
     }
@@ -83,11 +82,6 @@ impl NameBook {
             }
         }
         wanted.into_iter().collect()
-    }
-
-    /// Of these ids, those that were not asked for yet; they count as asked for from now on.
-    pub fn unknown_of<'i>(&mut self, entity: Entity, ids: impl IntoIterator<Item = &'i str>) -> Vec<String> {
-        ids.into_iter().filter(|id| self.asked.insert((entity, (*id).to_owned()))).map(str::to_owned).collect()
     }
 
     /// Takes rows that name themselves.
