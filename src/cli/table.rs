@@ -225,14 +225,19 @@ mod tests {
     #[test]
     fn a_narrow_column_stays_where_a_wide_one_goes() {
         let columns = [
-            Column::new("Feedback", Shape::Word, 0),
-            Column::new("Episode", Shape::Word, 1),
-            Column::new("Kind", Shape::Word, 2),
+            PrintedColumn::new("Feedback", CellShape::Word, 0),
+            PrintedColumn::new("Episode", CellShape::Word, 1),
+            PrintedColumn::new("Kind", CellShape::Word, 2),
         ];
         let uuid = "51a179a2-961e-4a71-a819-8ad40273ae08";
         let mut out = Vec::new();
-        let fitted =
-            write(&mut out, &columns, &[[uuid, uuid, "rating"].map(SafeText::new).to_vec()], Some(60), Ink::none());
+        let fitted = write(
+            &mut out,
+            &columns,
+            &[[uuid, uuid, "rating"].map(SafeText::new).to_vec()],
+            Some(60),
+            OutputInk::none(),
+        );
         assert_eq!(fitted.unwrap().dropped, ["Episode"]);
     }
 

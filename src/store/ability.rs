@@ -143,6 +143,20 @@ fn is_refusal(error: &sqlx::Error) -> bool {
     }
 }
 
+impl StoreError {
+    /// The words of a PostgreSQL server that does not know a statement, or does not allow it; none of any other failure.
+    #[must_use]
+    pub fn refusal(&self) -> Option<String> {
+        match self {
+            StoreError::Engine(error @ sqlx::Error::Database(e)) => {
+                let known = |code: &str| code.starts_with("42") || code.starts_with("0A");
+                e.code().is_some_and(|code| known(&code)).then(|| explain(error))
+            }
+            _ => None,
+        }
+    }
+}
+
 impl Store {
     /// The answer of a server that may not know the question; nothing where it refuses.
     ///

@@ -1,6 +1,7 @@
 //! Layout files: what a good one comes to, and what the errors of a bad one say; drafts of them.
 
 mod draft;
+mod stores;
 
 use mnemoscope::layout::{
     BoundOrigin, Catalog, CatalogColumn, CatalogTable, Engine, LayoutError, builtin, parse, recognise,

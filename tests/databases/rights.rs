@@ -457,6 +457,28 @@ fn rows_of_a_table_that_inherits_are_read_once() {
 }
 
 #[test]
+fn a_server_without_what_the_clean_up_needs_ends_incomplete_and_says_why() {
+    block_on(async {
+        let Some(world) = World::of(Layout::Atom).await else { return };
+        world
+            .run(
+                "CREATE SCHEMA shadow; CREATE FUNCTION shadow.pg_stat_get_dead_tuples(oid) RETURNS bigint LANGUAGE plpgsql AS \
+                 $$ BEGIN RAISE EXCEPTION 'unknown function: pg_stat_get_dead_tuples()' USING ERRCODE = '42883'; END $$; \
+                 DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = shadow, pg_catalog, public', \
+                 current_database()); END $$",
+            )
+            .await;
+        let receipt = world.owner(&["purge", "user-ana", "--apply", "--account", "erase"]);
+        assert_eq!(receipt.code, Some(6), "{} {:#}", receipt.words, receipt.value);
+        assert_eq!(receipt.value["status"], "incomplete");
+        let why = receipt.value["incomplete"].to_string();
+        assert!(why.contains("refused cleaning up") && why.contains("pg_stat_get_dead_tuples"), "{why}");
+        assert_eq!(world.number("SELECT count(*) FROM public.chat_sessions WHERE user_id = 'user-ana'").await, 0);
+        world.end().await;
+    });
+}
+
+#[test]
 fn a_server_without_some_functions_still_opens_and_is_looked_at() {
     block_on(async {
         let Some(world) = World::of(Layout::Atom).await else { return };

@@ -51,6 +51,23 @@ impl Proof {
         self.findings.push(Remain::new(kind, what));
     }
 
+    /// What a step gave; where the server does not know how to do it, that is noted, and nothing was found.
+    fn done<T: Default>(
+        &mut self,
+        outcome: Result<T, ChangeError>,
+        kind: RemainKind,
+        step: &str,
+    ) -> Result<T, ChangeError> {
+        match outcome {
+            Err(ChangeError::Store(error)) => {
+                let Some(words) = error.refusal() else { return Err(error.into()) };
+                self.find(kind, format!("the server refused {step}: {words}"));
+                Ok(T::default())
+            }
+            outcome => outcome,
+        }
+    }
+
     /// Why it is not complete; nothing when it is.
     #[must_use]
     pub fn incomplete(&self) -> Vec<String> {
@@ -141,13 +158,16 @@ pub async fn after(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> Re
     };
     let began = Instant::now();
     (desk.progress)("physical pass", 0);
-    physical(store, kept, &mut proof).await?;
+    let cleaned = physical(store, kept, &mut proof).await;
+    proof.done(cleaned, RemainKind::Unclean, "cleaning up old rows")?;
     timed(kept, "physical", began);
     let began = Instant::now();
     let named = remains::logical(store, desk, kept, &mut proof).await?;
     let handles = words(kept);
-    let indexes = asked(store, kept, &handles, &mut proof).await?;
-    for (key, rows) in broken(store).await? {
+    let indexes = asked(store, kept, &handles, &mut proof).await;
+    let indexes = proof.done(indexes, RemainKind::IndexUnread, "asking search indexes")?;
+    let hanging = broken(store).await;
+    for (key, rows) in proof.done(hanging, RemainKind::Unread, "looking for references to rows that are gone")? {
         if rows > kept.broken_before.get(&key).copied().unwrap_or_default() {
             proof.find(RemainKind::Dangling, format!("{rows} rows refer to rows that are not there: {key}"));
         }
@@ -155,7 +175,8 @@ pub async fn after(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> Re
     timed(kept, "verify", began);
     let began = Instant::now();
     let looked = TraceSearch { handles: &handles, named: &named, tails: indexes };
-    traces::bytes(store, kept, &looked, &mut proof).await?;
+    let bytes = traces::bytes(store, kept, &looked, &mut proof).await;
+    proof.done(bytes, RemainKind::BytesUnread, "looking at bytes")?;
     timed(kept, "bytes", began);
     Ok(proof)
 }

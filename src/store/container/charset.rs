@@ -1,5 +1,6 @@
 //! Bytes told apart from text: UTF-8, UTF-16, a byte a letter, and letters between other bytes.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use uuid::Uuid;
@@ -24,27 +25,48 @@ pub(super) enum UnitOrder {
     Big,
 }
 
-/// The text of bytes that are UTF-16: they begin with its mark, or most are letters of ASCII with a zero each.
+/// Blocks of 256 letters that a text in UTF-16 without a mark may use.
+const BLOCKS: usize = 4;
+
+/// The text of bytes that are UTF-16: they begin with its mark, or most are letters of ASCII with a zero each, or letters of
+/// few blocks with signs of ASCII between them.
 pub(super) fn utf16(bytes: &[u8]) -> Option<(UnitOrder, String)> {
     if bytes.len() < 4 || bytes.len() % 2 == 1 {
         return None;
     }
-    let zeros = |odd: usize| bytes.iter().skip(odd).step_by(2).filter(|b| **b == 0).count();
+    let upper = |odd: usize| bytes.iter().skip(odd).step_by(2).copied();
+    let zeros = |odd: usize| upper(odd).filter(|b| *b == 0).count();
     let most = |odd: usize| zeros(odd) * 8 > bytes.len() * 3 && zeros(1 - odd) == 0;
     let order = match bytes {
-        [0xFF, 0xFE, ..] => UnitOrder::Little,
-        [0xFE, 0xFF, ..] => UnitOrder::Big,
-        _ if most(1) => UnitOrder::Little,
-        _ if most(0) => UnitOrder::Big,
-        _ => return None,
+        [0xFF, 0xFE, ..] => Some(UnitOrder::Little),
+        [0xFE, 0xFF, ..] => Some(UnitOrder::Big),
+        _ if most(1) => Some(UnitOrder::Little),
+        _ if most(0) => Some(UnitOrder::Big),
+        _ => None,
     };
+    if let Some(order) = order {
+        let text = from_utf16(bytes, order)?;
+        return is_clean(&text).then_some((order, text));
+    }
+    let few = |odd: usize| bytes.len() >= 16 && zeros(odd) > 0 && upper(odd).collect::<BTreeSet<u8>>().len() <= BLOCKS;
+    let candidates = [(UnitOrder::Little, 1), (UnitOrder::Big, 0)].into_iter().filter(|(_, odd)| few(*odd));
+    let mut read = candidates.filter_map(|(order, _)| Some((order, from_utf16(bytes, order)?)));
+    read.find(|(_, text)| is_clean(text) && is_prose(text))
+}
+
+fn from_utf16(bytes: &[u8], order: UnitOrder) -> Option<String> {
     let unit = |pair: &[u8]| match (order, pair) {
         (UnitOrder::Little, [a, b]) => u16::from_le_bytes([*a, *b]),
         (_, [a, b]) => u16::from_be_bytes([*a, *b]),
         _ => 0,
     };
-    let text: String = char::decode_utf16(bytes.chunks_exact(2).map(unit)).collect::<Result<_, _>>().ok()?;
-    is_clean(&text).then_some((order, text))
+    char::decode_utf16(bytes.chunks_exact(2).map(unit)).collect::<Result<_, _>>().ok()
+}
+
+/// Whether a text is letters, digits and blanks for the most part.
+fn is_prose(text: &str) -> bool {
+    let plain = |c: &char| c.is_alphanumeric() || c.is_whitespace() || c.is_ascii_punctuation();
+    text.chars().filter(plain).count() * 4 >= text.chars().count() * 3
 }
 
 /// A text in UTF-16.
@@ -101,4 +123,22 @@ pub(super) fn runs(bytes: &[u8], shortest: usize) -> impl Iterator<Item = (Range
 /// As [`runs`], of four bytes and more.
 pub(super) fn letters(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, &str)> {
     runs(bytes, RUN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_of_few_blocks_are_read_in_either_order_and_numbers_are_none() {
+        for text in ["Ｄｍｉｔｒｉ Ｏ＇Ｍａｌｌｅｙ rest", "“Дмитрий Иванов” of 2026", "Ελένη Παππά, Αθήνα"]
+        {
+            for order in [UnitOrder::Little, UnitOrder::Big] {
+                assert_eq!(utf16(&to_utf16(text, order)), Some((order, text.to_owned())));
+            }
+        }
+        let vector: Vec<u8> = (0..32).flat_map(|n| (n as f32 * 0.037 - 0.5).to_le_bytes()).collect();
+        let samples: Vec<u8> = (-40_i16..40).flat_map(i16::to_le_bytes).collect();
+        assert!(utf16(&vector).is_none() && utf16(&samples).is_none());
+    }
 }

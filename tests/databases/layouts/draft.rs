@@ -26,9 +26,9 @@ const KINDS: &[Kind] = &[
         name: "plain rows, seconds",
         statements: &[
             "CREATE TABLE remembered_facts (fact_id VARCHAR PRIMARY KEY, body TEXT, user_id VARCHAR, created_at BIGINT, \
-             updated_at BIGINT, kind VARCHAR)",
+             updated_at BIGINT, kind VARCHAR, shelf_mark VARCHAR)",
             "INSERT INTO remembered_facts VALUES ('f1', 'Ada wants a window seat in the morning', 'ada', 1772461855, \
-             1772461999, 'preference')",
+             1772461999, 'preference', 'x-7')",
         ],
         entity: "memory",
         text: "window seat",
@@ -195,9 +195,7 @@ async fn a_draft_says_why_and_how_sure_and_lists_what_it_leaves_out() {
     database(&path, KINDS[0].statements).await;
     let (text, _) = drafted(folder.path(), &path.display().to_string());
     assert!(text.contains("writable = false"), "{text}");
-    for words in
-        ["# high: the table's key", "# high: seconds since 1970", "#   updated_at (bigint): seconds since 1970"]
-    {
+    for words in ["# high: the table's key", "# high: seconds since 1970", "#   shelf_mark ("] {
         assert!(text.contains(words), "{words} is not in\n{text}");
     }
 }

@@ -1,0 +1,311 @@
+//! The layouts of agent frameworks' stores through the command, on small databases of their shapes: recognised without
+//! being asked for, every row with its text and person, changed and erased. And the worked example of the language.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use sqlx::Connection as _;
+use tempfile::TempDir;
+
+use crate::support::{block_on, program};
+
+/// A store with rows of two people, Ada and Bo.
+struct StoreCase {
+    layout: &'static str,
+    statements: &'static str,
+    /// What lists Ada's words: an entity, the column that shows them, and how many rows it has.
+    entity: &'static str,
+    column: &'static str,
+    rows: usize,
+    /// How the column begins in one row, and whose the row is; none where the entity says nothing of people.
+    told: &'static str,
+    user: Option<&'static str>,
+    /// The person that is erased, and how many rows are left.
+    person: &'static str,
+    left: usize,
+}
+
+const STORES: &[StoreCase] = &[
+    StoreCase {
+        layout: "langgraph-store",
+        statements: "CREATE TABLE store_migrations (v INTEGER PRIMARY KEY);
+            CREATE TABLE store (prefix text NOT NULL, key text NOT NULL, value text NOT NULL, created_at TIMESTAMP,
+              updated_at TIMESTAMP, expires_at TIMESTAMP, ttl_minutes REAL, PRIMARY KEY (prefix, key));
+            CREATE TABLE store_vectors (prefix text, key text, field_name text, embedding BLOB,
+              PRIMARY KEY (prefix, key, field_name));
+            INSERT INTO store VALUES ('memories.ada-1.s1', 'k1', CAST('{\"text\":\"Ada likes tea\",\"topics\":[\"food\"]}' AS BLOB),
+              '2026-11-22 02:30:14', '2026-11-22 02:30:14', NULL, NULL);
+            INSERT INTO store VALUES ('ada-1.profile', 'k2', CAST('{\"kind\":\"Memory\",\"content\":{\"content\":\"Ada rows\"}}' AS BLOB),
+              '2026-11-22 02:30:15', '2026-11-22 02:30:15', NULL, NULL);
+            INSERT INTO store VALUES ('memories.ada-11', 'k1', CAST('{\"text\":\"Bo likes coffee\"}' AS BLOB),
+              '2026-11-22 02:30:16', '2026-11-22 02:30:16', NULL, NULL);
+            INSERT INTO store_vectors VALUES ('memories.ada-1.s1', 'k1', 'text', x'0000803F00000000'),
+              ('memories.ada-11', 'k1', 'text', x'000000000000803F');",
+        entity: "memory",
+        column: "text",
+        rows: 3,
+        told: "Ada likes tea",
+        user: Some("ada-1"),
+        person: "ada-1",
+        left: 1,
+    },
+    StoreCase {
+        layout: "langgraph-checkpoints",
+        statements: "CREATE TABLE checkpoints (thread_id TEXT NOT NULL, checkpoint_ns TEXT NOT NULL DEFAULT '',
+              checkpoint_id TEXT NOT NULL, parent_checkpoint_id TEXT, type TEXT, checkpoint BLOB, metadata BLOB,
+              PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id));
+            CREATE TABLE writes (thread_id TEXT NOT NULL, checkpoint_ns TEXT NOT NULL DEFAULT '', checkpoint_id TEXT NOT NULL,
+              task_id TEXT NOT NULL, task_path TEXT, idx INTEGER NOT NULL, channel TEXT NOT NULL, type TEXT, value BLOB,
+              PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id, task_id, idx));
+            -- {'ts': '2026-11-22T02:30:16+00:00', 'channel_values': {'messages': [{'content': 'Ada asks for tea'}]}}
+            INSERT INTO checkpoints VALUES ('ada-1:0', '', 'c1', NULL, 'msgpack', x'82a27473b9323032362d31312d32325430323a33303a31362b30303a3030ae6368616e6e656c5f76616c75657381a86d657373616765739181a7636f6e74656e74b04164612061736b7320666f7220746561',
+              CAST('{\"step\": 1, \"user_id\": \"ada-1\"}' AS BLOB));
+            INSERT INTO checkpoints VALUES ('t9', '', 'c2', NULL, 'msgpack', x'81a27473b9323032362d31312d32325430323a33303a31372b30303a3030',
+              CAST('{\"step\": 1, \"user_id\": \"bo\"}' AS BLOB));
+            INSERT INTO writes VALUES ('ada-1:0', '', 'c1', 'x', '', 0, 'messages', 'msgpack', x'91a94164612061736b6564'),
+              ('t9', '', 'c2', 'x', '', 0, 'gate', 'null', x'');",
+        entity: "episode",
+        column: "detail",
+        rows: 2,
+        told: "Ada asks for tea",
+        user: Some("ada-1"),
+        person: "ada-1",
+        left: 1,
+    },
+    StoreCase {
+        layout: "agno",
+        statements: "CREATE TABLE agno_memories (memory_id VARCHAR PRIMARY KEY, memory JSON NOT NULL, input VARCHAR, agent_id VARCHAR,
+              team_id VARCHAR, user_id VARCHAR, topics JSON, feedback VARCHAR, created_at BIGINT NOT NULL, updated_at BIGINT);
+            INSERT INTO agno_memories VALUES ('m1', '\"Ada likes gr\\u00fcnen Tee\"', NULL, 'desk', NULL, 'ada-1', '[\"food\"]',
+              'positive', 1772461855, 1772461855);
+            INSERT INTO agno_memories VALUES ('m2', '\"Bo likes coffee\"', NULL, 'desk', NULL, 'bo-22', 'null', NULL, 1772461856, NULL);",
+        entity: "memory",
+        column: "text",
+        rows: 2,
+        told: "Ada likes grünen Tee",
+        user: Some("ada-1"),
+        person: "ada-1",
+        left: 1,
+    },
+    StoreCase {
+        layout: "google-adk",
+        statements: "CREATE TABLE sessions (app_name TEXT NOT NULL, user_id TEXT NOT NULL, id TEXT NOT NULL, state TEXT NOT NULL,
+              create_time REAL NOT NULL, update_time REAL NOT NULL, PRIMARY KEY (app_name, user_id, id));
+            CREATE TABLE app_states (app_name TEXT PRIMARY KEY, state TEXT NOT NULL, update_time REAL NOT NULL);
+            CREATE TABLE user_states (app_name TEXT NOT NULL, user_id TEXT NOT NULL, state TEXT NOT NULL,
+              update_time REAL NOT NULL, PRIMARY KEY (app_name, user_id));
+            CREATE TABLE events (id TEXT NOT NULL, app_name TEXT NOT NULL, user_id TEXT NOT NULL, session_id TEXT NOT NULL,
+              invocation_id TEXT NOT NULL, timestamp REAL NOT NULL, event_data TEXT NOT NULL,
+              PRIMARY KEY (app_name, user_id, session_id, id));
+            INSERT INTO sessions VALUES ('desk', 'ada-1', 's0', '{}', 1772461855.5, 1772461855.5),
+              ('desk', 'bo-22', 's0', '{}', 1772461856.0, 1772461856.0);
+            INSERT INTO events VALUES ('e1', 'desk', 'ada-1', 's0', 'i1', 1772461855.5,
+                '{\"content\":{\"parts\":[{\"text\":\"Ada asks\"},{\"text\":\"for tea\"}]},\"author\":\"user\"}'),
+              ('e1', 'desk', 'bo-22', 's0', 'i2', 1772461856.0, '{\"content\":{\"parts\":[{\"text\":\"Bo asks\"}]},\"author\":\"user\"}');",
+        entity: "segment",
+        column: "content",
+        rows: 2,
+        told: "Ada asks\nfor tea",
+        user: None,
+        person: "ada-1",
+        left: 1,
+    },
+    StoreCase {
+        layout: "google-adk-memory",
+        statements: "CREATE TABLE memory_events (id INTEGER PRIMARY KEY AUTOINCREMENT, app_name TEXT NOT NULL, user_id TEXT NOT NULL,
+              session_id TEXT NOT NULL, event_id TEXT NOT NULL, author TEXT NOT NULL, timestamp REAL NOT NULL,
+              content_json TEXT NOT NULL, search_text TEXT NOT NULL);
+            CREATE VIRTUAL TABLE memory_events_fts
+            USING fts5(search_text, content='memory_events', content_rowid='id');
+            CREATE TRIGGER ai AFTER INSERT ON memory_events BEGIN
+              INSERT INTO memory_events_fts(rowid, search_text) VALUES (new.id, new.search_text); END;
+            CREATE TRIGGER ad AFTER DELETE ON memory_events BEGIN
+              INSERT INTO memory_events_fts(memory_events_fts, rowid, search_text) VALUES('delete', old.id, old.search_text); END;
+            INSERT INTO memory_events VALUES (1, 'desk', 'ada-1', 's0', 'e1', 'user', 1772461855.5,
+                '{\"parts\":[{\"text\":\"Ada asks for tea\"}]}', 'ada asks for tea'),
+              (2, 'desk', 'bo-22', 's0', 'e1', 'user', 1772461856.0, '{\"parts\":[{\"text\":\"Bo asks\"}]}', 'bo asks');",
+        entity: "memory",
+        column: "text",
+        rows: 2,
+        told: "Ada asks for tea",
+        user: Some("ada-1"),
+        person: "ada-1",
+        left: 1,
+    },
+    StoreCase {
+        layout: "openai-agents",
+        statements: "CREATE TABLE agent_sessions (session_id TEXT PRIMARY KEY, created_at TIMESTAMP, updated_at TIMESTAMP);
+            CREATE TABLE agent_messages (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL, message_data TEXT NOT NULL,
+              created_at TIMESTAMP, FOREIGN KEY (session_id) REFERENCES agent_sessions (session_id) ON DELETE CASCADE);
+            INSERT INTO agent_sessions VALUES ('chat:ada-1:1', '2026-11-22 02:30:31', '2026-11-22 02:30:31'),
+              ('chat:ada-11:1', '2026-11-22 02:30:32', '2026-11-22 02:30:32');
+            INSERT INTO agent_messages VALUES (1, 'chat:ada-1:1', '{\"role\": \"user\", \"content\": \"Ada asks for tea\"}', '2026-11-22 02:30:31'),
+              (2, 'chat:ada-11:1', '{\"role\": \"assistant\", \"content\": [{\"type\": \"output_text\", \"text\": \"Noted.\"}]}', '2026-11-22 02:30:32');",
+        entity: "segment",
+        column: "content",
+        rows: 2,
+        told: "Ada asks for tea",
+        user: None,
+        person: "ada-1",
+        left: 1,
+    },
+    StoreCase {
+        layout: "mem0-history",
+        statements: "CREATE TABLE history (id TEXT PRIMARY KEY, memory_id TEXT, old_memory TEXT, new_memory TEXT, event TEXT,
+              created_at DATETIME, updated_at DATETIME, is_deleted INTEGER, actor_id TEXT, role TEXT);
+            CREATE TABLE messages (id TEXT PRIMARY KEY, session_scope TEXT, role TEXT, content TEXT, name TEXT, created_at DATETIME);
+            INSERT INTO history VALUES ('h1', 'm1', NULL, 'likes tea', 'ADD', '2026-11-22T02:30:37.071335+00:00', NULL, 0, NULL, 'user');
+            INSERT INTO messages VALUES ('t1', 'agent_id=desk&user_id=ada-1', 'user', 'Ada asks for tea', NULL, '2026-11-22T02:30:37.071335+00:00'),
+              ('t2', 'user_id=bo-22', 'user', 'Bo asks', NULL, '2026-11-22T02:30:38.071335+00:00');",
+        entity: "segment",
+        column: "content",
+        rows: 2,
+        told: "Ada asks for tea",
+        user: None,
+        person: "ada-1",
+        left: 1,
+    },
+    StoreCase {
+        layout: "mcp-memory-service",
+        statements: "CREATE TABLE memories (id INTEGER PRIMARY KEY AUTOINCREMENT, content_hash TEXT UNIQUE NOT NULL, content TEXT NOT NULL,
+              tags TEXT, memory_type TEXT, metadata TEXT, created_at REAL, updated_at REAL, created_at_iso TEXT,
+              updated_at_iso TEXT, deleted_at REAL DEFAULT NULL, superseded_by TEXT);
+            INSERT INTO memories VALUES (1, 'a', 'Ada likes tea', 'food,user:ada-1', 'note', '{}', 1772461855.0, 1772461855.0, '', '', NULL, NULL),
+              (2, 'b', 'Bo likes coffee', 'food', 'note', '{\"user_id\": \"bo-22\"}', 1772461856.0, 1772461856.0, '', '', 1772461857.0, NULL);",
+        entity: "memory",
+        column: "text",
+        rows: 2,
+        told: "Ada likes tea",
+        user: Some("ada-1"),
+        person: "ada-1",
+        left: 1,
+    },
+];
+
+fn made(folder: &TempDir, name: &str, statements: &str) -> PathBuf {
+    let path = folder.path().join(format!("{name}.db"));
+    block_on(async {
+        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&path).create_if_missing(true);
+        let mut link = sqlx::SqliteConnection::connect_with(&options).await.expect("a database");
+        sqlx::raw_sql(sqlx::AssertSqlSafe(statements.to_owned())).execute(&mut link).await.expect("statements");
+        link.close().await.expect("closed");
+    });
+    path
+}
+
+/// What a command prints, as JSON.
+fn told(database: &Path, arguments: &[&str]) -> Value {
+    let mut command = Command::new(program());
+    command.env("HOME", database.parent().expect("a folder")).env_remove("MNEMOSCOPE_DATABASE");
+    let done = command.arg("-d").arg(database).args(arguments).args(["--format", "json"]).output().expect("it runs");
+    let words = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{} {arguments:?}: {words}", database.display());
+    serde_json::from_slice(&done.stdout).unwrap_or_else(|e| panic!("{arguments:?}: {e}: {words}"))
+}
+
+fn rows(database: &Path, entity: &str, more: &[&str]) -> Vec<Value> {
+    let listed = told(database, &[&["list", entity, "--limit", "100"], more].concat());
+    listed["rows"].as_array().expect("rows").clone()
+}
+
+#[test]
+fn every_store_is_recognised_listed_masked_and_erased() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for store in STORES {
+        let database = made(&folder, store.layout, store.statements);
+        let status = told(&database, &["status"]);
+        assert_eq!(status["layouts"][0]["name"], store.layout, "{status:#}");
+        let found = rows(&database, store.entity, &[]);
+        assert_eq!(found.len(), store.rows, "{}: {found:#?}", store.layout);
+        assert!(found.iter().all(|row| row["problems"].is_null()), "{}: {found:#?}", store.layout);
+        let row = found.iter().find(|row| row[store.column] == store.told);
+        let row = row.unwrap_or_else(|| panic!("{}: {found:#?}", store.layout));
+        if let Some(user) = store.user {
+            assert_eq!(row["user_id"], user, "{}", store.layout);
+            assert_eq!(
+                rows(&database, store.entity, &["--where", &format!("user_id={user}")]).len(),
+                store.rows - store.left
+            );
+        }
+        let id = row["id"].as_str().expect("an id");
+        assert_eq!(rows(&database, store.entity, &["--where", &format!("id={id}")]).len(), 1, "{}: {id}", store.layout);
+        let masked = told(&database, &["list", store.entity, "--mask"]).to_string();
+        assert!(!masked.contains(store.told) && (store.user.is_none() || !masked.contains(store.person)), "{masked}");
+
+        told(&database, &["migrate", "--apply"]);
+        told(&database, &["purge", store.person, "--mentions", "redact", "--apply"]);
+        assert_eq!(rows(&database, store.entity, &[]).len(), store.left, "{}", store.layout);
+        let bytes = std::fs::read(&database).expect("the file");
+        let gone = |needle: &str| !bytes.windows(needle.len()).any(|part| part == needle.as_bytes());
+        assert!(gone("Ada likes") && gone("Ada asks"), "{}", store.layout);
+    }
+}
+
+#[test]
+fn memories_are_recalled_by_words_and_by_vectors() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = made(&folder, "store", STORES[0].statements);
+    for ranking in ["boosted", "similar", "proven"] {
+        let found = told(&database, &["recall", "coffee", "--ranking", ranking]);
+        assert_eq!(
+            (&found["rows"][0]["id"], &found["query"]["used"]),
+            (&json!("[\"memories.ada-11\",\"k1\"]"), &json!("keyword"))
+        );
+        let terms = found["rows"][0]["terms"].as_array().expect("terms");
+        let sum: f64 = terms.iter().filter_map(|term| term["contribution"].as_f64()).sum();
+        assert!((sum - found["rows"][0]["score"].as_f64().expect("a score")).abs() < 1e-9, "{found:#}");
+    }
+    let like = told(&database, &["recall", "--like", "[\"memories.ada-1.s1\",\"k1\"]", "--ranking", "similar"]);
+    assert_eq!(like["query"]["used"], "vector", "{like:#}");
+}
+
+/// The part of the language's page between a heading and the next, by the language of its fenced blocks.
+fn example(language: &str) -> String {
+    let page = include_str!("../../../assets/layouts/README.md");
+    let part =
+        page.split("## A worked example").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("the example");
+    let block = part.split(&format!("```{language}\n")).nth(1).and_then(|rest| rest.split("```").next());
+    block.expect("a block").to_owned()
+}
+
+#[test]
+fn the_worked_example_of_the_language_works() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // zlib of {"text":"Ada likes tea"} and of {"lines":["Bo","rows"]}.
+    let rows_of_it = "INSERT INTO notes VALUES
+          ('notes.ada-1', 'n1', x'789cab562a49ad2851b252724c4954c8c9cc4e2d5628494d54aa050064470818', 'food,drink', NULL),
+          ('team.bo-22', 'n2', x'789cab56cac9cc4b2d56b28a5672ca57d2512aca2f2f568aad05005982077a', '', 1772461857);
+        INSERT INTO note_vectors VALUES ('notes.ada-1', 'n1', x'0000803F'), ('team.bo-22', 'n2', x'0000803F');
+        INSERT INTO talks_2026 VALUES ('t1', 'room=4&user=ada-1', '[{\"by\":\"ada\",\"said\":\"tea?\"},{\"by\":\"bot\",\"said\":\"yes\"}]', 1772461855),
+          ('t2', 'user=bo-22', '[]', 1772461856);";
+    let database = made(&folder, "notes", &format!("{}{rows_of_it}", example("sql")));
+    let layout = folder.path().join("notes.toml");
+    std::fs::write(&layout, example("toml")).expect("a file");
+    let layout = layout.to_str().expect("a path");
+    let with = |arguments: &[&str]| told(&database, &[&["--layout", layout], arguments].concat());
+    assert_eq!(told(&database, &["layouts", "check", layout])["errors"], json!([]));
+    let memories = with(&["list", "memory", "--order", "id"]);
+    let one = &memories["rows"][0];
+    assert_eq!(
+        (&one["id"], &one["text"]),
+        (&json!("[\"notes.ada-1\",\"n1\"]"), &json!("Ada likes tea")),
+        "{memories:#}"
+    );
+    assert_eq!((&one["user_id"], &one["tags"]), (&json!("ada-1"), &json!(["food", "drink"])));
+    let two = &memories["rows"][1];
+    assert_eq!((&two["text"], &two["status"]), (&json!("Bo\nrows"), &json!("deleted")), "{memories:#}");
+    let segments = with(&["list", "segment", "--order", "sequence"]);
+    assert_eq!(segments["rows"].as_array().map(Vec::len), Some(2), "{segments:#}");
+    assert_eq!((&segments["rows"][1]["id"], &segments["rows"][1]["content"]), (&json!("[\"t1\",1]"), &json!("yes")));
+    assert_eq!(with(&["show", "segment", "[\"t1\",0]"])["content"], "tea?");
+    let talks = with(&["list", "episode"]);
+    assert_eq!(
+        (&talks["rows"][1]["user_id"], &talks["rows"][1]["started_at"]),
+        (&json!("ada-1"), &json!("2026-03-02T14:30:55.000000Z"))
+    );
+    with(&["migrate", "--apply"]);
+    with(&["purge", "ada-1", "--apply"]);
+    assert_eq!(with(&["list", "memory"])["rows"].as_array().map(Vec::len), Some(1));
+    assert_eq!(with(&["list", "episode"])["rows"].as_array().map(Vec::len), Some(1));
+}
