@@ -395,10 +395,13 @@ fn recent_line(cx: &Context, row: &Row, width: usize, look: &Look) -> TextLine {
     let room = width.saturating_sub(line.width());
     let named = |column: &str| {
         let name = cx.names.named_by(row, column).or_else(|| row.text(column));
-        SafeText::limited(name.unwrap_or_default(), 18).pad(18, Align::Left)
+        SafeText::limited(name.unwrap_or_default(), 18)
     };
-    let people: Vec<SafeText> =
-        if width < PEOPLE_FROM { Vec::new() } else { ["agent_id", "user_id"].into_iter().map(named).collect() };
+    let people: Vec<SafeText> = if width < PEOPLE_FROM {
+        Vec::new()
+    } else {
+        ["agent_id", "user_id"].into_iter().map(named).filter(|name| name.width() > 0).collect()
+    };
     let people = SafeText::join(&people, "  ");
     let name = SafeText::limited(&row_name(row), room.saturating_sub(people.width() + 2).max(12));
     line.push(name, StyleRole::Text);
