@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::prune::case_source;
 use super::suppress::Erased;
-use super::{ChangeError, anchor};
+use super::{ChangeError, anchor, retain};
 use crate::layout::{BoundSource, CatalogTable, EpisodeLink, LinkBy};
 use crate::memory::entity::{Column, Personal, ValueKind};
 use crate::memory::findings::{
@@ -17,6 +17,7 @@ use crate::memory::findings::{
     UtilityHistories, WORDS, kind_named,
 };
 use crate::memory::query::Query;
+use crate::memory::retention::RetentionRules;
 use crate::memory::{Entity, Row};
 use crate::store::encode::plain_column;
 use crate::store::migration::{OWN, StructurePart};
@@ -38,7 +39,7 @@ pub enum FindingNews {
 }
 
 /// What to look for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct FindingRequest {
     /// This kind only.
     pub kind: Option<&'static str>,
@@ -48,6 +49,8 @@ pub struct FindingRequest {
     pub brief: Option<BriefLimit>,
     /// Kinds and rows that are left out.
     pub muted: Muted,
+    /// How long rows are kept; without rules nothing is overdue.
+    pub retention: Option<RetentionRules>,
 }
 
 /// Where a brief look ends.
@@ -86,6 +89,7 @@ pub async fn look(
     survey.structure().await?;
     survey.trail().await?;
     survey.resurrected().await?;
+    survey.overdue().await?;
     survey.vectors().await?;
     let bank = survey.banks().await?;
     survey.episodes().await?;
@@ -356,6 +360,25 @@ impl Survey<'_> {
         };
         self.store.each_row(&query, subject).await?;
         self.found(KIND, Some(Entity::Subject), back);
+        Ok(())
+    }
+
+    /// Rows that the retention rules no longer keep.
+    async fn overdue(&mut self) -> Result<(), ChangeError> {
+        const KIND: &str = "overdue";
+        let Some(rules) = self.wanted.retention.as_ref().filter(|_| self.wants(&[KIND])) else { return Ok(()) };
+        match retain::overdue(self.store, rules).await {
+            Err(ChangeError::Refused(reason)) => self.not_applicable(&[KIND], &reason),
+            Err(ChangeError::Store(error @ StoreError::Missing { .. })) => {
+                self.not_applicable(&[KIND], &error.to_string());
+            }
+            overdue => {
+                for rows in overdue? {
+                    let tally = FindingTally::of(rows.ids, self.most());
+                    self.found(KIND, Some(rows.entity), tally);
+                }
+            }
+        }
         Ok(())
     }
 

@@ -11,6 +11,7 @@ pub mod audit;
 mod batch;
 pub mod chain;
 mod draft;
+pub mod edit;
 pub mod feedback;
 pub mod findings;
 pub mod hold;
@@ -24,6 +25,8 @@ pub mod prune;
 pub mod purge;
 pub mod quarantine;
 pub mod record;
+pub mod remove;
+pub mod retain;
 pub mod reward;
 pub mod signal;
 pub mod suppress;
@@ -156,6 +159,10 @@ pub async fn plan(store: &Store, operation: &Operation, author: &Author) -> Resu
         Operation::Unhold { person } => hold::unhold(store, person).await,
         Operation::Record { entity, text } => record::plan(store, *entity, text).await,
         Operation::Import { format, name, text, skip_bad } => import::plan(store, *format, name, text, *skip_bad).await,
+        Operation::Edit { entity, id, set } => edit::edit(store, *entity, id, set).await,
+        Operation::Remove { entity, ids } => remove::plan(store, *entity, ids).await,
+        Operation::Supersede { memory, text } => edit::supersede(store, memory, text).await,
+        Operation::Retain { rules, .. } => retain::plan(store, rules).await,
         Operation::Undo { seq } => undo::undo(store, *seq).await,
     }
 }

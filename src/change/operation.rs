@@ -2,9 +2,11 @@
 //! operation has its words for people and its command line; [`super::plan()`] says what it would do.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::memory::Entity;
 use crate::memory::prune::PruneWindow;
+use crate::memory::retention::RetentionRules;
 use crate::memory::utility::Signal;
 
 /// Fields of a feedback row to change; `None` keeps the stored value.
@@ -229,7 +231,7 @@ pub enum Operation {
     },
     /// Add one curated memory.
     Record {
-        /// An episode or a case.
+        /// What it is.
         entity: Entity,
         /// It as JSON, in canonical columns.
         text: String,
@@ -244,6 +246,36 @@ pub enum Operation {
         text: String,
         /// Leave out what cannot be read.
         skip_bad: bool,
+    },
+    /// Set columns of a row.
+    Edit {
+        /// What it is.
+        entity: Entity,
+        /// Its id.
+        id: String,
+        /// Canonical columns and their new values.
+        set: Map<String, Value>,
+    },
+    /// Take rows away, with what hangs on them.
+    Remove {
+        /// What they are.
+        entity: Entity,
+        /// Their ids.
+        ids: Vec<String>,
+    },
+    /// Put a new memory in the place of one, which stays.
+    Supersede {
+        /// The id of the one that stays, marked.
+        memory: String,
+        /// What is so instead.
+        text: String,
+    },
+    /// Take away what retention rules no longer keep.
+    Retain {
+        /// What the file of the rules is called.
+        file: String,
+        /// The rules.
+        rules: RetentionRules,
     },
     /// Take a change back.
     Undo {
@@ -339,6 +371,25 @@ impl Operation {
                 let words = words.chain(with_switches([("--skip-bad", *skip_bad)])).collect();
                 Face::of_rows(format!("Import {name}"), words)
             }
+            Operation::Edit { entity, id, set } => {
+                let values = set.iter().map(|(column, value)| match value {
+                    Value::String(text) => format!("{column}={text}"),
+                    other => format!("{column}={other}"),
+                });
+                let words = words(["edit", entity.name(), id]).into_iter().chain(values).collect();
+                Face::about(id, format!("Edit {} {id}", entity.title()), words)
+            }
+            Operation::Remove { entity, ids } => {
+                let title = match &ids[..] {
+                    [id] => format!("Remove {} {id}", entity.title()),
+                    ids => format!("Remove {} rows of {}", ids.len(), entity.title()),
+                };
+                Face::of_rows(title, words(["remove", entity.name()]).into_iter().chain(ids.iter().cloned()).collect())
+            }
+            Operation::Supersede { memory, text } => {
+                Face::about(memory, format!("Supersede memory {memory}"), words(["supersede", memory, "--by", text]))
+            }
+            Operation::Retain { file, .. } => Face::of_rows(format!("Keep what {file} says"), words(["retain", file])),
             Operation::Undo { seq } => Face::of_rows(format!("Undo change {seq}"), words(["undo", &seq.to_string()])),
         }
     }

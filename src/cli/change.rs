@@ -7,20 +7,22 @@ use clap::Subcommand;
 use super::audit::AuditCommand;
 use super::bank::{Cases, ProfileCommand, Prune};
 use super::context::Session;
+use super::copy::CopyArgs;
 use super::doing::{By, Doing, PLAN_BYTES, author, carry_out, print_receipt};
+use super::edit::{EditArgs, RemoveArgs, SupersedeArgs};
 use super::failure::CommandFailure;
 use super::feedback::FeedbackCommand;
 use super::import::ImportArgs;
 use super::input::read_input;
+use super::jobs::JobsCommand;
 use super::migrate::MigrateArgs;
 use super::policy::PolicyCommand;
 use super::purge::PurgeArgs;
+use super::retain::RetainArgs;
 use super::signal::SignalArgs;
-use super::{audit, import, migrate, policy, purge};
+use super::{audit, copy, import, jobs, look, migrate, policy, purge};
 use crate::change::purge::KeptPlan;
-use crate::change::{self, Operation, Plan, anchor, record};
-use crate::memory::Entity;
-use crate::memory::nearest::unknown;
+use crate::change::{self, Operation, Plan, anchor};
 
 /// Bytes that one recorded memory may have.
 const RECORD_BYTES: u64 = 4 << 20;
@@ -68,10 +70,16 @@ pub enum ChangeCommand {
         #[command(flatten)]
         doing: Doing,
     },
-    /// Add one curated memory from JSON in canonical columns; an episode may come with its vector as `embedding`, by
+    /// Set columns of any row whose layout allows writing: edit memory ID text='window seats' importance=0.8
+    Edit(EditArgs),
+    /// Take rows away, with what hangs on them: remove memory ID ID
+    Remove(RemoveArgs),
+    /// Put a new memory in the place of one that stays, marked and linked: supersede ID --by 'he lives in Kiel'
+    Supersede(SupersedeArgs),
+    /// Add one row from JSON in canonical columns; an episode may come with its vector as `embedding`, by
     /// which its parent is found.
     Record {
-        /// episode or case.
+        /// Kind of row, as in `list`.
         entity: String,
         /// The file; `-` for standard input.
         file: PathBuf,
@@ -86,6 +94,16 @@ pub enum ChangeCommand {
         /// What to do.
         #[command(subcommand)]
         command: ProfileCommand,
+    },
+    /// Copy rows of any layout into a native database: copy --from agent.db --to native.db --where 'user_id = ann'
+    Copy(CopyArgs),
+    /// Take away what retention rules no longer keep, for every kind of row: retain retention.toml --apply
+    Retain(RetainArgs),
+    /// Jobs without a console, for cron and systemd: jobs run --until-idle --metrics mnemoscope.prom
+    Jobs {
+        /// What to do.
+        #[command(subcommand)]
+        command: JobsCommand,
     },
     /// Take cases out of banks by window, age, reward and likeness, with what hangs on them.
     Prune(Prune),
@@ -169,13 +187,15 @@ pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), C
         }
         ChangeCommand::Profile { command } => command.operation()?,
         ChangeCommand::Record { entity, file, doing } => {
-            let known = Entity::parse(entity).filter(|entity| record::ENTITIES.contains(entity));
-            let known = known.ok_or_else(|| {
-                CommandFailure::usage(unknown("entity to record", entity, record::ENTITIES.map(Entity::name)))
-            })?;
-            (Operation::Record { entity: known, text: read_input(file, RECORD_BYTES)? }, doing)
+            (Operation::Record { entity: look::entity(entity)?, text: read_input(file, RECORD_BYTES)? }, doing)
         }
         ChangeCommand::Import(args) => return import::run(session, args).await,
+        ChangeCommand::Edit(args) => args.operation()?,
+        ChangeCommand::Remove(args) => args.operation()?,
+        ChangeCommand::Supersede(args) => args.operation()?,
+        ChangeCommand::Copy(args) => return copy::run(session, args).await,
+        ChangeCommand::Retain(args) => args.operation()?,
+        ChangeCommand::Jobs { command } => return jobs::run(session, command).await,
         ChangeCommand::Prune(asked) => (Operation::Prune(asked.rules()), &asked.doing),
         ChangeCommand::Quarantine(asked) => (Operation::Quarantine { cases: asked.cases.clone() }, &asked.doing),
         ChangeCommand::Release(asked) => (Operation::Release { cases: asked.cases.clone() }, &asked.doing),

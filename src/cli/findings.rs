@@ -10,7 +10,7 @@ use super::context::Session;
 use super::doing::login;
 use super::failure::CommandFailure;
 use super::options::Format;
-use super::output;
+use super::{output, retain};
 use crate::change;
 use crate::change::findings::{FindingNews, FindingRequest, look};
 use crate::config::mutes;
@@ -149,7 +149,8 @@ pub(super) async fn run(session: &Session<'_>, asked: &Findings) -> Result<(), C
     let store = session.store().await?;
     let mutes = mutes::load(store.location()).map_err(CommandFailure::failed)?;
     let examples = if kind.is_some() { EXAMPLES_OF_ONE } else { EXAMPLES };
-    let wanted = FindingRequest { kind, examples, brief: None, muted: Muted::of(&mutes) };
+    let retention = retain::usual().map(|file| retain::read(&file)).transpose()?;
+    let wanted = FindingRequest { kind, examples, brief: None, muted: Muted::of(&mutes), retention };
     let mut counts: Vec<(&str, u64)> = Vec::new();
     let format = session.format();
     let progress = session.shows_progress();

@@ -287,7 +287,12 @@ struct ExportedRow<'a> {
     vector: Option<&'a [f32]>,
 }
 
-fn write_export(out: &mut dyn Write, rows: &[Row], surplus: &[Surplus], entity: Entity) -> std::io::Result<()> {
+pub(super) fn write_export(
+    out: &mut dyn Write,
+    rows: &[Row],
+    surplus: &[Surplus],
+    entity: Entity,
+) -> std::io::Result<()> {
     rows.iter().enumerate().try_for_each(|(i, row)| {
         let surplus = surplus.get(i);
         let stored = surplus.and_then(Surplus::stored);

@@ -15,6 +15,7 @@ pub mod mention;
 pub mod nearest;
 pub mod prune;
 pub mod query;
+pub mod retention;
 pub mod reward;
 pub mod row;
 pub mod schema;

@@ -35,7 +35,8 @@ pub async fn look(store: &Store, brief: bool, replies: impl Fn(Reply) + Sync) ->
         ControlFlow::Continue(())
     };
     let muted = mutes::muted(store.location());
-    let wanted = FindingRequest { kind: None, examples: EXAMPLES, brief: brief.then_some(BRIEF), muted };
+    let wanted =
+        FindingRequest { kind: None, examples: EXAMPLES, brief: brief.then_some(BRIEF), muted, retention: None };
     let remedy = "r looks again; findings of one kind: findings --kind K";
     let failed =
         |e: crate::change::ChangeError| RequestFailure::new("Looking for findings ended early", e.to_string(), remedy);

@@ -1,6 +1,6 @@
 //! Pruning banks: which cases go by the rules, what hangs on them and what names them, in one plan.
 
-mod loosen;
+pub(super) mod loosen;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

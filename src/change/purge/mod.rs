@@ -8,6 +8,7 @@ mod effects;
 mod export;
 pub mod fleet;
 mod graph;
+pub(in crate::change) mod hanging;
 mod keys;
 mod matcher;
 pub mod mention;

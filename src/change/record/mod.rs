@@ -1,5 +1,6 @@
 //! One curated memory added from JSON, retained as an agent would have: duplicates refused, the reward by its rule.
 
+mod any;
 mod case;
 mod episode;
 mod event;
@@ -15,27 +16,21 @@ use super::plan::Plan;
 use super::{ChangeError, batch, new_id};
 use crate::layout::BoundSource;
 use crate::memory::entity::Personal;
-use crate::memory::nearest::{nearest, unknown};
+use crate::memory::nearest::nearest;
 use crate::memory::text_check::{self, TextOddities};
 use crate::memory::{Entity, Row, ValueKind, time};
 use crate::store::Store;
 use crate::store::encode::table_of;
 
-/// Entities that can be recorded.
-pub const ENTITIES: [Entity; 2] = [Entity::Episode, Entity::Case];
-
-/// Plans one new memory from its JSON.
+/// Plans one new row from its JSON.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] for an entity that is not recorded; else as [`episode`] and [`case`].
+/// As [`episode`] and [`case`]; [`ChangeError::Refused`] for rows that are not recorded one by one.
 pub async fn plan(store: &Store, entity: Entity, text: &str) -> Result<Plan, ChangeError> {
     match entity {
         Entity::Episode => episode(store, text).await,
         Entity::Case => case(store, text).await,
-        other => {
-            let known = ENTITIES.map(Entity::name);
-            Err(ChangeError::Usage(unknown("entity to record", other.name(), known)))
-        }
+        other => any::any(store, other, text).await,
     }
 }
 

@@ -78,6 +78,7 @@ pub const KINDS: &[FindingKind] = &[
         "tables may hide rows from your role by row-level security: every count is of the rows that it sees",
         "status",
     ),
+    kind("overdue", Severity::Medium, "rows are past their retention rules", "retain"),
     kind(
         "vector_missing",
         Severity::Medium,

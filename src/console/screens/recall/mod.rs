@@ -359,7 +359,7 @@ impl Screen for RecallScreen {
         self.reads = detail;
     }
 
-    fn other_pane(&mut self) {
+    fn other_pane(&mut self, _cx: &Context) {
         self.reads = !self.reads;
     }
 

@@ -237,7 +237,7 @@ fn card(cx: &Context, recall: &RecallScreen, side: &RankingSide) -> Card {
         None => Card::new(CardTone::Plain, "What is the situation?")
             .line("This ranking compares: it needs something to compare with.")
             .hint(KeyHint::new("/", "write one"))
-            .hint(KeyHint::new("s", "kept ones")),
+            .hint(KeyHint::new("b b", "kept ones")),
         Some(found) => {
             let answer = &found.answer;
             let why = if answer.candidates == 0 && recall.inquiry.agent.is_none() && recall.inquiry.user.is_none() {

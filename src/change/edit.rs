@@ -1,0 +1,334 @@
+//! Columns of any row set again, with what follows from them: hashes, durations, times of change; a vector that no longer
+//! fits its text is taken away, so that a backfill makes it again. And facts that are superseded: the old one stays.
+
+use serde_json::{Map, Value, json};
+
+use super::draft::Draft;
+use super::feedback::{addable, writable};
+use super::import::message_hash;
+use super::operation::FeedbackFields;
+use super::plan::{ChangeDanger, Plan};
+use super::record::canonical_row;
+use super::reward::trail;
+use super::{ChangeError, batch, feedback, new_id};
+use crate::memory::text_check::TextOddities;
+use crate::memory::{Entity, Row, text_check, time};
+use crate::recall::keyword;
+use crate::store::Store;
+use crate::store::embedding::VectorShelf;
+use crate::store::encode::{GivenValue, LocatedRow, keeps_whole, plain_column, table_of};
+use crate::store::session::FetchedValue;
+use crate::store::stored::{Cell, Mutation, StoredRows};
+
+/// Status of a memory that another one has taken the place of.
+pub const SUPERSEDED: &str = "superseded";
+/// Bytes that the text of a memory may have.
+const TEXT: usize = 1_000_000;
+
+/// Columns that are not set by hand, and what sets them.
+const FOLLOWING: &[(Entity, &str, &str)] = &[
+    (Entity::Episode, "utility", "it follows from the history of signals: `signal EPISODE …` adds one"),
+    (
+        Entity::Episode,
+        "feedback_score",
+        "it is the mean of the feedback: `feedback add`, `edit` and `remove` change it",
+    ),
+    (Entity::Episode, "feedback_ids", "the list follows from the feedback: `feedback add` and `remove` change it"),
+    (
+        Entity::Episode,
+        "canvas_ids",
+        "the list follows from the canvas events: `record` and `remove canvas_event` change it",
+    ),
+    (
+        Entity::Episode,
+        "canvas_action_count",
+        "it is the number of canvas events: `backfill canvas-links` counts them again",
+    ),
+    (Entity::Episode, "duration_seconds", "it follows from `started_at` and `ended_at`"),
+    (Entity::Episode, "parent_id", "chains are kept free of circles: `link CHILD PARENT` and `unlink CHILD` change it"),
+    (Entity::Case, "message_hash", "it follows from the prompt"),
+    (Entity::Case, "quarantined", "`quarantine CASE` and `release CASE` change it"),
+    (Entity::Case, "has_vector", "it says whether a vector is stored: `backfill embeddings` makes them"),
+    (Entity::Memory, "uses", "it is the number of episodes that used the memory"),
+    (Entity::Feedback, "score", "it follows from `kind` and `rating`"),
+    (Entity::Feedback, "counts", "it follows from `kind` and `rating`"),
+    (Entity::Feedback, "source", "it names the table"),
+    (Entity::Policy, "status", "`policy activate ID` changes it"),
+];
+
+/// Why a column cannot be set by hand.
+fn following(entity: Entity, column: &str) -> Option<&'static str> {
+    FOLLOWING.iter().find(|(e, c, _)| *e == entity && *c == column).map(|(_, _, why)| *why)
+}
+
+/// Plans that columns of a row are set.
+///
+/// # Errors
+/// [`ChangeError::Usage`] for a value that is none, [`ChangeError::NotFound`], or [`ChangeError::Refused`] for a column that
+/// follows from others, or that the layout cannot write.
+pub async fn edit(store: &Store, entity: Entity, id: &str, set: &Map<String, Value>) -> Result<Plan, ChangeError> {
+    check(entity, set)?;
+    if entity == Entity::Feedback {
+        return feedback::edit(store, id, &feedback_fields(set)?).await;
+    }
+    let mut found_secrets = TextOddities::default();
+    let given = canonical_row(entity, set, &mut found_secrets).map_err(ChangeError::Usage)?;
+    let mut draft = Draft::new(store, "edit", ChangeDanger::Guarded).await?;
+    draft.disclosures.extend(found_secrets.sentences());
+    let found = draft.locate(entity, id).await?;
+    writable(found.source)?;
+    let mut row = found.row.clone();
+    for name in set.keys() {
+        row.set(name, given.get(name).clone());
+    }
+    settle(store, &found, &mut row).await?;
+    let changed: Vec<&'static str> =
+        entity.columns().iter().map(|c| c.name).filter(|c| row.get(c) != found.row.get(c)).collect();
+    if changed.is_empty() {
+        return Ok(draft.seal());
+    }
+    let mut values: Vec<(&str, GivenValue)> =
+        changed.iter().map(|column| (*column, GivenValue::Is(row.get(column).clone()))).collect();
+    if plain_column(found.source, "updated_at").is_some() && !changed.contains(&"updated_at") {
+        values.push(("updated_at", GivenValue::Now));
+    }
+    let shape = store.shape(&found.table()).await?;
+    draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
+    draft.alters(&found.row, &row);
+    if keyword::text_of(&found.row) != keyword::text_of(&row) {
+        drop_vector(&mut draft, &found).await?;
+    }
+    if entity == Entity::Case {
+        tell_case(&mut draft, &found.row, &row).await?;
+    }
+    Ok(draft.seal())
+}
+
+fn check(entity: Entity, set: &Map<String, Value>) -> Result<(), ChangeError> {
+    let refused = |words: &str| Err(ChangeError::Refused(words.to_owned()));
+    match entity {
+        Entity::UtilityEvent => {
+            return refused("signals are a history that is replayed: `signal retract ID` takes one back");
+        }
+        Entity::AuditEntry => return refused("an audit trail is only added to"),
+        _ => {}
+    }
+    if set.is_empty() {
+        return Err(ChangeError::Usage("say what to set: COLUMN=VALUE".to_owned()));
+    }
+    for name in set.keys() {
+        if matches!(name.as_str(), "id") {
+            return refused("`id` names the row: record a new one instead");
+        }
+        if let Some(why) = following(entity, name) {
+            return Err(ChangeError::Refused(format!("`{name}` of {} is not set by hand: {why}", entity.title())));
+        }
+    }
+    if let Some(window) = set.get("window_size").filter(|w| !w.is_null() && w.as_i64().is_none_or(|n| n < 1)) {
+        return Err(ChangeError::Usage(format!(
+            "a window of {window} is a mistake: give 1 or more, or null to keep all"
+        )));
+    }
+    match set.get("reward").and_then(Value::as_f64).filter(|r| !(0.0..=1.0).contains(r)) {
+        Some(reward) => Err(ChangeError::Usage(format!("a reward is a number from 0 to 1, not {reward}"))),
+        None => Ok(()),
+    }
+}
+
+/// What an edit of feedback says in its own words.
+fn feedback_fields(set: &Map<String, Value>) -> Result<FeedbackFields, ChangeError> {
+    let mut fields = FeedbackFields::default();
+    for (name, value) in set {
+        let text = || value.as_str().map(str::to_owned);
+        match name.as_str() {
+            "kind" => fields.kind = text(),
+            "rating" => fields.rating = value.as_i64(),
+            "correction" => fields.correction = Some(text().unwrap_or_default()),
+            "user_id" => fields.user = text(),
+            other => {
+                return Err(ChangeError::Refused(format!(
+                    "of feedback `kind`, `rating`, `correction` and `user_id` are set; `{other}` ties it to its episode: remove \
+                     it and add it where it belongs"
+                )));
+            }
+        }
+    }
+    Ok(fields)
+}
+
+/// Sets what follows from other columns.
+async fn settle(store: &Store, found: &LocatedRow<'_>, row: &mut Row) -> Result<(), ChangeError> {
+    let differs = |row: &Row, column: &str| row.get(column) != found.row.get(column);
+    let stored = |column: &str| plain_column(found.source, column);
+    if row.entity == Entity::Case && differs(row, "prompt") && stored("message_hash").is_some() {
+        let prompt = row.get("prompt");
+        let message = prompt["message"].as_str().or(prompt.as_str()).map_or_else(|| prompt.to_string(), str::to_owned);
+        row.set("message_hash", Value::from(message_hash(&message)));
+    }
+    if row.entity == Entity::Episode
+        && (differs(row, "started_at") || differs(row, "ended_at"))
+        && let Some((column, _)) = stored("duration_seconds")
+    {
+        let seconds = row.text("started_at").zip(row.text("ended_at")).and_then(|(a, b)| time::seconds_between(a, b));
+        if seconds.is_some_and(|seconds| seconds < 0.0) {
+            return Err(ChangeError::Usage("the episode would end before it starts".to_owned()));
+        }
+        let shape = store.shape(&found.table()).await?;
+        let whole = shape.column(column).is_some_and(|c| keeps_whole(&c.declared));
+        let seconds = seconds.map(|seconds| if whole { seconds.round() } else { seconds });
+        row.set("duration_seconds", seconds.map_or(Value::Null, Value::from));
+    }
+    Ok(())
+}
+
+/// Takes away the vector of a text that is another one now.
+///
+/// # Errors
+/// The engine's refusal.
+pub(super) async fn drop_vector(draft: &mut Draft<'_>, found: &LocatedRow<'_>) -> Result<(), ChangeError> {
+    let store = draft.store;
+    if found.source.vector.is_none() {
+        return Ok(());
+    }
+    let again = store.invocation().line(["backfill", "embeddings", "--apply"]);
+    let shelf = match VectorShelf::of(found.source) {
+        Ok(shelf) => shelf,
+        Err(why) => {
+            draft.disclosures.push(format!("the vector of the earlier text stays: {why}"));
+            return Ok(());
+        }
+    };
+    if let Some(key) = &shelf.key {
+        let rows = StoredRows::with(&shelf.table, key, FetchedValue::Text(found.row.id().to_owned()));
+        if draft.watch(rows.clone()).await?.is_empty() {
+            return Ok(());
+        }
+        draft.push(Mutation::Delete(rows));
+    } else {
+        let stands = found.image.get(&shelf.column).is_some_and(|raw| *raw != FetchedValue::Null);
+        let shape = store.shape(&shelf.table).await?;
+        if !stands {
+            return Ok(());
+        }
+        if shape.column(&shelf.column).is_some_and(|c| c.required) {
+            draft.disclosures.push(format!(
+                "{}.{} keeps the vector of the earlier text",
+                shelf.table.title(),
+                shelf.column
+            ));
+            return Ok(());
+        }
+        let set = |m: &mut Mutation| match m {
+            Mutation::Update { table, set, .. } if *table == shelf.table => {
+                set.push((shelf.column.clone(), Cell::Is(FetchedValue::Null)));
+                true
+            }
+            _ => false,
+        };
+        draft.mutations_mut().any(set);
+    }
+    draft.effects.push(format!("its vector is of the earlier text and is taken away; `{again}` makes a new one"));
+    Ok(())
+}
+
+/// What a changed case means for its bank, and for the memory's own trail.
+async fn tell_case(draft: &mut Draft<'_>, before: &Row, after: &Row) -> Result<(), ChangeError> {
+    let store = draft.store;
+    if let Some(profile) = after.text("profile_id") {
+        let policies = store.related(Entity::Policy, "profile_id", &[profile.to_owned()]).await?.len();
+        if policies > 0 {
+            draft.effects.push(format!("{policies} policy versions of its profile were trained before this change"));
+        }
+    }
+    if before.get("reward") == after.get("reward") && before.get("outcome") == after.get("outcome") {
+        return Ok(());
+    }
+    let payload = |row: &Row, cause: &str| json!({"caseId": row.id(), "rewardScore": row.get("reward"), "outcome": row.get("outcome"), "cause": cause});
+    draft.trail = trail(store, "reward", after, &payload(after, "edit")).await?;
+    draft.undo_trail = trail(store, "reward", before, &payload(before, "undo")).await?;
+    Ok(())
+}
+
+/// Plans that a new memory takes the place of one, which stays, is marked, and is linked both ways.
+///
+/// # Errors
+/// [`ChangeError::Usage`] for an empty text, [`ChangeError::NotFound`], [`ChangeError::Refused`] where memories are only
+/// read, or neither mark nor link can be stored.
+pub async fn supersede(store: &Store, id: &str, text: &str) -> Result<Plan, ChangeError> {
+    if text.trim().is_empty() || text.len() > TEXT {
+        return Err(ChangeError::Usage(format!("give the text of the new memory: 1 to {TEXT} bytes")));
+    }
+    let mut draft = Draft::new(store, "supersede", ChangeDanger::Guarded).await?;
+    let found = draft.locate(Entity::Memory, id).await?;
+    addable(found.source)?;
+    let stored = |column: &str| plain_column(found.source, column).is_some();
+    if found.row.text("status") == Some(SUPERSEDED) || found.row.get("metadata")["superseded_by"].is_string() {
+        return Err(ChangeError::Refused(format!(
+            "memory {id} is superseded already: supersede the one that followed it"
+        )));
+    }
+    let has_place = stored("metadata") || stored("status") && stored("source_ids");
+    if !has_place {
+        return Err(ChangeError::Refused(format!(
+            "{} has no place to mark a memory as superseded and to link the two: neither `metadata`, nor `status` with \
+             `source_ids`",
+            table_of(found.source).title()
+        )));
+    }
+    let (clean, odd) = text_check::check(text);
+    draft.disclosures.extend(odd.sentences());
+    let mut new = found.row.clone();
+    let new_key = new_id();
+    new.set("id", Value::from(new_key.clone()));
+    new.set("text", Value::from(clean));
+    for column in ["created_at", "updated_at", "uses", "utility", "problems"] {
+        new.set(column, Value::Null);
+    }
+    let mut old = found.row.clone();
+    if stored("metadata") {
+        new.set("metadata", with(found.row.get("metadata"), "supersedes", id));
+        old.set("metadata", with(found.row.get("metadata"), "superseded_by", &new_key));
+    }
+    if stored("source_ids") {
+        let sources = found.row.list("source_ids");
+        let linked: Vec<&str> = sources.into_iter().chain([id]).collect();
+        new.set("source_ids", json!(linked));
+    }
+    if stored("status") {
+        old.set("status", Value::from(SUPERSEDED));
+    }
+    let columns = ["metadata", "status"].into_iter().filter(|c| old.get(c) != found.row.get(c));
+    let mut values: Vec<(&str, GivenValue)> = columns.map(|c| (c, GivenValue::Is(old.get(c).clone()))).collect();
+    if stored("updated_at") {
+        values.push(("updated_at", GivenValue::Now));
+    }
+    let shape = store.shape(&found.table()).await?;
+    draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
+    draft.alters(&found.row, &old);
+    let mut row = batch::NewRow::from(new);
+    for column in ["created_at", "updated_at"] {
+        if stored(column)
+            && let Some(column) = Entity::Memory.column(column)
+        {
+            row = row.at_once(column.name);
+        }
+    }
+    batch::add_beside(&mut draft, Entity::Memory, &[row], Some(&found.image)).await?;
+    draft.effects.push(format!("memory {id} stays, marked as superseded by {new_key}"));
+    if found.source.vector.is_some() {
+        let again = store.invocation().line(["backfill", "embeddings", "--apply"]);
+        draft.effects.push(format!("the new memory has no vector yet: `{again}` makes one"));
+    }
+    Ok(draft.seal())
+}
+
+/// A JSON object with one more member; what is no object is kept beside it.
+fn with(value: &Value, name: &str, id: &str) -> Value {
+    let mut object = match value {
+        Value::Object(object) => object.clone(),
+        Value::Null => Map::new(),
+        other => Map::from_iter([("value".to_owned(), other.clone())]),
+    };
+    object.insert(name.to_owned(), Value::from(id));
+    Value::Object(object)
+}

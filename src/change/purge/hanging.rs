@@ -1,0 +1,93 @@
+//! What hangs on rows that go, whoever they are of: the rows that go with them, and what changes in rows that stay, by the
+//! same rules by which a person is erased.
+
+use super::effects::{self, KeptRows, NewValue};
+use super::graph::{Graph, key_of};
+use super::recompute;
+use super::scan::ScanFindings;
+use crate::change::ChangeError;
+use crate::layout::erase::{BoundRule, EraseAction, TableKey};
+use crate::memory::Entity;
+use crate::store::Store;
+use crate::store::encode::table_of;
+use crate::store::session::FetchedValue;
+use crate::store::snapshot::WantedRows;
+use crate::store::stored::{Cell, Mutation, StoredRows, TableName};
+
+/// What becomes of a database when some rows go.
+#[derive(Debug, Default)]
+pub struct RowsGoing {
+    /// Rows that go, in the order in which they can: the named ones among them.
+    pub deletes: Vec<StoredRows>,
+    /// Rows that stay and change: children get the next parent, references are emptied, aggregates are made again.
+    pub updates: Vec<Mutation>,
+    /// Lists that name rows which go, by table and column: their ids are to be taken out.
+    pub lists: Vec<(TableName, String, Vec<String>)>,
+}
+
+/// Follows the layout's rules and the foreign keys from some rows to everything that hangs on them.
+///
+/// # Errors
+/// [`ChangeError::Refused`] for rows that cannot be told apart; else the engine's refusal.
+pub async fn hanging_on(store: &Store, going: &[StoredRows]) -> Result<RowsGoing, ChangeError> {
+    let mut snapshot = store.snapshot().await?;
+    let relations = snapshot.relations().await?;
+    // An audit trail of the application tells of rows that are gone: only an erasure takes entries away.
+    let trails: Vec<TableKey> = store
+        .sources_of(Entity::AuditEntry)
+        .unwrap_or_default()
+        .iter()
+        .map(|source| key_of(&table_of(source)))
+        .collect();
+    let rules = &store.recognised().erasure.rules;
+    let rules: Vec<BoundRule> = rules.iter().filter(|rule| !trails.contains(&rule.table)).cloned().collect();
+    let mut graph = Graph::new(&rules, relations, true);
+    graph.reach(going.iter().map(|rows| key_of(&rows.table)).collect());
+    for rows in going {
+        let taken = graph.table(&rows.table);
+        if taken.key.is_empty() {
+            let title = rows.table.title();
+            return Err(ChangeError::Refused(format!(
+                "the rows of {title} cannot be told apart: it has no primary key"
+            )));
+        }
+        let columns = taken.columns.clone();
+        let wanted = WantedRows { table: &rows.table, columns: &columns, when: None, subject: &[] };
+        let found = snapshot.select_keys(wanted, &rows.by, &rows.keys).await?;
+        let taken = graph.table(&rows.table);
+        found.into_iter().for_each(|row| taken.add(row));
+    }
+    graph.close(&mut snapshot, &[]).await?;
+    let mut updates = KeptRows::default();
+    effects::find(&mut snapshot, &graph, &[], &mut updates).await?;
+    updates.without(&graph);
+    recompute::all(&mut snapshot, &graph, &ScanFindings::default(), &mut updates).await?;
+    let follows = &store.recognised().erasure.follows;
+    let followed = |table: &TableName| follows.iter().any(|other: &TableKey| *other == key_of(table));
+    let mut out = RowsGoing::default();
+    for table in graph.order().into_iter().filter(|table| !followed(table)) {
+        let Some(taken) = graph.taken(&table) else { continue };
+        let keys = taken.rows.iter().map(|row| taken.key_of(row)).collect();
+        out.deletes.push(StoredRows { table, by: taken.key.clone(), keys });
+    }
+    for ((table, _), (key, kept)) in updates.rows {
+        let by = graph.relations.keys.get(&table).cloned().unwrap_or_default();
+        let set = kept.set.into_iter().filter_map(|(column, new)| match new {
+            NewValue::Is(value) => Some((column, Cell::Is(value))),
+            NewValue::Pseudonym | NewValue::Around(_) => None,
+        });
+        out.updates.push(Mutation::Update { table, key: by.into_iter().zip(key).collect(), set: set.collect() });
+    }
+    for rule in graph.rules.iter().filter(|rule| rule.action == EraseAction::Remove && rule.inside.path.is_none()) {
+        let ids: Vec<String> =
+            graph.named_by(rule, &[], 0).into_iter().flatten().filter_map(|raw| text(&raw)).collect();
+        if !ids.is_empty() {
+            out.lists.push((super::graph::name(&rule.table), rule.column.clone(), ids));
+        }
+    }
+    Ok(out)
+}
+
+fn text(raw: &FetchedValue) -> Option<String> {
+    super::graph::as_text(raw)
+}

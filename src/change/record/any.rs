@@ -1,0 +1,146 @@
+//! A row of any other kind added from JSON: its place checked, its times set, lists and counts of its episode kept.
+
+use serde_json::{Value, json};
+
+use super::{object, read, refuse_known_id, refuse_what_has_no_place};
+use crate::change::batch::{self, NewRow};
+use crate::change::draft::Draft;
+use crate::change::feedback::{addable, writable};
+use crate::change::operation::FeedbackFields;
+use crate::change::plan::{ChangeDanger, Plan};
+use crate::change::{ChangeError, feedback, uses};
+use crate::layout::LinkBy;
+use crate::memory::filter::{Filter, Operand, Operator};
+use crate::memory::query::Query;
+use crate::memory::{Entity, Row};
+use crate::store::Store;
+use crate::store::encode::{GivenValue, plain_column};
+
+/// Plans one new row.
+///
+/// # Errors
+/// [`ChangeError::Usage`] for what is none, [`ChangeError::NotFound`] for an episode that is not there,
+/// [`ChangeError::Refused`] for a duplicate, for what is not recorded row by row, or where it cannot be stored.
+pub async fn any(store: &Store, entity: Entity, text: &str) -> Result<Plan, ChangeError> {
+    let refused = |words: &str| Err(ChangeError::Refused(words.to_owned()));
+    match entity {
+        Entity::Feedback => return of_feedback(store, text).await,
+        Entity::UtilityEvent => return refused("a signal moves a utility: `signal EPISODE …` gives one"),
+        Entity::Policy => return refused("a policy is learned: `policy train BANK` makes a version"),
+        Entity::AuditEntry => return refused("an audit trail is written by what it tells of"),
+        _ => {}
+    }
+    let mut draft = Draft::new(store, "record", ChangeDanger::Safe).await?;
+    let source = batch::target(store, entity)?;
+    addable(source)?;
+    let object = object(text)?;
+    let row = if entity == Entity::MemoryLink {
+        super::canonical_row(entity, &object, &mut crate::memory::text_check::TextOddities::default())
+            .map_err(ChangeError::Usage)?
+    } else {
+        read(entity, &object, &mut draft)?
+    };
+    if entity != Entity::MemoryLink {
+        refuse_known_id(&mut draft, &row).await?;
+    }
+    refuse_what_has_no_place(source, &row, &[])?;
+    if entity == Entity::Memory {
+        refuse_same_text(store, &row).await?;
+    }
+    let mut new = NewRow::from(row.clone());
+    for name in [entity.time_column(), "created_at", "updated_at"] {
+        if let Some(column) = entity.column(name)
+            && row.get(name).is_null()
+            && column.kind == crate::memory::ValueKind::Time
+            && plain_column(source, name).is_some()
+            && !new.now.contains(&column.name)
+        {
+            new.now.push(column.name);
+        }
+    }
+    let tally = batch::add(&mut draft, entity, &[new]).await?;
+    if tally.present > 0 {
+        return Err(ChangeError::Refused(format!("this {} is there already", entity.title())));
+    }
+    match (entity, row.text("episode_id")) {
+        (Entity::MemoryLink, Some(episode)) => {
+            let found = draft.locate(Entity::Episode, episode).await?;
+            let memory = row.text("memory_id").unwrap_or_default().to_owned();
+            if store.memories(std::slice::from_ref(&memory)).await?.is_empty() {
+                return Err(ChangeError::NotFound(format!("there is no memory `{memory}` in {}", store.location())));
+            }
+            uses::follow(&mut draft, &found.row, &[memory]).await?;
+        }
+        (Entity::CanvasEvent, Some(episode)) => follow_canvas(&mut draft, episode, row.id()).await?,
+        (Entity::Segment, Some(episode)) => {
+            draft.locate(Entity::Episode, episode).await?;
+        }
+        _ => {}
+    }
+    Ok(draft.seal())
+}
+
+/// Feedback has its own way: with the episode's list and score.
+async fn of_feedback(store: &Store, text: &str) -> Result<Plan, ChangeError> {
+    let object = object(text)?;
+    let mut fields = FeedbackFields::default();
+    let mut episode = None;
+    for (name, value) in &object {
+        let text = value.as_str().map(str::to_owned);
+        match name.as_str() {
+            "episode_id" => episode = text,
+            "kind" => fields.kind = text,
+            "rating" => fields.rating = value.as_i64(),
+            "correction" => fields.correction = text,
+            "user_id" => fields.user = text,
+            other => {
+                return Err(ChangeError::Usage(format!(
+                    "feedback is recorded by `episode_id`, `kind`, `rating`, `correction` and `user_id`; `{other}` follows from them"
+                )));
+            }
+        }
+    }
+    let episode =
+        episode.ok_or_else(|| ChangeError::Usage("feedback needs the `episode_id` that it is about".to_owned()))?;
+    feedback::add(store, &episode, &fields).await
+}
+
+/// The same text in the same collection by the same person is the same memory.
+async fn refuse_same_text(store: &Store, row: &Row) -> Result<(), ChangeError> {
+    let (Some(text), Some(column)) = (row.text("text"), Entity::Memory.column("text")) else { return Ok(()) };
+    let same = Filter { column: column.name, op: Operator::Equal, value: Operand::Text(text.to_owned()) };
+    let found = store.page(&Query { filters: vec![same], ..Query::new(Entity::Memory) }).await?.rows;
+    let alike = |other: &&Row| ["collection", "user_id", "agent_id"].iter().all(|c| other.get(c) == row.get(c));
+    match found.iter().find(alike) {
+        Some(known) => Err(ChangeError::Refused(format!("the same memory is there already: `{}`", known.id()))),
+        None => Ok(()),
+    }
+}
+
+/// The episode's list and number of canvas events.
+async fn follow_canvas(draft: &mut Draft<'_>, episode: &str, event: &str) -> Result<(), ChangeError> {
+    let store = draft.store;
+    let found = draft.locate(Entity::Episode, episode).await?;
+    let mut shown = found.row.clone();
+    let listed = found.source.links.iter().any(|link| {
+        link.to == Entity::CanvasEvent && matches!(&link.by, LinkBy::List(column) if column == "canvas_ids")
+    });
+    if listed && plain_column(found.source, "canvas_ids").is_some() {
+        let ids: Vec<&str> = found.row.list("canvas_ids").into_iter().chain([event]).collect();
+        shown.set("canvas_ids", json!(ids));
+    }
+    if plain_column(found.source, "canvas_action_count").is_some() {
+        let linked = store.linked(&[&found.row], &found.source.links, Entity::CanvasEvent).await?.pop();
+        shown.set("canvas_action_count", Value::from(linked.unwrap_or_default().len() as u64 + 1));
+    }
+    let changed = ["canvas_ids", "canvas_action_count"].into_iter().filter(|c| shown.get(c) != found.row.get(c));
+    let values: Vec<(&str, GivenValue)> = changed.map(|c| (c, GivenValue::Is(shown.get(c).clone()))).collect();
+    if values.is_empty() {
+        return Ok(());
+    }
+    writable(found.source)?;
+    let shape = store.shape(&found.table()).await?;
+    draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
+    draft.alters(&found.row, &shown);
+    Ok(())
+}

@@ -1,0 +1,232 @@
+//! Rows taken away with what hangs on them: what makes no sense without them goes too, what names them lets go of them,
+//! aggregates are made again.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use serde_json::{Value, json};
+
+use super::draft::Draft;
+use super::feedback::writable;
+use super::plan::{ChangeDanger, Plan};
+use super::prune::{UNDO_CASES, UNDO_SIZE, loosen};
+use super::purge::hanging::hanging_on;
+use super::reward::trail;
+use super::{ChangeError, feedback, signal};
+use crate::layout::BoundSource;
+use crate::memory::filter::{Filter, Operand, Operator};
+use crate::memory::query::{PageStart, Query};
+use crate::memory::{Entity, Row};
+use crate::store::Store;
+use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
+use crate::store::stored::{Image, Mutation, StoredRows};
+
+/// Rows that one removal may name.
+const MOST: usize = 10_000;
+
+/// Plans that rows go.
+///
+/// # Errors
+/// [`ChangeError::NotFound`], [`ChangeError::Usage`], or [`ChangeError::Refused`] where rows are only read, their history
+/// stands on them, or a legal hold stands on their owner.
+pub async fn plan(store: &Store, entity: Entity, ids: &[String]) -> Result<Plan, ChangeError> {
+    let ids: Vec<String> = ids.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect();
+    match (entity, &ids[..]) {
+        (_, []) => return Err(ChangeError::Usage("name the rows that go by their ids".to_owned())),
+        (_, many) if many.len() > MOST => {
+            return Err(ChangeError::Usage(format!("{} rows are named, {MOST} are the most", many.len())));
+        }
+        (Entity::Feedback, [id]) => return feedback::remove(store, id).await,
+        (Entity::UtilityEvent, [id]) => return signal::retract(store, id).await,
+        _ => allowed(store, entity)?,
+    }
+    let mut draft = Draft::new(store, "remove", ChangeDanger::Guarded).await?;
+    let held: HashSet<String> = store.holds().await?.into_iter().map(|(id, _)| id).collect();
+    let mut located = Vec::new();
+    for id in &ids {
+        let found = draft.locate(entity, id).await?;
+        writable(found.source)?;
+        refuse_held(&held, &found.row)?;
+        located.push(found);
+    }
+    take(&mut draft, &located).await?;
+    Ok(draft.seal())
+}
+
+/// Refuses what is not taken away row by row.
+fn allowed(store: &Store, entity: Entity) -> Result<(), ChangeError> {
+    let why = match entity {
+        Entity::UtilityEvent => "signals are taken back one at a time: each makes its episode's history again",
+        Entity::AuditEntry => "an audit trail is only added to",
+        Entity::Subject => "a person goes with everything of theirs: `purge` erases them and proves it",
+        _ => return store.sources_of(entity).map(|_| ()).map_err(ChangeError::from),
+    };
+    Err(ChangeError::Refused(why.to_owned()))
+}
+
+/// Refuses a row of a person under a legal hold.
+fn refuse_held(held: &HashSet<String>, row: &Row) -> Result<(), ChangeError> {
+    match row.text("user_id").filter(|user| held.contains(*user)) {
+        Some(_) => Err(ChangeError::Refused(format!(
+            "{} {} belongs to a person under a legal hold: `unhold` ends that",
+            row.entity.title(),
+            row.id()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Adds to a plan that rows go, with everything that comes of it.
+///
+/// # Errors
+/// As [`plan`].
+pub(super) async fn take(draft: &mut Draft<'_>, located: &[LocatedRow<'_>]) -> Result<(), ChangeError> {
+    let store = draft.store;
+    let mut seeds: BTreeMap<String, StoredRows> = BTreeMap::new();
+    for found in located {
+        let rows = found.rows();
+        let seed = seeds.entry(json!([rows.table, rows.by]).to_string());
+        let keys = rows.keys.clone();
+        seed.and_modify(|seed| seed.keys.extend(keys)).or_insert(rows);
+        draft.removes(&found.row);
+    }
+    let seeds: Vec<StoredRows> = seeds.into_values().collect();
+    let going = hanging_on(store, &seeds).await?;
+    let of = |entity: Entity| located.iter().filter(move |found| found.row.entity == entity);
+    let doomed: HashSet<&str> = of(Entity::Case).map(|found| found.row.id()).collect();
+    if !doomed.is_empty() {
+        for source in store.sources_of(Entity::Case)? {
+            loosen::references(draft, source, &doomed).await?;
+        }
+        for found in of(Entity::Case) {
+            let payload =
+                json!({"caseId": found.row.id(), "profileId": found.row.get("profile_id"), "cause": "removed"});
+            let gone = trail(store, "prune", &found.row, &payload).await?;
+            let undone = trail(store, "record.case", &found.row, &payload).await?;
+            draft.trail.extend(gone);
+            draft.undo_trail.extend(undone);
+        }
+    }
+    for (table, column, ids) in &going.lists {
+        let own = !doomed.is_empty() && column_of(store, table, column).is_some_and(|(s, _)| s.entity == Entity::Case);
+        if !own {
+            leave_lists(draft, table, column, ids, &going.deletes).await?;
+        }
+    }
+    let events: Vec<&LocatedRow<'_>> = of(Entity::CanvasEvent).collect();
+    recount(draft, &events, &going.deletes).await?;
+    for update in going.updates {
+        if let Some(rows) = update.rows() {
+            draft.watch(rows).await?;
+        }
+        draft.count(1);
+        draft.push(update);
+    }
+    let total: usize = going.deletes.iter().map(|rows| rows.keys.len()).sum();
+    let few = total <= 10 * UNDO_CASES;
+    let mut size = 0;
+    for rows in going.deletes {
+        let is_named = seeds.iter().any(|seed| seed.table == rows.table);
+        if !is_named {
+            draft.effects.push(format!("{} rows of {} go with them", rows.keys.len(), rows.table.title()));
+        }
+        let images = draft.watch(rows.clone()).await?;
+        size += images.iter().map(weight).sum::<usize>();
+        draft.push(Mutation::Delete(rows));
+    }
+    if !few || size > UNDO_SIZE {
+        draft.undo_reason = Some(format!("{total} rows go, {} MB: too much to keep for an undo", size >> 20));
+    }
+    Ok(())
+}
+
+/// The source and the canonical column behind a stored one.
+fn column_of<'s>(
+    store: &'s Store,
+    table: &crate::store::stored::TableName,
+    stored: &str,
+) -> Option<(&'s BoundSource, &'static str)> {
+    let sources = store.recognised().sources.iter().filter(|source| table_of(source) == *table);
+    sources.into_iter().find_map(|source| {
+        let is_it = |name: &&str| plain_column(source, name).is_some_and(|(column, _)| column == stored);
+        let name = source.entity.columns().iter().map(|c| c.name).find(is_it)?;
+        Some((source, name))
+    })
+}
+
+/// Takes ids out of the lists of rows that stay.
+async fn leave_lists(
+    draft: &mut Draft<'_>,
+    table: &crate::store::stored::TableName,
+    column: &str,
+    ids: &[String],
+    going: &[StoredRows],
+) -> Result<(), ChangeError> {
+    let store = draft.store;
+    let Some((source, name)) = column_of(store, table, column) else {
+        draft.disclosures.push(format!("{}.{column} may still name rows that go", table.title()));
+        return Ok(());
+    };
+    let mut naming: BTreeSet<String> = BTreeSet::new();
+    for id in ids {
+        let mut query = Query {
+            columns: Some(vec!["id"]),
+            filters: vec![Filter { column: name, op: Operator::Has, value: Operand::Text(id.clone()) }],
+            ..Query::new(source.entity)
+        };
+        loop {
+            let page = store.page(&query).await?;
+            naming.extend(page.rows.iter().map(|row| row.id().to_owned()));
+            match page.next {
+                Some(next) => query.start = PageStart::After(next),
+                None => break,
+            }
+        }
+    }
+    let shape = store.shape(table).await?;
+    for id in &naming {
+        let Some(found) = draft.seek_in(source, id).await? else { continue };
+        let rows = found.rows();
+        if going.iter().any(|gone| gone.table == rows.table && gone.keys.contains(&rows.keys[0])) {
+            continue;
+        }
+        let kept: Vec<&str> =
+            found.row.list(name).into_iter().filter(|id| !ids.iter().any(|gone| gone == id)).collect();
+        let mut shown = found.row.clone();
+        shown.set(name, json!(kept));
+        let values = [(name, GivenValue::Is(json!(kept)))];
+        draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
+        draft.alters(&found.row, &shown);
+    }
+    Ok(())
+}
+
+/// The number of canvas actions of episodes whose canvas events go.
+async fn recount(draft: &mut Draft<'_>, located: &[&LocatedRow<'_>], going: &[StoredRows]) -> Result<(), ChangeError> {
+    let store = draft.store;
+    let gone: HashSet<&str> = located.iter().map(|found| found.row.id()).collect();
+    let episodes: BTreeSet<&str> = located.iter().filter_map(|found| found.row.text("episode_id")).collect();
+    for id in episodes {
+        let Some(found) = draft.seek(Entity::Episode, id).await? else { continue };
+        let rows = found.rows();
+        let goes = going.iter().any(|gone| gone.table == rows.table && gone.keys.contains(&rows.keys[0]));
+        if goes || plain_column(found.source, "canvas_action_count").is_none() || writable(found.source).is_err() {
+            continue;
+        }
+        let linked = store.linked(&[&found.row], &found.source.links, Entity::CanvasEvent).await?.pop();
+        let left = linked.unwrap_or_default().iter().filter(|event| !gone.contains(event.id())).count();
+        if found.row.get("canvas_action_count").as_u64() == Some(left as u64) {
+            continue;
+        }
+        let shape = store.shape(&found.table()).await?;
+        let values = [("canvas_action_count", GivenValue::from(left as u64))];
+        draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
+        let mut shown = found.row.clone();
+        shown.set("canvas_action_count", Value::from(left as u64));
+        draft.alters(&found.row, &shown);
+    }
+    Ok(())
+}
+
+fn weight(image: &Image) -> usize {
+    serde_json::to_string(image).map_or(0, |text| text.len())
+}

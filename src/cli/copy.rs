@@ -1,0 +1,288 @@
+//! `copy`: the rows of any database whose layout is known, put into one of the native layout, and compared afterwards.
+
+// Help texts are shown as they stand: backticks would be.
+#![allow(clippy::doc_markdown)]
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use chrono::Utc;
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::context::Session;
+use super::doing::{By, author};
+use super::failure::CommandFailure;
+use super::look::write_export;
+use super::output;
+use crate::change::import::{self, ImportPart, KnownBanks, ORDER};
+use crate::change::operation::ImportFormat;
+use crate::change::plan::Counts;
+use crate::change::{self, anchor};
+use crate::memory::filter::Filter;
+use crate::memory::query::{PageStart, Query};
+use crate::memory::{Entity, Row};
+use crate::store::Store;
+
+/// Rows read at a time.
+const STRIDE: usize = 500;
+/// Bytes of lines that one change puts in.
+const PART_BYTES: usize = 8 << 20;
+/// Ids that the comparison names.
+const NAMED: usize = 10;
+/// Columns that follow from others, or name a table.
+const DERIVED: &[&str] =
+    &["score", "counts", "source", "has_vector", "episodes", "cases", "feedback", "last_seen", "k"];
+
+/// From where, and where to.
+#[derive(Debug, Clone, Args)]
+pub struct CopyArgs {
+    /// Database whose rows are copied: of any layout.
+    #[arg(long, value_name = "DATABASE")]
+    pub from: String,
+    /// Database that they go into: of the native layout, as `demo` and `migrate --layout mnemoscope` make it.
+    #[arg(long, value_name = "DATABASE")]
+    pub to: String,
+    /// Condition, as in `list`, on every kind of row that has its column; what hangs on an episode follows it.
+    #[arg(long = "where", value_name = "EXPR")]
+    pub filters: Vec<String>,
+    /// Do it and print the receipt; without it the plan is printed and nothing is written.
+    #[arg(long)]
+    pub apply: bool,
+    /// Who does it, and why.
+    #[command(flatten)]
+    pub by: By,
+}
+
+/// What the parts come to.
+#[derive(Default)]
+struct Copied {
+    counts: Counts,
+    rows: BTreeMap<&'static str, usize>,
+    disclosures: BTreeSet<String>,
+    receipts: Vec<Value>,
+}
+
+/// Copies, or says what it would copy.
+///
+/// # Errors
+/// Code 5 where the target is not of the native layout, code 6 where rows are not there afterwards.
+pub(super) async fn run(session: &Session<'_>, asked: &CopyArgs) -> Result<(), CommandFailure> {
+    if session.database.is_some() {
+        return Err(CommandFailure::usage("`copy` names its databases by --from and --to: leave -d out"));
+    }
+    let source = opened(session, &asked.from, session.global.layout.clone(), false).await?;
+    let target = opened(session, &asked.to, None, true).await?;
+    if !target.recognised().layouts.iter().any(|layout| layout.name == "mnemoscope") {
+        return Err(CommandFailure::refused(format!(
+            "{} is not of the native layout: make such a database with `mnemoscope -d NEW --layout mnemoscope migrate --apply`",
+            target.location()
+        )));
+    }
+    if source.place() == target.place() {
+        return Err(CommandFailure::usage("--from and --to are the same database"));
+    }
+    let mut copy = Copy { source: &source, asked, episodes: None };
+    let mut copied = Copied::default();
+    let (mut text, mut line, banks) = (Vec::new(), 1, KnownBanks::default());
+    for entity in ORDER.iter().copied().filter(|entity| source.sources_of(*entity).is_ok()) {
+        let mut query = copy.query(entity)?;
+        loop {
+            let page = source.page(&query).await?;
+            let rows = copy.chosen(entity, page.rows);
+            *copied.rows.entry(entity.name()).or_default() += rows.len();
+            let surplus = source.surplus(entity, &rows).await?;
+            write_export(&mut text, &rows, &surplus, entity)?;
+            if text.len() >= PART_BYTES {
+                line = put_in(&target, asked, &mut text, line, &banks, &mut copied).await?;
+            }
+            match page.next {
+                Some(next) => query.start = PageStart::After(next),
+                None => break,
+            }
+        }
+    }
+    put_in(&target, asked, &mut text, line, &banks, &mut copied).await?;
+    let mut shown = json!({
+        "operation": "copy",
+        "status": if !asked.apply { "planned" } else if copied.counts.is_empty() { "nothing to do" } else { "applied" },
+        "from": source.location(),
+        "to": target.location(),
+        "rows": copied.rows,
+        "counts": copied.counts,
+        "disclosures": copied.disclosures,
+    });
+    if !asked.apply {
+        return output::value(session.format(), &shown);
+    }
+    let (compared, missing) = copy.compared(&target).await?;
+    shown["receipts"] = json!(copied.receipts);
+    shown["compared"] = compared;
+    output::value(session.format(), &shown)?;
+    if missing == 0 {
+        return Ok(());
+    }
+    Err(CommandFailure::incomplete(format!("{missing} rows of the source are not in the target: see `compared`")))
+}
+
+async fn opened(
+    session: &Session<'_>,
+    database: &str,
+    layout: Option<String>,
+    changes: bool,
+) -> Result<Store, CommandFailure> {
+    let mut global = session.global.clone();
+    global.layout = layout;
+    global.profile = None;
+    Session { global: &global, database: Some(database), config: session.config, changes }.store().await
+}
+
+/// Puts lines into the target, or plans it; the number of the next line.
+async fn put_in(
+    target: &Store,
+    asked: &CopyArgs,
+    text: &mut Vec<u8>,
+    line: usize,
+    banks: &KnownBanks,
+    copied: &mut Copied,
+) -> Result<usize, CommandFailure> {
+    let part = String::from_utf8(std::mem::take(text)).map_err(|e| CommandFailure::failed(e.to_string()))?;
+    if part.is_empty() {
+        return Ok(line);
+    }
+    let next = line + part.lines().count();
+    let plan = || {
+        let part = ImportPart { text: &part, first_line: line, banks };
+        import::plan_part(target, ImportFormat::Jsonl, &asked.from, part, true)
+    };
+    let planned = if asked.apply {
+        let (planned, receipt) = change::plan_and_apply(target, &author(&asked.by), plan).await?;
+        copied.disclosures.extend(anchor::missed(target).await);
+        if receipt.audit_seq.is_some() {
+            copied.receipts.push(
+                json!({ "receipt_id": receipt.receipt_id, "audit_seq": receipt.audit_seq, "undo": receipt.undo }),
+            );
+        }
+        planned
+    } else {
+        plan().await?
+    };
+    for (table, verbs) in &planned.counts {
+        for (verb, rows) in verbs {
+            *copied.counts.entry(table.clone()).or_default().entry(verb.clone()).or_default() += rows;
+        }
+    }
+    copied.disclosures.extend(planned.disclosures);
+    Ok(next)
+}
+
+/// A copy under way.
+struct Copy<'a> {
+    source: &'a Store,
+    asked: &'a CopyArgs,
+    /// Episodes that are copied, where a condition chooses some.
+    episodes: Option<HashSet<String>>,
+}
+
+impl Copy<'_> {
+    /// The question for an entity's rows: the conditions whose column it has.
+    fn query(&self, entity: Entity) -> Result<Query, CommandFailure> {
+        let mut query = Query { limit: STRIDE, ..Query::new(entity) };
+        for text in &self.asked.filters {
+            let name = text.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+            let known = Entity::ALL.iter().any(|other| other.column(name).is_some());
+            if entity.column(name).is_some() || !known {
+                let filter = Filter::parse(entity, text, Utc::now());
+                query.filters.push(filter.map_err(|e| CommandFailure::usage(format!("--where: {e}")))?);
+            }
+        }
+        Ok(query)
+    }
+
+    /// The rows of a page that are copied: what hangs on an episode goes with it.
+    fn chosen(&mut self, entity: Entity, mut rows: Vec<Row>) -> Vec<Row> {
+        if self.asked.filters.is_empty() {
+            return rows;
+        }
+        if entity == Entity::Episode {
+            self.episodes.get_or_insert_default().extend(rows.iter().map(|row| row.id().to_owned()));
+        } else if let Some(episodes) = &self.episodes {
+            rows.retain(|row| row.text("episode_id").is_none_or(|id| episodes.contains(id)));
+        }
+        rows
+    }
+
+    /// Every row of the source beside that of the target; how many are not there.
+    async fn compared(&mut self, target: &Store) -> Result<(Value, usize), CommandFailure> {
+        let (mut shown, mut missing) = (json!({}), 0);
+        self.episodes = None;
+        for entity in ORDER.iter().copied().filter(|entity| self.source.sources_of(*entity).is_ok()) {
+            let mut query = self.query(entity)?;
+            let mut seen = Seen::default();
+            loop {
+                let page = self.source.page(&query).await?;
+                let rows = self.chosen(entity, page.rows);
+                seen.compare(target, entity, &rows).await?;
+                match page.next {
+                    Some(next) => query.start = PageStart::After(next),
+                    None => break,
+                }
+            }
+            missing += seen.missing.len();
+            shown[entity.name()] = json!({
+                "source": seen.source,
+                "equal": seen.equal,
+                "different": seen.different,
+                "missing": seen.missing.len(),
+                "columns": seen.columns,
+                "examples": seen.missing.iter().take(NAMED).collect::<Vec<_>>(),
+            });
+        }
+        Ok((shown, missing))
+    }
+}
+
+/// What a comparison has seen.
+#[derive(Default)]
+struct Seen {
+    source: usize,
+    equal: usize,
+    different: usize,
+    missing: Vec<String>,
+    /// Columns that differ, and in how many rows.
+    columns: BTreeMap<&'static str, usize>,
+}
+
+impl Seen {
+    async fn compare(&mut self, target: &Store, entity: Entity, rows: &[Row]) -> Result<(), CommandFailure> {
+        let key = |row: &Row| match entity {
+            Entity::MemoryLink => format!("{} {}", row.get("episode_id"), row.get("memory_id")),
+            _ => row.id().to_owned(),
+        };
+        let column = if entity == Entity::MemoryLink { "episode_id" } else { "id" };
+        let ids: Vec<String> = rows.iter().filter_map(|row| row.text(column)).map(str::to_owned).collect();
+        let there: HashMap<String, Row> =
+            target.related(entity, column, &ids).await?.into_iter().map(|row| (key(&row), row)).collect();
+        for row in rows {
+            self.source += 1;
+            let Some(copy) = there.get(&key(row)) else {
+                self.missing.push(key(row));
+                continue;
+            };
+            let differs = |name: &&'static str| !DERIVED.contains(name) && !is_same(row.get(name), copy.get(name));
+            let columns: Vec<&'static str> = entity.columns().iter().map(|c| c.name).filter(differs).collect();
+            if columns.is_empty() {
+                self.equal += 1;
+            } else {
+                self.different += 1;
+            }
+            columns.into_iter().for_each(|name| *self.columns.entry(name).or_default() += 1);
+        }
+        Ok(())
+    }
+}
+
+/// Whether two values say the same: a list of nothing is none.
+fn is_same(a: &Value, b: &Value) -> bool {
+    let nothing = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+    a == b || nothing(a) && nothing(b)
+}

@@ -1,0 +1,144 @@
+//! `edit`, `remove`, `supersede`: any row whose layout says how it is written.
+
+// Help texts are shown as they stand: backticks would be.
+#![allow(clippy::doc_markdown)]
+
+use std::path::Path;
+
+use chrono::Utc;
+use clap::Args;
+use serde_json::{Map, Value};
+
+use super::doing::Doing;
+use super::failure::CommandFailure;
+use super::input::read_input;
+use super::look::entity;
+use crate::change::Operation;
+use crate::memory::nearest::{nearest, unknown};
+use crate::memory::{Entity, ValueKind, time};
+
+/// Bytes that a value from standard input may have.
+const VALUE_BYTES: u64 = 1_000_000;
+
+/// Columns of a row to set.
+#[derive(Debug, Args)]
+pub struct EditArgs {
+    /// Kind of row, as in `list`.
+    pub entity: String,
+    /// Its id.
+    pub id: String,
+    /// Canonical column and its new value: text as it is, numbers, true or false, times, JSON, lists as JSON or with
+    /// commas. `null` empties it, 'null' in quotes is the word, `-` reads the value from standard input.
+    #[arg(required = true, value_name = "COLUMN=VALUE")]
+    pub set: Vec<String>,
+    /// What to do.
+    #[command(flatten)]
+    pub doing: Doing,
+}
+
+/// Rows to take away.
+#[derive(Debug, Args)]
+pub struct RemoveArgs {
+    /// Kind of row, as in `list`.
+    pub entity: String,
+    /// Their ids.
+    #[arg(required = true, value_name = "ID")]
+    pub ids: Vec<String>,
+    /// What to do.
+    #[command(flatten)]
+    pub doing: Doing,
+}
+
+/// A memory that is not so any more.
+#[derive(Debug, Args)]
+pub struct SupersedeArgs {
+    /// Its id; it stays, marked and linked to the new one.
+    pub memory: String,
+    /// What is so instead; `-` reads it from standard input.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub by: String,
+    /// What to do.
+    #[command(flatten)]
+    pub doing: Doing,
+}
+
+impl EditArgs {
+    /// What is to be done.
+    ///
+    /// # Errors
+    /// An unknown entity or column, or a value that is none of its kind.
+    pub fn operation(&self) -> Result<(Operation, &Doing), CommandFailure> {
+        let entity = entity(&self.entity)?;
+        let mut set = Map::new();
+        for text in &self.set {
+            let (column, value) = assigned(entity, text)?;
+            if set.insert(column.to_owned(), value).is_some() {
+                return Err(CommandFailure::usage(format!("`{column}` is set twice")));
+            }
+        }
+        Ok((Operation::Edit { entity, id: self.id.clone(), set }, &self.doing))
+    }
+}
+
+impl RemoveArgs {
+    /// What is to be done.
+    ///
+    /// # Errors
+    /// An unknown entity.
+    pub fn operation(&self) -> Result<(Operation, &Doing), CommandFailure> {
+        Ok((Operation::Remove { entity: entity(&self.entity)?, ids: self.ids.clone() }, &self.doing))
+    }
+}
+
+impl SupersedeArgs {
+    /// What is to be done.
+    ///
+    /// # Errors
+    /// A text that cannot be read.
+    pub fn operation(&self) -> Result<(Operation, &Doing), CommandFailure> {
+        let text = if self.by == "-" { read_input(Path::new("-"), VALUE_BYTES)? } else { self.by.clone() };
+        Ok((Operation::Supersede { memory: self.memory.clone(), text }, &self.doing))
+    }
+}
+
+/// A column and its value out of `COLUMN=VALUE`.
+fn assigned(entity: Entity, text: &str) -> Result<(&'static str, Value), CommandFailure> {
+    let (name, value) = text
+        .split_once('=')
+        .ok_or_else(|| CommandFailure::usage(format!("`{text}` sets nothing: write COLUMN=VALUE")))?;
+    let name = name.trim();
+    let column = entity.column(name).ok_or_else(|| {
+        let known: Vec<&str> = entity.columns().iter().map(|c| c.name).collect();
+        match nearest(name, known.iter().copied()) {
+            Some(_) => CommandFailure::usage(unknown(&format!("column of {}", entity.title()), name, known)),
+            None => CommandFailure::usage(format!(
+                "{} has no column `{name}`; `layouts columns {}` lists them",
+                entity.title(),
+                entity.name()
+            )),
+        }
+    })?;
+    let value = if value == "-" { read_input(Path::new("-"), VALUE_BYTES)? } else { value.to_owned() };
+    let wrong = |what: &str| CommandFailure::usage(format!("`{name}` takes {what}, not `{value}`"));
+    if value == "null" {
+        return Ok((column.name, Value::Null));
+    }
+    let read = match column.kind {
+        ValueKind::Text => Value::from(if value == "'null'" { "null" } else { value.as_str() }),
+        ValueKind::Integer => value.parse::<i64>().map(Value::from).map_err(|_| wrong("a whole number"))?,
+        ValueKind::Real => {
+            let number = value.parse::<f64>().ok().filter(|x| x.is_finite());
+            number.map(Value::from).ok_or_else(|| wrong("a number"))?
+        }
+        ValueKind::Boolean => value.parse::<bool>().map(Value::from).map_err(|_| wrong("true or false"))?,
+        ValueKind::Time => {
+            let moment = time::parse_moment(&value, Utc::now());
+            moment.map(Value::from).ok_or_else(|| wrong("a time such as 2026-02-04T10:00:00Z, or an age such as 7d"))?
+        }
+        ValueKind::List if !value.trim_start().starts_with('[') => {
+            value.split(',').map(str::trim).filter(|item| !item.is_empty()).collect()
+        }
+        ValueKind::Json | ValueKind::List => serde_json::from_str(&value).map_err(|_| wrong("JSON"))?,
+    };
+    Ok((column.name, read))
+}

@@ -1,0 +1,284 @@
+//! Retention: rules that say which rows have been kept long enough. Pure; a row goes when all conditions of one rule hold.
+
+use std::collections::{BTreeSet, HashMap};
+
+use serde::{Deserialize, Serialize};
+
+use super::entity::Entity;
+use super::filter::Filter;
+use super::row::Row;
+use super::time;
+
+/// Share of an entity's rows above which nothing is done, unless the rules say another one.
+pub const SHARE: f64 = 0.25;
+
+/// A file of rules.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RetentionRules {
+    /// Share of an entity's rows that may go at once, 0 to 1.
+    pub share: Option<f64>,
+    /// The rules.
+    #[serde(default)]
+    pub rule: Vec<RetentionRule>,
+}
+
+/// Conditions that must all hold for a row to go.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RetentionRule {
+    /// Kind of row.
+    pub entity: String,
+    /// Its time is longer ago than that age, such as `365d`.
+    pub older_than: Option<String>,
+    /// It was not recalled for that long.
+    pub unused_for: Option<String>,
+    /// Its utility is below that, 0 to 1; a row without one stays.
+    pub below_utility: Option<f64>,
+    /// Its outcome is one of these.
+    #[serde(default)]
+    pub outcome: Vec<String>,
+    /// It has expired.
+    #[serde(default)]
+    pub expired: bool,
+    /// It is not among that many newest ones of its owner: user and agent.
+    pub keep: Option<usize>,
+    /// Further conditions, as in `--where`.
+    #[serde(default)]
+    pub r#where: Vec<String>,
+}
+
+/// A rule that was read, at a moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReadRule {
+    /// Kind of row.
+    pub entity: Entity,
+    older_than: Option<String>,
+    unused_since: Option<String>,
+    below_utility: Option<f64>,
+    outcome: Vec<String>,
+    expired_by: Option<String>,
+    keep: Option<usize>,
+    filters: Vec<Filter>,
+}
+
+/// What a rule needs of a row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RetainedRow {
+    /// Its id.
+    pub id: String,
+    owner: String,
+    time: Option<String>,
+    /// All conditions but the last use and the count hold.
+    fits: bool,
+}
+
+impl RetentionRules {
+    /// Reads a file of rules.
+    ///
+    /// # Errors
+    /// What is wrong, with its line.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let rules: RetentionRules = toml::from_str(text).map_err(|e| {
+            let line = e.span().map_or(1, |s| text[..s.start.min(text.len())].matches('\n').count() + 1);
+            format!("{line}: {}", e.message())
+        })?;
+        if rules.share.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
+            return Err("`share` is a number from 0 to 1".to_owned());
+        }
+        Ok(rules)
+    }
+
+    /// Share of an entity's rows that may go at once.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        self.share.unwrap_or(SHARE)
+    }
+
+    /// The rules as they are at a moment.
+    ///
+    /// # Errors
+    /// Which rule makes no sense, from 1.
+    pub fn read(&self, now: chrono::DateTime<chrono::Utc>) -> Result<Vec<ReadRule>, String> {
+        let numbered = self.rule.iter().enumerate();
+        numbered.map(|(i, rule)| rule.read(now).map_err(|why| format!("rule {}: {why}", i + 1))).collect()
+    }
+}
+
+impl RetentionRule {
+    fn read(&self, now: chrono::DateTime<chrono::Utc>) -> Result<ReadRule, String> {
+        let entity = Entity::parse(&self.entity).ok_or_else(|| format!("there is no entity `{}`", self.entity))?;
+        if matches!(entity, Entity::Subject | Entity::AuditEntry | Entity::UtilityEvent | Entity::Policy) {
+            return Err(format!("rows of {} do not go by age: their history stands on them", entity.title()));
+        }
+        let age = |text: &Option<String>| match text {
+            None => Ok(None),
+            Some(text) => time::parse_age(text)
+                .and_then(|age| now.checked_sub_signed(age))
+                .and_then(time::spell_utc)
+                .map(Some)
+                .ok_or_else(|| format!("`{text}` is no age, such as 90d or 12h")),
+        };
+        let has = |column: &str, key: &str| match entity.column(column) {
+            Some(_) => Ok(()),
+            None => Err(format!("`{key}` does not fit {}: it has no `{column}`", entity.title())),
+        };
+        self.below_utility.map_or(Ok(()), |_| has("utility", "below_utility"))?;
+        if self.below_utility.is_some_and(|utility| !(0.0..=1.0).contains(&utility)) {
+            return Err("`below_utility` is a number from 0 to 1".to_owned());
+        }
+        if !self.outcome.is_empty() {
+            has("outcome", "outcome")?;
+        }
+        if self.expired {
+            has("expires_at", "expired")?;
+        }
+        if self.keep == Some(0) {
+            return Err("`keep = 0` would keep nothing: give 1 or more".to_owned());
+        }
+        if self.unused_for.is_some() && !matches!(entity, Entity::Episode | Entity::Case | Entity::Memory) {
+            return Err(format!("`unused_for` does not fit {}: only what is recalled is used", entity.title()));
+        }
+        let rule = ReadRule {
+            entity,
+            older_than: age(&self.older_than)?,
+            unused_since: age(&self.unused_for)?,
+            below_utility: self.below_utility,
+            outcome: self.outcome.clone(),
+            expired_by: if self.expired { time::spell_utc(now) } else { None },
+            keep: self.keep,
+            filters: self
+                .r#where
+                .iter()
+                .map(|text| Filter::parse(entity, text, now).map_err(|error| error.to_string()))
+                .collect::<Result<_, _>>()?,
+        };
+        let named = rule.older_than.is_some()
+            || rule.unused_since.is_some()
+            || rule.below_utility.is_some()
+            || !rule.outcome.is_empty()
+            || rule.expired_by.is_some()
+            || rule.keep.is_some();
+        if named { Ok(rule) } else { Err("it names no condition: it would take every row".to_owned()) }
+    }
+}
+
+impl ReadRule {
+    /// Columns that it looks at.
+    #[must_use]
+    pub fn columns(&self) -> Vec<&'static str> {
+        let mut names = vec!["user_id", "agent_id", "profile_id", "outcome", "utility", "expires_at"];
+        names.push(self.entity.time_column());
+        names.extend(self.filters.iter().map(|filter| filter.column));
+        names.into_iter().filter_map(|name| self.entity.column(name)).map(|column| column.name).collect()
+    }
+
+    /// Whether the last use of rows is asked for.
+    #[must_use]
+    pub fn asks_use(&self) -> bool {
+        self.unused_since.is_some()
+    }
+
+    /// What the rule makes of a row by itself.
+    #[must_use]
+    pub fn look(&self, row: &Row) -> RetainedRow {
+        let moment = row.text(self.entity.time_column());
+        // A row that does not say when it came is never too old.
+        let old = self.older_than.as_deref().is_none_or(|before| moment.is_some_and(|time| time < before));
+        let low = self.below_utility.is_none_or(|least| row.number("utility").is_some_and(|utility| utility < least));
+        let ended = self.outcome.is_empty() || row.text("outcome").is_some_and(|o| self.outcome.iter().any(|w| w == o));
+        let by = self.expired_by.as_deref();
+        let expired = by.is_none_or(|by| row.text("expires_at").is_some_and(|time| time < by));
+        let owner = row
+            .text("profile_id")
+            .map_or_else(|| format!("{}\u{0}{}", row.get("user_id"), row.get("agent_id")), str::to_owned);
+        RetainedRow {
+            id: row.id().to_owned(),
+            owner,
+            time: moment.map(str::to_owned),
+            fits: old && low && ended && expired && self.filters.iter().all(|filter| filter.matches(row)),
+        }
+    }
+
+    /// The rows that go, by their ids. `used` says when rows were used last; what was never used counts from its own time.
+    #[must_use]
+    pub fn doomed(&self, rows: &[RetainedRow], used: &HashMap<String, String>) -> BTreeSet<String> {
+        let mut kept: HashMap<&str, usize> = HashMap::new();
+        let mut newest: Vec<&RetainedRow> = rows.iter().collect();
+        newest.sort_by(|a, b| (&b.time, &b.id).cmp(&(&a.time, &a.id)));
+        let mut doomed = BTreeSet::new();
+        for row in newest {
+            let place = kept.entry(row.owner.as_str()).or_default();
+            *place += 1;
+            let beyond = self.keep.is_none_or(|keep| *place > keep);
+            let unused = self
+                .unused_since
+                .as_deref()
+                .is_none_or(|since| used.get(&row.id).or(row.time.as_ref()).is_some_and(|last| last.as_str() < since));
+            if row.fits && beyond && unused {
+                doomed.insert(row.id.clone());
+            }
+        }
+        doomed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn now() -> chrono::DateTime<chrono::Utc> {
+        chrono::DateTime::from_timestamp(1_770_199_200, 0).expect("a moment")
+    }
+
+    fn episode(id: &str, user: &str, started: &str, utility: f64) -> Row {
+        let mut row = Row::empty(Entity::Episode);
+        for (column, value) in
+            [("id", json!(id)), ("user_id", json!(user)), ("started_at", json!(started)), ("utility", json!(utility))]
+        {
+            row.set(column, value);
+        }
+        row
+    }
+
+    fn gone(text: &str, rows: &[Row], used: &[(&str, &str)]) -> Vec<String> {
+        let rules = RetentionRules::parse(text).expect("rules").read(now()).expect("they make sense");
+        let used = used.iter().map(|(id, at)| ((*id).to_owned(), (*at).to_owned())).collect();
+        let seen: Vec<RetainedRow> = rows.iter().map(|row| rules[0].look(row)).collect();
+        rules[0].doomed(&seen, &used).into_iter().collect()
+    }
+
+    #[test]
+    fn every_condition_of_a_rule_must_hold() {
+        let rows = [
+            episode("old", "ann", "2025-01-01T00:00:00.000000Z", 0.1),
+            episode("old-good", "ann", "2025-01-02T00:00:00.000000Z", 0.9),
+            episode("new", "ann", "2026-02-01T00:00:00.000000Z", 0.1),
+        ];
+        let rule = |rest: &str| format!("[[rule]]\nentity = \"episode\"\n{rest}");
+        assert_eq!(gone(&rule("older_than = \"90d\""), &rows, &[]), ["old", "old-good"]);
+        assert_eq!(gone(&rule("older_than = \"90d\"\nbelow_utility = 0.5"), &rows, &[]), ["old"]);
+        assert_eq!(gone(&rule("keep = 1"), &rows, &[]), ["old", "old-good"]);
+        let used = [("old", "2026-02-03T00:00:00.000000Z")];
+        assert_eq!(gone(&rule("unused_for = \"30d\""), &rows, &used), ["old-good"]);
+        assert_eq!(gone(&rule("keep = 2\nwhere = [\"utility < 0.5\"]"), &rows, &[]), ["old"]);
+    }
+
+    #[test]
+    fn rules_that_make_no_sense_say_why() {
+        for (text, words) in [
+            ("[[rule]]\nentity = \"episode\"", "names no condition"),
+            ("[[rule]]\nentity = \"episode\"\nkeep = 0", "keep nothing"),
+            ("[[rule]]\nentity = \"segment\"\nexpired = true", "has no `expires_at`"),
+            ("[[rule]]\nentity = \"episode\"\nolder_than = \"soon\"", "is no age"),
+            ("[[rule]]\nentity = \"subject\"\nolder_than = \"1d\"", "do not go by age"),
+        ] {
+            let error = RetentionRules::parse(text).and_then(|rules| rules.read(now()).map(|_| ())).unwrap_err();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+        assert!(RetentionRules::parse("share = 2.0").is_err());
+        assert!(RetentionRules::parse("[[rule]]\nentty = \"episode\"").unwrap_err().starts_with('2'));
+    }
+}
