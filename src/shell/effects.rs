@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use super::change::{self, Plans};
 use super::erase::Erasures;
-use super::{ConsoleOptions, Embedding, Opener, erase, export, health, job, load, recall, replay, study};
+use super::{ConsoleOptions, Embedding, Opener, erase, export, health, home, job, live, load, recall, replay, study};
 use crate::change::Author;
 use crate::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
 use crate::job::backfill::BackfillArguments;
@@ -58,6 +58,9 @@ impl Worker {
             Request::LoadStatus => Reply::Status(load::status(store).await),
             Request::LoadPage(query) => Reply::Page(load::page(store, &query).await),
             Request::LoadDetail(entity, id, key) => Reply::Detail(load::detail(store, entity, &id, &key).await),
+            Request::LoadWork => Reply::Work(home::work(store).await),
+            Request::LoadNames(wanted) => Reply::Named(load::names(store, wanted).await),
+            Request::Watch(query) => match live::watch(store, &query, |rows| self.tell(Reply::News(rows))).await {},
             Request::LoadRelated(relations) => Reply::Related(load::related(store, relations).await),
             Request::Plan(proposal) => {
                 let planned = change::plan(store, &self.plans, self.ticket, *proposal, &self.author(None)).await;

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use crate::console::core::RequestFailure;
+use crate::console::core::names::name_columns;
 use crate::console::core::request::{Content, Related, Relation};
 use crate::console::core::window::row_key;
 use crate::memory::query::{Page, Query, StoreStatus};
@@ -49,6 +50,16 @@ pub async fn detail(store: &Store, entity: Entity, id: &str, key: &str) -> Resul
         rows.into_iter().find(|row| row_key(row) == key)
     };
     Ok(row.map(|row| Content::Row(Box::new(row))))
+}
+
+/// Rows that others refer to, with what names them.
+pub async fn names(store: &Store, wanted: Vec<(Entity, Vec<String>)>) -> Result<Vec<Row>, RequestFailure> {
+    let mut named = Vec::new();
+    for (entity, ids) in wanted {
+        let rows = store.related_columns(entity, "id", &ids, Some(name_columns(entity))).await;
+        named.extend(rows.map_err(|e| failure("Names could not be read", &e))?);
+    }
+    Ok(named)
 }
 
 /// Rows related to one.

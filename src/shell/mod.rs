@@ -8,8 +8,10 @@ mod effects;
 mod erase;
 mod export;
 mod health;
+mod home;
 mod input;
 mod job;
+mod live;
 mod load;
 mod look;
 mod recall;
@@ -33,6 +35,7 @@ use crate::console::{Drawn, Model, Painter, update};
 use crate::layout::recognise::Attachment;
 use crate::memory::Entity;
 use crate::memory::mask::Mask;
+use crate::memory::time::spell_utc;
 use crate::store::{OpenError, Store};
 use crate::ui::SafeText;
 use background::{Background, Listener, QUESTION};
@@ -125,8 +128,12 @@ pub async fn run(open: Opener, options: ConsoleOptions) -> Result<u8, ConsoleErr
         Err(signal) => return Ok(End::Signal(signal).code()),
     };
     let mut screen = TerminalScreen::open(options.mouse)?;
+    let location = store.location().to_owned();
     let ended = Box::pin(Console::new(store, open, options, looks, &mut screen, signals).run()).await;
     screen.close();
+    if let Some(now) = spell_utc(Utc::now()) {
+        home::keep_looked(&location, &now);
+    }
     let (end, told) = ended?;
     for line in told {
         // Not by `eprintln!`: it panics where nobody hears it any more.
@@ -148,6 +155,7 @@ fn opened(store: &Store, profile: Option<&String>, production: bool) -> OpenedDa
         capabilities: store.capabilities(),
         profile: profile.cloned(),
         production,
+        looked: home::looked(store),
         unfilled: unfilled(store),
     }
 }

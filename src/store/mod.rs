@@ -33,6 +33,7 @@ mod order;
 pub mod own;
 mod page;
 pub mod proof;
+pub mod pulse;
 pub mod raw_file;
 pub mod raw_table;
 pub mod relations;

@@ -50,7 +50,7 @@ fn each_mention_is_decided_by_a_key_and_nothing_is_searched_before_the_step_is_l
     console.shows("ask […] again");
     // The cursor goes on to the next one by itself.
     console.press("x d");
-    console.press("j s");
+    console.press("j i");
     console.shows("outside the layout");
     assert!(!searches(&console));
     console.press("l");
@@ -75,7 +75,7 @@ fn each_mention_is_decided_by_a_key_and_nothing_is_searched_before_the_step_is_l
 #[test]
 fn a_column_is_decided_at_once_and_what_cannot_be_done_is_refused() {
     let (mut console, id) = at_mentions(unlocked(100, 30));
-    console.press("x X");
+    console.press("x * x");
     console.press("G d");
     console.shows("outside the layout");
     console.press("l");
@@ -133,7 +133,7 @@ fn pictures_of_decisions() {
             let (mut console, _) = at_mentions(unlocked(width, height));
             console.press("x d");
             console.wait();
-            let (text, _) = picture(&console.draw_with(&Look::new(Theme::dark(), glyphs)));
+            let text = picture(&console.draw_with(&Look::new(Theme::dark(), glyphs)));
             let _ = writeln!(pages, "== {width}x{height} {name}\n{text}");
         }
     }

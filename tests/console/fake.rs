@@ -11,6 +11,7 @@ use mnemoscope::console::core::{
     Ticket,
 };
 use mnemoscope::console::screens::findings::LookNews;
+use mnemoscope::console::screens::home::messages::WaitingWork;
 use mnemoscope::console::{Drawn, Painter};
 use mnemoscope::console::{Model, update};
 use mnemoscope::memory::chain::ParentLinks;
@@ -132,6 +133,14 @@ impl Database {
         relations.iter().map(group).collect()
     }
 
+    fn named(&self, wanted: &[(Entity, Vec<String>)]) -> Vec<Row> {
+        let of = |(entity, ids): &(Entity, Vec<String>)| {
+            let named = self.of(*entity).iter().filter(|row| ids.iter().any(|id| id == row.id()));
+            named.cloned().collect::<Vec<_>>()
+        };
+        wanted.iter().flat_map(of).collect()
+    }
+
     fn status(&self) -> StoreStatus {
         let entity = |(entity, rows): (&Entity, &Vec<Row>)| {
             let source = format!("table_of_{entity}");
@@ -198,6 +207,10 @@ pub struct Console {
     pub saved: Vec<SavedQuestion>,
     /// Erasures that have not ended verified.
     pub unfinished: Vec<UnfinishedErasure>,
+    /// What waits for somebody.
+    pub work: WaitingWork,
+    /// Lists that are watched, with the number of the request.
+    pub watched: Vec<(Ticket, Query)>,
     painter: Painter,
     pub drawn: Drawn,
 }
@@ -232,6 +245,8 @@ impl Console {
             failure: None,
             saved: Vec::new(),
             unfinished: Vec::new(),
+            work: WaitingWork::default(),
+            watched: Vec::new(),
             painter: Painter::default(),
             drawn: Drawn::default(),
         };
@@ -299,7 +314,21 @@ impl Console {
             Effect::Ask(ticket, Request::LoadUnfinished) => {
                 Message::Reply(ticket, Reply::Unfinished(self.unfinished.clone()))
             }
-            Effect::SetTitle(_) | Effect::Cancel(_) => return None,
+            Effect::Ask(ticket, Request::LoadWork) => {
+                Message::Reply(ticket, Reply::Work(Ok(Box::new(self.work.clone()))))
+            }
+            Effect::Ask(ticket, Request::LoadNames(wanted)) => {
+                Message::Reply(ticket, Reply::Named(Ok(self.database.named(&wanted))))
+            }
+            Effect::Ask(ticket, Request::Watch(query)) => {
+                self.watched.push((ticket, *query));
+                return None;
+            }
+            Effect::Cancel(ticket) => {
+                self.watched.retain(|(watched, _)| *watched != ticket);
+                return None;
+            }
+            Effect::SetTitle(_) => return None,
             other => {
                 self.asked.push(other);
                 return None;
@@ -321,7 +350,8 @@ impl Console {
                 rest.split_once(' ').unwrap_or((rest, ""))
             };
             if !word.is_empty() {
-                let (name, times) = word.split_once('*').map_or((word, 1), |(n, t)| (n, t.parse().expect("a number")));
+                let repeated = word.split_once('*').filter(|(name, _)| !name.is_empty());
+                let (name, times) = repeated.map_or((word, 1), |(n, t)| (n, t.parse().expect("a number")));
                 let key = Key::parse(name).unwrap_or_else(|| panic!("no key {name}"));
                 for _ in 0..times {
                     self.key(key);
@@ -365,6 +395,15 @@ impl Console {
             self.tell(Message::Drawn(self.drawn.measures));
         }
         buffer
+    }
+
+    /// A second passes: whoever watches a list is told of its newest rows.
+    pub fn beat(&mut self) {
+        for (ticket, query) in self.watched.clone() {
+            let newest = self.database.page(&query).rows;
+            self.tell(Message::Reply(ticket, Reply::News(newest)));
+        }
+        self.draw();
     }
 
     /// The lines of the screen.

@@ -7,7 +7,7 @@ use mnemoscope::job::plan::{JobBeat, JobCheck, JobOffer, JobProgress, JobReceipt
 use super::changes::{plan, proposed, removal, unlock};
 use super::fake::{Console, world};
 
-fn progress(state: JobState, seen: u64) -> JobProgress {
+pub fn progress(state: JobState, seen: u64) -> JobProgress {
     JobProgress {
         id: "j-1".to_owned(),
         name: "canvas-links".to_owned(),
@@ -82,7 +82,7 @@ fn told(console: &mut Console, run: Option<JobProgress>) {
 /// A job that runs.
 fn started() -> (Console, Ticket) {
     let mut console = at_jobs(None);
-    console.press("s");
+    console.press("a");
     let (ticket, operation) = proposed(&mut console);
     assert_eq!(operation, Proposal::Backfill { name: "canvas-links".to_owned(), resume: false });
     console.tell(Message::Reply(
@@ -131,11 +131,11 @@ fn nothing_is_started_while_it_is_locked_or_cannot_be_done() {
     let mut console = Console::new(world(), 150, 40);
     console.press("J");
     told(&mut console, None);
-    console.press("s");
+    console.press("a");
     assert!(!plans(&console), "{:?}", console.asked);
     console.shows("U unlocks");
     let mut console = at_jobs(None);
-    console.press("j s");
+    console.press("j a");
     assert!(!plans(&console), "{:?}", console.asked);
     console.shows("there are no cases here");
 }
@@ -147,7 +147,7 @@ fn a_running_job_pauses_and_a_paused_one_is_gone_on_with() {
     assert!(console.asked.contains(&Effect::WishJob(ticket, JobWish::Pause)));
     let mut console = at_jobs(Some(progress(JobState::Paused, 400)));
     console.shows("paused 40%");
-    console.press("s");
+    console.press("a");
     let (_, operation) = proposed(&mut console);
     assert_eq!(operation, Proposal::Backfill { name: "canvas-links".to_owned(), resume: true });
 }
@@ -155,7 +155,7 @@ fn a_running_job_pauses_and_a_paused_one_is_gone_on_with() {
 #[test]
 fn a_job_of_another_process_is_asked_through_the_database() {
     let mut console = at_jobs(Some(progress(JobState::Running, 400)));
-    console.press("s");
+    console.press("a");
     console.shows("already being run, by process 7 on desk");
     console.press("p");
     let Some(Effect::Ask(ticket, Request::AskJob(name, _))) = console.asked.last().cloned() else { panic!() };

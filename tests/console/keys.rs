@@ -11,7 +11,7 @@ use super::fake::{Console, many, now, world};
 fn the_first_screen_tells_what_is_here_and_what_is_not() {
     let mut console = Console::new(world(), 160, 50);
     console.shows("memory/made-up.db");
-    console.shows("table_of_episode");
+    console.shows("episodes 2");
     console.shows("made-up has no policy");
     console.shows("use another layout");
     console.shows("Reconcile the October invoices");
@@ -331,7 +331,7 @@ fn exports(console: &Console) -> Vec<&Export> {
 #[test]
 fn marked_rows_are_exported_and_the_file_is_told() {
     let mut console = Console::new(many(30), 160, 50);
-    console.press("2 space space j space e");
+    console.press("2 v v j v e");
     console.shows("3 marked rows");
     console.shows(&format!("episode-{}.jsonl", now().format("%Y%m%d-%H%M%S")));
     console.press("ctrl-u 'out.jsonl' enter");
@@ -529,4 +529,53 @@ fn home_leads_to_what_stands_out() {
     let here = console.model.history.here();
     assert!(here.selected().is_some());
     console.shows("where outcome = 'failure'");
+}
+
+#[test]
+fn help_begins_with_the_keys_of_the_screen_and_explains_its_words() {
+    for (keys, title, word) in
+        [("5", "Keys here: feedback", "feedback"), ("P", "Keys here: prune", "window"), ("", "Words here", "episode")]
+    {
+        let mut console = Console::new(world(), 100, 60);
+        console.press(keys);
+        console.press("?");
+        let lines = console.lines();
+        let at = |text: &str| {
+            lines
+                .iter()
+                .position(|line| line.contains(text))
+                .unwrap_or_else(|| panic!("no {text}\n{}", lines.join("\n")))
+        };
+        let (own, words) = (at(title), at("Words here"));
+        assert!(own <= words, "{}", lines.join("\n"));
+        assert!(lines[words + 1..words + 10].iter().any(|line| line.contains(word)), "{}", lines.join("\n"));
+        let first = lines.iter().position(|line| line.contains("Everywhere")).unwrap_or(usize::MAX);
+        assert!(words < first, "what is explained here stands before what is the same everywhere");
+    }
+}
+
+#[test]
+fn help_is_searched() {
+    let mut console = Console::new(world(), 100, 30);
+    console.press("2 ? / 'quarantine'");
+    console.shows("Holds the case, or the marked ones, back from recall.");
+    console.hides("Goes one up");
+    console.press("enter esc");
+    console.shows("Keys here: episodes");
+    console.press("esc");
+    console.hides("Keys here");
+}
+
+#[test]
+fn the_palette_finds_by_sense() {
+    let found = |typed: &str| {
+        let mut console = Console::new(world(), 100, 40);
+        console.press(&format!(": '{typed}'"));
+        console.text()
+    };
+    let auto = found("auto");
+    assert!(auto.contains("Jobs") && auto.contains("Prune"), "{auto}");
+    assert!(!found("switch").contains("Erase a person"));
+    assert!(found("purge").contains("Erase a person"));
+    assert!(found("undo").contains("Undo the last change"));
 }

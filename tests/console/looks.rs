@@ -1,6 +1,5 @@
-//! Pictures of the main screens: three sizes, in colour, without colours, in ASCII.
+//! The text of the main screens in two sizes; how themes colour them is tested by their roles.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use mnemoscope::change::plan::ChangeDanger;
@@ -10,72 +9,38 @@ use mnemoscope::console::overlays::unlock::WriteState;
 use mnemoscope::memory::Entity;
 use mnemoscope::ui::{Depth, Glyphs, Look, Theme};
 use ratatui::buffer::Buffer;
-use ratatui::style::{Modifier, Style};
 use serde_json::json;
 
 use super::changes::{applied, entry, plan, planned, unlocked};
 use super::fake::{Console, world};
 
-/// The screen as text, and its styles by letters with their meaning.
-pub fn picture(buffer: &Buffer) -> (String, String) {
-    let mut letters: BTreeMap<String, char> = BTreeMap::new();
-    let (mut text, mut styles) = (String::new(), String::new());
+/// The screen as text.
+pub fn picture(buffer: &Buffer) -> String {
+    let mut text = String::new();
     for y in 0..buffer.area.height {
-        let (mut line, mut inks) = (String::new(), String::new());
-        let mut skip = 0;
+        let (mut line, mut skip) = (String::new(), 0);
         for x in 0..buffer.area.width {
-            let cell = &buffer[(x, y)];
+            let symbol = buffer[(x, y)].symbol();
             if skip > 0 {
                 skip -= 1;
             } else {
-                line.push_str(cell.symbol());
-                skip = unicode_width::UnicodeWidthStr::width(cell.symbol()).saturating_sub(1);
+                line.push_str(symbol);
+                skip = unicode_width::UnicodeWidthStr::width(symbol).saturating_sub(1);
             }
-            inks.push(letter(cell.style(), &mut letters));
         }
         let _ = writeln!(text, "{}", line.trim_end());
-        let _ = writeln!(styles, "{}", inks.trim_end_matches('.'));
     }
-    styles.push('\n');
-    let mut legend: Vec<(char, String)> = letters.into_iter().map(|(style, letter)| (letter, style)).collect();
-    legend.sort_unstable();
-    for (letter, style) in legend {
-        let _ = writeln!(styles, "{letter} {style}");
-    }
-    (text, styles)
+    text
 }
 
-fn letter(style: Style, letters: &mut BTreeMap<String, char>) -> char {
-    let named = |color: Option<ratatui::style::Color>| color.map_or_else(|| "Reset".to_owned(), |c| c.to_string());
-    let (fg, bg) = (named(style.fg), named(style.bg));
-    let modifiers = style.add_modifier;
-    if fg == "Reset" && bg == "Reset" && modifiers == Modifier::empty() {
-        return '.';
-    }
-    let next = char::from_u32('a' as u32 + letters.len() as u32).unwrap_or('?');
-    *letters.entry(format!("{fg} on {bg} {modifiers:?}")).or_insert(next)
-}
-
-/// The ways it looks: true colour, no colours, ASCII without colours.
-pub fn looks() -> [(&'static str, Look); 3] {
-    [
-        ("colour", Look::new(Theme::dark(), Glyphs::unicode())),
-        ("mono", Look::new(Theme::dark().at(Depth::Mono), Glyphs::unicode())),
-        ("ascii", Look::new(Theme::dark().at(Depth::Mono), Glyphs::ascii())),
-    ]
-}
+/// The sizes of which the text of each screen is kept.
+pub const SIZES: [(u16, u16); 2] = [(100, 30), (60, 20)];
 
 fn pictures(name: &str, keys: &str) {
-    for (width, height) in [(200, 50), (100, 30), (60, 20)] {
-        for (look_name, look) in looks() {
-            let mut console = Console::new(world(), width, height);
-            console.press(keys);
-            let buffer = console.draw_with(&look);
-            let (text, styles) = picture(&buffer);
-            // Where a style stands is told once for each look; elsewhere the text is enough.
-            let shown = if height == 30 && look_name != "ascii" { format!("{text}\n{styles}") } else { text };
-            insta::assert_snapshot!(format!("{name}-{width}x{height}-{look_name}"), shown);
-        }
+    for (width, height) in SIZES {
+        let mut console = Console::new(world(), width, height);
+        console.press(keys);
+        insta::assert_snapshot!(format!("{name}-{width}x{height}"), picture(&console.draw()));
     }
 }
 
@@ -111,7 +76,7 @@ fn cases() {
 
 #[test]
 fn agents() {
-    pictures("agents", "a");
+    pictures("agents", "A");
 }
 
 #[test]
@@ -127,7 +92,7 @@ fn evaluation() {
 #[test]
 fn recall() {
     pictures("recall", "2 W");
-    pictures("recall-compared", "W / 'invoices' enter v 'proven' enter");
+    pictures("recall-compared", "W / 'invoices' enter = 'proven' enter");
 }
 
 #[test]
@@ -147,15 +112,10 @@ fn help() {
 
 /// Pictures of what keys alone do not lead to.
 fn pictures_of(name: &str, prepare: impl Fn(&mut Console)) {
-    for (width, height) in [(200, 50), (100, 30), (60, 20)] {
-        for (look_name, look) in looks() {
-            let mut console = unlocked(width, height);
-            prepare(&mut console);
-            let buffer = console.draw_with(&look);
-            let (text, styles) = picture(&buffer);
-            let shown = if height == 30 && look_name != "ascii" { format!("{text}\n{styles}") } else { text };
-            insta::assert_snapshot!(format!("{name}-{width}x{height}-{look_name}"), shown);
-        }
+    for (width, height) in SIZES {
+        let mut console = unlocked(width, height);
+        prepare(&mut console);
+        insta::assert_snapshot!(format!("{name}-{width}x{height}"), picture(&console.draw()));
     }
 }
 
@@ -259,7 +219,7 @@ fn ascii_pictures_hold_ascii_only() {
         "2 j enter l*4",
         "2 j enter l*5",
         "4",
-        "a",
+        "A",
         "L j",
         "E",
         "?",
@@ -269,7 +229,7 @@ fn ascii_pictures_hold_ascii_only() {
         "I",
         "R",
     ] {
-        let (_, look) = looks()[2].clone();
+        let look = Look::new(Theme::dark().at(Depth::Mono), Glyphs::ascii());
         let mut console = Console::new(world(), 160, 50);
         console.press(keys);
         let buffer = console.draw_with(&look);

@@ -88,7 +88,7 @@ fn each_step_of_a_rule_is_counted_anew_and_only_the_last_counts() {
 fn what_would_go_is_scrolled_to_its_end_and_back() {
     let mut console = at_prune(Console::new(world(), 60, 20));
     assert!(!console.lines().join("\n").contains("case-3"));
-    console.press("J*9");
+    console.press("pgdn*9");
     console.shows("case-3");
     console.press("pgup*9");
     console.shows("2 cases go");
@@ -100,7 +100,7 @@ fn the_rules_are_proposed_as_they_stand_and_their_command_is_copied() {
     console.press("l*3 j*2 l j l j space y c");
     let words = "mnemoscope -d memory/made-up.db prune --window 200 --older-than 365d --below-reward 0.1 --duplicates";
     assert!(console.asked.contains(&Effect::Copy("command".to_owned(), words.to_owned())), "{:?}", console.asked);
-    console.press("p");
+    console.press("a");
     let (ticket, operation) = planned(&mut console);
     let rules = Pruning {
         window: PruneWindow::Newest(200),
@@ -118,7 +118,7 @@ fn the_rules_are_proposed_as_they_stand_and_their_command_is_copied() {
 #[test]
 fn nothing_is_pruned_while_it_is_locked_and_a_failure_is_told() {
     let mut console = at_prune(Console::new(world(), 160, 50));
-    console.press("p enter");
+    console.press("a enter");
     assert!(
         !console.asked.iter().any(|effect| matches!(effect, Effect::Ask(_, Request::Plan(..)))),
         "{:?}",
@@ -145,7 +145,7 @@ fn cases_are_held_back_and_let_go_by_two_keys() {
         ticket,
         Reply::Planned(Ok(Box::new(plan("quarantine", ChangeDanger::Guarded, &json!([]))))),
     ));
-    console.press("esc space j space c Q");
+    console.press("esc v j v c Q");
     let (_, operation) = planned(&mut console);
     let Operation::Release { cases } = operation else { panic!("{operation:?}") };
     assert_eq!(cases.len(), 2);

@@ -146,7 +146,7 @@ fn a_written_situation_is_ranked_and_the_fallback_is_said() {
 #[test]
 fn a_ranking_that_compares_asks_for_a_situation_first() {
     let mut console = Console::new(world(), 120, 30);
-    console.press("W 4");
+    console.press("W n 4");
     console.shows("What is the situation?");
     console.holding = true;
     console.press("/ 'invoices' enter");
@@ -156,7 +156,7 @@ fn a_ranking_that_compares_asks_for_a_situation_first() {
 #[test]
 fn what_the_database_cannot_rank_says_why() {
     let mut console = Console::new(many(3), 140, 60);
-    console.press("W 3");
+    console.press("W n 3");
     console.shows("made-up has no case");
     assert_eq!(console.model.at_recall().unwrap().left.way.ranking, Ranking::Boosted);
     console.shows("not in this database");
@@ -194,7 +194,7 @@ fn the_latest_question_wins_and_esc_stops_it() {
 #[test]
 fn two_rankings_stand_beside_each_other_with_the_moves_between_them() {
     let mut console = Console::new(world(), 160, 40);
-    console.press("W v 'proven' enter");
+    console.press("W = 'proven' enter");
     console.shows("beside proven");
     console.shows("goes");
     console.shows("was");
@@ -205,16 +205,16 @@ fn two_rankings_stand_beside_each_other_with_the_moves_between_them() {
     console.shows("in the other ranking");
     console.press("l");
     assert_eq!(console.id(), row.id(), "the same row is selected in both");
-    console.press("x");
+    console.press("~");
     assert_eq!(console.model.at_recall().unwrap().left.way.ranking, Ranking::Proven);
-    console.press("v 'similar' enter esc");
+    console.press("= 'similar' enter esc");
     assert!(console.model.at_recall().unwrap().right.is_none(), "esc ends the comparison first");
 }
 
 #[test]
 fn rows_of_other_kinds_are_said_to_be_that() {
     let mut console = Console::new(world(), 160, 40);
-    console.press("4 W v 'boosted' enter");
+    console.press("4 W = 'boosted' enter");
     console.shows("cases");
     let recall = console.model.at_recall().unwrap();
     if recall.left.current().is_some() {
@@ -227,36 +227,36 @@ fn the_number_of_rows_the_owners_and_what_narrows_are_set_by_keys() {
     let mut console = Console::new(world(), 140, 40);
     console.press("W - - - - -");
     assert_eq!(console.model.at_recall().unwrap().left.rows().len(), 1);
-    console.press("a 'nobody' enter");
+    console.press("n a 'nobody' enter");
     console.shows("There are no rows of this agent and user.");
-    console.press("a ctrl-u 'book' tab");
+    console.press("n a ctrl-u 'book' tab");
     console.shows("agent-books");
-    console.press("enter 2 n 'finance / invoices' enter");
+    console.press("enter n 2 n n 'finance / invoices' enter");
     let asked = &console.model.at_recall().unwrap().inquiry;
     assert_eq!((asked.domain.as_deref(), asked.topic.as_deref()), (Some("finance"), Some("invoices")));
     console.shows("finance, as asked");
-    console.press("n");
+    console.press("n n");
     console.shows("domain finance, topic invoices");
-    console.press("esc 1 n");
+    console.press("esc n 1 n n");
     console.shows("only proven relevance and similar episodes are narrowed");
 }
 
 #[test]
 fn a_question_is_kept_asked_again_and_forgotten() {
     let mut console = Console::new(world(), 140, 40);
-    console.press("W s");
+    console.press("W b b");
     console.shows("nothing is kept yet");
-    console.press("/ 'missing invoices' enter + S enter");
+    console.press("/ 'missing invoices' enter + b k enter");
     console.shows("name it");
     console.press("'lost ones' enter");
     console.shows("kept as lost ones");
     let expected = Inquiry { text: Some("missing invoices".into()), k: Some(5), ..Inquiry::new(Ranking::Boosted) };
     assert_eq!(console.saved, [SavedQuestion { name: "lost ones".into(), inquiry: expected.clone() }]);
-    console.press("1 [ W s enter");
+    console.press("1 [ W b b enter");
     console.shows("missing invoices");
     let recall = console.model.at_recall().unwrap();
     assert_eq!(recall.asked(recall.side()), expected);
-    console.press("X enter");
+    console.press("b d enter");
     assert!(console.saved.is_empty());
 }
 
@@ -279,7 +279,7 @@ fn a_change_asks_again_and_the_same_row_stays_selected() {
 #[test]
 fn the_command_line_asks_the_same() {
     let mut console = Console::new(world(), 140, 40);
-    console.press("W / 'it was lost' enter + a 'agent-books' enter y c");
+    console.press("W / 'it was lost' enter + n a 'agent-books' enter y c");
     let Some(Effect::Copy(_, line)) = console.asked.iter().rev().find(|e| matches!(e, Effect::Copy(..))) else {
         panic!("nothing copied")
     };
@@ -296,9 +296,9 @@ fn nothing_personal_shows_through_a_mask() {
     console.press("/ 'my tax file' enter");
     console.hides("my tax file");
     console.shows("a text of 11 characters");
-    console.press("u 'ada@example.org' enter");
+    console.press("n u 'ada@example.org' enter");
     console.hides("ada@example.org");
-    console.press("S 'k' enter s");
+    console.press("b k 'k' enter b b");
     console.hides("my tax file");
 }
 
@@ -342,7 +342,7 @@ fn hostile_and_huge_rows_do_no_harm() {
     database.rows.entry(Entity::Episode).or_default().push(wild);
     for (width, height) in [(40, 10), (60, 20), (100, 30), (200, 50)] {
         let mut console = Console::new(database.clone(), width, height);
-        console.press("W v 'proven' enter l j j tab j*40 k*3 tab h - - + + x esc esc");
+        console.press("W = 'proven' enter l j j tab j*40 k*3 tab h - - + + ~ esc esc");
     }
 }
 
@@ -352,7 +352,7 @@ fn clicks_choose_rankings_rows_and_sides() {
     console.press("W");
     console.click("proven");
     assert_eq!(console.model.at_recall().unwrap().left.way.ranking, Ranking::Proven);
-    console.press("v 'boosted' enter");
+    console.press("= 'boosted' enter");
     console.click("was");
     assert!(console.model.at_recall().unwrap().on_right);
 }

@@ -93,7 +93,7 @@ fn insights(agent: Option<&str>) -> Insights {
     let uses = (0..9).map(|i| MemoryUse {
         memory: format!("m-{}", i % 3),
         utility: f64::from(i % 3) * 0.45,
-        at: Some(i.to_string()),
+        at: Some(i.to_string().into()),
     });
     let mut memories = usefulness::judge(uses.collect(), 10);
     memories.mislead.iter_mut().chain(&mut memories.help).for_each(|m| m.title = Some(format!("What {} says", m.id)));
@@ -272,7 +272,7 @@ fn at(keys: &str) -> Console {
 
 #[test]
 fn agents_are_listed_and_the_selected_one_is_studied() {
-    let mut console = at("a");
+    let mut console = at("A");
     for text in
         ["Billing desk", "documented: quality", "as coded: readiness", "what people do with canvases", "closes quickly"]
     {
@@ -294,7 +294,7 @@ fn agents_are_listed_and_the_selected_one_is_studied() {
 
 #[test]
 fn another_selection_stops_what_was_asked() {
-    let mut console = at("a");
+    let mut console = at("A");
     console.holding = true;
     console.press("j");
     let asked: Vec<_> =
@@ -381,7 +381,7 @@ fn what_cannot_be_answered_says_why() {
 
 #[test]
 fn masking_asks_again() {
-    let mut console = at("a");
+    let mut console = at("A");
     console.holding = true;
     console.press("M");
     assert!(console.held.iter().any(|e| matches!(e, Effect::Ask(_, Request::Study { masked: true, .. }))));

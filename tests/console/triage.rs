@@ -50,7 +50,7 @@ fn feedback_is_judged_key_by_key_until_none_is_left() {
     let expected = Operation::Signal { episode: "ep-1".to_owned(), signal: Signal::Corrected, reason: None };
     assert_eq!(carried_out(&mut console, ChangeDanger::Safe, 5), expected);
     console.shows("1 of 2 looked at");
-    console.press("n 'as the ticket says' enter 4");
+    console.press("c n 'as the ticket says' enter c 4");
     let expected = Operation::EditFeedback { id: "fb-1".to_owned(), fields: edit(4) };
     assert_eq!(carried_out(&mut console, ChangeDanger::Guarded, 6), expected);
     assert_eq!(
@@ -72,7 +72,7 @@ fn later_and_other_verdicts() {
     let mut console = inbox(160, 50);
     console.press("x");
     console.shows("only thumbs can be flipped");
-    console.press("s");
+    console.press("i");
     console.shows("1 of 2 looked at");
     console.wait();
     console.press("d");
@@ -131,10 +131,10 @@ fn a_verdict_that_is_not_confirmed_is_none() {
 #[test]
 fn a_key_that_repeats_gives_one_verdict() {
     let mut console = inbox(160, 50);
-    console.press("s*5");
+    console.press("i*5");
     console.shows("1 of 2 looked at");
     console.wait();
-    console.press("s");
+    console.press("i");
     console.shows("Nothing waits for a look");
 }
 
@@ -255,7 +255,7 @@ fn a_conflict_shows_three_sides_and_can_be_planned_again() {
 #[test]
 fn marked_rows_are_changed_with_one_confirmation() {
     let mut console = unlocked(160, 50);
-    console.press("5 space*2 c d");
+    console.press("5 v*2 c d");
     let (ticket, proposal) = proposed(&mut console);
     let remove = |id: &str| Operation::RemoveFeedback { id: id.to_owned() };
     assert_eq!(proposal, Proposal::Changes(vec![remove("fb-1"), remove("fb-2")]));

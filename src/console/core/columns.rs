@@ -325,9 +325,15 @@ pub fn plural(entity: Entity) -> &'static str {
     }
 }
 
-/// A short name of a row for people: its title, or what stands in its place.
+/// A short name of a row for people: its title, or what stands in its place; its id where nothing does.
 #[must_use]
 pub fn row_name(row: &Row) -> String {
+    row_title(row).unwrap_or_else(|| row.id().to_owned())
+}
+
+/// The title of a row, or what stands in its place.
+#[must_use]
+pub fn row_title(row: &Row) -> Option<String> {
     const LONGEST: usize = 160;
     let column = |name: &str| {
         let value = row.get(name);
@@ -345,13 +351,12 @@ pub fn row_name(row: &Row) -> String {
     if let (Entity::Feedback, None, Some(kind), Some(rating)) =
         (row.entity, row.text("correction"), row.text("kind"), row.get("rating").as_i64())
     {
-        return format!("{kind} {rating}");
+        return Some(format!("{kind} {rating}"));
     }
     if let (Entity::Policy, Some(version)) = (row.entity, row.get("version").as_i64()) {
-        return format!("version {version} of {}", row.text("profile_id").unwrap_or("no profile"));
+        return Some(format!("version {version} of {}", row.text("profile_id").unwrap_or("no profile")));
     }
-    let named = column(title_column(row.entity)).or_else(|| extra.iter().find_map(|name| column(name)));
-    named.unwrap_or_else(|| row.id().to_owned())
+    column(title_column(row.entity)).or_else(|| extra.iter().find_map(|name| column(name)))
 }
 
 #[cfg(test)]

@@ -50,6 +50,10 @@ pub enum CommandId {
     SortRight,
     /// The other way round.
     Reverse,
+    /// Follow what is written, or pause.
+    Tail,
+    /// Make the list larger, or smaller.
+    Resize(bool),
     /// Mark or unmark.
     Mark,
     /// Unmark all.
@@ -348,8 +352,9 @@ commands! {
     CommandId::SortLeft, List, ["<"], "Sort by the column to the left", "", "Orders the list by the column to the left.";
     CommandId::SortRight, List, [">"], "Sort by the column to the right", "", "Orders the list by the column to the right.";
     CommandId::Reverse, List, ["S"], "Reverse", "", "Turns the order of the list round.";
-    CommandId::Mark, List, ["space"], "Mark", "mark", "Marks the row, or takes its mark away.";
-    CommandId::Unmark, List, ["u"], "Unmark all", "", "Takes all marks away.";
+    CommandId::Tail, Everywhere, ["space"], "Follow the newest", "live", "Goes to the newest row and follows what others write, or pauses that.";
+    CommandId::Mark, List, ["v"], "Mark", "mark", "Marks the row, or takes its mark away.";
+    CommandId::Unmark, List, ["|"], "Unmark all", "", "Takes all marks away.";
     CommandId::Export, List, ["e"], "Export", "export", "Writes the marked rows, else all that the filter leaves, to a file as JSON lines.";
     CommandId::Change(CommandAsk::AddFeedback), Rows, ["c a"], "Add feedback", "", "Adds feedback to the episode.";
     CommandId::Change(CommandAsk::EditFeedback), Rows, ["c e"], "Edit feedback", "", "Changes what the feedback says.";
@@ -372,41 +377,41 @@ commands! {
     CommandId::Change(CommandAsk::TrainPolicy), Study, ["c t"], "Train policy", "train", "Trains a new version from what the bank's cases recalled; it is stored for review.";
     CommandId::Panel(ScreenKind::Recall), Everywhere, ["W"], "Recall: why is this remembered", "", "Ranks a situation, that of the selected row or one in words, and takes every score apart.";
     CommandId::Recall(recall::RecallCommand::Write), Recall, ["/"], "Write a situation", "situation", "Writes the situation in words.";
-    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Boosted)), Recall, ["1"], "Boosted", "to 4 ranking", "Ranks episodes by time and likeness, boosted by canvas and feedback.";
-    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Proven)), Recall, ["2"], "Proven", "", "Ranks memories and episodes by domain, topic, utility and age.";
-    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Cases)), Recall, ["3"], "Cases", "", "Ranks cases by likeness.";
-    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Similar)), Recall, ["4"], "Similar", "", "Ranks successful episodes of like situation and outcome.";
-    CommandId::Recall(recall::RecallCommand::Compare), Recall, ["v"], "Compare", "compare", "Ranks the same situation in another way beside this one.";
-    CommandId::Recall(recall::RecallCommand::Ways), Recall, ["w"], "All rankings", "", "Chooses among all rankings and the learned policies.";
+    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Boosted)), Recall, ["n 1"], "Boosted", "", "Ranks episodes by time and likeness, boosted by canvas and feedback.";
+    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Proven)), Recall, ["n 2"], "Proven", "", "Ranks memories and episodes by domain, topic, utility and age.";
+    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Cases)), Recall, ["n 3"], "Cases", "", "Ranks cases by likeness.";
+    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Similar)), Recall, ["n 4"], "Similar", "", "Ranks successful episodes of like situation and outcome.";
+    CommandId::Recall(recall::RecallCommand::Compare), Recall, ["="], "Compare", "compare", "Ranks the same situation in another way beside this one.";
+    CommandId::Recall(recall::RecallCommand::Ways), Recall, ["s"], "All rankings", "ranking", "Chooses among all rankings and the learned policies.";
     CommandId::Recall(recall::RecallCommand::Side(false)), Recall, ["h", "left"], "Left ranking", "", "Goes to the ranking at the left.";
     CommandId::Recall(recall::RecallCommand::Side(true)), Recall, ["l", "right"], "Right ranking", "", "Goes to the ranking at the right.";
-    CommandId::Recall(recall::RecallCommand::Swap), Recall, ["x"], "Exchange", "", "Exchanges the two rankings.";
-    CommandId::Recall(recall::RecallCommand::More(true)), Recall, ["+", "="], "One row more", "- rows", "Recalls one row more.";
+    CommandId::Recall(recall::RecallCommand::Swap), Recall, ["~"], "Exchange", "", "Exchanges the two rankings.";
+    CommandId::Recall(recall::RecallCommand::More(true)), Recall, ["+"], "One row more", "- rows", "Recalls one row more.";
     CommandId::Recall(recall::RecallCommand::More(false)), Recall, ["-"], "One row fewer", "", "Recalls one row fewer.";
-    CommandId::Recall(recall::RecallCommand::Agent), Recall, ["a"], "Agent", "agent", "Takes the memories of one agent, or of all.";
-    CommandId::Recall(recall::RecallCommand::User), Recall, ["u"], "User", "user", "Takes the memories of one user, or of all.";
-    CommandId::Recall(recall::RecallCommand::Narrow), Recall, ["n"], "Narrow", "", "Names the domain and the topic that are sought, or the workflow of similar episodes.";
-    CommandId::Recall(recall::RecallCommand::Outcomes), Recall, ["O"], "Outcomes", "", "Takes failures among the similar episodes too, or successes only.";
-    CommandId::Recall(recall::RecallCommand::Save), Recall, ["S"], "Keep the question", "keep", "Keeps what is asked under a name, in your own files.";
-    CommandId::Recall(recall::RecallCommand::Saved), Recall, ["s"], "Kept questions", "kept", "Asks a kept question again.";
-    CommandId::Recall(recall::RecallCommand::Forget), Recall, ["X"], "Forget a question", "", "Forgets a kept question.";
-    CommandId::Panel(ScreenKind::Agents), Everywhere, ["a"], "Agents at work", "", "Shows what people do with canvases, how ready each agent is, what fades and which memories mislead.";
+    CommandId::Recall(recall::RecallCommand::Agent), Recall, ["n a"], "Agent", "agent", "Takes the memories of one agent, or of all.";
+    CommandId::Recall(recall::RecallCommand::User), Recall, ["n u"], "User", "user", "Takes the memories of one user, or of all.";
+    CommandId::Recall(recall::RecallCommand::Narrow), Recall, ["n n"], "Narrow", "", "Names the domain and the topic that are sought, or the workflow of similar episodes.";
+    CommandId::Recall(recall::RecallCommand::Outcomes), Recall, ["n o"], "Outcomes", "", "Takes failures among the similar episodes too, or successes only.";
+    CommandId::Recall(recall::RecallCommand::Save), Recall, ["b k"], "Keep the question", "keep", "Keeps what is asked under a name, in your own files.";
+    CommandId::Recall(recall::RecallCommand::Saved), Recall, ["b b"], "Kept questions", "kept", "Asks a kept question again.";
+    CommandId::Recall(recall::RecallCommand::Forget), Recall, ["b d"], "Forget a question", "", "Forgets a kept question.";
+    CommandId::Panel(ScreenKind::Agents), Everywhere, ["A"], "Agents at work", "", "Shows what people do with canvases, how ready each agent is, what fades and which memories mislead.";
     CommandId::Panel(ScreenKind::Policies), Everywhere, ["L"], "Learned policies", "", "Shows the versions of retrieval policies, how good each is and which is in use.";
     CommandId::Panel(ScreenKind::Evaluation), Everywhere, ["E"], "Evaluation", "", "Judges recall: hit rate, precision, nonsense, coverage, swamping, latency.";
     CommandId::Judge(InboxVerdict::Right), Inbox, ["a"], "It is right", "right", "Signals to the episode what the feedback says about it: confirmed, corrected or rejected.";
     CommandId::Judge(InboxVerdict::Flipped), Inbox, ["x"], "Flip", "flip", "Turns thumbs up into thumbs down, or the other way round.";
-    CommandId::Judge(InboxVerdict::Rated(1)), Inbox, ["1"], "Rate 1", "to 5 rate", "Makes it a rating of 1.";
-    CommandId::Judge(InboxVerdict::Rated(2)), Inbox, ["2"], "Rate 2", "", "Makes it a rating of 2.";
-    CommandId::Judge(InboxVerdict::Rated(3)), Inbox, ["3"], "Rate 3", "", "Makes it a rating of 3.";
-    CommandId::Judge(InboxVerdict::Rated(4)), Inbox, ["4"], "Rate 4", "", "Makes it a rating of 4.";
-    CommandId::Judge(InboxVerdict::Rated(5)), Inbox, ["5"], "Rate 5", "", "Makes it a rating of 5.";
-    CommandId::Judge(InboxVerdict::Edited), Inbox, ["e"], "Edit", "edit", "Opens the form: kind, rating, correction.";
+    CommandId::Judge(InboxVerdict::Rated(1)), Inbox, ["c 1"], "Rate 1", "to 5 rate", "Makes it a rating of 1.";
+    CommandId::Judge(InboxVerdict::Rated(2)), Inbox, ["c 2"], "Rate 2", "", "Makes it a rating of 2.";
+    CommandId::Judge(InboxVerdict::Rated(3)), Inbox, ["c 3"], "Rate 3", "", "Makes it a rating of 3.";
+    CommandId::Judge(InboxVerdict::Rated(4)), Inbox, ["c 4"], "Rate 4", "", "Makes it a rating of 4.";
+    CommandId::Judge(InboxVerdict::Rated(5)), Inbox, ["c 5"], "Rate 5", "", "Makes it a rating of 5.";
+    CommandId::Judge(InboxVerdict::Edited), Inbox, ["c e"], "Edit", "edit", "Opens the form: kind, rating, correction.";
     CommandId::Judge(InboxVerdict::Removed), Inbox, ["d"], "Remove", "remove", "Takes the feedback away.";
-    CommandId::Note, Inbox, ["n"], "Note", "note", "Writes down why, for the next verdict.";
-    CommandId::Judge(InboxVerdict::Later), Inbox, ["s"], "Later", "later", "Leaves it for another session.";
-    CommandId::Job(JobAsk::Start), Jobs, ["s"], "Start or resume", "start", "Plans the job, and starts it or resumes it after a yes.";
+    CommandId::Note, Inbox, ["c n"], "Note", "note", "Writes down why, for the next verdict.";
+    CommandId::Judge(InboxVerdict::Later), Inbox, ["i"], "Later", "later", "Leaves it for another session.";
+    CommandId::Job(JobAsk::Start), Jobs, ["a"], "Start or resume", "start", "Plans the job, and starts it or resumes it after a yes.";
     CommandId::Job(JobAsk::Pause), Jobs, ["p"], "Pause", "pause", "Stops the job at its next checkpoint.";
-    CommandId::Job(JobAsk::Cancel), Jobs, ["x"], "End the job", "end", "Ends the job at its next checkpoint; what it did stays.";
+    CommandId::Job(JobAsk::Cancel), Jobs, ["d"], "End the job", "end", "Ends the job at its next checkpoint; what it did stays.";
     CommandId::ScrollJob(true), Jobs, ["pgdn", "ctrl-f"], "Scroll down", "scroll", "Scrolls what is told of the job.";
     CommandId::ScrollJob(false), Jobs, ["pgup", "ctrl-b"], "Scroll up", "", "Scrolls what is told of the job back.";
     CommandId::UndoEntry, Receipts, ["u"], "Undo", "undo", "Plans the inverse of the selected change.";
@@ -423,34 +428,36 @@ commands! {
     CommandId::StepRule(true), Prune, ["l", "right", "+"], "Stricter", "stricter", "Sets the rule so that more cases go.";
     CommandId::StepRule(false), Prune, ["h", "left", "-"], "Looser", "looser", "Sets the rule so that fewer cases go.";
     CommandId::ToggleRule, Prune, ["space"], "On or off", "", "Puts the rule on or off, or steps it.";
-    CommandId::ScrollPreview(true), Prune, ["J", "pgdn", "ctrl-f"], "Scroll down", "scroll", "Scrolls what would go.";
-    CommandId::ScrollPreview(false), Prune, ["K", "pgup", "ctrl-b"], "Scroll up", "", "Scrolls what would go back.";
-    CommandId::Prune, Prune, ["p"], "Prune", "prune", "Plans what is shown, to be confirmed; enter does the same.";
+    CommandId::ScrollPreview(true), Prune, ["pgdn", "ctrl-f"], "Scroll down", "scroll", "Scrolls what would go.";
+    CommandId::ScrollPreview(false), Prune, ["pgup", "ctrl-b"], "Scroll up", "", "Scrolls what would go back.";
+    CommandId::Prune, Prune, ["a"], "Prune", "prune", "Plans what is shown, to be confirmed; enter does the same.";
     CommandId::Panel(ScreenKind::Prune), Everywhere, ["P"], "Prune", "", "Sets rules by which cases go out of banks, and shows what they come to.";
     CommandId::Erase, Everywhere, ["c p"], "Erase a person", "", "Shows where a person is, the selected one or one that is named, and what erasing would do, step by step; nothing goes before the id is typed.";
     CommandId::Turn(EraseChoice::Next), Erase, ["l", "right"], "Next step", "next", "Goes to the next step; from the last one to the question.";
     CommandId::Turn(EraseChoice::Before), Erase, ["h", "left"], "Step before", "back", "Goes to the step before.";
     CommandId::Turn(EraseChoice::Other), Erase, ["/"], "Somebody else", "", "Names the person: an id, e-mail, name, session or whatever they are known by.";
     CommandId::Turn(EraseChoice::Mentions), Erase, ["c m"], "Mentions", "mentions", "Leaves, redacts or deletes mentions in other people's rows.";
-    CommandId::Turn(EraseChoice::Decide(Mentions::Leave, false)), Erase, ["s"], "Leave the mention", "", "Leaves the selected mention as it is; the receipt says so.";
+    CommandId::Turn(EraseChoice::Decide(Mentions::Leave, false)), Erase, ["i"], "Leave the mention", "", "Leaves the selected mention as it is; the receipt says so.";
     CommandId::Turn(EraseChoice::Decide(Mentions::Redact, false)), Erase, ["x"], "Redact the mention", "", "Takes the words out of the selected mention; a key gets another name.";
     CommandId::Turn(EraseChoice::Decide(Mentions::Delete, false)), Erase, ["d"], "Delete the mention", "", "Lets the row of the selected mention go.";
-    CommandId::Turn(EraseChoice::Decide(Mentions::Leave, true)), Erase, ["S"], "Leave its column", "", "Leaves all mentions in the column of the selected one.";
-    CommandId::Turn(EraseChoice::Decide(Mentions::Redact, true)), Erase, ["X"], "Redact its column", "", "Redacts all mentions in the column of the selected one.";
-    CommandId::Turn(EraseChoice::Decide(Mentions::Delete, true)), Erase, ["D"], "Delete its column", "", "Lets the rows of all mentions in the column of the selected one go.";
+    CommandId::Turn(EraseChoice::Decide(Mentions::Leave, true)), Erase, ["* i"], "Leave its column", "", "Leaves all mentions in the column of the selected one.";
+    CommandId::Turn(EraseChoice::Decide(Mentions::Redact, true)), Erase, ["* x"], "Redact its column", "", "Redacts all mentions in the column of the selected one.";
+    CommandId::Turn(EraseChoice::Decide(Mentions::Delete, true)), Erase, ["* d"], "Delete its column", "", "Lets the rows of all mentions in the column of the selected one go.";
     CommandId::Turn(EraseChoice::Account), Erase, ["c a"], "Account", "account", "Keeps or erases the person's account with the application.";
     CommandId::Turn(EraseChoice::Export), Erase, ["c x"], "Export first", "export", "Writes all that is kept about the person to a folder first.";
     CommandId::Turn(EraseChoice::Full), Erase, ["c f"], "Rewrite tables", "", "PostgreSQL: rewrites the tables, which locks them meanwhile.";
-    CommandId::Turn(EraseChoice::Longer), Erase, ["w"], "Look longer", "", "Takes more time to find out how recall would change.";
+    CommandId::Turn(EraseChoice::Longer), Erase, ["+"], "Look longer", "", "Takes more time to find out how recall would change.";
     CommandId::Topic, Replay, ["/"], "Topic", "topic", "Names the topic whose episodes are shown in order of time.";
-    CommandId::ReplayMore(true), Replay, ["+", "="], "More episodes", "more", "Shows more episodes of the topic.";
+    CommandId::ReplayMore(true), Replay, ["+"], "More episodes", "more", "Shows more episodes of the topic.";
     CommandId::ReplayMore(false), Replay, ["-"], "Fewer episodes", "fewer", "Shows only those that belong to it most.";
     CommandId::Panel(ScreenKind::Replay), Everywhere, ["V"], "Replay", "", "Shows a topic, or what is around the selected episode, as a time line with suggested parents.";
     CommandId::UndoLast, Everywhere, ["Z"], "Undo the last change", "", "Plans the inverse of the last change of this session.";
     CommandId::Lock, Everywhere, ["U"], "Unlock or lock", "", "Makes changes possible after a confirmation, or impossible again.";
-    CommandId::Focus, Rows, ["tab", "backtab"], "Other pane", "", "Goes from the list to the details and back.";
+    CommandId::Focus, Everywhere, ["tab", "backtab"], "Other pane", "", "Goes from the list to the details and back; on the first screen to its next part.";
     CommandId::TabRight, Rows, ["l", "right"], "Next tab", "tabs", "Shows the next tab of the details.";
     CommandId::TabLeft, Rows, ["h", "left"], "Previous tab", "", "Shows the previous tab of the details.";
+    CommandId::Resize(true), Rows, ["+"], "Larger list", "", "Makes the list larger and the details smaller; it stays so.";
+    CommandId::Resize(false), Rows, ["-"], "Smaller list", "", "Makes the list smaller and the details larger; it stays so.";
     CommandId::Zoom, Rows, ["z"], "Zoom", "zoom", "Gives the pane the whole screen, or takes it back.";
     CommandId::Follow, Rows, ["f"], "Follow", "follow", "Goes to something that the row is related to.";
     CommandId::CopyId, Rows, ["y y"], "Copy id", "", "Copies the id.";
@@ -473,6 +480,38 @@ commands! {
 #[must_use]
 pub fn command(id: CommandId) -> Option<&'static ConsoleCommand> {
     COMMANDS.iter().find(|c| c.id == id)
+}
+
+/// Other words by which people seek a command.
+#[must_use]
+pub fn meanings(id: CommandId) -> &'static str {
+    match id {
+        CommandId::Tail => "automatic live tail watch stream",
+        CommandId::Panel(ScreenKind::Jobs) => "automatic batches backfill run pause resume embeddings links",
+        CommandId::Panel(ScreenKind::Prune) => "automatic rules retention forget clean old cases",
+        CommandId::Panel(ScreenKind::Findings) => "automatic checks problems secrets health lint doctor",
+        CommandId::Panel(ScreenKind::Migrations) => "schema tables install upgrade",
+        CommandId::Panel(ScreenKind::Inbox) => "review judge triage feedback verdict",
+        CommandId::Panel(ScreenKind::Receipts) => "history undo revert audit log",
+        CommandId::Panel(ScreenKind::Trail) => "verify audit hash chain tamper",
+        CommandId::Panel(ScreenKind::Recall) => "why search rank explain similar remember",
+        CommandId::Panel(ScreenKind::Evaluation) => "quality metrics precision benchmark",
+        CommandId::Panel(ScreenKind::Policies) => "learn weights train model versions",
+        CommandId::Panel(ScreenKind::Replay) => "timeline story topic",
+        CommandId::Panel(ScreenKind::Agents) => "statistics usage readiness graduation",
+        CommandId::Erase => "purge delete person gdpr forget privacy",
+        CommandId::Lock => "write edit read-only unlock permission",
+        CommandId::Mask => "hide privacy pseudonym share screen anonymous",
+        CommandId::Theme => "colours dark light contrast appearance",
+        CommandId::Filter => "search where narrow",
+        CommandId::Sort => "order",
+        CommandId::Export => "save write download json",
+        CommandId::List(Entity::Subject) => "people persons users",
+        CommandId::List(Entity::UtilityEvent) => "signals",
+        CommandId::Home => "start overview dashboard what waits",
+        CommandId::Help => "keys words glossary shortcuts",
+        _ => "",
+    }
 }
 
 /// The keys of a sequence such as `y c`.
@@ -505,7 +544,10 @@ pub fn meaning(keys: &[Key], screen: Option<CommandScope>) -> KeyMeaning {
             if begins && wanted.len() == keys.len() {
                 return KeyMeaning::Command(command.id);
             }
-            if let (true, Some(Some(next))) = (begins, wanted.get(keys.len())) {
+            // A screen's own meaning of a key comes before the one it has elsewhere.
+            if let (true, Some(Some(next))) = (begins, wanted.get(keys.len()))
+                && longer.iter().all(|(known, _)| known != next)
+            {
                 longer.push((*next, command.id));
             }
         }
@@ -513,10 +555,35 @@ pub fn meaning(keys: &[Key], screen: Option<CommandScope>) -> KeyMeaning {
     if longer.is_empty() { KeyMeaning::Nothing } else { KeyMeaning::Prefix(longer) }
 }
 
+/// What a letter means wherever it means something: screens differ in what it is done to.
+pub const SENSES: &[(&str, &str)] = &[
+    ("/", "names what is shown: a filter, a situation, a topic, a person; in the help, what is sought"),
+    ("a", "does what is shown or agreed to"),
+    ("d", "removes it, or ends it"),
+    ("h", "to the left: the tab, step or example before"),
+    ("i", "leaves it as it is"),
+    ("l", "to the right: the next tab, step or example"),
+    ("p", "pauses"),
+    ("s", "chooses the order"),
+    ("space", "on or off"),
+    ("u", "takes back"),
+    ("x", "puts it right"),
+    ("+", "more, or larger"),
+    ("-", "fewer, or smaller"),
+    ("=", "compares"),
+    ("~", "exchanges the two sides"),
+];
+
 /// The table of docs/keys.md, in Markdown.
 #[must_use]
 pub fn key_table() -> String {
-    let mut out = String::new();
+    let mut out = "A key means the same everywhere. Digits and capitals lead to screens; `c` changes, `t` signals, `y` copies, \
+                   `n` narrows, `b` keeps questions, `*` does it to the whole column. Alone:\n\n| key | means |\n|---|---|\n"
+        .to_owned();
+    for (key, means) in SENSES {
+        out += &format!("| `{key}` | {means} |\n");
+    }
+    out.push('\n');
     for &scope in CommandScope::ALL.iter().rev() {
         let mut commands = COMMANDS.iter().filter(|c| c.scope == scope && !c.keys.is_empty()).peekable();
         if commands.peek().is_none() {
@@ -551,6 +618,21 @@ mod tests {
                 let clash = seen.iter().find(|other| other.starts_with(&keys) || keys.starts_with(other));
                 assert!(clash.is_none(), "{} clashes with {clash:?}", command.title);
                 seen.push(keys);
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_means_the_same_on_every_screen() {
+        let alone = |command: &'static ConsoleCommand| command.keys.iter().filter(|keys| keys.chars().count() == 1);
+        let has_sense = |key: &str| SENSES.iter().any(|(known, _)| *known == key);
+        let own = COMMANDS.iter().filter(|command| !command.scope.is_shared());
+        for (command, key) in own.flat_map(|command| alone(command).map(move |key| (command, *key))) {
+            assert!(has_sense(key), "{key} of {} has no sense that every screen shares", command.title);
+            assert!(!key.chars().all(|c| c.is_ascii_digit()), "digits lead to screens: {}", command.title);
+            let elsewhere = COMMANDS.iter().filter(|other| other.scope.is_shared());
+            for other in elsewhere.filter(|other| alone(other).any(|other| *other == key)) {
+                assert!(!matches!(other.id, CommandId::Panel(_)), "{key} leads to {} elsewhere", other.title);
             }
         }
     }

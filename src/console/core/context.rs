@@ -13,6 +13,7 @@ use super::jobs::RunningJobs;
 use super::masking::Masking;
 use super::menu::{Menu, MenuChoice, Purpose};
 use super::message::{Destination, Effect, Measures, RequestFailure, Ticket};
+use super::names::NameBook;
 pub use super::opened::{ConsoleSettings, OpenedDatabase};
 use super::proposal::Proposal;
 use super::request::Request;
@@ -161,6 +162,10 @@ pub struct Context {
     pub running: RunningJobs,
     /// What is wrong or suspicious, as far as it was looked for.
     pub health: Health,
+    /// What rows are called that others refer to.
+    pub names: NameBook,
+    /// By how many steps the list was made larger than it is by itself, or smaller.
+    pub pane_steps: i16,
     /// The export under way and how many rows it wrote.
     pub exporting: Option<(Ticket, usize)>,
     /// Who waits for which reply.
@@ -190,6 +195,8 @@ impl Context {
             changing: Changing::default(),
             running: RunningJobs::default(),
             health: Health::default(),
+            names: NameBook::default(),
+            pane_steps: 0,
             exporting: None,
             router: Router::default(),
             asker: Asker::Core,
@@ -233,6 +240,30 @@ impl Context {
     pub fn read_status(&mut self) {
         if self.status.is_none() && self.status_pending.is_none() && self.status_failure.is_none() {
             self.status_pending = Some(self.ask_for_all(Request::LoadStatus));
+        }
+    }
+
+    /// Reads what the rows that these refer to are called, unless that was done. Pseudonyms stand for themselves.
+    pub fn read_names<'r>(&mut self, rows: impl IntoIterator<Item = &'r Row>) {
+        if self.masking.is_on() {
+            return;
+        }
+        let wanted = self.names.unknown(rows);
+        self.ask_names(wanted);
+    }
+
+    /// Reads what these rows are called, unless that was done.
+    pub fn read_names_of<'i>(&mut self, entity: Entity, ids: impl IntoIterator<Item = &'i str>) {
+        if !self.masking.is_on() {
+            let ids = self.names.unknown_of(entity, ids);
+            self.ask_names(vec![(entity, ids)]);
+        }
+    }
+
+    fn ask_names(&mut self, mut wanted: Vec<(Entity, Vec<String>)>) {
+        wanted.retain(|(entity, ids)| !ids.is_empty() && self.holds(*entity).is_ok());
+        if !wanted.is_empty() {
+            self.ask_for_all(Request::LoadNames(wanted));
         }
     }
 
@@ -309,6 +340,13 @@ impl Context {
     /// Goes to a place of its own, not to what something here leads to.
     pub fn go(&mut self, to: Destination) {
         self.actions.push(ScreenAction::Go(to, false));
+    }
+
+    /// Makes lists larger beside their details, or smaller.
+    pub fn resize_panes(&mut self, larger: bool) {
+        const MOST: i16 = 30;
+        let by = if larger { 1 } else { -1 };
+        self.pane_steps = (self.pane_steps + by).clamp(-MOST, MOST);
     }
 
     /// Shows what went wrong.

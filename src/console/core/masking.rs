@@ -213,7 +213,7 @@ impl Masking {
             return;
         }
         match request {
-            Request::LoadPage(query) => self.query(query),
+            Request::LoadPage(query) | Request::Watch(query) => self.query(query),
             Request::LoadDetail(_, id, key) => {
                 self.real(id);
                 self.real(key);
@@ -265,6 +265,7 @@ impl Masking {
             Reply::Page(Ok(page)) => self.rows(&mut page.rows),
             Reply::Detail(Ok(Some(content))) => self.content(content),
             Reply::Related(Ok(related)) => self.related(related),
+            Reply::News(rows) | Reply::Named(Ok(rows)) => self.rows(rows),
             Reply::Planned(Ok(plan)) | Reply::Previewed(Ok(plan)) => self.plan(plan),
             Reply::Planned(Err(refusal)) => self.refusal(refusal),
             Reply::Applied(_, applied) => {

@@ -3,7 +3,7 @@
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
-use super::command::CommandId;
+use super::command::{CommandId, meanings};
 use super::input::Input;
 use super::jobs::LeavingChoice;
 use super::message::Destination;
@@ -47,6 +47,45 @@ pub struct MenuItem {
     pub unavailable: Option<String>,
 }
 
+/// How what was typed finds an entry, the best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum MatchSense {
+    /// Its words begin so.
+    Words,
+    /// It means that, in other words.
+    Meaning,
+    /// What is said of it has words that begin so.
+    Note,
+    /// Its letters come in that order.
+    Letters,
+}
+
+/// How what was typed finds an entry; `letters` when its letters come in that order.
+fn sense(text: &str, item: &MenuItem, letters: bool) -> Option<MatchSense> {
+    let wanted: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+    let in_words = |text: &str| {
+        let text = text.to_lowercase();
+        let mut words = text.split(|c: char| !c.is_alphanumeric());
+        let words: Vec<&str> = words.by_ref().collect();
+        wanted.iter().all(|wanted| words.iter().any(|word| word.starts_with(wanted.as_str())))
+    };
+    // A few letters out of a long sentence find everything.
+    let telling = wanted.iter().all(|word| word.chars().count() > 1);
+    let means = match &item.choice {
+        MenuChoice::Command(id) => meanings(*id),
+        _ => "",
+    };
+    if in_words(&item.label) {
+        Some(MatchSense::Words)
+    } else if telling && in_words(means) {
+        Some(MatchSense::Meaning)
+    } else if telling && in_words(&item.note) {
+        Some(MatchSense::Note)
+    } else {
+        letters.then_some(MatchSense::Letters)
+    }
+}
+
 /// A list of entries, narrowed by what is typed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Menu {
@@ -77,16 +116,14 @@ impl Menu {
         let pattern = Pattern::parse(text, CaseMatching::Ignore, Normalization::Smart);
         let mut matcher = Matcher::new(Config::DEFAULT);
         let mut letters = Vec::new();
-        let mut score = |text: &str| pattern.score(Utf32Str::new(text, &mut letters), &mut matcher);
-        let mut found: Vec<(u32, &MenuItem)> = Vec::new();
+        let mut found: Vec<((MatchSense, u32), &MenuItem)> = Vec::new();
         for item in &self.items {
-            // The label says most; what stands beside it only finds what the label does not.
-            let by_note = |score: u32| score / 2;
-            if let Some(points) = score(&item.label).or_else(|| score(&item.note).map(by_note)) {
-                found.push((points, item));
+            let points = pattern.score(Utf32Str::new(&item.label, &mut letters), &mut matcher);
+            if let Some(sense) = sense(text, item, points.is_some()) {
+                found.push(((sense, u32::MAX - points.unwrap_or_default()), item));
             }
         }
-        found.sort_by_key(|(points, _)| std::cmp::Reverse(*points));
+        found.sort_by_key(|(rank, _)| *rank);
         found.into_iter().map(|(_, item)| item).collect()
     }
 

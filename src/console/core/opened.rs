@@ -21,6 +21,8 @@ pub struct OpenedDatabase {
     pub profile: Option<String>,
     /// Others depend on it: every change asks for one step more care.
     pub production: bool,
+    /// When somebody looked at it here last, canonical; none at the first time.
+    pub looked: Option<String>,
     /// Columns that the layouts never fill: there is no room to waste on them.
     pub unfilled: BTreeSet<(Entity, &'static str)>,
 }

@@ -9,6 +9,7 @@ use crate::change::plan::Plan;
 use crate::change::plan::erasure::{ErasureChoice, ErasureOutcome, Preview, UnfinishedErasure};
 use crate::console::overlays::unlock::messages::WriteState;
 use crate::console::screens::findings::messages::LookNews;
+use crate::console::screens::home::messages::WaitingWork;
 use crate::console::screens::jobs::messages::JobAsk;
 use crate::console::screens::migrations::messages::MigrationList;
 use crate::console::screens::receipts::messages::ReceiptEntry;
@@ -88,6 +89,12 @@ pub enum Request {
     LoadDetail(Entity, String, String),
     /// Read rows that are related to one.
     LoadRelated(Vec<(String, Relation)>),
+    /// Read what rows are called that other rows refer to, by their ids.
+    LoadNames(Vec<(Entity, Vec<String>)>),
+    /// Look each second whether the newest rows of a list are still the same, and tell when they are not.
+    Watch(Box<Query>),
+    /// Find out what waits for somebody.
+    LoadWork,
     /// Plan what is proposed, and keep the plan under that number until it is applied or cancelled.
     Plan(Box<Proposal>),
     /// Apply a plan that was made before, or plan and apply each of several operations.
@@ -193,6 +200,12 @@ pub enum Reply {
     Detail(Result<Option<Content>, RequestFailure>),
     /// Rows related to the row in the detail.
     Related(Result<Vec<Related>, RequestFailure>),
+    /// What waits for somebody.
+    Work(Result<Box<WaitingWork>, RequestFailure>),
+    /// Rows that others refer to, with what names them.
+    Named(Result<Vec<Row>, RequestFailure>),
+    /// The newest rows of a list that is watched are these now, the newest first.
+    News(Vec<Row>),
     /// Rows were written: how many, to which file.
     Exported(Result<(usize, String), RequestFailure>),
     /// So many rows were written so far.
@@ -257,6 +270,7 @@ impl Reply {
     pub fn is_last(&self) -> bool {
         match self {
             Reply::Exporting(_)
+            | Reply::News(_)
             | Reply::LookingAhead(_)
             | Reply::Erasing(..)
             | Reply::Recalling(_)
@@ -275,6 +289,8 @@ impl Reply {
             | Reply::Page(Err(failure))
             | Reply::Detail(Err(failure))
             | Reply::Related(Err(failure))
+            | Reply::Named(Err(failure))
+            | Reply::Work(Err(failure))
             | Reply::Exported(Err(failure))
             | Reply::Previewed(Err(failure))
             | Reply::LookedAhead(Err(failure))

@@ -216,7 +216,7 @@ pub trait Screen {
     fn focus(&mut self, _detail: bool) {}
 
     /// Gives the keys to the other pane.
-    fn other_pane(&mut self) {}
+    fn other_pane(&mut self, _cx: &Context) {}
 
     /// It was drawn, and is known how much there is to scroll.
     fn drawn(&mut self, _cx: &Context) {}
@@ -284,6 +284,11 @@ pub trait Screen {
     /// The kind of rows that it lists, with marks, filters and an order.
     fn lists(&self) -> Option<Entity> {
         None
+    }
+
+    /// Whether it tells what others write meanwhile, and can follow it.
+    fn is_live(&self) -> bool {
+        self.lists().is_some()
     }
 
     /// Whether it shows what is wrong or suspicious: that is looked for as long as somebody sees it.

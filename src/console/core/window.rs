@@ -65,6 +65,8 @@ pub struct PageWindow {
     above: Option<usize>,
     /// Rows of the list below those held, where that is known.
     below: Option<usize>,
+    /// Counts the pages received.
+    received: u64,
     /// A page was received.
     filled: bool,
 }
@@ -114,6 +116,12 @@ impl PageWindow {
     #[must_use]
     pub fn is_filled(&self) -> bool {
         self.filled
+    }
+
+    /// Counts up with every page that is received.
+    #[must_use]
+    pub fn received(&self) -> u64 {
+        self.received
     }
 
     /// The rows held, in order.
@@ -180,6 +188,7 @@ impl PageWindow {
             WantedPage::Above(cursor) => self.prepend(cursor, page),
         }
         self.filled = true;
+        self.received += 1;
         let after = self.current().map(row_key);
         matches!(want, WantedPage::First | WantedPage::Last) || before.is_none() || before == after
     }

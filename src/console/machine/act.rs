@@ -166,6 +166,7 @@ impl Model {
         }
         let cx = &mut self.context;
         (cx.status, cx.status_failure, cx.changing.unfinished) = (None, None, None);
+        cx.names.doubt();
         let waited = cx.status_pending.take();
         cx.cancel(waited);
         if self.screen().shows_findings() {
@@ -185,6 +186,7 @@ impl Model {
     /// Personal values are masked, or shown again: everything is read again.
     pub(super) fn toggle_mask(&mut self) {
         self.context.masking.toggle();
+        self.context.names.clear();
         self.context.changing.unfinished = None;
         self.leave();
         for place in self.history.places_mut() {

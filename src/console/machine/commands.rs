@@ -59,7 +59,8 @@ impl Model {
             {
                 no("no row is selected")
             }
-            CommandId::Zoom if screen.lists().is_none() => no("there is one pane only"),
+            CommandId::Zoom | CommandId::Resize(_) if screen.lists().is_none() => no("there is one pane only"),
+            CommandId::Tail if !screen.is_live() => no("only where the newest rows are shown"),
             CommandId::Focus if !screen.has_panes() => no("there is one pane only"),
             id => screen.can(id, &self.context),
         }
@@ -101,8 +102,12 @@ impl Model {
             CommandId::Theme => self.context.open_themes(),
             CommandId::Mouse => self.context.toggle_mouse(),
             CommandId::Palette => self.open_palette(),
-            CommandId::Help => self.show(HelpLayer::default()),
+            CommandId::Help => {
+                let help = HelpLayer::of(self.screen(), &self.context);
+                self.show(help);
+            }
             CommandId::Wrap => self.context.settings.wrap = !self.context.settings.wrap,
+            CommandId::Resize(larger) => self.context.resize_panes(larger),
             CommandId::Redraw => self.context.perform(Effect::Redraw),
             CommandId::Suspend => self.context.perform(Effect::Suspend),
             CommandId::Quit => self.quit_unless_busy(),
@@ -138,7 +143,7 @@ impl Model {
                     screen.scroll_by(if down { by } else { -by }, cx);
                 }
                 CommandId::Open => screen.open(cx),
-                CommandId::Focus => screen.other_pane(),
+                CommandId::Focus => screen.other_pane(cx),
                 CommandId::TabLeft => screen.turn_tab(-1),
                 CommandId::TabRight => screen.turn_tab(1),
                 own => screen.command(own, cx),
@@ -191,7 +196,15 @@ impl Model {
     }
 
     fn open_palette(&mut self) {
-        let items = COMMANDS.iter().map(|command| {
+        // What belongs to another screen cannot be here; what the database lacks is shown with the reason.
+        let scope = self.screen().scope();
+        let is_here = |command: &&ConsoleCommand| match command.scope {
+            CommandScope::Everywhere => true,
+            CommandScope::List => self.screen().lists().is_some(),
+            CommandScope::Rows => self.screen().lists().is_some() || self.screen().selected().is_some(),
+            own => own == scope,
+        };
+        let items = COMMANDS.iter().filter(is_here).map(|command| {
             let unavailable = self.available(command).err().map(|(reason, _)| reason);
             MenuItem {
                 label: command.title.to_owned(),

@@ -12,6 +12,7 @@ use crate::console::overlays::Overlay;
 use crate::console::overlays::menu::MenuLayer;
 use crate::console::overlays::unlock::WriteState;
 use crate::job::plan::{JobBeat, JobProgress, JobReceipt, JobState, JobWish};
+use crate::memory::Entity;
 
 impl Model {
     /// Takes a reply that the core itself waits for.
@@ -29,6 +30,12 @@ impl Model {
             }
             Reply::Unfinished(found) => {
                 (self.context.changing.unfinished, self.context.changing.unfinished_asked) = (Some(found), None);
+            }
+            // Names that could not be read leave the ids; what was masked meanwhile is no name.
+            Reply::Named(Ok(rows)) if !self.context.masking.is_on() => {
+                self.context.names.take(&rows);
+                // A bank is named by whom and what it names.
+                self.context.read_names(rows.iter().filter(|row| row.entity == Entity::Profile));
             }
             Reply::Finding(result) => self.context.health.take(ticket, result),
             Reply::Exporting(rows) => {

@@ -1,30 +1,87 @@
-//! The keys, by where they mean something.
+//! The help of a screen: its keys first, then its words, then everything else; it can be searched.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::command::{COMMANDS, CommandScope};
+use crate::console::core::command::{COMMANDS, CommandScope, ConsoleCommand};
 use crate::console::core::context::Context;
+use crate::console::core::glossary::{GlossaryEntry, words_of};
+use crate::console::core::input::Input;
 use crate::console::core::key::{Code, Key};
 use crate::console::core::layer::{Layer, LayerStep, scrolled};
 use crate::console::core::message::ClickTarget;
-use crate::console::view::keys::key_name;
+use crate::console::core::screen::Screen;
+use crate::console::view::keys::{input_line, key_name};
 use crate::console::view::{Canvas, Drawn};
 use crate::ui::chrome::hint_line;
 use crate::ui::scroll::LineWindow;
-use crate::ui::{Align, KeyHint, Look, Modal, PaneFrame, SafeText, StyleRole, TextLine};
+use crate::ui::{Align, KeyHint, Look, Modal, PaneFrame, SafeText, StyleRole, TextLine, look as lay};
 
-/// The help.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// The help of a screen: its keys, its words, then everything else.
+#[derive(Debug, Clone, PartialEq)]
 pub struct HelpLayer {
+    /// The name of the screen.
+    title: String,
+    /// The scopes whose keys mean something there, its own first.
+    scopes: Vec<CommandScope>,
+    /// The words that it explains.
+    words: [GlossaryEntry; 5],
+    /// What is sought in it, while or after it is written.
+    sought: Option<Input>,
+    /// What is sought is being written.
+    writing: bool,
     /// First line shown.
     scroll: usize,
 }
 
+impl HelpLayer {
+    /// The help of a screen.
+    #[must_use]
+    pub fn of(screen: &dyn Screen, cx: &Context) -> Self {
+        let own = Some(screen.scope()).filter(|scope| !scope.is_shared());
+        let rows: &[CommandScope] = match (screen.lists(), screen.selected()) {
+            (Some(_), _) => &[CommandScope::List, CommandScope::Rows],
+            (None, Some(_)) => &[CommandScope::Rows],
+            _ => &[],
+        };
+        HelpLayer {
+            title: screen.title(cx),
+            scopes: own.into_iter().chain(rows.iter().copied()).collect(),
+            words: words_of(screen.leads_here()),
+            sought: None,
+            writing: false,
+            scroll: 0,
+        }
+    }
+
+    /// Takes a key while what is sought is being written.
+    fn write(&mut self, key: Key) {
+        match key.code {
+            Code::Enter => self.writing = false,
+            Code::Esc => (self.writing, self.sought) = (false, None),
+            _ => {
+                if let Some(sought) = &mut self.sought {
+                    sought.press(key);
+                }
+                self.scroll = 0;
+            }
+        }
+    }
+}
+
 impl Layer for HelpLayer {
     fn key(&mut self, key: Key, cx: &mut Context) -> LayerStep {
+        if self.writing {
+            self.write(key);
+            return LayerStep::Stays;
+        }
         let page = cx.measures.overlay_rows.saturating_sub(1).max(1) as isize;
         let by = match (key.code, key.ctrl) {
+            (Code::Esc, _) if self.sought.take().is_some() => 0,
             (Code::Esc, _) | (Code::Char('q' | '?') | Code::Enter | Code::F(1), false) => return LayerStep::Closes,
+            (Code::Char('/'), false) => {
+                (self.sought, self.writing) = (Some(Input::default()), true);
+                0
+            }
             (Code::Up | Code::Char('k'), false) => -1,
             (Code::Down | Code::Char('j'), false) => 1,
             (Code::PageUp, _) | (Code::Char('u' | 'b'), true) => -page,
@@ -42,7 +99,7 @@ impl Layer for HelpLayer {
     }
 
     fn draw(&self, _cx: &Context, canvas: &mut Canvas<'_>) {
-        help(self.scroll, canvas.look, canvas.area, canvas.buf, canvas.drawn);
+        help(self, canvas.look, canvas.area, canvas.buf, canvas.drawn);
     }
 }
 
@@ -55,37 +112,96 @@ const IN_OVERLAYS: [(&str, &str); 5] = [
     ("letters", "Narrow a menu to what they match."),
 ];
 
-fn help(scroll: usize, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    let foot = hint_line(&[KeyHint::new("esc", "close")], 20);
+fn help(layer: &HelpLayer, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+    let foot = hint_line(&[KeyHint::new("/", "search"), KeyHint::new("esc", "close")], 30);
     let modal =
-        Modal { pane: PaneFrame { foot, ..PaneFrame::new("Keys") }, width: 92, height: area.height.saturating_sub(2) };
+        Modal { pane: PaneFrame { foot, ..PaneFrame::new("Help") }, width: 92, height: area.height.saturating_sub(2) };
     drawn.hits.add(modal.area(area), ClickTarget::Overlay);
-    let inside = modal.render(area, buf, look);
-    let lines = help_lines(usize::from(inside.width.saturating_sub(2)), look);
+    let mut inside = modal.render(area, buf, look);
+    if let Some(sought) = &layer.sought {
+        input_line(sought, "", look, lay::row(inside, 0), buf);
+        inside = lay::below(inside, 2);
+    }
+    let width = usize::from(inside.width.saturating_sub(2));
+    let text = layer.sought.as_ref().map(|sought| sought.text().trim().to_lowercase()).unwrap_or_default();
+    let lines = lines(&sections(layer), &text, width, look);
     drawn.measures.overlay_lines = lines.len();
     drawn.measures.overlay_rows = usize::from(inside.height);
-    let first = scroll.min(lines.len().saturating_sub(usize::from(inside.height)));
+    let first = layer.scroll.min(lines.len().saturating_sub(usize::from(inside.height)));
     LineWindow::scrolled(&lines, first).render(inside, buf, look);
 }
 
-fn keys_of(keys: &[&str], look: &Look) -> SafeText {
-    let names: Vec<SafeText> = keys.iter().map(|key| key_name(key, look)).collect();
-    SafeText::join(&names, "  ")
+/// A line of the help.
+struct HelpLine {
+    /// What stands at the left: keys, or a word.
+    keys: Vec<&'static str>,
+    /// Its name, by which it is found too.
+    title: &'static str,
+    /// What that does or means.
+    help: &'static str,
 }
 
-fn help_lines(width: usize, look: &Look) -> Vec<TextLine> {
+impl HelpLine {
+    fn named(name: &'static str, help: &'static str) -> Self {
+        HelpLine { keys: vec![name], title: name, help }
+    }
+
+    /// Whether it holds what is sought.
+    fn holds(&self, sought: &str) -> bool {
+        let keys = self.keys.iter().any(|key| key.to_lowercase() == sought);
+        keys || [self.title, self.help].iter().any(|text| text.to_lowercase().contains(sought))
+    }
+}
+
+/// A part of the help: its heading and its lines.
+type HelpSection = (String, Vec<HelpLine>);
+
+fn keys_in(scope: CommandScope) -> Vec<HelpLine> {
+    let commands = COMMANDS.iter().filter(|command| command.scope == scope);
+    let line =
+        |command: &ConsoleCommand| HelpLine { keys: command.keys.to_vec(), title: command.title, help: command.help };
+    commands.map(line).collect()
+}
+
+/// The screen's own keys, its words, what means the same everywhere, then the keys of other screens.
+fn sections(layer: &HelpLayer) -> Vec<HelpSection> {
+    let (title, scopes) = (&layer.title, &layer.scopes);
+    let mut sections: Vec<HelpSection> = Vec::new();
+    let own: Vec<_> = scopes.iter().flat_map(|scope| keys_in(*scope)).collect();
+    if !own.is_empty() {
+        sections.push((format!("Keys here: {title}"), own));
+    }
+    sections.push((
+        "Words here".to_owned(),
+        layer.words.iter().map(|(word, means)| HelpLine::named(word, means)).collect(),
+    ));
+    sections.push((CommandScope::Everywhere.title().to_owned(), keys_in(CommandScope::Everywhere)));
+    let overlays = IN_OVERLAYS.iter().map(|(keys, help)| HelpLine::named(keys, help)).collect();
+    sections.push(("Menus and fields".to_owned(), overlays));
+    let others =
+        CommandScope::ALL.iter().filter(|scope| **scope != CommandScope::Everywhere && !scopes.contains(scope));
+    sections.extend(others.map(|scope| (format!("Elsewhere: {}", scope.title()), keys_in(*scope))));
+    sections
+}
+
+/// The lines that hold what is sought, under their headings.
+fn lines(sections: &[HelpSection], sought: &str, width: usize, look: &Look) -> Vec<TextLine> {
     const KEYS: usize = 22;
     let mut lines = Vec::new();
-    for &scope in CommandScope::ALL {
+    for (title, entries) in sections {
+        let found: Vec<_> = entries.iter().filter(|line| line.holds(sought)).collect();
+        if found.is_empty() {
+            continue;
+        }
         if !lines.is_empty() {
             lines.push(TextLine::default());
         }
-        lines.push(crate::ui::Section::new(scope.title()).line(width, look));
-        for command in COMMANDS.iter().filter(|command| command.scope == scope) {
-            let keys = if command.keys.is_empty() { "by the palette".into() } else { keys_of(command.keys, look) };
-            let role = if command.keys.is_empty() { StyleRole::Muted } else { StyleRole::Key };
+        lines.push(crate::ui::Section::new(SafeText::limited(title, width)).line(width, look));
+        for HelpLine { keys, help, .. } in found {
+            let role = if keys.is_empty() { StyleRole::Muted } else { StyleRole::Key };
+            let keys = if keys.is_empty() { "by the palette".into() } else { keys_of(keys, look) };
             let mut line = TextLine::of(look.pad(&keys, KEYS, Align::Left), role);
-            for (index, part) in SafeText::new(command.help).wrap(width.saturating_sub(KEYS).max(12)).enumerate() {
+            for (index, part) in SafeText::new(help).wrap(width.saturating_sub(KEYS).max(12)).enumerate() {
                 if index > 0 {
                     line.push_blanks(KEYS);
                 }
@@ -94,11 +210,13 @@ fn help_lines(width: usize, look: &Look) -> Vec<TextLine> {
             }
         }
     }
-    lines.push(TextLine::default());
-    lines.push(crate::ui::Section::new("Menus and fields").line(width, look));
-    for (keys, help) in IN_OVERLAYS {
-        let line = TextLine::of(look.pad(&keys.into(), KEYS, Align::Left), StyleRole::Key);
-        lines.push(line.with(help, StyleRole::Text));
+    if lines.is_empty() {
+        lines.push(TextLine::of("nothing here says that", StyleRole::Muted));
     }
     lines
+}
+
+fn keys_of(keys: &[&str], look: &Look) -> SafeText {
+    let names: Vec<SafeText> = keys.iter().map(|key| key_name(key, look)).collect();
+    SafeText::join(&names, "  ")
 }

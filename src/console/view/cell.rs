@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::console::core::columns::{ListColumn, ValueStyle, json_name};
+use crate::console::core::names::NameBook;
 use crate::console::view::words;
 use crate::memory::Row;
 use crate::ui::{Look, SafeText, StyleRole, TextLine, chart};
@@ -12,11 +13,46 @@ const FULL_TIME: usize = 16;
 /// Columns of a small bar.
 const BAR: usize = 3;
 
-/// The value of a row in a column that is `room` wide.
-pub fn cell(row: &Row, column: &ListColumn, room: usize, look: &Look) -> TextLine {
+/// Columns of a value beyond which nothing is measured.
+const WIDEST: usize = 200;
+
+/// How many columns the whole value of a row needs; 0 where there is none.
+pub fn width(row: &Row, column: &ListColumn, names: &NameBook) -> usize {
     let value = row.get(column.column);
+    let text = |value: &Value| words::one_line(value, WIDEST).width();
+    let sign = if row.problems.iter().any(|problem| problem.column == column.column) { 2 } else { 0 };
+    let width = match (value, column.show) {
+        (Value::Null, _) => 0,
+        (Value::String(_), ValueStyle::Time) => FULL_TIME,
+        (Value::String(_), ValueStyle::State) => 2 + text(value),
+        (Value::Number(_), ValueStyle::Score) => 5,
+        (Value::Number(_), ValueStyle::Share) => BAR + 5,
+        (Value::Bool(yes), ValueStyle::Flag) => {
+            if *yes {
+                5
+            } else {
+                2
+            }
+        }
+        (_, ValueStyle::Count | ValueStyle::Number) => words::number(value).map_or_else(|| text(value), |n| n.width()),
+        (_, ValueStyle::Json) => json_line(value, WIDEST).width(),
+        (_, ValueStyle::Words) => word_list(value, WIDEST).width(),
+        (_, ValueStyle::Id) => match names.named_by(row, column.column) {
+            Some(name) => SafeText::limited(name, WIDEST).width(),
+            None => text(value),
+        },
+        _ => text(value),
+    };
+    sign + width
+}
+
+/// The value of a row in a column that is `room` wide: what a foreign key names rather than the key.
+pub fn cell(row: &Row, column: &ListColumn, room: usize, names: &NameBook, look: &Look) -> TextLine {
+    let value = row.get(column.column);
+    let name = names.named_by(row, column.column).filter(|_| column.show == ValueStyle::Id);
     let line = match value {
         Value::Null => absent(look),
+        _ if name.is_some() => TextLine::of(SafeText::limited(name.unwrap_or_default(), room), StyleRole::Text),
         value => shown(value, column.show, room, look),
     };
     if row.problems.iter().any(|problem| problem.column == column.column) {

@@ -6,6 +6,7 @@ use ratatui::{buffer::Buffer, layout::Rect};
 use serde_json::Value;
 
 use crate::console::core::columns::{ValueStyle, list_columns};
+use crate::console::core::names::NameBook;
 use crate::console::core::{ClickTarget, Destination};
 use crate::console::view::Drawn;
 use crate::console::view::words;
@@ -81,12 +82,27 @@ pub struct DocumentWriter<'l> {
     pub width: usize,
     /// Long texts are wrapped.
     pub wrap: bool,
+    /// What rows are called that others refer to.
+    names: &'l NameBook,
     document: DocumentView,
 }
 
 impl<'l> DocumentWriter<'l> {
-    pub fn new(look: &'l Look, width: usize, wrap: bool) -> Self {
-        DocumentWriter { look, width, wrap, document: DocumentView::default() }
+    pub fn new(look: &'l Look, width: usize, wrap: bool, names: &'l NameBook) -> Self {
+        DocumentWriter { look, width, wrap, names, document: DocumentView::default() }
+    }
+
+    /// A value as it is shown: before an id what the id names.
+    pub fn value(&self, row: &Row, column: &str) -> TextLine {
+        let value = value_line(row, column, self.look);
+        match self.names.named_by(row, column) {
+            None => value,
+            Some(name) => {
+                let mut line = TextLine::of(SafeText::limited(name, 80), StyleRole::Text).with("  ", StyleRole::Text);
+                line.push(words::one_line(row.get(column), 80), StyleRole::Muted);
+                line
+            }
+        }
     }
 
     pub fn finish(self) -> DocumentView {

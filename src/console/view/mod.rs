@@ -8,6 +8,7 @@ pub(in crate::console) mod health;
 mod hits;
 pub(in crate::console) mod jobs;
 pub(in crate::console) mod keys;
+pub(in crate::console) mod live;
 pub(in crate::console) mod panel_list;
 pub(in crate::console) mod panes;
 pub(in crate::console) mod person;

@@ -1,5 +1,6 @@
 //! Values as people read them: times, numbers, states.
 
+use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use crate::memory::query::CountKind;
@@ -21,6 +22,21 @@ pub fn short_time(text: &str) -> SafeText {
     match (text.get(5..10), text.get(11..16)) {
         (Some(day), Some(clock)) => format!("{day} {clock}").into(),
         _ => SafeText::limited(text, 11),
+    }
+}
+
+/// How long ago a canonical time was: `now`, `5m`, `3h`, `12d`; the day where that is longer ago or to come.
+#[must_use]
+pub fn age(text: &str, now: DateTime<Utc>) -> SafeText {
+    const MINUTE: i64 = 60;
+    const DAY: i64 = 86_400;
+    let Some(at) = crate::memory::time::epoch_micros(text) else { return SafeText::limited(text, 10) };
+    match (now.timestamp_micros() - at).div_euclid(1_000_000) {
+        seconds if (0..MINUTE).contains(&seconds) => "now".into(),
+        seconds if (0..3_600).contains(&seconds) => format!("{}m", seconds / MINUTE).into(),
+        seconds if (0..DAY).contains(&seconds) => format!("{}h", seconds / 3_600).into(),
+        seconds if (0..31 * DAY).contains(&seconds) => format!("{}d", seconds / DAY).into(),
+        _ => SafeText::limited(text.get(..10).unwrap_or(text), 10),
     }
 }
 

@@ -190,11 +190,11 @@ fn a_situation_is_ranked_kept_and_asked_again() {
     terminal.shows("Situation");
     terminal.press("visa for a trip\r");
     terminal.shows("no embedding endpoint is named in the profile");
-    terminal.press("S");
+    terminal.press("bk");
     terminal.shows("Keep as");
     terminal.press("trips\r");
     terminal.shows("kept as trips");
-    terminal.press("s");
+    terminal.press("bb");
     terminal.shows("Ask a kept question");
     terminal.press("\r");
     quit(terminal);

@@ -245,6 +245,7 @@ impl Detail {
         match reply {
             Reply::Detail(result) => {
                 self.receive(result);
+                cx.read_names(self.row());
                 self.ask_related(cx);
             }
             Reply::Related(result) => {

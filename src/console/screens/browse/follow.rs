@@ -12,7 +12,12 @@ use crate::memory::{Entity, Row};
 
 /// Offers what a detail leads to.
 pub fn offer(detail: &Detail, cx: &mut Context) {
-    let item = |link: RowLink| {
+    let item = |mut link: RowLink| {
+        if let Destination::Row(entity, id) = &link.to
+            && let Some(name) = cx.names.of(*entity, id).filter(|_| link.name == *id)
+        {
+            name.clone_into(&mut link.name);
+        }
         let missing = link.to.entity().and_then(|entity| cx.holds(entity).err());
         MenuItem {
             label: link.name,

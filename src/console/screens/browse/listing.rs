@@ -15,6 +15,7 @@ impl ListScreen {
     pub(super) fn narrow(&mut self, conditions: Conditions, cx: &mut Context) {
         if self.conditions != conditions {
             self.conditions = conditions;
+            cx.cancel(self.live.release());
             self.list_again(cx);
         }
     }

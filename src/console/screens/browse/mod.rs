@@ -5,6 +5,7 @@ pub mod detail;
 pub(in crate::console) mod draw;
 pub mod follow;
 mod listing;
+mod live;
 pub mod whereabouts;
 
 use std::collections::BTreeSet;
@@ -15,6 +16,7 @@ use crate::console::core::columns::{plural, read_columns};
 use crate::console::core::command::CommandId;
 use crate::console::core::condition::{Conditions, canvas_text};
 use crate::console::core::context::{Context, Lack, ToastTone};
+use crate::console::core::live::LiveTail;
 use crate::console::core::menu::{MenuChoice, Prompt, Purpose};
 use crate::console::core::message::{RequestFailure, Ticket};
 use crate::console::core::proposal::Proposal;
@@ -26,6 +28,7 @@ use crate::console::view::Canvas;
 use crate::memory::query::{Order, Page, Query};
 use crate::memory::{Entity, Row};
 use detail::Detail;
+use draw::MeasuredColumns;
 
 /// Milliseconds that the cursor rests on a row before its details are read, while others are being read.
 const REST: u64 = 60;
@@ -66,6 +69,12 @@ pub struct ListScreen {
     pub resting: Option<Ticket>,
     /// Why the list could not be read.
     pub failure: Option<RequestFailure>,
+    /// What was written since the list was read, and whether the list follows it.
+    pub live: LiveTail,
+    /// How wide the values of each column are.
+    pub(in crate::console) widths: MeasuredColumns,
+    /// The most lines that details had in the tab that is shown: the room they get does not jump with every row.
+    pub(in crate::console) tallest: usize,
 }
 
 impl ListScreen {
@@ -84,6 +93,9 @@ impl ListScreen {
             pending: None,
             resting: None,
             failure: None,
+            live: LiveTail::default(),
+            widths: MeasuredColumns::default(),
+            tallest: 0,
         }
     }
 
@@ -126,6 +138,9 @@ impl ListScreen {
     fn ask(&mut self, want: WantedPage, cx: &mut Context) {
         cx.cancel(self.pending.take().map(|(ticket, _)| ticket));
         self.failure = None;
+        if want.replaces() {
+            self.live.read_again();
+        }
         let query = self.query(&want);
         self.pending = Some((cx.ask(Request::LoadPage(Box::new(query))), want));
     }
@@ -163,6 +178,7 @@ impl ListScreen {
         let Some((_, want)) = self.pending.take() else { return };
         match result {
             Ok(page) => {
+                cx.read_names(&page.rows);
                 let is_there = self.window.receive(&want, page);
                 // What was just done says why.
                 if !is_there && cx.toast.as_ref().is_none_or(|toast| toast.tone != ToastTone::Good) {
@@ -213,9 +229,11 @@ impl Screen for ListScreen {
     }
 
     fn hints(&self) -> Vec<CommandId> {
-        use CommandId::{Close, CopyId, Export, Filter, Focus, Follow, Mark, Open, Palette, Sort, TabRight, Zoom};
+        use CommandId::{
+            Close, CopyId, Export, Filter, Focus, Follow, Mark, Open, Palette, Sort, TabRight, Tail, Zoom,
+        };
         match self.pane {
-            BrowsePane::List => vec![Open, Filter, Sort, Follow, TabRight, Palette, Mark, Export, CopyId, Zoom],
+            BrowsePane::List => vec![Open, Filter, Sort, Follow, TabRight, Palette, Tail, Mark, Export, CopyId, Zoom],
             BrowsePane::Detail => vec![TabRight, Follow, Close, Palette, CopyId, Focus, Zoom],
         }
     }
@@ -257,11 +275,14 @@ impl Screen for ListScreen {
         }
         self.follow_selection(cx);
         self.detail.settle_whereabouts(cx);
+        self.watch(cx);
+        self.widths.measure(self.entity, &self.window, cx);
     }
 
     fn reply(&mut self, _ticket: Ticket, reply: Reply, cx: &mut Context) {
         match reply {
             Reply::Page(result) => self.take_page(result, cx),
+            Reply::News(rows) => self.take_news(&rows, cx),
             other => self.detail.take(other, cx),
         }
     }
@@ -293,6 +314,7 @@ impl Screen for ListScreen {
             CommandId::Reverse => self.reverse(cx),
             CommandId::Mark => self.mark(),
             CommandId::Unmark => self.marks.clear(),
+            CommandId::Tail => self.toggle_tail(cx),
             CommandId::Export => self.name_export(cx),
             CommandId::Follow => follow::offer(&self.detail, cx),
             CommandId::Zoom => self.zoomed = !self.zoomed,
@@ -323,7 +345,10 @@ impl Screen for ListScreen {
     fn move_by(&mut self, by: isize, cx: &mut Context) {
         match self.pane {
             BrowsePane::Detail => self.detail.scroll_by(by, cx),
-            BrowsePane::List => self.window.move_by(by),
+            BrowsePane::List => {
+                self.live.pause();
+                self.window.move_by(by);
+            }
         }
     }
 
@@ -349,6 +374,7 @@ impl Screen for ListScreen {
 
     fn select(&mut self, position: usize) {
         self.pane = BrowsePane::List;
+        self.live.pause();
         self.window.select(position);
     }
 
@@ -364,16 +390,18 @@ impl Screen for ListScreen {
         self.pane = if detail { BrowsePane::Detail } else { BrowsePane::List };
     }
 
-    fn other_pane(&mut self) {
+    fn other_pane(&mut self, _cx: &Context) {
         self.focus(self.pane == BrowsePane::List);
     }
 
     fn turn_tab(&mut self, by: isize) {
         self.detail.turn(by);
+        self.tallest = 0;
     }
 
     fn show_tab(&mut self, tab: usize) {
         self.detail.show_tab(tab);
+        self.tallest = 0;
     }
 
     fn whole_row(&self) -> Option<&Row> {
@@ -394,6 +422,7 @@ impl Screen for ListScreen {
 
     fn drawn(&mut self, cx: &Context) {
         self.detail.scroll = self.detail.scroll.min(cx.last_line());
+        self.tallest = self.tallest.max(cx.measures.detail_lines);
     }
 
     fn written(&mut self, purpose: Purpose, text: &str, cx: &mut Context) {
@@ -427,7 +456,7 @@ impl Screen for ListScreen {
 
     fn release(&mut self) -> Vec<Ticket> {
         let page = self.pending.take().map(|(ticket, _)| ticket);
-        page.into_iter().chain(self.resting.take()).chain(self.detail.release()).collect()
+        page.into_iter().chain(self.resting.take()).chain(self.live.release()).chain(self.detail.release()).collect()
     }
 
     fn forget(&mut self) {

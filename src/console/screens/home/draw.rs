@@ -9,11 +9,9 @@ use crate::console::core::columns::plural;
 use crate::console::core::columns::row_name;
 use crate::console::core::command::CommandId;
 use crate::console::core::context::Context;
-use crate::console::core::health::Health;
 use crate::console::screens::home::RECENT_SHOWN;
-use crate::console::screens::home::{HomeScreen, looked_at};
-use crate::console::view::Drawn;
-use crate::console::view::words;
+use crate::console::screens::home::{HomeScreen, Standout, looked_at};
+use crate::console::view::{Drawn, live, words};
 use crate::memory::query::{Capability, CountKind, Page};
 use crate::memory::{Entity, Row, time};
 use crate::ui::chart::{CalendarHeat, meter};
@@ -21,59 +19,179 @@ use crate::ui::{
     Align, Look, NamedValue, PaneFrame, SafeText, Section, StyleRole, TextLine, figures, key_values, look as lay,
 };
 
-/// A line of the screen, the entry it stands for, and the commands that a click in it gives: from which column on, and how
-/// many columns wide.
+/// A line of the screen, and what stands where in it: from which column on, and how many columns wide.
 struct HomeEntry {
     line: TextLine,
-    leads: Option<usize>,
+    leads: Vec<(u16, u16, usize)>,
     commands: Vec<(u16, u16, CommandId)>,
 }
 
 fn plain(line: TextLine) -> HomeEntry {
-    HomeEntry { line, leads: None, commands: Vec::new() }
+    HomeEntry { line, leads: Vec::new(), commands: Vec::new() }
 }
 
 fn entry(line: TextLine, number: usize) -> HomeEntry {
-    HomeEntry { line, leads: Some(number), commands: Vec::new() }
+    HomeEntry { line, leads: vec![(0, u16::MAX, number)], commands: Vec::new() }
 }
 
-/// Draws the first screen.
+/// Draws the first screen: what happened and what waits above, the newest rows below or beside it.
 pub fn draw(cx: &Context, home: &HomeScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     const TWO_COLUMNS_FROM: u16 = 110;
-    drawn.measures.home_entries = home.entries(cx).len();
-    // What stands in the left column comes first.
-    let held = cx.changing.begun().len() + cx.held().count();
+    let parts = home.parts(cx);
+    drawn.measures.home_entries = parts.iter().map(Vec::len).sum();
+    let first_recent: usize = parts[..3].iter().map(Vec::len).sum();
+    let news = live::news(&home.live, look);
     if area.width < TWO_COLUMNS_FROM || looked_at(cx).is_none() {
-        let pane = PaneFrame { focused: true, ..PaneFrame::new("home") };
+        let pane = PaneFrame { focused: true, note: news, ..PaneFrame::new("home") };
         let inside = padded(pane.render(area, buf, look));
-        let mut lines = about(cx, usize::from(inside.width), look);
-        lines.extend(unfinished(cx, usize::from(inside.width), look));
-        lines.extend(work::lines(cx, false, usize::from(inside.width), look));
-        lines.extend(holdings(cx, usize::from(inside.width), look));
-        lines.extend(recent(cx, home, held, usize::from(inside.width), look));
-        lines.extend(tables(cx, usize::from(inside.width), look));
-        lines.extend(missing(cx, usize::from(inside.width), look));
+        let width = usize::from(inside.width);
+        let mut lines = since(cx, home, width, look);
+        lines.extend(needs(cx, home, width, look));
+        lines.extend(notable(cx, home, width, look));
+        lines.extend(holdings(cx, home, width, look));
+        lines.extend(recent(cx, home, first_recent, width, look));
+        lines.extend(tables(cx, width, look));
+        lines.extend(section("this database", width, look));
+        lines.extend(about(cx, width, look));
+        lines.extend(work::lines(cx, false, width, look));
+        lines.extend(missing(cx, width, look));
         column(&lines, home.selected, look, inside, buf, drawn);
         return;
     }
     let width = area.width * 9 / 20;
     let (left, right) = (Rect { width, ..area }, lay::right_of(area, width));
-    let is_left = home.selected < held;
-    let pane = PaneFrame { focused: is_left, ..PaneFrame::new("this database") };
+    let is_left = home.selected < first_recent;
+    let pane = PaneFrame { focused: is_left, ..PaneFrame::new(SafeText::limited(cx.database_name(), 40)) };
     let inside = padded(pane.render(left, buf, look));
-    let mut lines = about(cx, usize::from(inside.width), look);
-    lines.extend(unfinished(cx, usize::from(inside.width), look));
-    lines.extend(holdings(cx, usize::from(inside.width), look));
-    lines.extend(work::lines(cx, true, usize::from(inside.width), look));
-    lines.extend(tables(cx, usize::from(inside.width), look));
-    lines.extend(missing(cx, usize::from(inside.width), look));
+    let width = usize::from(inside.width);
+    let mut lines = since(cx, home, width, look);
+    lines.extend(needs(cx, home, width, look));
+    lines.extend(notable(cx, home, width, look));
+    lines.extend(holdings(cx, home, width, look));
+    lines.extend(section("this database", width, look));
+    lines.extend(about(cx, width, look));
+    lines.extend(work::lines(cx, true, width, look));
+    lines.extend(tables(cx, width, look));
+    lines.extend(missing(cx, width, look));
     column(&lines, home.selected, look, inside, buf, drawn);
-    let pane = PaneFrame { focused: !is_left, ..PaneFrame::new("lately") };
+    let pane = PaneFrame { focused: !is_left, note: news, ..PaneFrame::new("lately") };
     let inside = padded(pane.render(right, buf, look));
     let used = lately(home, look, inside, buf);
     let rest = lay::below(inside, used);
-    let lines = recent(cx, home, held, usize::from(rest.width), look);
+    let lines = recent(cx, home, first_recent, usize::from(rest.width), look);
     column(&lines, home.selected, look, rest, buf, drawn);
+}
+
+/// What happened since somebody looked last.
+fn since(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<HomeEntry> {
+    let Some(since) = home.since(cx) else { return Vec::new() };
+    let name = home.rows().first().map_or("rows", |row| plural(row.entity));
+    let title = match &since.looked {
+        Some(at) => format!("since you looked, {} UTC", words::time(at, false).as_str()),
+        None => "your first look".to_owned(),
+    };
+    let mut line = TextLine::default();
+    let sign = if since.looked.is_some() { "+" } else { "" };
+    let over = if since.more { "over " } else { "" };
+    line.push(format!("{over}{sign}"), StyleRole::Number);
+    line.push(figures::count(since.count as u64), StyleRole::Number);
+    line.push(format!(" {name}"), StyleRole::Text);
+    let before = since.before;
+    if home.rows().iter().any(|row| !row.get("outcome").is_null()) {
+        line.push("   ", StyleRole::Text);
+        let role = if since.failed > 0 { StyleRole::Bad } else { StyleRole::Muted };
+        line.push(format!("{} failed", since.failed), role);
+        if let Some((failed, _)) = before {
+            line.push(format!(" ({failed} in as long before)"), StyleRole::Muted);
+        }
+    }
+    if let Some(mean) = since.mean {
+        line.push("   ", StyleRole::Text);
+        let named = if home.rows().iter().any(|row| row.number("utility").is_some()) { "utility" } else { "reward" };
+        line.push(format!("{named} "), StyleRole::Label);
+        line.append(meter(mean, 6, StyleRole::Accent, look));
+        line.push(format!(" {mean:.2}"), StyleRole::Number);
+        if let Some((_, Some(then))) = before {
+            line.push(format!(" ({:+.2})", mean - then), StyleRole::Muted);
+        }
+    }
+    let mut lines = vec![plain(Section::new(title.as_str()).line(width, look))];
+    lines.extend(line.flow(width, look).into_iter().map(plain));
+    lines
+}
+
+/// What waits for somebody: each line leads to where it is done.
+fn needs(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<HomeEntry> {
+    let needs = home.needs(cx);
+    let mut lines: Vec<HomeEntry> = section("needs you", width, look).into();
+    for (index, need) in needs.iter().enumerate() {
+        let mut line = TextLine::of(look.pad(&SafeText::new(need.key), 4, Align::Left), StyleRole::Key);
+        let count = if need.count > 0 { figures::count(need.count) } else { SafeText::default() };
+        line.push(count.pad(6, Align::Right), StyleRole::Number);
+        line.push("  ", StyleRole::Text);
+        line.push(SafeText::limited(&need.text, width.saturating_sub(line.width())), need.role);
+        line.push_blanks(2);
+        let left = width.saturating_sub(line.width());
+        line.push(SafeText::limited(&need.note, left), StyleRole::Muted);
+        lines.push(entry(line, index));
+    }
+    let looking = cx.health.pending.is_some() || home.pending_work.is_some();
+    let reading = home.work.is_none() && home.work_failure.is_none();
+    let mut told: Vec<SafeText> = Vec::new();
+    if let Some(failure) = &home.work_failure {
+        told.push(SafeText::limited(&failure.message, 200));
+    }
+    if cx.health.more() > 0 {
+        told.push(format!("{} more kinds of findings: F", cx.health.more()).into());
+    }
+    if looking || !cx.health.left.is_empty() || cx.health.failure.is_some() {
+        told.push(crate::console::view::health::progress(&cx.health));
+    }
+    if needs.is_empty() && !looking && !reading {
+        told.push("nothing waits".into());
+    }
+    if !told.is_empty() {
+        lines.push(plain(TextLine::of(SafeText::join(&told, "; ").cut(width), StyleRole::Muted)));
+    }
+    lines
+}
+
+/// What stands out of the newest rows, in one strip: each leads to those rows.
+fn notable(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<HomeEntry> {
+    let first = home.needs(cx).len();
+    let cell = |(index, standout): (usize, &Standout)| {
+        let line = TextLine::default().with_glyph(look.glyphs.diamond, StyleRole::Warn);
+        let line = line.with(format!(" {} ", standout.count), StyleRole::Number);
+        let room = width.saturating_sub(line.width());
+        (first + index, line.with(SafeText::limited(standout.text, room), StyleRole::Text))
+    };
+    let standouts = home.standouts();
+    if standouts.is_empty() {
+        return Vec::new();
+    }
+    let title = format!("of {}", seen(home).as_str());
+    let mut lines: Vec<HomeEntry> = section(&title, width, look).into();
+    lines.extend(strip(standouts.iter().enumerate().map(cell), width));
+    lines
+}
+
+/// Entries beside each other, in as many lines as they need.
+fn strip(cells: impl Iterator<Item = (usize, TextLine)>, width: usize) -> Vec<HomeEntry> {
+    const APART: usize = 3;
+    let mut lines = Vec::new();
+    let mut line = plain(TextLine::default());
+    for (number, cell) in cells {
+        let used = line.line.width();
+        if used > 0 && used + APART + cell.width() > width {
+            lines.push(std::mem::replace(&mut line, plain(TextLine::default())));
+        } else if used > 0 {
+            line.line.push_blanks(APART);
+        }
+        line.leads.push((line.line.width() as u16, cell.width() as u16, number));
+        line.line.append(cell);
+    }
+    lines.push(line);
+    lines
 }
 
 fn padded(area: Rect) -> Rect {
@@ -83,18 +201,21 @@ fn padded(area: Rect) -> Rect {
 /// Draws lines so that the selected entry is among them.
 fn column(lines: &[HomeEntry], selected: usize, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let height = usize::from(area.height);
-    let at = lines.iter().position(|line| line.leads == Some(selected));
+    let leads_to = |line: &HomeEntry| line.leads.iter().any(|(_, _, number)| *number == selected);
+    let at = lines.iter().position(leads_to);
     let first = at.map_or(0, |at| (at + 2).saturating_sub(height)).min(lines.len().saturating_sub(height));
     for (index, entry) in lines.iter().skip(first).take(height).enumerate() {
         let place = lay::row(area, index as u16);
         entry.line.render(place, buf, look);
+        let part =
+            |x: u16, width: u16| Rect { x: place.x + x, width: width.min(place.width.saturating_sub(x)), ..place };
         for (x, width, command) in &entry.commands {
-            let place = Rect { x: place.x + x, width: (*width).min(place.width.saturating_sub(*x)), ..place };
-            drawn.hits.add(place, ClickTarget::Command(*command));
+            drawn.hits.add(part(*x, *width), ClickTarget::Command(*command));
         }
-        if let Some(number) = entry.leads {
-            drawn.hits.add(place, ClickTarget::HomeEntry(number));
-            if number == selected {
+        for (x, width, number) in &entry.leads {
+            let place = part(*x, *width);
+            drawn.hits.add(place, ClickTarget::HomeEntry(*number));
+            if *number == selected {
                 buf.set_style(place, look.style(StyleRole::Selection));
                 if place.x > 0 {
                     look.glyph(place.x - 1, place.y, buf, look.glyphs.cursor, StyleRole::Accent);
@@ -140,48 +261,27 @@ fn about(cx: &Context, width: usize, look: &Look) -> Vec<HomeEntry> {
     lines
 }
 
-/// Erasures that have not ended verified.
-fn unfinished(cx: &Context, width: usize, look: &Look) -> Vec<HomeEntry> {
-    let mut lines: Vec<HomeEntry> =
-        if cx.changing.begun().is_empty() { Vec::new() } else { section("unfinished", width, look).into() };
-    for (index, begun) in cx.changing.begun().iter().enumerate() {
-        let mut line = TextLine::default().with_glyph(look.glyphs.warning, StyleRole::Warn);
-        line.push(" the erasure of ", StyleRole::Text);
-        line.push(SafeText::limited(&begun.given, 60), StyleRole::Warn);
-        line.push(SafeText::join(&[", begun ".into(), words::time(&begun.started_at, false)], ""), StyleRole::Muted);
-        lines.push(entry(line, index));
-    }
-    lines
-}
-
-/// What it holds, counted.
-fn holdings(cx: &Context, width: usize, look: &Look) -> Vec<HomeEntry> {
-    if cx.held().next().is_none() {
+/// What it holds, counted, in one strip: each count leads to its list.
+fn holdings(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<HomeEntry> {
+    let parts = home.parts(cx);
+    if parts[2].is_empty() {
         return Vec::new();
     }
+    let first = parts[0].len() + parts[1].len();
     let mut lines: Vec<HomeEntry> = section("holds", width, look).into();
-    for (number, entity) in cx.held().enumerate() {
-        let mut line = TextLine::of(SafeText::new(plural(entity)).pad(17, Align::Left), StyleRole::Text);
+    let cell = |(number, entity): (usize, Entity)| {
+        // Whose trail it is: ours is told of above.
+        let name = if entity == Entity::AuditEntry { "application's audit" } else { plural(entity) };
+        let mut cell = TextLine::of(name, StyleRole::Text).with(" ", StyleRole::Text);
         match cx.count(entity) {
-            Some((count, kind)) => {
-                let role = if count == 0 { StyleRole::Muted } else { StyleRole::Number };
-                line.push(words::count(count, kind).pad(17, Align::Right), role);
-            }
-            None => line.push(SafeText::glyphs(look.glyphs.none, 1).pad(17, Align::Right), StyleRole::Muted),
+            Some((0, _)) => cell.push("0", StyleRole::Muted),
+            Some((count, kind)) => cell.push(words::count(count, kind), StyleRole::Number),
+            None => cell.push_glyphs(look.glyphs.none, 1, StyleRole::Muted),
         }
-        if let Some(source) = sources(cx, entity) {
-            line.push("   ", StyleRole::Text);
-            line.push(SafeText::limited(&source, width.saturating_sub(37)), StyleRole::Muted);
-        }
-        lines.push(entry(line, cx.changing.begun().len() + number));
-    }
+        (first + number, cell)
+    };
+    lines.extend(strip(cx.held().enumerate().map(cell), width));
     lines
-}
-
-fn sources(cx: &Context, entity: Entity) -> Option<String> {
-    let status = cx.status.as_ref()?;
-    let sources = status.layouts.iter().filter_map(|layout| layout.entities.get(entity.name()));
-    Some(sources.map(|source| source.source.as_str()).collect::<Vec<_>>().join(", "))
 }
 
 /// What cannot be shown or done, why, and what would help; what has the same reason stands together.
@@ -257,50 +357,9 @@ fn hanging(line: &TextLine, width: usize, indent: usize) -> Vec<HomeEntry> {
     rows
 }
 
-/// The worst findings, how many more there are, and how far the look is.
-fn findings(health: &Health, first: usize, width: usize, look: &Look) -> Vec<HomeEntry> {
-    if health.found.is_empty() && health.done && health.left.is_empty() {
-        return Vec::new();
-    }
-    let mut lines: Vec<HomeEntry> = section("findings", width, look).into();
-    for (index, (finding, count)) in health.worst().into_iter().enumerate() {
-        let (word, role) = crate::console::view::health::severity(finding.severity);
-        let mut line = TextLine::of(SafeText::new(word).pad(8, Align::Left), role);
-        line.push(figures::count(count).pad(7, Align::Right), StyleRole::Number);
-        line.push("  ", StyleRole::Text);
-        let what = finding.message.split_once(' ').map_or(finding.message.as_str(), |(_, what)| what);
-        let room = width.saturating_sub(line.width());
-        line.push(SafeText::limited(what, room), StyleRole::Text);
-        lines.push(entry(line, first + index));
-    }
-    let more = health.more();
-    let state =
-        if health.done && health.left.is_empty() { None } else { Some(crate::console::view::health::progress(health)) };
-    let more = (more > 0).then(|| SafeText::from(format!("{more} more kinds: F")));
-    let words: Vec<SafeText> = more.into_iter().chain(state).collect();
-    if !words.is_empty() {
-        let words = SafeText::join(&words, "; ").cut(width);
-        lines.push(plain(TextLine::of(words, StyleRole::Muted)));
-    }
-    lines
-}
-
-/// Findings, what stands out of the newest rows, then those.
+/// The newest rows.
 fn recent(cx: &Context, home: &HomeScreen, first: usize, width: usize, look: &Look) -> Vec<HomeEntry> {
-    let standouts = home.standouts();
-    let mut lines = findings(&cx.health, first, width, look);
-    let first = first + cx.health.worst().len();
-    if !standouts.is_empty() {
-        lines.extend(section("what stands out", width, look));
-    }
-    for (index, standout) in standouts.iter().enumerate() {
-        let mut line = TextLine::default().with_glyph(look.glyphs.diamond, StyleRole::Warn);
-        line.push(format!("{:>4} ", standout.count), StyleRole::Number);
-        line.push(standout.text, StyleRole::Text);
-        line.push(SafeText::join(&["  of ".into(), seen(home)], ""), StyleRole::Muted);
-        lines.push(entry(line, first + index));
-    }
-    let first = first + standouts.len();
+    let mut lines = Vec::new();
     let Some(entity) = looked_at(cx) else { return lines };
     lines.extend(section(&format!("newest {}", plural(entity)), width, look));
     let Some(page) = &home.recent else {
@@ -315,17 +374,17 @@ fn recent(cx: &Context, home: &HomeScreen, first: usize, width: usize, look: &Lo
         lines.push(plain(TextLine::of("there are none yet", StyleRole::Muted)));
     }
     for (index, row) in page.rows.iter().take(RECENT_SHOWN).enumerate() {
-        lines.push(entry(recent_line(row, width, look), first + index));
+        lines.push(entry(recent_line(cx, row, width, look), first + index));
     }
     lines
 }
 
-fn recent_line(row: &Row, width: usize, look: &Look) -> TextLine {
-    let wide = width >= 70;
+/// How long ago, how it went, what it was, with whom.
+fn recent_line(cx: &Context, row: &Row, width: usize, look: &Look) -> TextLine {
+    const PEOPLE_FROM: usize = 60;
     let at = row.text(row.entity.time_column()).unwrap_or_default();
-    let when =
-        if wide { words::time(at, false).pad(16, Align::Left) } else { words::short_time(at).pad(11, Align::Left) };
-    let mut line = TextLine::of(when, StyleRole::Muted).with("  ", StyleRole::Text);
+    let mut line =
+        TextLine::of(words::age(at, cx.now).pad(10, Align::Left), StyleRole::Muted).with("  ", StyleRole::Text);
     let state = match (row.entity.column("outcome"), row.text("outcome"), row.text("kind")) {
         (Some(_), outcome, _) => words::state(outcome.unwrap_or("unknown"), look),
         (None, _, kind) => TextLine::of(SafeText::limited(kind.unwrap_or_default(), 16), StyleRole::Accent),
@@ -334,7 +393,20 @@ fn recent_line(row: &Row, width: usize, look: &Look) -> TextLine {
     line.append(state);
     line.push_blanks(11_usize.saturating_sub(used) + 1);
     let room = width.saturating_sub(line.width());
-    line.with(SafeText::limited(&row_name(row), room), StyleRole::Text)
+    let named = |column: &str| {
+        let name = cx.names.named_by(row, column).or_else(|| row.text(column));
+        SafeText::limited(name.unwrap_or_default(), 18)
+    };
+    let people: Vec<SafeText> = if width < PEOPLE_FROM {
+        Vec::new()
+    } else {
+        ["agent_id", "user_id"].into_iter().map(named).filter(|name| name.width() > 0).collect()
+    };
+    let people = SafeText::join(&people, "  ");
+    let name = SafeText::limited(&row_name(row), room.saturating_sub(people.width() + 2).max(12));
+    line.push(name, StyleRole::Text);
+    line.push_blanks(width.saturating_sub(line.width() + people.width()));
+    line.with(people, StyleRole::Muted)
 }
 
 /// Activity by day and how things went, of the newest rows; the lines used.

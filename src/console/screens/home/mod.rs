@@ -1,21 +1,31 @@
 //! The first screen: what it looks at, what stands out of it, and where its entries lead.
 
 pub(in crate::console) mod draw;
+pub mod messages;
 
 use std::collections::BTreeMap;
 
+use crate::change::plan::erasure::UnfinishedErasure;
 use crate::console::core::columns::read_columns;
 use crate::console::core::command::CommandId;
 use crate::console::core::condition::Conditions;
 use crate::console::core::context::Context;
+use crate::console::core::live::{COUNTED, LiveTail};
 use crate::console::core::message::{Destination, RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Screen, ScreenFace};
+use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
 use crate::console::core::twin::words;
-use crate::console::view::Canvas;
+use crate::console::core::window::row_key;
+use crate::console::view::words::age;
+use crate::console::view::{Canvas, health};
+use crate::job::plan::JobProgress;
 use crate::memory::filter::{Filter, Operand, Operator};
+use crate::memory::findings::Finding;
 use crate::memory::query::{Page, Query};
+use crate::memory::time;
 use crate::memory::{Entity, Row};
+use crate::ui::StyleRole;
+use messages::{WaitingFeedback, WaitingWork};
 
 /// What the first screen looks at: the first of these that the database holds.
 const LOOKED_AT: [Entity; 4] = [Entity::Episode, Entity::Case, Entity::Memory, Entity::WorkflowEvent];
@@ -23,6 +33,8 @@ const LOOKED_AT: [Entity; 4] = [Entity::Episode, Entity::Case, Entity::Memory, E
 pub const RECENT: usize = 400;
 /// Of them, those that it lists.
 pub const RECENT_SHOWN: usize = 100;
+/// Rows of feedback that are looked through for what waits.
+const FEEDBACK_LOOKED_AT: usize = 500;
 /// A utility or reward below this is low: for a utility, more than one rejection away from where it starts.
 const LOW: f64 = 0.2;
 
@@ -42,7 +54,9 @@ pub struct Standout {
 pub fn recent_query(entity: Entity) -> Query {
     const PREVIEW: usize = 120;
     let columns = match entity {
-        Entity::Episode => vec!["id", "title", "started_at", "outcome", "status", "feedback_score", "utility"],
+        Entity::Episode => {
+            vec!["id", "title", "started_at", "outcome", "status", "feedback_score", "utility", "agent_id", "user_id"]
+        }
         _ => read_columns(entity),
     };
     Query { limit: RECENT, columns: Some(columns), preview: Some(PREVIEW), ..Query::new(entity) }
@@ -57,33 +71,165 @@ pub struct HomeScreen {
     pub pending: Option<Ticket>,
     /// Why they could not be read.
     pub failure: Option<RequestFailure>,
-    /// The selected entry: what is unfinished, entities that are there, findings, what stands out, the newest rows.
+    /// What waits for somebody, once it was read.
+    pub work: Option<Box<WaitingWork>>,
+    /// It is being waited for.
+    pub pending_work: Option<Ticket>,
+    /// Why it could not be read.
+    pub work_failure: Option<RequestFailure>,
+    /// What others write meanwhile.
+    pub live: LiveTail,
+    /// Position of the selected entry.
     pub selected: usize,
-    /// Unfinished erasures that stood before all others when that was known last.
-    begun: usize,
+    /// Where that leads: it stays selected when others come before it.
+    at: Option<Destination>,
+}
+
+/// Something that waits for somebody.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NeededStep {
+    /// The key that leads there from everywhere; empty where none does.
+    pub key: &'static str,
+    /// How many; 0 where it is one that is named.
+    pub count: u64,
+    /// Of what.
+    pub text: String,
+    /// More about it: how old, how bad.
+    pub note: String,
+    /// How much it matters.
+    pub role: StyleRole,
+    /// Where to do it.
+    pub to: Destination,
+}
+
+/// What happened since a moment, beside what happened in as long a time before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SinceLook {
+    /// When somebody looked last; none at the first time.
+    pub looked: Option<String>,
+    /// Rows since.
+    pub count: usize,
+    /// There are more than were read.
+    pub more: bool,
+    /// Of them, those that failed.
+    pub failed: usize,
+    /// Their mean utility or reward.
+    pub mean: Option<f64>,
+    /// Failures and the mean in as long a time before, as far as those rows were read.
+    pub before: Option<(usize, Option<f64>)>,
 }
 
 impl HomeScreen {
-    /// Where the entries lead: erasures that are unfinished, entities that are there, the worst findings, what stands out,
-    /// the newest rows.
+    /// Where the entries lead, part by part: what waits, what stands out, what is held, the newest rows.
     #[must_use]
-    pub fn entries(&self, cx: &Context) -> Vec<Destination> {
-        let begun = cx.changing.begun().iter().map(|begun| Destination::Erase(begun.given.clone()));
+    pub fn parts(&self, cx: &Context) -> [Vec<Destination>; 4] {
         let held = cx.held().map(|entity| Destination::List(entity, Conditions::default()));
-        let worst = cx.health.worst().into_iter().map(|(f, _)| Destination::Finding(f.kind, f.entity));
-        let standouts = self.standouts().into_iter().map(|standout| standout.to);
         let recent = self.rows().iter().take(RECENT_SHOWN);
-        let recent = recent.map(|row| Destination::Row(row.entity, row.id().to_owned()));
-        begun.chain(held).chain(worst).chain(standouts).chain(recent).collect()
+        [
+            self.needs(cx).into_iter().map(|need| need.to).collect(),
+            self.standouts().into_iter().map(|standout| standout.to).collect(),
+            held.collect(),
+            recent.map(|row| Destination::Row(row.entity, row.id().to_owned())).collect(),
+        ]
     }
 
-    /// Unfinished erasures stand before all others: the selected entry stays selected when there are more of them.
-    fn keep_selected(&mut self, cx: &Context) {
-        let Some(found) = &cx.changing.unfinished else { return };
-        if self.selected > 0 && self.selected >= self.begun {
-            self.selected = self.selected - self.begun + found.len();
+    /// Where the entries lead.
+    #[must_use]
+    pub fn entries(&self, cx: &Context) -> Vec<Destination> {
+        self.parts(cx).concat()
+    }
+
+    /// What waits for somebody, the most pressing first.
+    #[must_use]
+    pub fn needs(&self, cx: &Context) -> Vec<NeededStep> {
+        let mut needs: Vec<NeededStep> = cx.changing.begun().iter().map(|begun| unfinished(begun, cx)).collect();
+        let work = self.work.as_deref();
+        if let Some(feedback) = work.and_then(|work| work.feedback.as_ref()).filter(|feedback| feedback.count > 0) {
+            needs.push(to_judge(feedback, cx));
         }
-        self.begun = found.len();
+        needs.extend(cx.health.worst().into_iter().map(|(finding, count)| of_finding(finding, count)));
+        let pending = cx.status.as_ref().map_or(0, |status| status.migrations.pending.len());
+        if pending > 0 {
+            let text = if pending == 1 { "migration pending" } else { "migrations pending" };
+            needs.push(step("D", pending, text, "adds our tables", ScreenKind::Migrations));
+        }
+        needs.extend(work.into_iter().flat_map(|work| &work.jobs).map(of_job));
+        if let Some(holds) = work.map(|work| work.holds).filter(|holds| *holds > 0) {
+            let text = if holds == 1 { "person on hold" } else { "people on hold" }.to_owned();
+            let to = Destination::List(Entity::Subject, Conditions::default());
+            let note = "nobody can erase them".to_owned();
+            needs.push(NeededStep { key: "8", count: holds as u64, text, note, role: StyleRole::Muted, to });
+        }
+        if let Some((seq, at)) = work.and_then(|work| work.trail.as_ref()) {
+            let note = format!("the newest {}; C verifies the trail", ago(at, cx));
+            let seq = usize::try_from(*seq).unwrap_or_default();
+            let text = if seq == 1 { "change made here" } else { "changes made here" };
+            needs.push(NeededStep { role: StyleRole::Muted, ..step("R", seq, text, &note, ScreenKind::Receipts) });
+        }
+        needs
+    }
+
+    /// What happened since somebody looked last.
+    #[must_use]
+    pub fn since(&self, cx: &Context) -> Option<SinceLook> {
+        let page = self.recent.as_ref()?;
+        let began = |row: &Row| row.text(row.entity.time_column()).and_then(time::epoch_micros);
+        let of = |rows: &[&Row]| {
+            let failed = rows.iter().filter(|row| row.text("outcome") == Some("failure")).count();
+            let scores: Vec<f64> =
+                rows.iter().filter_map(|row| row.number("utility").or_else(|| row.number("reward"))).collect();
+            (failed, (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64))
+        };
+        let more = page.next.is_some();
+        let looked = cx.opened.looked.as_deref().and_then(time::epoch_micros);
+        let Some(moment) = looked else {
+            let rows: Vec<&Row> = page.rows.iter().collect();
+            let (failed, mean) = of(&rows);
+            return Some(SinceLook { looked: None, count: rows.len(), more, failed, mean, before: None });
+        };
+        let start = moment - (cx.now.timestamp_micros() - moment).max(0);
+        let within = |from: i64, to: i64| -> Vec<&Row> {
+            page.rows.iter().filter(|row| began(row).is_some_and(|at| (from..to).contains(&at))).collect()
+        };
+        let rows = within(moment, i64::MAX);
+        let all_since = rows.len() < page.rows.len();
+        // What was not read cannot be compared with.
+        let is_read = !more || page.rows.last().and_then(began).is_some_and(|oldest| oldest < start);
+        let (failed, mean) = of(&rows);
+        let before = is_read.then(|| of(&within(start, moment)));
+        let looked = cx.opened.looked.clone();
+        Some(SinceLook { looked, count: rows.len(), more: more && !all_since, failed, mean, before })
+    }
+
+    /// The selected entry stays selected when others come before it; the first one gives way.
+    fn keep_selected(&mut self, cx: &Context) {
+        let entries = self.entries(cx);
+        if self.selected == 0 {
+            self.at = None;
+            return;
+        }
+        match &self.at {
+            Some(at) if entries.get(self.selected) != Some(at) => {
+                self.selected = entries.iter().position(|to| to == at).unwrap_or(self.selected);
+            }
+            Some(_) => {}
+            None => self.at = entries.get(self.selected).cloned(),
+        }
+        self.selected = self.selected.min(entries.len().saturating_sub(1));
+    }
+
+    /// Watches what others write, as long as it is looked at.
+    fn watch(&mut self, cx: &mut Context) {
+        if let (Some(_), None, Some(entity)) = (&self.recent, self.live.watching, looked_at(cx)) {
+            self.live.watching = Some(cx.ask(Request::Watch(Box::new(LiveTail::query(recent_query(entity))))));
+        }
+    }
+
+    fn read_recent(&mut self, cx: &mut Context) {
+        self.failure = None;
+        self.live.read_again();
+        cx.cancel(self.pending.take());
+        self.pending = looked_at(cx).map(|entity| cx.ask(Request::LoadPage(Box::new(recent_query(entity)))));
     }
 
     /// The newest rows, as far as they were read.
@@ -135,6 +281,55 @@ impl HomeScreen {
     }
 }
 
+fn step(key: &'static str, count: usize, text: &str, note: &str, kind: ScreenKind) -> NeededStep {
+    let (text, note, to) = (text.to_owned(), note.to_owned(), Destination::Panel(kind));
+    NeededStep { key, count: count as u64, text, note, role: StyleRole::Warn, to }
+}
+
+fn unfinished(begun: &UnfinishedErasure, cx: &Context) -> NeededStep {
+    NeededStep {
+        key: "c p",
+        count: 0,
+        text: format!("the erasure of {} is unfinished", begun.given),
+        note: format!("begun {}", ago(&begun.started_at, cx)),
+        role: StyleRole::Bad,
+        to: Destination::Erase(begun.given.clone()),
+    }
+}
+
+fn to_judge(feedback: &WaitingFeedback, cx: &Context) -> NeededStep {
+    let oldest = feedback.oldest.as_deref().map(|at| format!("the oldest {}", ago(at, cx))).unwrap_or_default();
+    let more = if feedback.more { format!(", of the newest {FEEDBACK_LOOKED_AT}") } else { String::new() };
+    step("I", feedback.count, "feedback to judge", &format!("{oldest}{more}"), ScreenKind::Inbox)
+}
+
+fn of_finding(finding: &Finding, count: u64) -> NeededStep {
+    let what = finding.message.split_once(' ').map_or(finding.message.as_str(), |(_, what)| what);
+    let (word, role) = health::severity(finding.severity);
+    NeededStep {
+        key: "F",
+        count,
+        text: format!("{word}: {what}"),
+        note: String::new(),
+        role,
+        to: Destination::Finding(finding.kind, finding.entity),
+    }
+}
+
+fn of_job(job: &JobProgress) -> NeededStep {
+    let part = job.part().map_or_else(String::new, |part| format!(" at {:.0} %", (part * 100.0).floor()));
+    step("J", 0, &format!("{} {}{part}", job.name, job.state.word()), "a resumes it there", ScreenKind::Jobs)
+}
+
+/// `3d ago`; the day where that is long ago.
+fn ago(at: &str, cx: &Context) -> String {
+    match age(at, cx.now).as_str() {
+        "now" => "now".to_owned(),
+        text if text.len() < 5 => format!("{text} ago"),
+        day => format!("of {day}"),
+    }
+}
+
 /// What the first screen looks at, if the database holds any of it.
 #[must_use]
 pub fn looked_at(cx: &Context) -> Option<Entity> {
@@ -147,7 +342,7 @@ impl Screen for HomeScreen {
     }
 
     fn hints(&self) -> Vec<CommandId> {
-        vec![CommandId::Open, CommandId::Palette, CommandId::Refresh]
+        vec![CommandId::Open, CommandId::Focus, CommandId::Tail, CommandId::Palette, CommandId::Refresh]
     }
 
     fn twin(&self, _cx: &Context) -> Vec<String> {
@@ -159,25 +354,61 @@ impl Screen for HomeScreen {
         if self.pending.is_some() {
             return;
         }
-        let unread = self.recent.is_none() && self.failure.is_none();
-        if let Some(entity) = looked_at(cx).filter(|_| unread) {
-            self.pending = Some(cx.ask(Request::LoadPage(Box::new(recent_query(entity)))));
-            return;
+        if self.recent.is_none() && self.failure.is_none() && looked_at(cx).is_some() {
+            return self.read_recent(cx);
         }
         cx.read_status();
         cx.read_unfinished();
+        if self.work.is_none() && self.pending_work.is_none() && self.work_failure.is_none() {
+            self.pending_work = Some(cx.ask(Request::LoadWork));
+        }
+        self.watch(cx);
         if cx.status.is_some() || cx.status_failure.is_some() {
             cx.look(true);
         }
     }
 
-    fn reply(&mut self, _ticket: Ticket, reply: Reply, _cx: &mut Context) {
-        let Reply::Page(result) = reply else { return };
-        self.pending = None;
-        match result {
-            Ok(page) => self.recent = Some(page),
-            Err(failure) => self.failure = Some(failure),
+    fn reply(&mut self, _ticket: Ticket, reply: Reply, cx: &mut Context) {
+        match reply {
+            Reply::Page(result) => {
+                self.pending = None;
+                match result {
+                    Ok(page) => {
+                        cx.read_names(&page.rows);
+                        self.recent = Some(page);
+                    }
+                    Err(failure) => self.failure = Some(failure),
+                }
+            }
+            Reply::Work(result) => {
+                self.pending_work = None;
+                match result {
+                    Ok(work) => self.work = Some(work),
+                    Err(failure) => self.work_failure = Some(failure),
+                }
+            }
+            Reply::News(newest) if self.pending.is_none() => {
+                let held: Vec<String> = self.rows().iter().take(COUNTED).map(row_key).collect();
+                self.live.count(&newest, &held);
+                if self.live.follows && self.live.fresh > 0 {
+                    self.read_recent(cx);
+                }
+            }
+            _ => {}
         }
+    }
+
+    fn command(&mut self, id: CommandId, cx: &mut Context) {
+        if id == CommandId::Tail {
+            self.live.follows = !self.live.follows;
+            if self.live.follows {
+                self.read_recent(cx);
+            }
+        }
+    }
+
+    fn is_live(&self) -> bool {
+        true
     }
 
     fn open(&mut self, cx: &mut Context) {
@@ -189,6 +420,25 @@ impl Screen for HomeScreen {
     fn move_by(&mut self, by: isize, cx: &mut Context) {
         let last = cx.measures.home_entries.saturating_sub(1);
         self.selected = self.selected.saturating_add_signed(by).min(last);
+        self.at = None;
+    }
+
+    fn has_panes(&self) -> bool {
+        true
+    }
+
+    /// Goes to the first entry of the next part.
+    fn other_pane(&mut self, cx: &Context) {
+        let mut first = 0;
+        let mut starts = Vec::new();
+        for part in self.parts(cx) {
+            if !part.is_empty() {
+                starts.push(first);
+            }
+            first += part.len();
+        }
+        self.selected = starts.iter().copied().find(|start| *start > self.selected).unwrap_or(0);
+        self.at = None;
     }
 
     fn page(&self, _cx: &Context) -> usize {
@@ -197,6 +447,7 @@ impl Screen for HomeScreen {
 
     fn select(&mut self, position: usize) {
         self.selected = position;
+        self.at = None;
     }
 
     fn is_at(&self, position: usize) -> bool {
@@ -204,11 +455,13 @@ impl Screen for HomeScreen {
     }
 
     fn release(&mut self) -> Vec<Ticket> {
-        self.pending.take().into_iter().collect()
+        [self.pending.take(), self.pending_work.take(), self.live.release()].into_iter().flatten().collect()
     }
 
     fn forget(&mut self) {
         (self.recent, self.failure) = (None, None);
+        (self.work, self.work_failure) = (None, None);
+        self.live.read_again();
     }
 
     fn shows_findings(&self) -> bool {

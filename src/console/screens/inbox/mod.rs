@@ -108,6 +108,36 @@ pub fn worth_a_look(row: &Row) -> Option<&'static str> {
     }
 }
 
+/// The question for the feedback that is looked through.
+#[must_use]
+pub fn feedback_query() -> Query {
+    Query { limit: LOOKED_THROUGH, ..Query::new(Entity::Feedback) }
+}
+
+/// The question for the signals that tell what has been looked at.
+#[must_use]
+pub fn signals_query() -> Query {
+    let columns = Some(vec!["id", "episode_id", "signal", "created_at"]);
+    Query { limit: SIGNALS, columns, ..Query::new(Entity::UtilityEvent) }
+}
+
+/// Of feedback that is worth a look, what no later signal to its episode tells.
+pub fn untold<'r>(found: &'r [Row], signals: &[Row]) -> impl Iterator<Item = &'r Row> {
+    let mut latest: BTreeMap<String, String> = BTreeMap::new();
+    for signal in signals {
+        if let (Some(episode), Some(at)) = (signal.text("episode_id"), signal.text("created_at")) {
+            let known = latest.entry(episode.to_owned()).or_default();
+            if at > known.as_str() {
+                at.clone_into(known);
+            }
+        }
+    }
+    found.iter().filter(move |row| {
+        let told = row.text("episode_id").and_then(|id| latest.get(id));
+        told.zip(row.text("created_at")).is_none_or(|(told, said)| told.as_str() <= said)
+    })
+}
+
 /// Whose a row of feedback is.
 enum FeedbackOwner {
     /// An episode's.
@@ -190,9 +220,7 @@ impl InboxScreen {
                 self.more = page.next.is_some();
                 self.found = page.rows.into_iter().filter(|row| worth_a_look(row).is_some()).collect();
                 if keeps_signals && !self.found.is_empty() {
-                    let columns = Some(vec!["id", "episode_id", "signal", "created_at"]);
-                    let query = Query { limit: SIGNALS, columns, ..Query::new(Entity::UtilityEvent) };
-                    self.pending = Some((cx.ask(Request::LoadPage(Box::new(query))), InboxStage::Signals));
+                    self.pending = Some((cx.ask(Request::LoadPage(Box::new(signals_query()))), InboxStage::Signals));
                 } else {
                     self.fill(&[]);
                 }
@@ -246,20 +274,9 @@ impl InboxScreen {
 
     /// Takes the rows in that were found, without those that have been looked at.
     fn fill(&mut self, signals: &[Row]) {
-        let mut latest: BTreeMap<&str, &str> = BTreeMap::new();
-        for signal in signals {
-            if let (Some(episode), Some(at)) = (signal.text("episode_id"), signal.text("created_at")) {
-                let known = latest.entry(episode).or_insert(at);
-                *known = at.max(*known);
-            }
-        }
         let selected = self.current().map(|row| row.id().to_owned());
-        let open = |row: &Row| {
-            let told = row.text("episode_id").and_then(|id| latest.get(id).copied());
-            let told = told.zip(row.text("created_at")).is_some_and(|(told, said)| told > said);
-            !told && !self.judged.iter().any(|judged| judged.id == row.id())
-        };
-        self.items = self.found.iter().filter(|row| open(row)).cloned().collect();
+        let judged = |row: &Row| self.judged.iter().any(|judged| judged.id == row.id());
+        self.items = untold(&self.found, signals).filter(|row| !judged(row)).cloned().collect();
         self.filled = true;
         let again = self.items.iter().position(|row| Some(row.id()) == selected.as_deref());
         self.selected = again.unwrap_or(self.selected.min(self.items.len().saturating_sub(1)));
@@ -300,8 +317,7 @@ impl Screen for InboxScreen {
             return;
         }
         if !self.filled {
-            let query = Query { limit: LOOKED_THROUGH, ..Query::new(Entity::Feedback) };
-            self.pending = Some((cx.ask(Request::LoadPage(Box::new(query))), InboxStage::Feedback));
+            self.pending = Some((cx.ask(Request::LoadPage(Box::new(feedback_query()))), InboxStage::Feedback));
         } else if cx.holds(Entity::Episode).is_ok() {
             self.read_episode(cx);
         }

@@ -18,7 +18,7 @@ impl RecallScreen {
         match ask {
             RecallCommand::Rank(ranking) => can_rank(cx, ranking),
             RecallCommand::Side(_) | RecallCommand::Swap if self.right.is_none() => {
-                no("v compares with another ranking first")
+                no("= compares with another ranking first")
             }
             RecallCommand::Narrow if !matches!(ranking, Ranking::Proven | Ranking::Similar) => {
                 no("only proven relevance and similar episodes are narrowed")
@@ -26,7 +26,7 @@ impl RecallScreen {
             RecallCommand::Outcomes if ranking != Ranking::Similar => no("only similar episodes leave failures out"),
             RecallCommand::Save if !self.asked(self.side()).is_enough() => no("nothing is asked yet"),
             RecallCommand::Saved | RecallCommand::Forget if self.saved.as_ref().is_none_or(Vec::is_empty) => {
-                no("nothing is kept yet; S keeps what is asked")
+                no("nothing is kept yet; b k keeps what is asked")
             }
             _ => Ok(()),
         }

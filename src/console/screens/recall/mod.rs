@@ -239,6 +239,16 @@ fn situation_of(row: &Row, masked: bool) -> Option<Inquiry> {
     }
 }
 
+/// What a ranking ranks.
+#[must_use]
+pub fn recalled_kinds(ranking: Ranking) -> &'static [Entity] {
+    match ranking {
+        Ranking::Cases => &[Entity::Case],
+        Ranking::Proven => &[Entity::Memory, Entity::Episode],
+        Ranking::Boosted | Ranking::Similar => &[Entity::Episode],
+    }
+}
+
 impl Screen for RecallScreen {
     fn face(&self) -> ScreenFace {
         ScreenFace::own("recall", ScreenKind::Recall, CommandScope::Recall)
@@ -293,6 +303,10 @@ impl Screen for RecallScreen {
                 if let Some(side) = self.waiting_mut(ticket) {
                     side.pending = None;
                     side.take(result.map(|answered| found(*answered)));
+                    let (kinds, left) = (recalled_kinds(side.way.ranking), side.left_out());
+                    for kind in kinds {
+                        cx.read_names_of(*kind, left.iter().map(String::as_str));
+                    }
                 }
             }
             Reply::Page(result) => self.take_list(result),
@@ -359,7 +373,7 @@ impl Screen for RecallScreen {
         self.reads = detail;
     }
 
-    fn other_pane(&mut self) {
+    fn other_pane(&mut self, _cx: &Context) {
         self.reads = !self.reads;
     }
 

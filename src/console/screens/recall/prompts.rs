@@ -47,7 +47,7 @@ impl RecallScreen {
             Purpose::Narrow if self.side().way.ranking == Ranking::Similar => self.inquiry.workflow = some(text),
             Purpose::Narrow => (self.inquiry.domain, self.inquiry.topic) = sought(text),
             Purpose::Keep => {
-                let told = format!("kept as {text}; s asks it again");
+                let told = format!("kept as {text}; b b asks it again");
                 let saved = SavedQuestion { name: text.to_owned(), inquiry: self.asked(self.side()) };
                 self.keep(Request::SaveQuery(Box::new(saved)), told, cx);
             }

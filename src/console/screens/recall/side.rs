@@ -65,6 +65,13 @@ impl RankingSide {
         self.found.as_ref()?.answer.left_out.iter().find(|left| left.id == id)
     }
 
+    /// Ids of what was left out.
+    #[must_use]
+    pub fn left_out(&self) -> Vec<String> {
+        let left = self.found.iter().flat_map(|found| &found.answer.left_out);
+        left.map(|left| left.id.clone()).collect()
+    }
+
     /// Whether what is shown is about to be replaced.
     #[must_use]
     pub fn is_stale(&self) -> bool {

@@ -8,11 +8,12 @@ pub use messages::{ENTRIES, ReceiptEntry};
 use crate::change::operation::Operation;
 use crate::console::core::command::{CommandId, CommandScope};
 use crate::console::core::context::{Context, ToastTone};
-use crate::console::core::message::{RequestFailure, Ticket};
+use crate::console::core::message::{Destination, RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
 use crate::console::core::twin::words;
 use crate::console::view::Canvas;
+use crate::memory::Entity;
 
 /// The list of changes.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -121,8 +122,16 @@ impl Screen for ReceiptsScreen {
         }
     }
 
+    /// Goes to the row that the selected change touched.
     fn open(&mut self, cx: &mut Context) {
-        self.undo(cx);
+        let Some(entry) = self.current() else { return };
+        let touched = entry.changes.iter().find_map(|change| {
+            Some((Entity::parse(&change.entity)?, change.id.clone())).filter(|(_, id)| !id.is_empty())
+        });
+        match touched {
+            Some((entity, id)) => cx.follow(Destination::Row(entity, id)),
+            None => cx.say(ToastTone::Info, format!("change {} touched no single row", entry.seq)),
+        }
     }
 
     fn move_by(&mut self, by: isize, _cx: &mut Context) {

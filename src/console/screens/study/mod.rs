@@ -272,7 +272,7 @@ impl Screen for StudyScreen {
         self.reads = detail;
     }
 
-    fn other_pane(&mut self) {
+    fn other_pane(&mut self, _cx: &Context) {
         if self.has_panes() {
             self.reads = !self.reads;
         }

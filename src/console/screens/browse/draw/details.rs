@@ -43,7 +43,7 @@ pub fn draw(detail: &Detail, focused: bool, filled: bool, cx: &Context, canvas: 
     let Some(content) = &detail.content else { return };
     let width = usize::from(body.width.saturating_sub(2));
     let name = format!(
-        "{} {:?} {} {:?} {width} {} {} {}",
+        "{} {:?} {} {:?} {width} {} {} {} {}",
         detail.entity,
         detail.shown,
         detail.version,
@@ -51,8 +51,9 @@ pub fn draw(detail: &Detail, focused: bool, filled: bool, cx: &Context, canvas: 
         cx.settings.wrap,
         cx.masking.is_on(),
         look.theme.name(),
+        cx.names.version(),
     );
-    let document = documents.get(name, || write(detail, content, look, width, cx.settings.wrap));
+    let document = documents.get(name, || write(detail, content, look, width, cx));
     drawn.measures.detail_lines = document.len();
     drawn.measures.detail_rows = usize::from(body.height);
     let text = Rect { width: width as u16, ..body };
@@ -82,8 +83,8 @@ fn draw_tabs(detail: &Detail, look: &Look, line: Rect, buf: &mut Buffer, drawn: 
     }
 }
 
-fn write(detail: &Detail, content: &Content, look: &Look, width: usize, wrap: bool) -> DocumentView {
-    let mut writer = DocumentWriter::new(look, width, wrap);
+fn write(detail: &Detail, content: &Content, look: &Look, width: usize, cx: &Context) -> DocumentView {
+    let mut writer = DocumentWriter::new(look, width, cx.settings.wrap, &cx.names);
     match (detail.current_tab(), content) {
         (DetailTab::Raw, Content::Episode(context)) => writer.json(&context.to_json()),
         (DetailTab::Raw, Content::Row(row)) => writer.json(&row.to_json()),

@@ -15,7 +15,7 @@ use crate::console::view::words;
 use crate::memory::query::EpisodeContext;
 use crate::memory::{Entity, Row, feedback, time};
 use crate::ui::chart::{self, DivergingBar, DivergingBars};
-use crate::ui::{Look, NamedValue, SafeText, StyleRole, TextLine, figures};
+use crate::ui::{NamedValue, SafeText, StyleRole, TextLine, figures};
 
 /// Writes a tab of an episode.
 pub fn tab(writer: &mut DocumentWriter<'_>, context: &EpisodeContext, related: &[Related], tab: DetailTab) {
@@ -45,8 +45,8 @@ fn findings(writer: &mut DocumentWriter<'_>, context: &EpisodeContext, kinds: &[
     }
 }
 
-fn pair(row: &Row, column: &str, look: &Look) -> NamedValue {
-    NamedValue::line(label(column), value_line(row, column, look))
+fn pair(writer: &DocumentWriter<'_>, row: &Row, column: &str) -> NamedValue {
+    NamedValue::line(label(column), writer.value(row, column))
 }
 
 fn overview(writer: &mut DocumentWriter<'_>, context: &EpisodeContext, related: &[Related]) {
@@ -86,7 +86,7 @@ fn overview(writer: &mut DocumentWriter<'_>, context: &EpisodeContext, related: 
     actions(writer, row);
     writer.section("more", None);
     let more = ["id", "tags", "participants", "tools_used", "entities", "execution_ids", "canvas_ids", "feedback_ids"];
-    let pairs: Vec<NamedValue> = more.iter().map(|column| pair(row, column, look)).collect();
+    let pairs: Vec<NamedValue> = more.iter().map(|column| pair(writer, row, column)).collect();
     writer.pairs(&pairs);
     long_value(writer, row, "metadata");
     writer.problems(row);
@@ -114,31 +114,30 @@ fn situation(writer: &mut DocumentWriter<'_>, row: &Row) {
         Some(other) => TextLine::of(words::one_line(other, 1_000), StyleRole::Text),
     };
     writer.section("situation", None);
-    let look = writer.look;
     let pairs = [
-        pair(row, "started_at", look),
+        pair(writer, row, "started_at"),
         NamedValue::line("time of day", part("time_of_day", derived.map(|(part, _)| part))),
         NamedValue::line("day of week", part("day_of_week", derived.map(|(_, day)| day))),
         NamedValue::line("active preferences", listed("active_preferences")),
         NamedValue::line("active patterns", listed("active_patterns")),
-        pair(row, "domain", look),
-        pair(row, "topic", look),
+        pair(writer, row, "domain"),
+        pair(writer, row, "topic"),
     ];
     writer.pairs(&pairs);
 }
 
 fn who(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
-    let (row, look) = (&context.episode, writer.look);
+    let row = &context.episode;
     writer.section("who and where", None);
     let pairs: Vec<NamedValue> =
-        ["agent_id", "user_id", "session_id", "workflow_name"].iter().map(|column| pair(row, column, look)).collect();
+        ["agent_id", "user_id", "session_id", "workflow_name"].iter().map(|column| pair(writer, row, column)).collect();
     writer.pairs(&pairs);
 }
 
 fn lifecycle(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     let (row, look) = (&context.episode, writer.look);
     writer.section("lifecycle", None);
-    let mut pairs = vec![pair(row, "ended_at", look)];
+    let mut pairs = vec![pair(writer, row, "ended_at")];
     let lasted = row.number("duration_seconds").map(figures::duration);
     pairs.push(NamedValue::line("duration", TextLine::of(lasted.unwrap_or_default(), StyleRole::Text)));
     let raw = |name: &str| row.get("metadata").get(name).and_then(Value::as_str).map(str::to_owned);
@@ -150,10 +149,10 @@ fn lifecycle(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
         pairs.push(NamedValue::line(label(column), value));
     }
     for column in ["maturity", "importance", "decay_score", "access_count", "archived_at"] {
-        pairs.push(pair(row, column, look));
+        pairs.push(pair(writer, row, column));
     }
     for column in ["intervention_count", "constitutional_score", "confidence"] {
-        pairs.push(pair(row, column, look));
+        pairs.push(pair(writer, row, column));
     }
     writer.pairs(&pairs);
 }
@@ -303,7 +302,7 @@ fn feedback_tab(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     for row in &context.feedback {
         writer.blank();
         row_line(writer, row);
-        let pairs = [pair(row, "user_id", look), pair(row, "source", look)];
+        let pairs = [pair(writer, row, "user_id"), pair(writer, row, "source")];
         writer.pairs(&pairs);
         if let Some(text) = row.text("correction") {
             writer.long(text, 2, StyleRole::Text);

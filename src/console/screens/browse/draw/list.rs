@@ -3,13 +3,15 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::console::core::ClickTarget;
-use crate::console::core::columns::{ListColumn, ValueStyle, plural};
+use crate::console::core::columns::{ValueStyle, plural};
 use crate::console::core::context::Context;
 use crate::console::core::window::row_key;
+use crate::console::screens::browse::draw::columns::{FittedColumn, fitted};
 use crate::console::screens::browse::draw::summary;
 use crate::console::screens::browse::{BrowsePane as Keys, ListScreen};
 use crate::console::view::Drawn;
 use crate::console::view::cell;
+use crate::console::view::live::news;
 use crate::console::view::words;
 use crate::memory::Row;
 use crate::memory::query::CountKind;
@@ -18,15 +20,11 @@ use crate::ui::{
     TableRow, TableView, TextLine, Total, Width, figures,
 };
 
-/// Blank columns between two columns, and those at the sides.
-const GAP: u16 = 2;
-const SIDES: u16 = 3;
-
 /// Draws the list with its frame.
 pub fn draw(cx: &Context, browse: &ListScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let pane = PaneFrame {
         title: plural(browse.entity).into(),
-        note: note(cx, browse),
+        note: note(cx, browse, look),
         foot: position(cx, browse),
         focused: browse.pane == Keys::List,
         tone: None,
@@ -36,11 +34,12 @@ pub fn draw(cx: &Context, browse: &ListScreen, look: &Look, area: Rect, buf: &mu
     let inside = summary::draw(browse, look, inside, buf);
     let lines = TableView::capacity(inside);
     drawn.measures.list_rows = lines;
-    let fitted = fitted(&cx.list_columns(browse.entity), inside.width);
+    let sorted = browse.order_used().column;
+    let fitted = fitted(&cx.list_columns(browse.entity), &browse.widths, sorted, inside.width);
     let columns: Vec<TableColumn> = fitted.iter().map(|c| column(c, browse)).collect();
     let card = message(cx, browse);
     let (top, rows) = visible(browse, lines);
-    let table_rows: Vec<TableRow> = rows.iter().map(|row| table_row(row, browse, &fitted, look)).collect();
+    let table_rows: Vec<TableRow> = rows.iter().map(|row| table_row(row, cx, browse, &fitted, look)).collect();
     let table = TableView {
         columns: &columns,
         body: card.as_ref().map_or(TableBody::Rows(&table_rows), TableBody::Card),
@@ -75,61 +74,6 @@ fn hits(table: &TableView<'_>, inside: Rect, top: usize, fitted: &[FittedColumn]
     }
 }
 
-/// A column that there is room for, and its width.
-struct FittedColumn {
-    spec: &'static ListColumn,
-    width: u16,
-}
-
-/// The columns that there is room for. The least important give way first; what is left over goes to the text, until it
-/// has enough, then to the others in the order of their importance, then to the text again.
-fn fitted(specs: &[&'static ListColumn], width: u16) -> Vec<FittedColumn> {
-    const ENOUGH: u16 = 40;
-    const IMPORTANT: u8 = 3;
-    let room = width.saturating_sub(SIDES);
-    let enough = ENOUGH.min(width * 2 / 5);
-    let mut fitted: Vec<FittedColumn> = specs.iter().map(|spec| FittedColumn { spec, width: spec.min }).collect();
-    let used = |fitted: &[FittedColumn]| fitted.iter().map(|c| c.width + GAP).sum::<u16>();
-    let lacking = |fitted: &[FittedColumn]| {
-        fitted.iter().map(|c| if c.spec.max == 0 { enough.saturating_sub(c.width) } else { 0 }).sum::<u16>()
-    };
-    while let Some((at, priority)) = least_important(&fitted) {
-        let needed = used(&fitted) + if priority > IMPORTANT { lacking(&fitted) } else { 0 };
-        if needed <= room {
-            break;
-        }
-        fitted.remove(at);
-    }
-    let grow = |fitted: &mut [FittedColumn], at: usize, most: u16| {
-        let left = room.saturating_sub(used(fitted));
-        fitted[at].width += left.min(most.saturating_sub(fitted[at].width));
-    };
-    let text = fitted.iter().position(|c| c.spec.max == 0);
-    if let Some(text) = text {
-        grow(&mut fitted, text, enough);
-    }
-    let mut order: Vec<usize> = (0..fitted.len()).filter(|at| fitted[*at].spec.max > 0).collect();
-    order.sort_by_key(|at| fitted[*at].spec.priority);
-    for at in order {
-        let (most, show) = (fitted[at].spec.max, fitted[at].spec.show);
-        let has_room = room.saturating_sub(used(&fitted)) + fitted[at].width >= most;
-        // Half a date says no more than a short one.
-        if has_room || show != ValueStyle::Time {
-            grow(&mut fitted, at, most);
-        }
-    }
-    if let Some(text) = text {
-        grow(&mut fitted, text, u16::MAX);
-    }
-    fitted
-}
-
-/// The column that gives way first, and how important it is.
-fn least_important(fitted: &[FittedColumn]) -> Option<(usize, u8)> {
-    let dispensable = fitted.iter().enumerate().filter(|(_, c)| c.spec.priority > 0);
-    dispensable.map(|(at, c)| (at, c.spec.priority)).max_by_key(|(_, priority)| *priority)
-}
-
 fn column(fitted: &FittedColumn, browse: &ListScreen) -> TableColumn {
     let spec = fitted.spec;
     let used = browse.order_used();
@@ -145,8 +89,9 @@ fn column(fitted: &FittedColumn, browse: &ListScreen) -> TableColumn {
     column
 }
 
-fn table_row(row: &Row, browse: &ListScreen, fitted: &[FittedColumn], look: &Look) -> TableRow {
-    let mut cells: Vec<TextLine> = fitted.iter().map(|c| cell::cell(row, c.spec, usize::from(c.width), look)).collect();
+fn table_row(row: &Row, cx: &Context, browse: &ListScreen, fitted: &[FittedColumn], look: &Look) -> TableRow {
+    let value = |c: &FittedColumn| cell::cell(row, c.spec, usize::from(c.width), &cx.names, look);
+    let mut cells: Vec<TextLine> = fitted.iter().map(value).collect();
     let shown = |name: &str| fitted.iter().any(|c| c.spec.column == name);
     if row.problems.iter().any(|problem| !shown(&problem.column))
         && let Some(cell) = fitted.iter().position(|c| c.spec.max == 0).and_then(|at| cells.get_mut(at))
@@ -182,13 +127,17 @@ fn message(cx: &Context, browse: &ListScreen) -> Option<Card> {
     Some(card.hint(KeyHint::new("/", "change the filter")).hint(KeyHint::new("\\", "clear it")))
 }
 
-/// After the title: the filter.
-fn note(cx: &Context, browse: &ListScreen) -> TextLine {
+/// After the title: what is new, and the filter.
+fn note(cx: &Context, browse: &ListScreen, look: &Look) -> TextLine {
+    let mut line = news(&browse.live, look);
     if browse.conditions.is_empty() {
-        return TextLine::default();
+        return line;
     }
-    let line = cx.masking.shown(&browse.conditions).line();
-    TextLine::of("where ", StyleRole::Muted).with(SafeText::limited(&line, 120), StyleRole::Accent)
+    if !line.runs.is_empty() {
+        line.push("  ", StyleRole::Text);
+    }
+    let conditions = cx.masking.shown(&browse.conditions).line();
+    line.with("where ", StyleRole::Muted).with(SafeText::limited(&conditions, 120), StyleRole::Accent)
 }
 
 fn total(cx: &Context, browse: &ListScreen) -> Total {

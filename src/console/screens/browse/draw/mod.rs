@@ -1,6 +1,7 @@
 //! Draws lists and details: side by side on wide screens, above each other on high ones, else one at a time.
 
 mod chain;
+mod columns;
 pub(super) mod details;
 mod episode;
 mod list;
@@ -11,13 +12,15 @@ mod utility;
 
 use ratatui::layout::Rect;
 
+pub use columns::MeasuredColumns;
+
 use super::{BrowsePane, ListScreen};
 use crate::console::core::context::Context;
 use crate::console::view::Canvas;
 
 /// Draws a list with its details.
 pub fn draw_list(screen: &ListScreen, cx: &Context, canvas: &mut Canvas<'_>) {
-    let (list, detail) = panes(screen, canvas.area);
+    let (list, detail) = panes(screen, cx, canvas.area);
     if let Some(area) = list {
         list::draw(cx, screen, canvas.look, area, canvas.buf, canvas.drawn);
     }
@@ -28,8 +31,11 @@ pub fn draw_list(screen: &ListScreen, cx: &Context, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// Where list and details stand.
-fn panes(browse: &ListScreen, body: Rect) -> (Option<Rect>, Option<Rect>) {
+/// Columns that a step makes a list wider, and rows that it makes it higher.
+const STEP: (i16, i16) = (6, 2);
+
+/// Where list and details stand. Neither gets more than it can fill while the other lacks room.
+fn panes(browse: &ListScreen, cx: &Context, body: Rect) -> (Option<Rect>, Option<Rect>) {
     const WIDE: u16 = 120;
     const HIGH: u16 = 26;
     let one = |pane| if pane == BrowsePane::List { (Some(body), None) } else { (None, Some(body)) };
@@ -37,16 +43,45 @@ fn panes(browse: &ListScreen, body: Rect) -> (Option<Rect>, Option<Rect>) {
         return one(browse.pane);
     }
     if body.width >= WIDE {
-        let width = body.width * 11 / 20;
+        let width = stepped(list_width(browse, cx, body.width), cx.pane_steps * STEP.0, body.width, 40);
         let left = Rect { width, ..body };
         let right = Rect { x: body.x + width, width: body.width - width, ..body };
         return (Some(left), Some(right));
     }
     if body.height >= HIGH {
-        let height = body.height * 9 / 20;
+        let height = stepped(list_height(browse, body.height), cx.pane_steps * STEP.1, body.height, 6);
         let above = Rect { height, ..body };
         let below = Rect { y: body.y + height, height: body.height - height, ..body };
         return (Some(above), Some(below));
     }
     one(browse.pane)
+}
+
+/// A size changed by hand; both panes keep `least`.
+fn stepped(size: u16, by: i16, whole: u16, least: u16) -> u16 {
+    size.saturating_add_signed(by).clamp(least, whole.saturating_sub(least).max(least))
+}
+
+/// Somewhat more than half, or less where the columns need less.
+fn list_width(browse: &ListScreen, cx: &Context, whole: u16) -> u16 {
+    const FRAME: u16 = 2;
+    const LEAST: u16 = 56;
+    /// Details that are so wide show all but long texts without a break.
+    const DETAILS: u16 = 76;
+    let columns = cx.list_columns(browse.entity);
+    let wanted = columns::wanted(&columns, &browse.widths, browse.order_used().column);
+    wanted.saturating_add(FRAME).clamp(LEAST, (whole * 11 / 20).max(whole.saturating_sub(DETAILS)))
+}
+
+/// Somewhat less than half, or less where there are few rows, or more where the details need less.
+fn list_height(browse: &ListScreen, whole: u16) -> u16 {
+    const LIST_FRAME: usize = 3;
+    const DETAIL_FRAME: usize = 4;
+    const LEAST: u16 = 8;
+    let half = whole * 9 / 20;
+    let few = browse.window.is_at_end() && browse.window.is_filled();
+    let rows = if few { browse.window.len() + LIST_FRAME } else { usize::MAX };
+    let details = if browse.tallest == 0 { usize::MAX } else { browse.tallest + DETAIL_FRAME };
+    let left = usize::from(whole).saturating_sub(details).max(usize::from(half));
+    u16::try_from(left.min(rows)).unwrap_or(whole).clamp(LEAST, whole - LEAST)
 }

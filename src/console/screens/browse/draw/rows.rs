@@ -6,7 +6,7 @@ use crate::console::core::Destination;
 use crate::console::core::columns::row_name;
 use crate::console::core::columns::title_column;
 use crate::console::screens::browse::detail::Detail;
-use crate::console::view::document::{DocumentWriter, value_line};
+use crate::console::view::document::DocumentWriter;
 use crate::console::view::words;
 use crate::memory::{Entity, Row, ValueKind};
 use crate::ui::chart::{self, DivergingBar, DivergingBars};
@@ -35,8 +35,7 @@ pub fn overview(writer: &mut DocumentWriter<'_>, row: &Row) {
     head(writer, row);
     let long = long_columns(row.entity);
     let short = row.entity.columns().iter().map(|c| c.name).filter(|name| !long.contains(name));
-    let pairs: Vec<NamedValue> =
-        short.map(|name| NamedValue::line(label(name), value_line(row, name, writer.look))).collect();
+    let pairs: Vec<NamedValue> = short.map(|name| NamedValue::line(label(name), writer.value(row, name))).collect();
     writer.pairs(&pairs);
     for name in long {
         long_value(writer, row, name);

@@ -91,7 +91,7 @@ fn rankings(cx: &Context, recall: &RecallScreen, look: &Look, place: Rect, buf: 
             (true, false) => StyleRole::Text,
         };
         let mark = if on { look.glyphs.dot } else { look.glyphs.ring };
-        let line = TextLine::of((at + 1).to_string(), key_role)
+        let line = TextLine::of(format!("n {}", at + 1), key_role)
             .with(" ", StyleRole::Text)
             .with_glyph(mark, role)
             .with(" ", StyleRole::Text)

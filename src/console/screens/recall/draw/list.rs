@@ -1,23 +1,28 @@
 //! One ranking: its rows with their scores as bars of terms, and what was left out.
 
+use std::collections::BTreeSet;
+
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::console::core::columns::row_name;
 use crate::console::core::context::Context;
 use crate::console::core::{ClickTarget, RequestFailure};
-use crate::console::screens::recall::can_rank;
 use crate::console::screens::recall::{RankingSide, RecallScreen};
+use crate::console::screens::recall::{can_rank, recalled_kinds};
 use crate::console::view::{Drawn, words};
 use crate::memory::Row;
 use crate::recall::answer::{RecallAnswer, RecalledItem};
+use crate::recall::features::words as words_of;
 use crate::recall::rank::Ranking;
 use crate::recall::why::letters;
 use crate::ui::chart::lettered;
 use crate::ui::{
-    Align, Card, CardTone, Extent, KeyHint, Look, PaneFrame, SafeText, StyleRole, TableBody, TableColumn, TableRow,
-    TableView, TextLine, Total, Width, figures, look as lay,
+    Align, Card, CardTone, Extent, KeyHint, Look, PaneFrame, SafeText, Section, StyleRole, TableBody, TableColumn,
+    TableRow, TableView, TextLine, Total, Width, figures, look as lay,
 };
 
+/// The word for what ranked below the first K rows.
+const BELOW_K: &str = "below_k";
 /// Characters of a title that are looked at.
 const SHOWN: usize = 200;
 
@@ -55,8 +60,12 @@ pub fn draw(
     let lines = TableView::capacity(room);
     let top = (side.selected + 1).saturating_sub(lines.max(1));
     let scale = scale(side.rows());
+    let asked = side.found.as_ref().and_then(|found| found.answer.request.text.as_deref());
+    let mut sought = asked.map(words_of).unwrap_or_default();
+    // Words such as `of` would light up everything.
+    sought.retain(|word| word.chars().count() > 2 || !word.is_ascii());
     let rows: Vec<TableRow> = (side.rows().iter().enumerate().skip(top).take(lines))
-        .map(|(at, item)| row(side, at, item, other, scale, usize::from(bars), look))
+        .map(|(at, item)| row(side, at, item, other, (scale, usize::from(bars)), &sought, look))
         .collect();
     let card = side.rows().is_empty().then(|| card(cx, recall, side));
     let selected = if has_keys { Some(side.selected) } else { twin(recall, side) };
@@ -85,7 +94,7 @@ pub fn draw(
     legend.render(lay::row(inside, inside.height.saturating_sub(1)), buf, look);
     if let Some(found) = &side.found {
         let used = if rows.is_empty() { room.height } else { rows.len() as u16 + 2 };
-        left_out(&found.answer, look, lay::below(room, used), buf);
+        left_out(cx, &found.answer, side.way.ranking, look, lay::below(room, used), buf);
     }
 }
 
@@ -159,8 +168,8 @@ fn row(
     at: usize,
     item: &RecalledItem,
     other: Option<(&RankingSide, bool)>,
-    scale: (f64, f64),
-    bars: usize,
+    (scale, bars): ((f64, f64), usize),
+    sought: &BTreeSet<String>,
     look: &Look,
 ) -> TableRow {
     let (row, score) = (&item.ranked.row, &item.ranked.score);
@@ -171,7 +180,7 @@ fn row(
     ];
     cells.extend(other.map(|(other, right)| moved(at, row, other, right, look)));
     cells.push(lettered(&parts, &letters(score), scale, bars, look));
-    cells.push(TextLine::of(SafeText::limited(&row_name(row), SHOWN), StyleRole::Text));
+    cells.push(lit(&row_name(row), sought));
     if side.way.ranking == Ranking::Proven {
         cells.push(TextLine::of(row.entity.title(), StyleRole::Label));
     }
@@ -237,7 +246,7 @@ fn card(cx: &Context, recall: &RecallScreen, side: &RankingSide) -> Card {
         None => Card::new(CardTone::Plain, "What is the situation?")
             .line("This ranking compares: it needs something to compare with.")
             .hint(KeyHint::new("/", "write one"))
-            .hint(KeyHint::new("s", "kept ones")),
+            .hint(KeyHint::new("b b", "kept ones")),
         Some(found) => {
             let answer = &found.answer;
             let why = if answer.candidates == 0 && recall.inquiry.agent.is_none() && recall.inquiry.user.is_none() {
@@ -254,20 +263,48 @@ fn card(cx: &Context, recall: &RecallScreen, side: &RankingSide) -> Card {
     }
 }
 
-/// What was left out, as far as there is room.
-fn left_out(answer: &RecallAnswer, look: &Look, area: Rect, buf: &mut Buffer) {
+/// Where the list is cut and by how much the next row misses, then what was left out, as far as there is room.
+fn left_out(cx: &Context, answer: &RecallAnswer, ranking: Ranking, look: &Look, area: Rect, buf: &mut Buffer) {
     if answer.left_out.is_empty() || area.height < 2 {
         return;
     }
-    TextLine::of("left out", StyleRole::Header).render(lay::row(area, 0), buf, look);
+    let width = usize::from(area.width.saturating_sub(2));
+    Section::new(cut(answer).as_str()).line(width, look).render(lay::row(area, 0), buf, look);
     let shown = usize::from(area.height - 1);
     for (at, left) in answer.left_out.iter().take(shown).enumerate() {
         let score = left.score.map_or_else(SafeText::default, |score| format!("{score:.3}").into());
-        let line = TextLine::of(SafeText::limited(&left.words, 120), StyleRole::Muted)
-            .with("  ", StyleRole::Text)
-            .with(SafeText::limited(&left.id, 60), StyleRole::Stale);
+        let name = recalled_kinds(ranking).iter().find_map(|kind| cx.names.of(*kind, &left.id));
+        let mut line = match name {
+            Some(name) => TextLine::of(SafeText::limited(name, width / 2), StyleRole::Text),
+            None => TextLine::of(SafeText::limited(&left.id, 60), StyleRole::Stale),
+        };
+        if left.reason != BELOW_K {
+            line.push("  ", StyleRole::Text);
+            line.push(SafeText::limited(&left.words, 120), StyleRole::Muted);
+        }
         let place = lay::row(area, 1 + at as u16);
         let used = TextLine::of(score.pad(11, Align::Right), StyleRole::Stale).render(place, buf, look);
         line.render(lay::right_of(place, used + 2), buf, look);
     }
+}
+
+/// What is said at the cut.
+fn cut(answer: &RecallAnswer) -> String {
+    let next = answer.left_out.iter().find(|left| left.reason == BELOW_K).and_then(|left| left.score);
+    match (answer.rows.last().map(|item| item.ranked.score.total), next) {
+        (Some(last), Some(next)) => format!("cut after {}: the next misses by {:.3}", answer.rows.len(), last - next),
+        _ => "left out".to_owned(),
+    }
+}
+
+/// A name, with the words that were asked for lit.
+fn lit(name: &str, sought: &BTreeSet<String>) -> TextLine {
+    let mut line = TextLine::of(SafeText::limited(name, SHOWN), StyleRole::Text);
+    for run in &mut line.runs {
+        let mut hits: Vec<_> = sought.iter().flat_map(|word| run.text.find(word)).collect();
+        hits.sort_by_key(|hit| hit.start);
+        hits.dedup_by(|next, before| next.start < before.end);
+        run.hits = hits;
+    }
+    line
 }

@@ -1,0 +1,162 @@
+//! What foreign keys name, for people: an episode's title, a person's name, a memory's first words. Read once per page.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::columns::row_title;
+use crate::memory::{Entity, Row};
+
+/// Names kept at most; beyond that all are forgotten and read again.
+const KEPT: usize = 20_000;
+/// Characters of a name that are kept.
+const LONGEST: usize = 120;
+
+/// The entity that a column names a row of, by its id; none where the column is no foreign key.
+#[must_use]
+pub fn named_entity(column: &str) -> Option<Entity> {
+    match column {
+        "episode_id" | "parent_id" | "consolidated_into" => Some(Entity::Episode),
+        "user_id" => Some(Entity::Subject),
+        "agent_id" => Some(Entity::Agent),
+        "memory_id" => Some(Entity::Memory),
+        "profile_id" => Some(Entity::Profile),
+        _ => None,
+    }
+}
+
+/// What is read of a row to name it.
+#[must_use]
+pub fn name_columns(entity: Entity) -> &'static [&'static str] {
+    match entity {
+        Entity::Agent | Entity::Subject => &["id", "name"],
+        Entity::Episode => &["id", "title", "summary", "topic"],
+        Entity::Memory => &["id", "title", "text"],
+        Entity::Case => &["id", "prompt"],
+        Entity::Profile => &["id", "user_id", "agent_id"],
+        _ => &["id"],
+    }
+}
+
+/// Names of rows that other rows refer to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct NameBook {
+    names: BTreeMap<(Entity, String), String>,
+    /// Banks, which are named by whom and what they name.
+    banks: BTreeMap<String, Row>,
+    /// What was asked for already, named or not.
+    asked: BTreeSet<(Entity, String)>,
+    /// Counts up with every answer, so that pictures made with the names can be kept.
+    version: u64,
+}
+
+impl NameBook {
+    /// The name of a row, where one is known.
+    #[must_use]
+    pub fn of(&self, entity: Entity, id: &str) -> Option<&str> {
+        self.names.get(&(entity, id.to_owned())).map(String::as_str)
+    }
+
+    /// The name of what a row's column refers to, where the column refers to something that has a name.
+    #[must_use]
+    pub fn named_by(&self, row: &Row, column: &str) -> Option<&str> {
+        self.of(named_entity(column)?, row.text(column)?)
+    }
+
+    /// Counts the answers.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The ids that rows refer to and that were not asked for yet; they count as asked for from now on.
+    pub fn unknown<'r>(&mut self, rows: impl IntoIterator<Item = &'r Row>) -> Vec<(Entity, Vec<String>)> {
+        if self.names.len() > KEPT {
+            *self = NameBook { version: self.version + 1, ..NameBook::default() };
+        }
+        let mut wanted: BTreeMap<Entity, Vec<String>> = BTreeMap::new();
+        for row in rows {
+            for column in row.entity.columns() {
+                let Some(entity) = named_entity(column.name).filter(|entity| *entity != row.entity) else { continue };
+                let Some(id) = row.text(column.name).filter(|id| !id.is_empty()) else { continue };
+                if self.asked.insert((entity, id.to_owned())) {
+                    wanted.entry(entity).or_default().push(id.to_owned());
+                }
+            }
+        }
+        wanted.into_iter().collect()
+    }
+
+    /// Of these ids, those that were not asked for yet; they count as asked for from now on.
+    pub fn unknown_of<'i>(&mut self, entity: Entity, ids: impl IntoIterator<Item = &'i str>) -> Vec<String> {
+        ids.into_iter().filter(|id| self.asked.insert((entity, (*id).to_owned()))).map(str::to_owned).collect()
+    }
+
+    /// Takes rows that name themselves.
+    pub fn take(&mut self, rows: &[Row]) {
+        self.version += 1;
+        for row in rows {
+            if row.entity == Entity::Profile {
+                self.banks.insert(row.id().to_owned(), row.clone());
+            } else if let Some(name) = row_title(row) {
+                self.names.insert((row.entity, row.id().to_owned()), name.chars().take(LONGEST).collect());
+            }
+        }
+        let banks: Vec<(String, String)> =
+            self.banks.iter().filter_map(|(id, row)| Some((id.clone(), self.bank(row)?))).collect();
+        self.names.extend(banks.into_iter().map(|(id, name)| ((Entity::Profile, id), name)));
+    }
+
+    /// A bank is named by its person and its agent.
+    fn bank(&self, row: &Row) -> Option<String> {
+        let name = |column: &str| self.named_by(row, column).or_else(|| row.text(column)).map(str::to_owned);
+        let names: Vec<String> = [name("user_id"), name("agent_id")].into_iter().flatten().collect();
+        (!names.is_empty()).then(|| names.join(" with "))
+    }
+
+    /// What is kept may be out of date: it stays until it was asked for again.
+    pub fn doubt(&mut self) {
+        self.asked.clear();
+    }
+
+    /// Forgets all names.
+    pub fn clear(&mut self) {
+        *self = NameBook { version: self.version + 1, ..NameBook::default() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn feedback(episode: &str) -> Row {
+        let mut row = Row::empty(Entity::Feedback);
+        row.set("id", json!("fb-1"));
+        row.set("episode_id", json!(episode));
+        row
+    }
+
+    #[test]
+    fn an_id_is_asked_for_once_and_named_by_its_title() {
+        let mut names = NameBook::default();
+        let rows = [feedback("ep-1"), feedback("ep-1"), feedback("ep-2")];
+        let wanted = names.unknown(&rows);
+        assert_eq!(wanted, [(Entity::Episode, vec!["ep-1".to_owned(), "ep-2".to_owned()])]);
+        assert!(names.unknown(&rows).is_empty());
+        let mut episode = Row::empty(Entity::Episode);
+        episode.set("id", json!("ep-1"));
+        episode.set("title", json!("Reconcile August"));
+        names.take(&[episode]);
+        assert_eq!(names.named_by(&rows[0], "episode_id"), Some("Reconcile August"));
+        assert_eq!(names.named_by(&rows[2], "episode_id"), None);
+    }
+
+    #[test]
+    fn every_name_is_made_of_columns_that_exist() {
+        for entity in Entity::ALL {
+            assert!(
+                name_columns(*entity).iter().all(|name| entity.column(name).is_some() || *name == "id"),
+                "{entity}"
+            );
+        }
+    }
+}

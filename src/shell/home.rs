@@ -1,0 +1,79 @@
+//! What waits for somebody, for the first screen; and when somebody looked last.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::{change, load};
+use crate::config;
+use crate::console::core::RequestFailure;
+use crate::console::screens::home::messages::{WaitingFeedback, WaitingWork};
+use crate::console::screens::inbox::{feedback_query, signals_query, untold, worth_a_look};
+use crate::ground::{input_file, private_file};
+use crate::job::plan::{JobProgress, JobState};
+use crate::job::record;
+use crate::memory::{Entity, Row};
+use crate::store::Store;
+
+/// Bytes of the file that keeps when databases were looked at.
+const MOST: u64 = 1 << 20;
+/// Databases that are kept in it.
+const DATABASES: usize = 500;
+
+/// What waits for somebody.
+pub async fn work(store: &Store) -> Result<Box<WaitingWork>, RequestFailure> {
+    let failed = |e: crate::store::StoreError| load::failure("What waits could not be read", &e);
+    let runs = store.jobs().await.map_err(failed)?;
+    let is_open = |run: &JobProgress| !matches!(run.state, JobState::Succeeded | JobState::Cancelled);
+    let newest = change::trail(store, None).await.ok().and_then(|entries| entries.into_iter().next());
+    Ok(Box::new(WaitingWork {
+        feedback: feedback(store).await?,
+        jobs: runs.iter().map(record::progress).filter(is_open).collect(),
+        holds: store.holds().await.map_err(failed)?.len(),
+        trail: newest.map(|entry| (entry.seq, entry.at)),
+    }))
+}
+
+/// Feedback that needs a look: what the inbox would show.
+async fn feedback(store: &Store) -> Result<Option<WaitingFeedback>, RequestFailure> {
+    if store.sources_of(Entity::Feedback).is_err() {
+        return Ok(None);
+    }
+    let page = load::page(store, &feedback_query()).await?;
+    let found: Vec<Row> = page.rows.into_iter().filter(|row| worth_a_look(row).is_some()).collect();
+    let signals = match store.sources_of(Entity::UtilityEvent) {
+        Ok(_) if !found.is_empty() => load::page(store, &signals_query()).await?.rows,
+        _ => Vec::new(),
+    };
+    let waiting: Vec<&Row> = untold(&found, &signals).collect();
+    let oldest = waiting.iter().filter_map(|row| row.text("created_at")).min().map(str::to_owned);
+    Ok(Some(WaitingFeedback { count: waiting.len(), more: page.next.is_some(), oldest }))
+}
+
+fn path() -> Option<PathBuf> {
+    config::state_folder().map(|folder| folder.join("looked.json"))
+}
+
+fn kept() -> BTreeMap<String, String> {
+    let bytes = path().and_then(|path| input_file::read(&path, MOST).ok()).unwrap_or_default();
+    serde_json::from_slice(&bytes).unwrap_or_default()
+}
+
+/// When somebody looked at this database here last, canonical.
+pub fn looked(store: &Store) -> Option<String> {
+    kept().remove(store.location())
+}
+
+/// Keeps that somebody looked at it until now. Where that cannot be kept, the next look says less.
+pub fn keep_looked(location: &str, now: &str) {
+    let mut looked = kept();
+    looked.insert(location.to_owned(), now.to_owned());
+    while looked.len() > DATABASES {
+        let Some(oldest) = looked.iter().min_by_key(|(_, at)| *at).map(|(location, _)| location.clone()) else { break };
+        looked.remove(&oldest);
+    }
+    let Some(path) = path() else { return };
+    let text = serde_json::to_string_pretty(&looked).unwrap_or_default();
+    if path.parent().is_some_and(|folder| private_file::folder(folder).is_ok()) {
+        let _ = private_file::replace(&path, text.as_bytes());
+    }
+}

@@ -1,0 +1,128 @@
+//! The first screen: what happened since somebody looked last, what waits, the newest by name, and every line leads somewhere.
+
+use mnemoscope::console::core::Destination;
+use mnemoscope::console::core::screen::ScreenKind;
+use mnemoscope::console::screens::home::messages::{WaitingFeedback, WaitingWork};
+use mnemoscope::job::plan::{JobProgress, JobState};
+use mnemoscope::memory::Entity;
+use serde_json::json;
+
+use super::fake::{Console, many, now, row, world};
+use super::jobs::progress;
+
+/// A first screen where something waits.
+fn waiting(width: u16, height: u16) -> Console {
+    let mut console = Console::new(world(), width, height);
+    let oldest = (now() - chrono::Duration::days(3)).format("%Y-%m-%dT%H:%M:%S.000000Z").to_string();
+    console.work = WaitingWork {
+        feedback: Some(WaitingFeedback { count: 12, more: false, oldest: Some(oldest) }),
+        jobs: vec![JobProgress { name: "links".to_owned(), ..progress(JobState::Paused, 80) }],
+        holds: 2,
+        trail: Some((42, "2026-02-03T12:00:00.000000Z".to_owned())),
+    };
+    console.press("r");
+    console
+}
+
+#[test]
+fn what_waits_says_how_much_how_old_and_leads_there() {
+    let mut console = waiting(100, 30);
+    console.shows("feedback to judge");
+    console.shows("the oldest 3d ago");
+    console.shows("links paused");
+    console.shows("people on hold");
+    console.shows("changes made here");
+    console.press("enter");
+    assert_eq!(console.model.crumbs().last().map(String::as_str), Some("inbox"));
+}
+
+#[test]
+fn every_line_is_a_target_and_tab_reaches_every_part() {
+    let mut console = waiting(80, 24);
+    let parts = console.model.home().expect("the first screen").parts(&console.model.context);
+    let starts: Vec<usize> =
+        (0..parts.len()).filter(|at| !parts[*at].is_empty()).map(|at| parts[..at].iter().map(Vec::len).sum()).collect();
+    assert!(starts.len() >= 3, "{parts:?}");
+    for start in starts.iter().skip(1).chain([&0]) {
+        console.press("tab");
+        assert_eq!(console.model.home().expect("the first screen").selected, *start);
+    }
+    // Each count of the inventory leads to its list.
+    console.click("episodes 2");
+    console.press("enter");
+    assert_eq!(console.model.browse().map(|list| list.entity), Some(Entity::Episode));
+}
+
+#[test]
+fn the_first_lines_fit_a_small_terminal() {
+    let mut console = waiting(80, 24);
+    for text in ["your first look", "needs you", "feedback to judge", "holds", "newest episodes"] {
+        console.shows(text);
+    }
+}
+
+#[test]
+fn since_somebody_looked_is_told_beside_as_long_before() {
+    let mut console = Console::new(many(60), 120, 40);
+    // Episode 59 began at minute 59: ten rows since minute 50, ten in as long before.
+    let looked = "2026-01-01T00:50:00.000000Z";
+    console.model.context.opened.looked = Some(looked.to_owned());
+    console.model.context.now = chrono::DateTime::from_timestamp(1_767_229_200, 0).expect("a time");
+    console.press("r");
+    let since = console.model.home().and_then(|home| home.since(&console.model.context)).expect("it was read");
+    let failed = (50..60).filter(|number| number % 7 == 0).count();
+    let before = (40..50).filter(|number| number % 7 == 0).count();
+    assert_eq!((since.count, since.failed), (10, failed));
+    assert_eq!(since.before.map(|(failed, _)| failed), Some(before));
+    console.shows("since you looked, 2026-01-01 00:50 UTC");
+    console.shows("+10 episodes");
+}
+
+#[test]
+fn the_newest_are_told_by_age_and_by_name() {
+    let mut console = Console::new(world(), 160, 50);
+    let line = console.lines().into_iter().find(|line| line.contains("2h") && line.contains("Book the missing"));
+    assert!(line.is_some_and(|line| line.contains("Ada Lovelace")), "{}", console.text());
+    // The age moves with the clock.
+    console.tell(mnemoscope::console::core::Message::Tick(now() + chrono::Duration::hours(2)));
+    console.shows("4h");
+}
+
+#[test]
+fn the_selected_line_stays_when_others_come_before_it() {
+    let mut console = Console::new(world(), 100, 40);
+    console.press("tab j");
+    let at = |console: &Console| {
+        let home = console.model.home().expect("the first screen");
+        home.entries(&console.model.context)[home.selected].clone()
+    };
+    let selected = at(&console);
+    console.work.holds = 3;
+    console.press("r");
+    assert_eq!(at(&console), selected);
+    assert!(matches!(selected, Destination::List(..) | Destination::Row(..)));
+}
+
+#[test]
+fn the_newest_follow_what_is_written_with_one_key() {
+    let mut console = Console::new(world(), 120, 40);
+    console.beat();
+    let at = now().format("%Y-%m-%dT%H:%M:%S.000000Z").to_string();
+    let fresh =
+        row(Entity::Episode, &[("id", json!("new")), ("title", json!("Written meanwhile")), ("started_at", json!(at))]);
+    console.database.rows.entry(Entity::Episode).or_default().push(fresh);
+    console.beat();
+    console.shows("1 new");
+    console.hides("Written meanwhile");
+    console.press("space");
+    console.shows("Written meanwhile");
+    console.shows("live");
+}
+
+#[test]
+fn where_nothing_waits_it_says_so() {
+    let mut console = Console::new(world(), 100, 30);
+    console.shows("nothing waits");
+    let needs = console.model.home().expect("the first screen").needs(&console.model.context);
+    assert!(needs.iter().all(|need| need.to != Destination::Panel(ScreenKind::Inbox)));
+}

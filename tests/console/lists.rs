@@ -1,0 +1,179 @@
+//! Lists that read: columns as wide as their values, names in the place of ids, panes that can be resized; and lists that
+//! tell what others write meanwhile.
+
+use mnemoscope::console::core::{Effect, Request};
+use mnemoscope::memory::Entity;
+use serde_json::json;
+
+use super::fake::{Console, many, now, row, world};
+
+/// The line of the list that shows a text.
+fn line_of(console: &mut Console, text: &str) -> String {
+    let found = console.lines().into_iter().find(|line| line.contains(text));
+    found.unwrap_or_else(|| panic!("no {text:?} in\n{}", console.text()))
+}
+
+#[test]
+fn a_foreign_key_is_read_as_what_it_names() {
+    let mut console = Console::new(world(), 200, 50);
+    console.press("5");
+    let line = line_of(&mut console, "thumbs_up");
+    assert!(line.contains("Reconcile the October invoices") && !line.contains("ep-1"), "{line}");
+    console.press("tab");
+    // The id itself is on focus.
+    assert!(line_of(&mut console, "episode id").contains("Reconcile the October invoices  ep-1"));
+}
+
+#[test]
+fn names_are_read_once_for_a_page() {
+    let mut database = many(300);
+    let scribe = row(Entity::Agent, &[("id", json!("agent-1")), ("name", json!("Scribe"))]);
+    database.rows.insert(Entity::Agent, vec![scribe]);
+    let mut console = Console::new(database, 120, 40);
+    // The first screen read what its rows refer to.
+    console.holding = true;
+    console.press("2 j*5 k*5");
+    console.holding = false;
+    let asked = console.held.iter().filter(|effect| matches!(effect, Effect::Ask(_, Request::LoadNames(_)))).count();
+    assert_eq!(asked, 0, "what is known is not asked for again");
+    console.answer();
+    console.draw();
+    let line = line_of(&mut console, "Task number 298");
+    assert!(line.contains("Scribe") && !line.contains("agent-1"), "{line}");
+}
+
+#[test]
+fn while_values_are_masked_ids_stay_ids() {
+    let mut console = Console::masked(world(), 200, 50);
+    console.press("5");
+    assert!(line_of(&mut console, "thumbs_up").contains("ep-1"));
+    console.hides("Reconcile");
+    console.press("M");
+    console.shows("Reconcile the October invoices");
+    console.press("M");
+    console.hides("Reconcile");
+}
+
+#[test]
+fn no_value_is_cut_beside_empty_space() {
+    for (width, height) in [(200, 50), (160, 40), (100, 30), (80, 24), (60, 20)] {
+        let mut console = Console::new(world(), width, height);
+        console.press("5");
+        let text = console.text();
+        assert!(text.contains("thumbs_up"), "{width}x{height}\n{text}");
+        // A row of the list ends where its pane does: six blanks before that are the scrollbar's and no more.
+        let list = |line: &str| line.split("││").next().unwrap_or_default().trim_end_matches('│').to_owned();
+        let cut = text.lines().skip(3).map(list).find(|line| line.contains('…') && line.ends_with("       "));
+        assert!(
+            cut.is_none(),
+            "{width}x{height}: {cut:?}
+{text}"
+        );
+    }
+}
+
+#[test]
+fn panes_are_resized_and_stay_so() {
+    let mut console = Console::new(many(300), 100, 40);
+    console.press("2");
+    let rows = console.model.context.measures.list_rows;
+    console.press("+ +");
+    let more = console.model.context.measures.list_rows;
+    assert!(more > rows, "{more} rows, {rows} before");
+    console.press("1 2");
+    assert_eq!(console.model.context.measures.list_rows, more);
+    console.press("-*4");
+    assert!(console.model.context.measures.list_rows < rows);
+}
+
+#[test]
+fn few_details_leave_their_room_to_the_list() {
+    let mut console = Console::new(many(300), 100, 50);
+    console.press("9 2");
+    let (rows, lines) = (console.model.context.measures.list_rows, console.model.context.measures.detail_lines);
+    assert!(rows + lines + 12 > 50, "{rows} rows of the list and {lines} lines of details on 50 lines");
+}
+
+/// Adds an episode that began so many seconds after now.
+fn written(console: &mut Console, id: &str, seconds: i64) {
+    let at = now() + chrono::Duration::seconds(seconds);
+    let row = row(
+        Entity::Episode,
+        &[
+            ("id", json!(id)),
+            ("title", json!(format!("Written meanwhile {id}"))),
+            ("outcome", json!("success")),
+            ("started_at", json!(at.format("%Y-%m-%dT%H:%M:%S.000000Z").to_string())),
+        ],
+    );
+    console.database.rows.entry(Entity::Episode).or_default().push(row);
+}
+
+#[test]
+fn what_others_write_is_counted_and_the_list_does_not_move() {
+    let mut console = Console::new(many(300), 120, 40);
+    console.press("2 j*3");
+    let before = (console.id(), console.lines());
+    console.beat();
+    assert_eq!(before, (console.id(), console.lines()), "nothing was written");
+    for number in 0..3 {
+        written(&mut console, &format!("new-{number}"), number);
+    }
+    console.beat();
+    console.shows("3 new");
+    console.hides("Written meanwhile");
+    assert_eq!(console.id(), before.0);
+    let moved = console.lines().iter().zip(&before.1).filter(|(now, then)| now != then).count();
+    assert_eq!(moved, 1, "only the list's heading changed");
+    // Reading again shows them, and the same row stays selected.
+    console.press("r");
+    console.hides("3 new");
+    assert_eq!(console.id(), before.0);
+}
+
+#[test]
+fn one_key_follows_what_is_written_and_pauses_it() {
+    let mut console = Console::new(many(300), 120, 40);
+    console.press("2 j*3 space");
+    console.shows("live");
+    assert_eq!(console.id(), "ep-000299");
+    written(&mut console, "new-1", 1);
+    console.beat();
+    assert_eq!(console.id(), "new-1");
+    console.press("space");
+    written(&mut console, "new-2", 2);
+    console.beat();
+    console.shows("1 new");
+    assert_eq!(console.id(), "new-1");
+    // Moving away pauses too.
+    console.press("space");
+    assert_eq!(console.id(), "new-2");
+    console.press("j");
+    written(&mut console, "new-3", 3);
+    console.beat();
+    console.shows("1 new");
+}
+
+#[test]
+fn more_than_are_counted_is_said() {
+    let mut console = Console::new(many(300), 120, 40);
+    console.press("2");
+    console.beat();
+    for number in 0..250 {
+        written(&mut console, &format!("new-{number:03}"), number);
+    }
+    console.beat();
+    console.shows("over 100 new");
+}
+
+#[test]
+fn a_list_that_was_left_is_watched_no_more() {
+    let mut console = Console::new(many(30), 120, 40);
+    console.press("2");
+    assert_eq!(console.watched.len(), 1);
+    console.press("/ 'outcome = failure' enter");
+    assert_eq!(console.watched.len(), 1, "the rows of the filter are watched");
+    assert!(!console.watched[0].1.filters.is_empty());
+    console.press("J");
+    assert!(console.watched.iter().all(|(_, query)| query.entity != Entity::Episode));
+}
