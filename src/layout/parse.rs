@@ -148,7 +148,7 @@ impl LayoutReader<'_> {
         let engines = self.engines(root);
         let requires = self.needs(root, "", "requires");
         let base = self.base(root);
-        if requires.is_empty() && base.is_none() {
+        if requires.is_empty() && !root.contains_key("extends") {
             self.error(
                 0,
                 "requires",

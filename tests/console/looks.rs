@@ -76,7 +76,7 @@ fn cases() {
 
 #[test]
 fn agents() {
-    pictures("agents", "A");
+    pictures("agents", "O");
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn ascii_pictures_hold_ascii_only() {
         "2 j enter l*4",
         "2 j enter l*5",
         "4",
-        "A",
+        "O",
         "L j",
         "E",
         "?",

@@ -272,7 +272,7 @@ fn at(keys: &str) -> Console {
 
 #[test]
 fn agents_are_listed_and_the_selected_one_is_studied() {
-    let mut console = at("A");
+    let mut console = at("O");
     for text in
         ["Billing desk", "documented: quality", "as coded: readiness", "what people do with canvases", "closes quickly"]
     {
@@ -294,7 +294,7 @@ fn agents_are_listed_and_the_selected_one_is_studied() {
 
 #[test]
 fn another_selection_stops_what_was_asked() {
-    let mut console = at("A");
+    let mut console = at("O");
     console.holding = true;
     console.press("j");
     let asked: Vec<_> =
@@ -381,7 +381,7 @@ fn what_cannot_be_answered_says_why() {
 
 #[test]
 fn masking_asks_again() {
-    let mut console = at("A");
+    let mut console = at("O");
     console.holding = true;
     console.press("M");
     assert!(console.held.iter().any(|e| matches!(e, Effect::Ask(_, Request::Study { masked: true, .. }))));

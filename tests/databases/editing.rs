@@ -463,7 +463,7 @@ fn rows_of_another_layout_are_copied_into_a_native_database_and_compared() {
             assert_eq!(shown["compared"]["episode"]["source"], json!(episodes.len()));
             assert_eq!(shown["compared"]["episode"]["missing"], json!(left.len()));
             assert_eq!(shown["compared"]["episode"]["examples"], json!(left));
-            let (code, again, words) = run(folder.path(), &["copy", "--from", &from, "--to", &to, "--apply"]);
+            let (_, again, words) = run(folder.path(), &["copy", "--from", &from, "--to", &to, "--apply"]);
             assert_eq!(again["status"], json!("nothing to do"), "{words} {again:#}");
             let (code, ..) = run(folder.path(), &["copy", "--from", &to, "--to", &from]);
             assert_eq!(code, Some(5), "the target is not native");

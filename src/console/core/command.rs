@@ -395,7 +395,7 @@ commands! {
     CommandId::Recall(recall::RecallCommand::Save), Recall, ["b k"], "Keep the question", "keep", "Keeps what is asked under a name, in your own files.";
     CommandId::Recall(recall::RecallCommand::Saved), Recall, ["b b"], "Kept questions", "kept", "Asks a kept question again.";
     CommandId::Recall(recall::RecallCommand::Forget), Recall, ["b d"], "Forget a question", "", "Forgets a kept question.";
-    CommandId::Panel(ScreenKind::Agents), Everywhere, ["A"], "Agents at work", "", "Shows what people do with canvases, how ready each agent is, what fades and which memories mislead.";
+    CommandId::Panel(ScreenKind::Agents), Everywhere, ["O"], "Agents at work", "", "Shows what people do with canvases, how ready each agent is, what fades and which memories mislead.";
     CommandId::Panel(ScreenKind::Policies), Everywhere, ["L"], "Learned policies", "", "Shows the versions of retrieval policies, how good each is and which is in use.";
     CommandId::Panel(ScreenKind::Evaluation), Everywhere, ["E"], "Evaluation", "", "Judges recall: hit rate, precision, nonsense, coverage, swamping, latency.";
     CommandId::Judge(InboxVerdict::Right), Inbox, ["a"], "It is right", "right", "Signals to the episode what the feedback says about it: confirmed, corrected or rejected.";

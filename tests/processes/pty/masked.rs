@@ -102,7 +102,7 @@ fn a_masked_console_shows_nobody_on_any_screen() {
         at.press("y");
         at.press("t");
     }
-    for panel in ["W", "A", "L", "E", "I", "J", "P", "V", "R", "D", "F"] {
+    for panel in ["W", "O", "L", "E", "I", "J", "P", "V", "R", "D", "F"] {
         at.press("2");
         at.press(panel);
         for keys in ["j", "j", "l", "l", "\r", "\x1b", "?", "\x1b", "\x1b"] {
