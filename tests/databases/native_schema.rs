@@ -62,7 +62,22 @@ fn every_entity_has_its_columns() {
         (Entity::CanvasEvent, "canvas_audit", &[]),
         (Entity::Feedback, "agent_feedback", &["score", "counts", "source"]),
         (Entity::UtilityEvent, "utility_events", &[]),
-        (Entity::Memory, "memories", &[]),
+        // Stores of other programs have these; no native memory has them yet.
+        (
+            Entity::Memory,
+            "memories",
+            &[
+                "user_id",
+                "agent_id",
+                "session_id",
+                "tags",
+                "status",
+                "importance",
+                "source_ids",
+                "updated_at",
+                "expires_at",
+            ],
+        ),
         (Entity::MemoryLink, "episode_memories", &[]),
         (Entity::Profile, "agent_memory_profiles", &["k"]),
         (Entity::Case, "agent_memory_cases", &["has_vector"]),
