@@ -46,7 +46,7 @@ fn episode_with_context(bencher: Bencher) {
     let mut turn = bench.ids.iter().cycle();
     bencher.bench_local(|| {
         let id = turn.next().expect("an id");
-        bench.runtime.block_on(bench.store.episode(id)).expect("an episode")
+        bench.runtime.block_on(bench.store.contexts().episode(id)).expect("an episode")
     });
 }
 

@@ -57,9 +57,11 @@ fn nearest_of_ten_thousand(bencher: Bencher<'_, '_>, kept: usize) {
     let folder = tempfile::tempdir().expect("a folder");
     let runtime = Runtime::new().expect("a runtime");
     let store = runtime.block_on(bank(&folder.path().join("bank.db")));
-    store.keep_vectors(kept);
+    store.embeddings().keep_vectors(kept);
     let query = vector(7);
-    bencher.bench_local(|| runtime.block_on(store.nearest(Entity::Case, &[], &query, 32)).expect("an answer"));
+    bencher.bench_local(|| {
+        runtime.block_on(store.embeddings().nearest(Entity::Case, &[], &query, 32)).expect("an answer")
+    });
 }
 
 /// A whole recall as the console asks it again and again: the case's vector looked up, all compared in memory, the rows
@@ -69,7 +71,7 @@ fn recall_of_ten_thousand_kept(bencher: Bencher<'_, '_>) {
     let folder = tempfile::tempdir().expect("a folder");
     let runtime = Runtime::new().expect("a runtime");
     let store = runtime.block_on(bank(&folder.path().join("bank.db")));
-    store.keep_vectors(CONSOLE_BYTES);
+    store.embeddings().keep_vectors(CONSOLE_BYTES);
     let inquiry = Inquiry { like: Some("c7".to_owned()), ..Inquiry::new(Ranking::Cases) };
     let request = inquiry.request("2026-02-04T10:00:00.000000Z");
     bencher.bench_local(|| {
@@ -92,7 +94,7 @@ fn context_of_a_recalled_episode(bencher: Bencher<'_, '_>) {
         runtime.block_on(async {
             let rows = store.related(Entity::Episode, "id", &id).await.expect("a row");
             assert_eq!(rows.len(), 1);
-            store.recalled(rows).await.expect("its context")
+            store.contexts().recalled(rows).await.expect("its context")
         })
     });
 }

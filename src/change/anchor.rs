@@ -94,7 +94,7 @@ impl Ended {
 /// [`ChangeError::Failed`] when the file cannot be written, else as [`audit::anchor`].
 pub async fn keep(store: &Store) -> Result<Option<Anchor>, ChangeError> {
     let Some(folder) = store.anchor_folder() else { return Ok(None) };
-    if store.own().await?.is_none_or(|own| own.unread.is_some()) {
+    if store.records().own().await?.is_none_or(|own| own.unread.is_some()) {
         return Ok(None);
     }
     let anchor = audit::anchor(store).await?;
@@ -132,7 +132,7 @@ struct AnchorKnowledge {
 impl AnchorKnowledge {
     async fn of(store: &Store) -> Result<AnchorKnowledge, ChangeError> {
         // A trail that our role may not read is not one that is gone.
-        let database_id = store.own().await?.map(OwnTables::read).transpose()?.map(|own| own.database_id);
+        let database_id = store.records().own().await?.map(OwnTables::read).transpose()?.map(|own| own.database_id);
         let (spot, note) = AnchorSpot::of(store).await?;
         let Some(folder) = store.anchor_folder() else {
             let words = "there is no folder for anchors: MNEMOSCOPE_STATE can name one".to_owned();
@@ -336,7 +336,7 @@ async fn fits(store: &Store, database_id: Option<&str>, anchor: &Anchor) -> Resu
     if !audit::missing_tables(store).await?.is_empty() {
         return Ok(true);
     }
-    let found = store.trail(anchor.seq.saturating_sub(1), 1).await?.into_iter().next();
+    let found = store.records().trail(anchor.seq.saturating_sub(1), 1).await?.into_iter().next();
     Ok(anchor.seq == 0 || found.is_some_and(|e| e.seq == anchor.seq && e.hash == anchor.hash))
 }
 

@@ -73,8 +73,7 @@ pub(super) async fn apply_within(
         return Ok(receipt);
     }
     super::suppress::check(store, plan).await?;
-    let judged = refused_later(store, plan).await?.map(|reason| Plan { undo_reason: Some(reason), ..plan.clone() });
-    let plan = judged.as_ref().unwrap_or(plan);
+    let later = refused_later(store, plan).await?;
     loop {
         receipt.stamp(plan, now());
         let patience = waiting.patience();
@@ -85,7 +84,7 @@ pub(super) async fn apply_within(
         };
         if let Some(seq) = settle(store, attempt.await, &receipt.receipt_id, waiting).await? {
             anchor::after(store, seq).await;
-            return Ok(done(store, plan, receipt, seq));
+            return Ok(done(store, plan, receipt, seq, later));
         }
     }
 }
@@ -108,7 +107,7 @@ where
     let own = writable(store).await?;
     loop {
         let at = now();
-        let mut planned = None;
+        let (mut planned, mut later) = (None, None);
         let mut receipt_id = String::new();
         let patience = waiting.patience();
         let attempt = async {
@@ -119,8 +118,7 @@ where
                 }
                 let plan = plan().await?;
                 super::suppress::check(store, &plan).await?;
-                let mut plan = plan;
-                plan.undo_reason = refused_later(store, &plan).await?.or(plan.undo_reason);
+                later = refused_later(store, &plan).await?;
                 let mut receipt = receipt(&plan);
                 receipt.stamp(&plan, at.clone());
                 receipt_id.clone_from(&receipt.receipt_id);
@@ -135,7 +133,7 @@ where
             (Some(_), Some((plan, receipt))) if plan.is_empty() => return Ok((plan, receipt)),
             (Some(seq), Some((plan, receipt))) => {
                 anchor::after(store, seq).await;
-                let receipt = done(store, &plan, receipt, seq);
+                let receipt = done(store, &plan, receipt, seq, later);
                 return Ok((plan, receipt));
             }
             _ => {}
@@ -225,10 +223,12 @@ impl Receipt {
     }
 }
 
-fn done(store: &Store, plan: &Plan, mut receipt: Receipt, seq: i64) -> Receipt {
+/// The receipt of what was done. `later` says why an undo would be refused now; it may be possible once what it refers to is
+/// there again, so the entry does not keep it.
+fn done(store: &Store, plan: &Plan, mut receipt: Receipt, seq: i64, later: Option<String>) -> Receipt {
     receipt.audit_seq = Some(seq);
-    receipt.undo_reason.clone_from(&plan.undo_reason);
-    if plan.undo_reason.is_none() {
+    receipt.undo_reason = plan.undo_reason.clone().or(later);
+    if receipt.undo_reason.is_none() {
         receipt.undo = Some(store.invocation().line(["undo", &seq.to_string(), "--apply"]));
     }
     receipt
@@ -440,7 +440,7 @@ async fn committed(store: &Store, seq: i64, receipt_id: &str) -> Result<bool, Ch
             }
             Err(error) => return Err(error.into()),
             Ok(writer) => {
-                let entry = store.trail(seq - 1, 1).await;
+                let entry = store.records().trail(seq - 1, 1).await;
                 writer.rollback().await;
                 let public = entry?.first().and_then(|e| serde_json::from_str::<Value>(&e.public).ok());
                 return Ok(public.is_some_and(|p| p["receipt_id"] == receipt_id));

@@ -84,19 +84,19 @@ pub async fn view(store: &Store, moment: &Moment) -> Result<(Store, AsOf), Chang
         return Err(ChangeError::Usage(format!("{} has not come yet", as_of.at)));
     }
     as_of.unknown.push(AGENTS.to_owned());
-    let (taken_back, unseen) = store.foreseeing(&mutations, &as_of.at).await?;
+    let (taken_back, unseen) = store.ahead().foreseeing(&mutations, &as_of.at).await?;
     if unseen > 0 {
         let words = "too many rows were changed since then to be taken back in one look: name a later moment";
         return Err(ChangeError::Refused(words.to_owned()));
     }
-    let (view, _) = store.as_of(&mutations, &as_of.at).await?;
+    let (view, _) = store.ahead().as_of(&mutations, &as_of.at).await?;
     let stores = Stores { now: store, whole: &taken_back, view: &view };
     let histories = stores.histories(&mut as_of).await?;
     if histories.is_empty() {
         return Ok((view, as_of));
     }
     mutations.extend(histories);
-    let (view, unseen) = store.as_of(&mutations, &as_of.at).await?;
+    let (view, unseen) = store.ahead().as_of(&mutations, &as_of.at).await?;
     if unseen > 0 {
         as_of.unknown.push(format!("utility and aggregates of {unseen} episodes are shown as they are now"));
     }
@@ -110,15 +110,15 @@ async fn back(
     as_of: &mut AsOf,
     mutations: &mut Vec<Mutation>,
 ) -> Result<(), ChangeError> {
-    let head = store.trail_head().await?.map_or(0, |(seq, _)| seq);
-    let first = store.trail(0, 1).await?.into_iter().next();
+    let head = store.records().trail_head().await?.map_or(0, |(seq, _)| seq);
+    let first = store.records().trail(0, 1).await?.into_iter().next();
     let seq = match moment {
         Moment::Entry(seq) if *seq > head => {
             let list = store.invocation().line(["audit", "list"]);
             return Err(ChangeError::NotFound(format!("the trail has no entry {seq}; `{list}` shows them")));
         }
         Moment::Entry(seq) => {
-            let named = store.trail(seq - 1, 1).await?.into_iter().find(|entry| entry.seq == *seq);
+            let named = store.records().trail(seq - 1, 1).await?.into_iter().find(|entry| entry.seq == *seq);
             // Before the first entry is as early as the trail reaches.
             let at = named.map(|entry| entry.at).or_else(|| first.as_ref().map(|entry| entry.at.clone()));
             as_of.at = at.unwrap_or_else(|| as_of.at.clone());
@@ -189,7 +189,7 @@ async fn last_before(store: &Store, head: i64, at: &str) -> Result<i64, ChangeEr
     let (mut low, mut high) = (0, head);
     while low < high {
         let middle = low + (high - low + 1) / 2;
-        let entry = store.trail(middle - 1, 1).await?.into_iter().next();
+        let entry = store.records().trail(middle - 1, 1).await?.into_iter().next();
         if entry.is_some_and(|entry| entry.at.as_str() <= at) { low = middle } else { high = middle - 1 }
     }
     Ok(low)
@@ -231,7 +231,7 @@ impl Stores<'_> {
             }
             for (id, ids) in newer {
                 let Some(episode) = view.row(Entity::Episode, &id).await? else { continue };
-                let there = view.episode(&id).await?;
+                let there = view.contexts().episode(&id).await?;
                 let rows =
                     there.map(|context| if entity == Entity::Feedback { context.feedback } else { context.canvas });
                 let rows = rows.unwrap_or_default();
@@ -254,8 +254,8 @@ impl Stores<'_> {
         }
         let mut mutations = Vec::new();
         for (id, values) in changed {
-            let Some(found) = whole.locate(Entity::Episode, &id).await? else { continue };
-            let shape = whole.shape(&found.table()).await?;
+            let Some(found) = whole.encoder().locate(Entity::Episode, &id).await? else { continue };
+            let shape = whole.shapes().shape(&found.table()).await?;
             let stored = values.into_iter().filter(|(column, _)| plain_column(found.source, column).is_some());
             let values: Vec<(&str, GivenValue)> =
                 stored.map(|(column, value)| (column, GivenValue::Is(value))).collect();

@@ -230,7 +230,7 @@ pub struct Anchor {
 /// [`ChangeError::Refused`] without a trail, [`ChangeError::Broken`] without its head.
 pub async fn anchor(store: &Store) -> Result<Anchor, ChangeError> {
     let own = trail_of(store).await?;
-    let Some((seq, hash)) = store.trail_head().await? else {
+    let Some((seq, hash)) = store.records().trail_head().await? else {
         return Err(ChangeError::Broken("the head of the audit trail is gone".to_owned()));
     };
     Ok(Anchor { database_id: own.database_id, seq, hash, at: super::now() })
@@ -241,7 +241,7 @@ async fn trail_of(store: &Store) -> Result<OwnTables, ChangeError> {
     if !missing.is_empty() {
         return Err(ChangeError::Broken(lacking(&missing)));
     }
-    store.own().await?.map(OwnTables::read).transpose()?.ok_or_else(|| {
+    store.records().own().await?.map(OwnTables::read).transpose()?.ok_or_else(|| {
         ChangeError::Refused(format!(
             "{} has no audit trail yet; `{}` adds it",
             store.location(),
@@ -255,7 +255,7 @@ async fn trail_of(store: &Store) -> Result<OwnTables, ChangeError> {
 /// # Errors
 /// The engine's refusal.
 pub async fn missing_tables(store: &Store) -> Result<Vec<&'static str>, ChangeError> {
-    let there = store.trail_tables().await?;
+    let there = store.records().trail_tables().await?;
     if !there.contains(&"memory_migrations") {
         // What else has such names is somebody else's, as far as can be told.
         return Ok(Vec::new());
@@ -317,10 +317,10 @@ pub async fn walk(
     told: &(dyn Fn(usize) + Sync),
 ) -> Result<AuditVerdict, ChangeError> {
     let own = trail_of(store).await?;
-    let mut head = store.trail_head().await?;
+    let mut head = store.records().trail_head().await?;
     for _ in 0..TRIES {
-        let (entries, values) = store.whole_trail(told).await?;
-        let after = store.trail_head().await?;
+        let (entries, values) = store.records().whole_trail(told).await?;
+        let after = store.records().trail_head().await?;
         if after == head {
             return Ok(judge(&own.database_id, head.as_ref(), &entries, &values, anchors));
         }
@@ -544,9 +544,9 @@ pub struct OpenedEntry {
 /// [`ChangeError::Broken`] when it or one of its values was changed after it was written.
 pub async fn open(store: &Store, seq: i64) -> Result<Option<OpenedEntry>, ChangeError> {
     trail_of(store).await?;
-    let found = store.trail(seq.saturating_sub(1), 1).await?.into_iter().next();
+    let found = store.records().trail(seq.saturating_sub(1), 1).await?.into_iter().next();
     let Some(entry) = found.filter(|e| e.seq == seq) else { return Ok(None) };
-    let values = store.trail_private(seq, seq).await?;
+    let values = store.records().trail_private(seq, seq).await?;
     if entry_hash(&entry) != entry.hash {
         return Err(changed_later(store, seq));
     }
@@ -559,9 +559,9 @@ pub async fn open(store: &Store, seq: i64) -> Result<Option<OpenedEntry>, Change
 /// As [`open`].
 pub async fn opened_between(store: &Store, after: i64, last: i64) -> Result<Vec<OpenedEntry>, ChangeError> {
     let most = usize::try_from(last - after).unwrap_or_default();
-    let entries = store.trail(after, most).await?;
+    let entries = store.records().trail(after, most).await?;
     let mut values: BTreeMap<i64, Vec<PrivateValue>> = BTreeMap::new();
-    for value in store.trail_private(after + 1, last).await? {
+    for value in store.records().trail_private(after + 1, last).await? {
         values.entry(value.seq).or_default().push(value);
     }
     let open = |entry: TrailEntry| {
@@ -603,9 +603,9 @@ fn opened(entry: TrailEntry, values: Vec<PrivateValue>) -> Result<OpenedEntry, C
 /// [`ChangeError::Refused`] without a trail; else the engine's refusal.
 pub async fn list(store: &Store, after: i64, limit: usize) -> Result<Vec<Value>, ChangeError> {
     trail_of(store).await?;
-    let entries = store.trail(after, limit).await?;
+    let entries = store.records().trail(after, limit).await?;
     let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return Ok(Vec::new()) };
-    let values = store.trail_private(first.seq, last.seq).await?;
+    let values = store.records().trail_private(first.seq, last.seq).await?;
     let shown = |entry: &TrailEntry| {
         let of_entry = |field: &str| {
             let value = values.iter().find(|v| v.seq == entry.seq && v.field == field);

@@ -109,7 +109,7 @@ pub async fn add_beside(
         |row: &Row| -> Vec<String> { key.iter().map(|c| row.text(c).unwrap_or_default().to_owned()).collect() };
     let mut seen: HashSet<Vec<String>> = HashSet::new();
     let keys = rows.iter().map(|r| key_of(&r.row).into_iter().map(FetchedValue::Text).collect()).collect();
-    for image in store.images(&StoredRows { table: table_of(source), by: stored_key.clone(), keys }).await? {
+    for image in store.shapes().images(&StoredRows { table: table_of(source), by: stored_key.clone(), keys }).await? {
         seen.insert(stored_key.iter().map(|name| text(&image, name)).collect());
     }
     let fresh: Vec<&NewRow> = rows.iter().filter(|r| seen.insert(key_of(&r.row))).collect();
@@ -117,7 +117,7 @@ pub async fn add_beside(
     if fresh.is_empty() {
         return Ok(tally);
     }
-    let shape = store.shape(&table_of(source)).await?;
+    let shape = store.shapes().shape(&table_of(source)).await?;
     lost_columns(draft, source, &shape, &fresh);
     let used = |c: &&str| fresh.iter().any(|r| r.is_given(c));
     let used: Vec<&str> = entity.columns().iter().map(|c| c.name).filter(used).collect();
@@ -142,7 +142,7 @@ pub async fn add_beside(
     }
     for rows in alike.into_values() {
         let rows: Vec<(&[GivenValue], &StoredColumns)> = rows.iter().map(|(given, s)| (given.as_slice(), s)).collect();
-        let insertion = store.insertions_as_stored(source, &columns, &rows, owner).await?;
+        let insertion = store.encoder().insertions_as_stored(source, &columns, &rows, owner).await?;
         draft.push(insertion);
     }
     vectors::add(draft, source, &fresh).await?;
@@ -173,13 +173,13 @@ fn lost_columns(draft: &mut Draft<'_>, source: &BoundSource, shape: &TableShape,
 pub async fn unfit(store: &Store, entity: Entity, rows: &[&NewRow]) -> Result<Vec<(usize, String)>, ChangeError> {
     let source = target(store, entity)?;
     addable(source)?;
-    let shape = store.shape(&table_of(source)).await?;
+    let shape = store.shapes().shape(&table_of(source)).await?;
     let mut unfit = Vec::new();
     for new in rows {
         let used = |c: &&str| has_place(source, c) && new.is_given(c);
         let columns: Vec<&str> = entity.columns().iter().map(|c| c.name).filter(used).collect();
         let (values, stored) = (given(new, &columns), new.stored(&shape, &table_of(source)).cloned().collect());
-        match store.insertions_as_stored(source, &columns, &[(&values, &stored)], None).await {
+        match store.encoder().insertions_as_stored(source, &columns, &[(&values, &stored)], None).await {
             Ok(_) => {}
             Err(StoreError::CannotHold(why)) => unfit.push((new.place, why)),
             Err(error) => return Err(error.into()),

@@ -85,7 +85,7 @@ async fn set_parent(draft: &mut Draft<'_>, found: &LocatedRow<'_>, parent: Value
             found.table().title()
         )));
     }
-    let shape = store.shape(&found.table()).await?;
+    let shape = store.shapes().shape(&found.table()).await?;
     let values = [("parent_id", GivenValue::Is(parent.clone()))];
     let update = found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?;
     let mut shown = found.row.clone();

@@ -60,7 +60,7 @@ impl<'s> Draft<'s> {
     /// # Errors
     /// The engine's refusal.
     pub async fn look(store: &'s Store, operation: &'static str, danger: ChangeDanger) -> Result<Self, ChangeError> {
-        let own = store.own().await?.filter(|own| own.unread.is_none());
+        let own = store.records().own().await?.filter(|own| own.unread.is_none());
         Ok(Draft::begin(store, own, operation, danger, KEPT))
     }
 
@@ -103,7 +103,7 @@ impl<'s> Draft<'s> {
     /// # Errors
     /// The engine's refusal.
     pub async fn watch(&mut self, rows: StoredRows) -> Result<Vec<Image>, StoreError> {
-        let images = self.store.images(&rows).await?;
+        let images = self.store.shapes().images(&rows).await?;
         self.remember(rows, &images);
         Ok(images)
     }
@@ -113,7 +113,7 @@ impl<'s> Draft<'s> {
     /// # Errors
     /// The engine's refusal.
     pub async fn watch_columns(&mut self, rows: StoredRows, columns: Vec<String>) -> Result<Vec<Image>, StoreError> {
-        let images = self.store.images_of(&rows, &columns).await?;
+        let images = self.store.shapes().images_of(&rows, &columns).await?;
         if !self.watches.iter().any(|w| w.rows == rows) {
             self.watches.push(RowWatch { state: ReadState::of(&images, columns), rows });
         }
@@ -152,7 +152,7 @@ impl<'s> Draft<'s> {
     pub async fn seek(&mut self, entity: Entity, id: &str) -> Result<Option<LocatedRow<'s>>, ChangeError> {
         check_id(entity, id)?;
         let store = self.store;
-        let located = store.locate(entity, id).await?;
+        let located = store.encoder().locate(entity, id).await?;
         if let Some(located) = &located {
             self.remember(located.rows(), std::slice::from_ref(&located.image));
         }
@@ -165,7 +165,7 @@ impl<'s> Draft<'s> {
     /// The engine's refusal.
     pub async fn seek_in(&mut self, source: &'s BoundSource, id: &str) -> Result<Option<LocatedRow<'s>>, ChangeError> {
         let store = self.store;
-        let located = store.locate_in(source, id).await?;
+        let located = store.encoder().locate_in(source, id).await?;
         if let Some(located) = &located {
             self.remember(located.rows(), std::slice::from_ref(&located.image));
         }
@@ -297,7 +297,7 @@ pub fn check_id(entity: Entity, id: &str) -> Result<(), ChangeError> {
 /// # Errors
 /// [`ChangeError::Refused`] where there are none.
 pub async fn trail(store: &Store) -> Result<OwnTables, ChangeError> {
-    let own = store.own().await?.map(OwnTables::read).transpose()?;
+    let own = store.records().own().await?.map(OwnTables::read).transpose()?;
     own.ok_or_else(|| ChangeError::Refused(format!("{} has no audit trail", store.location())))
 }
 
@@ -317,7 +317,7 @@ pub async fn writable(store: &Store) -> Result<OwnTables, ChangeError> {
             store.invocation().line(["audit", "verify"])
         )));
     }
-    store.own().await?.map(OwnTables::read).transpose()?.ok_or_else(|| {
+    store.records().own().await?.map(OwnTables::read).transpose()?.ok_or_else(|| {
         ChangeError::Refused(format!(
             "{} is view-only: it has no audit trail yet. `{}` adds it, and without --apply shows what would be added",
             store.location(),

@@ -90,7 +90,7 @@ pub async fn edit(store: &Store, entity: Entity, id: &str, set: &Map<String, Val
     }
     let mut values: Vec<(&str, GivenValue)> =
         changed.iter().map(|column| (*column, GivenValue::Is(row.get(column).clone()))).collect();
-    let shape = store.shape(&found.table()).await?;
+    let shape = store.shapes().shape(&found.table()).await?;
     if takes_time(&found, &shape) && !changed.contains(&"updated_at") {
         values.push(("updated_at", GivenValue::Now));
     }
@@ -180,7 +180,7 @@ async fn settle(store: &Store, found: &LocatedRow<'_>, row: &mut Row) -> Result<
         if seconds.is_some_and(|seconds| seconds < 0.0) {
             return Err(ChangeError::Usage("the episode would end before it starts".to_owned()));
         }
-        let shape = store.shape(&found.table()).await?;
+        let shape = store.shapes().shape(&found.table()).await?;
         let whole = shape.column(column).is_some_and(|c| keeps_whole(&c.declared));
         let seconds = seconds.map(|seconds| if whole { seconds.round() } else { seconds });
         row.set("duration_seconds", seconds.map_or(Value::Null, Value::from));
@@ -213,7 +213,7 @@ pub(super) async fn drop_vector(draft: &mut Draft<'_>, found: &LocatedRow<'_>) -
         draft.push(Mutation::Delete(rows));
     } else {
         let stands = found.image.get(&shelf.column).is_some_and(|raw| *raw != FetchedValue::Null);
-        let shape = store.shape(&shelf.table).await?;
+        let shape = store.shapes().shape(&shelf.table).await?;
         if !stands {
             return Ok(());
         }
@@ -306,7 +306,7 @@ pub async fn supersede(store: &Store, id: &str, text: &str) -> Result<Plan, Chan
     }
     let columns = ["metadata", "status"].into_iter().filter(|c| old.get(c) != found.row.get(c));
     let mut values: Vec<(&str, GivenValue)> = columns.map(|c| (c, GivenValue::Is(old.get(c).clone()))).collect();
-    let shape = store.shape(&found.table()).await?;
+    let shape = store.shapes().shape(&found.table()).await?;
     if takes_time(&found, &shape) {
         values.push(("updated_at", GivenValue::Now));
     }

@@ -103,7 +103,7 @@ pub async fn add(store: &Store, episode: &str, said: &FeedbackFields) -> Result<
         .map(|c| (c, GivenValue::Is(row.get(c).clone())))
         .collect();
     values.push(("created_at", GivenValue::Now));
-    let insertion = store.insertion(target, &values, Some(&found.image)).await?;
+    let insertion = store.encoder().insertion(target, &values, Some(&found.image)).await?;
     draft.adds(&row);
     draft.push(insertion);
     let added = row.clone();
@@ -161,7 +161,7 @@ pub async fn edit(store: &Store, id: &str, said: &FeedbackFields) -> Result<Plan
     }
     let values: Vec<(&str, GivenValue)> =
         columns.into_iter().map(|c| (c, GivenValue::Is(row.get(c).clone()))).collect();
-    let shape = store.shape(&found.table()).await?;
+    let shape = store.shapes().shape(&found.table()).await?;
     let update = found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?;
     draft.alters(&found.row, &row);
     draft.push(update);
@@ -186,7 +186,7 @@ pub async fn remove(store: &Store, id: &str) -> Result<Plan, ChangeError> {
     let found = draft.locate(Entity::Feedback, id).await?;
     writable(found.source)?;
     draft.removes(&found.row);
-    let shape = store.shape(&found.table()).await?;
+    let shape = store.shapes().shape(&found.table()).await?;
     draft.push(found.removal(store.engine(), &shape).map_err(ChangeError::Refused)?);
     for episode in hanging(&mut draft, &found).await? {
         follow(&mut draft, &episode, ListChange::Without(id), |rows| rows.retain(|r| !same(r, &found.row))).await?;
@@ -294,12 +294,12 @@ pub(super) fn addable(source: &BoundSource) -> Result<&crate::layout::Write, Cha
 async fn known_user(store: &Store, source: &BoundSource, row: &Row) -> Result<(), ChangeError> {
     let (Some(user), Some((column, _))) = (row.text("user_id"), plain_column(source, "user_id")) else { return Ok(()) };
     let table = table_of(source);
-    for key in store.referred(&table).await? {
+    for key in store.shapes().referred(&table).await? {
         if !key.column.eq_ignore_ascii_case(column) {
             continue;
         }
         let rows = StoredRows::with(&key.table, &key.to, FetchedValue::Text(user.to_owned()));
-        if store.images(&rows).await.is_ok_and(|images| images.is_empty()) {
+        if store.shapes().images(&rows).await.is_ok_and(|images| images.is_empty()) {
             return Err(ChangeError::Refused(format!(
                 "{}.{column} refers to {}.{}, which has no `{user}`: name a known user with --user (`list subject` shows \
                  them)",
@@ -313,7 +313,7 @@ async fn known_user(store: &Store, source: &BoundSource, row: &Row) -> Result<()
 }
 
 async fn required(store: &Store, source: &BoundSource, column: &str) -> Result<bool, StoreError> {
-    let shape = store.shape(&table_of(source)).await?;
+    let shape = store.shapes().shape(&table_of(source)).await?;
     let name = plain_column(source, column).map(|(name, _)| name);
     Ok(name.and_then(|name| shape.column(name)).is_some_and(|c| c.required))
 }
@@ -376,7 +376,7 @@ async fn follow(
     let after = aggregate(&rows);
     let mut set: Vec<(String, Cell)> = Vec::new();
     let mut shown = episode.row.clone();
-    let shape = store.shape(&episode.table()).await?;
+    let shape = store.shapes().shape(&episode.table()).await?;
     if let Some(column) = feedback_list(episode.source) {
         let stored = episode.image.get(column).unwrap_or(&FetchedValue::Null);
         let is_array = shape.column(column).is_some_and(|c| c.declared.ends_with("[]"));
@@ -460,14 +460,14 @@ async fn feedback_of(draft: &mut Draft<'_>, episode: &LocatedRow<'_>) -> Result<
     for source in store.sources_of(Entity::Feedback)? {
         let table = table_of(source);
         if let Some((column, way)) = plain_column(source, "id").filter(|_| !named.is_empty()) {
-            let fitting = named.iter().filter(|id| store.can_be(way, id));
+            let fitting = named.iter().filter(|id| store.encoder().can_be(way, id));
             let keys: Vec<Vec<FetchedValue>> = fitting.map(|id| vec![FetchedValue::Text(id.to_string())]).collect();
             if !keys.is_empty() {
                 draft.watch(StoredRows { table: table.clone(), by: vec![column.to_owned()], keys }).await?;
             }
         }
         if let Some((column, way)) = plain_column(source, "episode_id").filter(|_| back)
-            && store.can_be(way, episode.row.id())
+            && store.encoder().can_be(way, episode.row.id())
         {
             draft.watch(StoredRows::with(&table, column, FetchedValue::Text(episode.row.id().to_owned()))).await?;
         }

@@ -269,9 +269,9 @@ impl Survey<'_> {
         if !self.wants(STRUCTURE) {
             return Ok(());
         }
-        let structure = self.store.structure().await?;
-        let own = self.store.own().await?;
-        let standings = self.store.standings(own.as_ref(), &structure);
+        let structure = self.store.shapes().structure().await?;
+        let own = self.store.records().own().await?;
+        let standings = self.store.schema().standings(own.as_ref(), &structure);
         let (mut tables, mut columns, mut indexes) =
             (FindingTally::default(), FindingTally::default(), FindingTally::default());
         let most = self.most();
@@ -358,7 +358,7 @@ impl Survey<'_> {
             }
             ControlFlow::Continue(())
         };
-        self.store.each_row(&query, subject).await?;
+        self.store.walks().each_row(&query, subject).await?;
         self.found(KIND, Some(Entity::Subject), back);
         Ok(())
     }
@@ -386,15 +386,15 @@ impl Survey<'_> {
         if !self.wants(&["vector_missing", "vector_size"]) {
             return Ok(());
         }
-        let places = self.store.vector_places();
+        let places = self.store.embeddings().vector_places();
         if places.is_empty() {
             self.not_applicable(&["vector_missing", "vector_size"], "no vectors are stored here");
         }
         for place in places {
             let entity = place.entity;
-            let missing = self.store.vectors_missing(&place, self.most()).await?;
+            let missing = self.store.embeddings().vectors_missing(&place, self.most()).await?;
             self.found("vector_missing", Some(entity), missing);
-            let odd = self.store.vectors_of_odd_size(&place, self.most()).await?;
+            let odd = self.store.embeddings().vectors_of_odd_size(&place, self.most()).await?;
             self.found("vector_size", Some(entity), odd);
         }
         Ok(())
@@ -523,7 +523,7 @@ impl Survey<'_> {
                 there.insert(row.id().to_owned());
                 ControlFlow::Continue(())
             };
-            self.store.each_row(&query, case).await?;
+            self.store.walks().each_row(&query, case).await?;
         }
         self.each(Entity::MemoryLink, |row| {
             if row.text("memory_id").is_some_and(|id| !there.contains(id)) {
@@ -598,6 +598,6 @@ impl Survey<'_> {
         let columns = Some(columns_read(entity, texts));
         // Links of episodes may be in their JSON.
         let unparsed = entity != Entity::Episode;
-        Ok(store.each_row(&Query { columns, unparsed, ..Query::new(entity) }, row).await?)
+        Ok(store.walks().each_row(&Query { columns, unparsed, ..Query::new(entity) }, row).await?)
     }
 }

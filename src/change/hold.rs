@@ -14,7 +14,7 @@ use crate::store::stored::{Cell, Mutation, StoredRows};
 
 async fn ready(store: &Store) -> Result<(), ChangeError> {
     writable(store).await?;
-    if store.can_erase() {
+    if store.records().can_erase() {
         return Ok(());
     }
     Err(ChangeError::Refused(format!(
@@ -40,7 +40,7 @@ pub async fn hold(store: &Store, given: &str, reason: Option<&str>, actor: &str)
     let id = id_of(store, given).await?;
     let mut draft = Draft::new(store, "hold", ChangeDanger::Guarded).await?;
     let own = writable(store).await?;
-    if store.holds().await?.iter().any(|(held, _)| *held == id) {
+    if store.records().holds().await?.iter().any(|(held, _)| *held == id) {
         return Ok(draft.seal());
     }
     let text = |t: &str| Cell::Is(FetchedValue::Text(t.to_owned()));
@@ -63,7 +63,7 @@ pub async fn hold(store: &Store, given: &str, reason: Option<&str>, actor: &str)
 pub async fn unhold(store: &Store, given: &str) -> Result<Plan, ChangeError> {
     subject::check(given)?;
     ready(store).await?;
-    let held = store.holds().await?;
+    let held = store.records().holds().await?;
     let id = match held.iter().find(|(id, _)| id == given.trim()) {
         Some((id, _)) => id.clone(),
         None => id_of(store, given).await?,

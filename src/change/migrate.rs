@@ -147,8 +147,8 @@ pub struct MigrationOutcome {
 /// # Errors
 /// The engine's refusal.
 pub async fn state(store: &Store) -> Result<MigrationState, ChangeError> {
-    let own = store.own().await?;
-    let standings = store.standings(own.as_ref(), &store.structure().await?);
+    let own = store.records().own().await?;
+    let standings = store.schema().standings(own.as_ref(), &store.shapes().structure().await?);
     let (optional, plain): (Vec<&Standing>, Vec<&Standing>) =
         standings.iter().partition(|s| s.migration.optional.is_some());
     let mut pending: Vec<PendingMigration> = plain.iter().filter(|s| s.is_pending()).map(|s| pending(s)).collect();
@@ -180,7 +180,7 @@ pub async fn state(store: &Store) -> Result<MigrationState, ChangeError> {
         present: plain.iter().filter(|s| !s.is_pending() && !s.recorded).map(|s| s.migration.name.clone()).collect(),
         optional: optional.iter().map(offered).collect(),
         drift: drift(store, own.as_ref()).await?,
-        foreign: store.foreign_migrations().await?,
+        foreign: store.schema().foreign_migrations().await?,
         layouts: layouts(store),
     })
 }
@@ -230,7 +230,7 @@ async fn drift(store: &Store, own: Option<&OwnTables>) -> Result<Vec<Drift>, Cha
         return Ok(Vec::new());
     }
     let kept: Vec<Value> =
-        store.migration_entries().await?.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
+        store.records().migration_entries().await?.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
     let text = |name: &str| kept.iter().rev().find_map(|entry| entry["sql"][name].as_str());
     Ok(drifted.into_iter().map(|applied| explain_drift(applied, text(&applied.name), store.engine())).collect())
 }
@@ -305,13 +305,13 @@ pub async fn apply_chosen(
     if let Some(path) = store.companion_path() {
         return apply_to_companion(path, author, choice).await;
     }
-    if store.recognised().sources.is_empty() && !store.is_blank() {
+    if store.recognised().sources.is_empty() && !store.schema().is_blank() {
         return Err(ChangeError::Refused(format!(
             "no known layout fits {}: our tables are added beside a memory, or into an empty database",
             store.location()
         )));
     }
-    let own = store.own().await?.map(OwnTables::read).transpose()?;
+    let own = store.records().own().await?.map(OwnTables::read).transpose()?;
     if let Some(drifted) = drift(store, own.as_ref()).await?.into_iter().next() {
         return Err(ChangeError::Refused(format!(
             "the migration {} that was applied here is not the one of this version ({}): use the version that applied it, \
@@ -321,15 +321,15 @@ pub async fn apply_chosen(
             store.invocation().line(["migrate"])
         )));
     }
-    let wanted = choose(&store.standings(own.as_ref(), &store.structure().await?), choice)?;
+    let wanted = choose(&store.schema().standings(own.as_ref(), &store.shapes().structure().await?), choice)?;
     let mut applied = apply_own(store, author, choice.to).await?;
     let mut readable = Vec::new();
     for migration in wanted {
         readable = apply_steps(store, author, &migration).await?;
         applied.push(migration.name);
     }
-    let after = store.look_again().await?;
-    if store.is_blank() && !after.is_blank() {
+    let after = store.schema().look_again().await?;
+    if store.schema().is_blank() && !after.schema().is_blank() {
         // What goes on top of tables is found only when they are there.
         let more = Box::pin(apply_chosen(&after, author, choice)).await?;
         applied.extend(more.applied);
@@ -494,11 +494,11 @@ async fn apply_steps(
     migration: &Migration,
 ) -> Result<Vec<ReadableSource>, ChangeError> {
     begin(store, migration).await?;
-    let before = store.source_counts().await?;
-    let structure = store.structure().await?;
+    let before = store.schema().source_counts().await?;
+    let structure = store.shapes().structure().await?;
     let steps = migration.steps(&structure);
     let due: Vec<&MigrationStep> = steps.iter().filter(|step| !step.done(&structure)).collect();
-    let together = store.is_blank() && due.iter().all(|step| !step.concurrent);
+    let together = store.schema().is_blank() && due.iter().all(|step| !step.concurrent);
     if together {
         run(store, migration, &due).await?;
     } else {
@@ -506,7 +506,7 @@ async fn apply_steps(
             run(store, migration, &[step]).await?;
         }
     }
-    let structure = store.structure().await?;
+    let structure = store.shapes().structure().await?;
     let missing: Vec<String> =
         steps.iter().flat_map(|s| &s.makes).filter(|part| !structure.has(part)).map(ToString::to_string).collect();
     if !missing.is_empty() {
@@ -516,7 +516,7 @@ async fn apply_steps(
             missing.join(", ")
         )));
     }
-    let readable = store.look_again().await?.read_all(before).await?;
+    let readable = store.schema().look_again().await?.schema().read_all(before).await?;
     let lost: Vec<String> = readable
         .iter()
         .filter(|r| r.read < r.before)
@@ -541,7 +541,7 @@ async fn apply_steps(
 async fn run(store: &Store, migration: &Migration, steps: &[&MigrationStep]) -> Result<(), ChangeError> {
     let mut waiting = WaitingTries::up_to(LOCKS);
     loop {
-        match store.run_steps(steps, &now(), waiting.patience()).await {
+        match store.schema().run_steps(steps, &now(), waiting.patience()).await {
             Ok(()) => return Ok(()),
             // Others have their turn in between.
             Err(WriteError::Busy(_)) if waiting.again().await => {}

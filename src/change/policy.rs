@@ -37,7 +37,7 @@ async fn watched_versions(draft: &mut Draft<'_>, profile: &str) -> Result<Vec<Ve
     for source in store.sources_of(Entity::Policy)? {
         writable(source)?;
         if let Some((name, way)) = plain_column(source, "profile_id")
-            && store.can_be(way, profile)
+            && store.encoder().can_be(way, profile)
         {
             let table = crate::store::encode::table_of(source);
             draft.watch(StoredRows::with(&table, name, FetchedValue::Text(profile.to_owned()))).await?;
@@ -178,7 +178,7 @@ pub async fn activate(store: &Store, id: &str) -> Result<Plan, ChangeError> {
     });
     let bank = store.row(Entity::Profile, &profile).await?.unwrap_or_else(|| Row::empty(Entity::Profile));
     let version = if used.as_ref().is_none_or(|u| of(u) < of(&chosen)) {
-        let shape = store.shape(&located.table()).await?;
+        let shape = store.shapes().shape(&located.table()).await?;
         let values = [("status", GivenValue::from("active"))];
         draft.push(located.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
         let mut shown = chosen.clone();

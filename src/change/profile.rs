@@ -27,7 +27,7 @@ pub async fn set_window(store: &Store, profile: &str, window: Option<i64>) -> Re
     if *found.row.get("window_size") == window {
         return Ok(draft.seal());
     }
-    let shape = store.shape(&found.table()).await?;
+    let shape = store.shapes().shape(&found.table()).await?;
     let values = [("window_size", GivenValue::Is(window.clone()))];
     draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
     let mut shown = found.row.clone();

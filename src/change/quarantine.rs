@@ -26,7 +26,7 @@ pub async fn hold(store: &Store, cases: &[String], held: bool) -> Result<Plan, C
             source.layout
         )));
     }
-    let shape = store.shape(&table_of(source)).await?;
+    let shape = store.shapes().shape(&table_of(source)).await?;
     let mut ids: Vec<&String> = cases.iter().collect();
     ids.sort_unstable();
     ids.dedup();

@@ -40,7 +40,7 @@ pub async fn plan(store: &Store, entity: Entity, ids: &[String]) -> Result<Plan,
         _ => allowed(store, entity)?,
     }
     let mut draft = Draft::new(store, "remove", ChangeDanger::Guarded).await?;
-    let held: HashSet<String> = store.holds().await?.into_iter().map(|(id, _)| id).collect();
+    let held: HashSet<String> = store.records().holds().await?.into_iter().map(|(id, _)| id).collect();
     let mut located = Vec::new();
     for id in &ids {
         let found = draft.locate(entity, id).await?;
@@ -182,7 +182,7 @@ async fn leave_lists(
             }
         }
     }
-    let shape = store.shape(table).await?;
+    let shape = store.shapes().shape(table).await?;
     for id in &naming {
         let Some(found) = draft.seek_in(source, id).await? else { continue };
         let rows = found.rows();
@@ -217,7 +217,7 @@ async fn recount(draft: &mut Draft<'_>, located: &[&LocatedRow<'_>], going: &[St
         if found.row.get("canvas_action_count").as_u64() == Some(left as u64) {
             continue;
         }
-        let shape = store.shape(&found.table()).await?;
+        let shape = store.shapes().shape(&found.table()).await?;
         let values = [("canvas_action_count", GivenValue::from(left as u64))];
         draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
         let mut shown = found.row.clone();

@@ -46,6 +46,7 @@ pub async fn overdue(store: &Store, rules: &RetentionRules) -> Result<Vec<Overdu
         columns.dedup();
         let mut seen: Vec<Vec<RetainedRow>> = vec![Vec::new(); own.len()];
         store
+            .walks()
             .each_row(&Query { columns: Some(columns), ..Query::new(entity) }, |row| {
                 seen.iter_mut().zip(&own).for_each(|(rows, rule)| rows.push(rule.look(&row)));
                 ControlFlow::Continue(())
@@ -66,6 +67,7 @@ async fn last_uses(store: &Store, entity: Entity) -> Result<HashMap<String, Stri
     let mut last: HashMap<String, String> = HashMap::new();
     let query = Query { columns: Some(vec!["ids", "created_at"]), ..Query::new(Entity::Access) };
     store
+        .walks()
         .each_row(&query, |row| {
             let at = row.text("created_at").unwrap_or_default();
             for id in row.list("ids") {
@@ -85,7 +87,7 @@ async fn last_uses(store: &Store, entity: Entity) -> Result<HashMap<String, Stri
 /// As [`overdue`]; [`ChangeError::Refused`] where more than the stated share of an entity's rows would go.
 pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeError> {
     let mut draft = Draft::new(store, "retain", ChangeDanger::Guarded).await?;
-    let held: HashSet<String> = store.holds().await?.into_iter().map(|(id, _)| id).collect();
+    let held: HashSet<String> = store.records().holds().await?.into_iter().map(|(id, _)| id).collect();
     let mut located = Vec::new();
     for OverdueRows { entity, ids, of } in overdue(store, rules).await? {
         let most = (rules.share() * of as f64).ceil() as usize;

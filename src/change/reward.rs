@@ -43,7 +43,7 @@ pub async fn set(store: &Store, case: &str, reward: f64, outcome: Option<&str>) 
     }
     let values: Vec<(&str, GivenValue)> =
         columns.into_iter().map(|c| (c, GivenValue::Is(shown.get(c).clone()))).collect();
-    let shape = store.shape(&found.table()).await?;
+    let shape = store.shapes().shape(&found.table()).await?;
     draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
     draft.alters(&found.row, &shown);
     let old = found.row.number("reward");
@@ -86,7 +86,7 @@ pub(super) async fn trail(
         .into_iter()
         .filter(|(column, _)| plain_column(source, column).is_some())
         .collect();
-        rows.push(store.insertion(source, &values, None).await?);
+        rows.push(store.encoder().insertion(source, &values, None).await?);
     }
     Ok(rows)
 }

@@ -55,7 +55,7 @@ pub async fn add(
         .map(|c| (c, GivenValue::Is(row.get(c).clone())))
         .collect();
     values.push(("created_at", moment_after(&history)));
-    let insertion = store.insertion(source, &values, Some(&found.image)).await?;
+    let insertion = store.encoder().insertion(source, &values, Some(&found.image)).await?;
     draft.adds(&row);
     draft.push(insertion);
     settle(&mut draft, source, &found, &history, &replay).await?;
@@ -145,7 +145,7 @@ async fn settle(
             continue;
         }
         let found = draft.locate(Entity::UtilityEvent, event.id()).await?;
-        let shape = store.shape(&table_of(source)).await?;
+        let shape = store.shapes().shape(&table_of(source)).await?;
         let values = [("before", GivenValue::from(step.before)), ("after", GivenValue::from(step.after))];
         let update = found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?;
         let mut after = found.row.clone();
@@ -167,7 +167,7 @@ async fn settle(
         return Ok(());
     }
     writable(episode.source)?;
-    let shape = store.shape(&episode.table()).await?;
+    let shape = store.shapes().shape(&episode.table()).await?;
     let update =
         episode.update(store.engine(), &shape, &[("utility", GivenValue::from(new))]).map_err(ChangeError::Refused)?;
     let mut shown = episode.row.clone();

@@ -58,8 +58,8 @@ impl<'s> Erased<'s> {
     /// # Errors
     /// The engine's refusal.
     pub async fn of(store: &'s Store) -> Result<Option<Erased<'s>>, ChangeError> {
-        let Some(key) = store.secret() else { return Ok(None) };
-        let listed = store.suppressions().await?;
+        let Some(key) = store.records().secret() else { return Ok(None) };
+        let listed = store.records().suppressions().await?;
         Ok((!listed.is_empty()).then_some(Erased { key, listed }))
     }
 

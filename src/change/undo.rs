@@ -92,7 +92,7 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
 
 /// The later entry that undid one and stands itself; none where there is none among the next ones.
 async fn undone_by(store: &Store, seq: i64) -> Result<Option<i64>, ChangeError> {
-    let later = store.trail(seq, LOOKED_THROUGH).await?;
+    let later = store.records().trail(seq, LOOKED_THROUGH).await?;
     let undoes = |public: &str| serde_json::from_str::<Value>(public).ok().and_then(|p| p["undo_of"].as_i64());
     let undos: Vec<(i64, i64)> = later.iter().filter_map(|e| Some((e.seq, undoes(&e.public)?))).collect();
     let stands = |by: i64| {
@@ -135,7 +135,7 @@ async fn leaning(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> {
     let gone: Vec<StoredRows> = draft.deletions();
     let mut leaning = Vec::new();
     for rows in &gone {
-        for reference in draft.store.references(&rows.table).await? {
+        for reference in draft.store.shapes().references(&rows.table).await? {
             let [column] = &rows.by[..] else { continue };
             if !reference.to.eq_ignore_ascii_case(column) {
                 continue;
@@ -189,7 +189,7 @@ async fn unsupported(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> 
         }
     }
     for ((table, column), values) in &mut written {
-        for key in store.referred(table).await?.into_iter().filter(|key| key.column == *column) {
+        for key in store.shapes().referred(table).await?.into_iter().filter(|key| key.column == *column) {
             values.retain(|v| !inserted.contains(&(key.table.clone(), key.to.clone(), json!(v).to_string())));
         }
     }
@@ -214,13 +214,13 @@ pub(super) async fn refused_later(store: &Store, plan: &Plan) -> Result<Option<S
             Mutation::Delete(_) => true,
             Mutation::Insert { .. } => false,
         };
-        let keys = store.referred(&rows.table).await?;
+        let keys = store.shapes().referred(&rows.table).await?;
         let columns: BTreeSet<String> = keys.into_iter().map(|key| key.column).filter(goes).collect();
         let columns: Vec<String> = columns.into_iter().collect();
         if columns.is_empty() {
             continue;
         }
-        for image in store.images_of(&rows, &columns).await? {
+        for image in store.shapes().images_of(&rows, &columns).await? {
             for column in &columns {
                 let value = image.get(column).filter(|value| **value != FetchedValue::Null).cloned();
                 taken.entry((rows.table.clone(), column.clone())).or_default().extend(value);
@@ -239,11 +239,11 @@ async fn hanging(store: &Store, values: &Values) -> Result<Vec<String>, ChangeEr
     let tables: BTreeSet<&TableName> = values.keys().map(|(table, _)| table).collect();
     let mut lost = Vec::new();
     for table in tables {
-        for key in store.referred(table).await? {
+        for key in store.shapes().referred(table).await? {
             let Some(values) = values.get(&(table.clone(), key.column.clone())) else { continue };
             let keys: Vec<Vec<FetchedValue>> = values.iter().map(|value| vec![value.clone()]).collect();
             let rows = StoredRows { table: key.table.clone(), by: vec![key.to.clone()], keys };
-            let there = store.images_of(&rows, &rows.by).await?;
+            let there = store.shapes().images_of(&rows, &rows.by).await?;
             let there: HashSet<String> =
                 there.iter().filter_map(|image| Some(json!([image.get(&key.to)?]).to_string())).collect();
             let gone = |key: &&Vec<FetchedValue>| !there.contains(&json!(key).to_string());
@@ -281,7 +281,7 @@ async fn fitted(store: &Store, inverse: InverseMutation, images: &[Image]) -> Re
             let numbers: Vec<Vec<FetchedValue>> =
                 rows.iter().filter_map(|row| Some(vec![row.first()?.at("")])).collect();
             let wanted = StoredRows { table: table.clone(), by: vec![ROW_NUMBER.to_owned()], keys: numbers };
-            if !store.images(&wanted).await?.is_empty() {
+            if !store.shapes().images(&wanted).await?.is_empty() {
                 columns.remove(0);
                 rows.iter_mut().for_each(|row: &mut Vec<Cell>| drop(row.remove(0)));
             }
@@ -295,7 +295,7 @@ async fn fitted(store: &Store, inverse: InverseMutation, images: &[Image]) -> Re
 async fn later(store: &Store, seq: i64, rows: &StoredRows) -> Result<String, ChangeError> {
     let last = seq + LOOKED_THROUGH as i64;
     let mut names: Vec<i64> = Vec::new();
-    for value in store.trail_private(seq + 1, last).await?.into_iter().filter(|v| v.field == "undo") {
+    for value in store.records().trail_private(seq + 1, last).await?.into_iter().filter(|v| v.field == "undo") {
         let kept: Value = serde_json::from_str(&value.value).unwrap_or_default();
         let inverses: Vec<InverseMutation> = serde_json::from_value(kept["inverses"].clone()).unwrap_or_default();
         let touches = |inverse: &InverseMutation| {

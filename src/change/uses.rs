@@ -54,7 +54,7 @@ async fn links(draft: &mut Draft<'_>, column: &str, value: &str) -> Result<Vec<R
     let Ok(sources) = store.sources_of(Entity::MemoryLink) else { return Ok(Vec::new()) };
     for source in sources {
         if let Some((name, way)) = plain_column(source, column)
-            && store.can_be(way, value)
+            && store.encoder().can_be(way, value)
         {
             draft.watch(StoredRows::with(&table_of(source), name, FetchedValue::Text(value.to_owned()))).await?;
         }
@@ -110,7 +110,7 @@ async fn settle(draft: &mut Draft<'_>, memory: &LocatedRow<'_>, episode: &Row) -
     if values.is_empty() {
         return Ok(());
     }
-    let shape = store.shape(&memory.table()).await?;
+    let shape = store.shapes().shape(&memory.table()).await?;
     let update = memory.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?;
     draft.alters(&memory.row, &shown);
     draft.push(update);

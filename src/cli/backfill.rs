@@ -93,7 +93,7 @@ fn kind(name: &str) -> Result<&'static BackfillKind, CommandFailure> {
 
 async fn list(session: &Session<'_>, given: BackfillArguments) -> Result<(), CommandFailure> {
     let store = session.store().await?;
-    let runs: Vec<JobProgress> = store.jobs().await?.iter().map(record::progress).collect();
+    let runs: Vec<JobProgress> = store.records().jobs().await?.iter().map(record::progress).collect();
     let states: Vec<Value> = backfill::offers(&store, &given).await?.iter().map(|offer| json!(offer)).collect();
     match session.format() {
         Format::Table => {}
@@ -295,7 +295,7 @@ async fn tell(session: &Session<'_>, kind: &BackfillKind, by: JobMove) -> Result
     let mut progress = record::progress(&asked);
     while progress.state.is_active() && progress.alive && started.elapsed() < PATIENCE {
         tokio::time::sleep(Duration::from_millis(50)).await;
-        let Some(row) = store.jobs().await?.into_iter().find(|j| j.id == asked.id) else { break };
+        let Some(row) = store.records().jobs().await?.into_iter().find(|j| j.id == asked.id) else { break };
         progress = record::progress(&row);
     }
     output::value(session.format(), &json!({ "job": progress }))

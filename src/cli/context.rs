@@ -159,7 +159,7 @@ impl Session<'_> {
         }
         let layouts: Vec<_> = store.recognised().layouts.iter().map(|l| l.name.as_str()).collect();
         tracing::info!(database = store.location(), layouts = layouts.join(", "), "opened");
-        for gap in store.gaps() {
+        for gap in store.report().gaps() {
             output::afterwards(format!("note: {gap}"));
         }
         Ok(store)

@@ -90,7 +90,7 @@ pub(super) async fn run(session: &Session<'_>, asked: &CopyArgs) -> Result<(), C
             let page = source.page(&query).await?;
             let rows = copy.chosen(entity, page.rows);
             *copied.rows.entry(entity.name()).or_default() += rows.len();
-            let surplus = source.surplus(entity, &rows).await?;
+            let surplus = source.shapes().surplus(entity, &rows).await?;
             write_export(&mut text, &rows, &surplus, entity)?;
             if text.len() >= PART_BYTES {
                 line = put_in(&target, asked, &mut text, line, &banks, &mut copied).await?;

@@ -50,13 +50,13 @@ pub(super) async fn run(
         let words = format!("rows of {} have no time here: there is no telling new ones", query.entity.title());
         return Err(CommandFailure::refused(words));
     }
-    let mut version = store.version_of_data().await?;
+    let mut version = store.walks().version_of_data().await?;
     let mut tail = Tail { session, store: &store, query, seen: Seen::default(), latest: None, floor: None };
     if !tail.begin(newest.unwrap_or(PAGE)).await? {
         return Ok(());
     }
     loop {
-        let now = store.version_of_data().await?;
+        let now = store.walks().version_of_data().await?;
         let began = Instant::now();
         // A server does not say whether anything was written: there every look is one at the rows.
         if now.is_none() || now != version {

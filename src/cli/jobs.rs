@@ -100,7 +100,7 @@ async fn resume(
     asked: &JobsRun,
     done: &mut JobsDone,
 ) -> Result<bool, CommandFailure> {
-    let runs: Vec<JobProgress> = store.jobs().await?.iter().map(record::progress).collect();
+    let runs: Vec<JobProgress> = store.records().jobs().await?.iter().map(record::progress).collect();
     let mut any = false;
     for run in runs.iter().filter(|run| run.state.is_active() && !run.alive) {
         let Some(kind) = BackfillKind::named(&run.name) else { continue };
@@ -212,7 +212,7 @@ async fn write_metrics(store: &Store, found: &[Finding], file: &Path) -> Result<
     found.iter().for_each(|finding| *kinds.entry(finding.kind).or_default() += finding.count);
     kinds.iter().for_each(|(kind, count)| metrics.figure("findings_of_kind", &[("kind", kind)], *count as f64));
     metrics.head("rows", "Rows of an entity; about, for large tables.");
-    for layout in store.status().await?.layouts {
+    for layout in store.report().status().await?.layouts {
         for (entity, status) in &layout.entities {
             if let Some(count) = status.count {
                 metrics.figure("rows", &[("layout", &layout.name), ("entity", entity)], count as f64);
@@ -220,7 +220,7 @@ async fn write_metrics(store: &Store, found: &[Finding], file: &Path) -> Result<
         }
     }
     metrics.head("job_rows_seen", "Rows that the latest run of a job has looked at.");
-    let runs: Vec<JobProgress> = store.jobs().await?.iter().map(record::progress).collect();
+    let runs: Vec<JobProgress> = store.records().jobs().await?.iter().map(record::progress).collect();
     let mut latest: BTreeMap<&str, &JobProgress> = BTreeMap::new();
     runs.iter().rev().for_each(|run| {
         latest.insert(&run.name, run);

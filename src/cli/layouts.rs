@@ -132,7 +132,7 @@ fn columns(session: &Session<'_>, name: &str) -> Result<(), CommandFailure> {
 /// Drafts a layout for the database, on standard output or into a new file.
 async fn draft(session: &Session<'_>, out: Option<&Path>) -> Result<(), CommandFailure> {
     let store = session.store().await?;
-    let tables = store.sampled_tables().await?;
+    let tables = store.raw().sampled_tables().await?;
     let name = draft_name(store.location());
     let text = draft::draft(&name, &format!("Drafted from {}", store.location()), &tables, &store.engine())
         .map_err(CommandFailure::failed)?;
@@ -166,7 +166,7 @@ async fn check(session: &Session<'_>, file: &str) -> Result<(), CommandFailure> 
                 against = Some(target.shown());
                 let options = OpenOptions { layout: Some(file.to_owned()), ..options };
                 let store = Store::open(&target, &options).await?;
-                store.check_layout(file).await?
+                store.schema().check_layout(file).await?
             }
         },
     };

@@ -72,9 +72,9 @@ pub(super) fn query(entity: Entity, selection: &Selection) -> Result<Query, Comm
 /// `status`.
 pub async fn status(session: &Session<'_>, sizes: bool) -> Result<(), CommandFailure> {
     let store = session.store().await?;
-    let mut status = store.status().await?;
+    let mut status = store.report().status().await?;
     if sizes {
-        status = store.with_sizes(status).await?;
+        status = store.report().with_sizes(status).await?;
     }
     let value = serde_json::to_value(&status).unwrap_or_default();
     match session.format() {
@@ -244,7 +244,7 @@ async fn stream(
             page.rows.iter_mut().for_each(|row| mask.row(row));
         }
         let surplus =
-            if tagged && mask.is_none() { store.surplus(query.entity, &page.rows).await? } else { Vec::new() };
+            if tagged && mask.is_none() { store.shapes().surplus(query.entity, &page.rows).await? } else { Vec::new() };
         let open = output::piped_open(|out| {
             if tagged {
                 write_export(out, &page.rows, &surplus, query.entity)
@@ -360,7 +360,7 @@ pub async fn show(session: &Session<'_>, name: &str, id: &str, as_of: Option<&st
     match entity {
         Entity::Subject => output::shape(session.format(), &person::show(session, &store, id).await?),
         Entity::Episode => {
-            let mut context = store.episode(id).await?.ok_or_else(missing)?;
+            let mut context = store.contexts().episode(id).await?.ok_or_else(missing)?;
             mask_context(session, &mut context);
             output::shape(session.format(), &AtTime { shape: context, as_of })
         }
@@ -424,7 +424,7 @@ async fn with_context(session: &Session<'_>, store: &Store, mut row: Row) -> Res
 /// `chain`.
 pub async fn chain(session: &Session<'_>, id: &str) -> Result<(), CommandFailure> {
     let store = session.store().await?;
-    let found = store.chain(id).await?;
+    let found = store.contexts().chain(id).await?;
     let (chain, mut relatives) = found
         .ok_or_else(|| CommandFailure::not_found(format!("there is no episode `{id}` in {}", store.location())))?;
     if let Some(mask) = session.mask() {

@@ -60,7 +60,7 @@ pub async fn show(session: &Session<'_>, store: &Store, subject: &str) -> Result
         hide_handles(mask, &mut shown);
         mask.row(&mut row);
     }
-    let held = match store.holds().await {
+    let held = match store.records().holds().await {
         Err(StoreError::Denied { .. }) => Value::Null,
         holds => Value::from(holds?.iter().any(|(held, _)| *held == id)),
     };

@@ -44,7 +44,7 @@ const TITLES: [(&str, CellShape); 6] = [
 
 /// `tables`.
 pub async fn tables(session: &Session<'_>) -> Result<(), CommandFailure> {
-    let tables = session.store().await?.raw_tables().await?;
+    let tables = session.store().await?.raw().raw_tables().await?;
     let described: Vec<Value> = tables.iter().map(table_json).collect();
     match session.format() {
         Format::Json => output::json(&json!({ "tables": described })),
@@ -106,7 +106,7 @@ fn fields(table: &RawTable) -> [String; 6] {
 /// `table NAME`.
 pub async fn table(session: &Session<'_>, name: &str, selection: &RawSelection) -> Result<(), CommandFailure> {
     let store = session.store().await?;
-    let table = store.raw_table(name).await?;
+    let table = store.raw().raw_table(name).await?;
     if let Some(why) = table.unread {
         return Err(CommandFailure::refused(format!("the rows of {} cannot be read: {why}", table.title)));
     }
@@ -147,7 +147,7 @@ fn titles(table: &RawTable) -> Vec<PrintedColumn> {
 }
 
 async fn page(session: &Session<'_>, store: &Store, query: &RawQuery) -> Result<RawPage, CommandFailure> {
-    let mut page = store.raw_page(query).await?;
+    let mut page = store.raw().raw_page(query).await?;
     if let Some(mask) = session.mask() {
         // Nothing is known of these columns: any of them may be personal.
         page.rows.iter_mut().flatten().for_each(|cell| mask.unknown(&mut cell.0));

@@ -199,7 +199,7 @@ pub async fn parents(session: &Session<'_>, id: &str) -> Result<(), CommandFailu
     let store = session.store().await?;
     let missing = || CommandFailure::not_found(format!("there is no episode `{id}` in {}", store.location()));
     let episode = store.row(Entity::Episode, id).await?.ok_or_else(missing)?;
-    let has_vector = !store.vectors(Entity::Episode, &[id.to_owned()]).await?.is_empty();
+    let has_vector = !store.embeddings().vectors(Entity::Episode, &[id.to_owned()]).await?.is_empty();
     let mut found = lab_parents::suggest(&store, &episode, None).await?;
     if session.mask().is_some() {
         found.iter_mut().for_each(|s| s.title = None);
@@ -314,14 +314,14 @@ pub(super) async fn vector_of(
     text: &str,
 ) -> Result<(Option<Vec<f32>>, Option<String>), CommandFailure> {
     let endpoint = session.endpoint(None);
-    if let (true, Some(Err(why))) = (store.has_vectors(kind), &endpoint) {
+    if let (true, Some(Err(why))) = (store.embeddings().has_vectors(kind), &endpoint) {
         return Err(CommandFailure::usage(why));
     }
     let named = endpoint.is_some();
     match embed::vector_of(store, kind, endpoint.as_ref(), text).await {
         Ok(vector) => Ok((Some(vector), None)),
         Err(words) => {
-            if named && store.has_vectors(kind) {
+            if named && store.embeddings().has_vectors(kind) {
                 warn_notes(std::slice::from_ref(&words));
             }
             Ok((None, Some(words)))

@@ -24,7 +24,7 @@ pub async fn run(session: &Session<'_>, topic: &str, agent: Option<&str>, limit:
         hints::options(&store, Entity::Episode, &[("topic", Some(topic)), ("agent_id", agent)]).await;
     }
     let (used, candidates) = (found.used, found.candidates);
-    let contexts = store.recalled(found.rows.iter().map(|r| r.row.clone()).collect()).await?;
+    let contexts = store.contexts().recalled(found.rows.iter().map(|r| r.row.clone()).collect()).await?;
     let mut rows: Vec<Replayed> = found.rows.into_iter().zip(contexts).collect();
     if let Some(mask) = session.mask() {
         for (ranked, context) in &mut rows {

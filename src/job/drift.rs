@@ -14,7 +14,7 @@ pub async fn columns(store: &Store, tables: &[TableName]) -> Result<Value, Store
     let mut all = Map::new();
     for table in tables {
         let mut columns = Map::new();
-        match store.shape_now(table).await {
+        match store.shapes().shape_now(table).await {
             Ok(shape) => {
                 columns.extend(shape.columns.iter().map(|c| (c.name.clone(), Value::from(c.declared.clone()))));
             }

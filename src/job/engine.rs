@@ -339,7 +339,7 @@ impl Runner<'_> {
                 Ok(()) => {}
                 Err(WriteError::Unknown(error)) => {
                     // Lost at the end: the checkpoint says whether it was done.
-                    let stored = self.store.job(&self.held.row.name).await?;
+                    let stored = self.store.records().job(&self.held.row.name).await?;
                     if stored.is_none_or(|row| row.batches != next.row.batches || row.token != next.row.token) {
                         return Ok(BatchOutcome::Busy(error.to_string()));
                     }
@@ -380,7 +380,7 @@ impl Runner<'_> {
         loop {
             self.pulse = Some(Instant::now());
             // Not everybody may look at that: then nothing is known, which is no reason to stop.
-            let Ok(strain) = self.store.strain().await else { return Ok(()) };
+            let Ok(strain) = self.store.records().strain().await else { return Ok(()) };
             let why = match (strain.replica_lag, strain.waiting) {
                 (Some(lag), _) if lag > LAG => format!("a replica lags {lag:.0} s behind"),
                 (_, waiting) if waiting > 0 => {
@@ -602,7 +602,7 @@ impl Runner<'_> {
             effects,
             disclosures: self.job.disclosures(),
             checks: self.checks,
-            set_aside: self.store.job_quarantine(&self.held.own, &row.id, SHOWN).await?,
+            set_aside: self.store.records().job_quarantine(&self.held.own, &row.id, SHOWN).await?,
             entries: row.first_seq.zip(row.last_seq),
             invocation: self.store.invocation().clone(),
             undo_reason,

@@ -16,7 +16,7 @@ const STRIDE: usize = 4_000;
 /// # Errors
 /// As planning its batches.
 pub async fn look(store: &Store, job: &dyn Job, each: &mut (dyn FnMut(u64) + Send)) -> Result<Plan, ChangeError> {
-    let own = store.own().await?.filter(|own| own.unread.is_none());
+    let own = store.records().own().await?.filter(|own| own.unread.is_none());
     let mut place = job.begin();
     let mut sum = empty(job, job.total(store).await?, own.as_ref().map(|o| o.database_id.clone()).unwrap_or_default());
     let mut sums = Map::new();

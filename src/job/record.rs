@@ -31,7 +31,7 @@ pub async fn ready(store: &Store) -> Result<OwnTables, ChangeError> {
     if let Some(reason) = store.why_not_writable() {
         return Err(ChangeError::Refused(format!("{} cannot be written: {reason}", store.location())));
     }
-    store.own().await?.map(OwnTables::read).transpose()?.filter(OwnTables::has_jobs).ok_or_else(|| {
+    store.records().own().await?.map(OwnTables::read).transpose()?.filter(OwnTables::has_jobs).ok_or_else(|| {
         ChangeError::Refused(format!(
             "{} has no tables for jobs yet; `{}` adds them, and without --apply shows what would be added",
             store.location(),

@@ -75,7 +75,7 @@ pub async fn vector_of(
     endpoint: Option<&Result<Endpoint, String>>,
     text: &str,
 ) -> Result<Vec<f32>, String> {
-    if !store.has_vectors(kind) {
+    if !store.embeddings().has_vectors(kind) {
         return Err(format!("this database keeps no vectors of {}s: compared by keywords", kind.title()));
     }
     match endpoint {

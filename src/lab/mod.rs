@@ -77,6 +77,7 @@ async fn each(store: &Store, query: &Query, told: Told<'_>, mut row: impl FnMut(
     let mut rows = 0;
     told(query.entity, rows);
     store
+        .walks()
         .each_row(query, |found| {
             rows += 1;
             if rows % TOLD_EVERY == 0 {

@@ -16,13 +16,15 @@ pub async fn suggest(store: &Store, episode: &Row, vector: Option<&[f32]>) -> Re
     let stored;
     let vector = match vector {
         Some(vector) => vector,
-        None => match store.vectors(Entity::Episode, &[episode.id().to_owned()]).await?.remove(episode.id()) {
-            Some(found) => {
-                stored = found;
-                &stored
+        None => {
+            match store.embeddings().vectors(Entity::Episode, &[episode.id().to_owned()]).await?.remove(episode.id()) {
+                Some(found) => {
+                    stored = found;
+                    &stored
+                }
+                None => return Ok(Vec::new()),
             }
-            None => return Ok(Vec::new()),
-        },
+        }
     };
     let Some(started) = episode.text("started_at") else { return Ok(Vec::new()) };
     let mut filters =
@@ -36,7 +38,7 @@ pub async fn suggest(store: &Store, episode: &Row, vector: Option<&[f32]>) -> Re
     let columns = ["agent_id", "status", "started_at", "ended_at", "title"];
     let rows = store.candidates(Entity::Episode, &filters, &columns, &[]).await?;
     let ids: Vec<String> = rows.iter().map(|row| row.id().to_owned()).collect();
-    let vectors = store.vectors(Entity::Episode, &ids).await?;
+    let vectors = store.embeddings().vectors(Entity::Episode, &ids).await?;
     let candidates: Vec<(Row, Option<f64>)> = rows
         .into_iter()
         .map(|row| {

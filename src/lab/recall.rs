@@ -180,7 +180,7 @@ async fn enriched(store: &Store, rows: Vec<RankedRow>) -> Result<Vec<RecalledIte
     }
     let episodes: Vec<Row> =
         items.iter().map(|i| &i.ranked.row).filter(|r| r.entity == Entity::Episode).cloned().collect();
-    let mut contexts = store.recalled(episodes).await?.into_iter();
+    let mut contexts = store.contexts().recalled(episodes).await?.into_iter();
     for item in items.iter_mut().filter(|i| i.ranked.row.entity == Entity::Episode) {
         if let Some(context) = contexts.next() {
             (item.canvas, item.feedback, item.findings) = (context.canvas, context.feedback, context.findings);
@@ -270,7 +270,7 @@ async fn likeness(
     text: impl Fn(&Row) -> String,
 ) -> Result<Likenesses, LabError> {
     if let Some(vector) = &asked.vector {
-        let ComparedVectors { near, tally, by } = store.nearest(kind, filters, vector, usize::MAX).await?;
+        let ComparedVectors { near, tally, by } = store.embeddings().nearest(kind, filters, vector, usize::MAX).await?;
         // A row may have several vectors: the nearest of them counts.
         let cosines: HashMap<String, f64> = near.into_iter().rev().map(|n| (n.id, n.cosine)).collect();
         let found = rows.iter().map(|row| cosines.get(row.id()).copied()).collect();
@@ -421,7 +421,7 @@ async fn cases(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuest
     }
     let looked_at = k.saturating_mul(16).saturating_add(64);
     let first: Vec<String> = ranked.iter().take(looked_at).map(|r| r.row.id().to_owned()).collect();
-    let vectors = store.vectors(Entity::Case, &first).await?;
+    let vectors = store.embeddings().vectors(Entity::Case, &first).await?;
     let (mut rows, more) = rank::choose(ranked, k, BEYOND, |a, b| alike(&vectors, a, b));
     rank::sort(&mut rows);
     left_out.extend(more);
@@ -466,9 +466,10 @@ async fn nearest_cases(
 ) -> Result<RankedFind, LabError> {
     let mut most = k.saturating_mul(4).saturating_add(16).min(MOST);
     loop {
-        let ComparedVectors { near, tally, by } = store.nearest(Entity::Case, filters, vector, most).await?;
+        let ComparedVectors { near, tally, by } =
+            store.embeddings().nearest(Entity::Case, filters, vector, most).await?;
         let ids: Vec<String> = near.iter().map(|n| n.id.clone()).collect();
-        let vectors = store.vectors(Entity::Case, &ids).await?;
+        let vectors = store.embeddings().vectors(Entity::Case, &ids).await?;
         let mut rows = store.related(Entity::Case, "id", &ids).await?;
         rows.retain(|row| filters.iter().all(|f| f.matches(row)));
         let mut left_out = Vec::new();

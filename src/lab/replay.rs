@@ -41,9 +41,9 @@ pub async fn replay(
         ["started_at", "title", "summary", "detail", "observation", "topic", "domain", "tags", "workflow_name"];
     let rows = store.candidates(Entity::Episode, &filters, &columns, &[]).await?;
     let candidates = rows.len();
-    let vector = vector.filter(|_| store.has_vectors(Entity::Episode));
+    let vector = vector.filter(|_| store.embeddings().has_vectors(Entity::Episode));
     let mut ranked: Vec<RankedRow> = if let Some(vector) = vector {
-        let near = store.nearest(Entity::Episode, &filters, vector, usize::MAX).await?.near;
+        let near = store.embeddings().nearest(Entity::Episode, &filters, vector, usize::MAX).await?.near;
         let cosines: std::collections::HashMap<String, f64> = near.into_iter().map(|n| (n.id, n.cosine)).collect();
         rows.into_iter()
             .filter_map(|row| {

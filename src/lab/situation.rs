@@ -61,14 +61,14 @@ impl ResolvedQuestion {
             asked.words.extend(words(&text));
             asked.tags = tags(&row);
             if asked.vector.is_none() {
-                asked.vector = store.vectors(row.entity, std::slice::from_ref(id)).await?.remove(id);
+                asked.vector = store.embeddings().vectors(row.entity, std::slice::from_ref(id)).await?.remove(id);
             }
             if asked.vector.is_none() && request.ranking != Ranking::Proven {
                 asked.notes.push(format!("the {} {id} has no vector: compared by keywords", row.entity.title()));
             }
             asked.row = Some(row);
         }
-        if asked.vector.is_some() && !store.has_vectors(compared) {
+        if asked.vector.is_some() && !store.embeddings().has_vectors(compared) {
             asked.vector = None;
             asked.notes.push(format!("this database keeps no vectors of {}s: compared by keywords", compared.title()));
         }

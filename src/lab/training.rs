@@ -103,7 +103,7 @@ pub async fn from_bank(store: &Store, profile: Option<&str>, told: Told<'_>) -> 
     let asking = cases.iter().filter(|(_, case)| !case.references.is_empty()).map(|(id, _)| id);
     let compared: BTreeSet<&String> = asking.chain(named.into_iter().filter(|id| cases.contains_key(*id))).collect();
     let compared: Vec<String> = compared.into_iter().take(VECTORS).cloned().collect();
-    let vectors = store.vectors(Entity::Case, &compared).await?;
+    let vectors = store.embeddings().vectors(Entity::Case, &compared).await?;
     if vectors.is_empty() && !compared.is_empty() {
         found.notes.push("no case has a vector that can be read: similarity is 0".to_owned());
     }

@@ -81,7 +81,7 @@ async fn read_episodes(
         Some(agent) => decisions(store, agent).await?,
         None => HashMap::new(),
     };
-    let links = store.episode_links();
+    let links = store.contexts().episode_links();
     let mut columns = vec![
         "id",
         "outcome",
@@ -153,7 +153,7 @@ async fn read_episodes(
 
 /// What supervisors decided, by episode.
 async fn decisions(store: &Store, agent: &str) -> Result<HashMap<String, ProposalDecision>, StoreError> {
-    let supervised = store.supervised(agent).await?.unwrap_or_default();
+    let supervised = store.contexts().supervised(agent).await?.unwrap_or_default();
     Ok(supervised
         .into_iter()
         .map(|s| (s.episode, ProposalDecision { approved: s.approved, followed: s.followed }))
@@ -231,7 +231,7 @@ async fn read_uses(
 
 async fn name_memories(store: &Store, judged: &mut JudgedMemories, mask: Option<&Mask>) -> Result<(), StoreError> {
     let ids: Vec<String> = judged.mislead.iter().chain(&judged.help).map(|m| m.id.clone()).collect();
-    let mut rows = store.memories(&ids).await?;
+    let mut rows = store.contexts().memories(&ids).await?;
     if let Some(mask) = mask {
         rows.iter_mut().for_each(|row| mask.row(row));
     }

@@ -95,10 +95,10 @@ async fn look(
     told: Counted<'_>,
     found: &mut WhatIf,
 ) -> Result<bool, LabError> {
-    let (before, _) = store.foreseeing(&[], ahead.at).await?;
-    let (after, unseen) = store.foreseeing(ahead.mutations, ahead.at).await?;
+    let (before, _) = store.ahead().foreseeing(&[], ahead.at).await?;
+    let (after, unseen) = store.ahead().foreseeing(ahead.mutations, ahead.at).await?;
     for view in [&before, &after] {
-        view.keep_vectors(CONSOLE_BYTES);
+        view.embeddings().keep_vectors(CONSOLE_BYTES);
     }
     let mut look = WhatIfLook { before, after, ahead, told, found };
     if unseen > 0 {

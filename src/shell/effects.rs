@@ -118,7 +118,7 @@ impl Worker {
             }
             Request::Recall { inquiry, at, fresh } => {
                 if fresh {
-                    store.forget_vectors();
+                    store.embeddings().forget_vectors();
                 }
                 let told = |doing| self.tell(Reply::Recalling(doing));
                 Reply::Recalled(recall::rank(store, &self.embedding, &inquiry, &at, told).await)
@@ -151,7 +151,7 @@ pub struct Tasks {
 impl Tasks {
     /// No tasks yet; what they find goes to `replies`.
     pub fn new(store: Arc<Store>, open: Opener, options: ConsoleOptions, replies: UnboundedSender<Message>) -> Self {
-        store.keep_vectors(CONSOLE_BYTES);
+        store.embeddings().keep_vectors(CONSOLE_BYTES);
         Tasks {
             store: Arc::new(Mutex::new(store)),
             open,
@@ -266,7 +266,7 @@ impl Tasks {
                         "end the console and open it again",
                     )
                 })?;
-                fresh.keep_vectors(CONSOLE_BYTES);
+                fresh.embeddings().keep_vectors(CONSOLE_BYTES);
                 let opened = Box::new(super::opened(&fresh, profile.as_ref(), production));
                 *place.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh);
                 Ok((names, opened))

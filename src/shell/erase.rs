@@ -41,7 +41,7 @@ impl Erasures {
 
 /// Sessions of this database that are kept in the state folder and have not ended verified.
 async fn kept(store: &Store) -> Result<Vec<KeptSession>, ChangeError> {
-    let own = store.own().await?.filter(|own| own.unread.is_none() && store.can_erase());
+    let own = store.records().own().await?.filter(|own| own.unread.is_none() && store.records().can_erase());
     let key = config::erasure_key(false).ok().flatten();
     let (Some(folder), Some(key), Some(own)) = (config::state_folder(), key, own) else { return Ok(Vec::new()) };
     Ok(Desk::all_kept(&folder, &key).into_iter().filter(|kept| kept.database_id == own.database_id).collect())
@@ -56,7 +56,7 @@ pub async fn unfinished(store: &Store) -> Vec<UnfinishedErasure> {
 /// The session about that person that has not ended verified, if there is one here.
 async fn begun(store: &Store, given: &str) -> Result<Option<KeptSession>, ChangeError> {
     let Some(key) = config::erasure_key(false).ok().flatten() else { return Ok(None) };
-    let Some(session) = store.purge_of(&suppress::hmac(&key, given)).await? else { return Ok(None) };
+    let Some(session) = store.records().purge_of(&suppress::hmac(&key, given)).await? else { return Ok(None) };
     let is_open = matches!(session.status.as_str(), "running" | "incomplete");
     Ok(kept(store).await?.into_iter().find(|kept| is_open && kept.session == session.id))
 }
@@ -71,7 +71,7 @@ pub async fn plan(
     told: &(dyn Fn(&str, u64) + Sync),
 ) -> Result<Box<Preview>, RequestFailure> {
     let planned = async {
-        let begun = if store.can_erase() { begun(store, given).await? } else { None };
+        let begun = if store.records().can_erase() { begun(store, given).await? } else { None };
         let plan = match (purge::plan_any(store, given, &options(choice), told).await, begun) {
             // Nothing leads to the person any more, but what was begun is not proved yet.
             (Err(ChangeError::NotFound(_)), Some(kept)) => return purge::begun(store, &kept).await,

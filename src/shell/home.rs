@@ -22,13 +22,13 @@ const DATABASES: usize = 500;
 /// What waits for somebody.
 pub async fn work(store: &Store) -> Result<Box<WaitingWork>, RequestFailure> {
     let failed = |e: crate::store::StoreError| load::failure("What waits could not be read", &e);
-    let runs = store.jobs().await.map_err(failed)?;
+    let runs = store.records().jobs().await.map_err(failed)?;
     let is_open = |run: &JobProgress| !matches!(run.state, JobState::Succeeded | JobState::Cancelled);
     let newest = change::trail(store, None).await.ok().and_then(|entries| entries.into_iter().next());
     Ok(Box::new(WaitingWork {
         feedback: feedback(store).await?,
         jobs: runs.iter().map(record::progress).filter(is_open).collect(),
-        holds: store.holds().await.map_err(failed)?.len(),
+        holds: store.records().holds().await.map_err(failed)?.len(),
         trail: newest.map(|entry| (entry.seq, entry.at)),
     }))
 }

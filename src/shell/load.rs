@@ -28,7 +28,7 @@ pub fn failure(what: &str, error: &StoreError) -> RequestFailure {
 
 /// The state of the database.
 pub async fn status(store: &Store) -> Result<Box<StoreStatus>, RequestFailure> {
-    store.status().await.map(Box::new).map_err(|e| failure("The state of the database could not be read", &e))
+    store.report().status().await.map(Box::new).map_err(|e| failure("The state of the database could not be read", &e))
 }
 
 /// A page of a list.
@@ -40,7 +40,7 @@ pub async fn page(store: &Store, query: &Query) -> Result<Page, RequestFailure> 
 pub async fn detail(store: &Store, entity: Entity, id: &str, key: &str) -> Result<Option<Content>, RequestFailure> {
     let failed = |e: StoreError| failure(&format!("The {} could not be read", entity.title()), &e);
     if entity == Entity::Episode {
-        let context = store.episode(id).await.map_err(failed)?;
+        let context = store.contexts().episode(id).await.map_err(failed)?;
         return Ok(context.map(|context| Content::Episode(Box::new(context))));
     }
     let row = if key == id {

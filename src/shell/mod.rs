@@ -152,7 +152,7 @@ fn opened(store: &Store, profile: Option<&String>, production: bool) -> OpenedDa
         location: store.location().to_owned(),
         invocation: store.invocation().clone(),
         layouts: store.recognised().layouts.iter().map(named).collect(),
-        capabilities: store.capabilities(),
+        capabilities: store.report().capabilities(),
         profile: profile.cloned(),
         production,
         looked: home::looked(store),

@@ -42,7 +42,7 @@ async fn around(store: &Store, id: &str, limit: usize) -> Result<ReplayedTopic, 
     let mut told = of_topic(store, &topic, agent.as_deref(), limit).await?;
     let known: BTreeSet<String> = told.steps.iter().map(|step| step.row.id().to_owned()).collect();
     let mut others = vec![id.to_owned()];
-    if let Some((chain, _)) = store.chain(id).await? {
+    if let Some((chain, _)) = store.contexts().chain(id).await? {
         others.extend(chain.ids.into_iter().chain(chain.children));
     }
     others.sort_unstable();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::proof::keys_of_tables;
 use super::session::FetchedValue;
 use super::stored::{StoredRows, TableName};
-use super::{Store, StoreError};
+use super::{ShapeReader, StoreError};
 use crate::memory::vector::read_floats;
 
 /// A table whose rows hang on another's.
@@ -23,18 +23,18 @@ pub struct Hanging {
     pub vector: Option<String>,
 }
 
-impl Store {
+impl ShapeReader<'_> {
     /// The tables whose rows hang on a table's rows by that column.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn hanging_on(&self, table: &TableName, id: &str) -> Result<Vec<Hanging>, StoreError> {
+    pub async fn hanging_on(self, table: &TableName, id: &str) -> Result<Vec<Hanging>, StoreError> {
         let references = self.references(table).await?;
         let mut hanging = Vec::new();
         if references.is_empty() {
             return Ok(hanging);
         }
-        let keys = keys_of_tables(self).await?;
+        let keys = keys_of_tables(self.store).await?;
         for reference in references.into_iter().filter(|r| r.to.eq_ignore_ascii_case(id)) {
             let shape = self.shape(&reference.from).await?;
             let key = keys.get(&reference.from).cloned().unwrap_or_default();
@@ -59,7 +59,7 @@ impl Store {
     /// # Errors
     /// The engine's refusal.
     pub async fn vectors_beside(
-        &self,
+        self,
         hanging: &Hanging,
         ids: &[String],
     ) -> Result<HashMap<String, Vec<f32>>, StoreError> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde_json::{Value, json};
 
 use super::page::named_ids;
-use super::{Store, StoreError};
+use super::{ContextReader, StoreError};
 use crate::layout::EpisodeLink;
 use crate::memory::chain::{Chain, ChainWalk};
 use crate::memory::query::{EpisodeContext, ShownFinding};
@@ -20,13 +20,13 @@ const NOT_LINKED: [&str; 2] = ["feedback_newer", "not_linked"];
 /// Links of a chain that are followed upwards at most; longer chains are cut and say so.
 const CHAIN_LIMIT: usize = 10_000;
 
-impl Store {
+impl ContextReader<'_> {
     /// An episode with its context; none when there is no such episode.
     ///
     /// # Errors
     /// The engine's refusal, or a database without episodes.
-    pub async fn episode(&self, id: &str) -> Result<Option<EpisodeContext>, StoreError> {
-        let Some(episode) = self.row(Entity::Episode, id).await? else { return Ok(None) };
+    pub async fn episode(self, id: &str) -> Result<Option<EpisodeContext>, StoreError> {
+        let Some(episode) = self.store.row(Entity::Episode, id).await? else { return Ok(None) };
         let id = &*episode.id().to_owned();
         let links = self.episode_links();
         // Independent reads: they overlap where the store has more than one connection.
@@ -67,12 +67,12 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn recalled(&self, episodes: Vec<Row>) -> Result<Vec<EpisodeContext>, StoreError> {
+    pub async fn recalled(self, episodes: Vec<Row>) -> Result<Vec<EpisodeContext>, StoreError> {
         let links = self.episode_links();
         let rows: Vec<&Row> = episodes.iter().collect();
         let (canvas, feedback) = tokio::try_join!(
-            self.linked(&rows, &links, Entity::CanvasEvent),
-            self.linked(&rows, &links, Entity::Feedback),
+            self.store.linked(&rows, &links, Entity::CanvasEvent),
+            self.store.linked(&rows, &links, Entity::Feedback),
         )?;
         let mut contexts = Vec::with_capacity(episodes.len());
         for ((episode, canvas), feedback) in episodes.into_iter().zip(canvas).zip(feedback) {
@@ -101,7 +101,7 @@ impl Store {
 
     /// Shows the feedback that belongs to an episode although no stored link says so, as lists show it too. The findings
     /// were made before: they are about what is stored.
-    async fn show_belonging(&self, contexts: &mut [EpisodeContext]) -> Result<(), StoreError> {
+    async fn show_belonging(self, contexts: &mut [EpisodeContext]) -> Result<(), StoreError> {
         let episodes: Vec<&Row> = contexts.iter().map(|c| &c.episode).collect();
         let found = self.by_execution(&episodes, Entity::Feedback).await?;
         for context in contexts {
@@ -129,8 +129,8 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal, or a database without episodes.
-    pub async fn chain(&self, id: &str) -> Result<Option<(Chain, BTreeMap<String, Row>)>, StoreError> {
-        match self.row(Entity::Episode, id).await? {
+    pub async fn chain(self, id: &str) -> Result<Option<(Chain, BTreeMap<String, Row>)>, StoreError> {
+        match self.store.row(Entity::Episode, id).await? {
             Some(episode) => {
                 let (chain, mut rows) = self.chain_of(&episode).await?;
                 rows.insert(episode.id().to_owned(), episode);
@@ -141,7 +141,7 @@ impl Store {
     }
 
     /// The chain with the rows of all others in it.
-    async fn chain_of(&self, episode: &Row) -> Result<(Chain, BTreeMap<String, Row>), StoreError> {
+    async fn chain_of(self, episode: &Row) -> Result<(Chain, BTreeMap<String, Row>), StoreError> {
         let mut known: BTreeMap<String, Row> = BTreeMap::new();
         let mut walk = ChainWalk::from(episode.id());
         while let Some(id) = walk.wanted().filter(|_| known.len() + 1 < CHAIN_LIMIT).map(str::to_owned) {
@@ -149,7 +149,7 @@ impl Store {
                 walk.found(episode.text("parent_id"));
                 continue;
             }
-            match self.row(Entity::Episode, &id).await? {
+            match self.store.row(Entity::Episode, &id).await? {
                 Some(row) => {
                     walk.found(row.text("parent_id"));
                     known.insert(id, row);
@@ -157,7 +157,7 @@ impl Store {
                 None => walk.not_found(),
             }
         }
-        let children = self.related(Entity::Episode, "parent_id", &[episode.id().to_owned()]).await?;
+        let children = self.store.related(Entity::Episode, "parent_id", &[episode.id().to_owned()]).await?;
         let child_ids = children.iter().map(|c| c.id().to_owned()).collect();
         let alone =
             Chain { ids: vec![episode.id().to_owned()], children: Vec::new(), cycle: false, missing_parent: None };
@@ -168,9 +168,9 @@ impl Store {
 
     /// How canvas events and feedback hang on episodes, over all their sources.
     #[must_use]
-    pub fn episode_links(&self) -> Vec<EpisodeLink> {
+    pub fn episode_links(self) -> Vec<EpisodeLink> {
         let mut links: Vec<EpisodeLink> = Vec::new();
-        for source in self.recognised().sources.iter().filter(|s| s.entity == Entity::Episode) {
+        for source in self.store.recognised().sources.iter().filter(|s| s.entity == Entity::Episode) {
             for link in &source.links {
                 if !links.contains(link) {
                     links.push(link.clone());
@@ -184,33 +184,33 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn memories(&self, ids: &[String]) -> Result<Vec<Row>, StoreError> {
-        let mut memories = self.related(Entity::Memory, "id", ids).await?;
+    pub async fn memories(self, ids: &[String]) -> Result<Vec<Row>, StoreError> {
+        let mut memories = self.store.related(Entity::Memory, "id", ids).await?;
         let found: HashSet<&str> = memories.iter().map(Row::id).collect();
         let others: Vec<String> = ids.iter().filter(|id| !found.contains(id.as_str())).cloned().collect();
-        memories.extend(self.related(Entity::Case, "id", &others).await?.iter().map(case_as_memory));
+        memories.extend(self.store.related(Entity::Case, "id", &others).await?.iter().map(case_as_memory));
         Ok(memories)
     }
 
-    async fn linked_to(&self, episode: &Row, links: &[EpisodeLink], to: Entity) -> Result<Vec<Row>, StoreError> {
-        Ok(self.linked(&[episode], links, to).await?.pop().unwrap_or_default())
+    async fn linked_to(self, episode: &Row, links: &[EpisodeLink], to: Entity) -> Result<Vec<Row>, StoreError> {
+        Ok(self.store.linked(&[episode], links, to).await?.pop().unwrap_or_default())
     }
 
-    async fn accesses_of(&self, id: &str) -> Result<Vec<Row>, StoreError> {
-        self.related(Entity::Access, "ids", &[id.to_owned()]).await
+    async fn accesses_of(self, id: &str) -> Result<Vec<Row>, StoreError> {
+        self.store.related(Entity::Access, "ids", &[id.to_owned()]).await
     }
 
     /// Rows that name the episode, by a column of whole numbers where one is given, else by time.
-    async fn of_episode(&self, entity: Entity, id: &str, order: &str) -> Result<Vec<Row>, StoreError> {
-        let mut rows = self.related(entity, "episode_id", &[id.to_owned()]).await?;
+    async fn of_episode(self, entity: Entity, id: &str, order: &str) -> Result<Vec<Row>, StoreError> {
+        let mut rows = self.store.related(entity, "episode_id", &[id.to_owned()]).await?;
         rows.sort_by_key(|row| row.get(order).as_i64());
         Ok(rows)
     }
 
-    async fn events_of(&self, episode: &Row) -> Result<Vec<Row>, StoreError> {
+    async fn events_of(self, episode: &Row) -> Result<Vec<Row>, StoreError> {
         let mut runs = episode.list("execution_ids");
         runs.push(episode.id());
-        let mut events = self.related(Entity::WorkflowEvent, "run_id", &runs).await?;
+        let mut events = self.store.related(Entity::WorkflowEvent, "run_id", &runs).await?;
         let mut places: HashMap<String, usize> =
             events.iter().filter_map(|e| Some((e.text("run_id")?.to_owned(), usize::MAX))).collect();
         for (place, run) in runs.iter().enumerate().rev() {
@@ -222,7 +222,7 @@ impl Store {
         Ok(events)
     }
 
-    async fn findings(&self, context: &EpisodeContext, links: &[EpisodeLink]) -> Result<Vec<ShownFinding>, StoreError> {
+    async fn findings(self, context: &EpisodeContext, links: &[EpisodeLink]) -> Result<Vec<ShownFinding>, StoreError> {
         let mut findings = Vec::new();
         link_findings(context, links, Entity::CanvasEvent, &context.canvas, "canvas_ids", &mut findings);
         link_findings(context, links, Entity::Feedback, &context.feedback, "feedback_ids", &mut findings);
@@ -238,14 +238,14 @@ impl Store {
         Ok(findings)
     }
 
-    async fn why_no_canvas(&self, episode: &Row) -> Result<ShownFinding, StoreError> {
-        if let Err(StoreError::Missing { reason, .. }) = self.sources_of(Entity::CanvasEvent) {
+    async fn why_no_canvas(self, episode: &Row) -> Result<ShownFinding, StoreError> {
+        if let Err(StoreError::Missing { reason, .. }) = self.store.sources_of(Entity::CanvasEvent) {
             return Ok(finding("canvas_absent", format!("no canvas context: {reason}"), &[]));
         }
         let Some(session) = episode.text("session_id") else {
             return Ok(finding("no_session", "no canvas context: the episode names no session", &[]));
         };
-        let of_session = self.related(Entity::CanvasEvent, "session_id", &[session.to_owned()]).await?;
+        let of_session = self.store.related(Entity::CanvasEvent, "session_id", &[session.to_owned()]).await?;
         let ids: Vec<String> = of_session.iter().map(|r| r.id().to_owned()).collect();
         Ok(match ids.len() {
             0 => finding("no_session_rows", "no canvas context: its session has no canvas events", &ids),
@@ -257,11 +257,11 @@ impl Store {
         })
     }
 
-    async fn why_no_feedback(&self, episode: &Row) -> Result<ShownFinding, StoreError> {
-        if let Err(StoreError::Missing { reason, .. }) = self.sources_of(Entity::Feedback) {
+    async fn why_no_feedback(self, episode: &Row) -> Result<ShownFinding, StoreError> {
+        if let Err(StoreError::Missing { reason, .. }) = self.store.sources_of(Entity::Feedback) {
             return Ok(finding("feedback_absent", format!("no feedback context: {reason}"), &[]));
         }
-        let by_execution = self.recognised().sources.iter().any(|s| !s.column("execution_id").is_empty());
+        let by_execution = self.store.recognised().sources.iter().any(|s| !s.column("execution_id").is_empty());
         if !by_execution {
             return Ok(finding("no_feedback", "no feedback context: nobody gave feedback on it", &[]));
         }
@@ -270,7 +270,7 @@ impl Store {
             let words = "no feedback context: the episode names no execution, by which feedback is linked";
             return Ok(finding("execution_missing", words, &[]));
         }
-        let of_runs = self.related(Entity::Feedback, "execution_id", &executions).await?;
+        let of_runs = self.store.related(Entity::Feedback, "execution_id", &executions).await?;
         let ids: Vec<String> = of_runs.iter().map(|r| r.id().to_owned()).collect();
         let made = episode.text("ended_at").or(episode.text("started_at"));
         let newer = of_runs.iter().all(|r| r.text("created_at") > made);

@@ -4,18 +4,18 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::{Store, StoreError};
+use super::{ContextReader, StoreError};
 use crate::layout::Derivation;
 use crate::memory::workflow::{self, WorkflowEvent, WorkflowRun};
 use crate::memory::{Entity, Row};
 
-impl Store {
+impl ContextReader<'_> {
     /// Completes episodes that are workflow runs from their events. What a layout maps stands where the log says
     /// nothing.
-    pub(super) async fn derive_from_events(&self, rows: Vec<&mut Row>) -> Result<(), StoreError> {
+    pub(super) async fn derive_from_events(self, rows: Vec<&mut Row>) -> Result<(), StoreError> {
         let ids: Vec<String> = rows.iter().map(|row| row.id().to_owned()).collect();
         let mut logs: HashMap<String, Vec<Row>> = HashMap::new();
-        for event in self.related(Entity::WorkflowEvent, "run_id", &ids).await? {
+        for event in self.store.related(Entity::WorkflowEvent, "run_id", &ids).await? {
             if let Some(run) = event.text("run_id") {
                 logs.entry(run.to_owned()).or_default().push(event);
             }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use super::session::FetchedValue;
 use super::stored::TableName;
-use super::{Store, StoreError};
+use super::{StoreError, VectorReader};
 use crate::layout::vector::VectorsBeside;
 use crate::layout::{BoundSource, Engine};
 use crate::store::encode::table_of;
@@ -69,12 +69,12 @@ pub fn spelled(engine: Engine, declared: &str, numbers: &[f32]) -> FetchedValue 
     }
 }
 
-impl Store {
+impl VectorReader<'_> {
     /// The size that most of the first stored vectors of a source have; none where there are none.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn usual_vector_size(&self, source: &BoundSource) -> Result<Option<usize>, StoreError> {
+    pub async fn usual_vector_size(self, source: &BoundSource) -> Result<Option<usize>, StoreError> {
         let mut sizes: BTreeMap<usize, usize> = BTreeMap::new();
         let mut looked_at = 0;
         self.each_stored_vector(source, |numbers| {

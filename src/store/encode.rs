@@ -10,7 +10,7 @@ use super::session::FetchedValue;
 use super::shape::TableShape;
 use super::stored::{Cell, Image, Mutation, StoredRows, TableName, spell};
 use super::surplus::StoredColumns;
-use super::{Store, StoreError, within};
+use super::{RowEncoder, StoreError, within};
 use crate::layout::write::Removal;
 use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Engine, Fill, StoredAs, TimeSpelling, Write};
 use crate::memory::{Entity, Row, ValueKind};
@@ -450,14 +450,14 @@ fn is_within(source: &BoundSource, column: &str) -> bool {
 /// No stored columns.
 const NOTHING: &StoredColumns = &Vec::new();
 
-impl Store {
+impl<'a> RowEncoder<'a> {
     /// The row of an id with the table it is in; none when there is none.
     ///
     /// # Errors
     /// [`StoreError::Ambiguous`] when several rows have the id, an entity that the database does not hold, or the
     /// engine's refusal.
-    pub async fn locate(&self, entity: Entity, id: &str) -> Result<Option<LocatedRow<'_>>, StoreError> {
-        for source in self.sources_of(entity)? {
+    pub async fn locate(self, entity: Entity, id: &str) -> Result<Option<LocatedRow<'a>>, StoreError> {
+        for source in self.store.sources_of(entity)? {
             if let Some(located) = self.locate_in(source, id).await? {
                 return Ok(Some(located));
             }
@@ -465,12 +465,12 @@ impl Store {
         Ok(None)
     }
 
-    /// As [`Store::locate`], among the rows of one source.
+    /// As [`RowEncoder::locate`], among the rows of one source.
     ///
     /// # Errors
-    /// As [`Store::locate`].
-    pub async fn locate_in<'s>(&self, source: &'s BoundSource, id: &str) -> Result<Option<LocatedRow<'s>>, StoreError> {
-        let id = &*as_stored(self.engine(), source, "id", id);
+    /// As [`RowEncoder::locate`].
+    pub async fn locate_in<'s>(self, source: &'s BoundSource, id: &str) -> Result<Option<LocatedRow<'s>>, StoreError> {
+        let id = &*as_stored(self.store.engine(), source, "id", id);
         let (by, values) = match (plain_column(source, "id"), key_columns(source)) {
             (Some((name, way)), _) if self.can_be(way, id) => {
                 (vec![name.to_owned()], vec![FetchedValue::Text(id.to_owned())])
@@ -481,8 +481,11 @@ impl Store {
             },
             _ => return Ok(None),
         };
-        let mut images =
-            self.images(&StoredRows { table: table_of(source), by: by.clone(), keys: vec![values] }).await?;
+        let mut images = self
+            .store
+            .shapes()
+            .images(&StoredRows { table: table_of(source), by: by.clone(), keys: vec![values] })
+            .await?;
         let Some(image) = images.pop() else { return Ok(None) };
         if !images.is_empty() {
             return Err(StoreError::Ambiguous(source.entity.title(), id.to_owned()));
@@ -490,16 +493,18 @@ impl Store {
         let key: Option<Vec<(String, FetchedValue)>> =
             by.into_iter().map(|name| Some((name.clone(), image.get(&name)?.clone()))).collect();
         let Some(key) = key else { return Ok(None) };
-        let Some(row) = self.related_in(source, "id", &[id.to_owned()], None).await?.pop() else { return Ok(None) };
+        let Some(row) = self.store.related_in(source, "id", &[id.to_owned()], None).await?.pop() else {
+            return Ok(None);
+        };
         Ok(Some(LocatedRow { source, key, image, row }))
     }
 
     /// Whether a column can hold that id: a text that is no UUID is in no uuid column, and asking would be an error.
     #[must_use]
-    pub fn can_be(&self, way: &BoundColumn, id: &str) -> bool {
+    pub fn can_be(self, way: &BoundColumn, id: &str) -> bool {
         match PgType::of(dialect::declared(&way.origin)) {
-            PgType::Uuid if self.engine() == Engine::Postgres => is_uuid(id),
-            PgType::Integer if self.engine() == Engine::Postgres => id.parse::<i64>().is_ok(),
+            PgType::Uuid if self.store.engine() == Engine::Postgres => is_uuid(id),
+            PgType::Integer if self.store.engine() == Engine::Postgres => id.parse::<i64>().is_ok(),
             _ => true,
         }
     }
@@ -509,7 +514,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::CannotHold`] with the reason.
     pub async fn insertion(
-        &self,
+        self,
         source: &BoundSource,
         values: &[(&str, GivenValue)],
         owner: Option<&Image>,
@@ -521,9 +526,9 @@ impl Store {
     /// New rows of a source, with values for the same canonical columns.
     ///
     /// # Errors
-    /// As [`Store::insertion`].
+    /// As [`RowEncoder::insertion`].
     pub async fn insertions(
-        &self,
+        self,
         source: &BoundSource,
         columns: &[&str],
         rows: &[Vec<GivenValue>],
@@ -533,19 +538,19 @@ impl Store {
         self.insertions_as_stored(source, columns, &rows, owner).await
     }
 
-    /// As [`Store::insertions`], with values for stored columns beside the canonical ones, the same columns for each row.
+    /// As [`RowEncoder::insertions`], with values for stored columns beside the canonical ones, the same columns for each row.
     ///
     /// # Errors
-    /// As [`Store::insertion`].
+    /// As [`RowEncoder::insertion`].
     pub async fn insertions_as_stored(
-        &self,
+        self,
         source: &BoundSource,
         columns: &[&str],
         rows: &[(&[GivenValue], &StoredColumns)],
         owner: Option<&Image>,
     ) -> Result<Mutation, StoreError> {
         let table = table_of(source);
-        let shape = self.shape(&table).await?;
+        let shape = self.store.shapes().shape(&table).await?;
         let write = source.write.clone().unwrap_or_default();
         let mut names = Vec::new();
         let mut cells = Vec::with_capacity(rows.len());
@@ -568,7 +573,7 @@ impl Store {
     }
 
     fn new_cells(
-        &self,
+        self,
         source: &BoundSource,
         shape: &TableShape,
         write: &Write,
@@ -582,7 +587,7 @@ impl Store {
             let elsewhere =
                 *column == "id" && write.numbered || by_word(column) && plain_column(source, column).is_none();
             if !elsewhere && !is_within(source, column) {
-                cells.extend(encode(self.engine(), source, shape, column, value)?);
+                cells.extend(encode(self.store.engine(), source, shape, column, value)?);
             }
         }
         // What stands within a stored value is put into it once that is there.
@@ -594,7 +599,7 @@ impl Store {
                 if value.is_null() || within::found(&old, &way.inside).0.as_ref() == Some(value) {
                     continue;
                 }
-                let new = put_within(self.engine(), source, column, way, value, &old)?;
+                let new = put_within(self.store.engine(), source, column, way, value, &old)?;
                 cells.retain(|(known, _)| known != name);
                 cells.push((name.to_owned(), Cell::Is(new)));
             }
@@ -605,7 +610,7 @@ impl Store {
                 continue;
             }
             let value = match fill {
-                Fill::Value(value) => constant(self.engine(), value),
+                Fill::Value(value) => constant(self.store.engine(), value),
                 Fill::Owner(from) => owner.and_then(|o| o.get(from)).cloned().unwrap_or(FetchedValue::Null),
                 Fill::Word { column, words } => {
                     let said = values.iter().find_map(|(c, given)| match given {
@@ -613,7 +618,7 @@ impl Store {
                         _ => None,
                     });
                     match words.iter().find(|(word, _)| Some(word) == said) {
-                        Some((_, value)) => constant(self.engine(), value),
+                        Some((_, value)) => constant(self.store.engine(), value),
                         None => continue,
                     }
                 }

@@ -14,7 +14,7 @@ use super::dialect::{self, PgType};
 use super::page::named_ids;
 use super::select::{Projection, SelectStatement, any_of};
 use super::walk::{NarrowCondition, RowWalk};
-use super::{Store, StoreError, codec};
+use super::{ContextReader, StoreError, codec};
 use crate::layout::{BoundColumn, BoundSource, Derivation, Engine, EpisodeLink, LinkBy, StoredAs};
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::{Entity, Row};
@@ -60,14 +60,14 @@ impl EpisodeBelonging {
     }
 }
 
-impl Store {
+impl ContextReader<'_> {
     /// What the filters of a list say of the episode, where that is not a stored column; none where they say nothing that
     /// narrows the rows.
     ///
     /// # Errors
     /// The engine's refusal.
     pub(super) async fn belonging(
-        &self,
+        self,
         source: &BoundSource,
         filters: &[Filter],
     ) -> Result<Option<EpisodeBelonging>, StoreError> {
@@ -78,8 +78,10 @@ impl Store {
         let Some(episode) = asked.filter(|_| source.derive == Some(Derivation::EpisodeLinks)) else { return Ok(None) };
         let links = self.episode_links();
         let mut belonging = EpisodeBelonging { episode: episode.clone(), ..EpisodeBelonging::default() };
-        for row in
-            self.related_columns(Entity::Episode, "id", std::slice::from_ref(episode), Some(&columns(&links))).await?
+        for row in self
+            .store
+            .related_columns(Entity::Episode, "id", std::slice::from_ref(episode), Some(&columns(&links)))
+            .await?
         {
             belonging.ids.extend(named_ids(&row, &links, source.entity).into_iter().map(Cow::into_owned));
             belonging.executions.extend(row.list("execution_ids").into_iter().map(str::to_owned));
@@ -93,7 +95,7 @@ impl Store {
     /// # Errors
     /// The engine's refusal.
     pub(super) async fn fill_episodes(
-        &self,
+        self,
         source: &BoundSource,
         rows: Vec<&mut Row>,
         index: Option<&EpisodeIndex>,
@@ -118,9 +120,13 @@ impl Store {
         let mut executions: Vec<String> = executions.into_iter().map(str::to_owned).collect();
         executions.sort_unstable();
         let mut runs = EpisodeLinks::default();
-        for of_runs in self.sources_of(Entity::Episode).unwrap_or_default() {
+        for of_runs in self.store.sources_of(Entity::Episode).unwrap_or_default() {
             let narrow = vec![NarrowCondition::Names("execution_ids", &executions)];
-            let found = self.walk_all(&RowWalk { source: of_runs, columns: &columns, stored: &[], narrow }).await?;
+            let found = self
+                .store
+                .walks()
+                .walk_all(&RowWalk { source: of_runs, columns: &columns, stored: &[], narrow })
+                .await?;
             found.iter().for_each(|found| runs.add(&found.row, HashSet::new()));
         }
         open.retain_mut(|row| {
@@ -144,15 +150,15 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub(super) async fn by_execution(&self, episodes: &[&Row], to: Entity) -> Result<Vec<Row>, StoreError> {
+    pub(super) async fn by_execution(self, episodes: &[&Row], to: Entity) -> Result<Vec<Row>, StoreError> {
         let executions: HashSet<&str> = episodes.iter().flat_map(|e| e.list("execution_ids")).collect();
         let mut executions: Vec<String> = executions.into_iter().map(str::to_owned).collect();
         executions.sort_unstable();
         let mut found = Vec::new();
-        let sources = self.sources_of(to).unwrap_or_default();
+        let sources = self.store.sources_of(to).unwrap_or_default();
         for source in sources.into_iter().filter(|s| s.derive == Some(Derivation::EpisodeLinks)) {
             for executions in executions.chunks(IN_LIST) {
-                let mut rows = self.related_in(source, "execution_id", executions, None).await?;
+                let mut rows = self.store.related_in(source, "execution_id", executions, None).await?;
                 self.fill_episodes(source, rows.iter_mut().collect(), None).await?;
                 found.extend(rows);
             }
@@ -164,8 +170,8 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub(super) async fn fill_all_episodes(&self, to: Entity, rows: &mut [Row]) -> Result<(), StoreError> {
-        for source in self.sources_of(to).unwrap_or_default() {
+    pub(super) async fn fill_all_episodes(self, to: Entity, rows: &mut [Row]) -> Result<(), StoreError> {
+        for source in self.store.sources_of(to).unwrap_or_default() {
             let of_source = |row: &&mut Row| to != Entity::Feedback || row.text("source") == Some(&source.label);
             self.fill_episodes(source, rows.iter_mut().filter(of_source).collect(), None).await?;
         }
@@ -174,7 +180,7 @@ impl Store {
 
     /// The episodes whose lists name some of the ids, each with those that it names.
     async fn naming(
-        &self,
+        self,
         links: &[EpisodeLink],
         to: Entity,
         ids: &[String],
@@ -182,41 +188,43 @@ impl Store {
     ) -> Result<EpisodeLinks, StoreError> {
         let wanted: HashSet<&str> = ids.iter().map(String::as_str).collect();
         let mut naming = EpisodeLinks::default();
-        for source in self.sources_of(Entity::Episode).unwrap_or_default() {
-            let projection = Projection::new(self.engine(), source, Some(columns), None);
+        for source in self.store.sources_of(Entity::Episode).unwrap_or_default() {
+            let projection = Projection::new(self.store.engine(), source, Some(columns), None);
             let mut statement = projection.select(source, &[]);
-            narrow_to_naming(self.engine(), source, to, ids, &mut statement);
-            self.scan(&statement, |raw| {
-                let row = codec::decode(source, &projection, &raw);
-                let named = named_ids(&row, links, to).into_iter().filter(|id| wanted.contains(&**id));
-                let named: HashSet<String> = named.map(Cow::into_owned).collect();
-                if !named.is_empty() {
-                    naming.add(&row, named);
-                }
-                ControlFlow::Continue(())
-            })
-            .await?;
+            narrow_to_naming(self.store.engine(), source, to, ids, &mut statement);
+            self.store
+                .scan(&statement, |raw| {
+                    let row = codec::decode(source, &projection, &raw);
+                    let named = named_ids(&row, links, to).into_iter().filter(|id| wanted.contains(&**id));
+                    let named: HashSet<String> = named.map(Cow::into_owned).collect();
+                    if !named.is_empty() {
+                        naming.add(&row, named);
+                    }
+                    ControlFlow::Continue(())
+                })
+                .await?;
         }
         Ok(naming)
     }
 
     /// The links of all episodes; none where they are too many to be held.
     async fn all_links(
-        &self,
+        self,
         links: &[EpisodeLink],
         to: Entity,
         columns: &[&str],
     ) -> Result<Option<EpisodeLinks>, StoreError> {
         let mut all = EpisodeLinks::default();
-        for source in self.sources_of(Entity::Episode).unwrap_or_default() {
-            let projection = Projection::new(self.engine(), source, Some(columns), None);
-            self.scan(&projection.select(source, &[]), |raw| {
-                let row = codec::decode(source, &projection, &raw);
-                let named = named_ids(&row, links, to).into_iter().map(Cow::into_owned).collect();
-                all.add(&row, named);
-                if all.held > MOST_HELD { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            })
-            .await?;
+        for source in self.store.sources_of(Entity::Episode).unwrap_or_default() {
+            let projection = Projection::new(self.store.engine(), source, Some(columns), None);
+            self.store
+                .scan(&projection.select(source, &[]), |raw| {
+                    let row = codec::decode(source, &projection, &raw);
+                    let named = named_ids(&row, links, to).into_iter().map(Cow::into_owned).collect();
+                    all.add(&row, named);
+                    if all.held > MOST_HELD { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                })
+                .await?;
         }
         Ok((all.held <= MOST_HELD).then_some(all))
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::session::{FetchedValue, Param, RawRow};
 use super::write::{WriteError, WriteTransaction};
-use super::{Store, StoreError};
+use super::{RecordReader, StoreError};
 use crate::layout::Engine;
 
 /// Kind of a handle that other people have too, or that is too short to tell: an erasure is found by it, a person's return
@@ -38,24 +38,24 @@ impl PurgeSession {
     }
 }
 
-impl Store {
+impl<'a> RecordReader<'a> {
     /// The key outside the database under which erased people's handles are listed.
     #[must_use]
-    pub fn secret(&self) -> Option<&[u8; 32]> {
-        self.secret.as_ref()
+    pub fn secret(self) -> Option<&'a [u8; 32]> {
+        self.store.secret.as_ref()
     }
 
     /// Whether the tables that erasing needs are there.
     #[must_use]
-    pub fn can_erase(&self) -> bool {
-        self.catalog.table("memory_purges").is_some()
+    pub fn can_erase(self) -> bool {
+        self.store.catalog.table("memory_purges").is_some()
     }
 
     /// Handles by which somebody's return is noticed; none before the tables are there.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn suppressions(&self) -> Result<HashSet<String>, StoreError> {
+    pub async fn suppressions(self) -> Result<HashSet<String>, StoreError> {
         if !self.can_erase() {
             return Ok(HashSet::new());
         }
@@ -68,7 +68,7 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn holds(&self) -> Result<Vec<(String, String)>, StoreError> {
+    pub async fn holds(self) -> Result<Vec<(String, String)>, StoreError> {
         if !self.can_erase() {
             return Ok(Vec::new());
         }
@@ -81,7 +81,7 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn purge_of(&self, hmac: &str) -> Result<Option<PurgeSession>, StoreError> {
+    pub async fn purge_of(self, hmac: &str) -> Result<Option<PurgeSession>, StoreError> {
         let sql = format!(
             "SELECT {PURGE} FROM memory_purges p JOIN memory_suppressions s ON s.session = p.id WHERE s.hmac = $1 \
              ORDER BY p.created_at DESC LIMIT 1"
@@ -94,7 +94,7 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn purge_session(&self, id: &str) -> Result<Option<PurgeSession>, StoreError> {
+    pub async fn purge_session(self, id: &str) -> Result<Option<PurgeSession>, StoreError> {
         let sql = format!("SELECT {PURGE} FROM memory_purges p WHERE p.id = $1");
         let rows = self.fetch_own("memory_purges", &sql, &[FetchedValue::Text(id.to_owned())]).await?;
         Ok(rows.first().map(purge))

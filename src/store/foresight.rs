@@ -11,7 +11,7 @@ use super::select::SelectStatement;
 use super::session::{FetchedValue, Param};
 use super::shape::qualified;
 use super::stored::{Mutation, ROW_NUMBER, StoredRows, TableName};
-use super::{Store, StoreError};
+use super::{ForesightReader, Store, StoreError};
 use crate::layout::{BoundColumn, BoundSource, Engine, StoredAs};
 use crate::memory::{Entity, Row};
 
@@ -70,14 +70,14 @@ struct ForeseenColumn {
     default: Option<String>,
 }
 
-impl Store {
+impl ForesightReader<'_> {
     /// The same database as these changes would leave it at a moment. The view is for a short look: it reads through the
     /// connections of this store, and keeps the candidates that it reads. Says too how many changes were too many to be
     /// seen.
     ///
     /// # Errors
     /// The engine's refusal, or a table that is not there.
-    pub async fn foreseeing(&self, mutations: &[Mutation], now: &str) -> Result<(Store, usize), StoreError> {
+    pub async fn foreseeing(self, mutations: &[Mutation], now: &str) -> Result<(Store, usize), StoreError> {
         let mut foresight = Foresight::default();
         let (mut room, mut unseen) = (VALUES, 0);
         for mutation in mutations {
@@ -94,20 +94,24 @@ impl Store {
                 table.take(mutation, now);
             }
         }
-        let again = self.again(Arc::clone(&self.sessions), self.catalog.clone(), self.recognised.clone());
+        let again = self.store.again(
+            Arc::clone(&self.store.sessions),
+            self.store.catalog.clone(),
+            self.store.recognised.clone(),
+        );
         let view = Store { blocked: Some(LOOKING.to_owned()), foresight: Some(foresight), ..again };
         Ok((view, unseen))
     }
 
     /// The same database as it was at a moment, as far as these changes take it back: rows of entities that say when they
-    /// came are seen up to then. As with [`Store::foreseeing`] the view is for a short look.
+    /// came are seen up to then. As with [`ForesightReader::foreseeing`] the view is for a short look.
     ///
     /// # Errors
-    /// As [`Store::foreseeing`].
-    pub async fn as_of(&self, mutations: &[Mutation], at: &str) -> Result<(Store, usize), StoreError> {
+    /// As [`ForesightReader::foreseeing`].
+    pub async fn as_of(self, mutations: &[Mutation], at: &str) -> Result<(Store, usize), StoreError> {
         let (mut view, unseen) = self.foreseeing(mutations, at).await?;
         let mut foresight = view.foresight.take().unwrap_or_default();
-        for source in &self.recognised.sources {
+        for source in &self.store.recognised.sources {
             let Some((column, way)) = came(source) else { continue };
             let table = table_of(source);
             if !foresight.tables.iter().any(|t| t.table == table) {
@@ -127,13 +131,13 @@ impl Store {
         Ok((view, unseen))
     }
 
-    async fn foreseen_table(&self, table: &TableName) -> Result<Foreseen, StoreError> {
+    async fn foreseen_table(self, table: &TableName) -> Result<Foreseen, StoreError> {
         let text = |raw: Option<&FetchedValue>| match raw {
             Some(FetchedValue::Text(text)) => Some(text.clone()),
             _ => None,
         };
-        let (sql, params) = question(self.engine(), table);
-        let rows = self.sessions.fetch(sql, &params).await?;
+        let (sql, params) = question(self.store.engine(), table);
+        let rows = self.store.sessions.fetch(sql, &params).await?;
         let column = |row: &Vec<FetchedValue>| ForeseenColumn {
             name: text(row.first()).unwrap_or_default(),
             declared: text(row.get(1)).unwrap_or_default(),
@@ -144,7 +148,7 @@ impl Store {
         if columns.is_empty() {
             return Err(StoreError::NoTable(table.title()));
         }
-        if self.shape(table).await?.row_number {
+        if self.store.shapes().shape(table).await?.row_number {
             columns.insert(
                 0,
                 ForeseenColumn { name: ROW_NUMBER.to_owned(), declared: "INTEGER".to_owned(), default: None },
@@ -161,20 +165,20 @@ impl Store {
     }
 
     /// The statement as it reads what is foreseen.
-    pub(super) fn seen(&self, statement: &SelectStatement) -> Option<SelectStatement> {
-        self.foresight.as_ref().and_then(|foresight| foresight.rewritten(self.engine(), statement))
+    pub(super) fn seen(self, statement: &SelectStatement) -> Option<SelectStatement> {
+        self.store.foresight.as_ref().and_then(|foresight| foresight.rewritten(self.store.engine(), statement))
     }
 
     /// Candidates that were read before through this view; none where nothing is kept.
-    pub(super) fn known_candidates(&self, key: &str) -> Option<Vec<Row>> {
-        let foresight = self.foresight.as_ref()?;
+    pub(super) fn known_candidates(self, key: &str) -> Option<Vec<Row>> {
+        let foresight = self.store.foresight.as_ref()?;
         let read = foresight.read.lock().unwrap_or_else(PoisonError::into_inner);
         read.get(key).map(|rows| rows.as_ref().clone())
     }
 
     /// Keeps candidates, where this is a look ahead.
-    pub(super) fn keep_candidates(&self, key: String, rows: &[Row]) {
-        if let Some(foresight) = &self.foresight {
+    pub(super) fn keep_candidates(self, key: String, rows: &[Row]) {
+        if let Some(foresight) = &self.store.foresight {
             let mut read = foresight.read.lock().unwrap_or_else(PoisonError::into_inner);
             read.insert(key, Arc::new(rows.to_vec()));
         }

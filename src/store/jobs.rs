@@ -5,7 +5,7 @@ use super::own::OwnTables;
 use super::session::{FetchedValue, RawRow};
 use super::stored::{Image, StoredRows, TableName};
 use super::write::{WriteError, WriteTransaction};
-use super::{Store, StoreError};
+use super::{RecordReader, StoreError};
 use crate::layout::Engine;
 
 /// The migration of ours that makes the tables of jobs.
@@ -146,12 +146,12 @@ fn job_rows(rows: Vec<RawRow>) -> Vec<JobRow> {
     rows.into_iter().map(|row| JobRow::of(&Image(names.iter().cloned().zip(row).collect()))).collect()
 }
 
-impl Store {
+impl RecordReader<'_> {
     /// All runs of jobs, the newest first.
     ///
     /// # Errors
     /// The engine's refusal; there are none where the tables of jobs are not there.
-    pub async fn jobs(&self) -> Result<Vec<JobRow>, StoreError> {
+    pub async fn jobs(self) -> Result<Vec<JobRow>, StoreError> {
         if !self.own().await?.is_some_and(|own| own.has_jobs()) {
             return Ok(Vec::new());
         }
@@ -166,8 +166,8 @@ impl Store {
     /// The latest run of a job; none when it never ran.
     ///
     /// # Errors
-    /// As [`Store::jobs`].
-    pub async fn job(&self, name: &str) -> Result<Option<JobRow>, StoreError> {
+    /// As [`RecordReader::jobs`].
+    pub async fn job(self, name: &str) -> Result<Option<JobRow>, StoreError> {
         Ok(self.jobs().await?.into_iter().find(|job| job.name == name))
     }
 
@@ -181,8 +181,11 @@ impl Store {
         id: &str,
         limit: usize,
     ) -> Result<Vec<[String; 3]>, StoreError> {
-        let rows =
-            self.images(&StoredRows::with(&quarantine(own), "job_id", FetchedValue::Text(id.to_owned()))).await?;
+        let rows = self
+            .store
+            .shapes()
+            .images(&StoredRows::with(&quarantine(own), "job_id", FetchedValue::Text(id.to_owned())))
+            .await?;
         let text = |image: &Image, name: &str| match image.get(name) {
             Some(FetchedValue::Text(text)) => text.clone(),
             _ => String::new(),
@@ -194,11 +197,11 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn strain(&self) -> Result<Strain, StoreError> {
-        if self.engine() == Engine::Sqlite {
+    pub async fn strain(self) -> Result<Strain, StoreError> {
+        if self.store.engine() == Engine::Sqlite {
             return Ok(Strain::default());
         }
-        let rows = self.ask(ServerAbility::Activity, STRAIN).await?;
+        let rows = self.store.ask(ServerAbility::Activity, STRAIN).await?;
         let row = rows.first();
         let replica_lag = match row.and_then(|r| r.first()) {
             Some(FetchedValue::Real(seconds)) => Some(*seconds),

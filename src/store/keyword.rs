@@ -34,7 +34,7 @@ impl Store {
         words: &[String],
     ) -> Result<Vec<Row>, StoreError> {
         let key = format!("{entity} {filters:?} {columns:?} {words:?}");
-        if let Some(known) = self.known_candidates(&key) {
+        if let Some(known) = self.ahead().known_candidates(&key) {
             return Ok(known);
         }
         let mut wanted: Vec<&str> = columns.to_vec();
@@ -61,7 +61,7 @@ impl Store {
             self.complete(source, Some(&wanted), rows.iter_mut()).await?;
             found.extend(rows.into_iter().filter(|row| filters.iter().all(|f| f.matches(row))));
         }
-        self.keep_candidates(key, &found);
+        self.ahead().keep_candidates(key, &found);
         Ok(found)
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::select::{Projection, from_clause};
-use super::{Store, StoreError, codec, connect, dialect};
+use super::{SchemaDoor, StoreError, codec, connect, dialect};
 use crate::layout::{BoundSource, Layout, LayoutError, Source};
 
 /// Rows that are looked at for a path.
@@ -11,24 +11,24 @@ const ROWS: usize = 10_000;
 /// Rows that may all lack a member of an object by chance.
 const FEW: usize = 50;
 
-impl Store {
+impl<'a> SchemaDoor<'a> {
     /// What of a layout does not fit the database, in the order of the lines: each error with its line and key. Every id
     /// is read once, and up to 10,000 rows for each column that has a path.
     ///
     /// # Errors
     /// The engine's refusal of something that is no fault of the layout.
-    pub async fn check_layout(&self, file: &str) -> Result<Vec<LayoutError>, StoreError> {
+    pub async fn check_layout(self, file: &str) -> Result<Vec<LayoutError>, StoreError> {
         let error =
             |line: usize, key: String, message: String| LayoutError { file: file.to_owned(), line, key, message };
         let mut errors = Vec::new();
-        for layout in &self.recognised.layouts {
+        for layout in &self.store.recognised.layouts {
             let missing = layout.missing.iter().filter(|m| !m.optional);
             errors.extend(missing.map(|m| error(m.line, m.key.clone(), m.message.clone())));
         }
-        for (line, key, words) in &self.recognised.erasure.missing {
+        for (line, key, words) in &self.store.recognised.erasure.missing {
             errors.push(error(*line, key.clone(), words.clone()));
         }
-        for source in &self.recognised.sources {
+        for source in &self.store.recognised.sources {
             let written = self.written(source);
             let entity = source.entity.name();
             if let (Some(spec), None) = (written.and_then(|s| s.vector.as_ref()), &source.vector) {
@@ -49,14 +49,14 @@ impl Store {
     }
 
     /// The source as its author wrote it.
-    fn written(&self, source: &BoundSource) -> Option<&Source> {
-        let layout: Option<&Layout> = self.layouts.iter().find(|l| l.name == source.layout);
+    fn written(self, source: &BoundSource) -> Option<&'a Source> {
+        let layout: Option<&Layout> = self.store.layouts.iter().find(|l| l.name == source.layout);
         layout?.sources.iter().find(|s| s.line == source.line && s.entity == source.entity)
     }
 
     /// Columns whose SQL the engine refuses; the source itself where no single column is to blame.
     async fn statement_faults(
-        &self,
+        self,
         source: &BoundSource,
         written: Option<&Source>,
     ) -> Result<Vec<(usize, String, String)>, StoreError> {
@@ -79,10 +79,10 @@ impl Store {
     }
 
     /// Why the engine refuses to read some columns of a source; none where it does not.
-    async fn refused(&self, source: &BoundSource, columns: Option<&[&str]>) -> Result<Option<String>, StoreError> {
-        let mut statement = Projection::new(self.engine(), source, columns, None).select(source, &[]);
+    async fn refused(self, source: &BoundSource, columns: Option<&[&str]>) -> Result<Option<String>, StoreError> {
+        let mut statement = Projection::new(self.store.engine(), source, columns, None).select(source, &[]);
         statement.sql += " LIMIT 0";
-        match self.fetch(&statement).await {
+        match self.store.fetch(&statement).await {
             Err(StoreError::Engine(refusal)) => Ok(Some(connect::explain(&refusal))),
             other => other.map(|_| None),
         }
@@ -90,7 +90,7 @@ impl Store {
 
     /// Ids that several rows have, and paths that lead to nothing.
     async fn row_faults(
-        &self,
+        self,
         source: &BoundSource,
         written: Option<&Source>,
     ) -> Result<Vec<(usize, String, String)>, StoreError> {
@@ -103,7 +103,7 @@ impl Store {
             let sql = format!(
                 "SELECT count(*), sum(n) FROM (SELECT count(*) AS n FROM {from} WHERE {keep} GROUP BY {bare} HAVING count(*) > 1) r"
             );
-            let found = self.fetch_text(&sql).await?;
+            let found = self.store.fetch_text(&sql).await?;
             let number = |at: usize| found.first().map_or(0, |row| super::proof::tables::number(row, at));
             if number(0) > 0 {
                 let words = format!(
@@ -116,10 +116,10 @@ impl Store {
         for column in source.entity.columns() {
             let [way] = source.column(column.name) else { continue };
             let Some(path) = way.inside.path.as_ref().filter(|path| !path.is_empty()) else { continue };
-            let projection = Projection::new(self.engine(), source, Some(&[column.name]), None);
+            let projection = Projection::new(self.store.engine(), source, Some(&[column.name]), None);
             let mut statement = projection.select(source, &[]);
             let _ = write!(statement.sql, " LIMIT {ROWS}");
-            let rows = self.fetch(&statement).await?;
+            let rows = self.store.fetch(&statement).await?;
             let stored =
                 rows.iter().filter(|row| row.iter().any(|raw| *raw != super::session::FetchedValue::Null)).count();
             let is_there = |row: &super::session::RawRow| {
@@ -137,7 +137,7 @@ impl Store {
                 if let Some(at) = source.entity.position(column.name) {
                     shorter.columns[at].iter_mut().for_each(|way| way.inside.path = Some(first.to_owned()));
                 }
-                let shorter_way = Projection::new(self.engine(), &shorter, Some(&[column.name]), None);
+                let shorter_way = Projection::new(self.store.engine(), &shorter, Some(&[column.name]), None);
                 let begins = |row: &super::session::RawRow| {
                     let row = codec::decode(&shorter, &shorter_way, row);
                     !row.get(column.name).is_null() || !row.problems.is_empty()

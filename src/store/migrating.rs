@@ -14,7 +14,7 @@ use super::session::{FetchedValue, Opener, Sessions};
 use super::structure::Structure;
 use super::withhold::recognise_readable;
 use super::write::WriteError;
-use super::{Store, StoreError, catalog};
+use super::{SchemaDoor, Store, StoreError, catalog};
 use crate::layout::Engine;
 
 /// How long a step waits for a lock: whoever comes after it waits as long.
@@ -62,49 +62,49 @@ pub struct ReadableSource {
     pub read: u64,
 }
 
-impl Store {
+impl SchemaDoor<'_> {
     /// How the migrations that concern this database stand to it.
     #[must_use]
-    pub fn standings(&self, own: Option<&OwnTables>, structure: &Structure) -> Vec<Standing> {
-        let blank = migration::is_blank(structure.catalog(), self.engine());
+    pub fn standings(self, own: Option<&OwnTables>, structure: &Structure) -> Vec<Standing> {
+        let blank = migration::is_blank(structure.catalog(), self.store.engine());
         if blank {
-            let series = self.intended.as_deref().unwrap_or(NATIVE);
+            let series = self.store.intended.as_deref().unwrap_or(NATIVE);
             return migration::standings(&[series], own, structure, true);
         }
-        let series: Vec<&str> = self.recognised.layouts.iter().map(|l| l.name.as_str()).collect();
+        let series: Vec<&str> = self.store.recognised.layouts.iter().map(|l| l.name.as_str()).collect();
         migration::standings(&series, own, structure, false)
     }
 
     /// Whether the database has no table but, perhaps, ours.
     #[must_use]
-    pub fn is_blank(&self) -> bool {
-        migration::is_blank(&self.catalog, self.engine())
+    pub fn is_blank(self) -> bool {
+        migration::is_blank(&self.store.catalog, self.store.engine())
     }
 
     /// The same database, looked at again: its tables, and the layouts that fit them now.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn look_again(&self) -> Result<Store, StoreError> {
-        let sessions = Sessions::open(self.sessions.opener().clone(), 1).await?;
-        let catalog = catalog::read(&sessions, &self.refusals).await?;
-        let recognised = recognise_readable(&self.layouts, self.engine(), &catalog);
-        let intended = self.intended.clone().filter(|_| migration::is_blank(&catalog, self.engine()));
-        Ok(Store { intended, ..self.again(Arc::new(sessions), catalog, recognised) })
+    pub async fn look_again(self) -> Result<Store, StoreError> {
+        let sessions = Sessions::open(self.store.sessions.opener().clone(), 1).await?;
+        let catalog = catalog::read(&sessions, &self.store.refusals).await?;
+        let recognised = recognise_readable(&self.store.layouts, self.store.engine(), &catalog);
+        let intended = self.store.intended.clone().filter(|_| migration::is_blank(&catalog, self.store.engine()));
+        Ok(Store { intended, ..self.store.again(Arc::new(sessions), catalog, recognised) })
     }
 
     /// Runs steps: those of one transaction together, or one that runs outside of any.
     ///
     /// # Errors
     /// [`WriteError::Busy`] when a lock could not be taken in time: nothing was done then, and it can be tried again.
-    pub async fn run_steps(&self, steps: &[&MigrationStep], now: &str, patience: Duration) -> Result<(), WriteError> {
+    pub async fn run_steps(self, steps: &[&MigrationStep], now: &str, patience: Duration) -> Result<(), WriteError> {
         if let [step] = steps
             && step.concurrent
         {
             return self.run_outside(step).await;
         }
-        let mut writer = self.write_within(now, patience).await?;
-        if self.engine() == Engine::Postgres {
+        let mut writer = self.store.write_within(now, patience).await?;
+        if self.store.engine() == Engine::Postgres {
             writer.script(&format!("SET LOCAL lock_timeout = {}", LOCK_WAIT.as_millis())).await?;
         }
         for step in steps {
@@ -117,13 +117,13 @@ impl Store {
     }
 
     /// Builds an index while others write. What an attempt left behind that was broken off is taken away first.
-    async fn run_outside(&self, step: &MigrationStep) -> Result<(), WriteError> {
-        if let Some(reason) = self.why_not_writable() {
+    async fn run_outside(self, step: &MigrationStep) -> Result<(), WriteError> {
+        if let Some(reason) = self.store.why_not_writable() {
             return Err(WriteError::ReadOnly(reason.to_owned()));
         }
-        let Opener::Postgres(server) = self.sessions.opener() else { return Ok(()) };
-        self.fault.step()?;
-        let structure = self.structure().await?;
+        let Opener::Postgres(server) = self.store.sessions.opener() else { return Ok(()) };
+        self.store.fault.step()?;
+        let structure = self.store.shapes().structure().await?;
         let mut link = ServerLink::open(server).await?;
         for part in &step.makes {
             if let (Some(schema), migration::StructurePart::Index(index, table)) = (structure.broken_index(part), part)
@@ -133,7 +133,7 @@ impl Store {
                 locked_or_done(link.alone(&drop, LOCK_WAIT).await)?;
             }
         }
-        let built = IndexBuilder { link: &mut link, refusals: &self.refusals }.build(step, &structure).await;
+        let built = IndexBuilder { link: &mut link, refusals: &self.store.refusals }.build(step, &structure).await;
         link.close().await;
         locked_or_done(built)
     }
@@ -142,12 +142,12 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn source_counts(&self) -> Result<Vec<ReadableSource>, StoreError> {
+    pub async fn source_counts(self) -> Result<Vec<ReadableSource>, StoreError> {
         let mut counts = Vec::new();
-        for source in &self.recognised.sources {
+        for source in &self.store.recognised.sources {
             let keep = source.keep.as_deref().unwrap_or("1 = 1");
             let sql = format!("SELECT count(*) FROM {} WHERE {keep}", from_clause(source));
-            let before = match self.fetch_text(&sql).await?.first().and_then(|row| row.first()) {
+            let before = match self.store.fetch_text(&sql).await?.first().and_then(|row| row.first()) {
                 Some(FetchedValue::Integer(n)) => *n as u64,
                 _ => 0,
             };
@@ -161,18 +161,18 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal: then they cannot be read.
-    pub async fn read_all(&self, before: Vec<ReadableSource>) -> Result<Vec<ReadableSource>, StoreError> {
+    pub async fn read_all(self, before: Vec<ReadableSource>) -> Result<Vec<ReadableSource>, StoreError> {
         let mut counted = Vec::new();
         for mut readable in before {
             let same =
                 |s: &&crate::layout::BoundSource| s.entity.name() == readable.entity && s.label == readable.source;
-            for source in self.recognised.sources.iter().filter(same) {
-                let statement = Projection::new(self.engine(), source, None, None).select(source, &[]);
+            for source in self.store.recognised.sources.iter().filter(same) {
+                let statement = Projection::new(self.store.engine(), source, None, None).select(source, &[]);
                 let mut came = |()| {
                     readable.read += 1;
                     ControlFlow::Continue(())
                 };
-                let _ = self.scan_parts(source, &statement, |_| (), &mut came).await?;
+                let _ = self.store.walks().scan_parts(source, &statement, |_| (), &mut came).await?;
             }
             counted.push(readable);
         }
@@ -183,10 +183,10 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn foreign_migrations(&self) -> Result<Vec<ForeignMigrations>, StoreError> {
+    pub async fn foreign_migrations(self) -> Result<Vec<ForeignMigrations>, StoreError> {
         let mut found = Vec::new();
         for name in FOREIGN {
-            let Some(table) = self.catalog.table(name) else { continue };
+            let Some(table) = self.store.catalog.table(name) else { continue };
             if found.iter().any(|f: &ForeignMigrations| f.table == table.title()) {
                 continue;
             }
@@ -209,7 +209,7 @@ impl Store {
                 FetchedValue::Null => None,
             };
             // A list that may not be read is still said to be there.
-            let rows = self.fetch_text(&sql).await.unwrap_or_default();
+            let rows = self.store.fetch_text(&sql).await.unwrap_or_default();
             let rows = rows.iter().map(|row| row.iter().map(text).collect()).collect();
             found.push(ForeignMigrations { table: table.title(), columns, rows });
         }

@@ -22,6 +22,7 @@ mod fault;
 pub mod file_state;
 pub mod find;
 mod foresight;
+mod handles;
 pub mod identity;
 mod index_builder;
 pub mod jobs;
@@ -74,6 +75,10 @@ use crate::layout::{BoundSource, Catalog, Engine, Layout, RecognisedLayouts};
 use crate::memory::Entity;
 use crate::memory::invocation::Invocation;
 
+pub use handles::{
+    ContextReader, DatabaseReport, ForesightReader, ProofReader, RawTables, RecordReader, RowEncoder, RowWalks,
+    SchemaDoor, ShapeReader, VectorReader,
+};
 pub use page::named_ids;
 
 pub use connect::{OpenError, OpenOptions, Target};
@@ -292,7 +297,7 @@ impl Store {
     }
 
     async fn fetch(&self, statement: &SelectStatement) -> Result<Vec<RawRow>, StoreError> {
-        let seen = self.seen(statement);
+        let seen = self.ahead().seen(statement);
         let statement = seen.as_ref().unwrap_or(statement);
         tracing::debug!(sql = %statement.sql, "fetch");
         Ok(self.sessions.fetch(&statement.sql, &statement.params).await?)
@@ -307,7 +312,7 @@ impl Store {
         statement: &SelectStatement,
         each: impl FnMut(RawRow) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        let seen = self.seen(statement);
+        let seen = self.ahead().seen(statement);
         let statement = seen.as_ref().unwrap_or(statement);
         tracing::debug!(sql = %statement.sql, "scan");
         Ok(self.sessions.scan(&statement.sql, &statement.params, each).await?)
@@ -319,7 +324,7 @@ impl Store {
         read: impl Fn(RawRow) -> R + Send + 'static,
         each: impl FnMut(R) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        let seen = self.seen(statement);
+        let seen = self.ahead().seen(statement);
         let statement = seen.as_ref().unwrap_or(statement);
         tracing::debug!(sql = %statement.sql, "scan ahead");
         Ok(self.sessions.scan_ahead(&statement.sql, &statement.params, read, each).await?)

@@ -6,7 +6,7 @@ use super::session::{FetchedValue, Param, RawRow};
 use super::stored::TableName;
 use super::withhold::DeniedTable;
 use super::write::{WriteError, WriteTransaction};
-use super::{Store, StoreError};
+use super::{RecordReader, StoreError};
 use crate::layout::{CatalogTable, Engine};
 use crate::memory::query::Capability;
 
@@ -163,13 +163,13 @@ fn read_own(schema: String, rows: &[RawRow]) -> Option<OwnTables> {
     Some(OwnTables { database_id: text(rows.first()?, 3), schema, applied, unread: None })
 }
 
-impl Store {
+impl RecordReader<'_> {
     /// Our tables; none where no migration has been applied yet.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn own(&self) -> Result<Option<OwnTables>, StoreError> {
-        let there = self.fetch_text(exists(self.engine())).await?;
+    pub async fn own(self) -> Result<Option<OwnTables>, StoreError> {
+        let there = self.store.fetch_text(exists(self.store.engine())).await?;
         let Some(schema) = there.first().map(|row| text(row, 0)) else { return Ok(None) };
         match self.fetch_own("memory_migrations", APPLIED, &[]).await {
             Err(StoreError::Denied { reason, remedy }) => {
@@ -184,16 +184,16 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Denied`] with what would help, or the engine's refusal.
-    pub(super) async fn fetch_own(&self, name: &str, sql: &str, params: &[Param]) -> Result<Vec<RawRow>, StoreError> {
+    pub(super) async fn fetch_own(self, name: &str, sql: &str, params: &[Param]) -> Result<Vec<RawRow>, StoreError> {
         let denied = |table: &CatalogTable| {
-            let (denied, role) = (DeniedTable::whole(table), &self.catalog.role);
+            let (denied, role) = (DeniedTable::whole(table), &self.store.catalog.role);
             StoreError::Denied { reason: denied.reason(role), remedy: denied.remedy(role) }
         };
-        let known = self.catalog.table(name);
+        let known = self.store.catalog.table(name);
         if let Some(table) = known.filter(|table| table.denied) {
             return Err(denied(table));
         }
-        match self.sessions.fetch(sql, params).await.map_err(StoreError::from) {
+        match self.store.sessions.fetch(sql, params).await.map_err(StoreError::from) {
             // Made, or taken from us, since the database was opened.
             Err(error) if error.is_denied() => {
                 let named = CatalogTable { name: name.to_owned(), visible: true, ..CatalogTable::default() };
@@ -204,23 +204,23 @@ impl Store {
     }
 
     /// Our own tables that our role may not read.
-    pub(super) fn own_denied(&self) -> Vec<Capability> {
-        let unread = TABLES.iter().filter_map(|name| self.catalog.table(name).and_then(DeniedTable::of));
-        unread.map(|denied| denied.capability(&self.catalog.role)).collect()
+    pub(super) fn own_denied(self) -> Vec<Capability> {
+        let unread = TABLES.iter().filter_map(|name| self.store.catalog.table(name).and_then(DeniedTable::of));
+        unread.map(|denied| denied.capability(&self.store.catalog.role)).collect()
     }
 
     /// Which of the tables of the trail, and of the list of migrations, are there now.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn trail_tables(&self) -> Result<Vec<&'static str>, StoreError> {
+    pub async fn trail_tables(self) -> Result<Vec<&'static str>, StoreError> {
         let names: Vec<String> = TRAIL.iter().map(|name| format!("'{name}'")).collect();
         let names = names.join(", ");
-        let sql = match self.engine() {
+        let sql = match self.store.engine() {
             Engine::Sqlite => format!("SELECT name FROM pragma_table_list WHERE type = 'table' AND name IN ({names})"),
             Engine::Postgres => format!("SELECT n FROM unnest(ARRAY[{names}]) n WHERE to_regclass(n) IS NOT NULL"),
         };
-        let there: Vec<String> = self.fetch_text(&sql).await?.iter().map(|row| text(row, 0)).collect();
+        let there: Vec<String> = self.store.fetch_text(&sql).await?.iter().map(|row| text(row, 0)).collect();
         Ok(TRAIL.iter().copied().filter(|name| there.iter().any(|other| other == name)).collect())
     }
 
@@ -228,7 +228,7 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn migration_entries(&self) -> Result<Vec<String>, StoreError> {
+    pub async fn migration_entries(self) -> Result<Vec<String>, StoreError> {
         Ok(self.fetch_own("memory_audit", MIGRATED, &[]).await?.iter().map(|row| text(row, 0)).collect())
     }
 
@@ -236,13 +236,13 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn may_append(&self) -> Result<bool, StoreError> {
-        let sql = match self.engine() {
+    pub async fn may_append(self) -> Result<bool, StoreError> {
+        let sql = match self.store.engine() {
             Engine::Sqlite => return Ok(true),
             Engine::Postgres => MAY_APPEND,
         };
         // A server that does not tell is found out by trying.
-        let rows = self.refusals.ask(&self.sessions, ServerAbility::Rights, sql).await?;
+        let rows = self.store.refusals.ask(&self.store.sessions, ServerAbility::Rights, sql).await?;
         Ok(rows.is_none_or(|rows| rows.first().is_some_and(|row| integer(row, 0) == 1)))
     }
 
@@ -250,7 +250,7 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn trail_head(&self) -> Result<Option<(i64, String)>, StoreError> {
+    pub async fn trail_head(self) -> Result<Option<(i64, String)>, StoreError> {
         Ok(self.fetch_own("memory_audit_head", HEAD, &[]).await?.first().map(|row| (integer(row, 0), text(row, 1))))
     }
 
@@ -258,7 +258,7 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn trail(&self, after: i64, limit: usize) -> Result<Vec<TrailEntry>, StoreError> {
+    pub async fn trail(self, after: i64, limit: usize) -> Result<Vec<TrailEntry>, StoreError> {
         let sql = format!(
             "SELECT seq, at, database_id, actor, action, public, commitments, prev_hash, hash FROM memory_audit \
              WHERE seq > {after} ORDER BY seq LIMIT {limit}"
@@ -281,7 +281,7 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn receipt_entry(&self, sha256: &str) -> Result<Option<i64>, StoreError> {
+    pub async fn receipt_entry(self, sha256: &str) -> Result<Option<i64>, StoreError> {
         let Some((head, _)) = self.trail_head().await? else { return Ok(None) };
         let entries = self.trail(head - STRIDE as i64, STRIDE).await?;
         Ok(entries.iter().rev().find(|entry| entry.public.contains(sha256)).map(|entry| entry.seq))
@@ -291,7 +291,7 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn trail_private(&self, from: i64, to: i64) -> Result<Vec<PrivateValue>, StoreError> {
+    pub async fn trail_private(self, from: i64, to: i64) -> Result<Vec<PrivateValue>, StoreError> {
         let sql = format!(
             "SELECT seq, field, salt, value FROM memory_audit_private WHERE seq BETWEEN {from} AND {to} \
              ORDER BY seq, field"
@@ -310,7 +310,7 @@ impl Store {
     /// # Errors
     /// The engine's refusal.
     pub async fn whole_trail(
-        &self,
+        self,
         told: &(dyn Fn(usize) + Sync),
     ) -> Result<(Vec<TrailEntry>, Vec<PrivateValue>), StoreError> {
         let mut entries: Vec<TrailEntry> = Vec::new();

@@ -176,7 +176,7 @@ impl Store {
         let projection = Projection::new(engine, source, wanted.as_deref(), query.preview);
         let key_at = projection.len();
         let selective = !query.filters.is_empty() || query.canvas.is_some();
-        let belonging = self.belonging(source, &filters).await?;
+        let belonging = self.contexts().belonging(source, &filters).await?;
         let mut found = Vec::new();
         for part in walk.parts(edge, forward) {
             let mut edge = edge.clone();
@@ -201,7 +201,8 @@ impl Store {
                 }
                 self.complete(source, wanted.as_deref(), placed.iter_mut().map(|p| &mut p.row)).await?;
                 if wanted.as_ref().is_none_or(|w| w.contains(&"episode_id")) {
-                    self.fill_episodes(source, placed.iter_mut().map(|p| &mut p.row).collect(), Some(asked.index))
+                    self.contexts()
+                        .fill_episodes(source, placed.iter_mut().map(|p| &mut p.row).collect(), Some(asked.index))
                         .await?;
                 }
                 placed.retain(|p| filters.iter().all(|f| f.matches(&p.row)));
@@ -423,7 +424,7 @@ impl Store {
         let column = if entity == Entity::MemoryLink { "episode_id" } else { "id" };
         let mut rows = self.related(entity, column, &[id.to_owned()]).await?;
         rows.truncate(1);
-        self.fill_all_episodes(entity, &mut rows).await?;
+        self.contexts().fill_all_episodes(entity, &mut rows).await?;
         Ok(rows.pop())
     }
 
@@ -438,7 +439,7 @@ impl Store {
         if source.derive != Some(Derivation::WorkflowEvents) || !needed {
             return Ok(());
         }
-        Box::pin(self.derive_from_events(rows.collect())).await
+        Box::pin(self.contexts().derive_from_events(rows.collect())).await
     }
 
     /// What the stored order of a source's column is worth, found out once.

@@ -171,7 +171,7 @@ impl Store {
     /// [`StoreError::NoTable`] when the table is not there, or the engine's refusal.
     pub async fn still(&self, revise: &RowRevisions) -> Result<Vec<Vec<FetchedValue>>, StoreError> {
         let engine = self.engine();
-        let shape = self.shape(&revise.table).await?;
+        let shape = self.shapes().shape(&revise.table).await?;
         let mut keys: Vec<Vec<FetchedValue>> = Vec::new();
         let names: Vec<String> = (0..revise.key.len()).map(|i| format!("v.k{i}")).collect();
         for rows in chunks(engine, revise) {

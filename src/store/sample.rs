@@ -7,7 +7,7 @@ use super::dialect::{PgType, quote};
 use super::proof::tables::{self, SearchedKind, SearchedTable, UnsearchedReason};
 use super::session::{FetchedValue, RawRow};
 use super::stored::TableName;
-use super::{Store, StoreError};
+use super::{RawTables, StoreError};
 use crate::layout::Engine;
 use crate::layout::draft::{CUT, DraftSql, Sample, SampledColumn, SampledReference, SampledTable};
 
@@ -28,16 +28,16 @@ const REFERENCES_POSTGRES: &str = "SELECT o.relname::text, c.relname::text, a.at
      JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.own \
      JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = u.other WHERE k.contype = 'f' ORDER BY 1, k.oid";
 
-impl Store {
+impl RawTables<'_> {
     /// Every stored table with some of its rows. Parts of search indexes, partitions, and what our role may not read are
     /// left out. For each value at most [`CUT`] bytes are read, of each table at most 400 rows.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn sampled_tables(&self) -> Result<Vec<SampledTable>, StoreError> {
+    pub async fn sampled_tables(self) -> Result<Vec<SampledTable>, StoreError> {
         let mut references = self.declared_references().await?;
         let mut sampled = Vec::new();
-        let tables = tables::read(self).await?;
+        let tables = tables::read(self.store).await?;
         // What a virtual table keeps of its own, also where its module is not part of this program.
         let virtuals = tables.iter().filter(|t| t.kind == SearchedKind::Unread(UnsearchedReason::Virtual));
         let shadows: Vec<String> = virtuals.map(|t| format!("{}_", t.name.name)).collect();
@@ -63,15 +63,15 @@ impl Store {
     }
 
     /// A readable table's name as a layout says it.
-    fn title_of(&self, name: &TableName) -> Option<String> {
-        let known = self.catalog().tables.iter().find(|t| t.schema == name.schema && t.name == name.name)?;
+    fn title_of(self, name: &TableName) -> Option<String> {
+        let known = self.store.catalog().tables.iter().find(|t| t.schema == name.schema && t.name == name.name)?;
         (!known.denied && known.columns.iter().all(|c| !c.denied)).then(|| known.title())
     }
 
-    async fn declared_references(&self) -> Result<HashMap<TableName, Vec<SampledReference>>, StoreError> {
-        let sql = if self.engine() == Engine::Sqlite { REFERENCES_SQLITE } else { REFERENCES_POSTGRES };
+    async fn declared_references(self) -> Result<HashMap<TableName, Vec<SampledReference>>, StoreError> {
+        let sql = if self.store.engine() == Engine::Sqlite { REFERENCES_SQLITE } else { REFERENCES_POSTGRES };
         let mut found: HashMap<TableName, Vec<SampledReference>> = HashMap::new();
-        for row in self.fetch_text(sql).await? {
+        for row in self.store.fetch_text(sql).await? {
             let text = |at: usize| tables::text(&row, at);
             let Some(table) = self.title_of(&TableName::new(text(5), text(1))) else { continue };
             let reference = SampledReference { column: text(2), table, to: text(3) };
@@ -81,9 +81,9 @@ impl Store {
     }
 
     /// The first and the last rows by the key, or any where there is none.
-    async fn sample(&self, table: &SearchedTable) -> Result<Vec<RawRow>, StoreError> {
+    async fn sample(self, table: &SearchedTable) -> Result<Vec<RawRow>, StoreError> {
         let columns: Vec<String> =
-            table.columns.iter().map(|c| projected(self.engine(), &c.name, &c.declared)).collect();
+            table.columns.iter().map(|c| projected(self.store.engine(), &c.name, &c.declared)).collect();
         let columns = if columns.is_empty() { "1".to_owned() } else { columns.join(", ") };
         let from = format!("{}.{}", quote(&table.name.schema), quote(&table.name.name));
         let keys: Vec<String> = match (table.row_number, &table.key[..]) {
@@ -99,7 +99,8 @@ impl Store {
         for direction in ["ASC", "DESC"].into_iter().take(if keys.is_empty() { 1 } else { 2 }) {
             let sql = format!("SELECT {columns} FROM {from}{} LIMIT {ROWS}", ordered(direction));
             let first = rows.len();
-            self.sessions
+            self.store
+                .sessions
                 .scan(&sql, &[], |row| {
                     bytes += row.iter().map(size).sum::<usize>();
                     if first == 0 || !rows[..first].contains(&row) {

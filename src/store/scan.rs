@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::codec;
 use super::select::{Projection, SelectStatement, from_clause, narrow};
 use super::session::{FetchedValue, RawRow};
-use super::{Store, StoreError};
+use super::{RowWalks, StoreError};
 use crate::layout::{BoundFrom, BoundSource, Engine};
 use crate::memory::query::{PageStart, Query};
 use crate::memory::{Entity, Row};
@@ -18,24 +18,20 @@ const STRIDE: usize = 500;
 /// Rows that one statement reads where writers wait for its end.
 const PART: usize = 1_000;
 
-impl Store {
+impl RowWalks<'_> {
     /// Hands every row of a query's entity, filters and columns to `each`, in no order, until it breaks off. Limit,
     /// order, start and canvas filter of the query do not matter.
     ///
     /// # Errors
     /// An entity that the database does not hold, or the engine's refusal.
-    pub async fn each_row(
-        &self,
-        query: &Query,
-        mut each: impl FnMut(Row) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
+    pub async fn each_row(self, query: &Query, mut each: impl FnMut(Row) -> ControlFlow<()>) -> Result<(), StoreError> {
         let wanted: Option<Vec<&str>> = query.columns.as_ref().map(|columns| {
             let mut wanted = columns.clone();
             wanted.push("id");
             wanted.extend(query.filters.iter().map(|f| f.column));
             wanted
         });
-        let sources = self.sources_of(query.entity)?;
+        let sources = self.store.sources_of(query.entity)?;
         let derived = |source: &&BoundSource| {
             query.entity == Entity::Episode
                 && source.derive.is_some()
@@ -45,11 +41,11 @@ impl Store {
             return self.each_paged(query, each).await;
         }
         for source in sources {
-            let mut projection = Projection::new(self.engine(), source, wanted.as_deref(), query.preview);
+            let mut projection = Projection::new(self.store.engine(), source, wanted.as_deref(), query.preview);
             projection.unparsed = query.unparsed;
             let mut statement = projection.select(source, &[]);
             for filter in &query.filters {
-                narrow(self.engine(), source, filter, &mut statement);
+                narrow(self.store.engine(), source, filter, &mut statement);
             }
             let decoded = source.clone();
             let read = move |raw| codec::decode(&decoded, &projection, &raw);
@@ -65,7 +61,7 @@ impl Store {
     /// Hands what `read` makes of each row of a source's statement to `each`, until it breaks off. Where writers wait for
     /// the end of a statement, it is run in parts.
     pub(super) async fn scan_parts<R: Send + 'static>(
-        &self,
+        self,
         source: &BoundSource,
         all: &SelectStatement,
         read: impl Fn(RawRow) -> R + Send + Sync + 'static,
@@ -86,7 +82,7 @@ impl Store {
                 flow = each(made);
                 flow
             };
-            self.scan_ahead(&part, move |raw| read(raw), take).await?;
+            self.store.scan_ahead(&part, move |raw| read(raw), take).await?;
             let Some(last) = end.filter(|_| flow.is_continue()) else { return Ok(flow) };
             behind = format!(" AND t.rowid > {last}");
             end = self.part_end(source, &behind).await?;
@@ -97,11 +93,11 @@ impl Store {
     }
 
     /// Whether nobody can write while a statement reads: so it is in SQLite's rollback journals.
-    async fn writers_wait(&self) -> Result<bool, StoreError> {
-        if self.engine() == Engine::Postgres {
+    async fn writers_wait(self) -> Result<bool, StoreError> {
+        if self.store.engine() == Engine::Postgres {
             return Ok(false);
         }
-        let mode = self.fetch_text("PRAGMA journal_mode").await?;
+        let mode = self.store.fetch_text("PRAGMA journal_mode").await?;
         Ok(!matches!(mode.first().and_then(|row| row.first()), Some(FetchedValue::Text(mode)) if mode == "wal"))
     }
 
@@ -109,39 +105,39 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn version_of_data(&self) -> Result<Option<i64>, StoreError> {
-        if self.engine() == Engine::Postgres {
+    pub async fn version_of_data(self) -> Result<Option<i64>, StoreError> {
+        if self.store.engine() == Engine::Postgres {
             return Ok(None);
         }
-        let version = self.fetch_text("PRAGMA data_version").await?;
+        let version = self.store.fetch_text("PRAGMA data_version").await?;
         Ok(version.first().and_then(|row| row.first()).and_then(|raw| match raw {
             FetchedValue::Integer(version) => Some(*version),
             _ => None,
         }))
     }
 
-    async fn part_end(&self, source: &BoundSource, behind: &str) -> Result<Option<i64>, StoreError> {
+    async fn part_end(self, source: &BoundSource, behind: &str) -> Result<Option<i64>, StoreError> {
         let sql = format!(
             "SELECT max(n) FROM (SELECT t.rowid AS n FROM {} WHERE 1 = 1{behind} ORDER BY n LIMIT {PART})",
             from_clause(source)
         );
-        match self.fetch_text(&sql).await?.first().and_then(|row| row.first()) {
+        match self.store.fetch_text(&sql).await?.first().and_then(|row| row.first()) {
             Some(FetchedValue::Integer(end)) => Ok(Some(*end)),
             _ => Ok(None),
         }
     }
 
     /// Whether the rows of a source have numbers of SQLite's.
-    fn is_numbered(&self, source: &BoundSource) -> bool {
+    fn is_numbered(self, source: &BoundSource) -> bool {
         let BoundFrom::Table(_, name) = &source.from else { return false };
-        let table = self.catalog.table(name);
+        let table = self.store.catalog.table(name);
         table.is_some_and(|t| !t.columns.iter().any(|column| column.name.eq_ignore_ascii_case("rowid")))
     }
 
-    async fn each_paged(&self, query: &Query, mut each: impl FnMut(Row) -> ControlFlow<()>) -> Result<(), StoreError> {
+    async fn each_paged(self, query: &Query, mut each: impl FnMut(Row) -> ControlFlow<()>) -> Result<(), StoreError> {
         let mut query = Query { limit: STRIDE, start: PageStart::First, order: None, canvas: None, ..query.clone() };
         loop {
-            let page = self.page(&query).await?;
+            let page = self.store.page(&query).await?;
             for row in page.rows {
                 if each(row).is_break() {
                     return Ok(());

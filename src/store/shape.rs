@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::dialect::quote;
 use super::session::{FetchedValue, Param, RawRow};
 use super::stored::{Image, ROW_NUMBER, StoredRows, TableName};
-use super::{Store, StoreError};
+use super::{ShapeReader, StoreError};
 use crate::layout::Engine;
 
 /// Keys in one statement.
@@ -269,13 +269,13 @@ pub fn images(shape: &TableShape, answers: Vec<RawRow>) -> Vec<Image> {
     answers.into_iter().map(|row| Image(names.iter().cloned().zip(row).collect())).collect()
 }
 
-impl Store {
+impl ShapeReader<'_> {
     /// The stored columns of a table.
     ///
     /// # Errors
     /// [`StoreError::NoTable`] when it is not there, or the engine's refusal.
-    pub async fn shape(&self, table: &TableName) -> Result<Arc<TableShape>, StoreError> {
-        match self.shapes.known(table) {
+    pub async fn shape(self, table: &TableName) -> Result<Arc<TableShape>, StoreError> {
+        match self.store.shapes.known(table) {
             Some(shape) => Ok(shape),
             None => self.shape_now(table).await,
         }
@@ -284,19 +284,19 @@ impl Store {
     /// The stored columns of a table as they are now, whatever was known of them.
     ///
     /// # Errors
-    /// As [`Store::shape`].
-    pub async fn shape_now(&self, table: &TableName) -> Result<Arc<TableShape>, StoreError> {
-        let (sql, params) = question(self.engine(), table);
-        let rows = self.sessions.fetch(&sql, &params).await?;
-        self.shapes.keep(table, &rows).ok_or_else(|| StoreError::NoTable(table.title()))
+    /// As [`ShapeReader::shape`].
+    pub async fn shape_now(self, table: &TableName) -> Result<Arc<TableShape>, StoreError> {
+        let (sql, params) = question(self.store.engine(), table);
+        let rows = self.store.sessions.fetch(&sql, &params).await?;
+        self.store.shapes.keep(table, &rows).ok_or_else(|| StoreError::NoTable(table.title()))
     }
 
     /// The foreign keys of one column that refer to a table.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn references(&self, table: &TableName) -> Result<Vec<ColumnReference>, StoreError> {
-        let sql = match self.engine() {
+    pub async fn references(self, table: &TableName) -> Result<Vec<ColumnReference>, StoreError> {
+        let sql = match self.store.engine() {
             Engine::Sqlite => REFERENCES_SQLITE,
             Engine::Postgres => REFERENCES_POSTGRES,
         };
@@ -310,18 +310,18 @@ impl Store {
             column: text(row.get(2)),
             to: text(row.get(3)),
         };
-        Ok(self.sessions.fetch(sql, &params).await?.iter().map(reference).collect())
+        Ok(self.store.sessions.fetch(sql, &params).await?.iter().map(reference).collect())
     }
 
     /// Some columns of stored rows as they are now, and those that find them, without a lock.
     ///
     /// # Errors
-    /// As [`Store::shape`].
-    pub async fn images_of(&self, rows: &StoredRows, columns: &[String]) -> Result<Vec<Image>, StoreError> {
+    /// As [`ShapeReader::shape`].
+    pub async fn images_of(self, rows: &StoredRows, columns: &[String]) -> Result<Vec<Image>, StoreError> {
         let shape = self.shape(&rows.table).await?.narrowed(columns, &rows.by);
         let mut answers = Vec::new();
-        for (sql, params) in image_statements(self.engine(), &shape, rows, false) {
-            answers.extend(self.sessions.fetch(&sql, &params).await?);
+        for (sql, params) in image_statements(self.store.engine(), &shape, rows, false) {
+            answers.extend(self.store.sessions.fetch(&sql, &params).await?);
         }
         Ok(images(&shape, answers))
     }
@@ -330,8 +330,8 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn referred(&self, table: &TableName) -> Result<Vec<ReferredTable>, StoreError> {
-        let sql = match self.engine() {
+    pub async fn referred(self, table: &TableName) -> Result<Vec<ReferredTable>, StoreError> {
+        let sql = match self.store.engine() {
             Engine::Sqlite => REFERRED_SQLITE,
             Engine::Postgres => REFERRED_POSTGRES,
         };
@@ -345,18 +345,18 @@ impl Store {
             table: TableName::new(text(row.get(1)), text(row.get(2))),
             to: text(row.get(3)),
         };
-        Ok(self.sessions.fetch(sql, &params).await?.iter().map(referred).collect())
+        Ok(self.store.sessions.fetch(sql, &params).await?.iter().map(referred).collect())
     }
 
     /// Whole stored rows as they are now, without a lock.
     ///
     /// # Errors
-    /// As [`Store::shape`].
-    pub async fn images(&self, rows: &StoredRows) -> Result<Vec<Image>, StoreError> {
+    /// As [`ShapeReader::shape`].
+    pub async fn images(self, rows: &StoredRows) -> Result<Vec<Image>, StoreError> {
         let shape = self.shape(&rows.table).await?;
         let mut answers = Vec::new();
-        for (sql, params) in image_statements(self.engine(), &shape, rows, false) {
-            answers.extend(self.sessions.fetch(&sql, &params).await?);
+        for (sql, params) in image_statements(self.store.engine(), &shape, rows, false) {
+            answers.extend(self.store.sessions.fetch(&sql, &params).await?);
         }
         Ok(images(&shape, answers))
     }

@@ -173,7 +173,7 @@ impl Snapshot<'_> {
         if self.denied.contains(wanted.table) {
             return Ok(Vec::new());
         }
-        let shape = self.store.shape(wanted.table).await?;
+        let shape = self.store.shapes().shape(wanted.table).await?;
         let declared = |name: &String| shape.column(name).map_or(String::new(), |c| c.declared.clone());
         let types: Vec<String> = by.iter().map(declared).collect();
         let engine = self.engine();
@@ -211,7 +211,7 @@ impl Snapshot<'_> {
         if self.denied.contains(wanted.table) {
             return Ok(());
         }
-        let shape = self.store.shape(wanted.table).await?;
+        let shape = self.store.shapes().shape(wanted.table).await?;
         let mut params = Vec::new();
         let condition = Self::condition(&wanted, &mut params);
         let sql = format!(

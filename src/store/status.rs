@@ -7,24 +7,24 @@ use super::dialect::quote;
 use super::own::OwnTables;
 use super::session::FetchedValue;
 use super::withhold::DeniedTable;
-use super::{Store, StoreError};
+use super::{DatabaseReport, StoreError};
 use crate::layout::{CatalogTable, Engine};
 use crate::memory::Entity;
 use crate::memory::query::{
     Capability, CountKind, DatabaseStatus, EntityStatus, LayoutStatus, Migrations, StoreStatus, TableStatus,
 };
 
-impl Store {
+impl DatabaseReport<'_> {
     /// The state of the database. What takes long to count is estimated or left out, with the reason.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn status(&self) -> Result<StoreStatus, StoreError> {
-        let counting = Counting::new(self);
+    pub async fn status(self) -> Result<StoreStatus, StoreError> {
+        let counting = Counting::new(self.store);
         let mut layouts = Vec::new();
-        for layout in &self.recognised().layouts {
+        for layout in &self.store.recognised().layouts {
             let mut entities: BTreeMap<&'static str, EntityStatus> = BTreeMap::new();
-            for source in self.recognised().sources.iter().filter(|s| s.layout == layout.name) {
+            for source in self.store.recognised().sources.iter().filter(|s| s.layout == layout.name) {
                 // A table that may not be read keeps nothing else from being shown.
                 let counted = counting.source(source).await;
                 let entity = entities.entry(source.entity.name()).or_insert(EntityStatus {
@@ -52,7 +52,7 @@ impl Store {
             });
         }
         let mut tables = Vec::new();
-        for table in &self.catalog().tables {
+        for table in &self.store.catalog().tables {
             let counted = counting.table(table).await;
             let bytes_reason = table.bytes.is_none().then(|| self.why_no_size());
             tables.push(TableStatus {
@@ -63,20 +63,20 @@ impl Store {
                 bytes_reason,
             });
         }
-        let own = self.own().await?;
-        let companion = self.missing_companion().map(|_| super::companion::STEP.to_owned());
-        let standings = self.standings(own.as_ref(), &self.structure().await?);
+        let own = self.store.records().own().await?;
+        let companion = self.store.missing_companion().map(|_| super::companion::STEP.to_owned());
+        let standings = self.store.schema().standings(own.as_ref(), &self.store.shapes().structure().await?);
         let due = standings.into_iter().filter(|s| s.is_pending() && (s.begun || s.migration.optional.is_none()));
         let pending = due.map(|s| s.migration.name);
         let pending = companion.into_iter().chain(pending).collect();
         let write = self.may_write(own.as_ref()).await?;
         Ok(StoreStatus {
             database: DatabaseStatus {
-                engine: self.engine().name().to_owned(),
-                version: self.version.clone(),
-                location: self.location.clone(),
+                engine: self.store.engine().name().to_owned(),
+                version: self.store.version.clone(),
+                location: self.store.location.clone(),
                 read_only: !write.available,
-                notes: self.notes.clone(),
+                notes: self.store.notes.clone(),
             },
             layouts,
             capabilities: self.capabilities().into_iter().chain([write]).collect(),
@@ -86,10 +86,10 @@ impl Store {
     }
 
     /// Why the size of a table is not known without more ado.
-    fn why_no_size(&self) -> String {
-        match self.engine() {
+    fn why_no_size(self) -> String {
+        match self.store.engine() {
             Engine::Sqlite => {
-                let sizes = self.invocation().line(["status", "--sizes"]);
+                let sizes = self.store.invocation().line(["status", "--sizes"]);
                 format!("SQLite reads every page to tell it: `{sizes}` does")
             }
             Engine::Postgres => "it has no pages of its own: a view, a partitioned or a foreign table".to_owned(),
@@ -100,12 +100,12 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal; an SQLite without `dbstat` leaves the sizes out and says so.
-    pub async fn with_sizes(&self, mut status: StoreStatus) -> Result<StoreStatus, StoreError> {
-        if self.engine() != Engine::Sqlite {
+    pub async fn with_sizes(self, mut status: StoreStatus) -> Result<StoreStatus, StoreError> {
+        if self.store.engine() != Engine::Sqlite {
             return Ok(status);
         }
         let mut sizes: HashMap<String, i64> = HashMap::new();
-        let schemas: BTreeSet<&str> = self.catalog().tables.iter().map(|t| t.schema.as_str()).collect();
+        let schemas: BTreeSet<&str> = self.store.catalog().tables.iter().map(|t| t.schema.as_str()).collect();
         for schema in schemas {
             let sql = format!(
                 "SELECT m.tbl_name, sum(s.pgsize) FROM dbstat s JOIN {}.sqlite_schema m ON m.name = s.name \
@@ -113,9 +113,9 @@ impl Store {
                 quote(schema),
                 schema.replace('\'', "''")
             );
-            for row in self.fetch_text(&sql).await? {
+            for row in self.store.fetch_text(&sql).await? {
                 if let [FetchedValue::Text(name), FetchedValue::Integer(bytes)] = &row[..] {
-                    let table = self.catalog().tables.iter().find(|t| t.schema == schema && t.name == *name);
+                    let table = self.store.catalog().tables.iter().find(|t| t.schema == schema && t.name == *name);
                     sizes.extend(table.map(|table| (table.title(), *bytes)));
                 }
             }
@@ -128,23 +128,23 @@ impl Store {
     }
 
     /// Whether changes can be made here, and what would make it so.
-    async fn may_write(&self, own: Option<&OwnTables>) -> Result<Capability, StoreError> {
-        let (reason, remedy) = match (self.why_not_writable(), own) {
-            (Some(reason), _) => (Some(reason.to_owned()), self.companion_remedy()),
-            (None, _) if self.recognised().layouts.is_empty() && !self.catalog().tables.is_empty() => (
+    async fn may_write(self, own: Option<&OwnTables>) -> Result<Capability, StoreError> {
+        let (reason, remedy) = match (self.store.why_not_writable(), own) {
+            (Some(reason), _) => (Some(reason.to_owned()), self.store.companion_remedy()),
+            (None, _) if self.store.recognised().layouts.is_empty() && !self.store.catalog().tables.is_empty() => (
                 Some("no known layout fits this database, so nothing says what a change would mean".to_owned()),
                 Some("open it with --layout FILE; `layouts check FILE` helps to write one".to_owned()),
             ),
             (None, None) => (
                 Some("there is no audit trail yet, without which nothing is changed".to_owned()),
-                Some(self.invocation().line(["migrate", "--apply"])),
+                Some(self.store.invocation().line(["migrate", "--apply"])),
             ),
             (None, Some(OwnTables { unread: Some((reason, remedy)), .. })) => {
                 (Some(reason.clone()), Some(remedy.clone()))
             }
-            (None, Some(_)) if !self.may_append().await? => (
+            (None, Some(_)) if !self.store.records().may_append().await? => (
                 Some("your role may not write the audit trail, without which nothing is changed".to_owned()),
-                Some(super::withhold::to_append(&self.catalog().role)),
+                Some(super::withhold::to_append(&self.store.catalog().role)),
             ),
             (None, Some(_)) => (None, None),
         };
@@ -153,24 +153,25 @@ impl Store {
 
     /// What can be shown with this database, and why not.
     #[must_use]
-    pub fn capabilities(&self) -> Vec<Capability> {
+    pub fn capabilities(self) -> Vec<Capability> {
         let mut capabilities = Vec::new();
         for entity in Entity::ALL {
-            let available = self.recognised().sources.iter().any(|s| s.entity == *entity);
+            let available = self.store.recognised().sources.iter().any(|s| s.entity == *entity);
             let (reason, remedy) = if available {
                 self.partly(*entity)
             } else {
-                let (reason, remedy) = self.why_missing(*entity);
+                let (reason, remedy) = self.store.why_missing(*entity);
                 (Some(reason), remedy)
             };
             capabilities.push(Capability { name: entity.name().to_owned(), available, reason, remedy });
         }
-        let mut tables: Vec<Capability> = self.own_denied();
-        let used = |t: &&CatalogTable| self.recognised().uses(t) && !super::own::TABLES.contains(&t.name.as_str());
-        let denied = self.catalog().tables.iter().filter(used).filter_map(DeniedTable::of);
-        tables.extend(denied.map(|denied| denied.capability(&self.catalog().role)));
+        let mut tables: Vec<Capability> = self.store.records().own_denied();
+        let used =
+            |t: &&CatalogTable| self.store.recognised().uses(t) && !super::own::TABLES.contains(&t.name.as_str());
+        let denied = self.store.catalog().tables.iter().filter(used).filter_map(DeniedTable::of);
+        tables.extend(denied.map(|denied| denied.capability(&self.store.catalog().role)));
         capabilities.extend(tables);
-        capabilities.extend(self.catalog().hidden_rows().map(|reason| Capability {
+        capabilities.extend(self.store.catalog().hidden_rows().map(|reason| Capability {
             name: "every_row".to_owned(),
             available: false,
             reason: Some(reason),
@@ -178,13 +179,13 @@ impl Store {
                 "open the database as a role to which the policies show all rows, or one with BYPASSRLS".to_owned(),
             ),
         }));
-        capabilities.extend(self.refusals.capabilities());
+        capabilities.extend(self.store.refusals.capabilities());
         capabilities
     }
 
     /// What is left out of an entity that is there, and what would help.
-    fn partly(&self, entity: Entity) -> (Option<String>, Option<String>) {
-        let withheld: Vec<_> = self.recognised().withheld.iter().filter(|w| w.entity == entity).collect();
+    fn partly(self, entity: Entity) -> (Option<String>, Option<String>) {
+        let withheld: Vec<_> = self.store.recognised().withheld.iter().filter(|w| w.entity == entity).collect();
         if withheld.is_empty() {
             return (None, None);
         }
@@ -204,9 +205,9 @@ impl Store {
     /// What keeps answers from being whole, in words, to be said beside them: rows that may be hidden, and what our role may
     /// not read.
     #[must_use]
-    pub fn gaps(&self) -> Vec<String> {
+    pub fn gaps(self) -> Vec<String> {
         let mut tables: Vec<&str> = Vec::new();
-        for withheld in &self.recognised().withheld {
+        for withheld in &self.store.recognised().withheld {
             if !tables.contains(&withheld.table.as_str()) {
                 tables.push(&withheld.table);
             }
@@ -217,6 +218,6 @@ impl Store {
                 tables.join(", ")
             )
         });
-        self.catalog().hidden_rows().into_iter().chain(left_out).collect()
+        self.store.catalog().hidden_rows().into_iter().chain(left_out).collect()
     }
 }

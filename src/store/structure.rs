@@ -6,7 +6,7 @@ use super::ability::ServerAbility;
 use super::migration::StructurePart;
 use super::session::{FetchedValue, RawRow};
 use super::stored::TableName;
-use super::{Store, StoreError, catalog};
+use super::{ShapeReader, StoreError, catalog};
 use crate::layout::{Catalog, Engine};
 
 /// The structure of a database.
@@ -40,24 +40,24 @@ const POLICIES: &str = "SELECT 'policy', schemaname::text, tablename::text, poli
 const EXTENSIONS: &str = "SELECT 'extension', '', extname::text, '' FROM pg_extension \
      UNION ALL SELECT 'available', '', name::text, '' FROM pg_available_extensions";
 
-impl Store {
+impl ShapeReader<'_> {
     /// The structure of the database as it is now, not as it was when it was opened.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn structure(&self) -> Result<Structure, StoreError> {
-        let catalog = catalog::read(&self.sessions, &self.refusals).await?;
-        let engine = self.engine();
+    pub async fn structure(self) -> Result<Structure, StoreError> {
+        let catalog = catalog::read(&self.store.sessions, &self.store.refusals).await?;
+        let engine = self.store.engine();
         let mut rows = Vec::new();
         if engine == Engine::Sqlite {
-            rows = self.fetch_text(SQLITE).await?;
+            rows = self.store.fetch_text(SQLITE).await?;
         } else {
             for (ability, sql) in [
                 (ServerAbility::Indexes, POSTGRES),
                 (ServerAbility::Policies, POLICIES),
                 (ServerAbility::Extensions, EXTENSIONS),
             ] {
-                rows.extend(self.ask(ability, sql).await?);
+                rows.extend(self.store.ask(ability, sql).await?);
             }
         }
         let mut structure = Structure {

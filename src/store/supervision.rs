@@ -2,7 +2,7 @@
 
 use super::select::SelectStatement;
 use super::session::FetchedValue;
-use super::{Store, StoreError};
+use super::{ContextReader, StoreError};
 
 /// Where supervised episodes stand, with the columns that say so.
 const TABLE: &str = "agent_episodes";
@@ -19,26 +19,26 @@ pub struct SupervisedOutcome {
     pub followed: bool,
 }
 
-impl Store {
+impl ContextReader<'_> {
     /// The supervised episodes of an agent; none where the database keeps no decisions.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn supervised(&self, agent: &str) -> Result<Option<Vec<SupervisedOutcome>>, StoreError> {
-        let table = self.catalog().table(TABLE);
+    pub async fn supervised(self, agent: &str) -> Result<Option<Vec<SupervisedOutcome>>, StoreError> {
+        let table = self.store.catalog().table(TABLE);
         let Some(table) = table.filter(|t| COLUMNS.iter().chain(&["id", "agent_id"]).all(|c| t.readable(c).is_some()))
         else {
             return Ok(None);
         };
         let declared = table.column("agent_id").map(|c| c.declared.clone()).unwrap_or_default();
         let mut statement = SelectStatement::default();
-        let agent = statement.bind(self.engine(), FetchedValue::Text(agent.to_owned()), &declared);
+        let agent = statement.bind(self.store.engine(), FetchedValue::Text(agent.to_owned()), &declared);
         statement.sql = format!(
             "SELECT CAST(id AS text), CASE WHEN supervision_decision = 'approved' THEN 1 ELSE 0 END, \
              CASE WHEN execution_followed_proposal THEN 1 ELSE 0 END \
              FROM {TABLE} WHERE agent_id = {agent} AND proposal_id IS NOT NULL"
         );
-        let rows = self.fetch(&statement).await?;
+        let rows = self.store.fetch(&statement).await?;
         let supervised = rows.iter().filter_map(|row| {
             let yes = |i: usize| matches!(row.get(i), Some(FetchedValue::Integer(1)));
             match row.first() {

@@ -11,7 +11,7 @@ use super::select::key_parts;
 use super::session::FetchedValue;
 use super::shape::TableShape;
 use super::stored::{Cell, Image, ROW_NUMBER, StoredRows, TableName};
-use super::{Store, StoreError};
+use super::{ShapeReader, StoreError};
 use crate::layout::{BoundFrom, BoundSource, Engine};
 use crate::memory::{Entity, Row, time};
 
@@ -82,14 +82,14 @@ struct EntityPlace {
     by: Vec<String>,
 }
 
-impl Store {
+impl ShapeReader<'_> {
     /// What each of some rows of one entity holds beside its canonical values, in their order.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn surplus(&self, entity: Entity, rows: &[Row]) -> Result<Vec<Surplus>, StoreError> {
+    pub async fn surplus(self, entity: Entity, rows: &[Row]) -> Result<Vec<Surplus>, StoreError> {
         let mut all: Vec<Surplus> = vec![Surplus::default(); rows.len()];
-        for source in self.sources_of(entity)? {
+        for source in self.store.sources_of(entity)? {
             let Some(found) = found(source) else { continue };
             let shape = self.shape(&found.table).await?;
             let of_source = |(i, row): &(usize, &Row)| {
@@ -97,7 +97,8 @@ impl Store {
                     && (entity != Entity::Feedback || row.text("source") == Some(&source.label))
                     && found.key_of(row).is_some()
                     && found.columns.iter().all(|c| {
-                        plain_column(source, c).is_none_or(|(_, way)| self.can_be(way, row.text(c).unwrap_or_default()))
+                        plain_column(source, c)
+                            .is_none_or(|(_, way)| self.store.encoder().can_be(way, row.text(c).unwrap_or_default()))
                     })
             };
             let open: Vec<(usize, &Row)> = rows.iter().enumerate().filter(of_source).collect();
@@ -107,7 +108,11 @@ impl Store {
             let images = self.images(&StoredRows { table: found.table.clone(), by: by.clone(), keys }).await?;
             let images: HashMap<Vec<String>, &Image> = images.iter().map(|image| (key_in(image, &by), image)).collect();
             let ids: Vec<String> = open.iter().map(|(_, row)| row.id().to_owned()).collect();
-            let vectors = if source.vector.is_some() { self.vectors(entity, &ids).await? } else { HashMap::new() };
+            let vectors = if source.vector.is_some() {
+                self.store.embeddings().vectors(entity, &ids).await?
+            } else {
+                HashMap::new()
+            };
             let shelf = VectorShelf::of(source).ok();
             let beside = self.beside(shelf.as_ref(), &ids).await?;
             for (i, row) in open {
@@ -115,9 +120,9 @@ impl Store {
                 let vector = vectors.get(row.id());
                 let mut surplus = self.of_row(source, &shape, image, row, &by);
                 surplus.table = Some(found.table.title());
-                surplus.engine = Some(self.engine().name().to_owned());
+                surplus.engine = Some(self.store.engine().name().to_owned());
                 if let Some(VectorShelf { key, column, declared, .. }) = &shelf {
-                    let usual = vector.map(|numbers| spelled(self.engine(), declared, numbers));
+                    let usual = vector.map(|numbers| spelled(self.store.engine(), declared, numbers));
                     match key {
                         // In the row itself: the vector says it, unless it is stored in another form.
                         None => surplus.hidden.retain(|(name, raw)| {
@@ -146,7 +151,7 @@ impl Store {
     }
 
     /// The rows of the table beside that hold the vectors of some ids.
-    async fn beside(&self, shelf: Option<&VectorShelf>, ids: &[String]) -> Result<HashMap<String, Image>, StoreError> {
+    async fn beside(self, shelf: Option<&VectorShelf>, ids: &[String]) -> Result<HashMap<String, Image>, StoreError> {
         let Some((shelf, key)) = shelf.and_then(|s| Some((s, s.key.clone()?))).filter(|_| !ids.is_empty()) else {
             return Ok(HashMap::new());
         };
@@ -157,11 +162,11 @@ impl Store {
     }
 
     /// The stored columns of a row that its canonical values would not bring back.
-    fn of_row(&self, source: &BoundSource, shape: &TableShape, image: &Image, row: &Row, key: &[String]) -> Surplus {
+    fn of_row(self, source: &BoundSource, shape: &TableShape, image: &Image, row: &Row, key: &[String]) -> Surplus {
         let mut usual: HashMap<String, Cell> = HashMap::new();
         for column in source.entity.columns() {
             let value = Some(row.get(column.name));
-            usual.extend(encode_value(self.engine(), source, shape, column.name, value).unwrap_or_default());
+            usual.extend(encode_value(self.store.engine(), source, shape, column.name, value).unwrap_or_default());
         }
         let mapped = |name: &str| {
             let ways = source.entity.columns().iter().filter_map(|c| plain_column(source, c.name));
@@ -169,7 +174,7 @@ impl Store {
         };
         let differs = |(name, raw): &&(String, FetchedValue)| {
             let declared = shape.column(name).map_or("", |c| c.declared.as_str());
-            !matches!(usual.get(name), Some(Cell::Is(cell)) if is_same(self.engine(), declared, cell, raw))
+            !matches!(usual.get(name), Some(Cell::Is(cell)) if is_same(self.store.engine(), declared, cell, raw))
         };
         let stored = image.0.iter().filter(|(name, _)| name != ROW_NUMBER && !key.contains(name));
         let (spelled, hidden): (Vec<_>, Vec<_>) = stored.filter(differs).partition(|(name, _)| mapped(name));

@@ -9,7 +9,7 @@ use super::dialect::{self, PgType};
 use super::select::{SelectStatement, from_clause, narrow, narrow_any};
 use super::session::{FetchedValue, RawRow};
 use super::vector_cache::CachedBank;
-use super::{Store, StoreError};
+use super::{StoreError, VectorReader};
 use crate::layout::{BoundColumn, BoundOrigin, BoundSource, BoundVector, Engine};
 use crate::memory::filter::Filter;
 use crate::memory::vector::{self, Likeness, NearRow, Nearest, VectorProbe};
@@ -169,9 +169,9 @@ fn text(raw: Option<&FetchedValue>) -> String {
     }
 }
 
-impl Store {
-    fn places(&self, entity: Entity) -> Vec<VectorSource<'_>> {
-        let sources = self.recognised().sources.iter().filter(|s| s.entity == entity);
+impl<'a> VectorReader<'a> {
+    fn places(self, entity: Entity) -> Vec<VectorSource<'a>> {
+        let sources = self.store.recognised().sources.iter().filter(|s| s.entity == entity);
         sources
             .filter_map(|source| {
                 let [id] = source.column("id") else { return None };
@@ -182,26 +182,27 @@ impl Store {
 
     /// Goes over the readable vectors of a source's rows until told to stop, in no order.
     pub(super) async fn each_stored_vector(
-        &self,
+        self,
         source: &BoundSource,
         mut each: impl FnMut(&[f32]) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        let engine = self.engine();
+        let engine = self.store.engine();
         let ([id], Some(vector)) = (source.column("id"), source.vector.as_ref()) else { return Ok(()) };
         let place = VectorSource { source, vector, id };
         let Some(mut statement) = place.select(engine, &place.value(engine)) else { return Ok(()) };
         let _ = write!(statement.sql, " AND {} IS NOT NULL", place.column());
         let mut numbers = Vec::new();
-        self.scan(&statement, |row| match place.read(engine, row.get(1).unwrap_or(&FetchedValue::Null), &mut numbers) {
-            ReadVector::Vector => each(&numbers),
-            ReadVector::Missing | ReadVector::Unreadable => ControlFlow::Continue(()),
-        })
-        .await
+        self.store
+            .scan(&statement, |row| match place.read(engine, row.get(1).unwrap_or(&FetchedValue::Null), &mut numbers) {
+                ReadVector::Vector => each(&numbers),
+                ReadVector::Missing | ReadVector::Unreadable => ControlFlow::Continue(()),
+            })
+            .await
     }
 
     /// Whether the layout keeps vectors of an entity in this database (there may still be none).
     #[must_use]
-    pub fn has_vectors(&self, entity: Entity) -> bool {
+    pub fn has_vectors(self, entity: Entity) -> bool {
         !self.places(entity).is_empty()
     }
 
@@ -209,25 +210,26 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn vectors(&self, entity: Entity, ids: &[String]) -> Result<HashMap<String, Vec<f32>>, StoreError> {
-        let engine = self.engine();
+    pub async fn vectors(self, entity: Entity, ids: &[String]) -> Result<HashMap<String, Vec<f32>>, StoreError> {
+        let engine = self.store.engine();
         let mut found = HashMap::new();
         for place in self.places(entity) {
             for ids in ids.chunks(IN_LIST) {
                 let Some(mut statement) = place.select(engine, &place.value(engine)) else { continue };
                 narrow_any(engine, place.source, "id", ids, &mut statement);
                 let mut numbers = Vec::new();
-                self.scan(&statement, |row| {
-                    let id = text(row.first());
-                    if let ReadVector::Vector =
-                        place.read(engine, row.get(1).unwrap_or(&FetchedValue::Null), &mut numbers)
-                        && ids.contains(&id)
-                    {
-                        found.insert(id, numbers.clone());
-                    }
-                    ControlFlow::Continue(())
-                })
-                .await?;
+                self.store
+                    .scan(&statement, |row| {
+                        let id = text(row.first());
+                        if let ReadVector::Vector =
+                            place.read(engine, row.get(1).unwrap_or(&FetchedValue::Null), &mut numbers)
+                            && ids.contains(&id)
+                        {
+                            found.insert(id, numbers.clone());
+                        }
+                        ControlFlow::Continue(())
+                    })
+                    .await?;
             }
         }
         Ok(found)
@@ -239,7 +241,7 @@ impl Store {
     /// # Errors
     /// The engine's refusal.
     pub async fn nearest(
-        &self,
+        self,
         entity: Entity,
         filters: &[Filter],
         query: &[f32],
@@ -251,7 +253,7 @@ impl Store {
         }
         let places = self.places(entity);
         let own = match places[..] {
-            [place] if self.engine() == Engine::Postgres && place.extension().is_some() && most < usize::MAX => {
+            [place] if self.store.engine() == Engine::Postgres && place.extension().is_some() && most < usize::MAX => {
                 Some(place)
             }
             _ => None,
@@ -302,27 +304,28 @@ impl Store {
     }
 
     async fn each_vector(
-        &self,
+        self,
         places: &[VectorSource<'_>],
         filters: &[Filter],
         mut each: impl FnMut(StoredVector<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        let engine = self.engine();
+        let engine = self.store.engine();
         for place in places {
             let Some(mut statement) = place.select(engine, &place.value(engine)) else { continue };
             for filter in filters {
                 narrow(engine, place.source, filter, &mut statement);
             }
             let mut numbers = Vec::new();
-            self.scan(&statement, |row: RawRow| {
-                let id = text(row.first());
-                match place.read(engine, row.get(1).unwrap_or(&FetchedValue::Null), &mut numbers) {
-                    ReadVector::Vector => each(StoredVector::Vector(id, &numbers)),
-                    ReadVector::Missing => each(StoredVector::Missing),
-                    ReadVector::Unreadable => each(StoredVector::Unreadable),
-                }
-            })
-            .await?;
+            self.store
+                .scan(&statement, |row: RawRow| {
+                    let id = text(row.first());
+                    match place.read(engine, row.get(1).unwrap_or(&FetchedValue::Null), &mut numbers) {
+                        ReadVector::Vector => each(StoredVector::Vector(id, &numbers)),
+                        ReadVector::Missing => each(StoredVector::Missing),
+                        ReadVector::Unreadable => each(StoredVector::Unreadable),
+                    }
+                })
+                .await?;
         }
         Ok(())
     }
@@ -330,7 +333,7 @@ impl Store {
     /// Has the database compare. Looking at each vector's dimensions costs as much again as the distance: only where they
     /// do differ.
     async fn nearest_there(
-        &self,
+        self,
         place: VectorSource<'_>,
         filters: &[Filter],
         query: &[f32],
@@ -346,7 +349,7 @@ impl Store {
 
     /// Owner first, materialised, then exact order: the index over all owners is left out of it.
     async fn nearest_by_pgvector(
-        &self,
+        self,
         place: VectorSource<'_>,
         filters: &[Filter],
         query: &[f32],
@@ -379,7 +382,7 @@ impl Store {
         );
         let mut tally = VectorTally::default();
         let mut near = Vec::new();
-        for row in self.fetch(&statement).await? {
+        for row in self.store.fetch(&statement).await? {
             let count = |at: usize| match row.get(at) {
                 Some(FetchedValue::Integer(i)) => usize::try_from(*i).unwrap_or_default(),
                 _ => 0,
@@ -402,7 +405,7 @@ impl Store {
     }
 }
 
-/// A row of [`Store::each_vector`].
+/// A row of [`VectorReader::each_vector`].
 enum StoredVector<'v> {
     Vector(String, &'v [f32]),
     Missing,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::Store;
+use super::VectorReader;
 use super::vector::{ComparedBy, ComparedVectors, VectorTally};
 use crate::memory::vector::{Nearest, VectorProbe};
 
@@ -105,20 +105,20 @@ impl Cache {
     }
 }
 
-impl Store {
+impl<'a> VectorReader<'a> {
     /// Keeps vectors in memory from now on, `bytes` at most (0: none).
-    pub fn keep_vectors(&self, bytes: usize) {
+    pub fn keep_vectors(self, bytes: usize) {
         let mut cache = self.cache();
         cache.limit = bytes;
         cache.clear();
     }
 
     /// Forgets kept vectors: something was written.
-    pub fn forget_vectors(&self) {
+    pub fn forget_vectors(self) {
         self.cache().clear();
     }
 
-    pub(super) fn cache(&self) -> MutexGuard<'_, Cache> {
-        self.vectors.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn cache(self) -> MutexGuard<'a, Cache> {
+        self.store.vectors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,7 +3,7 @@
 use super::dialect::quote;
 use super::encode::plain_column;
 use super::session::FetchedValue;
-use super::{Store, StoreError};
+use super::{StoreError, VectorReader};
 use crate::layout::{CatalogTable, Engine};
 use crate::memory::Entity;
 use crate::memory::findings::FindingTally;
@@ -25,12 +25,12 @@ pub struct VectorPlace {
 const OWN_TABLES: &[(&str, Entity, &str)] =
     &[("agent_memory_embeddings", Entity::Case, "case_id"), ("episode_embeddings", Entity::Episode, "episode_id")];
 
-impl Store {
+impl VectorReader<'_> {
     /// The columns of vectors that belong to known rows.
     #[must_use]
-    pub fn vector_places(&self) -> Vec<VectorPlace> {
+    pub fn vector_places(self) -> Vec<VectorPlace> {
         let mut places = Vec::new();
-        for table in &self.catalog.tables {
+        for table in &self.store.catalog.tables {
             let Some(column) = table.readable("embedding") else { continue };
             let place = |entity, beside, key: &str| VectorPlace {
                 entity,
@@ -50,8 +50,9 @@ impl Store {
         places
     }
 
-    fn entity_of(&self, table: &CatalogTable) -> Option<Entity> {
-        let sources = self.recognised.sources.iter().filter(|s| s.table == (table.schema.clone(), table.name.clone()));
+    fn entity_of(self, table: &CatalogTable) -> Option<Entity> {
+        let sources =
+            self.store.recognised.sources.iter().filter(|s| s.table == (table.schema.clone(), table.name.clone()));
         sources.map(|s| s.entity).find(|e| matches!(e, Entity::Episode | Entity::Case | Entity::Memory))
     }
 
@@ -59,10 +60,10 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn vectors_missing(&self, place: &VectorPlace, most: usize) -> Result<FindingTally, StoreError> {
+    pub async fn vectors_missing(self, place: &VectorPlace, most: usize) -> Result<FindingTally, StoreError> {
         let (from, column) = (from(place), quote(&place.column));
         // Nobody uses vectors where there is not one.
-        let some = self.fetch_text(&format!("SELECT 1 FROM {from} WHERE {column} IS NOT NULL LIMIT 1")).await?;
+        let some = self.store.fetch_text(&format!("SELECT 1 FROM {from} WHERE {column} IS NOT NULL LIMIT 1")).await?;
         if some.is_empty() {
             return Ok(FindingTally::default());
         }
@@ -70,7 +71,7 @@ impl Store {
             return self.tally(&from, &quote(&place.key), &format!("{column} IS NULL"), most).await;
         }
         let of = |s: &&crate::layout::BoundSource| s.entity == place.entity;
-        let source = self.recognised.sources.iter().find(of);
+        let source = self.store.recognised.sources.iter().find(of);
         let Some((id, source)) = source.and_then(|s| Some((plain_column(s, "id")?.0, s))) else {
             return Ok(FindingTally::default());
         };
@@ -84,9 +85,9 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn vectors_of_odd_size(&self, place: &VectorPlace, most: usize) -> Result<FindingTally, StoreError> {
+    pub async fn vectors_of_odd_size(self, place: &VectorPlace, most: usize) -> Result<FindingTally, StoreError> {
         let column = quote(&place.column);
-        let size = match (self.engine(), place.declared.as_str()) {
+        let size = match (self.store.engine(), place.declared.as_str()) {
             (_, declared) if declared.starts_with("vector(") => return Ok(FindingTally::default()),
             (Engine::Postgres, "vector") => format!("vector_dims({column})"),
             (Engine::Postgres, "bytea") => format!("length({column})"),
@@ -104,22 +105,22 @@ impl Store {
         let common = format!(
             "SELECT {size} FROM {from} WHERE {column} IS NOT NULL GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 1"
         );
-        let common = match self.fetch_text(&common).await?.first().and_then(|row| row.first()) {
+        let common = match self.store.fetch_text(&common).await?.first().and_then(|row| row.first()) {
             Some(FetchedValue::Integer(size)) => *size,
             _ => return Ok(FindingTally::default()),
         };
         self.tally(&from, &quote(&place.key), &format!("{column} IS NOT NULL AND {size} <> {common}"), most).await
     }
 
-    async fn tally(&self, from: &str, key: &str, condition: &str, most: usize) -> Result<FindingTally, StoreError> {
-        let count = self.fetch_text(&format!("SELECT count(*) FROM {from} WHERE {condition}")).await?;
+    async fn tally(self, from: &str, key: &str, condition: &str, most: usize) -> Result<FindingTally, StoreError> {
+        let count = self.store.fetch_text(&format!("SELECT count(*) FROM {from} WHERE {condition}")).await?;
         let count = match count.first().and_then(|row| row.first()) {
             Some(FetchedValue::Integer(n)) => *n as u64,
             _ => 0,
         };
         let sql = format!("SELECT CAST({key} AS text) FROM {from} WHERE {condition} ORDER BY 1 LIMIT {most}");
         let id = |raw: &FetchedValue| if let FetchedValue::Text(text) = raw { Some(text.clone()) } else { None };
-        let rows = self.fetch_text(&sql).await?;
+        let rows = self.store.fetch_text(&sql).await?;
         let examples = rows.iter().filter_map(|row| row.first().and_then(id)).collect();
         Ok(FindingTally { count, examples, ..FindingTally::default() })
     }

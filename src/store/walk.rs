@@ -11,7 +11,7 @@ use super::dialect::{self, PgType, quote};
 use super::encode::{plain_column, table_of};
 use super::select::{Projection, SelectStatement, from_clause, is_uuid};
 use super::session::FetchedValue;
-use super::{Store, StoreError, shape};
+use super::{RowWalks, StoreError, shape};
 use crate::layout::{BoundSource, Engine, StoredAs};
 use crate::memory::Row;
 
@@ -58,13 +58,13 @@ pub struct WalkedRow {
     pub stored: Vec<FetchedValue>,
 }
 
-impl Store {
+impl RowWalks<'_> {
     /// The next rows by id, at most `limit`.
     ///
     /// # Errors
     /// [`StoreError::Unordered`] where the id is not one plain column of a table, or the engine's refusal.
     pub async fn walk(
-        &self,
+        self,
         walk: &RowWalk<'_>,
         after: Option<&FetchedValue>,
         limit: usize,
@@ -72,47 +72,48 @@ impl Store {
         let (id, declared) = key_of(walk.source)?;
         let (mut statement, projection) = self.walking(walk, id);
         if let Some(after) = after {
-            let mark = shape::placeholder(self.engine(), statement.params.len() + 1, after, declared);
+            let mark = shape::placeholder(self.store.engine(), statement.params.len() + 1, after, declared);
             statement.params.push(after.clone());
             let _ = write!(statement.sql, " AND t.{} > {mark}", quote(id));
         } else {
             let _ = write!(statement.sql, " AND t.{} IS NOT NULL", quote(id));
         }
         let _ = write!(statement.sql, " ORDER BY t.{} LIMIT {limit}", quote(id));
-        let rows = self.fetch(&statement).await?;
+        let rows = self.store.fetch(&statement).await?;
         Ok(rows.into_iter().map(|raw| found(walk, &projection, raw)).collect())
     }
 
     /// All rows that the conditions let through, in no order.
     ///
     /// # Errors
-    /// As [`Store::walk`].
-    pub async fn walk_all(&self, walk: &RowWalk<'_>) -> Result<Vec<WalkedRow>, StoreError> {
+    /// As [`RowWalks::walk`].
+    pub async fn walk_all(self, walk: &RowWalk<'_>) -> Result<Vec<WalkedRow>, StoreError> {
         let (id, _) = key_of(walk.source)?;
         let (statement, projection) = self.walking(walk, id);
-        let rows = self.fetch(&statement).await?;
+        let rows = self.store.fetch(&statement).await?;
         Ok(rows.into_iter().map(|raw| found(walk, &projection, raw)).collect())
     }
 
     /// Hands each of these rows to `each` as it comes, in no order.
     ///
     /// # Errors
-    /// As [`Store::walk`].
-    pub async fn walk_each(&self, walk: &RowWalk<'_>, mut each: impl FnMut(WalkedRow)) -> Result<(), StoreError> {
+    /// As [`RowWalks::walk`].
+    pub async fn walk_each(self, walk: &RowWalk<'_>, mut each: impl FnMut(WalkedRow)) -> Result<(), StoreError> {
         let (id, _) = key_of(walk.source)?;
         let (statement, projection) = self.walking(walk, id);
-        self.scan(&statement, |raw| {
-            each(found(walk, &projection, raw));
-            ControlFlow::Continue(())
-        })
-        .await
+        self.store
+            .scan(&statement, |raw| {
+                each(found(walk, &projection, raw));
+                ControlFlow::Continue(())
+            })
+            .await
     }
 
     /// How many rows the conditions let through.
     ///
     /// # Errors
-    /// As [`Store::walk`].
-    pub async fn walk_count(&self, walk: &RowWalk<'_>) -> Result<u64, StoreError> {
+    /// As [`RowWalks::walk`].
+    pub async fn walk_count(self, walk: &RowWalk<'_>) -> Result<u64, StoreError> {
         let mut statement = SelectStatement {
             sql: format!(
                 "SELECT count(*) FROM {} WHERE {}",
@@ -122,7 +123,7 @@ impl Store {
             params: Vec::new(),
         };
         self.narrow_walk(walk, &mut statement);
-        match self.fetch(&statement).await?.first().and_then(|row| row.first()) {
+        match self.store.fetch(&statement).await?.first().and_then(|row| row.first()) {
             Some(FetchedValue::Integer(count)) => Ok((*count).max(0) as u64),
             _ => Ok(0),
         }
@@ -131,10 +132,10 @@ impl Store {
     /// The same of several walks together.
     ///
     /// # Errors
-    /// As [`Store::walk`].
-    pub async fn walk_count_all<'a>(
-        &self,
-        walks: impl IntoIterator<Item = RowWalk<'a>> + Send,
+    /// As [`RowWalks::walk`].
+    pub async fn walk_count_all<'w>(
+        self,
+        walks: impl IntoIterator<Item = RowWalk<'w>> + Send,
     ) -> Result<u64, StoreError> {
         let mut total = 0;
         for walk in walks.into_iter().collect::<Vec<_>>() {
@@ -146,11 +147,11 @@ impl Store {
     /// The values of a column that more than one row has, as texts.
     ///
     /// # Errors
-    /// As [`Store::walk`].
-    pub async fn walk_shared(&self, walk: &RowWalk<'_>, column: &str) -> Result<Vec<String>, StoreError> {
+    /// As [`RowWalks::walk`].
+    pub async fn walk_shared(self, walk: &RowWalk<'_>, column: &str) -> Result<Vec<String>, StoreError> {
         let Some((name, _)) = plain_column(walk.source, column) else { return Ok(Vec::new()) };
         let bare = format!("t.{}", quote(name));
-        let read = if self.engine() == Engine::Postgres { format!("{bare}::text") } else { bare.clone() };
+        let read = if self.store.engine() == Engine::Postgres { format!("{bare}::text") } else { bare.clone() };
         let mut statement = SelectStatement {
             sql: format!(
                 "SELECT {read} FROM {} WHERE {}",
@@ -161,7 +162,7 @@ impl Store {
         };
         self.narrow_walk(walk, &mut statement);
         let _ = write!(statement.sql, " GROUP BY {bare} HAVING count(*) > 1");
-        let rows = self.fetch(&statement).await?;
+        let rows = self.store.fetch(&statement).await?;
         Ok(rows.into_iter().filter_map(text_of).collect())
     }
 
@@ -170,7 +171,7 @@ impl Store {
     /// # Errors
     /// The engine's refusal; a column that is not plain has none.
     pub async fn values(
-        &self,
+        self,
         source: &BoundSource,
         column: &str,
         after: Option<&FetchedValue>,
@@ -184,30 +185,30 @@ impl Store {
             params: Vec::new(),
         };
         if let Some(after) = after {
-            let mark = shape::placeholder(self.engine(), 1, after, declared);
+            let mark = shape::placeholder(self.store.engine(), 1, after, declared);
             statement.params.push(after.clone());
             let _ = write!(statement.sql, " AND {bare} > {mark}");
         }
         let _ = write!(statement.sql, " GROUP BY {bare} ORDER BY {bare} LIMIT {limit}");
-        Ok(self.fetch(&statement).await?.into_iter().filter_map(text_of).collect())
+        Ok(self.store.fetch(&statement).await?.into_iter().filter_map(text_of).collect())
     }
 
     /// How many distinct values a column has.
     ///
     /// # Errors
-    /// As [`Store::values`].
-    pub async fn value_count(&self, source: &BoundSource, column: &str) -> Result<u64, StoreError> {
+    /// As [`RowWalks::values`].
+    pub async fn value_count(self, source: &BoundSource, column: &str) -> Result<u64, StoreError> {
         let Some((name, _)) = plain_column(source, column) else { return Ok(0) };
         let keep = source.keep.as_deref().unwrap_or("1 = 1");
         let sql = format!("SELECT count(DISTINCT t.{}) FROM {} WHERE {keep}", quote(name), from_clause(source));
-        match self.fetch_text(&sql).await?.first().and_then(|row| row.first()) {
+        match self.store.fetch_text(&sql).await?.first().and_then(|row| row.first()) {
             Some(FetchedValue::Integer(count)) => Ok((*count).max(0) as u64),
             _ => Ok(0),
         }
     }
 
-    fn walking(&self, walk: &RowWalk<'_>, id: &str) -> (SelectStatement, Projection) {
-        let engine = self.engine();
+    fn walking(self, walk: &RowWalk<'_>, id: &str) -> (SelectStatement, Projection) {
+        let engine = self.store.engine();
         let projection = Projection::new(engine, walk.source, Some(walk.columns), None);
         let reads = |name: &str| stored_read(engine, walk.source, name);
         let keys: Vec<String> = std::iter::once(id).chain(walk.stored.iter().map(String::as_str)).map(reads).collect();
@@ -216,7 +217,7 @@ impl Store {
         (statement, projection)
     }
 
-    fn narrow_walk(&self, walk: &RowWalk<'_>, statement: &mut SelectStatement) {
+    fn narrow_walk(self, walk: &RowWalk<'_>, statement: &mut SelectStatement) {
         for narrow in &walk.narrow {
             if let Some(condition) = self.condition(walk.source, narrow, statement) {
                 let _ = write!(statement.sql, " AND {condition}");
@@ -225,12 +226,12 @@ impl Store {
     }
 
     fn condition(
-        &self,
+        self,
         source: &BoundSource,
         narrow: &NarrowCondition<'_>,
         statement: &mut SelectStatement,
     ) -> Option<String> {
-        let engine = self.engine();
+        let engine = self.store.engine();
         let column = match narrow {
             NarrowCondition::Present(c)
             | NarrowCondition::Absent(c)

@@ -233,7 +233,7 @@ fn a_followed_list_prints_each_new_row_once() {
                 .expect("the program");
             let lines = Mutex::new(lines_of(&mut child));
             let next = || {
-                let line = lines.lock().expect("the lines").recv_timeout(Duration::from_secs(60)).expect("a line");
+                let line = lines.lock().expect("the lines").recv_timeout(Duration::from_mins(1)).expect("a line");
                 id_of(&serde_json::from_str(&line).expect("JSON"))
             };
             let newest = desk.json(&["list", "memory", "--limit", "1"])["rows"][0].clone();

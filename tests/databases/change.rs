@@ -159,7 +159,7 @@ fn writers_at_the_same_time_leave_one_chain_and_right_aggregates() {
         for world in worlds().await {
             with_user(&world).await;
             let episode = some_episode(&world).await;
-            let before = world.store.episode(&episode).await.unwrap().unwrap().feedback.len();
+            let before = world.store.contexts().episode(&episode).await.unwrap().unwrap().feedback.len();
             let writer = |number: usize| {
                 let (target, episode) = (world.target.clone(), episode.clone());
                 async move {
@@ -179,7 +179,7 @@ fn writers_at_the_same_time_leave_one_chain_and_right_aggregates() {
             assert_eq!(seqs, (1..=(entered + WRITERS * EACH) as i64).collect::<Vec<_>>());
             assert_sound(&world).await;
             assert_mean(&world, &episode).await;
-            let after = world.store.episode(&episode).await.unwrap().unwrap().feedback.len();
+            let after = world.store.contexts().episode(&episode).await.unwrap().unwrap().feedback.len();
             assert_eq!(after, before + WRITERS * EACH);
         }
     });
@@ -653,7 +653,7 @@ fn redacted_values_are_accepted_and_returning_ones_told() {
             with_entries(&world).await;
             let keep = "CREATE TABLE bomb AS SELECT * FROM memory_audit_private WHERE seq = 3 AND field = 'changes'";
             meddle(&world, keep).await;
-            let own = world.store.own().await.unwrap().expect("our tables");
+            let own = world.store.records().own().await.unwrap().expect("our tables");
             let at = change::now();
             let mut writer = world.store.write(&at).await.expect("a transaction");
             let values = [(3, "changes".to_owned())];
@@ -680,7 +680,7 @@ fn a_killed_change_is_whole_or_not_there() {
         let world = native().await;
         let Target::File(path) = &world.target else { return };
         let episode = some_episode(&world).await;
-        let before = world.store.episode(&episode).await.unwrap().unwrap().feedback.len();
+        let before = world.store.contexts().episode(&episode).await.unwrap().unwrap().feedback.len();
         for turn in 0..40_u64 {
             let mut child = program()
                 .args([
@@ -709,7 +709,7 @@ fn a_killed_change_is_whole_or_not_there() {
         }
         assert_mean(&world, &episode).await;
         let entries = audit::list(&world.store, 1, 1_000).await.expect("a trail").len();
-        let after = world.store.episode(&episode).await.unwrap().unwrap().feedback.len();
+        let after = world.store.contexts().episode(&episode).await.unwrap().unwrap().feedback.len();
         assert_eq!(after - before, entries, "each entry has its row, each row its entry");
     });
 }
@@ -721,7 +721,7 @@ fn without_our_tables_a_database_is_view_only_and_says_what_helps() {
         let path = folder.path().join("memory.db");
         build_sqlite(Layout::Atom, &path).await;
         let store = open(&Target::File(path.clone())).await;
-        let status = store.status().await.expect("the status");
+        let status = store.report().status().await.expect("the status");
         let write = status.capabilities.iter().find(|c| c.name == "write").expect("the capability");
         assert!(
             !write.available && write.remedy.as_deref().is_some_and(|r| r.ends_with("migrate --apply")),
@@ -737,7 +737,7 @@ fn without_our_tables_a_database_is_view_only_and_says_what_helps() {
         );
         assert_eq!(migrate::apply(&store, &author(), None).await.expect("applied"), expected);
         assert!(migrate::apply(&store, &author(), None).await.expect("nothing left").is_empty());
-        let status = open(&Target::File(path)).await.status().await.expect("the status");
+        let status = open(&Target::File(path)).await.report().status().await.expect("the status");
         assert!(status.capabilities.iter().any(|c| c.name == "write" && c.available));
         assert!(status.migrations.pending.is_empty());
     });

@@ -83,7 +83,7 @@ fn ids(rows: &[Row]) -> Vec<String> {
 
 async fn check(opened: &Opened, layout: Layout) -> Report {
     let mut report = Report::default();
-    let recognised = opened.store.status().await.expect("the status");
+    let recognised = opened.store.report().status().await.expect("the status");
     let names: Vec<&str> = recognised.layouts.iter().map(|found| found.name.as_str()).collect();
     report.expect("layouts", &names, &vec![layout.name()]);
     let mut lists = BTreeMap::new();
@@ -134,7 +134,8 @@ fn values(report: &mut Report, opened: &Opened, lists: &BTreeMap<&str, Vec<Row>>
 async fn contexts(report: &mut Report, opened: &Opened) {
     for wanted in &opened.fixture.contexts {
         let id = wanted.episode;
-        let Some(found) = opened.store.episode(id).await.unwrap_or_else(|error| panic!("{id}: {error}")) else {
+        let Some(found) = opened.store.contexts().episode(id).await.unwrap_or_else(|error| panic!("{id}: {error}"))
+        else {
             report.0.push(format!("{id}: not found"));
             continue;
         };
@@ -155,7 +156,8 @@ async fn contexts(report: &mut Report, opened: &Opened) {
 async fn chains(report: &mut Report, opened: &Opened) {
     for wanted in &opened.fixture.chains {
         let id = wanted.episode;
-        let Some((found, _)) = opened.store.chain(id).await.unwrap_or_else(|error| panic!("{id}: {error}")) else {
+        let Some((found, _)) = opened.store.contexts().chain(id).await.unwrap_or_else(|error| panic!("{id}: {error}"))
+        else {
             report.0.push(format!("{id}: no chain"));
             continue;
         };

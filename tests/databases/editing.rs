@@ -8,7 +8,7 @@ use mnemoscope::memory::query::Query;
 use mnemoscope::memory::retention::RetentionRules;
 use mnemoscope::memory::{Entity, Row};
 use mnemoscope::store::Target;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::support::fixtures::Layout;
 use crate::support::program;
@@ -25,7 +25,7 @@ async fn planned(world: &World, operation: &Operation) -> Result<Plan, ChangeErr
 }
 
 fn edit(entity: Entity, id: &str, set: Value) -> Operation {
-    let set: Map<String, Value> = set.as_object().cloned().expect("an object");
+    let Value::Object(set) = set else { panic!("not an object: {set}") };
     Operation::Edit { entity, id: id.to_owned(), set }
 }
 
@@ -85,8 +85,8 @@ fn rows_of_every_kind_are_edited_and_undone_to_the_byte() {
             for entity in Entity::ALL {
                 let Ok(page) = world.store.page(&Query { limit: 40, ..Query::new(*entity) }).await else { continue };
                 for row_before in page.rows.iter().filter(|row| row.problems.is_empty() && !row.id().is_empty()) {
-                    let columns = entity.columns().iter().map(|column| column.name);
-                    let set = columns.filter_map(|c| Some((c, another(c, row_before)?))).next();
+                    let mut columns = entity.columns().iter().map(|column| column.name);
+                    let set = columns.find_map(|c| Some((c, another(c, row_before)?)));
                     let Some((column, value)) = set else { continue };
                     let operation = edit(*entity, row_before.id(), json!({ column: value }));
                     match planned(&world, &operation).await {
@@ -225,22 +225,43 @@ fn a_vector_that_no_longer_fits_its_text_goes() {
         let world = small().await;
         let store = &world.store;
         let ids = ids(&world, Entity::Episode).await;
-        let with = store.vectors(Entity::Episode, &ids).await.expect("vectors");
+        let with = store.embeddings().vectors(Entity::Episode, &ids).await.expect("vectors");
         let id = ids.iter().find(|id| with.contains_key(*id)).expect("an episode with a vector").clone();
         there_and_back(&world, &edit(Entity::Episode, &id, json!({"summary": "about something else"})), async {
-            assert!(store.vectors(Entity::Episode, std::slice::from_ref(&id)).await.expect("vectors").is_empty());
+            assert!(
+                store
+                    .embeddings()
+                    .vectors(Entity::Episode, std::slice::from_ref(&id))
+                    .await
+                    .expect("vectors")
+                    .is_empty()
+            );
         })
         .await;
         there_and_back(&world, &edit(Entity::Episode, &id, json!({"confidence": 0.123})), async {
-            assert!(!store.vectors(Entity::Episode, std::slice::from_ref(&id)).await.expect("vectors").is_empty());
+            assert!(
+                !store
+                    .embeddings()
+                    .vectors(Entity::Episode, std::slice::from_ref(&id))
+                    .await
+                    .expect("vectors")
+                    .is_empty()
+            );
         })
         .await;
         // A case that goes takes its vector along, and references to it.
         let cases = self::ids(&world, Entity::Case).await;
-        let with = store.vectors(Entity::Case, &cases).await.expect("vectors");
+        let with = store.embeddings().vectors(Entity::Case, &cases).await.expect("vectors");
         let case = cases.iter().find(|id| with.contains_key(*id)).expect("a case with a vector").clone();
         there_and_back(&world, &remove(Entity::Case, std::slice::from_ref(&case)), async {
-            assert!(store.vectors(Entity::Case, std::slice::from_ref(&case)).await.expect("vectors").is_empty());
+            assert!(
+                store
+                    .embeddings()
+                    .vectors(Entity::Case, std::slice::from_ref(&case))
+                    .await
+                    .expect("vectors")
+                    .is_empty()
+            );
             let naming =
                 store.related(Entity::Case, "reference_case_ids", std::slice::from_ref(&case)).await.expect("cases");
             assert_eq!(naming, []);
@@ -275,7 +296,7 @@ fn rows_of_other_kinds_are_recorded_once() {
     block_on(async {
         for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
             let episode = some_episode(&world).await;
-            let events = world.store.episode(&episode).await.unwrap().unwrap().canvas.len();
+            let events = world.store.contexts().episode(&episode).await.unwrap().unwrap().canvas.len();
             for (entity, given) in [
                 (Entity::Memory, json!({"kind": "fact", "text": "a new fact", "id": "me-new"})),
                 (Entity::Segment, json!({"episode_id": episode, "sequence": 9, "kind": "message", "content": "hello"})),
@@ -296,7 +317,7 @@ fn rows_of_other_kinds_are_recorded_once() {
                 }
                 there_and_back(&world, &operation, async {
                     if entity == Entity::CanvasEvent {
-                        let context = world.store.episode(&episode).await.unwrap().unwrap();
+                        let context = world.store.contexts().episode(&episode).await.unwrap().unwrap();
                         assert_eq!(context.canvas.len(), events + 1);
                         assert_eq!(context.episode.get("canvas_action_count"), &json!(events + 1));
                         assert!(context.episode.list("canvas_ids").contains(&"cv-new"));

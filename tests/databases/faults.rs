@@ -154,7 +154,7 @@ fn every_operation_that_fails_at_any_statement_leaves_nothing_and_is_undone_and_
             let store = &world.store;
             for operation in OPERATIONS {
                 let before = dump(&world).await;
-                let entries = store.trail_head().await.unwrap();
+                let entries = store.records().trail_head().await.unwrap();
                 let mut statements = 0;
                 let receipt = loop {
                     let planned = plan(store, operation, &on).await.unwrap_or_else(|e| panic!("{operation}: {e}"));
@@ -166,7 +166,11 @@ fn every_operation_that_fails_at_any_statement_leaves_nothing_and_is_undone_and_
                         break receipt;
                     }
                     assert_eq!(dump(&world).await, before, "{operation} after {statements} statements");
-                    assert_eq!(store.trail_head().await.unwrap(), entries, "{operation} after {statements} statements");
+                    assert_eq!(
+                        store.records().trail_head().await.unwrap(),
+                        entries,
+                        "{operation} after {statements} statements"
+                    );
                     statements += 1;
                 };
                 // The row and what was read of it, the entry with its values, the head, COMMIT.
@@ -212,7 +216,7 @@ fn a_migration_that_fails_at_any_statement_leaves_nothing_or_goes_on_there() {
                     break;
                 }
                 // Our own tables come whole; what comes after them stays, and goes on at its next step.
-                if store.own().await.unwrap().is_none() {
+                if store.records().own().await.unwrap().is_none() {
                     assert_eq!(tables, 0, "after {statements} statements");
                 } else {
                     let state = migrate::state(&store).await.expect("a state");
@@ -242,11 +246,11 @@ fn a_process_killed_at_any_statement_leaves_the_database_as_before_or_as_after()
             ];
             for arguments in commands {
                 let before = dump(&world).await;
-                let head = world.store.trail_head().await.unwrap();
+                let head = world.store.records().trail_head().await.unwrap();
                 let (mut statement, mut committed) = (1, false);
                 while !committed {
                     let stopped = killed_at(&world.target, statement, arguments);
-                    let now = world.store.trail_head().await.unwrap();
+                    let now = world.store.records().trail_head().await.unwrap();
                     committed = now != head;
                     assert_eq!(dump(&world).await == before, !committed, "{arguments:?} killed at {statement}");
                     assert!(stopped || committed, "{arguments:?} ended without having done anything");

@@ -115,7 +115,7 @@ fn trajectories_become_episodes_with_segments_events_and_cases() {
             assert_eq!(good.text("title"), Some("Hello, my password: [secret removed] please"));
             assert_eq!(good.get("actions")[0]["status"], "completed");
             assert_eq!(good.get("actions")[1]["error"], "Error: full");
-            let context = Box::pin(store.episode(good.id())).await.unwrap().expect("the episode");
+            let context = Box::pin(store.contexts().episode(good.id())).await.unwrap().expect("the episode");
             let segments: Vec<_> = context.segments.iter().map(|s| (s.text("kind"), s.text("source_type"))).collect();
             let (message, execution) = (Some("message"), Some("execution"));
             assert_eq!(

@@ -130,7 +130,7 @@ fn a_palace_gets_a_companion_that_takes_what_is_recorded_and_stays_as_it_is() {
         build_sqlite(Layout::Mempalace, &path).await;
         let before = contents(&path);
         let store = palace(&path, &companion).await;
-        let status = store.status().await.expect("the status");
+        let status = store.report().status().await.expect("the status");
         assert_eq!(status.migrations.pending[..2], ["0000_companion", "0001_audit"]);
         for name in ["write", "episode", "feedback"] {
             let capability = status.capabilities.iter().find(|c| c.name == name).expect("the capability");
@@ -147,7 +147,7 @@ fn a_palace_gets_a_companion_that_takes_what_is_recorded_and_stays_as_it_is() {
         assert_eq!(applied, status.migrations.pending);
 
         let store = palace(&path, &companion).await;
-        assert!(store.status().await.expect("the status").migrations.pending.is_empty());
+        assert!(store.report().status().await.expect("the status").migrations.pending.is_empty());
         assert!(migrate::apply(&store, &author(), None).await.expect("nothing left").is_empty());
         let apply = async |plan: Result<change::Plan, ChangeError>| {
             let plan = plan.unwrap_or_else(|error| panic!("{error}"));
@@ -158,13 +158,13 @@ fn a_palace_gets_a_companion_that_takes_what_is_recorded_and_stays_as_it_is() {
         apply(import::plan(&store, ImportFormat::Jsonl, "x", &link.to_string(), false).await).await;
         let added = apply(feedback::add(&store, "ep-1", &said("thumbs_up", None, None)).await).await;
         apply(signal::add(&store, "ep-1", Signal::Confirmed, "me", None).await).await;
-        let context = store.episode("ep-1").await.expect("an answer").expect("the episode");
+        let context = store.contexts().episode("ep-1").await.expect("an answer").expect("the episode");
         assert_eq!(context.episode.number("feedback_score"), Some(1.0));
         let drawer = store.row(Entity::Memory, "drawer_ana_billing_01").await.unwrap().expect("the drawer");
         assert_eq!((drawer.get("uses"), drawer.number("utility")), (&json!(1), Some(0.7)));
         assert_eq!(drawer.text("text"), Some("Ana Ruiz asked for the August invoice"));
         apply(undo::undo(&store, added.audit_seq.expect("an entry")).await).await;
-        assert!(store.episode("ep-1").await.unwrap().expect("the episode").feedback.is_empty());
+        assert!(store.contexts().episode("ep-1").await.unwrap().expect("the episode").feedback.is_empty());
         let verdict = audit::verify(&store, &[]).await.expect("a trail");
         assert!(verdict.ok && verdict.entries == 6, "{verdict:?}");
         assert_eq!(contents(&path), before, "the palace itself is not touched");

@@ -155,7 +155,7 @@ async fn an_episode_is_shown_though_the_tables_around_it_are_absent() {
     let rows = "INSERT INTO agent_episodes (id, session_id, canvas_ids) VALUES ('a', 's', '[\"gone\"]')";
     let path = sqlite(&folder, &[ATOM, users, "INSERT INTO users VALUES ('u', 'Ada', 'L', 'a@b.example')", rows]).await;
     let store = open(&path, None).await;
-    let context = store.episode("a").await.unwrap().unwrap();
+    let context = store.contexts().episode("a").await.unwrap().unwrap();
     assert_eq!(context.episode.list("canvas_ids"), ["gone"]);
     assert_eq!(context.episode.text("user_id"), None);
     assert_eq!(ids(&paged(&store, Entity::Subject, "").await), ["u"]);

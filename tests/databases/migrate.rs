@@ -312,7 +312,7 @@ fn agents_that_write_meanwhile_wait_less_than_a_second() {
 }
 
 async fn rows(target: &Target) -> Vec<(String, String, u64)> {
-    let counts = open(target).await.source_counts().await.expect("counts");
+    let counts = open(target).await.schema().source_counts().await.expect("counts");
     counts.into_iter().map(|c| (c.entity, c.source, c.before)).collect()
 }
 

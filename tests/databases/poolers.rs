@@ -18,7 +18,8 @@ const KEPT: &str = "SELECT 'statement ' || name FROM pg_prepared_statements \
      UNION ALL SELECT 'table ' || relname FROM pg_class WHERE relpersistence = 't' \
      UNION ALL SELECT 'channel ' || pg_listening_channels() \
      UNION ALL SELECT 'cursor ' || name FROM pg_cursors WHERE name <> '' \
-     UNION ALL SELECT 'lock ' || objid FROM pg_locks WHERE locktype = 'advisory'";
+     UNION ALL SELECT 'lock ' || objid FROM pg_locks WHERE locktype = 'advisory' \
+       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
 
 struct Desk {
     folder: tempfile::TempDir,

@@ -88,6 +88,7 @@ async fn delete_rest(store: &Store) {
     store.set_erasing(true);
     let mut writer = store.write("2026-02-04T10:00:00.000000Z").await.expect("a writer");
     let rows = store
+        .shapes()
         .images(&StoredRows::with(&TableName::new("main", "notes"), "owner", FetchedValue::Text(ID.to_owned())))
         .await;
     let ids = rows.expect("rows").iter().filter_map(|image| Some(vec![image.get("id")?.clone()])).collect();
@@ -107,18 +108,18 @@ fn no_byte_is_left_after_the_pass_whatever_the_journal() {
             run(&mut other, &format!("PRAGMA journal_mode = {mode}; SELECT count(*) FROM notes")).await;
             let store = open(&Target::File(path.clone())).await;
             let needles = Needles::new(&[MAIL.to_owned(), ID.to_owned()], &[]);
-            let control = store.scan_bytes(&needles, |_| {}).await.expect("the files");
+            let control = store.proof().scan_bytes(&needles, |_| {}).await.expect("the files");
             assert!(control.hits() > 0 && control.not_found(&needles).is_empty(), "{mode}");
             delete_rest(&store).await;
-            let keys = store.key_problems().await.expect("keys");
-            let pass = store.physical_pass(&wanted(false, &[])).await.expect("the pass");
+            let keys = store.proof().key_problems().await.expect("keys");
+            let pass = store.proof().physical_pass(&wanted(false, &[])).await.expect("the pass");
             assert!(pass.is_complete(), "{mode}: {pass:?}");
             assert_eq!(bytes(&path).await, 0, "{mode}: {pass:?}");
-            assert_eq!(store.key_problems().await.expect("keys"), keys);
+            assert_eq!(store.proof().key_problems().await.expect("keys"), keys);
             assert_eq!(pass.figures["freelist_count"], 0);
-            let found = store.search_indexes(&[MAIL.to_owned()]).await.expect("the index");
+            let found = store.proof().search_indexes(&[MAIL.to_owned()]).await.expect("the index");
             assert_eq!((found.len(), found[0].total(), found[0].unread.as_ref()), (1, 0, None));
-            let others = store.search_indexes(&["bob@initech.test".to_owned()]).await.expect("the index");
+            let others = store.proof().search_indexes(&["bob@initech.test".to_owned()]).await.expect("the index");
             assert_eq!(others[0].rows, [200], "the index still finds the other people's rows");
         });
     }
@@ -133,14 +134,14 @@ fn a_reader_keeps_the_pass_from_being_complete_and_is_named() {
             let store = open(&Target::File(path.clone())).await;
             let mut reader = reading_process(&path);
             delete_or_wait(&store, mode).await;
-            let pass = store.physical_pass(&wanted(false, &[])).await.expect("the pass");
+            let pass = store.proof().physical_pass(&wanted(false, &[])).await.expect("the pass");
             assert!(!pass.is_complete(), "{mode}: {pass:?}");
             let reason = pass.incomplete.join("; ");
             assert!(reason.contains("resume") && reason.contains(&reader.id().to_string()), "{mode}: {reason}");
             reader.kill().expect("ended");
             reader.wait().expect("ended");
             delete_rest(&store).await;
-            let pass = store.physical_pass(&wanted(false, &[])).await.expect("the pass");
+            let pass = store.proof().physical_pass(&wanted(false, &[])).await.expect("the pass");
             assert!(pass.is_complete(), "{mode}: {pass:?}");
             assert_eq!(bytes(&path).await, 0, "{mode}");
         }
@@ -197,7 +198,7 @@ async fn search(store: &Store) -> (ValueSearch, Vec<StoredSighting>) {
         seen.push(sighting);
         ControlFlow::Continue(())
     };
-    let found = store.search_values(&handles, &[], each, |_| told += 1).await.expect("the search");
+    let found = store.proof().search_values(&handles, &[], each, |_| told += 1).await.expect("the search");
     assert!(told > 0, "it says how far it has come");
     (found, seen)
 }
@@ -282,7 +283,7 @@ fn every_stored_value_is_searched_on_postgres() {
                 seen.push(sighting.column);
                 ControlFlow::Continue(())
             };
-            let found = store.search_values(&[handle.to_owned()], &[], each, |_| {}).await.expect("the search");
+            let found = store.proof().search_values(&[handle.to_owned()], &[], each, |_| {}).await.expect("the search");
             assert_eq!(seen, columns, "{handle} {found:?}");
         }
         // A table that may not be read is said, and hides nothing else.
@@ -294,11 +295,11 @@ fn every_stored_value_is_searched_on_postgres() {
         let mut url = url::Url::parse(database.url()).expect("a URL");
         url.query_pairs_mut().append_pair("options", &format!("-c role={role}"));
         let store = open(&Target::Postgres(url.to_string())).await;
-        let found = store.search_values(&[ID.to_owned()], &[], |_| ControlFlow::Continue(()), |_| {}).await;
+        let found = store.proof().search_values(&[ID.to_owned()], &[], |_| ControlFlow::Continue(()), |_| {}).await;
         let found = found.expect("the search");
         assert_eq!(found.hits, [1]);
         assert!(found.unread.iter().any(|(table, why)| table == "strange" && why.contains("no right")), "{found:?}");
-        let pass = store.physical_pass(&wanted(true, &["people"])).await.expect("the pass");
+        let pass = store.proof().physical_pass(&wanted(true, &["people"])).await.expect("the pass");
         assert!(pass.is_complete() && outcomes(&pass)[0].1 == PassOutcome::NotAllowed, "{pass:?}");
         drop(store);
         let drop_role = format!("DROP OWNED BY {role}; DROP ROLE {role}");
@@ -314,7 +315,7 @@ fn tables_are_written_anew_on_postgres_and_who_hinders_it_is_named() {
         sqlx::raw_sql(ROWS).execute(&mut server).await.expect("rows");
         sqlx::raw_sql("DELETE FROM people WHERE age = 4711").execute(&mut server).await.expect("gone");
         let store = open(&Target::Postgres(database.url().to_owned())).await;
-        let pass = store.physical_pass(&wanted(true, &["people", "absent"])).await.expect("the pass");
+        let pass = store.proof().physical_pass(&wanted(true, &["people", "absent"])).await.expect("the pass");
         assert!(pass.is_complete(), "{pass:?}");
         assert_eq!(
             (&pass.figures["people"]["rewritten"], &pass.figures["people"]["dead_rows"]),
@@ -324,7 +325,7 @@ fn tables_are_written_anew_on_postgres_and_who_hinders_it_is_named() {
         // A lock in the way.
         let mut other = PgConnection::connect(database.url()).await.expect("the server");
         sqlx::raw_sql("BEGIN; LOCK TABLE people IN ACCESS SHARE MODE").execute(&mut other).await.expect("a lock");
-        let pass = store.physical_pass(&wanted(true, &["people"])).await.expect("the pass");
+        let pass = store.proof().physical_pass(&wanted(true, &["people"])).await.expect("the pass");
         let pid: i32 = sqlx::query("SELECT pg_backend_pid()").fetch_one(&mut other).await.expect("its number").get(0);
         assert!(pass.incomplete[0].contains(&pid.to_string()), "{pass:?}");
         sqlx::raw_sql("ROLLBACK").execute(&mut other).await.expect("no lock");
@@ -334,13 +335,13 @@ fn tables_are_written_anew_on_postgres_and_who_hinders_it_is_named() {
             .await
             .expect("a reader");
         sqlx::raw_sql("DELETE FROM people").execute(&mut server).await.expect("gone");
-        let pass = store.physical_pass(&wanted(false, &["people"])).await.expect("the pass");
+        let pass = store.proof().physical_pass(&wanted(false, &["people"])).await.expect("the pass");
         assert!(pass.incomplete.iter().any(|why| why.contains(&pid.to_string())), "{pass:?}");
         // Its old statistics hold common values, and may still be read too.
         let statistics = ("vacuum full pg_catalog.pg_statistic", PassOutcome::Done);
         assert!(!outcomes(&pass).contains(&statistics), "{pass:?}");
         other.close().await.expect("ended");
-        let pass = store.physical_pass(&wanted(false, &["people"])).await.expect("the pass");
+        let pass = store.proof().physical_pass(&wanted(false, &["people"])).await.expect("the pass");
         assert!(pass.is_complete() && pass.disclosures.iter().any(|d| d.contains("--full")), "{pass:?}");
         assert!(outcomes(&pass).contains(&statistics), "{pass:?}");
         let known = sqlx::query("SELECT 1 FROM pg_stats WHERE tablename = 'people'").fetch_all(&mut server).await;

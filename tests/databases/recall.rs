@@ -336,14 +336,14 @@ fn what_each_ranking_promises() {
 #[test]
 fn kept_vectors_answer_as_stored_ones_do() {
     let world = built(Kept::SqliteBlob).unwrap();
-    let nearest = || block_on(world.store.nearest(Entity::Case, &[], &vector(9), 5)).unwrap();
+    let nearest = || block_on(world.store.embeddings().nearest(Entity::Case, &[], &vector(9), 5)).unwrap();
     let streamed = nearest();
-    world.store.keep_vectors(1 << 20);
+    world.store.embeddings().keep_vectors(1 << 20);
     let (first, second) = (nearest(), nearest());
     assert_eq!((streamed.by, first.by, second.by), (ComparedBy::Streamed, ComparedBy::Streamed, ComparedBy::Memory));
     assert_eq!((&streamed.near, &streamed.near), (&first.near, &second.near));
     assert_eq!(streamed.tally, second.tally);
-    world.store.keep_vectors(100);
+    world.store.embeddings().keep_vectors(100);
     assert_eq!(
         (nearest().by, nearest().by),
         (ComparedBy::Streamed, ComparedBy::Streamed),
@@ -354,12 +354,12 @@ fn kept_vectors_answer_as_stored_ones_do() {
 #[test]
 fn more_vectors_than_may_be_kept_are_compared_by_the_database() {
     let Some(world) = built(Kept::Pgvector) else { return };
-    let nearest = || block_on(world.store.nearest(Entity::Case, &[], &vector(9), 5)).unwrap();
+    let nearest = || block_on(world.store.embeddings().nearest(Entity::Case, &[], &vector(9), 5)).unwrap();
     let there = nearest();
-    world.store.keep_vectors(1 << 20);
+    world.store.embeddings().keep_vectors(1 << 20);
     let (first, second) = (nearest(), nearest());
     assert_eq!((there.by, first.by, second.by), (ComparedBy::Pgvector, ComparedBy::Streamed, ComparedBy::Memory));
-    world.store.keep_vectors(100);
+    world.store.embeddings().keep_vectors(100);
     let (first, second) = (nearest(), nearest());
     assert_eq!((first.by, second.by), (ComparedBy::Pgvector, ComparedBy::Pgvector));
     let ids = |compared: &ComparedVectors| compared.near.iter().map(|near| near.id.clone()).collect::<Vec<_>>();

@@ -103,7 +103,7 @@ fn feedback_is_listed_with_the_episode_that_it_belongs_to() {
                 found.sort_unstable();
                 wanted.sort_unstable();
                 assert_eq!(found, wanted, "{filter}");
-                let Some(context) = world.store.episode(episode).await.expect("an answer") else { continue };
+                let Some(context) = world.store.contexts().episode(episode).await.expect("an answer") else { continue };
                 let shown: Vec<&str> = context.feedback.iter().map(Row::id).collect();
                 assert!(wanted.iter().all(|id| shown.contains(id)), "{episode} shows {shown:?}, not {wanted:?}");
             }
@@ -257,11 +257,13 @@ fn an_export_of_another_engine_brings_its_vectors_and_says_what_it_cannot() {
         let plan = import::plan(&target.store, ImportFormat::Jsonl, "x", &lines, true).await.expect("a plan");
         assert!(plan.disclosures.iter().any(|d| d.contains("agent_episodes.tenant_id")), "{:?}", plan.disclosures);
         done(&target, Ok(plan)).await;
-        let vectors = target.store.vectors(Entity::Episode, &["ep-list".to_owned()]).await.expect("vectors");
+        let vectors =
+            target.store.embeddings().vectors(Entity::Episode, &["ep-list".to_owned()]).await.expect("vectors");
         assert_eq!(vectors.get("ep-list"), Some(&vec![0.25, -3.5]));
         if let Some(target) = empty(true).await {
             done(&target, import::plan(&target.store, ImportFormat::Jsonl, "x", &lines, true).await).await;
-            let vectors = target.store.vectors(Entity::Episode, &["ep-list".to_owned()]).await.expect("vectors");
+            let vectors =
+                target.store.embeddings().vectors(Entity::Episode, &["ep-list".to_owned()]).await.expect("vectors");
             assert_eq!(vectors.get("ep-list"), Some(&vec![0.25, -3.5]));
         }
     });
@@ -336,7 +338,7 @@ fn uuids_are_found_in_any_case() {
         let filter = Filter::parse(Entity::Case, &format!("id = '{upper}'"), chrono::Utc::now()).expect("a filter");
         let query = Query { filters: vec![filter], ..Query::new(Entity::Case) };
         assert_eq!(all(&world, query).await.len(), 1);
-        assert!(world.store.locate(Entity::Case, &upper).await.unwrap().is_some());
+        assert!(world.store.encoder().locate(Entity::Case, &upper).await.unwrap().is_some());
     });
 }
 
@@ -393,9 +395,9 @@ fn feedback_that_never_counts_does_not_count_after_an_edit() {
 fn sizes_of_tables_are_told_on_demand() {
     block_on(async {
         let world = small().await;
-        let status = world.store.status().await.expect("the status");
+        let status = world.store.report().status().await.expect("the status");
         assert!(status.tables.iter().all(|t| t.bytes.is_none() && t.bytes_reason.is_some()));
-        let told = world.store.with_sizes(status).await.expect("the sizes");
+        let told = world.store.report().with_sizes(status).await.expect("the sizes");
         assert!(told.tables.iter().all(|t| t.bytes.is_some_and(|b| b >= 4096)), "{:?}", told.tables);
     });
 }
@@ -413,14 +415,14 @@ fn a_count_is_true_or_missing_with_the_reason() {
             meddle(&world, sql).await;
         }
         let store = open(&world.target).await;
-        let status = store.status().await.unwrap();
+        let status = store.report().status().await.unwrap();
         let of = |name: &str| status.tables.iter().find(|t| t.name == name).unwrap();
         assert_eq!((of("sparse").rows, &of("sparse").rows_reason), (Some(3), &None));
         assert_eq!(of("endless").rows, None);
         let reason = of("endless").rows_reason.as_deref().unwrap();
         assert!(reason.contains("takes too long") && reason.contains("ANALYZE"), "{reason}");
         // Tables that are listed by themselves are counted so too.
-        let tables = store.raw_tables().await.unwrap();
+        let tables = store.raw().raw_tables().await.unwrap();
         let listed = |name: &str| tables.iter().find(|t| t.name.name == name).unwrap();
         assert_eq!((listed("sparse").rows, listed("endless").rows), (Some(3), None));
         assert!(listed("endless").rows_reason.is_some());

@@ -437,7 +437,7 @@ fn nothing_can_be_written_through_a_look() {
             signal::add(&world.store, rows(&world.store, Entity::Episode).await[0].id(), Signal::Rejected, "t", None)
                 .await
                 .expect("a plan");
-        let (view, unseen) = world.store.foreseeing(&plan.mutations, &now()).await.expect("a look");
+        let (view, unseen) = world.store.ahead().foreseeing(&plan.mutations, &now()).await.expect("a look");
         assert_eq!(unseen, 0);
         assert!(change::apply(&view, &plan, &author()).await.is_err());
         assert_eq!(before, crate::support::world::dump(&world).await);

@@ -197,7 +197,7 @@ pub async fn assert_sound(world: &World) {
 
 /// The stored aggregate is the mean of the rows that count.
 pub async fn assert_mean(world: &World, episode: &str) {
-    let context = world.store.episode(episode).await.expect("an answer").expect("the episode");
+    let context = world.store.contexts().episode(episode).await.expect("an answer").expect("the episode");
     let scores: Vec<f64> = context
         .feedback
         .iter()

@@ -22,7 +22,7 @@ impl Survey<'_> {
         if !self.wants(&[NEAR_COPY]) {
             return Ok(());
         }
-        if !self.store.has_vectors(Entity::Case) {
+        if !self.store.embeddings().has_vectors(Entity::Case) {
             self.not_applicable(&[NEAR_COPY, LEFT], "cases have no vectors here");
             return Ok(());
         }
@@ -46,7 +46,7 @@ impl Survey<'_> {
     /// copies already.
     async fn compare(&mut self, cases: &[(&str, u64)], copies: &mut FindingTally) -> Result<(), ChangeError> {
         let ids: Vec<String> = cases.iter().map(|(id, _)| (*id).to_owned()).collect();
-        let mut vectors = self.store.vectors(Entity::Case, &ids).await?;
+        let mut vectors = self.store.embeddings().vectors(Entity::Case, &ids).await?;
         let mut kept: Vec<(u64, Vec<f32>)> = Vec::new();
         let most = self.most();
         for (at, (id, message)) in cases.iter().enumerate() {

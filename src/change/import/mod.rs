@@ -190,7 +190,9 @@ fn holds_all(store: &Store, rows: &[NewRow]) -> Result<(), ChangeError> {
     // Their ids are texts: a table that takes UUIDs alone has no place for them.
     let named = |entity: &Entity, source: &BoundSource| {
         let ids = plain_column(source, "id").map(|(_, way)| way);
-        rows.iter().filter(|r| r.row.entity == *entity).all(|r| ids.is_none_or(|way| store.can_be(way, r.row.id())))
+        rows.iter()
+            .filter(|r| r.row.entity == *entity)
+            .all(|r| ids.is_none_or(|way| store.encoder().can_be(way, r.row.id())))
     };
     let placed = |entity: &Entity| {
         batch::target(store, *entity).and_then(|source| addable(source).map(|_| named(entity, source))).unwrap_or(false)

@@ -53,10 +53,11 @@ pub async fn references(
     })
     .await?;
     let Some((id, _)) = plain_column(source, "id") else { return Ok(()) };
-    let shape = store.shape(&table_of(source)).await?;
+    let shape = store.shapes().shape(&table_of(source)).await?;
     for chunk in naming.chunks(CHUNK) {
         let keys = chunk.iter().map(|n| vec![FetchedValue::Text(n.id.clone())]).collect();
-        let images = store.images(&StoredRows { table: table_of(source), by: vec![id.to_owned()], keys }).await?;
+        let images =
+            store.shapes().images(&StoredRows { table: table_of(source), by: vec![id.to_owned()], keys }).await?;
         for naming in chunk {
             let holds = |image: &&Image| image.get(id) == Some(&FetchedValue::Text(naming.id.clone()));
             match images.iter().find(holds) {

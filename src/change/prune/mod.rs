@@ -79,7 +79,7 @@ pub async fn plan(store: &Store, ask: &Pruning) -> Result<Plan, ChangeError> {
     let source = case_source(store)?;
     let mut banks = banks(store, ask).await?;
     let hanging = match plain_column(source, "id") {
-        Some((id, _)) => store.hanging_on(&table_of(source), id).await?,
+        Some((id, _)) => store.shapes().hanging_on(&table_of(source), id).await?,
         None => return Err(ChangeError::Refused("the layout does not say which column is a case's id".to_owned())),
     };
     for bank in &mut banks {
@@ -231,7 +231,7 @@ async fn decide(
         let ids: Vec<String> = bank.cases.iter().map(|case| case.id.clone()).collect();
         let mut vectors = HashMap::new();
         for table in hanging {
-            vectors.extend(draft.store.vectors_beside(table, &ids).await?);
+            vectors.extend(draft.store.shapes().vectors_beside(table, &ids).await?);
         }
         bank.cases.iter_mut().for_each(|case| case.vector = vectors.remove(&case.id));
         bank.without_vector = bank.cases.iter().filter(|case| case.vector.is_none()).count();
@@ -347,7 +347,7 @@ async fn drop_hanging(
     }
     let mut columns = table.key.clone();
     columns.push(table.column.clone());
-    let found = draft.store.images_of(&rows, &columns).await?;
+    let found = draft.store.shapes().images_of(&rows, &columns).await?;
     let key =
         |image: &Image| table.key.iter().filter_map(|column| image.get(column).cloned()).collect::<Vec<FetchedValue>>();
     if found.is_empty() {

@@ -58,7 +58,9 @@ pub async fn bundle(
         let mut count = 0;
         for rows in taken.rows.chunks(STRIDE) {
             let keys = rows.iter().map(|row| taken.key_of(row)).collect();
-            for image in store.images(&StoredRows { table: table.clone(), by: taken.key.clone(), keys }).await? {
+            for image in
+                store.shapes().images(&StoredRows { table: table.clone(), by: taken.key.clone(), keys }).await?
+            {
                 let mut row = row_json(&image);
                 if out.is_none() {
                     row.insert("table".to_owned(), Value::from(table.title()));

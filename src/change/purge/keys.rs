@@ -222,7 +222,7 @@ async fn of_table(
     found: &mut Vec<PersonKeyPart>,
 ) -> Result<(), ChangeError> {
     let by = search.graph.relations.keys.get(table).cloned().unwrap_or_default();
-    let shape = snapshot.store.shape(table).await?;
+    let shape = snapshot.store.shapes().shape(table).await?;
     let texts: Vec<(String, String)> = shape
         .columns
         .iter()

@@ -215,8 +215,8 @@ fn in_texts(plan: &PurgePlan) -> String {
 
 /// Words for somebody who is not there because they were erased.
 async fn erased_before(store: &Store, given: &str) -> Result<String, ChangeError> {
-    let Some(key) = store.secret().filter(|_| store.can_erase()) else { return Ok(String::new()) };
-    Ok(match store.purge_of(&hmac(key, given)).await? {
+    let Some(key) = store.records().secret().filter(|_| store.records().can_erase()) else { return Ok(String::new()) };
+    Ok(match store.records().purge_of(&hmac(key, given)).await? {
         Some(session) => format!("; somebody known so was erased here, and that ended {}", session.status),
         None => String::new(),
     })

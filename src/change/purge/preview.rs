@@ -19,9 +19,9 @@ use crate::store::{Store, StoreError};
 /// The engine's refusal.
 pub async fn preview(store: &Store, plan: &PurgePlan) -> Result<Preview, ChangeError> {
     let (held, refused) = refusal(store, &plan.subject).await?;
-    let unfinished = match store.secret().filter(|_| store.can_erase()) {
+    let unfinished = match store.records().secret().filter(|_| store.records().can_erase()) {
         Some(key) => {
-            let session = store.purge_of(&hmac(key, &plan.subject.given)).await?;
+            let session = store.records().purge_of(&hmac(key, &plan.subject.given)).await?;
             session.is_some_and(|s| matches!(s.status.as_str(), "running" | "incomplete"))
         }
         None => false,

@@ -123,12 +123,12 @@ pub async fn before(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> R
     (desk.progress)("bytes", 0);
     let mut snapshot = store.snapshot().await?;
     kept.vectors = vectors::some(&mut snapshot, &kept.deletes).await?;
-    kept.side_indexes = store.side_indexes(&snapshot.relations().await?.tables).await?;
+    kept.side_indexes = store.proof().side_indexes(&snapshot.relations().await?.tables).await?;
     drop(snapshot);
     let handles = words(kept).len();
     let mut needles = Needles::new(&words(kept), &[]);
     vectors::add(&mut needles, &kept.vectors);
-    let scan = store.scan_bytes(&needles, |_| {}).await.ok();
+    let scan = store.proof().scan_bytes(&needles, |_| {}).await.ok();
     if let Some(scan) = &scan {
         let unseen = scan.not_found(&needles).into_iter().filter(|n| *n >= handles).count();
         if unseen > 0 {
@@ -183,7 +183,7 @@ pub async fn after(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> Re
 
 /// Asks search indexes. Whether there are any.
 async fn asked(store: &Store, kept: &KeptSession, handles: &[String], proof: &mut Proof) -> Result<bool, ChangeError> {
-    let indexes = store.search_indexes(handles).await?;
+    let indexes = store.proof().search_indexes(handles).await?;
     for index in &indexes {
         let (name, hits) = (&index.table, index.total());
         proof.index += hits;
@@ -199,7 +199,7 @@ async fn asked(store: &Store, kept: &KeptSession, handles: &[String], proof: &mu
         }
     }
     for side in &kept.side_indexes {
-        let orphans = store.orphans_of(side).await?.saturating_sub(side.orphans);
+        let orphans = store.proof().orphans_of(side).await?.saturating_sub(side.orphans);
         if orphans > 0 {
             proof.index += orphans;
             let (index, table) = (&side.index, side.table.title());
@@ -240,7 +240,7 @@ pub(super) fn by_handle(found: &BTreeMap<(usize, NeedleForm), u64>, handles: usi
 }
 
 async fn broken(store: &Store) -> Result<BTreeMap<String, u64>, ChangeError> {
-    let problems = store.key_problems().await?;
+    let problems = store.proof().key_problems().await?;
     Ok(problems.into_iter().map(|((table, parent, key), rows)| (format!("{table} -> {parent} #{key}"), rows)).collect())
 }
 
@@ -251,7 +251,7 @@ async fn physical(store: &Store, kept: &KeptSession, proof: &mut Proof) -> Resul
     let learned = remains::learned(store, kept).await?.into_iter().map(|statistics| statistics.table);
     let learned = learned.filter(|table| !touched.contains(table)).collect::<BTreeSet<_>>().into_iter().collect();
     let wanted = PassRequest { touched, learned, full: kept.options.full, at, patience: PATIENCE };
-    let pass = store.physical_pass(&wanted).await?;
+    let pass = store.proof().physical_pass(&wanted).await?;
     let refused: Vec<&str> = pass
         .steps
         .iter()

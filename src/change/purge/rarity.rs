@@ -103,11 +103,11 @@ async fn counted(
     of_people: &HashSet<(TableName, String)>,
 ) -> Result<(Vec<Count>, u64), ChangeError> {
     let (mut counts, mut texts) = (vec![Count::default(); handles], 0);
-    let own = snapshot.store.own().await?.map(|own| own.schema);
+    let own = snapshot.store.records().own().await?.map(|own| own.schema);
     let ours = |table: &TableName| own.as_ref() == Some(&table.schema) && own::TABLES.contains(&table.name.as_str());
     for table in graph.relations.tables.iter().filter(|table| !ours(table)) {
         let key = graph.relations.keys.get(table).cloned().unwrap_or_default();
-        let shape = snapshot.store.shape(table).await?;
+        let shape = snapshot.store.shapes().shape(table).await?;
         let columns: Vec<String> = shape.columns.iter().map(|c| c.name.clone()).collect();
         let about: Vec<MentionText> = columns.iter().map(|column| place_of(table, column, of_people)).collect();
         let read: Vec<String> = key.iter().chain(&columns).cloned().collect();

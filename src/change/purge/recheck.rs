@@ -106,7 +106,7 @@ async fn search(
         if table.name == "memory_suppressions" {
             continue;
         }
-        let shape = store.shape(&table).await?;
+        let shape = store.shapes().shape(&table).await?;
         let columns: Vec<String> = shape.columns.iter().map(|c| c.name.clone()).collect();
         let title = table.title();
         let wanted = WantedRows { table: &table, columns: &columns, when: None, subject: &[] };

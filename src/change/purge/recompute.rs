@@ -82,7 +82,7 @@ async fn feedback_scores(
         }
     }
     for id in episodes {
-        let Some(episode) = store.locate(Entity::Episode, &id).await? else { continue };
+        let Some(episode) = store.encoder().locate(Entity::Episode, &id).await? else { continue };
         if !stays(graph, &episode) {
             continue;
         }
@@ -121,7 +121,7 @@ async fn set(
     if plain_column(row.source, column).is_none() || same {
         return Ok(());
     }
-    let shape = store.shape(&row.table()).await?;
+    let shape = store.shapes().shape(&row.table()).await?;
     let cells =
         encode(store.engine(), row.source, &shape, column, &GivenValue::Is(value)).map_err(ChangeError::Refused)?;
     let key: Vec<FetchedValue> = row.key.iter().map(|(_, value)| value.clone()).collect();
@@ -144,7 +144,7 @@ async fn canvas_counts(
 ) -> Result<(), ChangeError> {
     for (_, table, key) in found.recompute.iter().filter(|(what, ..)| *what == Recompute::Canvas) {
         let Some(id) = key.first().and_then(as_text) else { continue };
-        let Some(episode) = snapshot.store.locate(Entity::Episode, &id).await? else { continue };
+        let Some(episode) = snapshot.store.encoder().locate(Entity::Episode, &id).await? else { continue };
         let removed = found.removed.get(&serde_json::to_string(key).unwrap_or_default()).copied().unwrap_or_default();
         let Some(count) = episode.row.get("canvas_action_count").as_i64() else { continue };
         if episode.table() == *table && removed > 0 {
@@ -179,7 +179,7 @@ async fn memories(
     let leaving: HashSet<(String, String)> =
         taken.rows.iter().filter_map(|row| Some((as_text(row.get(at)?)?, as_text(row.get(by)?)?))).collect();
     for id in touched {
-        let Some(row) = store.locate(Entity::Memory, &id).await? else { continue };
+        let Some(row) = store.encoder().locate(Entity::Memory, &id).await? else { continue };
         if !stays(graph, &row) || row.row.get("uses").is_null() {
             continue;
         }

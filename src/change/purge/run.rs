@@ -80,7 +80,7 @@ async fn as_planned(
     plan::owners(store)?;
     let own = ready(store).await?;
     desk.tidy();
-    let unfinished = store.purge_of(&hmac(&desk.key, given)).await?.filter(PurgeSession::is_open);
+    let unfinished = store.records().purge_of(&hmac(&desk.key, given)).await?.filter(PurgeSession::is_open);
     match (unfinished, resume) {
         (Some(session), Some(decisions)) => go_on(store, &own, given, desk, &session, decisions).await,
         (Some(_), None) => Err(ChangeError::Refused(format!(
@@ -121,7 +121,7 @@ async fn again(
     let given = &new.given;
     for stage in desk.stages(&own.database_id).into_iter().rev().filter(|stage| stage.is_about(&desk.key, given)) {
         let hold = held(desk, stage.session())?;
-        match (store.purge_session(stage.session()).await?, stage) {
+        match (store.records().purge_session(stage.session()).await?, stage) {
             (None, stage) => {
                 let mut asked = stage.asked();
                 decisions.replace(&mut asked.options);
@@ -159,7 +159,7 @@ async fn deliver(
         desk.forget(&kept.session);
         return Err(ChangeError::NotFound(format!("the purge ended {}; its receipt is not here", session.status)));
     };
-    if let Some(seq) = store.receipt_entry(&session.receipt_hash).await? {
+    if let Some(seq) = store.records().receipt_entry(&session.receipt_hash).await? {
         receipt.audit_seq = Some(seq);
     }
     handed_over(desk, kept, receipt)
@@ -168,7 +168,7 @@ async fn deliver(
 /// Forgets what was asked for earlier about a person and wrote nothing, unless somebody works on it.
 async fn forget_asked(store: &Store, own: &OwnTables, given: &str, desk: &Desk<'_>) -> Result<(), ChangeError> {
     for stage in desk.stages(&own.database_id).into_iter().filter(|stage| stage.is_about(&desk.key, given)) {
-        if store.purge_session(stage.session()).await?.is_none_or(|session| !session.is_open())
+        if store.records().purge_session(stage.session()).await?.is_none_or(|session| !session.is_open())
             && let Some(_hold) = desk.hold(stage.session())?
         {
             desk.forget(stage.session());
@@ -201,7 +201,7 @@ async fn begin(
         Ok((kept, plan, turn)) => delete(store, own, desk, kept, &plan, Counts::new(), turn).await,
         Err(error) => {
             // Nothing was written, unless nobody knows whether the last statement was: then there is something to resume.
-            if store.purge_session(&session).await.is_ok_and(|begun| begun.is_none()) {
+            if store.records().purge_session(&session).await.is_ok_and(|begun| begun.is_none()) {
                 desk.forget(&session);
             }
             Err(error)
@@ -294,7 +294,7 @@ impl KeptPlan {
 /// [`ChangeError::Refused`] with the command that adds them.
 pub async fn ready(store: &Store) -> Result<OwnTables, ChangeError> {
     let own = writable(store).await?;
-    if store.can_erase() {
+    if store.records().can_erase() {
         return Ok(own);
     }
     Err(ChangeError::Refused(format!(
@@ -309,7 +309,7 @@ pub async fn ready(store: &Store) -> Result<OwnTables, ChangeError> {
 /// # Errors
 /// [`ChangeError::Refused`].
 pub async fn check_hold(store: &Store, subject: &subject::PurgeSubject) -> Result<(), ChangeError> {
-    let holds = store.holds().await?;
+    let holds = store.records().holds().await?;
     let held = |id: &str| subject.handles.iter().any(|h| h.value.eq_ignore_ascii_case(id));
     match holds.iter().find(|(id, _)| held(id)) {
         None => Ok(()),
@@ -451,7 +451,7 @@ async fn go_on(
     if let Some(account) = &plan.nameless {
         // The first run may have made it for pseudonyms of later batches.
         let made = StoredRows::with(&account.table, &account.id, FetchedValue::Text(kept.pseudonym.clone()));
-        if !store.images(&made).await?.is_empty() {
+        if !store.shapes().images(&made).await?.is_empty() {
             plan.nameless = None;
         }
     }

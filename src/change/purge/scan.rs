@@ -155,7 +155,7 @@ impl KnownTables {
     /// The engine's refusal.
     pub async fn of(store: &Store, relations: &Relations) -> Result<Self, ChangeError> {
         Ok(KnownTables {
-            own: store.own().await?.map(|own| own.schema),
+            own: store.records().own().await?.map(|own| own.schema),
             tables: known_tables(store),
             ids_only: id_columns(store, relations),
             of_people: people_columns(store, relations),
@@ -208,10 +208,10 @@ pub async fn everything(
     let mut found = ScanFindings { control: vec![0; search.handles.len()], ..ScanFindings::default() };
     let vectors: HashSet<(TableName, String)> =
         vectors::places(snapshot.store).into_iter().map(|p| (p.0, p.1)).collect();
-    let indexes = snapshot.store.index_tables().await?;
+    let indexes = snapshot.store.proof().index_tables().await?;
     for table in search.graph.relations.tables.clone() {
         let key = search.graph.relations.keys.get(&table).cloned().unwrap_or_default();
-        let shape = snapshot.store.shape(&table).await?;
+        let shape = snapshot.store.shapes().shape(&table).await?;
         let texts: Vec<(String, String)> = shape
             .columns
             .iter()

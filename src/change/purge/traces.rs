@@ -50,12 +50,12 @@ pub async fn bytes(
         needles.needles.retain(|needle| needle.form != NeedleForm::Tail);
     }
     vectors::add(&mut needles, &kept.vectors);
-    let scan = store.scan_bytes(&needles, |_| {}).await;
+    let scan = store.proof().scan_bytes(&needles, |_| {}).await;
     let Some(mut scan) = proof.looked_through(kept, scan) else { return Ok(()) };
     if scan.hits() > 0 {
         explained(store, kept, looked, &mut needles, proof).await?;
         proof.left_bytes = scan.hits();
-        let again = store.scan_bytes(&needles, |_| {}).await;
+        let again = store.proof().scan_bytes(&needles, |_| {}).await;
         let Some(again) = proof.looked_through(kept, again) else { return Ok(()) };
         scan = again;
         proof.left_bytes -= scan.hits().min(proof.left_bytes);
@@ -106,7 +106,7 @@ async fn explained(
         FetchedValue::Bytes(bytes) | FetchedValue::BadText(bytes) => contexts.add(&search, bytes),
         FetchedValue::Null | FetchedValue::Integer(_) | FetchedValue::Real(_) => {}
     };
-    let live = store.search_each_value(looked.handles, &[], &mut value, each, |_| {}).await?;
+    let live = store.proof().search_each_value(looked.handles, &[], &mut value, each, |_| {}).await?;
     for object in snapshot.definitions().await? {
         contexts.add(&search, object.name.as_bytes());
         contexts.add(&search, object.text.as_bytes());

@@ -151,7 +151,7 @@ pub async fn neighbours(
     let (mut asked, mut hits) = (0, 0);
     for vector in vectors.iter().filter(|v| v.native).take(ASKED) {
         let Some(numbers) = vector.numbers() else { continue };
-        let near = store.nearest_ids(&vector.table, &vector.id, &vector.column, &numbers, NEIGHBOURS).await?;
+        let near = store.proof().nearest_ids(&vector.table, &vector.id, &vector.column, &numbers, NEIGHBOURS).await?;
         let Some(near) = near else { continue };
         asked += 1;
         let rows = gone.iter().filter(|rows| rows.table == vector.table);

@@ -66,7 +66,7 @@ pub async fn any(store: &Store, entity: Entity, text: &str) -> Result<Plan, Chan
         (Entity::MemoryLink, Some(episode)) => {
             let found = draft.locate(Entity::Episode, episode).await?;
             let memory = row.text("memory_id").unwrap_or_default().to_owned();
-            if store.memories(std::slice::from_ref(&memory)).await?.is_empty() {
+            if store.contexts().memories(std::slice::from_ref(&memory)).await?.is_empty() {
                 return Err(ChangeError::NotFound(format!("there is no memory `{memory}` in {}", store.location())));
             }
             uses::follow(&mut draft, &found.row, &[memory]).await?;
@@ -139,7 +139,7 @@ async fn follow_canvas(draft: &mut Draft<'_>, episode: &str, event: &str) -> Res
         return Ok(());
     }
     writable(found.source)?;
-    let shape = store.shape(&found.table()).await?;
+    let shape = store.shapes().shape(&found.table()).await?;
     draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
     draft.alters(&found.row, &shown);
     Ok(())

@@ -81,7 +81,7 @@ pub(super) async fn link(
     if ids.is_empty() {
         return Ok(ids);
     }
-    let there = draft.store.memories(&ids).await?;
+    let there = draft.store.contexts().memories(&ids).await?;
     if let Some(missing) = ids.iter().find(|id| !there.iter().any(|memory| memory.id() == *id)) {
         let place = draft.store.location();
         return Err(ChangeError::NotFound(format!("there is no memory `{missing}` in {place}")));

@@ -92,7 +92,7 @@ fn read(entity: Entity, object: &Map<String, Value>, draft: &mut Draft<'_>) -> R
 }
 
 async fn refuse_known_id(draft: &mut Draft<'_>, row: &Row) -> Result<(), ChangeError> {
-    match draft.store.locate(row.entity, row.id()).await? {
+    match draft.store.encoder().locate(row.entity, row.id()).await? {
         None => Ok(()),
         Some(_) => Err(ChangeError::Refused(format!("there is a {} `{}` already", row.entity.title(), row.id()))),
     }

@@ -34,7 +34,9 @@ pub(super) async fn detect(
     let impossible = |why: &str| format!("no parent is given, and detecting one was not possible: {why}");
     let why = match (vector, episode.text("agent_id")) {
         (None, _) => Some("the episode comes without a vector (`embedding`)"),
-        _ if !draft.store.has_vectors(Entity::Episode) => Some("this database holds no vectors of episodes"),
+        _ if !draft.store.embeddings().has_vectors(Entity::Episode) => {
+            Some("this database holds no vectors of episodes")
+        }
         (_, None) => Some("the episode names no agent"),
         _ => None,
     };
@@ -46,7 +48,7 @@ pub(super) async fn detect(
     };
     let candidates = candidates(draft, agent, started).await?;
     let ids: Vec<String> = candidates.iter().map(|row| row.id().to_owned()).collect();
-    let vectors = draft.store.vectors(Entity::Episode, &ids).await?;
+    let vectors = draft.store.embeddings().vectors(Entity::Episode, &ids).await?;
     if !ids.is_empty() && vectors.is_empty() {
         let why = format!("none of the {} episodes that ended in the {HOURS} hours before it has a vector", ids.len());
         draft.disclosures.push(impossible(&why));

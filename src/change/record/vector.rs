@@ -57,7 +57,7 @@ pub(super) async fn store(
         None => None,
     };
     let Some(((schema, name), key)) = beside else {
-        let shape = store.shape(&own).await?;
+        let shape = store.shapes().shape(&own).await?;
         let declared = shape.column(&place.column).map_or("", |c| c.declared.as_str());
         let cell = Cell::Is(spelled(store.engine(), declared, numbers));
         let is_new_row = |m: &&mut Mutation| matches!(m, Mutation::Insert { table, .. } if *table == own);
@@ -68,7 +68,7 @@ pub(super) async fn store(
         return Ok(());
     };
     let table = TableName::new(schema.clone(), name.clone());
-    let shape = store.shape(&table).await?;
+    let shape = store.shapes().shape(&table).await?;
     let declared = shape.column(&place.column).map_or("", |c| c.declared.as_str());
     // The row's key as it is stored: a UUID in a text column stays as it was given.
     let row = vec![Cell::Is(FetchedValue::Text(id.to_owned())), Cell::Is(spelled(store.engine(), declared, numbers))];

@@ -27,7 +27,7 @@ pub async fn add(draft: &mut Draft<'_>, source: &BoundSource, rows: &[&NewRow]) 
             return Ok(());
         }
     };
-    let shape = store.shape(&shelf.table).await?;
+    let shape = store.shapes().shape(&shelf.table).await?;
     let mut odd = 0;
     let mut beside: Vec<StoredColumns> = Vec::new();
     for new in with {

@@ -99,7 +99,7 @@ impl Job for CanvasLinks {
     fn total<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Option<u64>, ChangeError>> {
         Box::pin(async move {
             let walks = episodes(store)?.into_iter().map(|source| candidates(source, &[]));
-            Ok(Some(store.walk_count_all(walks).await?))
+            Ok(Some(store.walks().walk_count_all(walks).await?))
         })
     }
 
@@ -151,7 +151,7 @@ impl CanvasLinks {
         let erased = Erased::of(store).await?;
         let columns = with_owner(&EPISODE, erased.as_ref());
         let wanted = RowWalk { columns: &columns, ..candidates(source, &lists.stored) };
-        let found = store.walk(&wanted, place.after.as_ref(), ask.size).await?;
+        let found = store.walks().walk(&wanted, place.after.as_ref(), ask.size).await?;
         let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
         let seen = found.len();
         let owned = |row: &Row| erased.as_ref().is_some_and(|erased| erased.owns(row));
@@ -248,9 +248,9 @@ impl Reading<'_> {
         }
         let sessions: Vec<String> = kept.keys().cloned().collect();
         let walk = self.walk(&sessions);
-        let episodes = self.store.walk_count(&walk).await?;
+        let episodes = self.store.walks().walk_count(&walk).await?;
         let events = self.events.iter().map(|(source, _)| RowWalk { source, ..walk.clone() });
-        let events = self.store.walk_count_all(events).await?;
+        let events = self.store.walks().walk_count_all(events).await?;
         Ok(kept.values().map(|session| session.episodes).sum::<u64>() == episodes
             && kept.values().map(|session| session.events).sum::<u64>() == events)
     }
@@ -261,9 +261,10 @@ impl Reading<'_> {
         sessions: &[String],
         open: &[WalkedRow],
     ) -> Result<BTreeMap<String, EventSession>, ChangeError> {
-        let several = self.store.walk_shared(&self.walk(sessions), "session_id").await?;
+        let several = self.store.walks().walk_shared(&self.walk(sessions), "session_id").await?;
         let mut episodes: BTreeMap<&str, Vec<Row>> = sessions.iter().map(|name| (name.as_str(), Vec::new())).collect();
-        let siblings = if several.is_empty() { Vec::new() } else { self.store.walk_all(&self.walk(&several)).await? };
+        let siblings =
+            if several.is_empty() { Vec::new() } else { self.store.walks().walk_all(&self.walk(&several)).await? };
         let several: HashSet<&str> = several.iter().map(String::as_str).collect();
         let alone = open.iter().filter(|f| f.row.text("session_id").is_none_or(|name| !several.contains(name)));
         for row in siblings.into_iter().map(|f| f.row).chain(alone.map(|f| f.row.clone())) {
@@ -276,6 +277,7 @@ impl Reading<'_> {
         for (position, (source, stored)) in self.events.iter().enumerate() {
             let walk = RowWalk { source, columns: &columns, stored, ..self.walk(sessions) };
             self.store
+                .walks()
                 .walk_each(&walk, |found| {
                     let is_erased = self.erased.is_some_and(|erased| erased.owns(&found.row));
                     if let Some(session) = found.row.text("session_id").map(str::to_owned) {

@@ -71,7 +71,7 @@ fn kept(store: &Store) -> Result<Vec<SourceVectors<'_>>, ChangeError> {
     let mut all = Vec::new();
     let mut why = "no vectors of its rows are kept in this database".to_owned();
     for (entity, columns) in ENTITIES {
-        if !store.has_vectors(entity) {
+        if !store.embeddings().has_vectors(entity) {
             continue;
         }
         match writable(store, entity, &[]) {
@@ -111,7 +111,7 @@ impl Job for Embeddings {
         Box::pin(async move {
             let walk =
                 |k: SourceVectors<'a>| RowWalk { source: k.source, columns: &["id"], stored: &[], narrow: Vec::new() };
-            Ok(Some(store.walk_count_all(kept(store)?.into_iter().map(walk)).await?))
+            Ok(Some(store.walks().walk_count_all(kept(store)?.into_iter().map(walk)).await?))
         })
     }
 
@@ -201,10 +201,10 @@ impl Embeddings {
         let size = sizes.get(place.source).copied().flatten();
         let stored = if kept.shelf.key.is_none() { vec![kept.shelf.column.clone()] } else { Vec::new() };
         let walk = RowWalk { source: kept.source, columns: kept.columns, stored: &stored, narrow: Vec::new() };
-        let mut found = store.walk(&walk, place.after.as_ref(), ask.size).await?;
+        let mut found = store.walks().walk(&walk, place.after.as_ref(), ask.size).await?;
         let full = found.len() == ask.size;
         let ids: Vec<String> = found.iter().map(|f| f.row.id().to_owned()).collect();
-        let vectors = store.vectors(kept.source.entity, &ids).await?;
+        let vectors = store.embeddings().vectors(kept.source.entity, &ids).await?;
         let has = |f: &WalkedRow| vectors.get(f.row.id()).is_some_and(|v| size.is_none_or(|size| v.len() == size));
         let erased = Erased::of(store).await?;
         let mut told = EmbeddingTally::default();
@@ -253,7 +253,7 @@ impl Embeddings {
 
     /// The size of the vectors of each source, after a look at who made them.
     async fn look_around(&self, store: &Store, all: &[SourceVectors<'_>]) -> Result<Vec<Option<usize>>, ChangeError> {
-        for run in store.jobs().await?.iter().filter(|run| run.name == NAME && run.changed > 0) {
+        for run in store.records().jobs().await?.iter().filter(|run| run.name == NAME && run.changed > 0) {
             let settings: Value = serde_json::from_str(&run.settings).unwrap_or_default();
             if let Some(model) = settings["told"]["model"].as_str().filter(|model| *model != self.endpoint.model) {
                 return Err(ChangeError::Refused(format!(
@@ -267,7 +267,7 @@ impl Embeddings {
         for kept in all {
             sizes.push(match kept.shelf.fixed_size() {
                 Some(size) => Some(size),
-                None => store.usual_vector_size(kept.source).await?,
+                None => store.embeddings().usual_vector_size(kept.source).await?,
             });
         }
         Ok(sizes)
@@ -287,11 +287,11 @@ impl Embeddings {
         }
         let read = RowWalk { narrow: vec![NarrowCondition::OneOf("id", wanted)], ..walk.clone() };
         let (table, id) = keyed(kept.source)?;
-        let keys = draft.store.walk_all(&read).await?.into_iter().map(|f| vec![f.key]).collect();
+        let keys = draft.store.walks().walk_all(&read).await?.into_iter().map(|f| vec![f.key]).collect();
         let columns = kept.columns.iter().filter_map(|c| plain_column(kept.source, c));
         let columns = columns.map(|(name, _)| name.to_owned()).collect();
         draft.watch_columns(StoredRows { table, by: vec![id], keys }, columns).await?;
-        Ok(draft.store.walk_all(&read).await?)
+        Ok(draft.store.walks().walk_all(&read).await?)
     }
 
     /// Notes what stands beside the rows where their vectors will be.
@@ -304,7 +304,7 @@ impl Embeddings {
         let Some(key) = &kept.shelf.key else { return Ok(()) };
         let keys: Vec<Vec<FetchedValue>> = lacking.iter().map(|l| vec![l.found.key.clone()]).collect();
         let rows = StoredRows { table: kept.shelf.table.clone(), by: vec![key.clone()], keys };
-        let images = store.images_of(&rows, std::slice::from_ref(&kept.shelf.column)).await?;
+        let images = store.shapes().images_of(&rows, std::slice::from_ref(&kept.shelf.column)).await?;
         let by_key: HashMap<String, FetchedValue> = images
             .iter()
             .filter_map(|i| Some((json!(i.get(key)?).to_string(), i.get(&kept.shelf.column)?.clone())))

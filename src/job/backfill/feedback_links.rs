@@ -59,7 +59,7 @@ impl Job for FeedbackLinks {
     fn total<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Option<u64>, ChangeError>> {
         Box::pin(async move {
             let walks = episodes(store)?.into_iter().map(|source| candidates(source, &[]));
-            Ok(Some(store.walk_count_all(walks).await?))
+            Ok(Some(store.walks().walk_count_all(walks).await?))
         })
     }
 
@@ -98,7 +98,7 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     let erased = Erased::of(store).await?;
     let columns = with_owner(&EPISODE, erased.as_ref());
     let wanted = RowWalk { columns: &columns, ..candidates(source, &lists.stored) };
-    let found = store.walk(&wanted, place.after.as_ref(), ask.size).await?;
+    let found = store.walks().walk(&wanted, place.after.as_ref(), ask.size).await?;
     let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
     let owned = |row: &Row| erased.as_ref().is_some_and(|erased| erased.owns(row));
     let (gone, open): (Vec<&WalkedRow>, Vec<&WalkedRow>) =
@@ -165,7 +165,7 @@ async fn said(
         return Ok(Vec::new());
     }
     let narrow = vec![NarrowCondition::OneOf("execution_id", executions)];
-    let mut all = store.walk_all(&RowWalk { source, columns, stored, narrow }).await?;
+    let mut all = store.walks().walk_all(&RowWalk { source, columns, stored, narrow }).await?;
     let wanted: HashSet<&str> = executions.iter().map(String::as_str).collect();
     all.retain(|f| f.row.text("execution_id").is_some_and(|e| wanted.contains(e)) && f.key != FetchedValue::Null);
     Ok(all)
@@ -182,7 +182,7 @@ impl Runs {
         }
         let wanted: HashSet<&str> = executions.iter().map(String::as_str).collect();
         let narrow = vec![NarrowCondition::Names("execution_ids", executions)];
-        for found in store.walk_all(&RowWalk { source, columns: &EPISODE, stored: &[], narrow }).await? {
+        for found in store.walks().walk_all(&RowWalk { source, columns: &EPISODE, stored: &[], narrow }).await? {
             let named: HashSet<String> =
                 found.row.list("execution_ids").into_iter().filter(|e| wanted.contains(e)).map(str::to_owned).collect();
             for execution in named {

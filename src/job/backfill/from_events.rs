@@ -91,7 +91,7 @@ impl Job for FromEvents {
     }
 
     fn total<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Option<u64>, ChangeError>> {
-        Box::pin(async move { Ok(Some(store.value_count(events(store)?, "run_id").await?)) })
+        Box::pin(async move { Ok(Some(store.walks().value_count(events(store)?, "run_id").await?)) })
     }
 
     fn batch<'a>(&'a self, ask: BatchAsk<'a>) -> BoxFuture<'a, Result<JobBatch, ChangeError>> {
@@ -112,7 +112,7 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     let source = events(store)?;
     let place = SourcePlace::read(ask.place);
     let mut draft = Draft::batch(store, ask.own, "backfill.episodes-from-events", ChangeDanger::Guarded);
-    let runs = store.values(source, "run_id", place.after.as_ref(), ask.size).await?;
+    let runs = store.walks().values(source, "run_id", place.after.as_ref(), ask.size).await?;
     let last = runs.last().map(|run| FetchedValue::Text(run.clone()));
     let next = place.behind(last.as_ref(), runs.len() == ask.size, 1);
     let mut logs: HashMap<String, Vec<Row>> = HashMap::new();
@@ -178,7 +178,7 @@ async fn to_log(
         draft.adds(&event);
     }
     if !rows.is_empty() {
-        let insertion = draft.store.insertions(source, &columns, &rows, None).await?;
+        let insertion = draft.store.encoder().insertions(source, &columns, &rows, None).await?;
         draft.push(insertion);
     }
     Ok(spared)
@@ -239,7 +239,7 @@ async fn to_rows(
         draft.adds(&episode);
     }
     if !rows.is_empty() {
-        let insertion = store.insertions(source, &columns, &rows, None).await?;
+        let insertion = store.encoder().insertions(source, &columns, &rows, None).await?;
         draft.push(insertion);
     }
     Ok(spared)

@@ -62,7 +62,7 @@ impl Job for LinkBackfill {
 
     fn total<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Option<u64>, ChangeError>> {
         let walk = |source| RowWalk { source, columns: &["id"], stored: &[], narrow: Vec::new() };
-        Box::pin(async move { Ok(Some(store.walk_count_all(sources(store).into_iter().map(walk)).await?)) })
+        Box::pin(async move { Ok(Some(store.walks().walk_count_all(sources(store).into_iter().map(walk)).await?)) })
     }
 
     fn batch<'a>(&'a self, ask: BatchAsk<'a>) -> BoxFuture<'a, Result<JobBatch, ChangeError>> {
@@ -94,7 +94,7 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     let erased = Erased::of(store).await?;
     let columns = with_owner(if is_case { &CASE } else { &EPISODE }, erased.as_ref());
     let walk = RowWalk { source, columns: &columns, stored: &lists.stored, narrow: Vec::new() };
-    let found = store.walk(&walk, place.after.as_ref(), ask.size).await?;
+    let found = store.walks().walk(&walk, place.after.as_ref(), ask.size).await?;
     let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
     let (seen, mut spared) = (found.len(), 0);
     let rows: Vec<&Row> = found.iter().map(|f| &f.row).collect();
@@ -155,7 +155,7 @@ async fn walk_named(
     for part in texts.chunks(ASKED) {
         let part: Vec<String> = part.iter().map(|text| (*text).to_owned()).collect();
         let narrow = vec![NarrowCondition::OneOf(column, &part)];
-        found.extend(store.walk_all(&RowWalk { source, columns, stored: &[], narrow }).await?);
+        found.extend(store.walks().walk_all(&RowWalk { source, columns, stored: &[], narrow }).await?);
     }
     Ok(found)
 }
@@ -258,7 +258,8 @@ async fn point_back(
     }
     // Episodes of other batches may list them too.
     let narrow = vec![NarrowCondition::Names("canvas_ids", &loose)];
-    let others = store.walk_all(&RowWalk { source, columns: &["id", "canvas_ids"], stored: &[], narrow }).await?;
+    let others =
+        store.walks().walk_all(&RowWalk { source, columns: &["id", "canvas_ids"], stored: &[], narrow }).await?;
     let others = others.iter().filter(|f| !linked.named.contains_key(f.row.id()));
     let shared: HashSet<&str> = others.flat_map(|f| f.row.list("canvas_ids")).collect();
     for of_rows in writable(store, Entity::CanvasEvent, &["episode_id"]).unwrap_or_default() {
@@ -266,7 +267,7 @@ async fn point_back(
         let columns = with_owner(&EVENT, erased);
         let narrow = vec![NarrowCondition::OneOf("id", &loose)];
         let walk = RowWalk { source: of_rows, columns: &columns, stored: &backs.stored, narrow };
-        for found in store.walk_all(&walk).await? {
+        for found in store.walks().walk_all(&walk).await? {
             let Some([episode]) = by.get(found.row.id()).map(Vec::as_slice) else { continue };
             if shared.contains(found.row.id()) {
                 continue;

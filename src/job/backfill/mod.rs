@@ -55,7 +55,7 @@ impl BackfillArguments {
     /// # Errors
     /// The engine's refusal.
     pub async fn as_begun(mut self, store: &Store, name: &str) -> Result<BackfillArguments, ChangeError> {
-        let open = store.job(name).await?.filter(|run| run.ended_at.is_none());
+        let open = store.records().job(name).await?.filter(|run| run.ended_at.is_none());
         let settings: JobSettings = open.and_then(|run| serde_json::from_str(&run.settings).ok()).unwrap_or_default();
         self.from_feedback |= settings.told["from_feedback"] == true;
         Ok(self)
@@ -199,7 +199,7 @@ pub fn left_out(sums: &Map<String, Value>) -> Vec<String> {
 /// # Errors
 /// The engine's refusal.
 pub async fn offers(store: &Store, given: &BackfillArguments) -> Result<Vec<JobOffer>, ChangeError> {
-    let runs = store.jobs().await?;
+    let runs = store.records().jobs().await?;
     let mut offers = Vec::new();
     for kind in ALL {
         let (reason, looks_at) = match kind.job_as(store, given) {

@@ -37,7 +37,7 @@ const SPEC: RowBackfill = RowBackfill {
 /// The backfill, where episodes have vectors and parents.
 pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
     let job = rows::make(store, &SPEC)?;
-    if store.has_vectors(Entity::Episode) {
+    if store.embeddings().has_vectors(Entity::Episode) {
         return Ok(job);
     }
     Err(ChangeError::Refused("no vectors of episodes are kept here, by which they could be compared".to_owned()))
@@ -46,7 +46,7 @@ pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
 async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
     let open = |found: &&WalkedRow| bench.revising.is_absent(&found.stored, "parent_id");
     let ids: Vec<String> = bench.found.iter().filter(open).map(|f| f.row.id().to_owned()).collect();
-    let vectors = bench.store.vectors(Entity::Episode, &ids).await?;
+    let vectors = bench.store.embeddings().vectors(Entity::Episode, &ids).await?;
     let mut verdicts = Vec::with_capacity(bench.found.len());
     for found in bench.found {
         let vector = vectors.get(found.row.id()).filter(|_| open(&found));
@@ -65,7 +65,7 @@ async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
 async fn parent(store: &Store, found: &WalkedRow, vector: &[f32]) -> Result<Option<String>, ChangeError> {
     let suggestions = parents::suggest(store, &found.row, Some(vector)).await.map_err(failed)?;
     for suggestion in suggestions {
-        let Some((chain, rows)) = store.chain(&suggestion.id).await? else { continue };
+        let Some((chain, rows)) = store.contexts().chain(&suggestion.id).await? else { continue };
         let up: Vec<&Row> = chain.ids.iter().filter_map(|id| rows.get(id)).collect();
         let to_the_root = up.first().is_some_and(|root| root.text("parent_id") == chain.missing_parent.as_deref());
         if !chain.cycle && to_the_root && up.iter().all(|row| precedes(row, &found.row)) {

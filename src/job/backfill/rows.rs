@@ -132,7 +132,7 @@ impl Job for OverRows {
                 stored: &[],
                 narrow: part.narrow.to_vec(),
             };
-            Ok(Some(store.walk_count_all(self.sources(store).into_iter().map(walk)).await?))
+            Ok(Some(store.walks().walk_count_all(self.sources(store).into_iter().map(walk)).await?))
         })
     }
 
@@ -177,7 +177,7 @@ async fn batch(job: &OverRows, ask: BatchAsk<'_>) -> Result<JobBatch, ChangeErro
     let erased = if spec.takes_away { None } else { Erased::of(store).await? };
     let columns = with_owner(part.reads, erased.as_ref());
     let walk = RowWalk { source, columns: &columns, stored: &revising.stored, narrow: part.narrow.to_vec() };
-    let found = store.walk(&walk, place.after.as_ref(), ask.size).await?;
+    let found = store.walks().walk(&walk, place.after.as_ref(), ask.size).await?;
     let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
     let verdicts = (spec.judge)(RowBench { store, source, found: &found, revising: &revising }).await?;
     let mut bad = Vec::new();

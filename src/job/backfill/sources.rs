@@ -117,7 +117,7 @@ impl<'s> RevisedRows<'s> {
         columns: &[&'static str],
     ) -> Result<RevisedRows<'s>, StoreError> {
         let (table, key) = keyed(source)?;
-        let shape = store.shape(&table).await?;
+        let shape = store.shapes().shape(&table).await?;
         let columns: Vec<&'static str> =
             columns.iter().copied().filter(|c| plain_column(source, c).is_some()).collect();
         let stored = stored_columns(source, &shape, &columns);

@@ -61,7 +61,7 @@ pub async fn kept(
             rows += u64::from(holds(&scanner.whole(&row)));
             ControlFlow::Continue(())
         };
-        store.each_row(&Query { unparsed: false, ..Query::new(entity) }, each).await?;
+        store.walks().each_row(&Query { unparsed: false, ..Query::new(entity) }, each).await?;
         match entity {
             Entity::WorkflowEvent | Entity::AuditEntry => logged += rows,
             _ if rows > 0 => others.push(format!("{rows} of {entity}")),

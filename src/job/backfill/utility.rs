@@ -160,7 +160,7 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     let erased = Erased::of(store).await?;
     let columns = with_owner(&["id", "utility", "feedback_ids", "metadata"], erased.as_ref());
     let walk = RowWalk { source, columns: &columns, stored: &utilities.stored, narrow: Vec::new() };
-    let found = store.walk(&walk, place.after.as_ref(), ask.size).await?;
+    let found = store.walks().walk(&walk, place.after.as_ref(), ask.size).await?;
     let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
     let before = histories(store, &found).await?;
     let silent: Vec<&WalkedRow> = found.iter().filter(|f| !before.contains_key(f.row.id())).collect();
@@ -258,7 +258,7 @@ async fn insert(draft: &mut Draft<'_>, events: &[Row]) -> Result<(), ChangeError
         columns.iter().map(given).collect()
     };
     let rows: Vec<Vec<GivenValue>> = events.iter().map(values).collect();
-    let insertion = draft.store.insertions(source, &columns, &rows, None).await?;
+    let insertion = draft.store.encoder().insertions(source, &columns, &rows, None).await?;
     draft.push(insertion);
     Ok(())
 }

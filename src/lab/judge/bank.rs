@@ -150,7 +150,7 @@ impl OwnerBank {
             notes.push(format!("the vectors of the newest {VECTORS} rows are compared"));
         }
         let ids: Vec<String> = wanted.iter().filter_map(|i| self.item(*i)).map(|item| item.id().to_owned()).collect();
-        for (id, vector) in store.vectors(kind, &ids).await? {
+        for (id, vector) in store.embeddings().vectors(kind, &ids).await? {
             if let Some(item) = self.by_id.get(&id).and_then(|i| self.items.get_mut(*i)) {
                 item.vector = vector;
             }

@@ -154,7 +154,7 @@ async fn count_tokens(
         let found = store.related(*kind, "id", &ids).await?;
         let (mut canvas, mut feedback) = (vec![Vec::new(); found.len()], vec![Vec::new(); found.len()]);
         if *kind == Entity::Episode {
-            let (links, episodes) = (store.episode_links(), found.iter().collect::<Vec<_>>());
+            let (links, episodes) = (store.contexts().episode_links(), found.iter().collect::<Vec<_>>());
             canvas = store.linked(&episodes, &links, Entity::CanvasEvent).await?;
             feedback = store.linked(&episodes, &links, Entity::Feedback).await?;
         }

@@ -11,7 +11,7 @@ use sqlx::Connection as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 
 use super::needles::{NeedleContext, NeedleForm, Needles};
-use crate::store::Store;
+use crate::store::ProofReader;
 use crate::store::file_state::{Stamp, stamp};
 use crate::store::raw_file::UnreadBytes;
 use crate::store::session::Opener;
@@ -295,11 +295,11 @@ impl CommitWatch {
     }
 }
 
-impl Store {
+impl ProofReader<'_> {
     /// The files of this database; none for a server, whose files are not ours to read.
     #[must_use]
-    pub fn files(&self) -> Option<Vec<PathBuf>> {
-        match self.sessions.opener().databases() {
+    pub fn files(self) -> Option<Vec<PathBuf>> {
+        match self.store.sessions.opener().databases() {
             databases if databases.is_empty() => None,
             databases => Some(databases.iter().flat_map(|main| sqlite_files(main)).collect()),
         }
@@ -311,11 +311,11 @@ impl Store {
     /// # Errors
     /// [`UncheckedBytes`]: nothing can be said of the bytes.
     pub async fn scan_bytes(
-        &self,
+        self,
         needles: &Needles,
         mut each: impl FnMut(u64) + Send,
     ) -> Result<ByteScan, UncheckedBytes> {
-        let Opener::Sqlite(options, _) = self.sessions.opener() else { return Err(UncheckedBytes::Server) };
+        let Opener::Sqlite(options, _) = self.store.sessions.opener() else { return Err(UncheckedBytes::Server) };
         let files = self.files().ok_or(UncheckedBytes::Server)?;
         let mut watch = CommitWatch::over(options, &files).await;
         let scanned = self.scan_at_rest(&files, needles, &mut watch, &mut each).await;
@@ -324,7 +324,7 @@ impl Store {
     }
 
     async fn scan_at_rest(
-        &self,
+        self,
         files: &[PathBuf],
         needles: &Needles,
         watch: &mut CommitWatch,
@@ -332,7 +332,7 @@ impl Store {
     ) -> Result<ByteScan, UncheckedBytes> {
         let mut before = watch.look().await;
         for _ in 0..SCANS {
-            let scan = self.raw_files.search(files, needles, each).await?;
+            let scan = self.store.raw_files.search(files, needles, each).await?;
             let after = watch.look().await;
             if before == after {
                 return Ok(scan);

@@ -14,7 +14,7 @@ use crate::store::dialect::quote;
 use crate::store::session::{self, FetchedValue, Opener, RawRow};
 use crate::store::shape::qualified;
 use crate::store::stored::TableName;
-use crate::store::{Store, StoreError};
+use crate::store::{ProofReader, StoreError};
 
 /// An index is about a table when at most one entry in so many is about no row of it.
 const MOST_ORPHANS: u64 = 10;
@@ -117,14 +117,14 @@ async fn virtual_tables(link: &mut SqliteConnection) -> Result<Vec<Virtual>, sql
     Ok(all)
 }
 
-impl Store {
+impl ProofReader<'_> {
     /// Asks every search index of SQLite for handles. PostgreSQL's indexes only point at rows, which are searched
     /// themselves: none there.
     ///
     /// # Errors
     /// The engine's refusal; an index that cannot be asked is told as such.
-    pub async fn search_indexes(&self, handles: &[String]) -> Result<Vec<IndexHits>, StoreError> {
-        let Opener::Sqlite(options, attached) = self.sessions.opener() else { return Ok(Vec::new()) };
+    pub async fn search_indexes(self, handles: &[String]) -> Result<Vec<IndexHits>, StoreError> {
+        let Opener::Sqlite(options, attached) = self.store.sessions.opener() else { return Ok(Vec::new()) };
         let mut link = link_to(options, attached).await?;
         let mut all = Vec::new();
         for table in virtual_tables(&mut link).await? {
@@ -140,8 +140,8 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn side_indexes(&self, tables: &[TableName]) -> Result<Vec<SideIndex>, StoreError> {
-        let Opener::Sqlite(options, attached) = self.sessions.opener() else { return Ok(Vec::new()) };
+    pub async fn side_indexes(self, tables: &[TableName]) -> Result<Vec<SideIndex>, StoreError> {
+        let Opener::Sqlite(options, attached) = self.store.sessions.opener() else { return Ok(Vec::new()) };
         let mut link = link_to(options, attached).await?;
         let mut all = Vec::new();
         for index in virtual_tables(&mut link).await?.iter().filter(|v| !v.is_full_text() || v.is_contentless()) {
@@ -164,8 +164,8 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn orphans_of(&self, side: &SideIndex) -> Result<u64, StoreError> {
-        let Opener::Sqlite(options, attached) = self.sessions.opener() else { return Ok(0) };
+    pub async fn orphans_of(self, side: &SideIndex) -> Result<u64, StoreError> {
+        let Opener::Sqlite(options, attached) = self.store.sessions.opener() else { return Ok(0) };
         let mut link = link_to(options, attached).await?;
         // An index that was dropped keeps nothing.
         let found = rows(&mut link, &side.sql, &[]).await.unwrap_or_default();
@@ -179,14 +179,14 @@ impl Store {
     /// # Errors
     /// The engine's refusal.
     pub async fn nearest_ids(
-        &self,
+        self,
         table: &TableName,
         id: &str,
         vector: &str,
         query: &[f32],
         k: usize,
     ) -> Result<Option<Vec<String>>, StoreError> {
-        if self.engine() == Engine::Sqlite {
+        if self.store.engine() == Engine::Sqlite {
             return Ok(None);
         }
         let numbers: Vec<String> = query.iter().map(ToString::to_string).collect();
@@ -196,7 +196,7 @@ impl Store {
             qualified(table),
             quote(vector)
         );
-        let rows = self.sessions.fetch(&sql, &[FetchedValue::Text(format!("[{}]", numbers.join(",")))]).await?;
+        let rows = self.store.sessions.fetch(&sql, &[FetchedValue::Text(format!("[{}]", numbers.join(",")))]).await?;
         Ok(Some(rows.iter().map(|row| text(row, 0)).collect()))
     }
 }

@@ -19,20 +19,20 @@ pub mod words;
 use std::collections::{BTreeMap, HashSet};
 
 use super::stored::TableName;
-use super::{Store, StoreError};
+use super::{ProofReader, Store, StoreError};
 
 /// The columns of each table's primary key, in order.
 pub(super) async fn keys_of_tables(store: &Store) -> Result<BTreeMap<TableName, Vec<String>>, StoreError> {
     Ok(tables::read(store).await?.into_iter().map(|table| (table.name, table.key)).collect())
 }
 
-impl Store {
+impl ProofReader<'_> {
     /// Tables that belong to a search index: what they hold is made from other tables.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn index_tables(&self) -> Result<HashSet<TableName>, StoreError> {
-        let all = tables::read(self).await?.into_iter();
+    pub async fn index_tables(self) -> Result<HashSet<TableName>, StoreError> {
+        let all = tables::read(self.store).await?.into_iter();
         Ok(all.filter(|table| table.kind == tables::SearchedKind::Index).map(|table| table.name).collect())
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::layout::Engine;
-use crate::store::Store;
+use crate::store::ProofReader;
 use crate::store::stored::TableName;
 use crate::store::write::WriteError;
 
@@ -110,21 +110,21 @@ impl PassReport {
     }
 }
 
-impl Store {
+impl ProofReader<'_> {
     /// Makes the engine let go of what was deleted, as far as it can be made to. Nothing here changes a row. Locks of
     /// others are waited for only as long as was said.
     ///
     /// # Errors
     /// The engine's refusal to connect or answer at all, or [`WriteError::ReadOnly`] where nothing can be written. What
     /// single steps met is told in the [`PassReport`].
-    pub async fn physical_pass(&self, wanted: &PassRequest) -> Result<PassReport, WriteError> {
-        if let Some(reason) = &self.blocked {
+    pub async fn physical_pass(self, wanted: &PassRequest) -> Result<PassReport, WriteError> {
+        if let Some(reason) = &self.store.blocked {
             return Err(WriteError::ReadOnly(reason.clone()));
         }
         let began = Instant::now();
-        let mut pass = match self.engine() {
-            Engine::Sqlite => super::sqlite::pass(self, wanted).await?,
-            Engine::Postgres => super::postgres::pass(self, wanted).await?,
+        let mut pass = match self.store.engine() {
+            Engine::Sqlite => super::sqlite::pass(self.store, wanted).await?,
+            Engine::Postgres => super::postgres::pass(self.store, wanted).await?,
         };
         pass.ms = began.elapsed().as_millis() as u64;
         Ok(pass)

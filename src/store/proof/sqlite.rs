@@ -17,7 +17,7 @@ use crate::store::connect::explain;
 use crate::store::dialect::quote;
 use crate::store::session::{self, Opener, RawRow};
 use crate::store::write::WriteError;
-use crate::store::{Store, StoreError};
+use crate::store::{ProofReader, Store, StoreError};
 
 /// How long one statement waits for others; the pass tries again as long as its patience lasts.
 const WAIT: Duration = Duration::from_millis(250);
@@ -273,17 +273,17 @@ fn is_busy(error: &sqlx::Error) -> bool {
     matches!(code & 0xff, 5 | 6)
 }
 
-impl Store {
+impl ProofReader<'_> {
     /// Rows whose parent is missing, to be compared before and after a deletion. Row numbers play no part in it: they
     /// may change. Empty on PostgreSQL, which keeps its foreign keys itself.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn key_problems(&self) -> Result<KeyProblems, StoreError> {
-        if self.engine() == Engine::Postgres {
+    pub async fn key_problems(self) -> Result<KeyProblems, StoreError> {
+        if self.store.engine() == Engine::Postgres {
             return Ok(KeyProblems::new());
         }
-        let rows = self.fetch_text(KEY_PROBLEMS).await?;
+        let rows = self.store.fetch_text(KEY_PROBLEMS).await?;
         Ok(rows.iter().map(|row| ((text(row, 0), text(row, 1), number(row, 2)), number(row, 3) as u64)).collect())
     }
 }

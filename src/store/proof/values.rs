@@ -13,7 +13,7 @@ use crate::store::dialect::quote;
 use crate::store::session::{FetchedValue, Param, RawRow};
 use crate::store::shape::qualified;
 use crate::store::stored::TableName;
-use crate::store::{Store, StoreError};
+use crate::store::{ProofReader, StoreError};
 
 /// Rows that SQLite reads at a time: between two of these, others can write.
 const ROWS: usize = 5_000;
@@ -105,14 +105,14 @@ struct SearchRun<'a, F, P> {
     stopped: bool,
 }
 
-impl Store {
+impl ProofReader<'_> {
     /// Searches every table for handles, except those of `leave_out`. `each` gets every value that holds one and may
     /// break off; `progress` hears now and then how far it has come.
     ///
     /// # Errors
     /// The engine's refusal; a table that may not be read is no error but among what was not read.
     pub async fn search_values(
-        &self,
+        self,
         handles: &[String],
         leave_out: &[TableName],
         each: impl FnMut(StoredSighting) -> ControlFlow<()>,
@@ -121,12 +121,12 @@ impl Store {
         self.search_each_value(handles, leave_out, &mut |_| {}, each, progress).await
     }
 
-    /// As [`Store::search_values`]; `value` gets every value that is read.
+    /// As [`ProofReader::search_values`]; `value` gets every value that is read.
     ///
     /// # Errors
     /// As there.
     pub async fn search_each_value(
-        &self,
+        self,
         handles: &[String],
         leave_out: &[TableName],
         value: &mut (dyn FnMut(&FetchedValue) + Send),
@@ -139,7 +139,7 @@ impl Store {
         let found = ValueSearch { hits: empty.clone(), inside: empty.clone(), tails: empty, ..ValueSearch::default() };
         let mut run = SearchRun { words: &words, value, found, each, progress, rows: 0, stopped: false };
         let tables: Vec<SearchedTable> =
-            tables::read(self).await?.into_iter().filter(|table| !leave_out.contains(&table.name)).collect();
+            tables::read(self.store).await?.into_iter().filter(|table| !leave_out.contains(&table.name)).collect();
         for (at, table) in tables.iter().enumerate() {
             let place = SearchProgress { table: table.name.title(), at: at + 1, of: tables.len(), rows: run.rows };
             (run.progress)(&place);
@@ -153,7 +153,7 @@ impl Store {
     }
 
     async fn search_table<F, P>(
-        &self,
+        self,
         table: &SearchedTable,
         place: &SearchProgress,
         run: &mut SearchRun<'_, F, P>,
@@ -174,7 +174,7 @@ impl Store {
             run.found.unread.push((table.name.title(), reason));
         }
         run.found.tables.push(TableSearch { table: table.name.title(), rows: 0, hits: 0 });
-        let outcome = match self.engine() {
+        let outcome = match self.store.engine() {
             Engine::Sqlite => self.search_sqlite(table, place, run).await,
             Engine::Postgres => self.search_postgres(table, place, run).await,
         };
@@ -188,7 +188,7 @@ impl Store {
     }
 
     async fn search_sqlite<F, P>(
-        &self,
+        self,
         table: &SearchedTable,
         place: &SearchProgress,
         run: &mut SearchRun<'_, F, P>,
@@ -226,7 +226,7 @@ impl Store {
     }
 
     async fn search_postgres<F, P>(
-        &self,
+        self,
         table: &SearchedTable,
         place: &SearchProgress,
         run: &mut SearchRun<'_, F, P>,
@@ -254,13 +254,13 @@ impl Store {
     }
 
     async fn scan_raw(
-        &self,
+        self,
         sql: &str,
         params: &[Param],
         each: impl FnMut(RawRow) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         tracing::debug!(%sql, "search");
-        Ok(self.sessions.scan(sql, params, each).await?)
+        Ok(self.store.sessions.scan(sql, params, each).await?)
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::count::Counting;
 use super::proof::tables::{self, SearchedKind, SearchedTable, UnsearchedReason};
 use super::stored::TableName;
-use super::{Store, StoreError};
+use super::{RawTables, StoreError};
 use crate::layout::{CatalogColumn, Engine};
 use crate::memory::nearest::nearest;
 use crate::memory::query::CountKind;
@@ -59,20 +59,20 @@ impl RawTable {
     }
 }
 
-impl Store {
+impl RawTables<'_> {
     /// Every table and view, in order of schema and name, counted as `status` counts.
     ///
     /// # Errors
     /// The engine's refusal to describe the database.
-    pub async fn raw_tables(&self) -> Result<Vec<RawTable>, StoreError> {
+    pub async fn raw_tables(self) -> Result<Vec<RawTable>, StoreError> {
         let mut tables = self.named().await?;
         for table in &mut tables {
             self.describe_virtual(table).await;
         }
-        let counting = Counting::new(self);
+        let counting = Counting::new(self.store);
         for table in tables.iter_mut().filter(|table| table.unread.is_none()) {
             let Some(known) =
-                self.catalog().tables.iter().find(|t| t.schema == table.name.schema && t.name == table.name.name)
+                self.store.catalog().tables.iter().find(|t| t.schema == table.name.schema && t.name == table.name.name)
             else {
                 continue;
             };
@@ -86,7 +86,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::NoTable`] with the nearest name, or the engine's refusal.
-    pub async fn raw_table(&self, name: &str) -> Result<RawTable, StoreError> {
+    pub async fn raw_table(self, name: &str) -> Result<RawTable, StoreError> {
         let tables = self.named().await?;
         let exact = |t: &&RawTable| t.title == name || t.name.title() == name;
         let alike = |t: &&RawTable| {
@@ -104,12 +104,12 @@ impl Store {
     }
 
     /// Every table; virtual ones without their columns.
-    async fn named(&self) -> Result<Vec<RawTable>, StoreError> {
+    async fn named(self) -> Result<Vec<RawTable>, StoreError> {
         let mut tables: BTreeMap<TableName, RawTable> = BTreeMap::new();
-        for table in tables::read(self).await? {
+        for table in tables::read(self.store).await? {
             tables.insert(table.name.clone(), stored(&table));
         }
-        for known in &self.catalog().tables {
+        for known in &self.store.catalog().tables {
             let name = TableName::new(&known.schema, &known.name);
             let table = tables.entry(name.clone()).or_insert_with(|| RawTable { kind: "view", ..empty(name) });
             table.title = known.title();
@@ -120,7 +120,7 @@ impl Store {
                 table.unread = Some(UnsearchedReason::Denied.words());
             }
         }
-        for source in &self.recognised().sources {
+        for source in &self.store.recognised().sources {
             let name = TableName::new(&source.table.0, &source.table.1);
             if let Some(table) = tables.get_mut(&name)
                 && !table.entities.contains(&source.entity.name())
@@ -132,13 +132,13 @@ impl Store {
     }
 
     /// Columns of a virtual table, where its module is compiled in; other tables stay as they are.
-    async fn describe_virtual(&self, table: &mut RawTable) {
+    async fn describe_virtual(self, table: &mut RawTable) {
         if table.kind != VIRTUAL {
             return;
         }
         let sql = "SELECT name, lower(type), \"notnull\" FROM pragma_table_xinfo($1, $2) WHERE hidden = 0 ORDER BY cid";
         let named = [&table.name.name, &table.name.schema].map(|name| super::session::FetchedValue::Text(name.clone()));
-        match self.sessions.fetch(sql, &named).await {
+        match self.store.sessions.fetch(sql, &named).await {
             Ok(rows) => {
                 table.columns = rows
                     .iter()
@@ -149,7 +149,7 @@ impl Store {
                         denied: false,
                     })
                     .collect();
-                table.row_number = (self.engine() == Engine::Sqlite).then_some("rowid");
+                table.row_number = (self.store.engine() == Engine::Sqlite).then_some("rowid");
             }
             Err(_) => table.unread = Some("its module is not part of this program; its shadow tables hold its rows"),
         }

@@ -10,7 +10,7 @@ use crate::memory::nearest::nearest;
 use crate::store::dialect::{PgType, quote};
 use crate::store::order::{place_of, place_text};
 use crate::store::session::{FetchedValue, Param, RawRow};
-use crate::store::{Store, StoreError};
+use crate::store::{RawTables, StoreError};
 
 /// Rows of a page at most.
 const LIMIT: usize = 10_000;
@@ -311,21 +311,21 @@ fn beyond(
     }
 }
 
-impl Store {
+impl RawTables<'_> {
     /// A page of raw rows. A table without a key is walked by position: rows that come or go meanwhile move the pages.
     ///
     /// # Errors
     /// [`StoreError::Cursor`] for a cursor of another list, or the engine's refusal.
-    pub async fn raw_page(&self, query: &RawQuery) -> Result<RawPage, StoreError> {
+    pub async fn raw_page(self, query: &RawQuery) -> Result<RawPage, StoreError> {
         let query = &RawQuery { limit: query.limit.clamp(1, LIMIT), ..query.clone() };
         let place = query.place()?;
-        let keys = key(self.engine(), &query.table).len();
+        let keys = key(self.store.engine(), &query.table).len();
         if place.as_ref().is_some_and(|place| place.key.len() != keys) {
             return Err(StoreError::Cursor);
         }
-        let statement = statement(self.engine(), query, place.as_ref());
+        let statement = statement(self.store.engine(), query, place.as_ref());
         tracing::debug!(sql = %statement.sql, "raw page");
-        let mut found = self.sessions.fetch(&statement.sql, &statement.params).await?;
+        let mut found = self.store.sessions.fetch(&statement.sql, &statement.params).await?;
         let more = found.len() > query.limit;
         found.truncate(query.limit);
         let next = found.last().filter(|_| more).map(|last| {

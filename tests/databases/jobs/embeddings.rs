@@ -137,7 +137,7 @@ fn rows_without_a_vector_get_one_and_the_plan_asks_nobody() {
                 first.to_ascii_lowercase().contains("authorization: bearer sk-test") && first.contains("Episode 1")
             );
             let ids = ["ep-0000007".to_owned()];
-            let stored = world.store.vectors(mnemoscope::memory::Entity::Episode, &ids).await.unwrap();
+            let stored = world.store.embeddings().vectors(mnemoscope::memory::Entity::Episode, &ids).await.unwrap();
             let text = "Episode 7".len() as f32;
             assert_eq!(stored["ep-0000007"], [text / 8.0, (text + 1.0) / 8.0, (text + 2.0) / 8.0, (text + 3.0) / 8.0]);
             let again = look(&world.store, &*job(&world, &given), &mut |_| ()).await.expect("a plan");
@@ -161,7 +161,7 @@ fn a_dead_endpoint_fails_the_job_keeps_what_is_done_and_resuming_does_the_rest()
             *server.willing.lock().unwrap() = 1;
             let failed = run(&world, &given, JobEntry::Begin).await.expect_err("it fails").to_string();
             assert!(failed.contains("503") && failed.contains("overloaded") && !failed.contains("sk-test"), "{failed}");
-            let run_of = world.store.job("embeddings").await.unwrap().expect("a run");
+            let run_of = world.store.records().job("embeddings").await.unwrap().expect("a run");
             assert_eq!((run_of.state.as_str(), run_of.changed), (JobState::Failed.word(), 8));
             assert!(run_of.problem.as_ref().is_some_and(|p| p.contains("503") && !p.contains("sk-test")));
             *server.willing.lock().unwrap() = usize::MAX;

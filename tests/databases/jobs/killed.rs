@@ -46,7 +46,7 @@ fn run_and_kill(world: &World, kills: u32, longest: Duration, batch: &str) -> u3
         child.kill().expect("killed");
         child.wait().expect("gone");
         killed += 1;
-        let job = block_on(world.store.job("canvas-links")).expect("jobs");
+        let job = block_on(world.store.records().job("canvas-links")).expect("jobs");
         // Killed when everything was written and only the receipt was missing.
         if job.as_ref().is_some_and(|job| job.ended_at.is_some()) {
             return killed;
