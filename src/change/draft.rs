@@ -134,11 +134,16 @@ impl<'s> Draft<'s> {
     /// The row of an id, remembered.
     ///
     /// # Errors
-    /// [`ChangeError::NotFound`] when it is not there.
+    /// [`ChangeError::NotFound`] when it is not there, [`ChangeError::Refused`] when it is made of stored rows in a way that
+    /// leads back to none of them.
     pub async fn locate(&mut self, entity: Entity, id: &str) -> Result<LocatedRow<'s>, ChangeError> {
         let store = self.store;
         match self.seek(entity, id).await? {
             Some(located) => Ok(located),
+            None if store.row(entity, id).await?.is_some() => Err(ChangeError::Refused(format!(
+                "{} `{id}` can only be looked at: the layout makes its id from other values",
+                entity.title()
+            ))),
             None => {
                 Err(ChangeError::NotFound(format!("there is no {} `{id}` in {}", entity.title(), store.location())))
             }
