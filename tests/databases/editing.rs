@@ -7,7 +7,7 @@ use mnemoscope::change::{self, ChangeError, Operation, Plan, undo};
 use mnemoscope::memory::query::Query;
 use mnemoscope::memory::retention::RetentionRules;
 use mnemoscope::memory::{Entity, Row};
-use mnemoscope::store::Target;
+use mnemoscope::store::{Store, Target};
 use serde_json::{Value, json};
 
 use crate::support::fixtures::Layout;
@@ -219,6 +219,10 @@ fn what_follows_from_other_columns_is_made_again_or_refused() {
     });
 }
 
+async fn has_vector(store: &Store, entity: Entity, id: &String) -> bool {
+    !store.embeddings().vectors(entity, std::slice::from_ref(id)).await.expect("vectors").is_empty()
+}
+
 #[test]
 fn a_vector_that_no_longer_fits_its_text_goes() {
     block_on(async {
@@ -228,25 +232,11 @@ fn a_vector_that_no_longer_fits_its_text_goes() {
         let with = store.embeddings().vectors(Entity::Episode, &ids).await.expect("vectors");
         let id = ids.iter().find(|id| with.contains_key(*id)).expect("an episode with a vector").clone();
         there_and_back(&world, &edit(Entity::Episode, &id, json!({"summary": "about something else"})), async {
-            assert!(
-                store
-                    .embeddings()
-                    .vectors(Entity::Episode, std::slice::from_ref(&id))
-                    .await
-                    .expect("vectors")
-                    .is_empty()
-            );
+            assert!(!has_vector(store, Entity::Episode, &id).await);
         })
         .await;
         there_and_back(&world, &edit(Entity::Episode, &id, json!({"confidence": 0.123})), async {
-            assert!(
-                !store
-                    .embeddings()
-                    .vectors(Entity::Episode, std::slice::from_ref(&id))
-                    .await
-                    .expect("vectors")
-                    .is_empty()
-            );
+            assert!(has_vector(store, Entity::Episode, &id).await);
         })
         .await;
         // A case that goes takes its vector along, and references to it.
@@ -254,14 +244,7 @@ fn a_vector_that_no_longer_fits_its_text_goes() {
         let with = store.embeddings().vectors(Entity::Case, &cases).await.expect("vectors");
         let case = cases.iter().find(|id| with.contains_key(*id)).expect("a case with a vector").clone();
         there_and_back(&world, &remove(Entity::Case, std::slice::from_ref(&case)), async {
-            assert!(
-                store
-                    .embeddings()
-                    .vectors(Entity::Case, std::slice::from_ref(&case))
-                    .await
-                    .expect("vectors")
-                    .is_empty()
-            );
+            assert!(!has_vector(store, Entity::Case, &case).await);
             let naming =
                 store.related(Entity::Case, "reference_case_ids", std::slice::from_ref(&case)).await.expect("cases");
             assert_eq!(naming, []);
