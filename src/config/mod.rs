@@ -2,6 +2,7 @@
 
 mod book;
 pub mod fleet;
+pub mod looks;
 pub mod mutes;
 pub mod queries;
 

@@ -97,6 +97,10 @@ impl Worker {
                 Reply::TrailVerified(change::verify_trail(store, &told).await)
             }
             Request::Look { brief } => Reply::Finding(health::look(store, brief, |news| self.tell(news)).await),
+            Request::Quote(kind, entity, id) => Reply::Quoted(health::quoted(store, kind, entity, &id).await),
+            Request::LoadMutes => Reply::Mutes(health::muted(store)),
+            Request::Mute(what, reason) => Reply::Mutes(health::mute(store, &what, &reason, &self.actor)),
+            Request::Unmute(what) => Reply::Mutes(health::unmute(store, &what)),
             Request::LoadMigrations => Reply::Migrations(health::migrations(store).await),
             Request::LoadJobs => Reply::Jobs(job::offers(store, self.plans.given()).await),
             Request::AskJob(name, ask) => Reply::JobAsked(job::ask(store, &name, ask).await),

@@ -30,6 +30,7 @@ use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 
+use crate::config::looks;
 use crate::console::core::{ConsoleSettings, Effect, Message, OpenedDatabase, RequestFailure};
 use crate::console::{Drawn, Model, Painter, update};
 use crate::layout::recognise::Attachment;
@@ -156,6 +157,7 @@ fn opened(store: &Store, profile: Option<&String>, production: bool) -> OpenedDa
         profile: profile.cloned(),
         production,
         looked: home::looked(store),
+        found_before: looks::last(store.location()),
         unfilled: unfilled(store),
     }
 }

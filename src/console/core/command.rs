@@ -114,6 +114,8 @@ pub enum CommandId {
     PreviousExample,
     /// Fix the finding.
     Fix,
+    /// Hear no more of the finding, or hear of it again.
+    Mute,
     /// Apply the pending migrations.
     ApplyMigrations,
     /// Erase the selected person.
@@ -126,6 +128,8 @@ pub enum CommandId {
     Judge(InboxVerdict),
     /// Write a note for the next verdict.
     Note,
+    /// Look longer at how recall would change.
+    LookLonger,
     /// Start, pause or end the selected job.
     Job(JobAsk),
     /// Set a rule stricter, or looser.
@@ -409,6 +413,7 @@ commands! {
     CommandId::Judge(InboxVerdict::Removed), Inbox, ["d"], "Remove", "remove", "Takes the feedback away.";
     CommandId::Note, Inbox, ["c n"], "Note", "note", "Writes down why, for the next verdict.";
     CommandId::Judge(InboxVerdict::Later), Inbox, ["i"], "Later", "later", "Leaves it for another session.";
+    CommandId::LookLonger, Inbox, ["+"], "Look longer", "", "Takes more time to find out how recall would change.";
     CommandId::Job(JobAsk::Start), Jobs, ["a"], "Start or resume", "start", "Plans the job, and starts it or resumes it after a yes.";
     CommandId::Job(JobAsk::Pause), Jobs, ["p"], "Pause", "pause", "Stops the job at its next checkpoint.";
     CommandId::Job(JobAsk::Cancel), Jobs, ["d"], "End the job", "end", "Ends the job at its next checkpoint; what it did stays.";
@@ -417,6 +422,7 @@ commands! {
     CommandId::UndoEntry, Receipts, ["u"], "Undo", "undo", "Plans the inverse of the selected change.";
     CommandId::Panel(ScreenKind::Receipts), Everywhere, ["R"], "Changes", "", "Lists the changes that were made here, newest first, and takes them back.";
     CommandId::Fix, Findings, ["x"], "Fix", "fix", "Fixes the finding where the console can, else names the command that does.";
+    CommandId::Mute, Findings, ["m"], "Mute", "mute", "Hears no more of the kind, or of the example when those have the keys, for a reason that you write; ends that where it is muted.";
     CommandId::NextExample, Findings, ["l", "right"], "Next example", "example", "Selects the next example; enter goes there.";
     CommandId::PreviousExample, Findings, ["h", "left"], "Previous example", "", "Selects the example before.";
     CommandId::ApplyMigrations, Migrations, ["a"], "Apply", "apply", "Applies all that are pending, and the selected one if it is optional, after a confirmation that shows their statements.";
@@ -469,7 +475,7 @@ commands! {
     CommandId::Refresh, Everywhere, ["r", "f5"], "Refresh", "", "Reads again what is shown; the same row stays selected.";
     CommandId::Mask, Everywhere, ["M"], "Mask", "", "Replaces personal values by stable pseudonyms, or shows them again.";
     CommandId::Theme, Everywhere, ["T"], "Theme", "", "Chooses how it looks.";
-    CommandId::Mouse, Everywhere, ["m"], "Mouse", "", "Uses the mouse, or leaves it to the terminal for selecting text.";
+    CommandId::Mouse, Everywhere, ["alt-m"], "Mouse", "", "Uses the mouse, or leaves it to the terminal for selecting text.";
     CommandId::Redraw, Everywhere, ["ctrl-l"], "Redraw", "", "Draws the screen afresh.";
     CommandId::Suspend, Everywhere, ["ctrl-z"], "Suspend", "", "Stops the console; the shell's fg continues it.";
     CommandId::Help, Everywhere, ["?", "f1"], "Help", "help", "Shows these keys.";
@@ -563,6 +569,7 @@ pub const SENSES: &[(&str, &str)] = &[
     ("h", "to the left: the tab, step or example before"),
     ("i", "leaves it as it is"),
     ("l", "to the right: the next tab, step or example"),
+    ("m", "mutes it, or ends that"),
     ("p", "pauses"),
     ("s", "chooses the order"),
     ("space", "on or off"),

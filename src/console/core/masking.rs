@@ -95,6 +95,15 @@ impl Masking {
         }
     }
 
+    /// A text of which nothing is known.
+    fn stand_in(&self, text: &mut String) {
+        let mut value = Value::from(std::mem::take(text));
+        self.mask.unknown(&mut value);
+        if let Value::String(masked) = value {
+            *text = masked;
+        }
+    }
+
     /// Keeps names that the veil does not know, to hide them too.
     fn meet<'n>(&mut self, names: impl IntoIterator<Item = &'n String>) {
         let knows =
@@ -300,6 +309,13 @@ impl Masking {
             Reply::Recalled(Ok(answered)) => self.rows(answered.0.rows_mut()),
             Reply::TrailVerified(Ok(verdict)) => {
                 verdict.faults.iter_mut().for_each(|fault| self.veil_over(&mut fault.message));
+            }
+            Reply::Quoted(Ok(Some(quote))) => quote.parts_mut().into_iter().for_each(|part| self.stand_in(part)),
+            Reply::Mutes(Ok(mutes)) => {
+                for mute in mutes {
+                    self.stand_in(&mut mute.reason);
+                    mute.actor = self.mask.pseudonym("actor", &mute.actor);
+                }
             }
             Reply::JobBeat(JobBeat::Said(line)) => self.veil_over(line),
             _ => {}

@@ -179,6 +179,8 @@ pub enum Purpose {
     Narrow,
     /// A name to keep a question under.
     Keep,
+    /// Why nobody needs to hear of a finding.
+    Mute,
 }
 
 /// A line to write.

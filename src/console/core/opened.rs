@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::memory::Entity;
+use crate::memory::findings::EarlierLook;
 use crate::memory::invocation::Invocation;
 use crate::memory::query::Capability;
 
@@ -23,6 +24,8 @@ pub struct OpenedDatabase {
     pub production: bool,
     /// When somebody looked at it here last, canonical; none at the first time.
     pub looked: Option<String>,
+    /// What the last full look for findings came to; none where there was none.
+    pub found_before: Option<EarlierLook>,
     /// Columns that the layouts never fill: there is no room to waste on them.
     pub unfilled: BTreeSet<(Entity, &'static str)>,
 }

@@ -17,6 +17,7 @@ use crate::console::screens::replay::messages::{ReplaySubject, ReplayedTopic};
 use crate::console::screens::study::messages::{StudyAnswer, StudyQuestion};
 use crate::console::screens::trail::messages::TrailVerdict;
 use crate::job::plan::{JobBeat, JobOffer, JobProgress, JobReceipt};
+use crate::memory::findings::{Mute, OffendingQuote};
 use crate::memory::query::{EpisodeContext, Page, Query, StoreStatus};
 use crate::memory::{Entity, Row};
 use crate::recall::answer::{RecallAnswer as Recalled, StageTimes};
@@ -146,6 +147,14 @@ pub enum Request {
         /// On a huge database some is left for later.
         brief: bool,
     },
+    /// Read the text that a finding is about: its kind, and one of its rows.
+    Quote(&'static str, Entity, String),
+    /// Read what is muted.
+    LoadMutes,
+    /// Mute a kind of finding, or a row by its id, for that reason.
+    Mute(String, String),
+    /// Hear of a kind of finding, or of a row, again.
+    Unmute(String),
     /// Read how the migrations stand.
     LoadMigrations,
     /// Answer a question about the memory.
@@ -238,6 +247,10 @@ pub enum Reply {
     Trail(Result<Vec<ReceiptEntry>, RequestFailure>),
     /// News of a look for findings.
     Finding(Result<LookNews, RequestFailure>),
+    /// The text that a finding is about, where it is about one.
+    Quoted(Result<Option<OffendingQuote>, RequestFailure>),
+    /// What is muted now.
+    Mutes(Result<Vec<Mute>, RequestFailure>),
     /// How the migrations stand.
     Migrations(Result<Box<MigrationList>, RequestFailure>),
     /// What a question about the memory came to.
@@ -301,6 +314,8 @@ impl Reply {
             | Reply::Erased(Err(failure))
             | Reply::Trail(Err(failure))
             | Reply::Finding(Err(failure))
+            | Reply::Quoted(Err(failure))
+            | Reply::Mutes(Err(failure))
             | Reply::Migrations(Err(failure))
             | Reply::Answer(Err(failure))
             | Reply::Recalled(Err(failure))

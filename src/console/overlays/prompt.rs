@@ -113,6 +113,7 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
         Purpose::User => "User",
         Purpose::Narrow => "Narrowed to",
         Purpose::Keep => "Keep as",
+        Purpose::Mute => "Mute, because",
     };
     let hints: Vec<KeyHint> = match prompt.purpose {
         Purpose::Filter => vec![
@@ -131,6 +132,7 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
         Purpose::Agent | Purpose::User => {
             vec![KeyHint::new("enter", "rank"), KeyHint::new("tab", "complete"), KeyHint::new("esc", "close")]
         }
+        Purpose::Mute => vec![KeyHint::new("enter", "mute"), KeyHint::new("esc", "close")],
         Purpose::Reason | Purpose::Note | Purpose::Keep => {
             vec![KeyHint::new("enter", "keep"), KeyHint::new("esc", "close")]
         }
