@@ -18,6 +18,7 @@ mod recall;
 mod replay;
 mod study;
 mod terminal;
+mod zone;
 
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
@@ -213,7 +214,7 @@ impl<'s> Console<'s> {
         signals: SignalListener,
     ) -> Self {
         let (sender, replies) = mpsc::unbounded_channel();
-        let settings = ConsoleSettings { theme: looks.name().to_owned(), mouse: options.mouse, wrap: true };
+        let settings = ConsoleSettings { theme: looks.name().to_owned(), mouse: options.mouse, wrap: true, zone: zone::local() };
         let seen = opened(&store, options.profile.as_ref(), options.production);
         let model = Model::new(seen, settings, options.mask.clone(), options.masked);
         Console {

@@ -10,6 +10,7 @@ use mnemoscope::console::core::{
     ClickTarget, ConsoleSettings, Destination, Effect, Key, Message, OpenedDatabase, Reply, Request, RequestFailure,
     Ticket,
 };
+use mnemoscope::console::core::zone::ShownZone;
 use mnemoscope::console::screens::findings::LookNews;
 use mnemoscope::console::screens::home::messages::WaitingWork;
 use mnemoscope::console::{Drawn, Painter};
@@ -234,7 +235,7 @@ impl Console {
             capabilities: database.capabilities(),
             ..OpenedDatabase::default()
         };
-        let settings = ConsoleSettings { theme: "dark".to_owned(), mouse: true, wrap: true };
+        let settings = ConsoleSettings { theme: "dark".to_owned(), mouse: true, wrap: true, zone: ShownZone::default() };
         let mut console = Console {
             model: Model::new(opened, settings, Mask::new([7; 32]), masked),
             database,

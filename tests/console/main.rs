@@ -2,6 +2,7 @@
 
 mod anything;
 mod changes;
+mod compare;
 mod doors;
 mod erase;
 mod erase_mentions;

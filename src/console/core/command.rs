@@ -70,6 +70,16 @@ pub enum CommandId {
     CopyText,
     /// Show in the editor.
     View,
+    /// Compare two rows.
+    Compare,
+    /// Exchange the two sides.
+    Exchange,
+    /// Look at the past, or at the present again.
+    LookBack,
+    /// Look for words everywhere.
+    Find,
+    /// The same, by the key of the screens that are for it.
+    FindHere,
     /// One step out.
     Close,
     /// Back.
@@ -155,15 +165,17 @@ pub enum CommandId {
 /// A change that a command asks for; which rows it is about is what is selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CommandAsk {
-    /// Take feedback away.
-    RemoveFeedback,
+    /// Take the selected row away, or the marked ones.
+    Remove,
     /// Give the episode a signal.
     Signal(Signal),
     /// Take a signal back.
     Retract,
     /// Add feedback to the episode.
     AddFeedback,
-    /// Change what feedback says.
+    /// Change what the selected row says, or the marked ones.
+    Edit,
+    /// Change what feedback on the episode says.
     EditFeedback,
     /// Choose another parent for the episode.
     Link,
@@ -212,6 +224,10 @@ pub enum CommandScope {
     Replay,
     /// Where a situation is ranked.
     Recall,
+    /// Where two rows are compared.
+    Compare,
+    /// On the first screen, and where words are looked for.
+    Find,
 }
 
 impl CommandScope {
@@ -227,6 +243,8 @@ impl CommandScope {
         CommandScope::Rows,
         CommandScope::Replay,
         CommandScope::Recall,
+        CommandScope::Compare,
+        CommandScope::Find,
         CommandScope::Inbox,
         CommandScope::Prune,
         CommandScope::Receipts,
@@ -255,6 +273,8 @@ impl CommandScope {
             CommandScope::Erase => "Erasing a person",
             CommandScope::Replay => "Replay",
             CommandScope::Recall => "Recall",
+            CommandScope::Compare => "Comparing two rows",
+            CommandScope::Find => "Finding words",
         }
     }
 }
@@ -359,9 +379,15 @@ commands! {
     CommandId::Tail, Everywhere, ["space"], "Follow the newest", "live", "Goes to the newest row and follows what others write, or pauses that.";
     CommandId::Mark, List, ["v"], "Mark", "mark", "Marks the row, or takes its mark away.";
     CommandId::Unmark, List, ["|"], "Unmark all", "", "Takes all marks away.";
+    CommandId::Compare, Rows, ["="], "Compare", "", "Compares two rows: both marked ones, the marked one with the selected one, or an episode with the one that it follows.";
+    CommandId::Exchange, Compare, ["~"], "Exchange", "exchange", "Exchanges the two rows.";
+    CommandId::Find, Everywhere, [], "Find", "", "Looks for words in the texts of every kind of row.";
+    CommandId::FindHere, Find, ["/"], "Find words", "find", "Looks for words in the texts of every kind of row.";
+    CommandId::LookBack, Everywhere, ["@"], "As of", "", "Shows rows and recall as they were at a time, an age such as 7d, or a change by its number; an empty line comes back to now.";
     CommandId::Export, List, ["e"], "Export", "export", "Writes the marked rows, else all that the filter leaves, to a file as JSON lines.";
     CommandId::Change(CommandAsk::AddFeedback), Rows, ["c a"], "Add feedback", "", "Adds feedback to the episode.";
-    CommandId::Change(CommandAsk::EditFeedback), Rows, ["c e"], "Edit feedback", "", "Changes what the feedback says.";
+    CommandId::Change(CommandAsk::Edit), Rows, ["c e"], "Edit", "", "Changes what the row says, or the marked ones in the same way, in a form.";
+    CommandId::Change(CommandAsk::EditFeedback), Rows, ["c f"], "Edit feedback", "", "Changes what feedback on the episode says.";
     CommandId::Change(CommandAsk::Link), Rows, ["c l"], "Link", "", "Chooses the episode that this one follows.";
     CommandId::Change(CommandAsk::Reward), Rows, ["c r"], "Reward", "", "Sets the reward of the case, and its outcome.";
     CommandId::Change(CommandAsk::Window), Rows, ["c w"], "Window", "", "Sets how many of its newest cases the profile keeps.";
@@ -369,7 +395,7 @@ commands! {
     CommandId::Change(CommandAsk::Hold(false)), Rows, ["c Q"], "Release", "", "Lets the case, or the marked ones, be recalled again.";
     CommandId::Change(CommandAsk::LegalHold(true)), Everywhere, ["c h"], "Legal hold", "", "Holds the person: nobody can erase them while it stands.";
     CommandId::Change(CommandAsk::LegalHold(false)), Everywhere, ["c H"], "End the legal hold", "", "Takes the hold on the person away.";
-    CommandId::Change(CommandAsk::RemoveFeedback), Rows, ["c d"], "Remove feedback", "", "Takes the feedback away, with everything that hangs on it.";
+    CommandId::Change(CommandAsk::Remove), Rows, ["c d"], "Remove", "", "Takes the row away, or the marked ones, with everything that hangs on them.";
     CommandId::Change(CommandAsk::Signal(Signal::Confirmed)), Rows, ["t c"], "Confirmed", "", "Records that the episode was confirmed: its utility rises.";
     CommandId::Change(CommandAsk::Signal(Signal::Corrected)), Rows, ["t o"], "Corrected", "", "Records that the episode was corrected.";
     CommandId::Change(CommandAsk::Signal(Signal::Rejected)), Rows, ["t r"], "Rejected", "", "Records that the episode was rejected.";
@@ -510,6 +536,9 @@ pub fn meanings(id: CommandId) -> &'static str {
         CommandId::Mask => "hide privacy pseudonym share screen anonymous",
         CommandId::Theme => "colours dark light contrast appearance",
         CommandId::Filter => "search where narrow",
+        CommandId::Find => "search everything full text words",
+        CommandId::LookBack => "past history time travel before at",
+        CommandId::Compare => "diff difference versus",
         CommandId::Sort => "order",
         CommandId::Export => "save write download json",
         CommandId::List(Entity::Subject) => "people persons users",

@@ -19,6 +19,7 @@ use super::proposal::Proposal;
 use super::request::Request;
 use super::router::{Asker, Router};
 use crate::change::plan::Change;
+use crate::change::plan::past::AsOf;
 use crate::console::overlays::unlock::messages::PendingStep;
 use crate::memory::mask::Mask;
 use crate::memory::query::{Capability, CountKind, StoreStatus};
@@ -70,6 +71,10 @@ pub enum ScreenAction {
     Choose(MenuChoice),
     /// A line was written: what for, the row that it is about, the text.
     Write(Purpose, String, String),
+    /// A line that is being written stands still: what for, its text, and whether it can be taken.
+    Try(Purpose, String, bool),
+    /// What may stand at the cursor of a line is wanted: what for, and the text before the cursor.
+    Complete(Purpose, String),
     /// A plan was confirmed.
     Apply(Box<ConfirmedPlan>),
     /// A plan is not wanted: the number of the request that made it.
@@ -110,10 +115,14 @@ pub enum LayerOpening {
     Prompt(Purpose, String, String),
     /// The form on a feedback row.
     Edit(Box<Row>),
+    /// The form on any row, and on those of these ids as well.
+    EditRow(Box<Row>, Vec<String>),
     /// The form for new feedback on this episode.
     Add(String),
     /// The choice of a parent for this episode.
     Pick(String),
+    /// Something worth knowing: a title, and sentences.
+    Note(String, Vec<String>),
     /// The question whether to apply migrations, or to unlock where there are none.
     Unlock(UnlockStep),
     /// The last question before the person of this id is erased, and what else it says.
@@ -164,6 +173,10 @@ pub struct Context {
     pub health: Health,
     /// What rows are called that others refer to.
     pub names: NameBook,
+    /// The moment of the past that rows are shown of; none is now.
+    pub past: Option<Box<AsOf>>,
+    /// Another moment is being gone to.
+    pub looking_back: Option<Ticket>,
     /// By how many steps the list was made larger than it is by itself, or smaller.
     pub pane_steps: i16,
     /// The export under way and how many rows it wrote.
@@ -196,6 +209,8 @@ impl Context {
             running: RunningJobs::default(),
             health: Health::default(),
             names: NameBook::default(),
+            past: None,
+            looking_back: None,
             pane_steps: 0,
             exporting: None,
             router: Router::default(),
@@ -302,6 +317,13 @@ impl Context {
         self.actions.push(ScreenAction::Perform(effect));
     }
 
+    /// The moment of what is shown, canonical: now, or the past that is looked at.
+    #[must_use]
+    pub fn moment(&self) -> String {
+        let now = || crate::memory::time::spell_utc(self.now).unwrap_or_default();
+        self.past.as_ref().map_or_else(now, |past| past.at.clone())
+    }
+
     /// Goes to what something here leads to.
     pub fn follow(&mut self, to: Destination) {
         self.actions.push(ScreenAction::Go(to, true));
@@ -406,6 +428,10 @@ impl Context {
     /// # Errors
     /// Why not, and what would help.
     pub fn may_change(&self) -> Result<(), Lack> {
+        if let Some(past) = &self.past {
+            let words = format!("rows are shown as of {}, and the past cannot be changed", past.at);
+            return Err((words, Some("@ with an empty line comes back".to_owned())));
+        }
         if self.changing.unlocked {
             return Ok(());
         }

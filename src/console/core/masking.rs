@@ -222,7 +222,7 @@ impl Masking {
             return;
         }
         match request {
-            Request::LoadPage(query) | Request::Watch(query) => self.query(query),
+            Request::LoadPage(query) | Request::Watch(query) | Request::Count(query) => self.query(query),
             Request::LoadDetail(_, id, key) => {
                 self.real(id);
                 self.real(key);
@@ -235,7 +235,7 @@ impl Masking {
                 self.real(given);
             }
             Request::Plan(proposal) => proposal.persons_mut().into_iter().for_each(|person| self.real(person)),
-            Request::Preview(operation) => operation.persons_mut().into_iter().for_each(|person| self.real(person)),
+            Request::Preview(operation) | Request::PlanAhead(operation) => operation.persons_mut().into_iter().for_each(|person| self.real(person)),
             Request::LoadRelated(relations) => {
                 for (_, relation) in relations {
                     match relation {
@@ -310,6 +310,13 @@ impl Masking {
             Reply::TrailVerified(Ok(verdict)) => {
                 verdict.faults.iter_mut().for_each(|fault| self.veil_over(&mut fault.message));
             }
+            Reply::Found(Ok(found)) => {
+                for (row, hit) in &mut found.rows {
+                    self.rows([row]);
+                    self.stand_in(&mut hit.snippet);
+                }
+            }
+            Reply::LookedBack(Ok(Some(as_of))) => self.texts(&mut as_of.unknown),
             Reply::Quoted(Ok(Some(quote))) => quote.parts_mut().into_iter().for_each(|part| self.stand_in(part)),
             Reply::Mutes(Ok(mutes)) => {
                 for mute in mutes {

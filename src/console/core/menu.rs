@@ -181,6 +181,10 @@ pub enum Purpose {
     Keep,
     /// Why nobody needs to hear of a finding.
     Mute,
+    /// The moment of the past that is looked at.
+    Moment,
+    /// Words that are looked for everywhere.
+    Find,
 }
 
 /// A line to write.

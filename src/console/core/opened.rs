@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::zone::ShownZone;
 use crate::memory::Entity;
 use crate::memory::findings::EarlierLook;
 use crate::memory::invocation::Invocation;
@@ -39,4 +40,6 @@ pub struct ConsoleSettings {
     pub mouse: bool,
     /// Long texts in details are wrapped.
     pub wrap: bool,
+    /// The time zone of all times that are shown.
+    pub zone: ShownZone,
 }

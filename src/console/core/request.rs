@@ -6,8 +6,10 @@ use super::proposal::Proposal;
 use super::ticket::{RequestFailure, Ticket};
 use crate::change::operation::Operation;
 use crate::change::plan::Plan;
+use crate::change::plan::past::{AsOf, Moment};
 use crate::change::plan::erasure::{ErasureChoice, ErasureOutcome, Preview, UnfinishedErasure};
 use crate::console::overlays::unlock::messages::WriteState;
+use crate::console::screens::find::messages::FoundRows;
 use crate::console::screens::findings::messages::LookNews;
 use crate::console::screens::home::messages::WaitingWork;
 use crate::console::screens::jobs::messages::JobAsk;
@@ -18,6 +20,7 @@ use crate::console::screens::study::messages::{StudyAnswer, StudyQuestion};
 use crate::console::screens::trail::messages::TrailVerdict;
 use crate::job::plan::{JobBeat, JobOffer, JobProgress, JobReceipt};
 use crate::memory::findings::{Mute, OffendingQuote};
+use crate::memory::search::Search;
 use crate::memory::query::{EpisodeContext, Page, Query, StoreStatus};
 use crate::memory::{Entity, Row};
 use crate::recall::answer::{RecallAnswer as Recalled, StageTimes};
@@ -35,6 +38,15 @@ pub struct Related {
     pub more: bool,
     /// Ids that were named and are not there.
     pub dangling: Vec<String>,
+}
+
+/// How many rows a list has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowCount {
+    /// So many at least.
+    pub rows: u64,
+    /// There are more; nobody counted further.
+    pub more: bool,
 }
 
 /// How related rows are found.
@@ -84,6 +96,14 @@ pub struct Export {
 pub enum Request {
     /// Read the state of the database.
     LoadStatus,
+    /// Show rows as they were at a moment from now on; none shows them as they are.
+    LookBack(Option<Moment>),
+    /// Look for words in the texts of one kind of row, after a page with that cursor.
+    Find(Box<Search>, Entity, Option<String>),
+    /// Count the rows of a list, as far as that is quick.
+    Count(Box<Query>),
+    /// Read the values that the newest rows of a kind hold in a column.
+    LoadValues(Entity, &'static str),
     /// Read a page.
     LoadPage(Box<Query>),
     /// Read a row with everything about it: its id, and its key where several rows have that id.
@@ -98,6 +118,8 @@ pub enum Request {
     LoadWork,
     /// Plan what is proposed, and keep the plan under that number until it is applied or cancelled.
     Plan(Box<Proposal>),
+    /// Plan what nobody has asked for yet, to look at what it would come to. Answered and kept as a plan.
+    PlanAhead(Box<Operation>),
     /// Apply a plan that was made before, or plan and apply each of several operations.
     Apply {
         /// Number of the request that made the plan.
@@ -201,8 +223,16 @@ pub enum Request {
 /// What comes of a request. Some tell how far it is; the last one ends it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
+    /// Rows are shown as they were at a moment, or as they are.
+    LookedBack(Result<Option<Box<AsOf>>, RequestFailure>),
+    /// Rows that hold what was looked for.
+    Found(Result<FoundRows, RequestFailure>),
     /// The state of the database.
     Status(Result<Box<StoreStatus>, RequestFailure>),
+    /// How many rows a list has.
+    Counted(Result<RowCount, RequestFailure>),
+    /// Values of a column, the most frequent first.
+    Values(Result<Vec<String>, RequestFailure>),
     /// A page of a list.
     Page(Result<Page, RequestFailure>),
     /// The details of a row; none when it is not there.
@@ -299,6 +329,10 @@ impl Reply {
     pub fn failure_mut(&mut self) -> Option<&mut RequestFailure> {
         match self {
             Reply::Status(Err(failure))
+            | Reply::Counted(Err(failure))
+            | Reply::Values(Err(failure))
+            | Reply::LookedBack(Err(failure))
+            | Reply::Found(Err(failure))
             | Reply::Page(Err(failure))
             | Reply::Detail(Err(failure))
             | Reply::Related(Err(failure))

@@ -11,7 +11,7 @@ use crate::console::core::message::{Destination, Effect, RequestFailure};
 use crate::console::core::screen::ScreenKind;
 use crate::console::overlays::help::HelpLayer;
 use crate::console::overlays::menu::MenuLayer;
-use crate::memory::Row;
+use crate::memory::{Entity, Row};
 
 /// Themes that can be chosen.
 pub const THEMES: &[(&str, &str)] = &[
@@ -59,6 +59,7 @@ impl Model {
             {
                 no("no row is selected")
             }
+            CommandId::Compare => self.to_compare().map(|_| ()).map_err(|reason| (reason.to_owned(), None)),
             CommandId::Zoom | CommandId::Resize(_) if screen.lists().is_none() => no("there is one pane only"),
             CommandId::Tail if !screen.is_live() => no("only where the newest rows are shown"),
             CommandId::Focus if !screen.has_panes() => no("there is one pane only"),
@@ -108,6 +109,12 @@ impl Model {
             }
             CommandId::Wrap => self.context.settings.wrap = !self.context.settings.wrap,
             CommandId::Resize(larger) => self.context.resize_panes(larger),
+            CommandId::Compare => self.compare(),
+            CommandId::LookBack => {
+                let begins = self.screen().moment().unwrap_or_default();
+                self.context.prompt(Purpose::Moment, &begins);
+            }
+            CommandId::Find => self.context.prompt(Purpose::Find, ""),
             CommandId::Redraw => self.context.perform(Effect::Redraw),
             CommandId::Suspend => self.context.perform(Effect::Suspend),
             CommandId::Quit => self.quit_unless_busy(),
@@ -149,6 +156,26 @@ impl Model {
                 own => screen.command(own, cx),
             }
         });
+    }
+
+    /// The two rows that can be compared here.
+    fn to_compare(&self) -> Result<(Entity, [String; 2]), &'static str> {
+        let screen = self.screen();
+        let (entity, id) = screen.selected().filter(|(_, id)| !id.is_empty()).ok_or("no row is selected")?;
+        let parent = screen.row().filter(|_| entity == Entity::Episode).and_then(|row| row.text("parent_id"));
+        match (&screen.marked(entity)[..], parent) {
+            ([first, second], _) => Ok((entity, [first.clone(), second.clone()])),
+            ([marked], _) if marked != id => Ok((entity, [marked.clone(), id.to_owned()])),
+            ([], Some(parent)) => Ok((entity, [parent.to_owned(), id.to_owned()])),
+            ([_, _, _, ..], _) => Err("more than two rows are marked"),
+            _ => Err("mark two rows with v, or one and go to the other"),
+        }
+    }
+
+    fn compare(&mut self) {
+        if let Ok((entity, ids)) = self.to_compare() {
+            self.go(&Destination::Compare(entity, Box::new(ids)), true);
+        }
     }
 
     fn copy(&mut self, what: &str, text: impl Fn(&Row) -> String) {

@@ -7,6 +7,7 @@ mod change;
 mod commands;
 mod frame;
 mod model;
+mod past;
 mod painter;
 mod place;
 mod session;

@@ -28,6 +28,7 @@ impl Model {
                     Err(failure) => self.context.status_failure = Some(failure),
                 }
             }
+            Reply::LookedBack(result) => self.looked_back(ticket, result),
             Reply::Unfinished(found) => {
                 (self.context.changing.unfinished, self.context.changing.unfinished_asked) = (Some(found), None);
             }

@@ -124,6 +124,10 @@ impl Screen for CardScreen {
         self.detail.content.is_none() && !self.detail.gone && self.detail.failure.is_none()
     }
 
+    fn shows_past(&self) -> bool {
+        true
+    }
+
     fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {
         draw::details::draw(&self.detail, true, false, cx, canvas);
     }

@@ -59,7 +59,7 @@ impl VerdictAhead {
         if self.resting.take_if(|resting| *resting == ticket).is_some()
             && let Some(operation) = self.operation.clone()
         {
-            self.planned = Some(cx.ask(Request::Plan(Box::new(operation.into()))));
+            self.planned = Some(cx.ask(Request::PlanAhead(Box::new(operation))));
         }
     }
 

@@ -134,7 +134,7 @@ fn draw_list(inbox: &InboxScreen, cx: &Context, look: &Look, area: Rect, buf: &m
     let columns = [
         TableColumn::new("age", Width::Fixed(6)).priority(3),
         TableColumn::new("kind", Width::Fixed(13)),
-        TableColumn::new("correction, or what it is about", Width::Grow { min: 16, weight: 3 }),
+        TableColumn::new("what was said", Width::Grow { min: 16, weight: 3 }),
         TableColumn::new("user", Width::Grow { min: 8, weight: 1 }).priority(4),
     ];
     let card = card(inbox);
