@@ -12,6 +12,8 @@ const FILTERS: Book =
     Book { name: "filters", heading: "# Filters that were written in mnemoscope's console; they may be personal." };
 const LOOKS: Book = Book { name: "console", heading: "# How mnemoscope's console looked when it was left." };
 
+/// The name of the place that was left last.
+pub const LAST: &str = "where I was last";
 /// Filters kept for a database.
 const FILTERS_KEPT: usize = 100;
 
@@ -75,4 +77,23 @@ pub fn looks() -> ConsoleLooks {
 /// Keeps how it looks.
 pub fn keep_looks(looks: &ConsoleLooks) {
     let _ = LOOKS.change("", |kept: &mut Vec<ConsoleLooks>| *kept = vec![looks.clone()]);
+}
+
+/// Forgets what may name a person who was erased: every filter, the place that was left last, and kept places that name
+/// them as `given`. Where that cannot be written, the reason.
+///
+/// # Errors
+/// A file is damaged or cannot be written.
+pub fn forget_person(database: &str, given: &str) -> Result<(), String> {
+    if !filters(database).is_empty() {
+        FILTERS.change(database, |kept: &mut Vec<WrittenFilter>| kept.clear())?;
+    }
+    let names = |text: Option<&String>| text.is_some_and(|text| text.to_lowercase().contains(&given.to_lowercase()));
+    let is_about = |place: &KeptPlace| {
+        place.name == LAST || [Some(&place.name), place.id.as_ref(), place.filter.as_ref()].into_iter().any(names)
+    };
+    if places(database)?.iter().any(is_about) {
+        PLACES.change(database, |kept: &mut Vec<KeptPlace>| kept.retain(|place| !is_about(place)))?;
+    }
+    Ok(())
 }

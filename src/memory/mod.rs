@@ -11,6 +11,7 @@ pub mod findings;
 pub mod id_list;
 pub mod invocation;
 pub mod json;
+pub mod kept;
 pub mod mask;
 pub mod mention;
 pub mod nearest;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 
 use super::erase::Erasures;
-use crate::change::plan::{Change, ChangeDanger, Plan};
 use crate::change::plan::past::{AsOf, Moment};
+use crate::change::plan::{Change, ChangeDanger, Plan};
 use crate::change::{self, Author, ChangeError, Operation, anchor, as_of, audit, migrate, what_if};
 use crate::console::core::change::{AppliedPlan, Refusal};
 use crate::console::core::{Proposal, RequestFailure, Ticket};

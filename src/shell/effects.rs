@@ -10,7 +10,10 @@ use tokio::task::JoinHandle;
 
 use super::change::{self, Plans};
 use super::erase::Erasures;
-use super::{ConsoleOptions, Embedding, Opener, erase, export, health, home, job, live, load, recall, replay, study};
+use super::{
+    ConsoleOptions, Door, Doors, Embedding, Opener, desk, erase, export, health, home, job, live, load, recall, replay,
+    study,
+};
 use crate::change::Author;
 use crate::change::plan::past::Moment;
 use crate::console::core::{Effect, Message, Proposal, Reply, Request, RequestFailure, Ticket};
@@ -111,6 +114,9 @@ impl Worker {
                 Reply::TrailVerified(change::verify_trail(store, &told).await)
             }
             Request::Look { brief } => Reply::Finding(health::look(store, brief, |news| self.tell(news)).await),
+            Request::LoadPlaces => Reply::Places(desk::places(store)),
+            Request::KeepPlace(place) => Reply::Places(desk::keep_place(store, &place)),
+            Request::ForgetPlace(name) => Reply::Places(desk::forget_place(store, &name)),
             Request::Quote(kind, entity, id) => Reply::Quoted(health::quoted(store, kind, entity, &id).await),
             Request::LoadMutes => Reply::Mutes(health::muted(store)),
             Request::Mute(what, reason) => Reply::Mutes(health::mute(store, &what, &reason, &self.actor)),
@@ -154,6 +160,9 @@ pub struct Tasks {
     store: Arc<Mutex<Arc<Store>>>,
     /// The database as it was, while somebody looks at the past.
     past: Arc<Mutex<Option<Arc<Store>>>>,
+    /// Another database, opened to be gone to.
+    beside: Arc<Mutex<Option<(Store, Door)>>>,
+    doors: Doors,
     open: Opener,
     /// Names the database for the core after it was opened again.
     profile: (Option<String>, bool),
@@ -170,18 +179,26 @@ pub struct Tasks {
 
 impl Tasks {
     /// No tasks yet; what they find goes to `replies`.
-    pub fn new(store: Arc<Store>, open: Opener, options: ConsoleOptions, replies: UnboundedSender<Message>) -> Self {
+    pub fn new(
+        store: Arc<Store>,
+        doors: Doors,
+        door: Door,
+        options: &ConsoleOptions,
+        replies: UnboundedSender<Message>,
+    ) -> Self {
         store.embeddings().keep_vectors(CONSOLE_BYTES);
         Tasks {
             store: Arc::new(Mutex::new(store)),
             past: Arc::default(),
-            open,
-            profile: (options.profile, options.production),
-            actor: options.actor,
-            plans: Plans::new(BackfillArguments::with(options.embedding.clone())),
+            beside: Arc::default(),
+            doors,
+            open: door.open,
+            profile: (door.profile, door.production),
+            actor: options.actor.clone(),
+            plans: Plans::new(BackfillArguments::with(door.embedding.clone())),
             erasures: Erasures::default(),
-            mask: options.mask,
-            embedding: Arc::new(options.embedding),
+            mask: options.mask.clone(),
+            embedding: Arc::new(door.embedding),
             replies,
             running: HashMap::new(),
             jobs: HashMap::new(),
@@ -211,6 +228,11 @@ impl Tasks {
     pub fn start(&mut self, effect: Effect) {
         match effect {
             Effect::Ask(ticket, Request::Migrate(optional)) => self.migrate(ticket, optional),
+            Effect::Ask(ticket, Request::LoadDatabases) => {
+                let location = self.worker(ticket).store.location().to_owned();
+                self.reply(Message::Reply(ticket, Reply::Databases((self.doors.known)(&location))));
+            }
+            Effect::Ask(ticket, Request::TryDatabase(name)) => self.try_database(ticket, name),
             Effect::Ask(ticket, Request::LookBack(moment)) => self.look_back(ticket, moment),
             Effect::Ask(ticket, Request::RunJob { name, resume, reason }) => self.run_job(ticket, name, resume, reason),
             Effect::Ask(ticket, request) => {
@@ -244,6 +266,7 @@ impl Tasks {
             | Effect::Tell(_)
             | Effect::Mouse(_)
             | Effect::Redraw
+            | Effect::Switch { .. }
             | Effect::Suspend
             | Effect::Quit => {}
         }
@@ -264,6 +287,29 @@ impl Tasks {
             ticket,
             replies: self.replies.clone(),
         }
+    }
+
+    /// Opens another database beside this one.
+    fn try_database(&mut self, ticket: Ticket, name: String) {
+        let (doors, place) = (self.doors.clone(), Arc::clone(&self.beside));
+        self.spawn(ticket, async move {
+            let failed = |message: String| {
+                let remedy = "look at the path or the address; this database stays open";
+                RequestFailure::new(format!("{name} was not opened"), message, remedy)
+            };
+            let tried = async {
+                let door = (doors.door)(name.clone()).await.map_err(failed)?;
+                let store = (door.open)().await.map_err(|error| failed(error.to_string()))?;
+                *place.lock().unwrap_or_else(PoisonError::into_inner) = Some((store, door));
+                Ok(())
+            };
+            Message::Reply(ticket, Reply::Tried(tried.await))
+        });
+    }
+
+    /// The database that was opened beside this one.
+    pub fn beside(&self) -> Option<(Store, Door)> {
+        self.beside.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Shows rows as they were at a moment from now on, or as they are.

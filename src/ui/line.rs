@@ -159,10 +159,11 @@ fn hits_within(hits: &[Range<usize>], text: &str, shown: &str) -> Vec<Range<usiz
 
 /// At most `room` columns that end with an ellipsis even if the text would just fit, because more would follow.
 fn cut_short(text: &SafeText, room: usize, look: &Look) -> SafeText {
-    let Some(kept) = room.checked_sub(1) else { return SafeText::default() };
-    let mut cut = look.fit(text, kept);
-    if !cut.as_str().ends_with(look.glyphs.ellipsis.get()) {
-        cut.append(&SafeText::glyphs(look.glyphs.ellipsis, 1));
+    if text.width() > room {
+        return look.fit(text, room);
     }
+    let Some(kept) = room.checked_sub(1) else { return SafeText::default() };
+    let mut cut = look.spelled(text).columns(0, kept);
+    cut.append(&SafeText::glyphs(look.glyphs.ellipsis, 1));
     cut
 }

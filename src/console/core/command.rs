@@ -70,6 +70,20 @@ pub enum CommandId {
     CopyText,
     /// Show in the editor.
     View,
+    /// Copy rows in a form.
+    CopyRows(CopyForm),
+    /// Copy the session's changes as a script.
+    CopyRunbook,
+    /// Show a tab by its title.
+    ShowTab(&'static str),
+    /// Keep the place under a name.
+    KeepPlace,
+    /// Go to a kept place.
+    GoToKept,
+    /// Forget a kept place.
+    ForgetPlace,
+    /// Open another database.
+    Switch,
     /// Compare two rows.
     Compare,
     /// Exchange the two sides.
@@ -160,6 +174,15 @@ pub enum CommandId {
     ReplayMore(bool),
     /// Something on the recall screen.
     Recall(recall::RecallCommand),
+}
+
+/// In which form rows are copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CopyForm {
+    /// Comma-separated values with a heading.
+    Csv,
+    /// A table of Markdown.
+    Markdown,
 }
 
 /// A change that a command asks for; which rows it is about is what is selected.
@@ -496,9 +519,28 @@ commands! {
     CommandId::CopyJson, Rows, ["Y", "y j"], "Copy JSON", "", "Copies the row as JSON.";
     CommandId::CopyText, Rows, ["y t"], "Copy text", "", "Copies the text that names the row.";
     CommandId::CopyCommand, Everywhere, ["y c"], "Copy command", "", "Copies the command line that shows the same.";
+    CommandId::CopyRows(CopyForm::Csv), Rows, ["y v"], "Copy as CSV", "", "Copies the row, or the marked ones, as CSV with the columns of the list.";
+    CommandId::CopyRows(CopyForm::Markdown), Rows, ["y m"], "Copy as Markdown", "", "Copies the row, or the marked ones, as a table of Markdown.";
+    CommandId::CopyRunbook, Everywhere, ["y r"], "Copy the runbook", "", "Copies what was changed in this session as a shell script.";
+    CommandId::ShowTab("overview"), Rows, [". o"], "Overview", "", "Shows what matters most of the row.";
+    CommandId::ShowTab("chain"), Rows, [". c"], "Chain", "", "Shows the chain of the episode from its root.";
+    CommandId::ShowTab("segments"), Rows, [". s"], "Segments", "", "Shows what was said and done in the episode.";
+    CommandId::ShowTab("canvas"), Rows, [". a"], "Canvas", "", "Shows what happened on canvases.";
+    CommandId::ShowTab("feedback"), Rows, [". f"], "Feedback", "", "Shows what users said of the episode.";
+    CommandId::ShowTab("utility"), Rows, [". u"], "Utility", "", "Shows the signals of the episode and how they moved its utility.";
+    CommandId::ShowTab("memories"), Rows, [". m"], "Memories", "", "Shows what the episode retrieved.";
+    CommandId::ShowTab("events"), Rows, [". e"], "Events", "", "Shows the event log of the episode.";
+    CommandId::ShowTab("accesses"), Rows, [". x"], "Accesses", "", "Shows who recalled the episode.";
+    CommandId::ShowTab("where"), Rows, [". w"], "Where", "", "Shows where the person is in the database.";
+    CommandId::ShowTab("related"), Rows, [". r"], "Related", "", "Shows the rows that are related to it.";
+    CommandId::ShowTab("raw"), Rows, [". j"], "JSON", "", "Shows the row as JSON.";
     CommandId::View, Rows, ["o"], "Open in the editor", "", "Opens the row as JSON in $VISUAL or $EDITOR.";
     CommandId::Wrap, Rows, ["w"], "Wrap", "", "Wraps long texts in details, or cuts them.";
     CommandId::Refresh, Everywhere, ["r", "f5"], "Refresh", "", "Reads again what is shown; the same row stays selected.";
+    CommandId::KeepPlace, Everywhere, ["b k"], "Keep this place", "", "Keeps the list with its filter and order, the row or the screen under a name, in your own files.";
+    CommandId::GoToKept, Everywhere, ["b b"], "Go to a kept place", "", "Goes to a place that was kept; the one that was left last is among them.";
+    CommandId::ForgetPlace, Everywhere, ["b d"], "Forget a kept place", "", "Forgets a place that was kept.";
+    CommandId::Switch, Everywhere, ["ctrl-o"], "Open another database", "", "Opens another database without leaving: one of the last, a profile, a file or the demo; this one stays until that went well.";
     CommandId::Mask, Everywhere, ["M"], "Mask", "", "Replaces personal values by stable pseudonyms, or shows them again.";
     CommandId::Theme, Everywhere, ["T"], "Theme", "", "Chooses how it looks.";
     CommandId::Mouse, Everywhere, ["alt-m"], "Mouse", "", "Uses the mouse, or leaves it to the terminal for selecting text.";
@@ -536,6 +578,9 @@ pub fn meanings(id: CommandId) -> &'static str {
         CommandId::Mask => "hide privacy pseudonym share screen anonymous",
         CommandId::Theme => "colours dark light contrast appearance",
         CommandId::Filter => "search where narrow",
+        CommandId::Switch => "connect change database profile recent",
+        CommandId::KeepPlace | CommandId::GoToKept | CommandId::ForgetPlace => "bookmark saved view favourite",
+        CommandId::CopyRunbook => "script shell session",
         CommandId::Find => "search everything full text words",
         CommandId::LookBack => "past history time travel before at",
         CommandId::Compare => "diff difference versus",
@@ -614,7 +659,7 @@ pub const SENSES: &[(&str, &str)] = &[
 #[must_use]
 pub fn key_table() -> String {
     let mut out = "A key means the same everywhere. Digits and capitals lead to screens; `c` changes, `t` signals, `y` copies, \
-                   `n` narrows, `b` keeps questions, `*` does it to the whole column. Alone:\n\n| key | means |\n|---|---|\n"
+                   `n` narrows, `b` keeps places and questions, `.` leads to tabs, `*` does it to the whole column. Alone:\n\n| key | means |\n|---|---|\n"
         .to_owned();
     for (key, means) in SENSES {
         out += &format!("| `{key}` | {means} |\n");

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 
 use crate::console::core::columns::title_column;
-use crate::memory::entity::{Column, Personal, ValueKind};
 use crate::memory::Entity;
+use crate::memory::entity::{Column, Personal, ValueKind};
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::CanvasFilter;
 use crate::memory::search::Search;
@@ -233,7 +233,8 @@ fn common_piece(a: &str, b: &str) -> usize {
 
 /// A value as it stands in a condition.
 fn spelled(value: &str, column: &str) -> String {
-    let is_plain = !value.is_empty() && value.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '@'));
+    let is_plain =
+        !value.is_empty() && value.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '@'));
     if is_plain || column == CANVAS.0 || column == CANVAS.1 {
         value.to_owned()
     } else {

@@ -235,7 +235,9 @@ impl Masking {
                 self.real(given);
             }
             Request::Plan(proposal) => proposal.persons_mut().into_iter().for_each(|person| self.real(person)),
-            Request::Preview(operation) | Request::PlanAhead(operation) => operation.persons_mut().into_iter().for_each(|person| self.real(person)),
+            Request::Preview(operation) | Request::PlanAhead(operation) => {
+                operation.persons_mut().into_iter().for_each(|person| self.real(person));
+            }
             Request::LoadRelated(relations) => {
                 for (_, relation) in relations {
                     match relation {

@@ -66,7 +66,9 @@ impl Destination {
     #[must_use]
     pub fn entity(&self) -> Option<Entity> {
         match self {
-            Destination::Row(entity, _) | Destination::List(entity, _) | Destination::Compare(entity, _) => Some(*entity),
+            Destination::Row(entity, _) | Destination::List(entity, _) | Destination::Compare(entity, _) => {
+                Some(*entity)
+            }
             _ => None,
         }
     }
@@ -149,6 +151,11 @@ pub enum Effect {
     SetTitle(String),
     /// Take the mouse, or leave it to the terminal.
     Mouse(bool),
+    /// Go to the database that was opened beside this one; personal values stay masked where they are.
+    Switch {
+        /// They are masked.
+        masked: bool,
+    },
     /// Draw everything afresh.
     Redraw,
     /// Stop until the shell continues us.

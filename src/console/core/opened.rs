@@ -36,6 +36,8 @@ pub struct OpenedDatabase {
 pub struct ConsoleSettings {
     /// Name of the theme.
     pub theme: String,
+    /// It was chosen here, and is kept.
+    pub theme_chosen: bool,
     /// The mouse is ours.
     pub mouse: bool,
     /// Long texts in details are wrapped.

@@ -6,8 +6,8 @@ use super::proposal::Proposal;
 use super::ticket::{RequestFailure, Ticket};
 use crate::change::operation::Operation;
 use crate::change::plan::Plan;
-use crate::change::plan::past::{AsOf, Moment};
 use crate::change::plan::erasure::{ErasureChoice, ErasureOutcome, Preview, UnfinishedErasure};
+use crate::change::plan::past::{AsOf, Moment};
 use crate::console::overlays::unlock::messages::WriteState;
 use crate::console::screens::find::messages::FoundRows;
 use crate::console::screens::findings::messages::LookNews;
@@ -20,8 +20,9 @@ use crate::console::screens::study::messages::{StudyAnswer, StudyQuestion};
 use crate::console::screens::trail::messages::TrailVerdict;
 use crate::job::plan::{JobBeat, JobOffer, JobProgress, JobReceipt};
 use crate::memory::findings::{Mute, OffendingQuote};
-use crate::memory::search::Search;
+use crate::memory::kept::KeptPlace;
 use crate::memory::query::{EpisodeContext, Page, Query, StoreStatus};
+use crate::memory::search::Search;
 use crate::memory::{Entity, Row};
 use crate::recall::answer::{RecallAnswer as Recalled, StageTimes};
 use crate::recall::inquiry::{Inquiry, SavedQuestion};
@@ -38,6 +39,21 @@ pub struct Related {
     pub more: bool,
     /// Ids that were named and are not there.
     pub dangling: Vec<String>,
+}
+
+/// A database that can be opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownDatabase {
+    /// What it is called: its profile, or its path or address without a password.
+    pub name: String,
+    /// More about it.
+    pub note: String,
+    /// When it was looked at last, canonical; none where that is not known.
+    pub looked: Option<String>,
+    /// Others depend on it.
+    pub production: bool,
+    /// What opens it.
+    pub open: String,
 }
 
 /// How many rows a list has.
@@ -96,6 +112,16 @@ pub struct Export {
 pub enum Request {
     /// Read the state of the database.
     LoadStatus,
+    /// Read the places that are kept.
+    LoadPlaces,
+    /// Keep a place.
+    KeepPlace(Box<KeptPlace>),
+    /// Forget the place of that name.
+    ForgetPlace(String),
+    /// Find out which databases there are to open.
+    LoadDatabases,
+    /// Open a database, by its profile, path or address, beside this one.
+    TryDatabase(String),
     /// Show rows as they were at a moment from now on; none shows them as they are.
     LookBack(Option<Moment>),
     /// Look for words in the texts of one kind of row, after a page with that cursor.
@@ -223,6 +249,12 @@ pub enum Request {
 /// What comes of a request. Some tell how far it is; the last one ends it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
+    /// The places that are kept.
+    Places(Result<Vec<KeptPlace>, RequestFailure>),
+    /// Databases that can be opened.
+    Databases(Vec<KnownDatabase>),
+    /// Whether a database was opened.
+    Tried(Result<(), RequestFailure>),
     /// Rows are shown as they were at a moment, or as they are.
     LookedBack(Result<Option<Box<AsOf>>, RequestFailure>),
     /// Rows that hold what was looked for.
@@ -329,6 +361,8 @@ impl Reply {
     pub fn failure_mut(&mut self) -> Option<&mut RequestFailure> {
         match self {
             Reply::Status(Err(failure))
+            | Reply::Places(Err(failure))
+            | Reply::Tried(Err(failure))
             | Reply::Counted(Err(failure))
             | Reply::Values(Err(failure))
             | Reply::LookedBack(Err(failure))

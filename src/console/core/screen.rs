@@ -10,6 +10,7 @@ use super::request::Reply;
 pub use super::screen_kind::ScreenKind;
 use crate::change::operation::Operation;
 use crate::console::view::Canvas;
+use crate::memory::kept::KeptPlace;
 use crate::memory::{Entity, Row};
 
 /// What was selected where a screen was opened from.
@@ -205,6 +206,21 @@ pub trait Screen {
     /// Ids of marked rows of that kind.
     fn marked(&self, _entity: Entity) -> Vec<String> {
         Vec::new()
+    }
+
+    /// The marked rows, as far as they are held.
+    fn marked_rows(&self) -> Vec<Row> {
+        Vec::new()
+    }
+
+    /// The place, to be kept; none where its name says it all, or it cannot be kept.
+    fn kept(&self) -> Option<KeptPlace> {
+        None
+    }
+
+    /// Shows the tab of that title; whether there is one.
+    fn show_named_tab(&mut self, _title: &str) -> bool {
+        false
     }
 
     /// Whether there is a second pane, and not only one.

@@ -82,8 +82,15 @@ impl Model {
             MenuChoice::Command(id) => self.command(id),
             MenuChoice::Go(to) => self.go(&to, true),
             MenuChoice::Propose(operation) => self.context.plan((*operation).into()),
+            MenuChoice::Place(place) => self.go_to_kept(&place),
+            MenuChoice::ForgetPlace(name) => self.forget_place(&name),
+            MenuChoice::OpenDatabase(name) => self.try_database(&name),
+            MenuChoice::NameDatabase => self.name_database(),
             MenuChoice::Edit(row) => self.open(LayerOpening::Edit(row)),
-            MenuChoice::Theme(name) => name.clone_into(&mut self.context.settings.theme),
+            MenuChoice::Theme(name) => {
+                name.clone_into(&mut self.context.settings.theme);
+                self.context.settings.theme_chosen = true;
+            }
             MenuChoice::Leave(how) => self.context.quit_so(how),
             MenuChoice::Sort(_) | MenuChoice::Recall(_) => self.at_screen(|screen, cx| screen.chosen(choice, cx)),
         }

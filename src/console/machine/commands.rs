@@ -5,7 +5,7 @@ use super::model::Model;
 use crate::console::core::columns::{plural, row_name, title_column};
 use crate::console::core::command::{COMMANDS, CommandId, CommandScope, ConsoleCommand, command};
 use crate::console::core::condition::Conditions;
-use crate::console::core::context::{Context, Lack, LayerOpening, ToastTone};
+use crate::console::core::context::{Context, KeptStep, Lack, LayerOpening, ToastTone};
 use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Purpose};
 use crate::console::core::message::{Destination, Effect, RequestFailure};
 use crate::console::core::screen::ScreenKind;
@@ -54,7 +54,12 @@ impl Model {
             }
             CommandId::Back if !self.history.has(-1) => no("there is nothing to go back to"),
             CommandId::Forward if !self.history.has(1) => no("there is nothing to go forward to"),
-            CommandId::CopyId | CommandId::CopyJson | CommandId::CopyText | CommandId::View | CommandId::Mark
+            CommandId::CopyId
+            | CommandId::CopyJson
+            | CommandId::CopyText
+            | CommandId::CopyRows(_)
+            | CommandId::View
+            | CommandId::Mark
                 if screen.row().is_none() =>
             {
                 no("no row is selected")
@@ -109,6 +114,17 @@ impl Model {
             }
             CommandId::Wrap => self.context.settings.wrap = !self.context.settings.wrap,
             CommandId::Resize(larger) => self.context.resize_panes(larger),
+            CommandId::CopyRows(form) => self.copy_rows(form),
+            CommandId::CopyRunbook => self.copy_runbook(),
+            CommandId::ShowTab(title) => {
+                if !self.at_screen(|screen, _| screen.show_named_tab(title)) {
+                    self.context.say(ToastTone::Info, format!("there is no tab {title} here"));
+                }
+            }
+            CommandId::KeepPlace => self.name_place(),
+            CommandId::GoToKept => self.read_places(KeptStep::Go),
+            CommandId::ForgetPlace => self.read_places(KeptStep::Forget),
+            CommandId::Switch => self.offer_databases(),
             CommandId::Compare => self.compare(),
             CommandId::LookBack => {
                 let begins = self.screen().moment().unwrap_or_default();

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::model::Model;
 use crate::console::core::change::DoneChange;
+use crate::console::core::command::CopyForm;
 use crate::console::core::context::ToastTone;
 use crate::console::core::message::Effect;
 use crate::console::core::twin::change_line;
@@ -11,15 +12,6 @@ use crate::memory::Row;
 
 /// Bytes of a copy at most: a clipboard is no place for more.
 const MOST: usize = 1 << 20;
-
-/// In which form rows are copied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CopyForm {
-    /// Comma-separated values with a heading.
-    Csv,
-    /// A table of Markdown.
-    Markdown,
-}
 
 impl Model {
     /// Copies the marked rows that are held, else the selected one, with the columns that the list shows.
@@ -47,12 +39,14 @@ impl Model {
         if done.is_empty() {
             return self.context.say(ToastTone::Info, "nothing was changed in this session yet");
         }
-        let line = |done: &&DoneChange| {
-            change_line(&self.context, &done.operation.clone().into(), done.reason.as_deref())
-        };
+        let line =
+            |done: &&DoneChange| change_line(&self.context, &done.operation.clone().into(), done.reason.as_deref());
         let lines: Vec<String> = done.iter().map(line).collect();
         let script = format!("#!/bin/sh\nset -eu\n{}\n", lines.join("\n"));
-        let what = format!("a script of {}", if lines.len() == 1 { "1 change".to_owned() } else { format!("{} changes", lines.len()) });
+        let what = format!(
+            "a script of {}",
+            if lines.len() == 1 { "1 change".to_owned() } else { format!("{} changes", lines.len()) }
+        );
         self.context.perform(Effect::Copy(what, script));
     }
 }

@@ -41,9 +41,10 @@ fn top(model: &Model, look: &Look, line: Rect, buf: &mut Buffer) {
     }
     if let Some(past) = &model.context.past {
         let at = words::time(&past.at, false);
-        let (lead, role) = match model.screen().shows_past() {
-            true => ("as of ", StyleRole::Warn),
-            false => ("now, not as of ", StyleRole::Muted),
+        let (lead, role) = if model.screen().shows_past() {
+            ("as of ", StyleRole::Warn)
+        } else {
+            ("now, not as of ", StyleRole::Muted)
         };
         badges.push(Badge::new(SafeText::join(&[lead.into(), at], ""), role));
     }

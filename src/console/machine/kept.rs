@@ -3,7 +3,7 @@
 use super::model::Model;
 use crate::console::core::command::{COMMANDS, CommandId};
 use crate::console::core::condition::Conditions;
-use crate::console::core::context::{LayerOpening, ToastTone};
+use crate::console::core::context::{KeptStep, LayerOpening, ToastTone};
 use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Purpose};
 use crate::console::core::message::{Destination, RequestFailure};
 use crate::console::core::request::Request;
@@ -12,17 +12,6 @@ use crate::console::screens::AnyScreen;
 use crate::memory::Entity;
 use crate::memory::kept::KeptPlace;
 use crate::memory::query::Order;
-
-/// What is done with the kept places once they were read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum KeptStep {
-    /// One is chosen to go to.
-    Go,
-    /// One is chosen to be forgotten.
-    Forget,
-    /// This is said.
-    Say(String),
-}
 
 impl Model {
     /// Asks for a name to keep the place under.
@@ -38,6 +27,12 @@ impl Model {
                 self.context.prompt(Purpose::Place, &name);
             }
         }
+    }
+
+    /// The place to go on at another time: not the first screen, which comes by itself.
+    #[must_use]
+    pub fn place_to_resume(&self) -> Option<KeptPlace> {
+        self.place().filter(|_| self.screen().leads_here() != CommandId::Home)
     }
 
     /// The place that we are at, without a name.

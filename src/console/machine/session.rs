@@ -28,6 +28,9 @@ impl Model {
                     Err(failure) => self.context.status_failure = Some(failure),
                 }
             }
+            Reply::Places(result) => self.take_places(result),
+            Reply::Databases(known) => self.choose_database(known),
+            Reply::Tried(result) => self.tried_database(result),
             Reply::LookedBack(result) => self.looked_back(ticket, result),
             Reply::Unfinished(found) => {
                 (self.context.changing.unfinished, self.context.changing.unfinished_asked) = (Some(found), None);

@@ -59,6 +59,8 @@ impl Model {
             }
             Purpose::Person => self.erase_person(text),
             Purpose::Moment => self.context.look_back(text),
+            Purpose::Place => self.keep_place(text),
+            Purpose::Database => self.try_database(text),
             Purpose::Find => self.go(&Destination::Find(text.to_owned()), false),
             Purpose::Reason => {
                 if let Some((_, Overlay::Confirm(confirmation))) = self.overlays.last_mut() {
@@ -107,6 +109,10 @@ fn judge_line(prompt: &Prompt, now: DateTime<Utc>) -> Option<Judged> {
             Some(Moment::Time(at)) => Ok(format!("as of {at}")),
             None => Err("an age such as 7d, a time such as 2026-02-04 10:00, or the number of a change".to_owned()),
         },
+        Purpose::Place if text.is_empty() => Err("a name, to find it by".to_owned()),
+        Purpose::Place => ok("kept in your own files, for this database"),
+        Purpose::Database if text.is_empty() => Err("a path, a folder, an address, or a profile".to_owned()),
+        Purpose::Database => ok("opened beside this one, which stays until that went well"),
         Purpose::Find => Search::parse(text).map(|_| "in titles, texts, feedback, cases and memories".to_owned()),
         Purpose::Hold if text.is_empty() => Err("say why: a case number, a name, a date".to_owned()),
         Purpose::Hold => ok("kept with the hold, and shown to whoever wants to erase the person"),

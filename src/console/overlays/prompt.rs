@@ -168,6 +168,8 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
         Purpose::Mute => "Mute, because",
         Purpose::Moment => "As of",
         Purpose::Find => "Find",
+        Purpose::Place => "Keep this place as",
+        Purpose::Database => "Open",
     };
     let hints: Vec<KeyHint> = match prompt.purpose {
         Purpose::Filter => vec![
@@ -178,7 +180,7 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
         ],
         Purpose::Export => vec![KeyHint::new("enter", "write"), KeyHint::new("esc", "close")],
         Purpose::Topic => vec![KeyHint::new("enter", "replay"), KeyHint::new("esc", "close")],
-        Purpose::Person => vec![KeyHint::new("enter", "look"), KeyHint::new("esc", "close")],
+        Purpose::Person | Purpose::Moment => vec![KeyHint::new("enter", "look"), KeyHint::new("esc", "close")],
         Purpose::Reward | Purpose::Window | Purpose::Hold => {
             vec![KeyHint::new("enter", "plan"), KeyHint::new("esc", "close")]
         }
@@ -186,10 +188,10 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
         Purpose::Agent | Purpose::User => {
             vec![KeyHint::new("enter", "rank"), KeyHint::new("tab", "complete"), KeyHint::new("esc", "close")]
         }
-        Purpose::Moment => vec![KeyHint::new("enter", "look"), KeyHint::new("esc", "close")],
+        Purpose::Database => vec![KeyHint::new("enter", "open"), KeyHint::new("esc", "close")],
         Purpose::Find => vec![KeyHint::new("enter", "look for it"), KeyHint::new("esc", "close")],
         Purpose::Mute => vec![KeyHint::new("enter", "mute"), KeyHint::new("esc", "close")],
-        Purpose::Reason | Purpose::Note | Purpose::Keep => {
+        Purpose::Reason | Purpose::Note | Purpose::Keep | Purpose::Place => {
             vec![KeyHint::new("enter", "keep"), KeyHint::new("esc", "close")]
         }
     };

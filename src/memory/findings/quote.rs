@@ -31,8 +31,7 @@ impl OffendingQuote {
     fn of(column: &str, text: &str, hit: Range<usize>) -> OffendingQuote {
         let start = text[..hit.start].char_indices().rev().nth(BEFORE - 1).map_or(0, |(at, _)| at);
         let end = text[hit.end..].char_indices().nth(AFTER).map_or(text.len(), |(at, _)| hit.end + at);
-        let (more_before, more_after) =
-            (if start > 0 { "…" } else { "" }, if end < text.len() { "…" } else { "" });
+        let (more_before, more_after) = (if start > 0 { "…" } else { "" }, if end < text.len() { "…" } else { "" });
         let words: String = text[hit.clone()].chars().take(WORDS_SHOWN).collect();
         OffendingQuote {
             column: column.to_owned(),
@@ -70,12 +69,7 @@ pub fn quote(kind: &str, row: &Row) -> Option<OffendingQuote> {
 }
 
 /// The first text within a value that offends.
-fn within(
-    column: &str,
-    value: &Value,
-    kind: &str,
-    place: fn(&str) -> Option<Range<usize>>,
-) -> Option<OffendingQuote> {
+fn within(column: &str, value: &Value, kind: &str, place: fn(&str) -> Option<Range<usize>>) -> Option<OffendingQuote> {
     let of = |text: &str| place(text).map(|hit| OffendingQuote::of(column, text, hit));
     match value {
         Value::String(text) => of(text),

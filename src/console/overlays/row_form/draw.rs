@@ -82,7 +82,10 @@ fn line(field: &RowField, chosen: bool, width: usize, look: &Look) -> TextLine {
     let first = field.text.lines().first().map(String::as_str).unwrap_or_default();
     let mut text = SafeText::limited(first, room);
     if field.text.lines().len() > 1 {
-        text = SafeText::join(&[SafeText::limited(first, room.saturating_sub(2)), SafeText::glyphs(look.glyphs.ellipsis, 1)], " ");
+        text = SafeText::join(
+            &[SafeText::limited(first, room.saturating_sub(2)), SafeText::glyphs(look.glyphs.ellipsis, 1)],
+            " ",
+        );
     }
     line.with(text, role)
 }

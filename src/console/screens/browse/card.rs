@@ -8,6 +8,7 @@ use crate::console::core::message::Ticket;
 use crate::console::core::request::Reply;
 use crate::console::core::screen::{Screen, ScreenFace};
 use crate::console::view::Canvas;
+use crate::memory::kept::KeptPlace;
 use crate::memory::{Entity, Row};
 
 /// One row with everything about it.
@@ -93,6 +94,15 @@ impl Screen for CardScreen {
 
     fn show_tab(&mut self, tab: usize) {
         self.detail.show_tab(tab);
+    }
+
+    fn show_named_tab(&mut self, title: &str) -> bool {
+        self.detail.show_named_tab(title)
+    }
+
+    fn kept(&self) -> Option<KeptPlace> {
+        let (entity, id) = (Some(self.detail.entity), Some(self.detail.id.clone()));
+        Some(KeptPlace { entity, id, ..KeptPlace::default() })
     }
 
     fn whole_row(&self) -> Option<&Row> {

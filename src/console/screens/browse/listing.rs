@@ -143,7 +143,12 @@ impl ListScreen {
                         line => line,
                     };
                     let known = (conditions == self.conditions).then(|| self.rows_left()).flatten();
-                    [known, Some(line)].into_iter().flatten().filter(|words| !words.is_empty()).collect::<Vec<_>>().join("   ")
+                    [known, Some(line)]
+                        .into_iter()
+                        .flatten()
+                        .filter(|words| !words.is_empty())
+                        .collect::<Vec<_>>()
+                        .join("   ")
                 });
                 Some((meant, found))
             }

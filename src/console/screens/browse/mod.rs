@@ -27,6 +27,7 @@ use crate::console::core::screen::{Judged, Screen, ScreenFace};
 use crate::console::core::twin::words;
 use crate::console::core::window::{PageWindow, WantedPage, row_id, row_key};
 use crate::console::view::Canvas;
+use crate::memory::kept::KeptPlace;
 use crate::memory::query::{Order, Page, Query};
 use crate::memory::{Entity, Row};
 use detail::Detail;
@@ -433,6 +434,26 @@ impl Screen for ListScreen {
         }
         let ids = self.marks.iter().map(|key| row_id(key).to_owned());
         ids.filter(|id| !id.is_empty()).collect()
+    }
+
+    fn marked_rows(&self) -> Vec<Row> {
+        self.window.rows().filter(|row| self.marks.contains(&row_key(row))).cloned().collect()
+    }
+
+    fn kept(&self) -> Option<KeptPlace> {
+        let direction = |order: &Order| if order.descending { "desc" } else { "asc" };
+        Some(KeptPlace {
+            entity: Some(self.entity),
+            filter: Some(self.conditions.line()).filter(|line| !line.is_empty()),
+            order: self.order.as_ref().map(|order| format!("{}:{}", order.column, direction(order))),
+            ..KeptPlace::default()
+        })
+    }
+
+    fn show_named_tab(&mut self, title: &str) -> bool {
+        let shown = self.detail.show_named_tab(title);
+        self.tallest = 0;
+        shown
     }
 
     fn drawn(&mut self, cx: &Context) {

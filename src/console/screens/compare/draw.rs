@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::console::core::columns::{plural, row_name};
 use crate::console::core::context::Context;
 use crate::console::core::request::Content;
-use crate::console::screens::compare::{ComparedRow, CompareScreen};
+use crate::console::screens::compare::{CompareScreen, ComparedRow};
 use crate::console::view::panes::{draw_detail_lines, failure_card};
 use crate::console::view::{Canvas, words};
 use crate::memory::compare::{FieldPair, PieceOf, TextPiece};
@@ -30,7 +30,7 @@ pub fn draw(screen: &CompareScreen, cx: &Context, canvas: &mut Canvas<'_>) {
     if let Some(card) = card(screen) {
         return card.render(inside, canvas.buf, look);
     }
-    let width = usize::from(inside.width.saturating_sub(1)).max(8);
+    let width = usize::from(inside.width.saturating_sub(2)).max(8);
     let lines = lines(screen, cx, width, look);
     draw_detail_lines(&lines, screen.scroll, inside, look, canvas.buf, canvas.drawn);
 }
@@ -115,13 +115,7 @@ fn side_mark(number: usize) -> TextLine {
     TextLine::of(if number == 0 { "1 " } else { "2 " }, role)
 }
 
-fn field_lines(
-    field: &FieldPair,
-    rows: &[ComparedRow; 2],
-    cx: &Context,
-    width: usize,
-    look: &Look,
-) -> Vec<TextLine> {
+fn field_lines(field: &FieldPair, rows: &[ComparedRow; 2], cx: &Context, width: usize, look: &Look) -> Vec<TextLine> {
     let label = look.pad(&SafeText::limited(&field.column.replace('_', " "), LABEL), LABEL, Align::Left);
     let head = TextLine::of(label, StyleRole::Label).with("  ", StyleRole::Text);
     if let Some(pieces) = &field.words {
@@ -225,9 +219,12 @@ fn around(text: &str, after_change: bool, before_change: bool) -> String {
     format!("{start} … {end}")
 }
 
+/// What is counted, and how many a context has.
+type ContextCount = (&'static str, fn(&EpisodeContext) -> usize);
+
 /// How much hangs on each.
 fn contexts(sides: [&EpisodeContext; 2], width: usize, look: &Look) -> Vec<TextLine> {
-    let counts: [(&str, fn(&EpisodeContext) -> usize); 6] = [
+    let counts: [ContextCount; 6] = [
         ("segments", |context| context.segments.len()),
         ("canvas events", |context| context.canvas.len()),
         ("feedback", |context| context.feedback.len()),
@@ -235,7 +232,7 @@ fn contexts(sides: [&EpisodeContext; 2], width: usize, look: &Look) -> Vec<TextL
         ("memories", |context| context.links.len()),
         ("children", |context| context.chain.children.len()),
     ];
-    let line = |(name, count): &(&str, fn(&EpisodeContext) -> usize)| {
+    let line = |(name, count): &ContextCount| {
         let label = look.pad(&SafeText::new(name), LABEL, Align::Left);
         let [first, second] = sides.map(count);
         let role = if first == second { StyleRole::Muted } else { StyleRole::Number };
@@ -281,7 +278,10 @@ fn chain(context: &EpisodeContext, sides: [&EpisodeContext; 2], width: usize, lo
         line.append(words::state(row.text("outcome").unwrap_or("unknown"), look));
         line.push("  ", StyleRole::Text);
         let room = width.saturating_sub(line.width() + 18).max(12);
-        line.push(SafeText::limited(&row_name(row), room), if side.is_some() { StyleRole::Heading } else { StyleRole::Text });
+        line.push(
+            SafeText::limited(&row_name(row), room),
+            if side.is_some() { StyleRole::Heading } else { StyleRole::Text },
+        );
         line.push("  ", StyleRole::Text);
         line.with(words::time(row.text("started_at").unwrap_or_default(), false), StyleRole::Muted)
     };

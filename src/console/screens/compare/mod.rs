@@ -2,8 +2,8 @@
 
 pub(in crate::console) mod draw;
 
-use crate::console::core::command::{CommandId, CommandScope};
 use crate::console::core::columns::row_name;
+use crate::console::core::command::{CommandId, CommandScope};
 use crate::console::core::context::{Context, LayerOpening};
 use crate::console::core::menu::{Menu, MenuChoice, MenuItem};
 use crate::console::core::message::{Destination, RequestFailure, Ticket};

@@ -101,7 +101,7 @@ fn lit(search: Option<&Search>, text: &str) -> TextLine {
 fn draw_detail(screen: &FindScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let inside = PaneFrame::new("where it stands").render(area, buf, look);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
-    let width = usize::from(inside.width.saturating_sub(1)).max(8);
+    let width = usize::from(inside.width.saturating_sub(2)).max(8);
     let mut lines = Vec::new();
     if let Some((row, hit)) = screen.current() {
         let mut head = TextLine::of(SafeText::limited(&row_name(row), width * 2 / 3), StyleRole::Heading);

@@ -29,11 +29,11 @@ pub fn draw(findings: &FindingsScreen, cx: &Context, canvas: &mut Canvas<'_>) {
     draw_detail(findings, cx, canvas.look, detail, canvas.buf, canvas.drawn);
 }
 
-fn card(health: &Health) -> Option<Card> {
-    if let Some(failure) = &health.failure {
-        return Some(failure_card(failure));
+fn card(health: &Health) -> Card {
+    match &health.failure {
+        Some(failure) => failure_card(failure),
+        None => Card::new(CardTone::Plain, if health.done { "Nothing was found" } else { "Looking" }),
     }
-    Some(Card::new(CardTone::Plain, if health.done { "Nothing was found" } else { "Looking" }))
 }
 
 fn draw_list(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
@@ -64,7 +64,7 @@ fn draw_list(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect, b
         total: Total::Unknown,
         selected: findings.selected,
         focused,
-        card: (count == 0).then(|| card(health)).flatten(),
+        card: (count == 0).then(|| card(health)),
     };
     list.draw(row, look, inside, buf, drawn);
 }
@@ -109,7 +109,7 @@ fn draw_detail(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect,
     let inside = pane.render(area, buf, look);
     drawn.hits.add(inside, ClickTarget::Detail);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
-    let width = usize::from(inside.width.saturating_sub(1)).max(8);
+    let width = usize::from(inside.width.saturating_sub(2)).max(8);
     let (mut lines, mut first) = (Vec::new(), 0);
     if let Some(group) = findings.group(health) {
         lines.extend(meaning(&group, cx, width, look));

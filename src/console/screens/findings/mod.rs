@@ -54,6 +54,8 @@ pub struct FindingsScreen {
     pub in_examples: bool,
     /// The selected kind: it stays selected, wherever new ones come.
     chosen: Option<&'static str>,
+    /// Somebody has moved the selection.
+    moved: bool,
     /// The words of the selected example.
     pub quoted: QuotedRow,
     /// What is muted, once it was read.
@@ -183,7 +185,10 @@ impl Screen for FindingsScreen {
         let groups = cx.health.groups();
         let at = self.chosen.and_then(|chosen| groups.iter().position(|group| group.kind == chosen));
         self.selected = at.unwrap_or(self.selected).min((groups.len() + self.mutes.len()).saturating_sub(1));
-        self.chosen = groups.get(self.selected).map(|group| group.kind).or(self.chosen.filter(|_| groups.is_empty()));
+        // Until somebody moves, the worst is selected.
+        if self.moved {
+            self.chosen = groups.get(self.selected).map(|group| group.kind);
+        }
         if !self.mutes_read && self.pending_mutes.is_none() {
             self.pending_mutes = Some(cx.ask(Request::LoadMutes));
         }
@@ -276,6 +281,7 @@ impl Screen for FindingsScreen {
 
     fn select(&mut self, position: usize) {
         (self.selected, self.example, self.chosen) = (position, 0, None);
+        self.moved = true;
     }
 
     fn page(&self, cx: &Context) -> usize {
@@ -292,6 +298,7 @@ impl Screen for FindingsScreen {
 
     fn other_pane(&mut self, cx: &Context) {
         self.in_examples = !self.in_examples && !self.examples(&cx.health).is_empty();
+        self.moved = true;
     }
 
     /// The look goes on beside the first screen, and is stopped elsewhere by the core.

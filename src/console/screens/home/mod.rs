@@ -343,7 +343,14 @@ impl Screen for HomeScreen {
     }
 
     fn hints(&self) -> Vec<CommandId> {
-        vec![CommandId::Open, CommandId::FindHere, CommandId::Focus, CommandId::Tail, CommandId::Palette, CommandId::Refresh]
+        vec![
+            CommandId::Open,
+            CommandId::FindHere,
+            CommandId::Focus,
+            CommandId::Tail,
+            CommandId::Palette,
+            CommandId::Refresh,
+        ]
     }
 
     fn twin(&self, _cx: &Context) -> Vec<String> {

@@ -46,12 +46,7 @@ impl VerdictAhead {
         cx.cancel(waited);
         let operation = operation();
         let resting = operation.is_some().then(|| cx.wait(REST));
-        *self = VerdictAhead {
-            about: Some((row.to_owned(), verdict)),
-            operation,
-            resting,
-            ..VerdictAhead::default()
-        };
+        *self = VerdictAhead { about: Some((row.to_owned(), verdict)), operation, resting, ..VerdictAhead::default() };
     }
 
     /// The cursor has rested: the verdict is planned.

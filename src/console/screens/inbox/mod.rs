@@ -366,13 +366,13 @@ impl Screen for InboxScreen {
         if self.pending.is_some() || self.failure.is_some() {
             return;
         }
-        if !self.filled {
-            self.pending = Some((cx.ask(Request::LoadPage(Box::new(feedback_query()))), InboxStage::Feedback));
-        } else {
+        if self.filled {
             if cx.holds(Entity::Episode).is_ok() {
                 self.read_episode(cx);
             }
             self.look_ahead(cx);
+        } else {
+            self.pending = Some((cx.ask(Request::LoadPage(Box::new(feedback_query()))), InboxStage::Feedback));
         }
     }
 

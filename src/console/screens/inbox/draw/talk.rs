@@ -20,11 +20,11 @@ const PIECES: usize = 200;
 /// Draws the pane.
 pub fn draw(inbox: &InboxScreen, cx: &Context, area: Rect, canvas: &mut Canvas<'_>) {
     let look = canvas.look;
-    let inside =
-        PaneFrame { focused: inbox.pane == InboxPane::Talk, ..PaneFrame::new("what it is about") }.render(area, canvas.buf, look);
+    let inside = PaneFrame { focused: inbox.pane == InboxPane::Talk, ..PaneFrame::new("what it is about") }
+        .render(area, canvas.buf, look);
     let Some(row) = inbox.current() else { return };
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
-    let width = usize::from(inside.width.saturating_sub(1)).max(8);
+    let width = usize::from(inside.width.saturating_sub(2)).max(8);
     let mut lines = said(inbox, row, cx, width, look);
     if let Some((_, content)) = &inbox.episode {
         lines.push(TextLine::default());
@@ -60,10 +60,8 @@ fn said(inbox: &InboxScreen, row: &Row, cx: &Context, width: usize, look: &Look)
         head.push(words::time(at, false), StyleRole::Muted);
     }
     lines.extend(head.flow(width, look));
-    let mut pairs = vec![NamedValue::line(
-        "why here",
-        TextLine::of(worth_a_look(row).unwrap_or_default(), StyleRole::Warn),
-    )];
+    let mut pairs =
+        vec![NamedValue::line("why here", TextLine::of(worth_a_look(row).unwrap_or_default(), StyleRole::Warn))];
     if !inbox.note.is_empty() {
         pairs.push(NamedValue::line("note", TextLine::of(SafeText::limited(&inbox.note, 300), StyleRole::Accent)));
     }
@@ -113,14 +111,18 @@ fn conversation(segments: &[Row], feedback: &Row, width: usize, look: &Look) -> 
             (told, lines) = (true, with(lines, here()));
         }
         lines.push(TextLine::default());
-        let mut head = TextLine::of(SafeText::limited(segment.text("kind").unwrap_or("segment"), 40), StyleRole::Accent);
+        let mut head =
+            TextLine::of(SafeText::limited(segment.text("kind").unwrap_or("segment"), 40), StyleRole::Accent);
         head.push("  ", StyleRole::Text);
         head.push(words::time(at, true), StyleRole::Muted);
         lines.push(head);
         lines.extend(wrapped(segment.text("content").unwrap_or_default(), LINES, StyleRole::Text, width, look));
     }
     if segments.len() > PIECES {
-        lines.push(TextLine::of(format!("and {} more pieces; enter leads there", segments.len() - PIECES), StyleRole::Muted));
+        lines.push(TextLine::of(
+            format!("and {} more pieces; enter leads there", segments.len() - PIECES),
+            StyleRole::Muted,
+        ));
     }
     if !told {
         lines = with(with(lines, TextLine::default()), here());

@@ -3,8 +3,8 @@
 use ratatui::layout::Rect;
 
 use crate::change::plan::Plan;
-use crate::console::core::context::Context;
 use crate::console::core::ClickTarget;
+use crate::console::core::context::Context;
 use crate::console::screens::inbox::{InboxPane, InboxScreen, InboxVerdict, LOOKED_AT, meant};
 use crate::console::view::changes::{change_lines, sentences};
 use crate::console::view::panes::draw_detail_lines;
@@ -32,7 +32,7 @@ pub fn draw(inbox: &InboxScreen, cx: &Context, area: Rect, canvas: &mut Canvas<'
     }
     let inside = lay::below(inside, 1);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
-    let width = usize::from(inside.width.saturating_sub(1)).max(8);
+    let width = usize::from(inside.width.saturating_sub(2)).max(8);
     let lines = lines(inbox, row, cx, width, look);
     draw_detail_lines(&lines, inbox.verdict_scroll, inside, look, canvas.buf, canvas.drawn);
 }
