@@ -125,7 +125,7 @@ fn the_changes_of_a_session_are_copied_as_a_script() {
 fn tabs_have_keys_of_their_own() {
     let mut console = Console::new(world(), 160, 50);
     console.press("2 j . u");
-    console.shows("told in the chat");
+    console.shows("largest");
     console.press(". c");
     console.shows("Book the missing invoices");
     console.press(". w");

@@ -402,14 +402,14 @@ commands! {
     CommandId::Tail, Everywhere, ["space"], "Follow the newest", "live", "Goes to the newest row and follows what others write, or pauses that.";
     CommandId::Mark, List, ["v"], "Mark", "mark", "Marks the row, or takes its mark away.";
     CommandId::Unmark, List, ["|"], "Unmark all", "", "Takes all marks away.";
-    CommandId::Compare, Rows, ["="], "Compare", "", "Compares two rows: both marked ones, the marked one with the selected one, or an episode with the one that it follows.";
+    CommandId::Compare, Rows, ["="], "Compare", "", "Compares the marked rows, or an episode with the one it follows.";
     CommandId::Exchange, Compare, ["~"], "Exchange", "exchange", "Exchanges the two rows.";
     CommandId::Find, Everywhere, [], "Find", "", "Looks for words in the texts of every kind of row.";
     CommandId::FindHere, Find, ["/"], "Find words", "find", "Looks for words in the texts of every kind of row.";
     CommandId::LookBack, Everywhere, ["@"], "As of", "", "Shows rows and recall as they were at a time, an age such as 7d, or a change by its number; an empty line comes back to now.";
     CommandId::Export, List, ["e"], "Export", "export", "Writes the marked rows, else all that the filter leaves, to a file as JSON lines.";
     CommandId::Change(CommandAsk::AddFeedback), Rows, ["c a"], "Add feedback", "", "Adds feedback to the episode.";
-    CommandId::Change(CommandAsk::Edit), Rows, ["c e"], "Edit", "", "Changes what the row says, or the marked ones in the same way, in a form.";
+    CommandId::Change(CommandAsk::Edit), Rows, ["c e"], "Edit", "", "Changes the row, or the marked ones alike, in a form.";
     CommandId::Change(CommandAsk::EditFeedback), Rows, ["c f"], "Edit feedback", "", "Changes what feedback on the episode says.";
     CommandId::Change(CommandAsk::Link), Rows, ["c l"], "Link", "", "Chooses the episode that this one follows.";
     CommandId::Change(CommandAsk::Reward), Rows, ["c r"], "Reward", "", "Sets the reward of the case, and its outcome.";
@@ -418,7 +418,7 @@ commands! {
     CommandId::Change(CommandAsk::Hold(false)), Rows, ["c Q"], "Release", "", "Lets the case, or the marked ones, be recalled again.";
     CommandId::Change(CommandAsk::LegalHold(true)), Everywhere, ["c h"], "Legal hold", "", "Holds the person: nobody can erase them while it stands.";
     CommandId::Change(CommandAsk::LegalHold(false)), Everywhere, ["c H"], "End the legal hold", "", "Takes the hold on the person away.";
-    CommandId::Change(CommandAsk::Remove), Rows, ["c d"], "Remove", "", "Takes the row away, or the marked ones, with everything that hangs on them.";
+    CommandId::Change(CommandAsk::Remove), Rows, ["c d"], "Remove", "", "Removes the row, or the marked ones, and what hangs on them.";
     CommandId::Change(CommandAsk::Signal(Signal::Confirmed)), Rows, ["t c"], "Confirmed", "", "Records that the episode was confirmed: its utility rises.";
     CommandId::Change(CommandAsk::Signal(Signal::Corrected)), Rows, ["t o"], "Corrected", "", "Records that the episode was corrected.";
     CommandId::Change(CommandAsk::Signal(Signal::Rejected)), Rows, ["t r"], "Rejected", "", "Records that the episode was rejected.";
@@ -519,7 +519,7 @@ commands! {
     CommandId::CopyJson, Rows, ["Y", "y j"], "Copy JSON", "", "Copies the row as JSON.";
     CommandId::CopyText, Rows, ["y t"], "Copy text", "", "Copies the text that names the row.";
     CommandId::CopyCommand, Everywhere, ["y c"], "Copy command", "", "Copies the command line that shows the same.";
-    CommandId::CopyRows(CopyForm::Csv), Rows, ["y v"], "Copy as CSV", "", "Copies the row, or the marked ones, as CSV with the columns of the list.";
+    CommandId::CopyRows(CopyForm::Csv), Rows, ["y v"], "Copy as CSV", "", "Copies the row, or the marked ones, as CSV.";
     CommandId::CopyRows(CopyForm::Markdown), Rows, ["y m"], "Copy as Markdown", "", "Copies the row, or the marked ones, as a table of Markdown.";
     CommandId::CopyRunbook, Everywhere, ["y r"], "Copy the runbook", "", "Copies what was changed in this session as a shell script.";
     CommandId::ShowTab("overview"), Rows, [". o"], "Overview", "", "Shows what matters most of the row.";

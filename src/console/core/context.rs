@@ -426,9 +426,12 @@ impl Context {
         list_columns(entity).iter().filter(filled).collect()
     }
 
-    /// Rows of an entity, where they were counted, and how.
+    /// Rows of an entity, where they were counted, and how. Those of the past were not.
     #[must_use]
     pub fn count(&self, entity: Entity) -> Option<(u64, CountKind)> {
+        if self.past.is_some() {
+            return None;
+        }
         let sources = self.status.as_ref()?.layouts.iter().filter_map(|layout| layout.entities.get(entity.name()));
         let mut total = None;
         for source in sources {

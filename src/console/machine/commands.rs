@@ -75,12 +75,19 @@ impl Model {
     /// Gives a command.
     pub(super) fn command(&mut self, id: CommandId) {
         let Some(command) = command(id) else { return };
+        let is_locked = command.needs_unlocking() && !self.context.changing.unlocked && self.context.past.is_none();
+        if is_locked {
+            self.context.changing.then = Some(id);
+        } else if id != CommandId::Lock {
+            self.context.changing.then = None;
+        }
         if let Err((reason, remedy)) = self.available(command) {
             if let (Some(_), Some(remedy)) = (command.needs(), &remedy) {
                 let what = format!("{} cannot be shown", command.title);
                 return self.context.fail(RequestFailure::new(what, reason, remedy.clone()));
             }
-            let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
+            let goes_on = if is_locked { " and goes on with it" } else { "" };
+            let remedy = remedy.map(|remedy| format!("; {remedy}{goes_on}")).unwrap_or_default();
             return self.context.say(ToastTone::Warn, format!("{}: {reason}{remedy}", command.title));
         }
         if !command.changes() {

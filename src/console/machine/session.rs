@@ -130,6 +130,9 @@ impl Context {
     pub(super) fn unlock(&mut self) {
         self.changing.unlocked = true;
         self.say(ToastTone::Warn, "unlocked: changes can be made until U locks again");
+        if let Some(id) = self.changing.then.take() {
+            self.command(id);
+        }
     }
 
     pub(super) fn migrate(&mut self, optional: Vec<String>, unlocks: bool) {

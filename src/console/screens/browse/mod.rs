@@ -77,9 +77,9 @@ pub struct ListScreen {
     /// How many rows the filter leaves.
     pub counted: CountedRows,
     /// Values that complete a filter, by column, as far as they were read.
-    pub(super) values: KnownValues,
+    pub(in crate::console) values: KnownValues,
     /// Those of a column are being read.
-    pub(super) pending_values: Option<(Ticket, &'static str)>,
+    pub(in crate::console) pending_values: Option<(Ticket, &'static str)>,
     /// How wide the values of each column are.
     pub(in crate::console) widths: MeasuredColumns,
     /// The most lines that details had in the tab that is shown: the room they get does not jump with every row.

@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::change::plan::Plan;
+use crate::change::plan::{Change, Plan};
 use crate::console::core::ClickTarget;
 use crate::console::core::context::Context;
 use crate::console::screens::inbox::{InboxPane, InboxScreen, InboxVerdict, LOOKED_AT, meant};
@@ -11,7 +11,7 @@ use crate::console::view::panes::draw_detail_lines;
 use crate::console::view::{Canvas, what_if};
 use crate::memory::Row;
 use crate::memory::feedback::THUMBS_UP;
-use crate::ui::{Look, PaneFrame, StyleRole, TabLabel, Tabs, TextLine, look as lay};
+use crate::ui::{Look, PaneFrame, SafeText, StyleRole, TabLabel, Tabs, TextLine, look as lay};
 
 /// Draws the pane.
 pub fn draw(inbox: &InboxScreen, cx: &Context, area: Rect, canvas: &mut Canvas<'_>) {
@@ -85,7 +85,16 @@ fn lines(inbox: &InboxScreen, row: &Row, cx: &Context, width: usize, look: &Look
 /// The changes of a plan, and what else comes of it.
 fn planned(plan: &Plan, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = sentences(&plan.disclosures, StyleRole::Warn, width, look);
-    lines.extend(change_lines(&plan.changes, plan.changes_total, width, look));
+    // What comes and goes as a whole needs no columns here: the plan shows them before anything is done.
+    let (altered, whole): (Vec<Change>, Vec<Change>) =
+        plan.changes.iter().cloned().partition(|change| !change.before.is_null() && !change.after.is_null());
+    for change in &whole {
+        let (word, role) =
+            if change.before.is_null() { ("new ", StyleRole::Good) } else { ("removed ", StyleRole::Bad) };
+        let entity = SafeText::limited(&change.entity.replace('_', " "), 40);
+        lines.push(TextLine::of("  ", StyleRole::Text).with(word, role).with(entity, StyleRole::Text));
+    }
+    lines.extend(change_lines(&altered, altered.len(), width, look));
     lines.extend(sentences(&plan.effects, StyleRole::Muted, width, look));
     lines
 }
