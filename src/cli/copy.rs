@@ -320,9 +320,10 @@ impl Seen {
         let ids: Vec<String> = rows.iter().map(|row| row.id().to_owned()).collect();
         let stored = source.embeddings().vectors(entity, &ids).await?;
         let finite = stored.iter().filter(|(_, numbers)| numbers.iter().all(|x| x.is_finite()));
-        let copied = match target.embeddings().has_vectors(entity) {
-            true => Some(target.embeddings().vectors(entity, &ids).await?),
-            false => None,
+        let copied = if target.embeddings().has_vectors(entity) {
+            Some(target.embeddings().vectors(entity, &ids).await?)
+        } else {
+            None
         };
         for (id, numbers) in finite {
             self.vectors.source += 1;

@@ -69,17 +69,14 @@ impl LocatedRow<'_> {
     ) -> Result<Mutation, String> {
         let mut set: Vec<(String, Cell)> = Vec::new();
         for (column, value) in values {
-            match (self.way_in_use(column), value) {
-                (Some((name, way)), GivenValue::Is(value)) => {
-                    let new = put_within(engine, self.source, column, way, value, current(&set, &self.image, name))?;
-                    set.retain(|(known, _)| known != name);
-                    set.push((name.to_owned(), Cell::Is(new)));
-                }
-                _ => {
-                    let mut cells = encode(engine, self.source, shape, column, value)?;
-                    cells.iter_mut().try_for_each(|(name, cell)| self.keep_form(column, name, cell))?;
-                    set.extend(cells);
-                }
+            if let (Some((name, way)), GivenValue::Is(value)) = (self.way_in_use(column), value) {
+                let new = put_within(engine, self.source, column, way, value, current(&set, &self.image, name))?;
+                set.retain(|(known, _)| known != name);
+                set.push((name.to_owned(), Cell::Is(new)));
+            } else {
+                let mut cells = encode(engine, self.source, shape, column, value)?;
+                cells.iter_mut().try_for_each(|(name, cell)| self.keep_form(column, name, cell))?;
+                set.extend(cells);
             }
         }
         for (name, new) in copies(self.source, shape, values, |name| current(&set, &self.image, name).clone(), false)? {

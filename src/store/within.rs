@@ -145,9 +145,9 @@ fn texts_replaced(raw: &FetchedValue, path: &str, text: &str) -> Result<Option<F
     }
     let lines: Vec<&str> = text.split('\n').collect();
     let mut texts = if seen == lines.len() { lines } else { vec![text] }.into_iter().chain(std::iter::repeat(""));
-    let mut change = |leaf: &Leaf<'_>| match is_meant(leaf) {
-        true => texts.next().map(|text| Change::whole(leaf, text)).into_iter().collect(),
-        false => Vec::new(),
+    let mut change = |leaf: &Leaf<'_>| {
+        let text = if is_meant(leaf) { texts.next() } else { None };
+        text.map(|text| Change::whole(leaf, text)).into_iter().collect()
     };
     match container::rewrite(raw, Limits::default(), &mut change).0 {
         Rewritten::New(new) => Ok(Some(new)),
