@@ -26,13 +26,14 @@ pub fn read(store: &Store, text: &str, first_line: usize) -> ImportContents {
         contents.place = number + first_line;
         match row(&mut contents, line) {
             Err(why) => contents.is_bad(why),
-            Ok(new) => match left_out(store, &new) {
-                Some(why) => *elsewhere.entry((new.row.entity.name(), why)).or_default() += 1,
-                None => {
-                    without_vector += usize::from(lacks_vector(&new));
-                    contents.add(fitting(store, new));
+            Ok(new) => {
+                if let Some(why) = left_out(store, &new) {
+                    *elsewhere.entry((new.row.entity.name(), why)).or_default() += 1;
+                    continue;
                 }
-            },
+                without_vector += usize::from(lacks_vector(&new));
+                contents.add(fitting(store, new));
+            }
         }
     }
     contents
