@@ -30,7 +30,8 @@ pub mod ink;
 mod input;
 mod insights;
 pub mod jobs;
-pub mod layouts;
+pub mod layout_test;
+mod layouts;
 pub mod log;
 pub mod look;
 pub mod migrate;
@@ -104,7 +105,8 @@ fn asked_format() -> Option<Format> {
 
 /// The failure of a command line that was not read because its first word is no command.
 fn misspelt(wrong: &clap::Error) -> Option<CommandFailure> {
-    if wrong.kind() != clap::error::ErrorKind::UnknownArgument {
+    use clap::error::ErrorKind::{InvalidSubcommand, UnknownArgument};
+    if !matches!(wrong.kind(), UnknownArgument | InvalidSubcommand) {
         return None;
     }
     let matches = Cli::command().ignore_errors(true).try_get_matches().ok()?;

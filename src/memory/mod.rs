@@ -28,6 +28,7 @@ pub mod time;
 pub mod utility;
 pub mod vector;
 pub mod veil;
+pub mod vocabulary;
 pub mod workflow;
 
 pub use entity::{Column, Entity, Personal, ValueKind};

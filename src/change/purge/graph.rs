@@ -11,6 +11,7 @@ use crate::layout::erase::{BoundRule, EraseAction, TableKey};
 use crate::memory::json;
 use crate::store::Store;
 use crate::store::container::{self, Layer, Leaf, LeafKind, Limits};
+use crate::store::encode::{plain_column, table_of};
 use crate::store::relations::{ForeignKey, OnDelete, Relations};
 use crate::store::session::{FetchedValue, RawRow};
 use crate::store::snapshot::{Snapshot, WantedRows};
@@ -42,15 +43,16 @@ impl TakenRows {
         self.known.contains(&spelled(key))
     }
 
-    /// The values of a column over some rows, lists taken apart.
+    /// The values of a column over some rows, lists taken apart. A key is one value, whatever it looks like.
     #[must_use]
     pub fn values(&self, column: &str, from: usize) -> Vec<FetchedValue> {
         let Some(at) = self.columns.iter().position(|c| c == column) else { return Vec::new() };
+        let is_key = self.key.iter().any(|key| key == column);
         let mut values = Vec::new();
         for raw in self.rows.iter().skip(from).filter_map(|row| row.get(at)) {
             let listed = match raw {
                 FetchedValue::Null => continue,
-                FetchedValue::Text(text) => json::listed(text),
+                FetchedValue::Text(text) if !is_key => json::listed(text),
                 _ => None,
             };
             match listed {
@@ -93,8 +95,11 @@ pub fn name(key: &TableKey) -> TableName {
 impl Graph {
     /// An empty graph with its rules. `account` also takes the person's account.
     #[must_use]
-    pub fn new(rules: &[BoundRule], relations: Relations, account: bool) -> Self {
-        let rules: Vec<BoundRule> = rules.iter().filter(|r| account || !r.account).cloned().collect();
+    pub fn new(store: &Store, rules: &[BoundRule], relations: Relations, account: bool) -> Self {
+        let mut rules: Vec<BoundRule> = rules.iter().filter(|r| account || !r.account).cloned().collect();
+        for rule in &mut rules {
+            rule.to = rule.to.take().or_else(|| id_of_several(store, &relations, rule.of.as_ref()?));
+        }
         let erasing: HashSet<TableKey> =
             rules.iter().filter(|r| r.action == EraseAction::Delete).map(|r| r.table.clone()).collect();
         let mut graph = Graph { tables: BTreeMap::new(), rules, relations };
@@ -264,6 +269,15 @@ impl Graph {
         }
         order
     }
+}
+
+/// The column that rows of a table are named by, where their key has further columns: a partitioned table's has the one
+/// that it is divided by.
+fn id_of_several(store: &Store, relations: &Relations, of: &TableKey) -> Option<String> {
+    let (table, key) = (name(of), relations.keys.get(&name(of)).filter(|key| key.len() > 1)?);
+    let mut sources = store.recognised().sources.iter().filter(|source| table_of(source) == table);
+    let id = sources.find_map(|source| Some(plain_column(source, "id")?.0.to_owned()))?;
+    key.contains(&id).then_some(id)
 }
 
 /// Columns that hold ids and nothing else: what is only part of such a value names somebody else.
