@@ -71,7 +71,7 @@ fn rows_are_read_on_as_somebody_comes_near_their_end() {
     console.press("j*40");
     console.shows("note 75");
     console.press("l");
-    console.hides(" 75 ");
+    console.hides(" id ");
     console.press("esc y c");
     let command = console.asked.iter().rev().find_map(|effect| match effect {
         Effect::Copy(_, text) => Some(text.clone()),
@@ -108,14 +108,14 @@ fn words_are_sought_within_details_and_gone_to() {
     console.press("2 j tab / 'FEEDBACK' enter");
     console.shows("1 of ");
     let first = console.model.browse().expect("a list").detail.scroll;
-    console.press("N");
+    console.press(",");
     console.shows("for FEEDBACK");
     let last = console.model.browse().expect("a list").detail.scroll;
     assert!(last > first, "{first} {last}");
-    console.press("n");
+    console.press(";");
     assert_eq!(console.model.browse().expect("a list").detail.scroll, first);
     console.press("esc");
     console.hides("for FEEDBACK");
-    console.press("n 'nowhere' enter n");
+    console.press("; 'nowhere' enter ;");
     console.shows("nothing here says nowhere");
 }

@@ -529,8 +529,8 @@ commands! {
     CommandId::Resize(false), Rows, ["-"], "Smaller list", "", "Makes the list smaller and the details larger; it stays so.";
     CommandId::Zoom, Rows, ["z"], "Zoom", "zoom", "Gives the pane the whole screen, or takes it back.";
     CommandId::Follow, Rows, ["f"], "Follow", "follow", "Goes to something that the row is related to.";
-    CommandId::Seek(true), Rows, ["n"], "Find in the details", "", "Finds words in the details; again, goes to the next line that holds them.";
-    CommandId::Seek(false), Rows, ["N"], "Find the one before", "", "Goes to the line before that holds what was sought.";
+    CommandId::Seek(true), Rows, [";"], "Find in the details", "", "Finds words in the details; ; and , go on and back.";
+    CommandId::Seek(false), Rows, [","], "Find the one before", "", "Goes to the line before that holds what was sought.";
     CommandId::CopyId, Rows, ["y y"], "Copy id", "", "Copies the id.";
     CommandId::CopyJson, Rows, ["Y", "y j"], "Copy JSON", "", "Copies the row as JSON.";
     CommandId::CopyText, Rows, ["y t"], "Copy text", "", "Copies the text that names the row.";
