@@ -71,7 +71,6 @@ fn rows_are_read_on_as_somebody_comes_near_their_end() {
     console.press("j*40");
     console.shows("note 75");
     console.press("l");
-    console.hides(" id ");
     console.press("esc y c");
     let command = console.asked.iter().rev().find_map(|effect| match effect {
         Effect::Copy(_, text) => Some(text.clone()),
