@@ -293,8 +293,9 @@ fn stored(database: &Path) -> BTreeMap<String, String> {
             )));
             let columns = columns.fetch_all(&mut link).await.expect("columns");
             let quoted: Vec<String> = columns.iter().map(|c| format!("quote(\"{c}\")")).collect();
-            let sql = format!("SELECT coalesce(group_concat({}, '|'), '') FROM \"{name}\"", quoted.join(" || ',' || "));
-            let text: String = sqlx::query_scalar(sqlx::AssertSqlSafe(sql)).fetch_one(&mut link).await.expect("values");
+            let sql = format!("SELECT {} FROM \"{name}\" ORDER BY 1", quoted.join(" || ',' || "));
+            let values = sqlx::query_scalar::<_, String>(sqlx::AssertSqlSafe(sql)).fetch_all(&mut link).await;
+            let text = values.expect("values").join("|");
             // The index is made of what the rows say.
             if !ours(&name) && !name.contains("_fts_") {
                 all.insert(name, text);
