@@ -2,8 +2,11 @@
 
 pub mod assess;
 mod banked;
+mod candidates;
 pub mod embed;
+mod id_table;
 pub mod judge;
+mod memory_uses;
 pub mod parents;
 pub mod people;
 pub mod recall;

@@ -67,7 +67,7 @@ impl RowWalks<'_> {
         read: impl Fn(RawRow) -> R + Send + Sync + 'static,
         each: &mut impl FnMut(R) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, StoreError> {
-        let in_parts = self.is_numbered(source) && self.writers_wait().await?;
+        let in_parts = self.is_numbered(source) && !self.store.ahead().is_view() && self.writers_wait().await?;
         // Without row numbers, as tables without rowid are, it is read at once.
         let mut end = if in_parts { self.part_end(source, "").await.unwrap_or(None) } else { None };
         let (read, mut behind) = (Arc::new(read), String::new());
