@@ -1,9 +1,10 @@
 //! Values by the id of their row, for very many rows: the id takes 16 bytes, however long it is.
 
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher as _};
 
 /// What stands for an id: itself where it is short, else two hashes of it.
-type Digest = [u64; 2];
+pub(super) type Digest = [u64; 2];
 
 /// Values by id. Taken first, looked up after [`IdTable::sorted`].
 #[derive(Debug, Clone)]
@@ -29,19 +30,18 @@ impl<V: Copy> IdTable<V> {
     }
 
     /// Where an id stands.
-    pub fn position(&self, id: &str) -> Option<usize> {
-        let id = digest(id);
+    pub fn position(&self, id: Digest) -> Option<usize> {
         self.0.binary_search_by_key(&id, |(known, _)| *known).ok()
+    }
+
+    /// The value that stands there.
+    pub fn at(&self, position: usize) -> Option<V> {
+        self.0.get(position).map(|(_, value)| *value)
     }
 
     /// The value of an id.
     pub fn get(&self, id: &str) -> Option<V> {
-        self.position(id).and_then(|at| self.0.get(at)).map(|(_, value)| *value)
-    }
-
-    /// The values, in the order of [`IdTable::position`].
-    pub fn values(&self) -> impl Iterator<Item = V> {
-        self.0.iter().map(|(_, value)| *value)
+        self.position(digest(id)).and_then(|at| self.at(at))
     }
 
     /// How many there are.
@@ -50,7 +50,26 @@ impl<V: Copy> IdTable<V> {
     }
 }
 
-fn digest(id: &str) -> Digest {
+/// Means by id, as they come.
+#[derive(Debug, Default)]
+pub(super) struct MeansById(HashMap<Digest, (f64, u32)>);
+
+impl MeansById {
+    /// Takes a value.
+    pub fn add(&mut self, id: &str, value: f64) {
+        let (sum, n) = self.0.entry(digest(id)).or_default();
+        *sum += value;
+        *n += 1;
+    }
+
+    /// The mean of what came with an id.
+    pub fn get(&self, id: &str) -> Option<f64> {
+        self.0.get(&digest(id)).map(|(sum, n)| sum / f64::from(*n))
+    }
+}
+
+/// What stands for an id.
+pub(super) fn digest(id: &str) -> Digest {
     let bytes = id.as_bytes();
     let mut short = [0; 16];
     if let Some(place) = short.get_mut(..bytes.len()).filter(|_| bytes.len() < 16) {

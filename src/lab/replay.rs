@@ -60,7 +60,8 @@ pub async fn replay(
         Some(rank::by_likeness(row, relevance, name))
     };
     let rows = CandidateRows { kind: Entity::Episode, filters: &filters, columns: COLUMNS, words: &[] };
-    let (mut known, mut candidates) = (None, 0);
+    let mut known = None;
+    let mut candidates;
     let found = loop {
         let mut list = measure.shortlist(limit.saturating_mul(OVERFETCH), &place).again(known);
         candidates = 0;
