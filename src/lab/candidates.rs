@@ -55,7 +55,8 @@ impl Measure {
             return Ok((Measure::Words(WordFinder::new(&asked.words), text), name, None));
         };
         let mut cosines = IdTable::default();
-        let compared = store.embeddings().each_cosine(kind, filters, vector, |id, cosine| cosines.add(id, cosine)).await?;
+        let compared =
+            store.embeddings().each_cosine(kind, filters, vector, |id, cosine| cosines.add(id, cosine)).await?;
         // A row may have several vectors: the nearest of them counts.
         Ok((Measure::Cosines(cosines.sorted(|a, b| b.total_cmp(a))), name, Some(compared)))
     }

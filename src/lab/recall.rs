@@ -332,8 +332,7 @@ async fn proven(store: &Store, request: &RecallRequest, asked: &mut ResolvedQues
     }
     let filters = owned(store, Entity::Memory, request);
     let (measure, like, compared) = if by_text {
-        let (measure, name, compared) =
-            Measure::of(store, Entity::Memory, &filters, asked, keyword::text_of).await?;
+        let (measure, name, compared) = Measure::of(store, Entity::Memory, &filters, asked, keyword::text_of).await?;
         (measure, Some(name), compared)
     } else {
         (Measure::Nothing, None, None)
@@ -444,8 +443,7 @@ async fn cases(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuest
             let list = measure.shortlist(room, &place);
             if policy.is_some() { list.with_shares() } else { list }
         };
-        let FirstRows { rows: mut ranked, alike: others, all } =
-            sieve.first_rows(store, &rows, &measure, list).await?;
+        let FirstRows { rows: mut ranked, alike: others, all } = sieve.first_rows(store, &rows, &measure, list).await?;
         if policy.is_some() {
             let first = ranked.len();
             ranked.extend(others);

@@ -45,11 +45,8 @@ pub async fn replay(
 ) -> Result<TopicReplay, LabError> {
     let filters = owner(agent, None);
     let vector = vector.filter(|_| store.embeddings().has_vectors(Entity::Episode));
-    let asked = ResolvedQuestion {
-        words: words(topic),
-        vector: vector.map(<[f32]>::to_vec),
-        ..ResolvedQuestion::default()
-    };
+    let asked =
+        ResolvedQuestion { words: words(topic), vector: vector.map(<[f32]>::to_vec), ..ResolvedQuestion::default() };
     let (measure, name, _) = Measure::of(store, Entity::Episode, &filters, &asked, keyword::text_of).await?;
     let about = |row: &Row| name_match(Some(topic), row.text("topic"));
     let place = |row: Row, likeness: Option<f64>| {

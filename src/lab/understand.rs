@@ -175,10 +175,7 @@ async fn read_episodes(
 }
 
 /// Canvas events that point back to no episode, where episodes name theirs.
-async fn loose_events(
-    store: &Store,
-    links: &[EpisodeLink],
-) -> Result<HashMap<Digest, Option<Digest>>, StoreError> {
+async fn loose_events(store: &Store, links: &[EpisodeLink]) -> Result<HashMap<Digest, Option<Digest>>, StoreError> {
     let mut loose = HashMap::new();
     let names = |link: &EpisodeLink| link.to == Entity::CanvasEvent && !matches!(link.by, LinkBy::Back);
     if links.iter().any(names) {
@@ -292,7 +289,9 @@ async fn read_uses(
     if episodes.rated {
         linked = each(store, &links, told, |row| {
             let known = row.text("episode_id").and_then(|id| episodes.facts.get(id));
-            if let (Some(memory), Some(EpisodeFacts { utility: Some(utility), at, .. })) = (row.text("memory_id"), known) {
+            if let (Some(memory), Some(EpisodeFacts { utility: Some(utility), at, .. })) =
+                (row.text("memory_id"), known)
+            {
                 uses.add(memory, at, utility);
             }
         })

@@ -88,7 +88,8 @@ pub fn ranked<R: Borrow<Row>>(
     rows: impl IntoIterator<Item = (R, Option<f64>)>,
     way: &RankingInput<'_, R>,
 ) -> Vec<RankedRow<R>> {
-    let mut ranked: Vec<RankedRow<R>> = rows.into_iter().filter_map(|(row, likeness)| placed(row, likeness, way)).collect();
+    let mut ranked: Vec<RankedRow<R>> =
+        rows.into_iter().filter_map(|(row, likeness)| placed(row, likeness, way)).collect();
     rank::sort(&mut ranked);
     if let RankingInput::Policy { .. } = way {
         rank::softmax(&mut ranked);

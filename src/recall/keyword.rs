@@ -102,7 +102,8 @@ fn stands_alone(text: &[u8], range: Range<usize>) -> bool {
         (Some(b',' | b';'), Some(after)) => own.is_ascii_digit() && after.is_ascii_digit(),
         _ => false,
     };
-    let (Some(first), Some(last)) = (text.get(range.start), range.end.checked_sub(1).and_then(|at| text.get(at))) else {
+    let (Some(first), Some(last)) = (text.get(range.start), range.end.checked_sub(1).and_then(|at| text.get(at)))
+    else {
         return false;
     };
     let before = |steps: usize| range.start.checked_sub(steps).and_then(|at| text.get(at)).copied();

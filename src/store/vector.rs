@@ -271,7 +271,9 @@ impl<'a> VectorReader<'a> {
         match (self.compare(&asked, own.is_some(), offer).await?, own) {
             (Some((tally, by)), _) => Ok(ComparedVectors { near: nearest.into_sorted(), tally, by }),
             (None, Some(place)) => self.nearest_there(place, filters, query, most).await,
-            (None, None) => Ok(ComparedVectors { near: Vec::new(), tally: VectorTally::default(), by: ComparedBy::Streamed }),
+            (None, None) => {
+                Ok(ComparedVectors { near: Vec::new(), tally: VectorTally::default(), by: ComparedBy::Streamed })
+            }
         }
     }
 
@@ -287,12 +289,7 @@ impl<'a> VectorReader<'a> {
         query: &[f32],
         each: impl FnMut(&str, f64),
     ) -> Result<(VectorTally, ComparedBy), StoreError> {
-        let asked = AskedVectors {
-            key: format!("{entity} {filters:?}"),
-            places: self.places(entity),
-            filters,
-            query,
-        };
+        let asked = AskedVectors { key: format!("{entity} {filters:?}"), places: self.places(entity), filters, query };
         let compared = self.compare(&asked, false, each).await?;
         Ok(compared.unwrap_or((VectorTally::default(), ComparedBy::Streamed)))
     }

@@ -23,7 +23,8 @@ fn peak(state: &Path, words: &[&str]) -> Option<(u64, String)> {
     let status = loop {
         // The system keeps the highest mark by itself; it is gone with the process.
         if let Ok(status) = fs::read_to_string(format!("/proc/{}/status", child.id())) {
-            let mark = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
+            let mark =
+                status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
             most = most.max(mark.unwrap_or(0));
         }
         match child.try_wait().unwrap() {

@@ -63,8 +63,7 @@ impl UtilityHistories {
         };
         let differs = |(episode, stored): &(u64, Option<f64>)| {
             let outside = stored.is_some_and(|utility| !(0.0..=1.0).contains(&utility));
-            let differs =
-                |new: f64| stored.is_none_or(|utility| (utility - new).abs() >= TOLERANCE);
+            let differs = |new: f64| stored.is_none_or(|utility| (utility - new).abs() >= TOLERANCE);
             outside || replayed(episode).is_some_and(differs)
         };
         let places = self.stored.iter().enumerate().filter(|(_, stored)| differs(stored));
