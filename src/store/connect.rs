@@ -289,7 +289,7 @@ impl Store {
             refusals: Arc::new(refusals),
             secret: options.secret,
             raw_files: RawFiles::through(options.program.clone()),
-            writer: tokio::sync::Mutex::default(),
+            writer: Arc::default(),
             fault: super::fault::FaultCounter::default(),
             erasing: std::sync::atomic::AtomicBool::default(),
             sortable: std::sync::Mutex::default(),

@@ -94,12 +94,13 @@ impl ForesightReader<'_> {
                 table.take(mutation, now);
             }
         }
-        let again = self.store.again(
+        let mut view = self.store.again(
             Arc::clone(&self.store.sessions),
             self.store.catalog.clone(),
             self.store.recognised.clone(),
         );
-        let view = Store { blocked: Some(LOOKING.to_owned()), foresight: Some(foresight), ..again };
+        view.blocked = Some(LOOKING.to_owned());
+        view.foresight = Some(foresight);
         Ok((view, unseen))
     }
 

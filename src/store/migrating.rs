@@ -90,7 +90,9 @@ impl SchemaDoor<'_> {
         let catalog = catalog::read(&sessions, &self.store.refusals).await?;
         let recognised = recognise_readable(&self.store.layouts, self.store.engine(), &catalog);
         let intended = self.store.intended.clone().filter(|_| migration::is_blank(&catalog, self.store.engine()));
-        Ok(Store { intended, ..self.store.again(Arc::new(sessions), catalog, recognised) })
+        let mut again = self.store.again(Arc::new(sessions), catalog, recognised);
+        again.intended = intended;
+        Ok(again)
     }
 
     /// Runs steps: those of one transaction together, or one that runs outside of any.

@@ -164,7 +164,8 @@ pub struct Store {
     secret: Option<[u8; 32]>,
     /// Reads raw bytes of the database's files.
     raw_files: raw_file::RawFiles,
-    writer: tokio::sync::Mutex<Option<write::WriteConnection>>,
+    /// The connection that writes; all looks at one database share it.
+    writer: Arc<tokio::sync::Mutex<Option<write::WriteConnection>>>,
     fault: fault::FaultCounter,
     /// What is deleted is to be overwritten.
     erasing: AtomicBool,
@@ -352,7 +353,7 @@ impl Store {
             refusals: Arc::clone(&self.refusals),
             secret: self.secret,
             raw_files: self.raw_files.clone(),
-            writer: tokio::sync::Mutex::default(),
+            writer: Arc::clone(&self.writer),
             fault: fault::FaultCounter::default(),
             erasing: AtomicBool::default(),
             sortable: Mutex::default(),

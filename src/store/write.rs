@@ -170,6 +170,24 @@ impl WriteConnection {
     }
 }
 
+/// What a store that wrote has left in the `-wal` file goes into the database, so that a copy of that file alone holds every
+/// change that was said to be done. Nobody is waited for: what others still read stays in the log.
+impl Drop for Store {
+    fn drop(&mut self) {
+        let Some(writer) = Arc::get_mut(&mut self.writer) else { return };
+        if let Some(WriteConnection::Sqlite(mut link)) = writer.get_mut().take() {
+            // The connection's own thread does it: no runtime is needed.
+            let closed = futures::executor::block_on(async {
+                sqlx::raw_sql("PRAGMA wal_checkpoint(PASSIVE)").execute(&mut link).await?;
+                link.close().await
+            });
+            if let Err(error) = closed {
+                tracing::warn!(%error, "the log stays beside the database");
+            }
+        }
+    }
+}
+
 /// An open transaction that may write. Dropped without [`WriteTransaction::commit`], nothing of it remains.
 #[derive(Debug)]
 pub struct WriteTransaction<'a> {

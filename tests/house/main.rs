@@ -1,6 +1,7 @@
 //! The rules of the house, read from the source: who may use whom, what stays pure, where SQL stands, what files are
 //! called. Each rule is tried on a made-up offender too, so that a rule which sees nothing cannot pass for kept.
 
+mod commands_page;
 mod readme;
 mod scan;
 

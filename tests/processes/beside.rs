@@ -179,6 +179,29 @@ fn what_is_done_is_on_disk() {
     });
 }
 
+#[test]
+fn a_copy_of_the_file_alone_holds_what_a_command_did() {
+    block_on(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, copy) = (folder.path().join("native.db"), folder.path().join("copy.db"));
+        let options = demo::DemoOptions { episodes: 24, ..demo::DemoOptions::default() };
+        demo::build(&path, &options, |_| {}).await.expect("the demo");
+        assert_eq!(value(&path, "SELECT journal_mode FROM pragma_journal_mode").await, "wal");
+        let run = |words: &[&str]| {
+            let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
+            let ended = command.env("XDG_STATE_HOME", folder.path()).arg("-d").arg(&path).args(words).output();
+            assert!(ended.as_ref().is_ok_and(|ended| ended.status.success()), "{words:?}: {ended:?}");
+            std::fs::copy(&path, &copy).expect("copied");
+        };
+        run(&["migrate", "--apply"]);
+        assert_eq!(value(&copy, "SELECT count(*) FROM memory_audit_head").await, "1");
+        let id = value(&path, "SELECT min(id) FROM agent_feedback").await;
+        run(&["feedback", "edit", &id, "--correction", "whole in one file", "--apply"]);
+        let found = "SELECT count(*) FROM agent_feedback WHERE correction = 'whole in one file'";
+        assert_eq!(value(&copy, found).await, "1");
+    });
+}
+
 async fn edit(store: &Store, words: &str) -> Result<(), ChangeError> {
     edit_of(store, &ids_in(store, Entity::Feedback).await.remove(0), words).await
 }

@@ -1,0 +1,74 @@
+//! The page of commands in the documents is the program's own help. `REFRESH_README=1 cargo test --test house commands_page`
+//! writes it.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use clap::builder::StyledStr;
+use clap::{Arg, Command, CommandFactory as _};
+use mnemoscope::cli::args::Cli;
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/commands.md");
+
+/// One line of help, safe in a table.
+fn line(help: Option<&StyledStr>) -> String {
+    help.map(ToString::to_string)
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .replace('|', "\\|")
+}
+
+/// An option or an argument as it is typed.
+fn spelled(arg: &Arg) -> String {
+    let values = arg.get_value_names().unwrap_or_default().iter().map(|name| format!("<{name}>")).collect::<Vec<_>>();
+    let takes = arg.get_action().takes_values();
+    let mut words: Vec<String> = arg.get_short().map(|short| format!("-{short},")).into_iter().collect();
+    words.extend(arg.get_long().map(|long| format!("--{long}")));
+    if takes {
+        words.push(values.join(" "));
+    }
+    words.join(" ").replace('|', "\\|")
+}
+
+fn table<'a>(page: &mut String, args: impl Iterator<Item = &'a Arg>) {
+    let shown: Vec<&Arg> =
+        args.filter(|arg| !arg.is_hide_set() && !matches!(arg.get_id().as_str(), "help" | "version")).collect();
+    if !shown.is_empty() {
+        page.push_str("| option | meaning |\n|---|---|\n");
+    }
+    for arg in &shown {
+        writeln!(page, "| `{}` | {} |", spelled(arg), line(arg.get_help())).expect("a text");
+    }
+    if !shown.is_empty() {
+        page.push('\n');
+    }
+}
+
+fn section(page: &mut String, name: &str, command: &Command) {
+    write!(page, "## {name}\n\n{}.\n\n", line(command.get_about())).expect("a text");
+    table(page, command.get_arguments().filter(|arg| !arg.is_global_set()));
+    for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
+        section(page, &format!("{name} {}", below.get_name()), below);
+    }
+}
+
+#[test]
+fn the_page_of_commands_is_the_help_of_the_program() {
+    let program = Cli::command();
+    let mut page = "# Commands\n\nMade from the program's own help; `mnemoscope help COMMAND` shows the same. `mnemoscope -d DATABASE \
+                    COMMAND` runs one; [databases](databases.md) tells how a database is named.\n\n## Options of every command\n\n"
+        .to_owned();
+    table(&mut page, program.get_arguments().filter(|arg| arg.is_global_set()));
+    for command in program.get_subcommands().filter(|command| !command.is_hide_set()) {
+        section(&mut page, command.get_name(), command);
+    }
+    let page = format!("{}\n", page.trim_end());
+    if std::env::var_os("REFRESH_README").is_some() {
+        fs::write(PAGE, &page).expect("a new page");
+        return;
+    }
+    let kept = fs::read_to_string(PAGE).unwrap_or_default();
+    assert_eq!(kept, page, "REFRESH_README=1 cargo test --test house commands_page refreshes docs/commands.md");
+}
