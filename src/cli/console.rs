@@ -15,6 +15,7 @@ use super::options::When;
 use crate::config;
 use crate::memory::mask::Mask;
 use crate::memory::nearest::unknown;
+use crate::memory::vector::CONSOLE_BYTES;
 use crate::shell;
 use crate::store::{OpenOptions, Store};
 use crate::ui::Theme;
@@ -59,6 +60,7 @@ pub async fn open(session: &Session<'_>, named: Option<&str>, look: &Look) -> Re
         production: session.profile_named(named).is_some_and(|p| p.production),
         actor: login(),
         embedding: session.endpoint(named),
+        vector_bytes: session.config.vector_cache_mb.map_or(CONSOLE_BYTES, |mb| mb as usize * (1 << 20)),
     };
     let opening = Arc::new((target, options));
     let opener: shell::Opener = Arc::new(move || {

@@ -280,7 +280,9 @@ async fn boosted(store: &Store, request: &RecallRequest, asked: &ResolvedQuestio
     // Every row has a place in this ranking: words only move it.
     let rows = CandidateRows { kind, filters: &filters, columns, words: &[] };
     let mut sieve = CandidateSieve::new(asked, request);
-    let found = sieve.first_rows(store, &rows, &measure, || measure.shortlist(request.rows() + BEYOND, &place)).await?;
+    let found = sieve
+        .first_rows(store, &rows, &measure, || measure.shortlist(request.rows().saturating_add(BEYOND), &place))
+        .await?;
     Ok(RankedFind { compared, ..sieve.find(first_of(found, request), request.rows()) })
 }
 
@@ -348,7 +350,7 @@ async fn proven(store: &Store, request: &RecallRequest, asked: &mut ResolvedQues
     let mut sieve = CandidateSieve::new(asked, request);
     let mut known = None;
     let found = loop {
-        let mut list = measure.shortlist(request.rows() + BEYOND, &place).again(known);
+        let mut list = measure.shortlist(request.rows().saturating_add(BEYOND), &place).again(known);
         let mut take = |row: Row| {
             if sieve.takes(&row) {
                 let likeness = measure.likeness(&row);
@@ -401,7 +403,9 @@ async fn similar(store: &Store, request: &RecallRequest, asked: &ResolvedQuestio
     let place = |row: Row, likeness: Option<f64>| among::placed(row, likeness, &way);
     let rows = CandidateRows { kind, filters: &filters, columns, words: &asking_words(asked) };
     let mut sieve = CandidateSieve::new(asked, request);
-    let found = sieve.first_rows(store, &rows, &measure, || measure.shortlist(request.rows() + BEYOND, &place)).await?;
+    let found = sieve
+        .first_rows(store, &rows, &measure, || measure.shortlist(request.rows().saturating_add(BEYOND), &place))
+        .await?;
     Ok(RankedFind { compared, ..sieve.find(first_of(found, request), request.rows()) })
 }
 

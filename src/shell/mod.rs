@@ -76,6 +76,8 @@ pub struct ConsoleOptions {
     pub actor: String,
     /// Where vectors of texts come from, as the profile says; else why they come from nowhere.
     pub embedding: Embedding,
+    /// Bytes of vectors that are kept between recalls.
+    pub vector_bytes: usize,
 }
 
 /// Opens the database; again after tables of ours were added to it.
@@ -211,7 +213,12 @@ impl<'s> Console<'s> {
         signals: SignalListener,
     ) -> Self {
         let (sender, replies) = mpsc::unbounded_channel();
-        let settings = ConsoleSettings { theme: looks.name().to_owned(), mouse: options.mouse, wrap: true };
+        let settings = ConsoleSettings {
+            theme: looks.name().to_owned(),
+            mouse: options.mouse,
+            wrap: true,
+            vector_bytes: options.vector_bytes,
+        };
         let seen = opened(&store, options.profile.as_ref(), options.production);
         let model = Model::new(seen, settings, options.mask.clone(), options.masked);
         Console {

@@ -234,7 +234,7 @@ impl Console {
             capabilities: database.capabilities(),
             ..OpenedDatabase::default()
         };
-        let settings = ConsoleSettings { theme: "dark".to_owned(), mouse: true, wrap: true };
+        let settings = ConsoleSettings { theme: "dark".to_owned(), mouse: true, wrap: true, vector_bytes: 256 << 20 };
         let mut console = Console {
             model: Model::new(opened, settings, Mask::new([7; 32]), masked),
             database,

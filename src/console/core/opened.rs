@@ -36,4 +36,6 @@ pub struct ConsoleSettings {
     pub mouse: bool,
     /// Long texts in details are wrapped.
     pub wrap: bool,
+    /// Bytes of vectors that are kept between recalls.
+    pub vector_bytes: usize,
 }
