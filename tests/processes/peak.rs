@@ -58,7 +58,6 @@ fn whole_reads_take_no_more_memory_of_more_rows() {
         &["recall", "--ranking", "boosted", "--like", "NEWEST"],
         &["recall", "--ranking", "proven", "--topic", "invoices"],
         &["replay", "invoices"],
-        &["insights"],
     ];
     for words in commands {
         let of = |path: &str| {
