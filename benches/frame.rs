@@ -6,6 +6,7 @@ use chrono::DateTime;
 use divan::Bencher;
 use mnemoscope::console::Painter;
 use mnemoscope::console::core::key::{Code, Key};
+use mnemoscope::console::core::zone::ShownZone;
 use mnemoscope::console::core::{ConsoleSettings, Effect, Message, OpenedDatabase, Reply, Request};
 use mnemoscope::console::{Model, update};
 use mnemoscope::memory::mask::Mask;
@@ -62,7 +63,13 @@ fn model() -> Model {
         capabilities: Entity::ALL.iter().map(capability).collect(),
         ..OpenedDatabase::default()
     };
-    let settings = ConsoleSettings { theme: "dark".to_owned(), mouse: true, wrap: true };
+    let settings = ConsoleSettings {
+        theme: "dark".to_owned(),
+        theme_chosen: false,
+        mouse: true,
+        wrap: true,
+        zone: ShownZone::default(),
+    };
     let mut model = Model::new(opened, settings, Mask::new([7; 32]), false);
     let now = DateTime::from_timestamp(1_781_539_200, 0).expect("a time");
     for message in [Message::Start(now), Message::Resize(SCREEN.width, SCREEN.height), press(Code::Char('2'))] {

@@ -3,16 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::ChangeError;
 use super::apply::InverseMutation;
 use super::audit::{self, OpenedEntry};
 use super::draft::trail;
+pub use super::plan::past::{AsOf, Moment};
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::{Order, Query};
-use crate::memory::{Entity, Row, feedback, time};
+use crate::memory::{Entity, Row, feedback};
 use crate::store::Store;
 use crate::store::encode::{GivenValue, plain_column};
 use crate::store::stored::Mutation;
@@ -31,37 +31,6 @@ const HARMLESS: [&str; 3] = ["migrate", "hold", "unhold"];
 /// What is not in any trail.
 const AGENTS: &str = "what agents changed in rows since then without a history (texts, status, outcome), and rows that they \
      removed, leave no trace: such rows are shown as they are now";
-
-/// A moment of the past, as somebody names it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Moment {
-    /// A time, canonical.
-    Time(String),
-    /// Just after an entry of the trail; 0 is before the first.
-    Entry(i64),
-}
-
-impl Moment {
-    /// Reads a time, an age, or the number of an entry.
-    #[must_use]
-    pub fn parse(text: &str, now: chrono::DateTime<chrono::Utc>) -> Option<Moment> {
-        let number = text.trim().parse::<i64>().ok().filter(|seq| *seq >= 0).map(Moment::Entry);
-        number.or_else(|| time::parse_moment(text, now).map(Moment::Time))
-    }
-}
-
-/// What a look at the past is of, and what it cannot show.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct AsOf {
-    /// The moment, canonical.
-    pub at: String,
-    /// The last entry of the trail that is not taken back; none without a trail.
-    pub seq: Option<i64>,
-    /// Entries that are taken back.
-    pub taken_back: usize,
-    /// What is not known, for people.
-    pub unknown: Vec<String>,
-}
 
 /// The database as it was at a moment, to be looked at.
 ///

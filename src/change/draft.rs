@@ -64,6 +64,12 @@ impl<'s> Draft<'s> {
         Ok(Draft::begin(store, own, operation, danger, KEPT))
     }
 
+    /// Whether the plan can be looked at and not be applied.
+    #[must_use]
+    pub fn only_looks(&self) -> bool {
+        self.own.is_none()
+    }
+
     /// Begins the plan of one batch of a job: it keeps few of its changes in full. Without our tables it can be looked at
     /// and not be applied.
     #[must_use]

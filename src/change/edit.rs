@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::draft::Draft;
 use super::feedback::{addable, writable};
 use super::import::message_hash;
-use super::operation::FeedbackFields;
+use super::operation::{FeedbackFields, set_by};
 use super::plan::{ChangeDanger, Plan};
 use super::record::canonical_row;
 use super::reward::trail;
@@ -25,42 +25,6 @@ use crate::store::stored::{Cell, Mutation, StoredRows};
 pub const SUPERSEDED: &str = "superseded";
 /// Bytes that the text of a memory may have.
 const TEXT: usize = 1_000_000;
-
-/// Columns that are not set by hand, and what sets them.
-const FOLLOWING: &[(Entity, &str, &str)] = &[
-    (Entity::Episode, "utility", "it follows from the history of signals: `signal EPISODE …` adds one"),
-    (
-        Entity::Episode,
-        "feedback_score",
-        "it is the mean of the feedback: `feedback add`, `edit` and `remove` change it",
-    ),
-    (Entity::Episode, "feedback_ids", "the list follows from the feedback: `feedback add` and `remove` change it"),
-    (
-        Entity::Episode,
-        "canvas_ids",
-        "the list follows from the canvas events: `record` and `remove canvas_event` change it",
-    ),
-    (
-        Entity::Episode,
-        "canvas_action_count",
-        "it is the number of canvas events: `backfill canvas-links` counts them again",
-    ),
-    (Entity::Episode, "duration_seconds", "it follows from `started_at` and `ended_at`"),
-    (Entity::Episode, "parent_id", "chains are kept free of circles: `link CHILD PARENT` and `unlink CHILD` change it"),
-    (Entity::Case, "message_hash", "it follows from the prompt"),
-    (Entity::Case, "quarantined", "`quarantine CASE` and `release CASE` change it"),
-    (Entity::Case, "has_vector", "it says whether a vector is stored: `backfill embeddings` makes them"),
-    (Entity::Memory, "uses", "it is the number of episodes that used the memory"),
-    (Entity::Feedback, "score", "it follows from `kind` and `rating`"),
-    (Entity::Feedback, "counts", "it follows from `kind` and `rating`"),
-    (Entity::Feedback, "source", "it names the table"),
-    (Entity::Policy, "status", "`policy activate ID` changes it"),
-];
-
-/// Why a column cannot be set by hand.
-fn following(entity: Entity, column: &str) -> Option<&'static str> {
-    FOLLOWING.iter().find(|(e, c, _)| *e == entity && *c == column).map(|(_, _, why)| *why)
-}
 
 /// Plans that columns of a row are set.
 ///
@@ -127,7 +91,7 @@ fn check(entity: Entity, set: &Map<String, Value>) -> Result<(), ChangeError> {
         if matches!(name.as_str(), "id") {
             return refused("`id` names the row: record a new one instead");
         }
-        if let Some(why) = following(entity, name) {
+        if let Some(why) = set_by(entity, name) {
             return Err(ChangeError::Refused(format!("`{name}` of {} is not set by hand: {why}", entity.title())));
         }
     }

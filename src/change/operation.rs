@@ -284,6 +284,43 @@ pub enum Operation {
     },
 }
 
+/// Columns that are not set by hand, and what sets them.
+const FOLLOWING: &[(Entity, &str, &str)] = &[
+    (Entity::Episode, "utility", "it follows from the history of signals: `signal EPISODE …` adds one"),
+    (
+        Entity::Episode,
+        "feedback_score",
+        "it is the mean of the feedback: `feedback add`, `edit` and `remove` change it",
+    ),
+    (Entity::Episode, "feedback_ids", "the list follows from the feedback: `feedback add` and `remove` change it"),
+    (
+        Entity::Episode,
+        "canvas_ids",
+        "the list follows from the canvas events: `record` and `remove canvas_event` change it",
+    ),
+    (
+        Entity::Episode,
+        "canvas_action_count",
+        "it is the number of canvas events: `backfill canvas-links` counts them again",
+    ),
+    (Entity::Episode, "duration_seconds", "it follows from `started_at` and `ended_at`"),
+    (Entity::Episode, "parent_id", "chains are kept free of circles: `link CHILD PARENT` and `unlink CHILD` change it"),
+    (Entity::Case, "message_hash", "it follows from the prompt"),
+    (Entity::Case, "quarantined", "`quarantine CASE` and `release CASE` change it"),
+    (Entity::Case, "has_vector", "it says whether a vector is stored: `backfill embeddings` makes them"),
+    (Entity::Memory, "uses", "it is the number of episodes that used the memory"),
+    (Entity::Feedback, "score", "it follows from `kind` and `rating`"),
+    (Entity::Feedback, "counts", "it follows from `kind` and `rating`"),
+    (Entity::Feedback, "source", "it names the table"),
+    (Entity::Policy, "status", "`policy activate ID` changes it"),
+];
+
+/// What sets a column that cannot be set by hand; none for the others.
+#[must_use]
+pub fn set_by(entity: Entity, column: &str) -> Option<&'static str> {
+    FOLLOWING.iter().find(|(e, c, _)| *e == entity && *c == column).map(|(_, _, why)| *why)
+}
+
 /// An operation for people.
 struct Face<'o> {
     /// What it does, in a few words.

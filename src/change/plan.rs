@@ -1,6 +1,7 @@
 //! What a change would do, and what it did: plain data, the same for console, commands and files.
 
 pub mod erasure;
+pub mod past;
 
 use std::collections::BTreeMap;
 

@@ -14,9 +14,13 @@ use super::raw::RawSelection;
 /// Heading of the options that every command takes, so that its own stand together before them.
 const EVERYWHERE: &str = "Options of every command";
 
+/// What `--version` says: the number, the source, the target, and the engines that are built in.
+const VERSION: &str =
+    concat!(env!("CARGO_PKG_VERSION"), " (", env!("BUILD_SOURCE"), ", ", env!("BUILD_TARGET"), ", sqlite, postgres)");
+
 /// Inspect and administer the memory databases of AI agents.
 #[derive(Debug, Parser)]
-#[command(name = "mnemoscope", version, about, args_conflicts_with_subcommands = false)]
+#[command(name = "mnemoscope", version = VERSION, about, args_conflicts_with_subcommands = false)]
 pub struct Cli {
     /// Database: a path, a palace folder, sqlite:PATH, postgres://…, host=… and so on, or a profile's name.
     #[arg(short = 'd', long = "database", global = true, value_name = "DATABASE", help_heading = EVERYWHERE)]

@@ -5,21 +5,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use futures::future::BoxFuture;
 
 use super::context::{NO_DATABASE, Session};
 use super::demo;
 use super::doing::login;
 use super::failure::CommandFailure;
 use super::log::HeldLines;
-use super::options::When;
-use crate::config;
+use super::options::{Global, When};
+use crate::config::{self, Config, DatabaseProfile};
+use crate::console::core::request::KnownDatabase;
 use crate::memory::mask::Mask;
 use crate::memory::nearest::unknown;
 use crate::memory::vector::CONSOLE_BYTES;
 use crate::shell;
-use crate::store::{OpenOptions, Store};
-use crate::ui::Theme;
+use crate::store::{OpenOptions, Store, Target};
+use crate::ui::{SafeText, Theme};
 
+/// What the demo is called where databases are chosen.
+const DEMO: &str = "the demo";
 /// Time after which a read for the screen is given up.
 const SCREEN_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -42,9 +46,7 @@ pub struct Look {
 /// # Errors
 /// A database that cannot be opened, an unknown theme, no terminal.
 pub async fn open(session: &Session<'_>, named: Option<&str>, look: &Look) -> Result<(), CommandFailure> {
-    let Some((target, options)) = session.target(named)? else { return offer_demo(session, look).await };
-    let options = OpenOptions { connections: 3, statement_timeout: Some(SCREEN_TIMEOUT), ..options };
-    let masked = session.global.mask || session.profile_named(named).is_some_and(|p| p.mask);
+    let Some(door) = door(session, named)? else { return offer_demo(session, look).await };
     let shown = shell::ConsoleOptions {
         theme: theme(session, look)?,
         ascii: look.ascii || session.config.ascii,
@@ -55,25 +57,93 @@ pub async fn open(session: &Session<'_>, named: Option<&str>, look: &Look) -> Re
             When::Never => Some(false),
         },
         mask: Mask::new(config::mask_key()),
-        masked,
-        profile: session.profile_name(named),
-        production: session.profile_named(named).is_some_and(|p| p.production),
         actor: login(),
-        embedding: session.endpoint(named),
         vector_bytes: session.config.vector_cache_mb.map_or(CONSOLE_BYTES, |mb| mb as usize * (1 << 20)),
     };
-    let opening = Arc::new((target, options));
-    let opener: shell::Opener = Arc::new(move || {
-        let opening = Arc::clone(&opening);
-        Box::pin(async move { Store::open(&opening.0, &opening.1).await })
-    });
     let held = HeldLines::begin();
-    let ended = Box::pin(shell::run(opener, shown)).await;
+    let ended = Box::pin(shell::run(door, doors(session), shown)).await;
     drop(held);
     match ended? {
         0 => Ok(()),
         code => Err(CommandFailure::new(code, "")),
     }
+}
+
+/// The door to a database that is named, or to the one that is meant; none where nothing says which.
+///
+/// # Errors
+/// A profile that is not in the settings.
+fn door(session: &Session<'_>, named: Option<&str>) -> Result<Option<shell::Door>, CommandFailure> {
+    let Some((target, options)) = session.target(named)? else { return Ok(None) };
+    let options = OpenOptions { connections: 3, statement_timeout: Some(SCREEN_TIMEOUT), ..options };
+    let opening = Arc::new((target, options));
+    let open: shell::Opener = Arc::new(move || {
+        let opening = Arc::clone(&opening);
+        Box::pin(async move { Store::open(&opening.0, &opening.1).await })
+    });
+    Ok(Some(shell::Door {
+        open,
+        masked: session.global.mask || session.profile_named(named).is_some_and(|p| p.mask),
+        profile: session.profile_name(named),
+        production: session.profile_named(named).is_some_and(|p| p.production),
+        embedding: session.endpoint(named),
+    }))
+}
+
+/// The databases that can be opened from the console: each by what it is called alone, without this command's options.
+fn doors(session: &Session<'_>) -> shell::Doors {
+    let global = Arc::new(Global { profile: None, layout: None, quiet: true, ..session.global.clone() });
+    let config = Arc::new(session.config.clone());
+    let known = Arc::clone(&config);
+    let make = move |named: String| {
+        let (global, config) = (Arc::clone(&global), Arc::clone(&config));
+        let opened = async move {
+            let told = |failure: CommandFailure| failure.message;
+            let named = if named == DEMO {
+                demo::make(None, demo::EPISODES, demo::SEED, None, &global).await.map_err(told)?.display().to_string()
+            } else {
+                named
+            };
+            let session = Session { global: &global, database: None, config: &config, changes: false };
+            door(&session, Some(&named)).map_err(told)?.ok_or_else(|| "no database is named".to_owned())
+        };
+        Box::pin(opened) as BoxFuture<'static, Result<shell::Door, String>>
+    };
+    shell::Doors { door: Arc::new(make), known: Arc::new(move |here| known_databases(&known, here)) }
+}
+
+/// Databases that were looked at here, the latest first, then profiles, then the demo.
+fn known_databases(config: &Config, here: &str) -> Vec<KnownDatabase> {
+    const RECENT: usize = 12;
+    let looked = shell::looked_at();
+    let profile = |(name, profile): (&String, &DatabaseProfile)| KnownDatabase {
+        name: name.clone(),
+        note: Target::parse(&profile.database).shown(),
+        looked: looked.get(&profile.database).cloned(),
+        production: profile.production,
+        open: name.clone(),
+    };
+    let profiles: Vec<KnownDatabase> = config.profile.iter().map(profile).collect();
+    let mut recent: Vec<(&String, &String)> = looked
+        .iter()
+        .filter(|(location, _)| *location != here && !profiles.iter().any(|profile| profile.note == **location))
+        .collect();
+    recent.sort_by(|a, b| b.1.cmp(a.1));
+    let of_recent = |(location, at): (&String, &String)| KnownDatabase {
+        name: location.clone(),
+        note: String::new(),
+        looked: Some(at.clone()),
+        production: false,
+        open: location.clone(),
+    };
+    let demo = KnownDatabase {
+        name: DEMO.to_owned(),
+        note: "made up, to try things".to_owned(),
+        looked: None,
+        production: false,
+        open: DEMO.to_owned(),
+    };
+    recent.into_iter().take(RECENT).map(of_recent).chain(profiles).chain([demo]).collect()
 }
 
 /// Name of the theme that was asked for.
@@ -88,16 +158,32 @@ fn theme(session: &Session<'_>, look: &Look) -> Result<Option<String>, CommandFa
     }
 }
 
+/// Where no database is named: those that are known, and the demo, to choose from.
 async fn offer_demo(session: &Session<'_>, look: &Look) -> Result<(), CommandFailure> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Err(CommandFailure::usage(NO_DATABASE));
     }
-    let _ = write!(std::io::stderr(), "No database is named. Make a demo database and open that? [Y/n] ");
+    let known = known_databases(session.config, "");
+    let mut err = std::io::stderr();
+    let _ = writeln!(err, "No database is named. Open one of these, or write a path or an address:\n");
+    for (number, database) in known.iter().enumerate() {
+        let note = [database.note.as_str(), if database.production { "PRODUCTION" } else { "" }].join(" ");
+        let line = format!("  {:>2}  {}  {}", number + 1, database.name, note.trim());
+        let _ = writeln!(err, "{}", SafeText::new(line.trim_end()));
+    }
+    let _ = write!(err, "\n[{}, the demo] ", known.len());
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
-    if !matches!(answer.trim().to_ascii_lowercase().as_str(), "" | "y" | "yes") {
-        return Err(CommandFailure::usage(NO_DATABASE));
-    }
-    let path = demo::make(None, demo::EPISODES, demo::SEED, None, session.global).await?;
-    Box::pin(open(session, Some(&path.display().to_string()), look)).await
+    let chosen = match answer.trim() {
+        "n" | "no" => return Err(CommandFailure::usage(NO_DATABASE)),
+        "" | "y" | "yes" => known.last(),
+        text => text.parse::<usize>().ok().and_then(|number| known.get(number.checked_sub(1)?)),
+    };
+    let named = chosen.map_or_else(|| answer.trim().to_owned(), |database| database.open.clone());
+    let named = if named == DEMO {
+        demo::make(None, demo::EPISODES, demo::SEED, None, session.global).await?.display().to_string()
+    } else {
+        named
+    };
+    Box::pin(open(session, Some(&named), look)).await
 }

@@ -14,8 +14,9 @@ use super::failure::CommandFailure;
 use super::input::read_input;
 use super::look::entity;
 use crate::change::Operation;
+use crate::memory::Entity;
+use crate::memory::assign::read_value;
 use crate::memory::nearest::{nearest, unknown};
-use crate::memory::{Entity, ValueKind, time};
 
 /// Bytes that a value from standard input may have.
 const VALUE_BYTES: u64 = 1_000_000;
@@ -119,26 +120,7 @@ fn assigned(entity: Entity, text: &str) -> Result<(&'static str, Value), Command
         }
     })?;
     let value = if value == "-" { read_input(Path::new("-"), VALUE_BYTES)? } else { value.to_owned() };
-    let wrong = |what: &str| CommandFailure::usage(format!("`{name}` takes {what}, not `{value}`"));
-    if value == "null" {
-        return Ok((column.name, Value::Null));
-    }
-    let read = match column.kind {
-        ValueKind::Text => Value::from(if value == "'null'" { "null" } else { value.as_str() }),
-        ValueKind::Integer => value.parse::<i64>().map(Value::from).map_err(|_| wrong("a whole number"))?,
-        ValueKind::Real => {
-            let number = value.parse::<f64>().ok().filter(|x| x.is_finite());
-            number.map(Value::from).ok_or_else(|| wrong("a number"))?
-        }
-        ValueKind::Boolean => value.parse::<bool>().map(Value::from).map_err(|_| wrong("true or false"))?,
-        ValueKind::Time => {
-            let moment = time::parse_moment(&value, Utc::now());
-            moment.map(Value::from).ok_or_else(|| wrong("a time such as 2026-02-04T10:00:00Z, or an age such as 7d"))?
-        }
-        ValueKind::List if !value.trim_start().starts_with('[') => {
-            value.split(',').map(str::trim).filter(|item| !item.is_empty()).collect()
-        }
-        ValueKind::Json | ValueKind::List => serde_json::from_str(&value).map_err(|_| wrong("JSON"))?,
-    };
+    let read = read_value(column, &value, Utc::now());
+    let read = read.map_err(|what| CommandFailure::usage(format!("`{name}` takes {what}, not `{value}`")))?;
     Ok((column.name, read))
 }

@@ -154,6 +154,7 @@ impl From<StoreError> for CommandFailure {
         let remedy = match &error {
             StoreError::Missing { remedy, .. } => remedy.clone(),
             StoreError::Denied { remedy, .. } => Some(remedy.clone()),
+            error if error.is_denied() => Some("`status` names what your role may not read, and the GRANT".to_owned()),
             _ => None,
         };
         CommandFailure { code, message: error.to_string(), remedy }

@@ -14,8 +14,10 @@ use super::{output, retain};
 use crate::change;
 use crate::change::findings::{FindingNews, FindingRequest, look};
 use crate::config::mutes;
+use crate::memory::Entity;
 use crate::memory::findings::{Finding, KINDS, Mute, Muted, Severity, kind_named};
-use crate::memory::nearest::unknown;
+use crate::memory::nearest::{nearest, unknown};
+use crate::store::Store;
 use crate::ui::text::SafeText;
 
 /// How severe a finding is that makes a run fail.
@@ -84,7 +86,11 @@ async fn mute(session: &Session<'_>, command: &MuteCommand) -> Result<(), Comman
             if what.trim().is_empty() || reason.trim().is_empty() {
                 return Err(CommandFailure::usage("name a kind or an id, and give a reason"));
             }
-            let what = named(what).map_or_else(|_| what.clone(), str::to_owned);
+            let what = match named(what) {
+                Ok(kind) => kind.to_owned(),
+                Err(wrong) if resembles(what) && !is_row(&store, what).await => return Err(wrong),
+                Err(_) => what.clone(),
+            };
             let actor = actor.clone().filter(|a| !a.trim().is_empty()).unwrap_or_else(login);
             let mute = Mute { what, reason: reason.clone(), actor, at: change::now() };
             mutes::add(place, &mute).map_err(CommandFailure::failed)?
@@ -233,6 +239,21 @@ fn named(name: &str) -> Result<&'static str, CommandFailure> {
     let asked = name.replace('-', "_");
     let known = KINDS.iter().map(|k| k.name);
     kind_named(&asked).map(|k| k.name).ok_or_else(|| CommandFailure::usage(unknown("kind of finding", name, known)))
+}
+
+/// Whether a word is nearly the name of a kind.
+fn resembles(word: &str) -> bool {
+    nearest(&word.replace('-', "_"), KINDS.iter().map(|kind| kind.name)).is_some()
+}
+
+/// Whether some row has that id.
+async fn is_row(store: &Store, id: &str) -> bool {
+    for entity in Entity::ALL {
+        if store.row(*entity, id).await.is_ok_and(|row| row.is_some()) {
+            return true;
+        }
+    }
+    false
 }
 
 fn written(out: &mut dyn Write, finding: &Finding) -> std::io::Result<()> {

@@ -2,7 +2,7 @@
 
 use super::output;
 use crate::memory::filter::{Operand, Operator};
-use crate::memory::nearest::unknown;
+use crate::memory::nearest::{nearest, unknown};
 use crate::memory::query::Query;
 use crate::memory::{Entity, ValueKind};
 use crate::store::Store;
@@ -43,6 +43,10 @@ async fn say(store: &Store, entity: Entity, column: &'static str, word: &str) {
     }
     let Some(known) = known(store, entity, column).await else { return };
     if known.is_empty() || known.len() > WORDS || known.iter().any(|value| value == word) {
+        return;
+    }
+    // Ids say nothing to somebody who typed another one, unless it was nearly this one.
+    if column.ends_with("_id") && nearest(word, known.iter().map(String::as_str)).is_none() {
         return;
     }
     let what = format!("{} with the {column}", entity.title());

@@ -104,7 +104,8 @@ fn asked_format() -> Option<Format> {
 
 /// The failure of a command line that was not read because its first word is no command.
 fn misspelt(wrong: &clap::Error) -> Option<CommandFailure> {
-    if wrong.kind() != clap::error::ErrorKind::UnknownArgument {
+    use clap::error::ErrorKind::{InvalidSubcommand, UnknownArgument};
+    if !matches!(wrong.kind(), UnknownArgument | InvalidSubcommand) {
         return None;
     }
     let matches = Cli::command().ignore_errors(true).try_get_matches().ok()?;

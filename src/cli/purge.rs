@@ -292,6 +292,7 @@ async fn carry_out(
     let mut receipt = purge::run(store, args.subject(), options, decisions.as_ref(), &desk, exported)
         .await
         .map_err(|error| with_command(error, &again))?;
+    forget_in_console(&mut receipt, store.location(), args.subject());
     receipt.anchor_problem = anchor::missed(store).await;
     progress.end();
     print(session, &receipt, &again)
@@ -305,9 +306,17 @@ pub async fn apply_kept(session: &Session<'_>, kept: &KeptPlan, author: &Author)
     let again = store.invocation().about(&["purge"], &[&kept.given], &["--resume"]);
     let mut receipt =
         purge::run_kept(&store, kept, &desk(author, &say)?).await.map_err(|error| with_command(error, &again))?;
+    forget_in_console(&mut receipt, store.location(), &kept.given);
     receipt.anchor_problem = anchor::missed(&store).await;
     progress.end();
     print(session, &receipt, &again)
+}
+
+/// Forgets what the console keeps about the database and may name the person.
+fn forget_in_console(receipt: &mut PurgeReceipt, database: &str, given: &str) {
+    if let Err(why) = config::desk::forget_person(database, given) {
+        receipt.disclosures.push(format!("what the console keeps about this database may name the person: {why}"));
+    }
 }
 
 /// What an erasure was stopped by, with the whole command that resumes it.

@@ -8,6 +8,8 @@ use crate::ui::text::{Align, SafeText};
 
 /// Width that a free text gets before another column is dropped for it, in terminal columns.
 const LEAST_TEXT: usize = 22;
+/// The same in tenths of the width, where that is more.
+const LEAST_TENTHS: usize = 3;
 
 /// Blanks between two columns.
 const GAP: usize = 2;
@@ -150,13 +152,19 @@ fn places(
     let mut kept: Vec<usize> = (0..columns.len()).collect();
     let Some(room) = width else { return kept.into_iter().map(|at| (at, natural[at])).collect() };
     let is_text = |at: &usize| columns[*at].shape == CellShape::Text;
-    let least = |at: &usize| if is_text(at) { natural[*at].min(LEAST_TEXT) } else { natural[*at] };
-    let needs = |kept: &[usize]| kept.iter().map(least).sum::<usize>() + GAP * kept.len().saturating_sub(1);
+    let least_text = LEAST_TEXT.max(room * LEAST_TENTHS / 10);
+    let least = |at: &usize| if is_text(at) { natural[*at].min(least_text) } else { natural[*at] };
+    let gaps = |kept: &[usize]| GAP * kept.len().saturating_sub(1);
+    let needs = |kept: &[usize]| kept.iter().map(least).sum::<usize>() + gaps(kept);
+    let cuts = |kept: &[usize]| kept.iter().map(|at| natural[*at]).sum::<usize>() + gaps(kept) > room;
     // A column in which nothing stands goes before one that says something; of equals the last one goes.
     let order = |at: &usize| (is_empty(*at), columns[*at].rank, *at);
     let mut dropped = Vec::new();
-    while needs(&kept) > room {
+    while cuts(&kept) {
         let Some(gone) = kept.iter().copied().filter(|at| columns[*at].rank > 0).max_by_key(order) else { break };
+        if needs(&kept) <= room && !is_empty(gone) {
+            break;
+        }
         kept.retain(|at| *at != gone);
         dropped.push(gone);
     }
@@ -239,6 +247,21 @@ mod tests {
             OutputInk::none(),
         );
         assert_eq!(fitted.unwrap().dropped, ["Episode"]);
+    }
+
+    #[test]
+    fn a_column_that_says_nothing_goes_before_a_text_is_cut() {
+        let columns = [
+            PrintedColumn::new("Episode", CellShape::Word, 0),
+            PrintedColumn::new("Utility", CellShape::Number, 2),
+            PrintedColumn::new("Status", CellShape::Word, 3),
+            PrintedColumn::new("Title", CellShape::Text, 0),
+        ];
+        let rows = [["ep_1", NOTHING, "closed", "Roll back the deployment of Friday"].map(SafeText::new).to_vec()];
+        let dropped = |width| write(&mut Vec::new(), &columns, &rows, Some(width), OutputInk::none()).unwrap().dropped;
+        assert!(dropped(80).is_empty());
+        assert_eq!(dropped(50), ["Utility"]);
+        assert_eq!(dropped(36), ["Utility", "Status"]);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! What the operator has set: profiles of databases, and the folders where settings and state live.
 
 mod book;
+pub mod desk;
 pub mod fleet;
+pub mod looks;
 pub mod mutes;
 pub mod queries;
 

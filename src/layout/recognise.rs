@@ -10,6 +10,7 @@ use super::{
     catalog::{CatalogColumn, CatalogTable},
 };
 use crate::memory::Entity;
+use crate::memory::vocabulary::{self, Vocabulary};
 
 /// The outcome of recognition.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -137,12 +138,42 @@ pub struct BoundColumn {
     pub inside: Inside,
     /// Stored word to canonical word.
     pub map: Vec<(String, String)>,
+    /// What the words mean that the map does not name.
+    pub vocabulary: Option<&'static Vocabulary>,
     /// How it is stored.
     pub stored: StoredAs,
     /// Condition that finds the rows whose list holds one of `$ids`.
     pub lookup: Option<String>,
     /// Tables and columns that its value comes from besides what it names itself.
     pub needs: Vec<Need>,
+}
+
+impl BoundColumn {
+    /// The canonical word for a stored one; none where that is canonical already, or any word goes.
+    #[must_use]
+    pub fn canonical(&self, word: &str) -> Option<&str> {
+        let mapped = self.map.iter().find(|(from, _)| from == word).map(|(_, to)| to.as_str());
+        mapped.or_else(|| self.vocabulary.filter(|_| !word.is_empty())?.canonical(word))
+    }
+
+    /// Whether stored words may stand for others.
+    #[must_use]
+    pub fn is_mapped(&self) -> bool {
+        self.vocabulary.is_some() || !self.map.is_empty()
+    }
+
+    /// The stored words that a canonical word stands for; none where they cannot be told.
+    #[must_use]
+    pub fn stored_words(&self, canonical: &str) -> Option<Vec<String>> {
+        let mut words: Vec<String> =
+            self.map.iter().filter(|(_, to)| to == canonical).map(|(from, _)| from.clone()).collect();
+        let usual = match self.vocabulary {
+            Some(vocabulary) => vocabulary.meaning(canonical)?,
+            None => vec![canonical.to_owned()],
+        };
+        words.extend(usual.into_iter().filter(|word| !self.map.iter().any(|(from, _)| from == word)));
+        Some(words)
+    }
 }
 
 /// Where a bound column's value is.
@@ -409,7 +440,9 @@ fn bind_column(
         };
         let lookup = spec.lookup.as_ref().and_then(|sql| sql.on(engine)).map(str::to_owned);
         let (inside, map) = (spec.inside.clone(), spec.map.clone());
-        bound.push(BoundColumn { origin, inside, map, stored: spec.stored, lookup, needs: spec.requires.clone() });
+        let vocabulary = if entity == Entity::Episode { vocabulary::of_episode(name) } else { None };
+        let (stored, needs) = (spec.stored, spec.requires.clone());
+        bound.push(BoundColumn { origin, inside, map, vocabulary, stored, lookup, needs });
     }
     if bound.is_empty() {
         missing.extend(lost);

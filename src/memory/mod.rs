@@ -1,6 +1,7 @@
 //! What agents remember: the entities with their canonical columns, and the rules that hold for them.
 //! Pure: no database, file, clock or terminal is known here.
 
+pub mod assign;
 pub mod chain;
 pub mod compare;
 pub mod entity;
@@ -10,6 +11,7 @@ pub mod findings;
 pub mod id_list;
 pub mod invocation;
 pub mod json;
+pub mod kept;
 pub mod mask;
 pub mod mention;
 pub mod nearest;
@@ -26,6 +28,7 @@ pub mod time;
 pub mod utility;
 pub mod vector;
 pub mod veil;
+pub mod vocabulary;
 pub mod workflow;
 
 pub use entity::{Column, Entity, Personal, ValueKind};

@@ -8,12 +8,20 @@ const ALIKE: f64 = 0.5;
 /// Names that are listed to people at most.
 const LISTED: usize = 24;
 
-/// The candidate that differs from `word` by the fewest inserted, removed, replaced or swapped letters, ignoring ASCII
+/// Letters of a word's beginning that are enough to know it by.
+const BEGINNING: usize = 3;
+
+/// The shortest candidate that begins with `word`, ignoring ASCII case, where that is some letters long; else the one that differs from `word` by the fewest inserted, removed, replaced or swapped letters, ignoring ASCII
 /// case; where even that one differs by more than half of the longer name, the candidate that shares most pairs of
 /// letters with it, `sheets` for `spreadsheet`. `None` when there is neither. Of equals the first.
 #[must_use]
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
+    let candidates: Vec<&str> = candidates.into_iter().collect();
+    let begun = candidates.iter().copied().filter(|name| name.to_ascii_lowercase().starts_with(&word));
+    if let Some(name) = begun.min_by_key(|name| name.len()).filter(|_| word.chars().count() >= BEGINNING) {
+        return Some(name);
+    }
     let mut close: Option<(usize, &str)> = None;
     let mut alike: Option<(f64, &str)> = None;
     for candidate in candidates {
@@ -65,6 +73,8 @@ mod tests {
             ("kidn", Some("kind")),
             ("userid", Some("user_id")),
             ("create_at", Some("created_at")),
+            ("corr", Some("correction")),
+            ("user", Some("user_id")),
             ("zzzzzz", None),
             ("", None),
         ] {

@@ -2,6 +2,7 @@
 //! flagged, for whoever decides.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -222,21 +223,62 @@ pub fn is_secret_under(key: &str, text: &str) -> bool {
 fn without_secrets(text: &str, secrets: &mut BTreeMap<&'static str, usize>) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut at = 0;
-    let mut before = ' ';
-    while let Some(c) = text[at..].chars().next() {
-        // A secret begins where a word does: what stands before it is no letter or digit.
-        let begins = !before.is_alphanumeric() && before != '_';
-        if begins && let Some((kind, from, to)) = secret_at(text, at) {
-            *secrets.entry(kind).or_default() += 1;
-            clean.push_str(&text[at..from]);
-            clean.push_str(REDACTED);
-            (before, at) = (']', to);
-        } else {
-            clean.push(c);
-            (before, at) = (c, at + c.len_utf8());
-        }
+    while let Some((kind, range)) = next_secret(text, at) {
+        *secrets.entry(kind).or_default() += 1;
+        clean.push_str(&text[at..range.start]);
+        clean.push_str(REDACTED);
+        at = range.end;
     }
+    clean.push_str(&text[at..]);
     clean
+}
+
+/// The first secret from a place on, which is the beginning or the end of another one.
+fn next_secret(text: &str, from: usize) -> Option<(&'static str, Range<usize>)> {
+    // A secret begins where a word does: what stands before it is no letter or digit.
+    let mut before = if from == 0 { ' ' } else { ']' };
+    text[from..].char_indices().find_map(|(offset, c)| {
+        let begins = !before.is_alphanumeric() && before != '_';
+        before = c;
+        let found = begins.then(|| secret_at(text, from + offset)).flatten();
+        found.map(|(kind, start, end)| (kind, start..end))
+    })
+}
+
+/// Where the first secret of a text stands.
+#[must_use]
+pub fn first_secret(text: &str) -> Option<Range<usize>> {
+    next_secret(text, 0).map(|(_, range)| range)
+}
+
+/// Where the first words that address a model stand: as they are written, with what hides among them.
+#[must_use]
+pub fn first_instruction(text: &str) -> Option<Range<usize>> {
+    // The text as phrases are written, and for each of its bytes where that came from.
+    let (mut flat, mut places) = (String::new(), Vec::new());
+    for (at, c) in text.char_indices().filter(|(_, c)| !is_hidden(*c)) {
+        let end = at + c.len_utf8();
+        if !c.is_whitespace() {
+            flat.extend(c.to_lowercase());
+        } else if !flat.is_empty() && !flat.ends_with(' ') {
+            flat.push(' ');
+        }
+        places.resize(flat.len(), at..end);
+    }
+    let found = INSTRUCTIONS.iter().filter_map(|phrase| Some((flat.find(phrase)?, phrase.len())));
+    let (start, length) = found.min()?;
+    Some(places.get(start)?.start..places.get(start + length - 1)?.end)
+}
+
+/// Where the first character stands that nobody sees, or that controls a terminal.
+#[must_use]
+pub fn first_hidden(text: &str) -> Option<Range<usize>> {
+    let mut at = 0;
+    seen(text).find_map(|(c, seen)| {
+        let start = at;
+        at += c.len_utf8();
+        (!seen).then_some(start..at)
+    })
 }
 
 /// The secret that begins at a place: its kind and the range to take out.

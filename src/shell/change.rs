@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 
 use super::erase::Erasures;
+use crate::change::plan::past::{AsOf, Moment};
 use crate::change::plan::{Change, ChangeDanger, Plan};
-use crate::change::{self, Author, ChangeError, Operation, anchor, audit, migrate, what_if};
+use crate::change::{self, Author, ChangeError, Operation, anchor, as_of, audit, migrate, what_if};
 use crate::console::core::change::{AppliedPlan, Refusal};
 use crate::console::core::{Proposal, RequestFailure, Ticket};
 use crate::console::overlays::unlock::{PendingStep, WriteState};
@@ -73,6 +74,13 @@ pub async fn what_if(
         }
     };
     found.map(Box::new).map_err(|error| failure("Recall was not looked at", &error))
+}
+
+/// The database as it was at a moment, and what that is; none for now.
+pub async fn look_back(store: &Store, moment: Option<Moment>) -> Result<Option<(Store, AsOf)>, RequestFailure> {
+    let Some(moment) = moment else { return Ok(None) };
+    let found = as_of::view(store, &moment).await;
+    found.map(Some).map_err(|error| failure("The past could not be looked at", &error))
 }
 
 /// Plans what is proposed, keeps the plan, and gives it to be shown.

@@ -10,9 +10,13 @@ use tokio::task::JoinHandle;
 
 use super::change::{self, Plans};
 use super::erase::Erasures;
-use super::{ConsoleOptions, Embedding, Opener, erase, export, health, home, job, live, load, recall, replay, study};
+use super::{
+    ConsoleOptions, Door, Doors, Embedding, Opener, desk, erase, export, health, home, job, live, load, recall, replay,
+    study,
+};
 use crate::change::Author;
-use crate::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
+use crate::change::plan::past::Moment;
+use crate::console::core::{Effect, Message, Proposal, Reply, Request, RequestFailure, Ticket};
 use crate::job::backfill::BackfillArguments;
 use crate::job::plan::JobWish;
 use crate::lab::people;
@@ -24,6 +28,10 @@ use crate::store::Store;
 struct Worker {
     /// The database as it was when the task began.
     store: Arc<Store>,
+    /// The same as rows are shown of it: as it was at a moment of the past, or as it is.
+    seen: Arc<Store>,
+    /// What is seen is the past, which does not move.
+    past: bool,
     plans: Plans,
     erasures: Erasures,
     actor: String,
@@ -51,18 +59,27 @@ impl Worker {
 
     /// Does what is asked; its last reply.
     async fn answer(&self, request: Request) -> Reply {
-        let store = &*self.store;
+        let (store, seen) = (&*self.store, &*self.seen);
         let erasing = |what: &str, count| self.tell(Reply::Erasing(what.to_owned(), count));
         match request {
             Request::LoadStatus => Reply::Status(load::status(store).await),
-            Request::LoadPage(query) => Reply::Page(load::page(store, &query).await),
-            Request::LoadDetail(entity, id, key) => Reply::Detail(load::detail(store, entity, &id, &key).await),
+            Request::LoadPage(query) => Reply::Page(load::page(seen, &query).await),
+            Request::Count(query) => Reply::Counted(load::count(seen, &query).await),
+            Request::LoadValues(entity, column) => Reply::Values(load::values(seen, entity, column).await),
+            Request::LoadDetail(entity, id, key) => Reply::Detail(load::detail(seen, entity, &id, &key).await),
             Request::LoadWork => Reply::Work(home::work(store).await),
-            Request::LoadNames(wanted) => Reply::Named(load::names(store, wanted).await),
+            Request::LoadNames(wanted) => Reply::Named(load::names(seen, wanted).await),
+            Request::Watch(_) if self.past => std::future::pending().await,
             Request::Watch(query) => match live::watch(store, &query, |rows| self.tell(Reply::News(rows))).await {},
-            Request::LoadRelated(relations) => Reply::Related(load::related(store, relations).await),
+            Request::LoadRelated(relations) => Reply::Related(load::related(seen, relations).await),
+            Request::Find(search, entity, after) => Reply::Found(load::found(seen, &search, entity, after).await),
             Request::Plan(proposal) => {
                 let planned = change::plan(store, &self.plans, self.ticket, *proposal, &self.author(None)).await;
+                Reply::Planned(planned)
+            }
+            Request::PlanAhead(operation) => {
+                let proposal = Proposal::from(*operation);
+                let planned = change::plan(store, &self.plans, self.ticket, proposal, &self.author(None)).await;
                 Reply::Planned(planned)
             }
             Request::Apply { planned, reason } => {
@@ -79,7 +96,7 @@ impl Worker {
                 let found = change::what_if(store, plans, planned, &kept, patient, &told).await;
                 Reply::LookedAhead(found)
             }
-            Request::Replay { about, limit } => Reply::Replayed(replay::told(store, &about, limit).await),
+            Request::Replay { about, limit } => Reply::Replayed(replay::told(seen, &about, limit).await),
             Request::CheckWritable => Reply::Writable(change::writable(store).await),
             Request::PlanErasure(given, choice) => {
                 let planned = erase::plan(store, &self.erasures, self.ticket, &given, &choice, &erasing).await;
@@ -96,6 +113,13 @@ impl Worker {
                 Reply::TrailVerified(change::verify_trail(store, &told).await)
             }
             Request::Look { brief } => Reply::Finding(health::look(store, brief, |news| self.tell(news)).await),
+            Request::LoadPlaces => Reply::Places(desk::places(store)),
+            Request::KeepPlace(place) => Reply::Places(desk::keep_place(store, &place)),
+            Request::ForgetPlace(name) => Reply::Places(desk::forget_place(store, &name)),
+            Request::Quote(kind, entity, id) => Reply::Quoted(health::quoted(store, kind, entity, &id).await),
+            Request::LoadMutes => Reply::Mutes(health::muted(store)),
+            Request::Mute(what, reason) => Reply::Mutes(health::mute(store, &what, &reason, &self.actor)),
+            Request::Unmute(what) => Reply::Mutes(health::unmute(store, &what)),
             Request::LoadMigrations => Reply::Migrations(health::migrations(store).await),
             Request::LoadJobs => Reply::Jobs(job::offers(store, self.plans.given()).await),
             Request::AskJob(name, ask) => Reply::JobAsked(job::ask(store, &name, ask).await),
@@ -105,11 +129,11 @@ impl Worker {
 
     /// The same for what tells how far it is, or is kept beside the database.
     async fn answer_at_length(&self, request: Request) -> Reply {
-        let store = &*self.store;
+        let (store, seen) = (&*self.store, &*self.seen);
         match request {
             Request::Export(export) => {
                 let told = |rows| self.tell(Reply::Exporting(rows));
-                Reply::Exported(export::write(store, &export, self.mask(export.masked), told).await)
+                Reply::Exported(export::write(seen, &export, self.mask(export.masked), told).await)
             }
             Request::Study { question, masked } => {
                 let told = |entity, rows| self.tell(Reply::Told(entity, rows));
@@ -120,7 +144,7 @@ impl Worker {
                     store.embeddings().forget_vectors();
                 }
                 let told = |doing| self.tell(Reply::Recalling(doing));
-                Reply::Recalled(recall::rank(store, &self.embedding, &inquiry, &at, told).await)
+                Reply::Recalled(recall::rank(seen, &self.embedding, &inquiry, &at, told).await)
             }
             Request::SaveQuery(saved) => Reply::Saved(recall::save(store, &saved)),
             Request::ForgetQuery(name) => Reply::Saved(recall::forget(store, &name)),
@@ -133,6 +157,11 @@ impl Worker {
 pub struct Tasks {
     /// Replaced when the database was opened again.
     store: Arc<Mutex<Arc<Store>>>,
+    /// The database as it was, while somebody looks at the past.
+    past: Arc<Mutex<Option<Arc<Store>>>>,
+    /// Another database, opened to be gone to.
+    beside: Arc<Mutex<Option<(Store, Door)>>>,
+    doors: Doors,
     open: Opener,
     /// Names the database for the core after it was opened again.
     profile: (Option<String>, bool),
@@ -150,17 +179,26 @@ pub struct Tasks {
 
 impl Tasks {
     /// No tasks yet; what they find goes to `replies`.
-    pub fn new(store: Arc<Store>, open: Opener, options: ConsoleOptions, replies: UnboundedSender<Message>) -> Self {
+    pub fn new(
+        store: Arc<Store>,
+        doors: Doors,
+        door: Door,
+        options: &ConsoleOptions,
+        replies: UnboundedSender<Message>,
+    ) -> Self {
         store.embeddings().keep_vectors(options.vector_bytes);
         Tasks {
             store: Arc::new(Mutex::new(store)),
-            open,
-            profile: (options.profile, options.production),
-            actor: options.actor,
-            plans: Plans::new(BackfillArguments::with(options.embedding.clone())),
+            past: Arc::default(),
+            beside: Arc::default(),
+            doors,
+            open: door.open,
+            profile: (door.profile, door.production),
+            actor: options.actor.clone(),
+            plans: Plans::new(BackfillArguments::with(door.embedding.clone())),
             erasures: Erasures::default(),
-            mask: options.mask,
-            embedding: Arc::new(options.embedding),
+            mask: options.mask.clone(),
+            embedding: Arc::new(door.embedding),
             vector_bytes: options.vector_bytes,
             replies,
             running: HashMap::new(),
@@ -191,6 +229,12 @@ impl Tasks {
     pub fn start(&mut self, effect: Effect) {
         match effect {
             Effect::Ask(ticket, Request::Migrate(optional)) => self.migrate(ticket, optional),
+            Effect::Ask(ticket, Request::LoadDatabases) => {
+                let location = self.worker(ticket).store.location().to_owned();
+                self.reply(Message::Reply(ticket, Reply::Databases((self.doors.known)(&location))));
+            }
+            Effect::Ask(ticket, Request::TryDatabase(name)) => self.try_database(ticket, name),
+            Effect::Ask(ticket, Request::LookBack(moment)) => self.look_back(ticket, moment),
             Effect::Ask(ticket, Request::RunJob { name, resume, reason }) => self.run_job(ticket, name, resume, reason),
             Effect::Ask(ticket, request) => {
                 let worker = self.worker(ticket);
@@ -223,14 +267,19 @@ impl Tasks {
             | Effect::Tell(_)
             | Effect::Mouse(_)
             | Effect::Redraw
+            | Effect::Switch { .. }
             | Effect::Suspend
             | Effect::Quit => {}
         }
     }
 
     fn worker(&self, ticket: Ticket) -> Worker {
+        let store = Arc::clone(&self.store.lock().unwrap_or_else(PoisonError::into_inner));
+        let past = self.past.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Worker {
-            store: Arc::clone(&self.store.lock().unwrap_or_else(PoisonError::into_inner)),
+            past: past.is_some(),
+            seen: past.unwrap_or_else(|| Arc::clone(&store)),
+            store,
             plans: self.plans.clone(),
             erasures: self.erasures.clone(),
             actor: self.actor.clone(),
@@ -239,6 +288,43 @@ impl Tasks {
             ticket,
             replies: self.replies.clone(),
         }
+    }
+
+    /// Opens another database beside this one.
+    fn try_database(&mut self, ticket: Ticket, name: String) {
+        let (doors, place) = (self.doors.clone(), Arc::clone(&self.beside));
+        self.spawn(ticket, async move {
+            let failed = |message: String| {
+                let remedy = "look at the path or the address; this database stays open";
+                RequestFailure::new(format!("{name} was not opened"), message, remedy)
+            };
+            let tried = async {
+                let door = (doors.door)(name.clone()).await.map_err(failed)?;
+                let store = (door.open)().await.map_err(|error| failed(error.to_string()))?;
+                *place.lock().unwrap_or_else(PoisonError::into_inner) = Some((store, door));
+                Ok(())
+            };
+            Message::Reply(ticket, Reply::Tried(tried.await))
+        });
+    }
+
+    /// The database that was opened beside this one.
+    pub fn beside(&self) -> Option<(Store, Door)> {
+        self.beside.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Shows rows as they were at a moment from now on, or as they are.
+    fn look_back(&mut self, ticket: Ticket, moment: Option<Moment>) {
+        let (worker, place) = (self.worker(ticket), Arc::clone(&self.past));
+        self.spawn(ticket, async move {
+            let looked = change::look_back(&worker.store, moment).await;
+            let looked = looked.map(|found| {
+                let (view, as_of) = found.unzip();
+                *place.lock().unwrap_or_else(PoisonError::into_inner) = view.map(Arc::new);
+                as_of.map(Box::new)
+            });
+            Message::Reply(ticket, Reply::LookedBack(looked))
+        });
     }
 
     fn run_job(&mut self, ticket: Ticket, name: String, resume: bool, reason: Option<String>) {

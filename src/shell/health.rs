@@ -1,17 +1,22 @@
 //! Findings and migrations for the core: a look through the database that tells as it goes, and how migrations stand.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use crate::change;
 use crate::change::findings::{self, BriefLimit, FindingNews, FindingRequest};
 use crate::change::migrate::{self, DoneMigration, MigrationState, PendingMigration};
-use crate::config::mutes;
+use crate::config::{looks, mutes};
 use crate::console::core::RequestFailure;
 use crate::console::core::request::Reply;
 use crate::console::screens::findings::LookNews;
 use crate::console::screens::migrations::{MigrationItem, MigrationList, MigrationStanding};
-use crate::memory::findings::NotApplicable;
+use crate::memory::Entity;
+use crate::memory::findings::{EarlierLook, Mute, NotApplicable, OffendingQuote, quote};
 use crate::store::Store;
+
+use super::load;
 
 /// Examples of each finding.
 const EXAMPLES: usize = 50;
@@ -21,9 +26,13 @@ const BRIEF: BriefLimit = BriefLimit { rows: 2_000_000, time: Duration::from_sec
 
 /// Looks through the database; `replies` hear what is found as it is found.
 pub async fn look(store: &Store, brief: bool, replies: impl Fn(Reply) + Sync) -> Result<LookNews, RequestFailure> {
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     let mut told = |told: FindingNews| {
         let news = match told {
-            FindingNews::Found(finding) => LookNews::Found(Box::new(finding)),
+            FindingNews::Found(finding) => {
+                *counts.entry(finding.kind.to_owned()).or_default() += finding.count;
+                LookNews::Found(Box::new(finding))
+            }
             FindingNews::NotApplicable(kind) => LookNews::NotApplicable(kind),
             FindingNews::Read(rows, entity) => LookNews::Read(rows, entity),
             FindingNews::Left(kinds) => LookNews::Left(kinds),
@@ -40,7 +49,43 @@ pub async fn look(store: &Store, brief: bool, replies: impl Fn(Reply) + Sync) ->
     let remedy = "r looks again; findings of one kind: findings --kind K";
     let failed =
         |e: crate::change::ChangeError| RequestFailure::new("Looking for findings ended early", e.to_string(), remedy);
-    findings::look(store, &wanted, &mut told).await.map(|()| LookNews::Done).map_err(failed)
+    findings::look(store, &wanted, &mut told).await.map_err(failed)?;
+    if !brief {
+        looks::keep(store.location(), &EarlierLook { at: change::now(), counts });
+    }
+    Ok(LookNews::Done)
+}
+
+/// The text that a finding is about, out of one row.
+pub async fn quoted(
+    store: &Store,
+    kind: &str,
+    entity: Entity,
+    id: &str,
+) -> Result<Option<OffendingQuote>, RequestFailure> {
+    let row = store.row(entity, id).await.map_err(|e| load::failure("The text could not be read", &e))?;
+    Ok(row.and_then(|row| quote(kind, &row)))
+}
+
+/// What is muted, and why.
+pub fn muted(store: &Store) -> Result<Vec<Mute>, RequestFailure> {
+    mutes::load(store.location()).map_err(|why| unkept("What is muted could not be read", why))
+}
+
+/// Mutes a kind or a row; all that is muted then.
+pub fn mute(store: &Store, what: &str, reason: &str, actor: &str) -> Result<Vec<Mute>, RequestFailure> {
+    let (what, reason, actor) = (what.to_owned(), reason.to_owned(), actor.to_owned());
+    let mute = Mute { what, reason, actor, at: change::now() };
+    mutes::add(store.location(), &mute).map_err(|why| unkept("It was not muted", why))
+}
+
+/// Hears of a kind or a row again; all that is muted then.
+pub fn unmute(store: &Store, what: &str) -> Result<Vec<Mute>, RequestFailure> {
+    mutes::end(store.location(), what).map_err(|why| unkept("It is still muted", why))
+}
+
+fn unkept(what: &str, why: String) -> RequestFailure {
+    RequestFailure::new(what, why, "look at the file; MNEMOSCOPE_STATE names another folder")
 }
 
 /// How the migrations stand.

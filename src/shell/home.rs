@@ -53,7 +53,9 @@ fn path() -> Option<PathBuf> {
     config::state_folder().map(|folder| folder.join("looked.json"))
 }
 
-fn kept() -> BTreeMap<String, String> {
+/// When each database was looked at here last, canonical, by its location.
+#[must_use]
+pub fn kept() -> BTreeMap<String, String> {
     let bytes = path().and_then(|path| input_file::read(&path, MOST).ok()).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }

@@ -1,12 +1,15 @@
 //! Reading from the store for the core.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::console::core::RequestFailure;
+use crate::console::core::columns::plural;
 use crate::console::core::names::name_columns;
-use crate::console::core::request::{Content, Related, Relation};
+use crate::console::core::request::{Content, Related, Relation, RowCount};
 use crate::console::core::window::row_key;
-use crate::memory::query::{Page, Query, StoreStatus};
+use crate::console::screens::find::messages::FoundRows;
+use crate::memory::query::{PAGE, Page, PageStart, Query, StoreStatus};
+use crate::memory::search::Search;
 use crate::memory::{Entity, Row};
 use crate::store::{Store, StoreError};
 
@@ -36,6 +39,41 @@ pub async fn page(store: &Store, query: &Query) -> Result<Page, RequestFailure> 
     store.page(query).await.map_err(|e| failure("The list could not be read", &e))
 }
 
+/// How many rows a list has, counted by its pages up to a number that is quick to come to.
+pub async fn count(store: &Store, query: &Query) -> Result<RowCount, RequestFailure> {
+    const COUNTED: u64 = 20_000;
+    const STRIDE: usize = 5_000;
+    let mut query = Query { limit: STRIDE, start: PageStart::First, columns: Some(Vec::new()), ..query.clone() };
+    let mut rows = 0;
+    loop {
+        let found = page(store, &query).await?;
+        rows += found.rows.len() as u64;
+        match found.next {
+            Some(_) if rows >= COUNTED => return Ok(RowCount { rows, more: true }),
+            Some(next) => query.start = PageStart::After(next),
+            None => return Ok(RowCount { rows, more: false }),
+        }
+    }
+}
+
+/// The values that the newest rows of a kind hold in a column, the most frequent first.
+pub async fn values(store: &Store, entity: Entity, column: &'static str) -> Result<Vec<String>, RequestFailure> {
+    const NEWEST: usize = 1_000;
+    const OFFERED: usize = 200;
+    let found = page(store, &Query { limit: NEWEST, columns: Some(vec![column]), ..Query::new(entity) }).await?;
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for row in &found.rows {
+        let list = row.list(column).into_iter().map(str::to_owned);
+        let truth = row.get(column).as_bool().map(|truth| truth.to_string());
+        for value in list.chain(row.text(column).map(str::to_owned)).chain(truth).filter(|value| !value.is_empty()) {
+            *counts.entry(value).or_default() += 1;
+        }
+    }
+    let mut values: Vec<(String, usize)> = counts.into_iter().collect();
+    values.sort_by(|(a, of_a), (b, of_b)| of_b.cmp(of_a).then_with(|| a.cmp(b)));
+    Ok(values.into_iter().map(|(value, _)| value).take(OFFERED).collect())
+}
+
 /// A row with everything about it.
 pub async fn detail(store: &Store, entity: Entity, id: &str, key: &str) -> Result<Option<Content>, RequestFailure> {
     let failed = |e: StoreError| failure(&format!("The {} could not be read", entity.title()), &e);
@@ -60,6 +98,18 @@ pub async fn names(store: &Store, wanted: Vec<(Entity, Vec<String>)>) -> Result<
         named.extend(rows.map_err(|e| failure("Names could not be read", &e))?);
     }
     Ok(named)
+}
+
+/// Rows of a kind whose texts hold words, a page of them.
+pub async fn found(
+    store: &Store,
+    search: &Search,
+    entity: Entity,
+    after: Option<String>,
+) -> Result<FoundRows, RequestFailure> {
+    let page = store.find(search, &[entity], PAGE, after.as_deref()).await;
+    let page = page.map_err(|e| failure(&format!("{} could not be searched", plural(entity)), &e))?;
+    Ok(FoundRows { rows: page.rows, next: page.next })
 }
 
 /// Rows related to one.

@@ -3,6 +3,7 @@
 mod background;
 mod change;
 mod clipboard;
+mod desk;
 mod editor;
 mod effects;
 mod erase;
@@ -18,6 +19,7 @@ mod recall;
 mod replay;
 mod study;
 mod terminal;
+mod zone;
 
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
@@ -30,6 +32,8 @@ use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 
+use crate::config::looks;
+use crate::console::core::request::KnownDatabase;
 use crate::console::core::{ConsoleSettings, Effect, Message, OpenedDatabase, RequestFailure};
 use crate::console::{Drawn, Model, Painter, update};
 use crate::layout::recognise::Attachment;
@@ -44,6 +48,7 @@ use input::Pointer;
 use look::LookChoices;
 use terminal::{SignalListener, TerminalScreen, TerminalSignal};
 
+pub use home::kept as looked_at;
 pub use recall::Embedding;
 
 /// Frames are drawn at most this often.
@@ -66,18 +71,40 @@ pub struct ConsoleOptions {
     pub colour: Option<bool>,
     /// The mask under which personal values are replaced.
     pub mask: Mask,
-    /// Whether it is on at the beginning.
+    /// Who makes changes, for the audit trail.
+    pub actor: String,
+    /// Bytes of vectors that are kept between recalls.
+    pub vector_bytes: usize,
+}
+
+/// A database that is opened, and what its profile says of it.
+#[derive(Clone)]
+pub struct Door {
+    /// Opens it.
+    pub open: Opener,
+    /// Personal values are masked at the beginning.
     pub masked: bool,
     /// Name of the profile that the database was named by.
     pub profile: Option<String>,
     /// Others depend on the database: every change asks for one step more care.
     pub production: bool,
-    /// Who makes changes, for the audit trail.
-    pub actor: String,
     /// Where vectors of texts come from, as the profile says; else why they come from nowhere.
     pub embedding: Embedding,
-    /// Bytes of vectors that are kept between recalls.
-    pub vector_bytes: usize,
+}
+
+/// Makes the door to a database that is named, or says why there is none.
+pub type MakeDoor = Arc<dyn Fn(String) -> BoxFuture<'static, Result<Door, String>> + Send + Sync>;
+
+/// Lists the databases that are known beside the one at a location.
+pub type ListDatabases = Arc<dyn Fn(&str) -> Vec<KnownDatabase> + Send + Sync>;
+
+/// The databases that can be opened instead of this one.
+#[derive(Clone)]
+pub struct Doors {
+    /// The door to one of them by its profile, path or address.
+    pub door: MakeDoor,
+    /// Those that are known beside the one at a location, those first that were looked at last.
+    pub known: ListDatabases,
 }
 
 /// Opens the database; again after tables of ours were added to it.
@@ -101,42 +128,60 @@ pub enum ConsoleError {
 enum End {
     Quit,
     Signal(i32),
+    /// Another database takes the place of this one.
+    Switch(Box<(Store, Door)>),
 }
 
 impl End {
     /// 0, or 128 and the number of the signal.
     fn code(&self) -> u8 {
         match self {
-            End::Quit => 0,
+            End::Quit | End::Switch(_) => 0,
             End::Signal(number) => 128_u8.saturating_add(u8::try_from(*number).unwrap_or(0)),
         }
     }
 }
 
-/// Runs the console on a database until it is quit; the exit code: 0, or 128 and the number of the signal that ended it.
+/// Runs the console on a database, and on those that are opened from there, until it is quit; the exit code: 0, or 128 and
+/// the number of the signal that ended it.
 ///
 /// # Errors
 /// There is no terminal, it can no longer be used, or the database is not opened.
-pub async fn run(open: Opener, options: ConsoleOptions) -> Result<u8, ConsoleError> {
+pub async fn run(door: Door, doors: Doors, options: ConsoleOptions) -> Result<u8, ConsoleError> {
     if !terminal::is_there() {
         // What is wrong with the database is wrong in a script too.
-        open().await?;
+        (door.open)().await?;
         return Err(ConsoleError::NoTerminal);
     }
     let mut signals = SignalListener::listen()?;
-    let looks = LookChoices::new(options.theme.as_deref(), options.ascii, options.colour);
-    let store = match signals.beside(open(), true).await {
+    let theme = options.theme.clone().or_else(|| crate::config::desk::looks().theme);
+    let mut looks = LookChoices::new(theme.as_deref(), options.ascii, options.colour);
+    let store = match signals.beside((door.open)(), true).await {
         Ok(store) => store?,
         Err(signal) => return Ok(End::Signal(signal).code()),
     };
     let mut screen = TerminalScreen::open(options.mouse)?;
-    let location = store.location().to_owned();
-    let ended = Box::pin(Console::new(store, open, options, looks, &mut screen, signals).run()).await;
+    let mut next = Box::new((store, door));
+    let (mut told, mut chosen) = (Vec::new(), None);
+    let ended = loop {
+        let console =
+            Console::new(*next, doors.clone(), &options, &mut looks, chosen.take(), &mut screen, &mut signals);
+        let (end, model, lines) = match Box::pin(console.run()).await {
+            Ok(ended) => ended,
+            Err(error) => break Err(error),
+        };
+        told.extend(lines);
+        desk::leave(&model, spell_utc(Utc::now()).as_deref());
+        match end {
+            End::Switch(other) => {
+                next = other;
+                chosen = Some(model.context.settings);
+            }
+            end => break Ok(end),
+        }
+    };
     screen.close();
-    if let Some(now) = spell_utc(Utc::now()) {
-        home::keep_looked(&location, &now);
-    }
-    let (end, told) = ended?;
+    let end = ended?;
     for line in told {
         // Not by `eprintln!`: it panics where nobody hears it any more.
         let _ = writeln!(io::stderr(), "{}", SafeText::new(&line));
@@ -158,6 +203,7 @@ fn opened(store: &Store, profile: Option<&String>, production: bool) -> OpenedDa
         profile: profile.cloned(),
         production,
         looked: home::looked(store),
+        found_before: looks::last(store.location()),
         unfilled: unfilled(store),
     }
 }
@@ -176,14 +222,14 @@ fn unfilled(store: &Store) -> BTreeSet<(Entity, &'static str)> {
 
 struct Console<'s> {
     model: Model,
-    looks: LookChoices,
+    looks: &'s mut LookChoices,
     painter: Painter,
     drawn: Drawn,
     pointer: Pointer,
     tasks: Tasks,
     replies: mpsc::UnboundedReceiver<Message>,
     screen: &'s mut TerminalScreen,
-    signals: SignalListener,
+    signals: &'s mut SignalListener,
     /// None while the terminal is not ours.
     events: Option<EventStream>,
     /// Hears the terminal's answer about its background among the keys.
@@ -204,37 +250,43 @@ struct Console<'s> {
 }
 
 impl<'s> Console<'s> {
+    /// A console on an open database; `chosen` is what was chosen on the one before.
     fn new(
-        store: Store,
-        open: Opener,
-        options: ConsoleOptions,
-        looks: LookChoices,
+        (store, door): (Store, Door),
+        doors: Doors,
+        options: &ConsoleOptions,
+        looks: &'s mut LookChoices,
+        chosen: Option<ConsoleSettings>,
         screen: &'s mut TerminalScreen,
-        signals: SignalListener,
+        signals: &'s mut SignalListener,
     ) -> Self {
         let (sender, replies) = mpsc::unbounded_channel();
-        let settings = ConsoleSettings {
+        let fresh = chosen.is_none();
+        let settings = chosen.unwrap_or_else(|| ConsoleSettings {
             theme: looks.name().to_owned(),
+            theme_chosen: false,
             mouse: options.mouse,
             wrap: true,
+            zone: zone::local(),
             vector_bytes: options.vector_bytes,
-        };
-        let seen = opened(&store, options.profile.as_ref(), options.production);
-        let model = Model::new(seen, settings, options.mask.clone(), options.masked);
+        });
+        let seen = opened(&store, door.profile.as_ref(), door.production);
+        let mut model = Model::new(seen, settings, options.mask.clone(), door.masked);
+        desk::restore(&mut model);
         Console {
             model,
             looks,
             painter: Painter::default(),
             drawn: Drawn::default(),
             pointer: Pointer::default(),
-            tasks: Tasks::new(Arc::new(store), open, options, sender),
+            tasks: Tasks::new(Arc::new(store), doors, door, options, sender),
             replies,
             screen,
             signals,
             events: None,
             listener: Listener::default(),
             frame_at: Instant::now(),
-            fresh: true,
+            fresh,
             dirty: true,
             continued: false,
             edited: None,
@@ -243,7 +295,7 @@ impl<'s> Console<'s> {
         }
     }
 
-    async fn run(mut self) -> io::Result<(End, Vec<String>)> {
+    async fn run(mut self) -> io::Result<(End, Model, Vec<String>)> {
         let (width, height) = self.screen.size()?;
         self.tell(Message::Resize(width, height)).await;
         if self.model.context.masking.is_on() {
@@ -254,7 +306,7 @@ impl<'s> Console<'s> {
         self.tell(Message::Start(Utc::now())).await;
         let mut tick = tokio::time::interval(TICK);
         self.events = Some(EventStream::new());
-        if let Some(patience) = self.looks.patience() {
+        if let Some(patience) = self.looks.patience().filter(|_| self.fresh) {
             self.screen.write(QUESTION)?;
             self.listener.expect();
             self.frame_at = Instant::now() + patience;
@@ -262,7 +314,7 @@ impl<'s> Console<'s> {
         loop {
             if let Some(end) = self.ended.take() {
                 self.tasks.close().await;
-                return Ok((end, self.told));
+                return Ok((end, self.model, self.told));
             }
             if self.dirty && Instant::now() >= self.frame_at {
                 self.draw().await?;
@@ -350,6 +402,12 @@ impl<'s> Console<'s> {
     async fn perform(&mut self, effect: Effect) -> io::Result<()> {
         match effect {
             Effect::Quit => self.ended = Some(End::Quit),
+            Effect::Switch { masked } => {
+                if let Some((store, door)) = self.tasks.beside() {
+                    let door = Door { masked: door.masked || masked, ..door };
+                    self.ended = Some(End::Switch(Box::new((store, door))));
+                }
+            }
             Effect::Suspend => self.suspend()?,
             Effect::Tell(lines) => self.told.extend(lines),
             Effect::Redraw => {

@@ -2,10 +2,14 @@
 
 use std::collections::HashMap;
 
+use super::embedding::VectorShelf;
+use super::encode::table_of;
 use super::proof::keys_of_tables;
 use super::session::FetchedValue;
+use super::shape::ColumnReference;
 use super::stored::{StoredRows, TableName};
 use super::{ShapeReader, StoreError};
+use crate::layout::BoundSource;
 use crate::memory::vector::read_floats;
 
 /// A table whose rows hang on another's.
@@ -24,12 +28,18 @@ pub struct Hanging {
 }
 
 impl ShapeReader<'_> {
-    /// The tables whose rows hang on a table's rows by that column.
+    /// The tables whose rows hang on a source's rows, whose id stands in that column: by a foreign key, or because the
+    /// layout keeps their vectors there.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn hanging_on(self, table: &TableName, id: &str) -> Result<Vec<Hanging>, StoreError> {
-        let references = self.references(table).await?;
+    pub async fn hanging_on(self, source: &BoundSource, id: &str) -> Result<Vec<Hanging>, StoreError> {
+        let mut references = self.references(&table_of(source)).await?;
+        if let Ok(VectorShelf { table, key: Some(column), .. }) = VectorShelf::of(source)
+            && !references.iter().any(|r| r.from == table && r.column == column)
+        {
+            references.push(ColumnReference { from: table, column, to: id.to_owned() });
+        }
         let mut hanging = Vec::new();
         if references.is_empty() {
             return Ok(hanging);

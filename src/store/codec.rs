@@ -29,7 +29,7 @@ pub fn decode(source: &BoundSource, projection: &Projection, raw: &RawRow) -> Ro
                     Some(text) => row.values[i] = Value::from(text),
                     None => fill(&mut row, i, slot, raw),
                 }
-                let is_mapped = slot.column.inside.is_whole() && !slot.column.map.is_empty();
+                let is_mapped = slot.column.inside.is_whole() && slot.column.is_mapped();
                 match source.entity.columns()[i].name {
                     "status" if is_mapped => raw_status = stored_word(slot, raw),
                     "outcome" if is_mapped => raw_outcome = stored_word(slot, raw),
@@ -101,7 +101,7 @@ fn empty_lists(row: &mut Row, projection: &Projection) {
 /// The stored words behind status and outcome stay visible in the metadata where they differ.
 fn keep_raw_words(row: &mut Row, raw_status: Option<String>, raw_outcome: Option<String>) {
     for (column, key, word) in [("status", "raw_status", raw_status), ("outcome", "raw_outcome", raw_outcome)] {
-        let Some(word) = word.filter(|w| row.text(column) != Some(w)) else { continue };
+        let Some(word) = word.filter(|w| !w.is_empty() && row.text(column) != Some(w)) else { continue };
         let mut object = match row.get("metadata").clone() {
             Value::Object(object) => object,
             Value::Null => Map::new(),
@@ -149,11 +149,12 @@ fn value(kind: ValueKind, column: &BoundColumn, raw: &FetchedValue) -> (Value, V
         },
         (true, stored) => by_kind(kind, stored, raw),
     };
-    if let (false, Some(word)) = (column.map.is_empty(), word(&value))
-        && let Some((_, to)) = column.map.iter().find(|(from, _)| *from == word)
+    if column.is_mapped()
+        && let Some(word) = word(&value)
+        && let Some(to) = column.canonical(&word)
     {
         // A word that is mapped to nothing says nothing.
-        value = if to.is_empty() { Value::Null } else { Value::from(to.clone()) };
+        value = if to.is_empty() { Value::Null } else { Value::from(to) };
     }
     (value, problems)
 }

@@ -248,15 +248,6 @@ fn keeps(source: &BoundSource, column: &str) -> bool {
     }
 }
 
-/// The stored words that a canonical word stands for, itself included unless it is mapped to another.
-fn stored_words(column: &BoundColumn, word: &str) -> Vec<String> {
-    let mut words: Vec<String> = column.map.iter().filter(|(_, to)| to == word).map(|(from, _)| from.clone()).collect();
-    if !column.map.iter().any(|(from, _)| from == word) {
-        words.push(word.to_owned());
-    }
-    words
-}
-
 fn equal_text(
     engine: Engine,
     column: &BoundColumn,
@@ -268,7 +259,7 @@ fn equal_text(
         return key_is(engine, parts, &[value], statement);
     }
     let declared = dialect::declared(&column.origin);
-    let words = stored_words(column, value);
+    let words = column.stored_words(value)?;
     if engine == Engine::Postgres {
         match PgType::of(declared) {
             PgType::Text => {}
@@ -342,7 +333,7 @@ fn inside_contains(
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'@');
     let escaped = matches!(column.inside.part, TextPart::After(_));
     if !column.inside.decode.is_empty()
-        || !column.map.is_empty()
+        || column.is_mapped()
         || escaped
         || value.is_empty()
         || !value.bytes().all(plain)
@@ -407,7 +398,7 @@ fn contains(
     value: &str,
     statement: &mut SelectStatement,
 ) -> Option<String> {
-    if !value.is_ascii() || !column.map.is_empty() {
+    if !value.is_ascii() || column.is_mapped() {
         return None;
     }
     if engine == Engine::Postgres && matches!(PgType::of(dialect::declared(&column.origin)), PgType::Bytes) {
@@ -431,21 +422,38 @@ fn json_contains(
     value: &str,
     statement: &mut SelectStatement,
 ) -> Option<String> {
-    let mapped = |column: &str| source.column(column).iter().any(|way| !way.map.is_empty());
-    let shown_in_it = mapped("status") || mapped("outcome") || !source.raw_status.is_empty();
     let plain = !value.is_empty() && value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    if name == "metadata" && shown_in_it || !plain || column.stored == StoredAs::Nested {
+    if !plain || column.stored == StoredAs::Nested {
         return None;
     }
+    let also = if name == "metadata" { shown_words(engine, source)? } else { String::new() };
     let declared = dialect::declared(&column.origin);
     if engine == Engine::Postgres && PgType::of(declared) == PgType::Bytes {
         return None;
     }
     let narrowed = contains(engine, column, bare, value, statement)?;
     Some(match engine {
-        Engine::Sqlite => format!("(typeof({bare}) = 'blob' OR {narrowed})"),
-        Engine::Postgres => narrowed,
+        Engine::Sqlite => format!("(typeof({bare}) = 'blob' OR {narrowed}{also})"),
+        Engine::Postgres => format!("({narrowed}{also})"),
     })
+}
+
+/// That the metadata shows a stored word of status or outcome, as a further condition. None where the database cannot
+/// tell.
+fn shown_words(engine: Engine, source: &BoundSource) -> Option<String> {
+    if !source.raw_status.is_empty() || !source.raw_outcome.is_empty() {
+        return None;
+    }
+    let mut sql = String::new();
+    for way in ["status", "outcome"].iter().flat_map(|column| source.column(column)).filter(|way| way.is_mapped()) {
+        let (true, Some(vocabulary)) = (way.map.is_empty() && way.inside.is_whole(), way.vocabulary) else {
+            return None;
+        };
+        let words: Vec<String> = vocabulary.canonical_words().map(|word| format!("'{word}'")).collect();
+        let cast = if engine == Engine::Postgres { "::text" } else { "" };
+        let _ = write!(sql, " OR ({}){cast} NOT IN ({})", dialect::expression(&way.origin)?, words.join(", "));
+    }
+    Some(sql)
 }
 
 /// A bound on a time: exact where the engine has a time type, by the day where the spelling may vary.
@@ -579,7 +587,7 @@ pub fn any_of(
         let marks: Vec<_> = values.iter().map(|v| statement.bind(engine, Param::Text(v.clone()), "text")).collect();
         return Some(lookup.replace("$ids", &marks.join(", ")));
     }
-    if !column.inside.is_whole() || !column.map.is_empty() {
+    if !column.inside.is_whole() || column.is_mapped() {
         return None;
     }
     if let BoundOrigin::Key { parts, .. } = &column.origin {

@@ -143,7 +143,9 @@ impl Snapshot<'_> {
                 format!("${}", params.len())
             })
             .collect();
-        format!(" AND ({})", when.replace("$subject", &marks.join(", ")))
+        // PostgreSQL knows no empty list.
+        let marks = if marks.is_empty() { "SELECT NULL WHERE 1 = 0".to_owned() } else { marks.join(", ") };
+        format!(" AND ({})", when.replace("$subject", &marks))
     }
 
     /// The rows whose column holds one of some values.

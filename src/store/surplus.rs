@@ -190,7 +190,9 @@ fn shelf_title(shelf: Option<&VectorShelf>) -> String {
 }
 
 fn found(source: &BoundSource) -> Option<EntityPlace> {
-    let is_table = matches!(source.from, BoundFrom::Table(..)) || source.entity == Entity::Subject;
+    // Rows that are written are rows of one table, whatever else they are read from.
+    let is_table =
+        matches!(source.from, BoundFrom::Table(..)) || source.entity == Entity::Subject || source.is_writable();
     let columns: &[&'static str] =
         if source.entity.column("id").is_some() { &["id"] } else { &["episode_id", "memory_id"] };
     let plain: Option<Vec<_>> = columns.iter().map(|c| Some(plain_column(source, c)?.0.to_owned())).collect();

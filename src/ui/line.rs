@@ -7,7 +7,7 @@ use ratatui::{buffer::Buffer, layout::Rect};
 use super::{
     glyphs::Glyph,
     look::{Look, right_of, row},
-    text::SafeText,
+    text::{ELLIPSIS, SafeText},
     theme::StyleRole,
 };
 
@@ -123,14 +123,25 @@ impl TextLine {
     pub fn render(&self, area: Rect, buf: &mut Buffer, look: &Look) -> u16 {
         let mut rest = row(area, 0);
         let mut left = self.width();
+        let mut ends_cut = false;
         for run in &self.runs {
             let room = usize::from(rest.width);
             let more_follows = left > run.text.width();
             left -= run.text.width();
             let is_last_that_fits = more_follows && run.text.width() + 1 > room;
             let text = if is_last_that_fits { cut_short(&run.text, room, look) } else { look.fit(&run.text, room) };
+            let is_cut = text.as_str() != look.spelled(&run.text).as_str();
+            // One sign says that something is missing, wherever it was cut.
+            let is_sign_alone = is_cut && text.as_str().chars().eq([look.glyphs.ellipsis.get()]);
+            if is_sign_alone && std::mem::take(&mut ends_cut) {
+                break;
+            }
+            ends_cut = text.as_str().ends_with([look.glyphs.ellipsis.get(), ELLIPSIS]);
             let hits = hits_within(&run.hits, run.text.as_str(), text.as_str());
             rest = right_of(rest, text.draw(rest, buf, &look.paint(run.role), &hits));
+            if is_cut {
+                break;
+            }
         }
         area.width - rest.width
     }
@@ -148,10 +159,11 @@ fn hits_within(hits: &[Range<usize>], text: &str, shown: &str) -> Vec<Range<usiz
 
 /// At most `room` columns that end with an ellipsis even if the text would just fit, because more would follow.
 fn cut_short(text: &SafeText, room: usize, look: &Look) -> SafeText {
-    let Some(kept) = room.checked_sub(1) else { return SafeText::default() };
-    let mut cut = look.fit(text, kept);
-    if !cut.as_str().ends_with(look.glyphs.ellipsis.get()) {
-        cut.append(&SafeText::glyphs(look.glyphs.ellipsis, 1));
+    if text.width() > room {
+        return look.fit(text, room);
     }
+    let Some(kept) = room.checked_sub(1) else { return SafeText::default() };
+    let mut cut = look.spelled(text).columns(0, kept);
+    cut.append(&SafeText::glyphs(look.glyphs.ellipsis, 1));
     cut
 }

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use mnemoscope::change::plan::erasure::UnfinishedErasure;
 use mnemoscope::console::core::request::{Content, Related, Relation};
 use mnemoscope::console::core::window::row_key;
+use mnemoscope::console::core::zone::ShownZone;
 use mnemoscope::console::core::{
     ClickTarget, ConsoleSettings, Destination, Effect, Key, Message, OpenedDatabase, Reply, Request, RequestFailure,
     Ticket,
@@ -234,7 +235,14 @@ impl Console {
             capabilities: database.capabilities(),
             ..OpenedDatabase::default()
         };
-        let settings = ConsoleSettings { theme: "dark".to_owned(), mouse: true, wrap: true, vector_bytes: 256 << 20 };
+        let settings = ConsoleSettings {
+            theme: "dark".to_owned(),
+            theme_chosen: false,
+            mouse: true,
+            wrap: true,
+            zone: ShownZone::default(),
+            vector_bytes: 256 << 20,
+        };
         let mut console = Console {
             model: Model::new(opened, settings, Mask::new([7; 32]), masked),
             database,

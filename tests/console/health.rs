@@ -3,7 +3,8 @@
 use mnemoscope::console::core::{Effect, Message, Reply, Request, Ticket};
 use mnemoscope::console::screens::findings::LookNews;
 use mnemoscope::console::screens::migrations::{MigrationItem, MigrationList, MigrationStanding};
-use mnemoscope::memory::findings::{Finding, NotApplicable, Severity};
+use mnemoscope::memory::Entity;
+use mnemoscope::memory::findings::{EarlierLook, Finding, Mute, NotApplicable, OffendingQuote, Severity};
 
 use super::fake::{Console, world};
 
@@ -53,9 +54,10 @@ fn findings_are_told_as_they_come_the_worst_first() {
     let skipped = NotApplicable { kind: "over_window", reason: "there is no case bank".to_owned() };
     tell(&mut console, ticket, LookNews::NotApplicable(skipped));
     tell(&mut console, ticket, LookNews::Done);
-    console.shows("chain cycle");
     console.shows("there is no case bank");
-    console.press("k y c");
+    console.press("k");
+    console.shows("chain cycle");
+    console.press("y c");
     let line = "mnemoscope -d memory/made-up.db unlink ep-3";
     assert!(console.asked.contains(&Effect::Copy("command".to_owned(), line.to_owned())), "{:?}", console.asked);
 }
@@ -84,7 +86,105 @@ fn what_the_console_cannot_mend_says_which_command_does() {
     let fault = finding("audit_break", Severity::High, None, &["entry 3"], "audit verify");
     tell(&mut console, ticket, LookNews::Found(Box::new(fault)));
     console.press("x");
-    console.shows("audit verify: y c copies the command");
+    assert_eq!(console.model.crumbs().last().map(String::as_str), Some("audit trail"));
+    console.press("[");
+    let unread = finding("hidden_rows", Severity::High, None, &["episodes"], "status");
+    let Some(Effect::Ask(ticket, Request::Look { .. })) =
+        console.asked.iter().rev().find(|effect| matches!(effect, Effect::Ask(_, Request::Look { .. }))).cloned()
+    else {
+        panic!("{:?}", console.asked)
+    };
+    tell(&mut console, ticket, LookNews::Found(Box::new(unread)));
+    console.press("j x");
+    console.shows("status: y c copies the command");
+}
+
+/// What is asked for that is none of the usual.
+fn asked(console: &mut Console, wanted: impl Fn(&Request) -> bool) -> (Ticket, Request) {
+    let found = |effect: &Effect| matches!(effect, Effect::Ask(_, request) if wanted(request));
+    let at = console.asked.iter().rposition(found).unwrap_or_else(|| panic!("{:?}", console.asked));
+    match console.asked.remove(at) {
+        Effect::Ask(ticket, request) => (ticket, request),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn findings_of_a_kind_stand_together_and_quote_what_offends() {
+    let (mut console, ticket) = looking(160, 50);
+    let of = |entity, ids: &[&str]| {
+        let found = finding("secret", Severity::High, Some(entity), ids, "backfill secrets");
+        Finding { message: format!("{} rows hold secrets or tokens in their text", ids.len()), ..found }
+    };
+    tell(&mut console, ticket, LookNews::Found(Box::new(of("episode", &["ep-1", "ep-2"]))));
+    tell(&mut console, ticket, LookNews::Found(Box::new(of("memory", &["dr-1"]))));
+    console.shows("3 rows hold secrets");
+    console.shows("Reconcile the October invoices");
+    console.shows("memory");
+    console.wait();
+    let (quoted, request) = asked(&mut console, |request| matches!(request, Request::Quote(..)));
+    assert_eq!(request, Request::Quote("secret", Entity::Episode, "ep-1".to_owned()));
+    let quote = OffendingQuote {
+        column: "summary".to_owned(),
+        before: "use password=".to_owned(),
+        hit: "hunter2!".to_owned(),
+        after: " there".to_owned(),
+    };
+    console.tell(Message::Reply(quoted, Reply::Quoted(Ok(Some(quote)))));
+    console.shows("use password=hunter2! there");
+    // The examples take the keys, and the quote is that of the selected one.
+    console.press("tab G");
+    console.hides("hunter2!");
+    console.press("enter");
+    assert_eq!(console.selected(), Some((Entity::Memory, "dr-1".to_owned())));
+}
+
+#[test]
+fn a_kind_or_a_row_is_muted_for_a_reason_and_heard_of_again() {
+    let (mut console, ticket) = looking(160, 50);
+    let (mutes, _) = asked(&mut console, |request| *request == Request::LoadMutes);
+    console.tell(Message::Reply(mutes, Reply::Mutes(Ok(Vec::new()))));
+    found(&mut console, ticket);
+    console.press("k m enter");
+    console.shows("say why nobody needs to hear of it");
+    console.press("'load test' enter");
+    let (muting, request) = asked(&mut console, |request| matches!(request, Request::Mute(..)));
+    assert_eq!(request, Request::Mute("chain_cycle".to_owned(), "load test".to_owned()));
+    let mute = Mute {
+        what: "chain_cycle".to_owned(),
+        reason: "load test".to_owned(),
+        actor: "ann".to_owned(),
+        at: "2026-02-04T10:00:00.000000Z".to_owned(),
+    };
+    console.tell(Message::Reply(muting, Reply::Mutes(Ok(vec![mute]))));
+    console.shows("chain cycle: load test");
+    // What is muted is left out from the beginning: it is looked again.
+    let (again, _) = asked(&mut console, |request| matches!(request, Request::Look { .. }));
+    tell(&mut console, again, LookNews::Done);
+    console.shows("chain cycle is muted");
+    console.press("m");
+    let (_, request) = asked(&mut console, |request| matches!(request, Request::Unmute(_)));
+    assert_eq!(request, Request::Unmute("chain_cycle".to_owned()));
+}
+
+#[test]
+fn a_single_row_is_muted_where_the_examples_have_the_keys() {
+    let (mut console, ticket) = looking(100, 30);
+    found(&mut console, ticket);
+    console.press("k tab j m 'known' enter");
+    let (_, request) = asked(&mut console, |request| matches!(request, Request::Mute(..)));
+    assert_eq!(request, Request::Mute("ep-4".to_owned(), "known".to_owned()));
+}
+
+#[test]
+fn what_changed_since_the_last_look_is_told() {
+    let (mut console, ticket) = looking(160, 50);
+    let counts = [("repeated_id".to_owned(), 5)].into_iter().collect();
+    let at = "2026-02-02T10:00:00.000000Z".to_owned();
+    console.model.context.opened.found_before = Some(EarlierLook { at, counts });
+    found(&mut console, ticket);
+    console.shows("new");
+    console.shows("-3");
 }
 
 fn item(name: &str, standing: MigrationStanding) -> MigrationItem {
@@ -205,6 +305,7 @@ fn a_brief_look_says_what_it_left_and_the_screen_of_findings_looks_at_the_rest()
     let Some(Effect::Ask(ticket, Request::Look { brief: false })) = console.asked.pop() else {
         panic!("{:?}", console.asked)
     };
+    console.press("k");
     console.shows("chain cycle");
     let low = finding("repeated_id", Severity::Low, Some("episode"), &["ep-1"], "show episode ep-1");
     tell(&mut console, ticket, LookNews::Found(Box::new(low)));

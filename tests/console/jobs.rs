@@ -28,7 +28,7 @@ pub fn progress(state: JobState, seen: u64) -> JobProgress {
     }
 }
 
-fn receipt(status: &str) -> Box<JobReceipt> {
+pub fn receipt(status: &str) -> Box<JobReceipt> {
     Box::new(JobReceipt {
         receipt_id: "r-1".to_owned(),
         plan_id: "j-1".to_owned(),
@@ -51,7 +51,7 @@ fn receipt(status: &str) -> Box<JobReceipt> {
     })
 }
 
-fn offers(run: Option<JobProgress>) -> Vec<JobOffer> {
+pub fn offers(run: Option<JobProgress>) -> Vec<JobOffer> {
     let offer = |name: &str, reason: Option<&str>, run| JobOffer {
         name: name.to_owned(),
         does: format!("does what {name} do"),

@@ -178,7 +178,7 @@ fn a_filter_narrows_and_its_mistakes_are_told_while_it_is_written() {
 #[test]
 fn words_search_the_title_and_an_empty_result_says_so() {
     let mut console = Console::new(many(300), 160, 50);
-    console.press("2 / 'number 42' enter");
+    console.press("2 / '\"number 42\"' enter");
     console.shows("row 1 of 1");
     console.press("/ ctrl-u 'nothing like this' enter");
     console.shows("No episodes match");

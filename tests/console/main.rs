@@ -2,6 +2,7 @@
 
 mod anything;
 mod changes;
+mod compare;
 mod doors;
 mod erase;
 mod erase_mentions;
@@ -10,6 +11,7 @@ mod fake;
 mod health;
 mod home;
 mod jobs;
+mod kept;
 mod keys;
 mod lists;
 mod looks;
@@ -18,6 +20,7 @@ mod readme;
 mod recall;
 mod replay;
 mod studies;
+mod tasks;
 mod trail;
 mod triage;
 mod ui;

@@ -287,6 +287,35 @@ fn errors_are_json_where_json_is_asked_for() {
 }
 
 #[test]
+fn what_an_agent_would_get_holds_corrections_and_canvas_events_within_the_budget() {
+    let desk = Desk::new();
+    let corrected = desk.json(&["list", "feedback", "--where", "correction ~ contact", "--limit", "100"]);
+    let with_both = |row: &Value| {
+        let episode = row["episode_id"].as_str()?;
+        let shown = desk.json(&["show", "episode", episode]);
+        let canvas = shown["canvas_context"].as_array()?.first()?["action"].as_str()?.to_owned();
+        Some((episode.to_owned(), row["correction"].as_str()?.to_owned(), canvas, shown["episode"]["topic"].clone()))
+    };
+    let found = corrected["rows"].as_array().unwrap().iter().find_map(with_both);
+    let (episode, correction, canvas, topic) = found.expect("an episode with a correction and canvas events");
+    let all = ["--ranking", "boosted", "--topic", topic.as_str().unwrap(), "-k", "50", "--tokens", "20000"];
+    let made = desk.json(&[&["context"], &all[..]].concat());
+    let text = made["text"].as_str().unwrap();
+    assert!(made["rows"].as_array().unwrap().iter().any(|id| *id == *episode), "{made:#}");
+    assert!(text.contains(&format!("corrected: \"{correction}\"")) && text.contains(&format!(" {canvas}")), "{text}");
+    assert_eq!(text.matches("Feedback: ").count(), made["rows"].as_array().unwrap().len());
+    assert_eq!(text.matches("Canvas: ").count(), made["rows"].as_array().unwrap().len());
+    for tokens in ["60", "200"] {
+        let made = desk.json(&["context", "--ranking", "boosted", "invoice", "--tokens", tokens]);
+        assert!(made["text"].as_str().unwrap().chars().count() <= tokens.parse::<usize>().unwrap() * 4, "{made:#}");
+    }
+    let replayed = desk.json(&["replay", topic.as_str().unwrap(), "--limit", "50"]);
+    let row = replayed["rows"].as_array().unwrap().iter().find(|row| row["id"] == *episode).expect("the episode");
+    assert_eq!(row["canvas_context"][0]["action"], *canvas);
+    assert!(row["feedback_context"].to_string().contains(&correction[..8]), "{row:#}");
+}
+
+#[test]
 fn findings_fail_a_run_where_that_is_asked_for() {
     let desk = Desk::new();
     let found = desk.json(&["findings"]);
@@ -475,6 +504,7 @@ fn unknown_words_are_answered_with_the_nearest_known_one() {
     for (arguments, code, expected) in [
         (&["lst"][..], 2, "did you mean `list`?"),
         (&["lst", "episode"], 2, "did you mean `list`?"),
+        (&["recal", "x"], 2, "did you mean `recall`?"),
         (&["findigs", "--kind", "x"], 2, "did you mean `findings`?"),
         (&["prodution"], 2, "did you mean `production`?"),
         (&["--profile", "prodution", "status"], 2, "did you mean `production`?"),
@@ -490,6 +520,8 @@ fn unknown_words_are_answered_with_the_nearest_known_one() {
         (&["list", "episods"], 2, "did you mean `episode`?"),
         (&["list", "episode", "--where", "titel = x"], 2, "did you mean `title`?"),
         (&["list", "episode", "--order", "statred_at"], 2, "did you mean `started_at`?"),
+        (&["list", "episode", "--order", "starte"], 2, "did you mean `started_at`?"),
+        (&["findings", "mute", "chain_cycl", "--reason", "seen"], 2, "did you mean `chain_cycle`?"),
         (&["findings", "--kind", "chain-cicle"], 2, "did you mean `chain_cycle`?"),
         (&["--layout", "mnemoskope", "status"], 2, "did you mean `mnemoscope`?"),
         (&["backfill", "metdata"], 2, "did you mean `metadata`?"),

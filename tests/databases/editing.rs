@@ -7,7 +7,7 @@ use mnemoscope::change::{self, ChangeError, Operation, Plan, undo};
 use mnemoscope::memory::query::Query;
 use mnemoscope::memory::retention::RetentionRules;
 use mnemoscope::memory::{Entity, Row};
-use mnemoscope::store::{Store, Target};
+use mnemoscope::store::{Store, StoreError, Target};
 use serde_json::{Value, json};
 
 use crate::support::fixtures::Layout;
@@ -137,6 +137,33 @@ fn rows_of_every_kind_are_removed_with_what_hangs_on_them_and_undone_to_the_byte
             }
             assert!(tried.contains(&Entity::Episode) && tried.contains(&Entity::Feedback), "{tried:?}");
         }
+    });
+}
+
+#[test]
+fn no_layout_asks_the_engine_what_it_cannot_answer_when_rows_are_to_go() {
+    block_on(async {
+        let mut all = Vec::new();
+        // A palace is never written.
+        for layout in Layout::ON_SQLITE.iter().filter(|layout| **layout != Layout::Mempalace) {
+            all.push(on_sqlite(*layout).await);
+        }
+        for layout in Layout::ON_POSTGRES.iter().filter(|layout| !layout.needs_vector()) {
+            all.extend(on_postgres(*layout).await);
+        }
+        let mut planned_for = 0;
+        for world in all {
+            for entity in Entity::ALL {
+                let Ok(page) = world.store.page(&Query { limit: 8, ..Query::new(*entity) }).await else { continue };
+                for row in page.rows.iter().filter(|row| !row.id().is_empty()) {
+                    match planned(&world, &remove(*entity, &[row.id().to_owned()])).await {
+                        Err(ChangeError::Store(StoreError::Engine(error))) => panic!("{entity} {}: {error}", row.id()),
+                        outcome => planned_for += usize::from(outcome.is_ok()),
+                    }
+                }
+            }
+        }
+        assert!(planned_for > 20, "{planned_for}");
     });
 }
 

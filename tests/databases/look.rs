@@ -235,3 +235,56 @@ fn an_unknown_command_is_wrong_usage() {
     let words = String::from_utf8(output.stderr).unwrap();
     assert!(words.contains("no command `lst`; did you mean `list`?"), "{words}");
 }
+
+#[tokio::test]
+async fn stored_words_of_any_spelling_are_canonical_ones_and_found_as_such() {
+    let folder = TempDir::new().unwrap();
+    let words = [
+        ("success", "completed", "success", "closed"),
+        ("Success", "Completed", "success", "closed"),
+        ("FAILED", "FAILED", "failure", "closed"),
+        ("error", "active", "failure", "active"),
+        ("cancelled", "cancelled", "aborted", "abandoned"),
+        ("a draw", "archived", "unknown", "archived"),
+        ("", "consolidated", "", "summarized"),
+    ];
+    let mut statements = vec![
+        "CREATE TABLE agent_episodes (id VARCHAR NOT NULL PRIMARY KEY, agent_id VARCHAR, task_description TEXT, \
+         session_id VARCHAR, started_at DATETIME, canvas_ids JSON, canvas_action_count INTEGER, feedback_ids JSON, \
+         aggregate_feedback_score FLOAT, metadata_json JSON, outcome VARCHAR, status VARCHAR)"
+            .to_owned(),
+    ];
+    statements.extend(words.iter().enumerate().map(|(at, (outcome, status, ..))| {
+        format!(
+            "INSERT INTO agent_episodes (id, agent_id, outcome, status) VALUES ('e{at}', 'a', '{outcome}', '{status}')"
+        )
+    }));
+    let statements: Vec<&str> = statements.iter().map(String::as_str).collect();
+    let path = sqlite(&folder, &statements).await;
+    let store = open(&path, None).await;
+    let rows = paged(&store, Entity::Episode, "id").await;
+    assert_eq!(rows.len(), words.len());
+    for (row, (stored, status, outcome, stands)) in rows.iter().zip(words) {
+        assert_eq!((row.text("outcome").unwrap_or_default(), row.text("status")), (outcome, Some(stands)), "{stored}");
+        let raw = |key| row.get("metadata").get(key).and_then(serde_json::Value::as_str).unwrap_or_default();
+        assert_eq!(raw("raw_outcome"), if stored == outcome { "" } else { stored });
+        assert_eq!(raw("raw_status"), if status == stands { "" } else { status });
+    }
+    for (filter, found) in [
+        ("outcome = success", &["e0", "e1"][..]),
+        ("outcome = failure", &["e2", "e3"]),
+        ("outcome = aborted", &["e4"]),
+        ("outcome = unknown", &["e5"]),
+        ("outcome ~ fail", &["e2", "e3"]),
+        ("outcome != success", &["e2", "e3", "e4", "e5", "e6"]),
+        ("status = closed", &["e0", "e1", "e2"]),
+        ("status = abandoned", &["e4"]),
+        ("metadata ~ FAILED", &["e2"]),
+        ("metadata ~ draw", &["e5"]),
+    ] {
+        let mut query = query(Entity::Episode, "id", 50);
+        query.filters =
+            vec![mnemoscope::memory::filter::Filter::parse(Entity::Episode, filter, chrono::Utc::now()).unwrap()];
+        assert_eq!(ids(&store.page(&query).await.unwrap().rows), found, "{filter}");
+    }
+}

@@ -530,6 +530,8 @@ fn what_cannot_mean_one_person_is_refused() {
             let plan = purge::plan(&store, subject, &PurgeOptions::default(), &|_, _| {}).await;
             assert!(matches!(plan, Err(ChangeError::Usage(_))), "{subject}");
         }
+        let nobody = purge::plan(&store, "7", &PurgeOptions::default(), &|_, _| {}).await;
+        assert!(matches!(nobody, Err(ChangeError::NotFound(_))), "a number may be an id");
         let Err(ChangeError::NotFound(words)) =
             purge::plan(&store, "user-anna", &PurgeOptions::default(), &|_, _| {}).await
         else {

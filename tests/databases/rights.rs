@@ -70,6 +70,11 @@ impl World {
         .await;
     }
 
+    async fn text(&self, sql: &str) -> String {
+        let mut link = PgConnection::connect(self.database.url()).await.expect("the server");
+        sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_one(&mut link).await.expect("a text")
+    }
+
     fn url_of_role(&self) -> String {
         let mut url = url::Url::parse(self.database.url()).expect("a URL");
         url.set_username(&self.role).and_then(|()| url.set_password(Some("x"))).expect("a user");
@@ -224,6 +229,11 @@ fn a_table_of_vectors_that_may_not_be_read_leaves_the_cases() {
             assert_eq!(answer.code, Some(0), "{asked:?}: {}", answer.words);
         }
         assert!(says(capability(&world.read(&["status"]), "agent_memory_embeddings"), &["GRANT SELECT"]));
+        // What a prune would take is shown to whoever may look, with what is not counted.
+        let plan = world.reader(&["prune", "--older-than", "0d"]);
+        assert_eq!(plan.code, Some(0), "{}", plan.words);
+        assert!(plan.value["counts"]["agent_memory_cases"]["delete"].as_i64() > Some(0), "{:#}", plan.value);
+        assert!(says(&plan.value["disclosures"], &["agent_memory_embeddings", "not counted"]), "{:#}", plan.value);
         // Without the cases the people are there, and how many cases they have is not known.
         world.run("REVOKE SELECT ON agent_memory_cases FROM $role").await;
         let subjects = world.read(&["list", "subject"]);
@@ -374,6 +384,38 @@ fn partitioned_tables_get_their_indexes_and_are_purged_by_their_keys() {
         assert_eq!(receipt.code, Some(0), "{} {:#}", receipt.words, receipt.value);
         assert!(receipt.value["status"].as_str().is_some_and(|s| s.starts_with("verified")), "{:#}", receipt.value);
         assert_eq!(world.number("SELECT count(*) FROM canvas_audit WHERE user_id = 'user-ana'").await, 0);
+        world.end().await;
+    });
+}
+
+#[test]
+fn vectors_go_with_their_cases_though_no_foreign_key_leads_to_a_partitioned_table() {
+    block_on(async {
+        let Some(world) = World::without_trail(Layout::EnnubeVectors).await else { return };
+        let part = |n: usize| {
+            format!(
+                "CREATE TABLE agent_memory_cases_{n} PARTITION OF agent_memory_cases \
+                 FOR VALUES WITH (MODULUS 2, REMAINDER {n})"
+            )
+        };
+        partition(&world, "agent_memory_cases", "HASH (profile_id)", &[part(0), part(1)]).await;
+        // The key has to hold what the table is divided by; nothing can refer to the id alone then.
+        world.run("ALTER TABLE agent_memory_cases ADD PRIMARY KEY (profile_id, id)").await;
+        assert_eq!(world.owner(&["migrate", "--apply"]).code, Some(0));
+        let orphans = "SELECT count(*) FROM agent_memory_embeddings e \
+             WHERE NOT EXISTS (SELECT 1 FROM agent_memory_cases c WHERE c.id = e.case_id)";
+        let vectors = "SELECT count(*) FROM agent_memory_embeddings";
+        let before = (world.number(orphans).await, world.number(vectors).await);
+        let person = "SELECT p.user_sub FROM agent_memory_profiles p JOIN agent_memory_cases c ON c.profile_id = p.id \
+             JOIN agent_memory_embeddings e ON e.case_id = c.id LIMIT 1";
+        let person = world.text(person).await;
+        let erased = world.owner(&["purge", &person, "--apply"]);
+        assert!(erased.value["status"].as_str().is_some_and(|s| s.starts_with("verified")), "{:#}", erased.value);
+        let after = (world.number(orphans).await, world.number(vectors).await);
+        assert!(after.0 == before.0 && after.1 < before.1, "{before:?} {after:?} {:#}", erased.value["counts"]);
+        let pruned = world.owner(&["prune", "--older-than", "0d", "--apply"]);
+        assert!(pruned.value["counts"]["agent_memory_embeddings"]["delete"].as_i64() > Some(0), "{:#}", pruned.value);
+        assert_eq!(world.number(orphans).await, before.0);
         world.end().await;
     });
 }

@@ -20,20 +20,37 @@ use crate::store::surplus::Surplus;
 #[must_use]
 pub fn read(store: &Store, text: &str, first_line: usize) -> ImportContents {
     let mut contents = ImportContents::default();
-    let mut elsewhere: BTreeMap<&'static str, usize> = BTreeMap::new();
+    let mut elsewhere: BTreeMap<(&'static str, &str), usize> = BTreeMap::new();
+    let mut without_vector = 0;
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         contents.place = number + first_line;
         match row(&mut contents, line) {
             Err(why) => contents.is_bad(why),
-            Ok(new) if kept(store, &new) => contents.add(fitting(store, new)),
-            Ok(new) => *elsewhere.entry(new.row.entity.name()).or_default() += 1,
+            Ok(new) => {
+                if let Some(why) = left_out(store, &new) {
+                    *elsewhere.entry((new.row.entity.name(), why)).or_default() += 1;
+                    continue;
+                }
+                without_vector += usize::from(lacks_vector(&new));
+                contents.add(fitting(store, new));
+            }
         }
     }
-    let lines = elsewhere.into_iter().map(|(entity, n)| {
-        format!("{n} {entity} rows are left out: they follow from other rows or are written by agents alone")
-    });
-    contents.notes.extend(lines);
     contents
+        .notes
+        .extend(elsewhere.into_iter().map(|((entity, why), n)| format!("{n} {entity} rows are left out: {why}")));
+    if without_vector > 0 {
+        contents
+            .notes
+            .push(format!("{without_vector} rows had a vector that the file does not hold: they come without"));
+    }
+    contents
+}
+
+/// Whether a row says that it had a vector, and the file does not bring it.
+fn lacks_vector(new: &NewRow) -> bool {
+    let brought = new.surplus.as_ref().is_some_and(|s| s.vector.is_some() || s.beside.is_some());
+    new.row.entity.column("has_vector").is_some() && new.row.get("has_vector") == &Value::Bool(true) && !brought
 }
 
 /// A row whose stored values an engine of another kind wrote brings those only that it can read in no other way.
@@ -45,19 +62,21 @@ fn fitting(store: &Store, mut new: NewRow) -> NewRow {
     new
 }
 
-/// Whether a row can be put in by its id. A person who is only named by other rows is no row of their own.
-fn kept(store: &Store, new: &NewRow) -> bool {
+/// Why a row cannot be put in by its id. A person who is only named by other rows is no row of their own.
+fn left_out<'s>(store: &'s Store, new: &NewRow) -> Option<&'s str> {
     let entity = new.row.entity;
-    if entity == Entity::Subject && new.surplus.as_ref().is_none_or(|s| s.table.is_none()) {
-        return false;
+    let follows = "they follow from other rows or are written by agents alone";
+    if entity == Entity::AuditEntry
+        || entity == Entity::Subject && new.surplus.as_ref().is_none_or(|s| s.table.is_none())
+    {
+        return Some(follows);
     }
     let key = if entity.column("id").is_some() { "id" } else { "episode_id" };
-    entity != Entity::AuditEntry
-        && store
-            .recognised()
-            .sources
-            .iter()
-            .any(|s| s.entity == entity && s.write.is_some() && plain_column(s, key).is_some())
+    let sources = || store.recognised().sources.iter().filter(|s| s.entity == entity);
+    if sources().any(|s| s.is_writable() && plain_column(s, key).is_some()) {
+        return None;
+    }
+    Some(sources().find_map(|s| s.write.as_ref()?.refuse.as_deref()).unwrap_or(follows))
 }
 
 /// Stored texts pass the check for secrets like all others: one that holds a secret is left to the canonical value.

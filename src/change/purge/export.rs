@@ -41,7 +41,7 @@ pub async fn bundle(
     let mut snapshot = store.snapshot().await?;
     let subject = subject::resolve(&mut snapshot, given, aliases).await?;
     let relations = snapshot.relations().await?;
-    let mut graph = Graph::new(&store.recognised().erasure.rules, relations, true);
+    let mut graph = Graph::new(store, &store.recognised().erasure.rules, relations, true);
     graph.close(&mut snapshot, &subject.ids).await?;
     drop(snapshot);
     if let Sink::Folder(folder) = &sink {

@@ -11,6 +11,7 @@ use crate::layout::erase::{BoundRule, EraseAction, TableKey};
 use crate::memory::json;
 use crate::store::Store;
 use crate::store::container::{self, Layer, Leaf, LeafKind, Limits};
+use crate::store::encode::{plain_column, table_of};
 use crate::store::relations::{ForeignKey, OnDelete, Relations};
 use crate::store::session::{FetchedValue, RawRow};
 use crate::store::snapshot::{Snapshot, WantedRows};
@@ -93,8 +94,11 @@ pub fn name(key: &TableKey) -> TableName {
 impl Graph {
     /// An empty graph with its rules. `account` also takes the person's account.
     #[must_use]
-    pub fn new(rules: &[BoundRule], relations: Relations, account: bool) -> Self {
-        let rules: Vec<BoundRule> = rules.iter().filter(|r| account || !r.account).cloned().collect();
+    pub fn new(store: &Store, rules: &[BoundRule], relations: Relations, account: bool) -> Self {
+        let mut rules: Vec<BoundRule> = rules.iter().filter(|r| account || !r.account).cloned().collect();
+        for rule in &mut rules {
+            rule.to = rule.to.take().or_else(|| id_of_several(store, &relations, rule.of.as_ref()?));
+        }
         let erasing: HashSet<TableKey> =
             rules.iter().filter(|r| r.action == EraseAction::Delete).map(|r| r.table.clone()).collect();
         let mut graph = Graph { tables: BTreeMap::new(), rules, relations };
@@ -264,6 +268,15 @@ impl Graph {
         }
         order
     }
+}
+
+/// The column that rows of a table are named by, where their key has further columns: a partitioned table's has the one
+/// that it is divided by.
+fn id_of_several(store: &Store, relations: &Relations, of: &TableKey) -> Option<String> {
+    let (table, key) = (name(of), relations.keys.get(&name(of)).filter(|key| key.len() > 1)?);
+    let mut sources = store.recognised().sources.iter().filter(|source| table_of(source) == table);
+    let id = sources.find_map(|source| Some(plain_column(source, "id")?.0.to_owned()))?;
+    key.contains(&id).then_some(id)
 }
 
 /// Columns that hold ids and nothing else: what is only part of such a value names somebody else.

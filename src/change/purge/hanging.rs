@@ -41,7 +41,7 @@ pub async fn hanging_on(store: &Store, going: &[StoredRows]) -> Result<RowsGoing
         .collect();
     let rules = &store.recognised().erasure.rules;
     let rules: Vec<BoundRule> = rules.iter().filter(|rule| !trails.contains(&rule.table)).cloned().collect();
-    let mut graph = Graph::new(&rules, relations, true);
+    let mut graph = Graph::new(store, &rules, relations, true);
     graph.reach(going.iter().map(|rows| key_of(&rows.table)).collect());
     for rows in going {
         let taken = graph.table(&rows.table);

@@ -251,7 +251,7 @@ pub async fn rest(
     let store = snapshot.store;
     let erasure = &store.recognised().erasure;
     let relations = snapshot.relations().await?;
-    let mut graph = Graph::new(&erasure.rules, relations.clone(), options.account);
+    let mut graph = Graph::new(store, &erasure.rules, relations.clone(), options.account);
     let about = KnownTables::of(store, &relations).await?;
     if options.decisions().delete_any() {
         // A row that goes for what it says takes along what hangs on it, wherever it is.
@@ -260,7 +260,7 @@ pub async fn rest(
     for rows in also {
         remaining(snapshot, &mut graph, rows).await?;
     }
-    let mut account = Graph::new(&[], relations, true);
+    let mut account = Graph::new(store, &[], relations, true);
     account.rules = erasure.rules.iter().filter(|r| r.account && !options.account).cloned().collect();
     account.close(snapshot, &subject.ids).await?;
     let follows: HashSet<TableName> = erasure.follows.iter().map(name).collect();

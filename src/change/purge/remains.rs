@@ -31,7 +31,7 @@ pub async fn logical(
     let relations = snapshot.relations().await?;
     let erasure = &store.recognised().erasure;
     let about = KnownTables::of(store, &relations).await?;
-    let mut graph = Graph::new(&erasure.rules, relations.clone(), kept.options.account);
+    let mut graph = Graph::new(store, &erasure.rules, relations.clone(), kept.options.account);
     graph.close(&mut snapshot, &kept.subject.ids).await?;
     for (table, taken) in graph.tables.iter().filter(|(_, taken)| !taken.rows.is_empty()) {
         let rows = taken.rows.len();
@@ -46,7 +46,7 @@ pub async fn logical(
         proof.find(RemainKind::Elsewhere, format!("{} was not searched: {reason}", table.title()));
     }
     let copies: Vec<String> = relations.copies.iter().map(TableName::title).collect();
-    let mut account = Graph::new(&[], relations, true);
+    let mut account = Graph::new(store, &[], relations, true);
     account.rules = erasure.rules.iter().filter(|r| r.account && !kept.options.account).cloned().collect();
     account.close(&mut snapshot, &kept.subject.ids).await?;
     let handles: Vec<&PersonHandle> = kept.subject.searched().collect();

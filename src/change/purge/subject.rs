@@ -91,7 +91,8 @@ pub fn check(text: &str) -> Result<&str, ChangeError> {
     if trimmed.chars().all(is_wildcard) {
         return refuse("a subject has no wildcards: one person is erased at a time");
     }
-    if letters(trimmed) < LEAST {
+    // A number may be somebody's whole id; it is matched as such alone.
+    if letters(trimmed) < LEAST && !trimmed.bytes().all(|b| b.is_ascii_digit()) {
         return refuse("the subject is too short to mean one person");
     }
     if trimmed.len() > LONGEST || trimmed.contains('\0') {

@@ -15,6 +15,8 @@ use crate::memory::{Entity, Row};
 pub struct Changing {
     /// Changes may be made. Not so at the beginning.
     pub unlocked: bool,
+    /// The command that could not be given because nothing may be changed: unlocking goes on with it.
+    pub then: Option<CommandId>,
     /// Whether the database can be written is being asked.
     pub asking: Option<Ticket>,
     /// Migrations are under way that stood in the way of unlocking.

@@ -85,7 +85,7 @@ pub fn list_columns(entity: Entity) -> &'static [ListColumn] {
                     column("kind", "kind", Text, 6, 8, 1),
                     column("title", "title", Text, 12, 26, 0),
                     column("text", "text", Text, 14, 0, 0),
-                    column("collection", "collection", Text, 8, 20, 5),
+                    column("collection", "collection", Id, 8, 20, 5),
                     column("user_id", "user", Id, 8, 14, 6),
                     column("uses", "uses", Count, 5, 6, 3),
                     column("utility", "utility", Share, 8, 8, 4),

@@ -70,6 +70,30 @@ pub enum CommandId {
     CopyText,
     /// Show in the editor.
     View,
+    /// Copy rows in a form.
+    CopyRows(CopyForm),
+    /// Copy the session's changes as a script.
+    CopyRunbook,
+    /// Show a tab by its title.
+    ShowTab(&'static str),
+    /// Keep the place under a name.
+    KeepPlace,
+    /// Go to a kept place.
+    GoToKept,
+    /// Forget a kept place.
+    ForgetPlace,
+    /// Open another database.
+    Switch,
+    /// Compare two rows.
+    Compare,
+    /// Exchange the two sides.
+    Exchange,
+    /// Look at the past, or at the present again.
+    LookBack,
+    /// Look for words everywhere.
+    Find,
+    /// The same, by the key of the screens that are for it.
+    FindHere,
     /// One step out.
     Close,
     /// Back.
@@ -114,6 +138,8 @@ pub enum CommandId {
     PreviousExample,
     /// Fix the finding.
     Fix,
+    /// Hear no more of the finding, or hear of it again.
+    Mute,
     /// Apply the pending migrations.
     ApplyMigrations,
     /// Erase the selected person.
@@ -126,6 +152,8 @@ pub enum CommandId {
     Judge(InboxVerdict),
     /// Write a note for the next verdict.
     Note,
+    /// Look longer at how recall would change.
+    LookLonger,
     /// Start, pause or end the selected job.
     Job(JobAsk),
     /// Set a rule stricter, or looser.
@@ -148,18 +176,29 @@ pub enum CommandId {
     Recall(recall::RecallCommand),
 }
 
+/// In which form rows are copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CopyForm {
+    /// Comma-separated values with a heading.
+    Csv,
+    /// A table of Markdown.
+    Markdown,
+}
+
 /// A change that a command asks for; which rows it is about is what is selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CommandAsk {
-    /// Take feedback away.
-    RemoveFeedback,
+    /// Take the selected row away, or the marked ones.
+    Remove,
     /// Give the episode a signal.
     Signal(Signal),
     /// Take a signal back.
     Retract,
     /// Add feedback to the episode.
     AddFeedback,
-    /// Change what feedback says.
+    /// Change what the selected row says, or the marked ones.
+    Edit,
+    /// Change what feedback on the episode says.
     EditFeedback,
     /// Choose another parent for the episode.
     Link,
@@ -208,6 +247,10 @@ pub enum CommandScope {
     Replay,
     /// Where a situation is ranked.
     Recall,
+    /// Where two rows are compared.
+    Compare,
+    /// On the first screen, and where words are looked for.
+    Find,
 }
 
 impl CommandScope {
@@ -223,6 +266,8 @@ impl CommandScope {
         CommandScope::Rows,
         CommandScope::Replay,
         CommandScope::Recall,
+        CommandScope::Compare,
+        CommandScope::Find,
         CommandScope::Inbox,
         CommandScope::Prune,
         CommandScope::Receipts,
@@ -251,6 +296,8 @@ impl CommandScope {
             CommandScope::Erase => "Erasing a person",
             CommandScope::Replay => "Replay",
             CommandScope::Recall => "Recall",
+            CommandScope::Compare => "Comparing two rows",
+            CommandScope::Find => "Finding words",
         }
     }
 }
@@ -355,9 +402,15 @@ commands! {
     CommandId::Tail, Everywhere, ["space"], "Follow the newest", "live", "Goes to the newest row and follows what others write, or pauses that.";
     CommandId::Mark, List, ["v"], "Mark", "mark", "Marks the row, or takes its mark away.";
     CommandId::Unmark, List, ["|"], "Unmark all", "", "Takes all marks away.";
+    CommandId::Compare, Rows, ["="], "Compare", "", "Compares the marked rows, or an episode with the one it follows.";
+    CommandId::Exchange, Compare, ["~"], "Exchange", "exchange", "Exchanges the two rows.";
+    CommandId::Find, Everywhere, [], "Find", "", "Looks for words in the texts of every kind of row.";
+    CommandId::FindHere, Find, ["/"], "Find words", "find", "Looks for words in the texts of every kind of row.";
+    CommandId::LookBack, Everywhere, ["@"], "As of", "", "Shows rows and recall as they were at a time, an age such as 7d, or a change by its number; an empty line comes back to now.";
     CommandId::Export, List, ["e"], "Export", "export", "Writes the marked rows, else all that the filter leaves, to a file as JSON lines.";
     CommandId::Change(CommandAsk::AddFeedback), Rows, ["c a"], "Add feedback", "", "Adds feedback to the episode.";
-    CommandId::Change(CommandAsk::EditFeedback), Rows, ["c e"], "Edit feedback", "", "Changes what the feedback says.";
+    CommandId::Change(CommandAsk::Edit), Rows, ["c e"], "Edit", "", "Changes the row, or the marked ones alike, in a form.";
+    CommandId::Change(CommandAsk::EditFeedback), Rows, ["c f"], "Edit feedback", "", "Changes what feedback on the episode says.";
     CommandId::Change(CommandAsk::Link), Rows, ["c l"], "Link", "", "Chooses the episode that this one follows.";
     CommandId::Change(CommandAsk::Reward), Rows, ["c r"], "Reward", "", "Sets the reward of the case, and its outcome.";
     CommandId::Change(CommandAsk::Window), Rows, ["c w"], "Window", "", "Sets how many of its newest cases the profile keeps.";
@@ -365,7 +418,7 @@ commands! {
     CommandId::Change(CommandAsk::Hold(false)), Rows, ["c Q"], "Release", "", "Lets the case, or the marked ones, be recalled again.";
     CommandId::Change(CommandAsk::LegalHold(true)), Everywhere, ["c h"], "Legal hold", "", "Holds the person: nobody can erase them while it stands.";
     CommandId::Change(CommandAsk::LegalHold(false)), Everywhere, ["c H"], "End the legal hold", "", "Takes the hold on the person away.";
-    CommandId::Change(CommandAsk::RemoveFeedback), Rows, ["c d"], "Remove feedback", "", "Takes the feedback away, with everything that hangs on it.";
+    CommandId::Change(CommandAsk::Remove), Rows, ["c d"], "Remove", "", "Removes the row, or the marked ones, and what hangs on them.";
     CommandId::Change(CommandAsk::Signal(Signal::Confirmed)), Rows, ["t c"], "Confirmed", "", "Records that the episode was confirmed: its utility rises.";
     CommandId::Change(CommandAsk::Signal(Signal::Corrected)), Rows, ["t o"], "Corrected", "", "Records that the episode was corrected.";
     CommandId::Change(CommandAsk::Signal(Signal::Rejected)), Rows, ["t r"], "Rejected", "", "Records that the episode was rejected.";
@@ -409,6 +462,7 @@ commands! {
     CommandId::Judge(InboxVerdict::Removed), Inbox, ["d"], "Remove", "remove", "Takes the feedback away.";
     CommandId::Note, Inbox, ["c n"], "Note", "note", "Writes down why, for the next verdict.";
     CommandId::Judge(InboxVerdict::Later), Inbox, ["i"], "Later", "later", "Leaves it for another session.";
+    CommandId::LookLonger, Inbox, ["+"], "Look longer", "", "Takes more time to find out how recall would change.";
     CommandId::Job(JobAsk::Start), Jobs, ["a"], "Start or resume", "start", "Plans the job, and starts it or resumes it after a yes.";
     CommandId::Job(JobAsk::Pause), Jobs, ["p"], "Pause", "pause", "Stops the job at its next checkpoint.";
     CommandId::Job(JobAsk::Cancel), Jobs, ["d"], "End the job", "end", "Ends the job at its next checkpoint; what it did stays.";
@@ -417,6 +471,7 @@ commands! {
     CommandId::UndoEntry, Receipts, ["u"], "Undo", "undo", "Plans the inverse of the selected change.";
     CommandId::Panel(ScreenKind::Receipts), Everywhere, ["R"], "Changes", "", "Lists the changes that were made here, newest first, and takes them back.";
     CommandId::Fix, Findings, ["x"], "Fix", "fix", "Fixes the finding where the console can, else names the command that does.";
+    CommandId::Mute, Findings, ["m"], "Mute", "mute", "Hears no more of the kind, or of the example when those have the keys, for a reason that you write; ends that where it is muted.";
     CommandId::NextExample, Findings, ["l", "right"], "Next example", "example", "Selects the next example; enter goes there.";
     CommandId::PreviousExample, Findings, ["h", "left"], "Previous example", "", "Selects the example before.";
     CommandId::ApplyMigrations, Migrations, ["a"], "Apply", "apply", "Applies all that are pending, and the selected one if it is optional, after a confirmation that shows their statements.";
@@ -464,12 +519,31 @@ commands! {
     CommandId::CopyJson, Rows, ["Y", "y j"], "Copy JSON", "", "Copies the row as JSON.";
     CommandId::CopyText, Rows, ["y t"], "Copy text", "", "Copies the text that names the row.";
     CommandId::CopyCommand, Everywhere, ["y c"], "Copy command", "", "Copies the command line that shows the same.";
+    CommandId::CopyRows(CopyForm::Csv), Rows, ["y v"], "Copy as CSV", "", "Copies the row, or the marked ones, as CSV.";
+    CommandId::CopyRows(CopyForm::Markdown), Rows, ["y m"], "Copy as Markdown", "", "Copies the row, or the marked ones, as a table of Markdown.";
+    CommandId::CopyRunbook, Everywhere, ["y r"], "Copy the runbook", "", "Copies what was changed in this session as a shell script.";
+    CommandId::ShowTab("overview"), Rows, [". o"], "Overview", "", "Shows what matters most of the row.";
+    CommandId::ShowTab("chain"), Rows, [". c"], "Chain", "", "Shows the chain of the episode from its root.";
+    CommandId::ShowTab("segments"), Rows, [". s"], "Segments", "", "Shows what was said and done in the episode.";
+    CommandId::ShowTab("canvas"), Rows, [". a"], "Canvas", "", "Shows what happened on canvases.";
+    CommandId::ShowTab("feedback"), Rows, [". f"], "Feedback", "", "Shows what users said of the episode.";
+    CommandId::ShowTab("utility"), Rows, [". u"], "Utility", "", "Shows the signals of the episode and how they moved its utility.";
+    CommandId::ShowTab("memories"), Rows, [". m"], "Memories", "", "Shows what the episode retrieved.";
+    CommandId::ShowTab("events"), Rows, [". e"], "Events", "", "Shows the event log of the episode.";
+    CommandId::ShowTab("accesses"), Rows, [". x"], "Accesses", "", "Shows who recalled the episode.";
+    CommandId::ShowTab("where"), Rows, [". w"], "Where", "", "Shows where the person is in the database.";
+    CommandId::ShowTab("related"), Rows, [". r"], "Related", "", "Shows the rows that are related to it.";
+    CommandId::ShowTab("raw"), Rows, [". j"], "JSON", "", "Shows the row as JSON.";
     CommandId::View, Rows, ["o"], "Open in the editor", "", "Opens the row as JSON in $VISUAL or $EDITOR.";
     CommandId::Wrap, Rows, ["w"], "Wrap", "", "Wraps long texts in details, or cuts them.";
     CommandId::Refresh, Everywhere, ["r", "f5"], "Refresh", "", "Reads again what is shown; the same row stays selected.";
+    CommandId::KeepPlace, Everywhere, ["b k"], "Keep this place", "", "Keeps the list with its filter and order, the row or the screen under a name, in your own files.";
+    CommandId::GoToKept, Everywhere, ["b b"], "Go to a kept place", "", "Goes to a place that was kept; the one that was left last is among them.";
+    CommandId::ForgetPlace, Everywhere, ["b d"], "Forget a kept place", "", "Forgets a place that was kept.";
+    CommandId::Switch, Everywhere, ["ctrl-o"], "Open another database", "", "Opens another database without leaving: one of the last, a profile, a file or the demo; this one stays until that went well.";
     CommandId::Mask, Everywhere, ["M"], "Mask", "", "Replaces personal values by stable pseudonyms, or shows them again.";
     CommandId::Theme, Everywhere, ["T"], "Theme", "", "Chooses how it looks.";
-    CommandId::Mouse, Everywhere, ["m"], "Mouse", "", "Uses the mouse, or leaves it to the terminal for selecting text.";
+    CommandId::Mouse, Everywhere, ["alt-m"], "Mouse", "", "Uses the mouse, or leaves it to the terminal for selecting text.";
     CommandId::Redraw, Everywhere, ["ctrl-l"], "Redraw", "", "Draws the screen afresh.";
     CommandId::Suspend, Everywhere, ["ctrl-z"], "Suspend", "", "Stops the console; the shell's fg continues it.";
     CommandId::Help, Everywhere, ["?", "f1"], "Help", "help", "Shows these keys.";
@@ -504,6 +578,12 @@ pub fn meanings(id: CommandId) -> &'static str {
         CommandId::Mask => "hide privacy pseudonym share screen anonymous",
         CommandId::Theme => "colours dark light contrast appearance",
         CommandId::Filter => "search where narrow",
+        CommandId::Switch => "connect change database profile recent",
+        CommandId::KeepPlace | CommandId::GoToKept | CommandId::ForgetPlace => "bookmark saved view favourite",
+        CommandId::CopyRunbook => "script shell session",
+        CommandId::Find => "search everything full text words",
+        CommandId::LookBack => "past history time travel before at",
+        CommandId::Compare => "diff difference versus",
         CommandId::Sort => "order",
         CommandId::Export => "save write download json",
         CommandId::List(Entity::Subject) => "people persons users",
@@ -563,6 +643,7 @@ pub const SENSES: &[(&str, &str)] = &[
     ("h", "to the left: the tab, step or example before"),
     ("i", "leaves it as it is"),
     ("l", "to the right: the next tab, step or example"),
+    ("m", "mutes it, or ends that"),
     ("p", "pauses"),
     ("s", "chooses the order"),
     ("space", "on or off"),
@@ -578,7 +659,7 @@ pub const SENSES: &[(&str, &str)] = &[
 #[must_use]
 pub fn key_table() -> String {
     let mut out = "A key means the same everywhere. Digits and capitals lead to screens; `c` changes, `t` signals, `y` copies, \
-                   `n` narrows, `b` keeps questions, `*` does it to the whole column. Alone:\n\n| key | means |\n|---|---|\n"
+                   `n` narrows, `b` keeps places and questions, `.` leads to tabs, `*` does it to the whole column. Alone:\n\n| key | means |\n|---|---|\n"
         .to_owned();
     for (key, means) in SENSES {
         out += &format!("| `{key}` | {means} |\n");

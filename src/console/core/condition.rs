@@ -1,11 +1,15 @@
 //! The filter line: conditions as a person writes them in one line, checked while they are written.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 
 use crate::console::core::columns::title_column;
 use crate::memory::Entity;
+use crate::memory::entity::{Column, Personal, ValueKind};
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::CanvasFilter;
+use crate::memory::search::Search;
 
 /// Which rows of an entity are listed.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -38,7 +42,7 @@ impl Conditions {
     }
 
     /// Reads a line: conditions of the command line joined by ` and `, `canvas TYPE[:ACTION]` for episodes, or any other
-    /// text, which is looked for in the entity's title.
+    /// words, all of which the entity's title must hold.
     ///
     /// # Errors
     /// What is wrong, for people.
@@ -48,12 +52,14 @@ impl Conditions {
             return Ok(conditions);
         }
         if !looks_like_conditions(entity, line) {
-            let column = title_column(entity);
-            conditions.filters.push(Filter {
-                column,
+            // Words in any order; quotes keep some together.
+            let words = Search::parse(line)?;
+            let holds = |word: &String| Filter {
+                column: title_column(entity),
                 op: Operator::Contains,
-                value: Operand::Text(line.trim().into()),
-            });
+                value: Operand::Text(word.clone()),
+            };
+            conditions.filters = words.terms().iter().filter(|word| !is_joint(word)).map(holds).collect();
             return Ok(conditions);
         }
         for part in split(line) {
@@ -83,6 +89,11 @@ pub fn canvas_text(canvas: &CanvasFilter) -> String {
         Some(action) => format!("{}:{action}", canvas.canvas_type),
         None => canvas.canvas_type.clone(),
     }
+}
+
+/// Whether a word only joins others.
+fn is_joint(word: &str) -> bool {
+    word.eq_ignore_ascii_case("and")
 }
 
 /// Whether a line means conditions: its first word is a column, or an operator follows it.
@@ -122,19 +133,112 @@ fn split(line: &str) -> Vec<&str> {
     parts
 }
 
+/// Values that columns of an entity hold, by the column; those of canvas conditions under `canvas` and `canvas action`.
+pub type KnownValues = BTreeMap<&'static str, Vec<String>>;
+
+/// Where the canvas types and the actions of canvas conditions are among [`KnownValues`].
+pub const CANVAS: (&str, &str) = ("canvas", "canvas action");
+
+/// Values that are offered at most.
+const OFFERED: usize = 12;
+
+/// What is being written at the cursor.
+#[derive(Debug, Clone, PartialEq)]
+enum WrittenPart<'l> {
+    /// A column, as far as it is written.
+    Column(&'l str),
+    /// An operator after a column.
+    Operator(&'l str),
+    /// A value: of what, and how far it is written.
+    Value(&'static str, &'l str),
+    /// Anything else.
+    Other,
+}
+
+fn written(entity: Entity, before_cursor: &str) -> WrittenPart<'_> {
+    let part = split(before_cursor).last().copied().unwrap_or_default().trim_start();
+    if let Some(canvas) = canvas_part(entity, part).filter(|_| part.contains(' ')) {
+        return match canvas.split_once(':') {
+            Some((_, action)) => WrittenPart::Value(CANVAS.1, action),
+            None => WrittenPart::Value(CANVAS.0, canvas),
+        };
+    }
+    let end = part.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(part.len());
+    let (word, rest) = part.split_at(end);
+    let Some(column) = entity.column(word).filter(|_| !rest.is_empty()) else {
+        return if rest.is_empty() { WrittenPart::Column(word) } else { WrittenPart::Other };
+    };
+    let rest = rest.trim_start();
+    let sign = ["!=", "<=", ">=", "=", "~", "<", ">", "has "].into_iter().find(|sign| rest.starts_with(sign));
+    match sign {
+        Some(sign) => WrittenPart::Value(column.name, rest[sign.len()..].trim_start().trim_start_matches('\'')),
+        None if rest.is_empty() => WrittenPart::Operator(column.name),
+        None => WrittenPart::Other,
+    }
+}
+
+/// The column whose values would complete what is being written; those of a canvas condition by their own names.
+#[must_use]
+pub fn wanted_values(entity: Entity, before_cursor: &str) -> Option<&'static str> {
+    let WrittenPart::Value(column, _) = written(entity, before_cursor) else { return None };
+    let is_short = |column: &Column| {
+        column.personal != Personal::Content
+            && matches!(column.kind, ValueKind::Text | ValueKind::List | ValueKind::Boolean)
+    };
+    let is_canvas = column == CANVAS.0 || column == CANVAS.1;
+    (is_canvas || entity.column(column).is_some_and(is_short)).then_some(column)
+}
+
 /// What may stand where the cursor is: the word being written (to be replaced) and its completions, best first.
 #[must_use]
-pub fn completions(entity: Entity, before_cursor: &str) -> (String, Vec<String>) {
-    let part = split(before_cursor).last().copied().unwrap_or_default().trim_start();
-    let words: Vec<&str> = part.split_whitespace().collect();
-    let ended = part.ends_with(' ') || part.is_empty();
-    match (words.as_slice(), ended) {
-        ([], _) => (String::new(), column_names(entity, "")),
-        ([word], false) if !word.contains(['=', '<', '>', '~', '!']) => {
-            ((*word).to_owned(), column_names(entity, word))
+pub fn completions(entity: Entity, before_cursor: &str, known: &KnownValues) -> (String, Vec<String>) {
+    match written(entity, before_cursor) {
+        WrittenPart::Column(word) => (word.to_owned(), column_names(entity, word)),
+        WrittenPart::Operator(column) => (String::new(), operators(entity, column)),
+        WrittenPart::Value(column, word) => {
+            let values = known.get(column).map(Vec::as_slice).unwrap_or_default();
+            let quote = if before_cursor.ends_with(&format!("'{word}")) { "'" } else { "" };
+            (format!("{quote}{word}"), like(values, word).into_iter().map(|value| spelled(value, column)).collect())
         }
-        ([word], true) => (String::new(), operators(entity, word)),
-        _ => (String::new(), Vec::new()),
+        WrittenPart::Other => (String::new(), Vec::new()),
+    }
+}
+
+/// The values that are like what is written, the likest first: those that begin so, those that hold it, then by the
+/// longest piece that both have. `spreadsheet` finds `sheets`.
+fn like<'v>(values: &'v [String], word: &str) -> Vec<&'v str> {
+    const TELLING: usize = 3;
+    let word = word.to_lowercase();
+    let mut found: Vec<(usize, &str)> = Vec::new();
+    for value in values {
+        let lower = value.to_lowercase();
+        let distance = match common_piece(&lower, &word) {
+            _ if lower.starts_with(&word) => 0,
+            _ if lower.contains(&word) => 1,
+            length if length >= TELLING => 2 + word.len().saturating_sub(length),
+            _ => continue,
+        };
+        found.push((distance, value));
+    }
+    found.sort_by_key(|(distance, _)| *distance);
+    found.into_iter().map(|(_, value)| value).filter(|value| value.to_lowercase() != word).take(OFFERED).collect()
+}
+
+/// Bytes of the longest piece that two short texts have in common.
+fn common_piece(a: &str, b: &str) -> usize {
+    let starts = a.char_indices().map(|(at, _)| at);
+    let lengths = starts.flat_map(|at| a[at..].char_indices().map(move |(end, c)| &a[at..at + end + c.len_utf8()]));
+    lengths.filter(|piece| b.contains(piece)).map(str::len).max().unwrap_or(0)
+}
+
+/// A value as it stands in a condition.
+fn spelled(value: &str, column: &str) -> String {
+    let is_plain =
+        !value.is_empty() && value.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '@'));
+    if is_plain || column == CANVAS.0 || column == CANVAS.1 {
+        value.to_owned()
+    } else {
+        format!("'{}'", value.replace('\'', "''"))
     }
 }
 
@@ -149,7 +253,6 @@ fn column_names(entity: Entity, word: &str) -> Vec<String> {
 }
 
 fn operators(entity: Entity, word: &str) -> Vec<String> {
-    use crate::memory::ValueKind;
     let Some(column) = entity.column(word) else { return Vec::new() };
     let fitting: &[&str] = match column.kind {
         ValueKind::List => &["has", "=", "!="],
@@ -183,7 +286,8 @@ mod tests {
     #[test]
     fn plain_words_search_the_title() {
         let conditions = parse("quarterly report and more").unwrap();
-        assert_eq!(conditions.line(), "title ~ 'quarterly report and more'");
+        assert_eq!(conditions.line(), "title ~ 'quarterly' and title ~ 'report' and title ~ 'more'");
+        assert_eq!(parse("\"quarterly report\"").unwrap().line(), "title ~ 'quarterly report'");
         assert!(parse("  ").unwrap().is_empty());
     }
 
@@ -197,8 +301,31 @@ mod tests {
 
     #[test]
     fn columns_and_operators_are_completed() {
-        assert_eq!(completions(Entity::Episode, "outcome = failure and ut").1[0], "utility");
-        assert_eq!(completions(Entity::Episode, "tags ").1[0], "has");
-        assert!(completions(Entity::Episode, "outcome = fa").1.is_empty());
+        let none = KnownValues::new();
+        assert_eq!(completions(Entity::Episode, "outcome = failure and ut", &none).1[0], "utility");
+        assert_eq!(completions(Entity::Episode, "tags ", &none).1[0], "has");
+        assert!(completions(Entity::Episode, "outcome = fa", &none).1.is_empty());
+    }
+
+    #[test]
+    fn values_are_completed_from_what_the_database_holds() {
+        let values = |of: &[&str]| of.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>();
+        let known = KnownValues::from([
+            ("outcome", values(&["success", "failure", "partial"])),
+            ("topic", values(&["late loads", "invoices"])),
+            (CANVAS.0, values(&["forms", "sheets"])),
+            (CANVAS.1, values(&["present", "submit"])),
+        ]);
+        let offered = |line: &str| completions(Entity::Episode, line, &known);
+        assert_eq!(offered("outcome = fa"), ("fa".to_owned(), values(&["failure"])));
+        assert_eq!(offered("outcome =").1.len(), 3);
+        assert_eq!(offered("utility > 0.5 and topic = l").1, ["'late loads'"]);
+        assert_eq!(offered("topic = 'la"), ("'la".to_owned(), values(&["'late loads'"])));
+        assert_eq!(offered("canvas spreadsheet").1, ["sheets"], "what is like it, by another name");
+        assert_eq!(offered("canvas sheets:s").1, ["submit"]);
+        assert_eq!(wanted_values(Entity::Episode, "outcome = "), Some("outcome"));
+        assert_eq!(wanted_values(Entity::Episode, "canvas "), Some(CANVAS.0));
+        assert_eq!(wanted_values(Entity::Episode, "title ~ "), None, "free texts are no list of values");
+        assert_eq!(wanted_values(Entity::Episode, "outcome"), None);
     }
 }

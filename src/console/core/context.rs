@@ -19,6 +19,7 @@ use super::proposal::Proposal;
 use super::request::Request;
 use super::router::{Asker, Router};
 use crate::change::plan::Change;
+use crate::change::plan::past::AsOf;
 use crate::console::overlays::unlock::messages::PendingStep;
 use crate::memory::mask::Mask;
 use crate::memory::query::{Capability, CountKind, StoreStatus};
@@ -70,6 +71,10 @@ pub enum ScreenAction {
     Choose(MenuChoice),
     /// A line was written: what for, the row that it is about, the text.
     Write(Purpose, String, String),
+    /// A line that is being written stands still: what for, its text, and whether it can be taken.
+    Try(Purpose, String, bool),
+    /// What may stand at the cursor of a line is wanted: what for, and the text before the cursor.
+    Complete(Purpose, String),
     /// A plan was confirmed.
     Apply(Box<ConfirmedPlan>),
     /// A plan is not wanted: the number of the request that made it.
@@ -110,10 +115,14 @@ pub enum LayerOpening {
     Prompt(Purpose, String, String),
     /// The form on a feedback row.
     Edit(Box<Row>),
+    /// The form on any row, and on those of these ids as well.
+    EditRow(Box<Row>, Vec<String>),
     /// The form for new feedback on this episode.
     Add(String),
     /// The choice of a parent for this episode.
     Pick(String),
+    /// Something worth knowing: a title, and sentences.
+    Note(String, Vec<String>),
     /// The question whether to apply migrations, or to unlock where there are none.
     Unlock(UnlockStep),
     /// The last question before the person of this id is erased, and what else it says.
@@ -129,6 +138,17 @@ pub struct UnlockStep {
     pub optional: Vec<String>,
     /// They stand in the way of unlocking, which is asked for afterwards.
     pub unlocks: bool,
+}
+
+/// What is done with the kept places once they were read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeptStep {
+    /// One is chosen to go to.
+    Go,
+    /// One is chosen to be forgotten.
+    Forget,
+    /// This is said.
+    Say(String),
 }
 
 /// What surrounds a screen.
@@ -164,6 +184,14 @@ pub struct Context {
     pub health: Health,
     /// What rows are called that others refer to.
     pub names: NameBook,
+    /// The moment of the past that rows are shown of; none is now.
+    pub past: Option<Box<AsOf>>,
+    /// Kept places are being read or changed, and what for.
+    pub kept: Option<(Ticket, KeptStep)>,
+    /// Another database is being looked for, or opened.
+    pub switching: Option<Ticket>,
+    /// Another moment is being gone to.
+    pub looking_back: Option<Ticket>,
     /// By how many steps the list was made larger than it is by itself, or smaller.
     pub pane_steps: i16,
     /// The export under way and how many rows it wrote.
@@ -196,6 +224,10 @@ impl Context {
             running: RunningJobs::default(),
             health: Health::default(),
             names: NameBook::default(),
+            past: None,
+            kept: None,
+            switching: None,
+            looking_back: None,
             pane_steps: 0,
             exporting: None,
             router: Router::default(),
@@ -302,6 +334,13 @@ impl Context {
         self.actions.push(ScreenAction::Perform(effect));
     }
 
+    /// The moment of what is shown, canonical: now, or the past that is looked at.
+    #[must_use]
+    pub fn moment(&self) -> String {
+        let now = || crate::memory::time::spell_utc(self.now).unwrap_or_default();
+        self.past.as_ref().map_or_else(now, |past| past.at.clone())
+    }
+
     /// Goes to what something here leads to.
     pub fn follow(&mut self, to: Destination) {
         self.actions.push(ScreenAction::Go(to, true));
@@ -387,9 +426,12 @@ impl Context {
         list_columns(entity).iter().filter(filled).collect()
     }
 
-    /// Rows of an entity, where they were counted, and how.
+    /// Rows of an entity, where they were counted, and how. Those of the past were not.
     #[must_use]
     pub fn count(&self, entity: Entity) -> Option<(u64, CountKind)> {
+        if self.past.is_some() {
+            return None;
+        }
         let sources = self.status.as_ref()?.layouts.iter().filter_map(|layout| layout.entities.get(entity.name()));
         let mut total = None;
         for source in sources {
@@ -406,6 +448,10 @@ impl Context {
     /// # Errors
     /// Why not, and what would help.
     pub fn may_change(&self) -> Result<(), Lack> {
+        if let Some(past) = &self.past {
+            let words = format!("rows are shown as of {}, and the past cannot be changed", past.at);
+            return Err((words, Some("@ with an empty line comes back".to_owned())));
+        }
         if self.changing.unlocked {
             return Ok(());
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::ticket::{RequestFailure, Ticket};
 use crate::console::screens::findings::messages::LookNews;
-use crate::memory::findings::{Finding, NotApplicable};
+use crate::memory::findings::{Finding, NotApplicable, Severity};
 
 /// Findings that the first screen lists.
 const WORST: usize = 5;
@@ -41,43 +41,70 @@ pub fn name(finding: &Finding) -> Name {
     (finding.kind, finding.entity)
 }
 
+/// All findings of a kind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FindingGroup<'h> {
+    /// The kind.
+    pub kind: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// How many rows in all.
+    pub count: u64,
+    /// One for each entity.
+    pub findings: Vec<&'h Finding>,
+}
+
+impl FindingGroup<'_> {
+    /// What is so, after the count.
+    #[must_use]
+    pub fn what(&self) -> &str {
+        let message = self.findings.first().map(|finding| finding.message.as_str()).unwrap_or_default();
+        message.split_once(' ').map_or(message, |(_, what)| what)
+    }
+}
+
 impl Health {
+    /// What was found by kind, the worst first.
+    #[must_use]
+    pub fn groups(&self) -> Vec<FindingGroup<'_>> {
+        let mut groups: Vec<FindingGroup<'_>> = Vec::new();
+        for finding in &self.found {
+            match groups.iter_mut().find(|group| group.kind == finding.kind) {
+                Some(group) => {
+                    group.count += finding.count;
+                    group.findings.push(finding);
+                }
+                None => groups.push(FindingGroup {
+                    kind: finding.kind,
+                    severity: finding.severity,
+                    count: finding.count,
+                    findings: vec![finding],
+                }),
+            }
+        }
+        groups
+    }
+
     /// The worst kinds of what was found, few enough for the first screen: the first finding of each, and how many
     /// rows all of its kind have.
     #[must_use]
     pub fn worst(&self) -> Vec<(&Finding, u64)> {
-        let mut kinds = self.kinds();
-        kinds.truncate(WORST);
-        kinds
+        let first = |group: FindingGroup<'_>| Some((group.findings.first().map(|finding| finding.kind)?, group.count));
+        let kinds: Vec<(&'static str, u64)> = self.groups().into_iter().filter_map(first).take(WORST).collect();
+        let found = |kind: &str| self.found.iter().find(|finding| finding.kind == kind);
+        kinds.into_iter().filter_map(|(kind, count)| Some((found(kind)?, count))).collect()
     }
 
     /// Kinds that were found and are not among the worst.
     #[must_use]
     pub fn more(&self) -> usize {
-        self.kinds().len().saturating_sub(WORST)
-    }
-
-    fn kinds(&self) -> Vec<(&Finding, u64)> {
-        let mut kinds: Vec<(&Finding, u64)> = Vec::new();
-        for finding in &self.found {
-            match kinds.iter_mut().find(|(first, _)| first.kind == finding.kind) {
-                Some((_, count)) => *count += finding.count,
-                None => kinds.push((finding, finding.count)),
-            }
-        }
-        kinds
+        self.groups().len().saturating_sub(WORST)
     }
 
     /// Everything is to be looked for again; what was found stays until then. The look that is given up by that.
     pub fn forget(&mut self) -> Option<Ticket> {
         (self.done, self.failure) = (false, None);
         self.pending.take()
-    }
-
-    /// Position of a finding.
-    #[must_use]
-    pub fn position(&self, wanted: Name) -> Option<usize> {
-        self.found.iter().position(|finding| name(finding) == wanted)
     }
 
     /// Takes a finding in, in its place.

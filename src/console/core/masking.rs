@@ -95,6 +95,15 @@ impl Masking {
         }
     }
 
+    /// A text of which nothing is known.
+    fn stand_in(&self, text: &mut String) {
+        let mut value = Value::from(std::mem::take(text));
+        self.mask.unknown(&mut value);
+        if let Value::String(masked) = value {
+            *text = masked;
+        }
+    }
+
     /// Keeps names that the veil does not know, to hide them too.
     fn meet<'n>(&mut self, names: impl IntoIterator<Item = &'n String>) {
         let knows =
@@ -213,7 +222,7 @@ impl Masking {
             return;
         }
         match request {
-            Request::LoadPage(query) | Request::Watch(query) => self.query(query),
+            Request::LoadPage(query) | Request::Watch(query) | Request::Count(query) => self.query(query),
             Request::LoadDetail(_, id, key) => {
                 self.real(id);
                 self.real(key);
@@ -226,7 +235,9 @@ impl Masking {
                 self.real(given);
             }
             Request::Plan(proposal) => proposal.persons_mut().into_iter().for_each(|person| self.real(person)),
-            Request::Preview(operation) => operation.persons_mut().into_iter().for_each(|person| self.real(person)),
+            Request::Preview(operation) | Request::PlanAhead(operation) => {
+                operation.persons_mut().into_iter().for_each(|person| self.real(person));
+            }
             Request::LoadRelated(relations) => {
                 for (_, relation) in relations {
                     match relation {
@@ -300,6 +311,20 @@ impl Masking {
             Reply::Recalled(Ok(answered)) => self.rows(answered.0.rows_mut()),
             Reply::TrailVerified(Ok(verdict)) => {
                 verdict.faults.iter_mut().for_each(|fault| self.veil_over(&mut fault.message));
+            }
+            Reply::Found(Ok(found)) => {
+                for (row, hit) in &mut found.rows {
+                    self.rows([row]);
+                    self.stand_in(&mut hit.snippet);
+                }
+            }
+            Reply::LookedBack(Ok(Some(as_of))) => self.texts(&mut as_of.unknown),
+            Reply::Quoted(Ok(Some(quote))) => quote.parts_mut().into_iter().for_each(|part| self.stand_in(part)),
+            Reply::Mutes(Ok(mutes)) => {
+                for mute in mutes {
+                    self.stand_in(&mut mute.reason);
+                    mute.actor = self.mask.pseudonym("actor", &mute.actor);
+                }
             }
             Reply::JobBeat(JobBeat::Said(line)) => self.veil_over(line),
             _ => {}

@@ -9,6 +9,7 @@ use super::jobs::LeavingChoice;
 use super::message::Destination;
 use crate::change::operation::Operation;
 use crate::console::screens::recall::messages::RecallPick;
+use crate::memory::kept::KeptPlace;
 use crate::memory::{Entity, Row};
 
 /// What choosing an entry does.
@@ -26,6 +27,14 @@ pub enum MenuChoice {
     Propose(Box<Operation>),
     /// Takes a theme.
     Theme(&'static str),
+    /// Goes to a kept place.
+    Place(Box<KeptPlace>),
+    /// Forgets the kept place of that name.
+    ForgetPlace(String),
+    /// Opens a database by its profile, path or address.
+    OpenDatabase(String),
+    /// Asks for a path or an address.
+    NameDatabase,
     /// Leaves the console while a job runs.
     Leave(LeavingChoice),
     /// Something on the recall screen.
@@ -179,6 +188,16 @@ pub enum Purpose {
     Narrow,
     /// A name to keep a question under.
     Keep,
+    /// Why nobody needs to hear of a finding.
+    Mute,
+    /// The moment of the past that is looked at.
+    Moment,
+    /// Words that are looked for everywhere.
+    Find,
+    /// A name to keep a place under.
+    Place,
+    /// The database to open.
+    Database,
 }
 
 /// A line to write.

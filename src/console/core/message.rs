@@ -55,6 +55,10 @@ pub enum Destination {
     Erase(String),
     /// A finding: its kind, and the entity that it is of.
     Finding(&'static str, Option<&'static str>),
+    /// Two rows of a kind, compared.
+    Compare(Entity, Box<[String; 2]>),
+    /// Words that are looked for in all texts.
+    Find(String),
 }
 
 impl Destination {
@@ -62,8 +66,10 @@ impl Destination {
     #[must_use]
     pub fn entity(&self) -> Option<Entity> {
         match self {
-            Destination::Row(entity, _) | Destination::List(entity, _) => Some(*entity),
-            Destination::Home | Destination::Panel(_) | Destination::Erase(_) | Destination::Finding(..) => None,
+            Destination::Row(entity, _) | Destination::List(entity, _) | Destination::Compare(entity, _) => {
+                Some(*entity)
+            }
+            _ => None,
         }
     }
 }
@@ -145,6 +151,11 @@ pub enum Effect {
     SetTitle(String),
     /// Take the mouse, or leave it to the terminal.
     Mouse(bool),
+    /// Go to the database that was opened beside this one; personal values stay masked where they are.
+    Switch {
+        /// They are masked.
+        masked: bool,
+    },
     /// Draw everything afresh.
     Redraw,
     /// Stop until the shell continues us.

@@ -29,6 +29,7 @@ pub mod ticket;
 pub mod twin;
 pub mod what_if;
 pub mod window;
+pub mod zone;
 
 pub use command::{COMMANDS, CommandId};
 pub use context::{ConsoleSettings, OpenedDatabase};

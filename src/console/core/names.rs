@@ -16,7 +16,8 @@ pub fn named_entity(column: &str) -> Option<Entity> {
     match column {
         "episode_id" | "parent_id" | "consolidated_into" => Some(Entity::Episode),
         "user_id" => Some(Entity::Subject),
-        "agent_id" => Some(Entity::Agent),
+        // Memories are filed under their agent where an application keeps a collection for each.
+        "agent_id" | "collection" => Some(Entity::Agent),
         "memory_id" => Some(Entity::Memory),
         "profile_id" => Some(Entity::Profile),
         _ => None,

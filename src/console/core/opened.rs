@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::zone::ShownZone;
 use crate::memory::Entity;
+use crate::memory::findings::EarlierLook;
 use crate::memory::invocation::Invocation;
 use crate::memory::query::Capability;
 
@@ -23,6 +25,8 @@ pub struct OpenedDatabase {
     pub production: bool,
     /// When somebody looked at it here last, canonical; none at the first time.
     pub looked: Option<String>,
+    /// What the last full look for findings came to; none where there was none.
+    pub found_before: Option<EarlierLook>,
     /// Columns that the layouts never fill: there is no room to waste on them.
     pub unfilled: BTreeSet<(Entity, &'static str)>,
 }
@@ -32,10 +36,14 @@ pub struct OpenedDatabase {
 pub struct ConsoleSettings {
     /// Name of the theme.
     pub theme: String,
+    /// It was chosen here, and is kept.
+    pub theme_chosen: bool,
     /// The mouse is ours.
     pub mouse: bool,
     /// Long texts in details are wrapped.
     pub wrap: bool,
     /// Bytes of vectors that are kept between recalls.
     pub vector_bytes: usize,
+    /// The time zone of all times that are shown.
+    pub zone: ShownZone,
 }

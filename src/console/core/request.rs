@@ -7,7 +7,9 @@ use super::ticket::{RequestFailure, Ticket};
 use crate::change::operation::Operation;
 use crate::change::plan::Plan;
 use crate::change::plan::erasure::{ErasureChoice, ErasureOutcome, Preview, UnfinishedErasure};
+use crate::change::plan::past::{AsOf, Moment};
 use crate::console::overlays::unlock::messages::WriteState;
+use crate::console::screens::find::messages::FoundRows;
 use crate::console::screens::findings::messages::LookNews;
 use crate::console::screens::home::messages::WaitingWork;
 use crate::console::screens::jobs::messages::JobAsk;
@@ -17,7 +19,10 @@ use crate::console::screens::replay::messages::{ReplaySubject, ReplayedTopic};
 use crate::console::screens::study::messages::{StudyAnswer, StudyQuestion};
 use crate::console::screens::trail::messages::TrailVerdict;
 use crate::job::plan::{JobBeat, JobOffer, JobProgress, JobReceipt};
+use crate::memory::findings::{Mute, OffendingQuote};
+use crate::memory::kept::KeptPlace;
 use crate::memory::query::{EpisodeContext, Page, Query, StoreStatus};
+use crate::memory::search::Search;
 use crate::memory::{Entity, Row};
 use crate::recall::answer::{RecallAnswer as Recalled, StageTimes};
 use crate::recall::inquiry::{Inquiry, SavedQuestion};
@@ -34,6 +39,30 @@ pub struct Related {
     pub more: bool,
     /// Ids that were named and are not there.
     pub dangling: Vec<String>,
+}
+
+/// A database that can be opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownDatabase {
+    /// What it is called: its profile, or its path or address without a password.
+    pub name: String,
+    /// More about it.
+    pub note: String,
+    /// When it was looked at last, canonical; none where that is not known.
+    pub looked: Option<String>,
+    /// Others depend on it.
+    pub production: bool,
+    /// What opens it.
+    pub open: String,
+}
+
+/// How many rows a list has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowCount {
+    /// So many at least.
+    pub rows: u64,
+    /// There are more; nobody counted further.
+    pub more: bool,
 }
 
 /// How related rows are found.
@@ -83,6 +112,24 @@ pub struct Export {
 pub enum Request {
     /// Read the state of the database.
     LoadStatus,
+    /// Read the places that are kept.
+    LoadPlaces,
+    /// Keep a place.
+    KeepPlace(Box<KeptPlace>),
+    /// Forget the place of that name.
+    ForgetPlace(String),
+    /// Find out which databases there are to open.
+    LoadDatabases,
+    /// Open a database, by its profile, path or address, beside this one.
+    TryDatabase(String),
+    /// Show rows as they were at a moment from now on; none shows them as they are.
+    LookBack(Option<Moment>),
+    /// Look for words in the texts of one kind of row, after a page with that cursor.
+    Find(Box<Search>, Entity, Option<String>),
+    /// Count the rows of a list, as far as that is quick.
+    Count(Box<Query>),
+    /// Read the values that the newest rows of a kind hold in a column.
+    LoadValues(Entity, &'static str),
     /// Read a page.
     LoadPage(Box<Query>),
     /// Read a row with everything about it: its id, and its key where several rows have that id.
@@ -97,6 +144,8 @@ pub enum Request {
     LoadWork,
     /// Plan what is proposed, and keep the plan under that number until it is applied or cancelled.
     Plan(Box<Proposal>),
+    /// Plan what nobody has asked for yet, to look at what it would come to. Answered and kept as a plan.
+    PlanAhead(Box<Operation>),
     /// Apply a plan that was made before, or plan and apply each of several operations.
     Apply {
         /// Number of the request that made the plan.
@@ -146,6 +195,14 @@ pub enum Request {
         /// On a huge database some is left for later.
         brief: bool,
     },
+    /// Read the text that a finding is about: its kind, and one of its rows.
+    Quote(&'static str, Entity, String),
+    /// Read what is muted.
+    LoadMutes,
+    /// Mute a kind of finding, or a row by its id, for that reason.
+    Mute(String, String),
+    /// Hear of a kind of finding, or of a row, again.
+    Unmute(String),
     /// Read how the migrations stand.
     LoadMigrations,
     /// Answer a question about the memory.
@@ -192,8 +249,22 @@ pub enum Request {
 /// What comes of a request. Some tell how far it is; the last one ends it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
+    /// The places that are kept.
+    Places(Result<Vec<KeptPlace>, RequestFailure>),
+    /// Databases that can be opened.
+    Databases(Vec<KnownDatabase>),
+    /// Whether a database was opened.
+    Tried(Result<(), RequestFailure>),
+    /// Rows are shown as they were at a moment, or as they are.
+    LookedBack(Result<Option<Box<AsOf>>, RequestFailure>),
+    /// Rows that hold what was looked for.
+    Found(Result<FoundRows, RequestFailure>),
     /// The state of the database.
     Status(Result<Box<StoreStatus>, RequestFailure>),
+    /// How many rows a list has.
+    Counted(Result<RowCount, RequestFailure>),
+    /// Values of a column, the most frequent first.
+    Values(Result<Vec<String>, RequestFailure>),
     /// A page of a list.
     Page(Result<Page, RequestFailure>),
     /// The details of a row; none when it is not there.
@@ -238,6 +309,10 @@ pub enum Reply {
     Trail(Result<Vec<ReceiptEntry>, RequestFailure>),
     /// News of a look for findings.
     Finding(Result<LookNews, RequestFailure>),
+    /// The text that a finding is about, where it is about one.
+    Quoted(Result<Option<OffendingQuote>, RequestFailure>),
+    /// What is muted now.
+    Mutes(Result<Vec<Mute>, RequestFailure>),
     /// How the migrations stand.
     Migrations(Result<Box<MigrationList>, RequestFailure>),
     /// What a question about the memory came to.
@@ -286,6 +361,12 @@ impl Reply {
     pub fn failure_mut(&mut self) -> Option<&mut RequestFailure> {
         match self {
             Reply::Status(Err(failure))
+            | Reply::Places(Err(failure))
+            | Reply::Tried(Err(failure))
+            | Reply::Counted(Err(failure))
+            | Reply::Values(Err(failure))
+            | Reply::LookedBack(Err(failure))
+            | Reply::Found(Err(failure))
             | Reply::Page(Err(failure))
             | Reply::Detail(Err(failure))
             | Reply::Related(Err(failure))
@@ -301,6 +382,8 @@ impl Reply {
             | Reply::Erased(Err(failure))
             | Reply::Trail(Err(failure))
             | Reply::Finding(Err(failure))
+            | Reply::Quoted(Err(failure))
+            | Reply::Mutes(Err(failure))
             | Reply::Migrations(Err(failure))
             | Reply::Answer(Err(failure))
             | Reply::Recalled(Err(failure))

@@ -10,6 +10,7 @@ use super::request::Reply;
 pub use super::screen_kind::ScreenKind;
 use crate::change::operation::Operation;
 use crate::console::view::Canvas;
+use crate::memory::kept::KeptPlace;
 use crate::memory::{Entity, Row};
 
 /// What was selected where a screen was opened from.
@@ -207,6 +208,21 @@ pub trait Screen {
         Vec::new()
     }
 
+    /// The marked rows, as far as they are held.
+    fn marked_rows(&self) -> Vec<Row> {
+        Vec::new()
+    }
+
+    /// The place, to be kept; none where its name says it all, or it cannot be kept.
+    fn kept(&self) -> Option<KeptPlace> {
+        None
+    }
+
+    /// Shows the tab of that title; whether there is one.
+    fn show_named_tab(&mut self, _title: &str) -> bool {
+        false
+    }
+
     /// Whether there is a second pane, and not only one.
     fn has_panes(&self) -> bool {
         false
@@ -223,6 +239,12 @@ pub trait Screen {
 
     /// Takes a line that was written.
     fn written(&mut self, _purpose: Purpose, _text: &str, _cx: &mut Context) {}
+
+    /// A line that is being written stands still, and can be taken: it is tried, and taken back if it is closed.
+    fn tried(&mut self, _purpose: Purpose, _text: &str, _cx: &mut Context) {}
+
+    /// What may stand at the cursor of a line is wanted.
+    fn completes(&mut self, _purpose: Purpose, _before_cursor: &str, _cx: &mut Context) {}
 
     /// Says of a line what it means, where that is for this screen to say.
     fn judge(&self, _prompt: &Prompt, _cx: &Context) -> Option<Judged> {
@@ -289,6 +311,16 @@ pub trait Screen {
     /// Whether it tells what others write meanwhile, and can follow it.
     fn is_live(&self) -> bool {
         self.lists().is_some()
+    }
+
+    /// Whether it shows the database as it was, when one looks at the past; else it shows it as it is.
+    fn shows_past(&self) -> bool {
+        self.lists().is_some()
+    }
+
+    /// The moment that a look at the past would begin with here: an age, a time, or the number of a change.
+    fn moment(&self) -> Option<String> {
+        None
     }
 
     /// Whether it shows what is wrong or suspicious: that is looked for as long as somebody sees it.

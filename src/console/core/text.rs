@@ -52,6 +52,11 @@ impl TextField {
 
     /// What a key does to the text.
     pub fn press(&mut self, key: Key) {
+        // As in a line: what stands before the cursor goes.
+        if key.ctrl && key.code == Code::Char('u') {
+            self.0.delete_line_by_head();
+            return;
+        }
         let pressed = match key.code {
             Code::Char(c) => Pressed::Char(c),
             Code::Enter => Pressed::Enter,

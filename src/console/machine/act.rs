@@ -12,7 +12,9 @@ use crate::console::overlays::failure::FailureLayer;
 use crate::console::overlays::form::Form;
 use crate::console::overlays::last_question::LastQuestion;
 use crate::console::overlays::menu::MenuLayer;
+use crate::console::overlays::note::NoteLayer;
 use crate::console::overlays::picker::Picker;
+use crate::console::overlays::row_form::RowForm;
 use crate::console::overlays::unlock::Unlock;
 use crate::console::screens::AnyScreen;
 
@@ -27,6 +29,14 @@ impl Model {
             ScreenAction::Rename => self.name_window(),
             ScreenAction::Choose(choice) => self.choose(choice),
             ScreenAction::Write(purpose, subject, text) => self.written(purpose, subject, &text),
+            ScreenAction::Try(purpose, text, true) => {
+                self.at_screen(|screen, cx| screen.tried(purpose, &text, cx));
+                self.judge_prompt();
+            }
+            ScreenAction::Try(_, _, false) => {}
+            ScreenAction::Complete(purpose, before) => {
+                self.at_screen(|screen, cx| screen.completes(purpose, &before, cx));
+            }
             ScreenAction::Apply(confirmed) => self.confirmed(*confirmed),
             ScreenAction::Abandon(planned) => {
                 self.context.cancel([planned]);
@@ -46,9 +56,14 @@ impl Model {
     fn open(&mut self, opening: LayerOpening) {
         match opening {
             LayerOpening::Failure(failure) => self.show(FailureLayer { failure }),
+            LayerOpening::Note(title, sentences) => self.show(NoteLayer { title, sentences, scroll: 0 }),
             LayerOpening::Menu(menu) => self.show(MenuLayer { menu, is_palette: false }),
             LayerOpening::Prompt(purpose, subject, text) => self.open_prompt(purpose, subject, &text),
             LayerOpening::Edit(row) => self.show(Form::edit(&row, self.context.masking.is_on())),
+            LayerOpening::EditRow(row, ids) => {
+                let form = RowForm::new(&row, ids, &self.context);
+                self.show(form);
+            }
             LayerOpening::Add(episode) => self.show(Form::add(&episode)),
             LayerOpening::Pick(child) => self.show(Picker::new(child)),
             LayerOpening::Unlock(asked) => {
@@ -67,8 +82,15 @@ impl Model {
             MenuChoice::Command(id) => self.command(id),
             MenuChoice::Go(to) => self.go(&to, true),
             MenuChoice::Propose(operation) => self.context.plan((*operation).into()),
+            MenuChoice::Place(place) => self.go_to_kept(&place),
+            MenuChoice::ForgetPlace(name) => self.forget_place(&name),
+            MenuChoice::OpenDatabase(name) => self.try_database(&name),
+            MenuChoice::NameDatabase => self.name_database(),
             MenuChoice::Edit(row) => self.open(LayerOpening::Edit(row)),
-            MenuChoice::Theme(name) => name.clone_into(&mut self.context.settings.theme),
+            MenuChoice::Theme(name) => {
+                name.clone_into(&mut self.context.settings.theme);
+                self.context.settings.theme_chosen = true;
+            }
             MenuChoice::Leave(how) => self.context.quit_so(how),
             MenuChoice::Sort(_) | MenuChoice::Recall(_) => self.at_screen(|screen, cx| screen.chosen(choice, cx)),
         }

@@ -42,9 +42,14 @@ impl ChangeSubject<'_> {
     pub(super) fn can_ask(&self, ask: CommandAsk) -> Result<(), String> {
         let no = |reason: &str| Err(reason.to_owned());
         match ask {
-            CommandAsk::RemoveFeedback | CommandAsk::EditFeedback if self.rows_of(Entity::Feedback).is_empty() => {
-                no("no feedback is selected")
-            }
+            CommandAsk::EditFeedback if self.rows_of(Entity::Feedback).is_empty() => no("no feedback is selected"),
+            CommandAsk::Edit | CommandAsk::Remove => match self.screen().selected() {
+                None => no("no row is selected"),
+                Some((_, "")) => no("the row has no id"),
+                Some((Entity::UtilityEvent, _)) => no("signals are a history: t x takes one back"),
+                Some((Entity::AuditEntry, _)) => no("an audit trail is only added to"),
+                Some(_) => Ok(()),
+            },
             CommandAsk::Signal(_) | CommandAsk::AddFeedback if self.selected_episode().is_none() => {
                 no("no episode is selected")
             }
@@ -119,17 +124,11 @@ impl ChangeSubject<'_> {
                 }
                 return;
             }
+            CommandAsk::Edit => return self.edit(cx),
             CommandAsk::EditFeedback => return self.edit_feedback(cx),
             CommandAsk::Reward => return self.ask_line(Entity::Case, Purpose::Reward, reward_of, cx),
             CommandAsk::Window => return self.ask_line(Entity::Profile, Purpose::Window, window_of, cx),
-            CommandAsk::RemoveFeedback => {
-                return self.propose_one(
-                    Entity::Feedback,
-                    "Remove feedback",
-                    |id| Operation::RemoveFeedback { id },
-                    cx,
-                );
-            }
+            CommandAsk::Remove => return self.remove(cx),
             CommandAsk::Retract => {
                 return self.propose_one(Entity::UtilityEvent, "Retract signal", |id| Operation::Retract { id }, cx);
             }
@@ -150,6 +149,38 @@ impl ChangeSubject<'_> {
         let Some(id) = self.selected_id(entity) else { return };
         let text = self.screen().row().map(holds).unwrap_or_default();
         cx.show(LayerOpening::Prompt(purpose, id, text));
+    }
+
+    /// The marked rows of the selected kind, else the selected one.
+    fn marked_or_selected(&self) -> Option<(Entity, Vec<String>)> {
+        let (entity, id) = self.screen().selected()?;
+        let marked = self.screen().marked(entity);
+        Some((entity, if marked.is_empty() { vec![id.to_owned()] } else { marked }))
+    }
+
+    /// Opens the form on the selected row, or on the marked ones.
+    fn edit(&self, cx: &mut Context) {
+        let Some((entity, ids)) = self.marked_or_selected() else { return };
+        if ids.len() > AT_ONCE {
+            return too_many(ids.len(), cx);
+        }
+        // What a list holds is cut short: only what was read as a whole may be edited.
+        match self.screen().whole_row().filter(|row| row.entity == entity) {
+            None => cx.say(ToastTone::Warn, "the row is still being read"),
+            Some(row) if entity == Entity::Feedback && ids.len() == 1 => {
+                cx.show(LayerOpening::Edit(Box::new(row.clone())));
+            }
+            Some(row) => cx.show(LayerOpening::EditRow(Box::new(row.clone()), ids)),
+        }
+    }
+
+    /// Proposes to take the selected row away, or the marked ones.
+    fn remove(&self, cx: &mut Context) {
+        match self.marked_or_selected() {
+            Some((Entity::Feedback, ids)) => propose_each(ids, |id| Operation::RemoveFeedback { id }, cx),
+            Some((entity, ids)) => cx.propose(Operation::Remove { entity, ids }),
+            None => {}
+        }
     }
 
     /// Opens the form on the selected feedback, or on one of the selected episode's.
@@ -203,9 +234,13 @@ impl ChangeSubject<'_> {
 /// Proposes the same for several rows.
 fn propose_each(ids: Vec<String>, operation: impl Fn(String) -> Operation, cx: &mut Context) {
     if ids.len() > AT_ONCE {
-        return cx.say(ToastTone::Warn, format!("{} rows are marked; {AT_ONCE} can be changed at once", ids.len()));
+        return too_many(ids.len(), cx);
     }
     cx.propose(Proposal::Changes(ids.into_iter().map(operation).collect()));
+}
+
+fn too_many(marked: usize, cx: &mut Context) {
+    cx.say(ToastTone::Warn, format!("{marked} rows are marked; {AT_ONCE} can be changed at once"));
 }
 
 fn reward_of(case: &Row) -> String {

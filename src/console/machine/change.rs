@@ -70,7 +70,8 @@ impl Model {
         }
         if count > 0 {
             self.context.changing.epoch += 1;
-            self.overlays.retain(|overlay| !matches!(overlay, Overlay::Form(_) | Overlay::Picker(_)));
+            self.overlays
+                .retain(|overlay| !matches!(overlay, Overlay::Form(_) | Overlay::RowForm(_) | Overlay::Picker(_)));
             self.at_screen(|screen, _| screen.carried_out(&pending.proposal));
             self.context.tell_of(&pending.proposal, count);
         }

@@ -5,13 +5,13 @@ use super::model::Model;
 use crate::console::core::columns::{plural, row_name, title_column};
 use crate::console::core::command::{COMMANDS, CommandId, CommandScope, ConsoleCommand, command};
 use crate::console::core::condition::Conditions;
-use crate::console::core::context::{Context, Lack, LayerOpening, ToastTone};
+use crate::console::core::context::{Context, KeptStep, Lack, LayerOpening, ToastTone};
 use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Purpose};
 use crate::console::core::message::{Destination, Effect, RequestFailure};
 use crate::console::core::screen::ScreenKind;
 use crate::console::overlays::help::HelpLayer;
 use crate::console::overlays::menu::MenuLayer;
-use crate::memory::Row;
+use crate::memory::{Entity, Row};
 
 /// Themes that can be chosen.
 pub const THEMES: &[(&str, &str)] = &[
@@ -54,11 +54,17 @@ impl Model {
             }
             CommandId::Back if !self.history.has(-1) => no("there is nothing to go back to"),
             CommandId::Forward if !self.history.has(1) => no("there is nothing to go forward to"),
-            CommandId::CopyId | CommandId::CopyJson | CommandId::CopyText | CommandId::View | CommandId::Mark
+            CommandId::CopyId
+            | CommandId::CopyJson
+            | CommandId::CopyText
+            | CommandId::CopyRows(_)
+            | CommandId::View
+            | CommandId::Mark
                 if screen.row().is_none() =>
             {
                 no("no row is selected")
             }
+            CommandId::Compare => self.to_compare().map(|_| ()).map_err(|reason| (reason.to_owned(), None)),
             CommandId::Zoom | CommandId::Resize(_) if screen.lists().is_none() => no("there is one pane only"),
             CommandId::Tail if !screen.is_live() => no("only where the newest rows are shown"),
             CommandId::Focus if !screen.has_panes() => no("there is one pane only"),
@@ -69,12 +75,19 @@ impl Model {
     /// Gives a command.
     pub(super) fn command(&mut self, id: CommandId) {
         let Some(command) = command(id) else { return };
+        let is_locked = command.needs_unlocking() && !self.context.changing.unlocked && self.context.past.is_none();
+        if is_locked {
+            self.context.changing.then = Some(id);
+        } else if id != CommandId::Lock {
+            self.context.changing.then = None;
+        }
         if let Err((reason, remedy)) = self.available(command) {
             if let (Some(_), Some(remedy)) = (command.needs(), &remedy) {
                 let what = format!("{} cannot be shown", command.title);
                 return self.context.fail(RequestFailure::new(what, reason, remedy.clone()));
             }
-            let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
+            let goes_on = if is_locked { " and goes on with it" } else { "" };
+            let remedy = remedy.map(|remedy| format!("; {remedy}{goes_on}")).unwrap_or_default();
             return self.context.say(ToastTone::Warn, format!("{}: {reason}{remedy}", command.title));
         }
         if !command.changes() {
@@ -108,6 +121,23 @@ impl Model {
             }
             CommandId::Wrap => self.context.settings.wrap = !self.context.settings.wrap,
             CommandId::Resize(larger) => self.context.resize_panes(larger),
+            CommandId::CopyRows(form) => self.copy_rows(form),
+            CommandId::CopyRunbook => self.copy_runbook(),
+            CommandId::ShowTab(title) => {
+                if !self.at_screen(|screen, _| screen.show_named_tab(title)) {
+                    self.context.say(ToastTone::Info, format!("there is no tab {title} here"));
+                }
+            }
+            CommandId::KeepPlace => self.name_place(),
+            CommandId::GoToKept => self.read_places(KeptStep::Go),
+            CommandId::ForgetPlace => self.read_places(KeptStep::Forget),
+            CommandId::Switch => self.offer_databases(),
+            CommandId::Compare => self.compare(),
+            CommandId::LookBack => {
+                let begins = self.screen().moment().unwrap_or_default();
+                self.context.prompt(Purpose::Moment, &begins);
+            }
+            CommandId::Find => self.context.prompt(Purpose::Find, ""),
             CommandId::Redraw => self.context.perform(Effect::Redraw),
             CommandId::Suspend => self.context.perform(Effect::Suspend),
             CommandId::Quit => self.quit_unless_busy(),
@@ -149,6 +179,26 @@ impl Model {
                 own => screen.command(own, cx),
             }
         });
+    }
+
+    /// The two rows that can be compared here.
+    fn to_compare(&self) -> Result<(Entity, [String; 2]), &'static str> {
+        let screen = self.screen();
+        let (entity, id) = screen.selected().filter(|(_, id)| !id.is_empty()).ok_or("no row is selected")?;
+        let parent = screen.row().filter(|_| entity == Entity::Episode).and_then(|row| row.text("parent_id"));
+        match (&screen.marked(entity)[..], parent) {
+            ([first, second], _) => Ok((entity, [first.clone(), second.clone()])),
+            ([marked], _) if marked != id => Ok((entity, [marked.clone(), id.to_owned()])),
+            ([], Some(parent)) => Ok((entity, [parent.to_owned(), id.to_owned()])),
+            ([_, _, _, ..], _) => Err("more than two rows are marked"),
+            _ => Err("mark two rows with v, or one and go to the other"),
+        }
+    }
+
+    fn compare(&mut self) {
+        if let Ok((entity, ids)) = self.to_compare() {
+            self.go(&Destination::Compare(entity, Box::new(ids)), true);
+        }
     }
 
     fn copy(&mut self, what: &str, text: impl Fn(&Row) -> String) {

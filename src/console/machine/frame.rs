@@ -8,7 +8,7 @@ use crate::console::core::context;
 use crate::console::core::jobs::LiveJob;
 use crate::console::core::{ClickTarget, Key};
 use crate::console::view::keys::key_name;
-use crate::console::view::{Drawn, jobs};
+use crate::console::view::{Drawn, jobs, words};
 use crate::ui::scroll::LineWindow;
 use crate::ui::{
     Align, Badge, Breadcrumbs, CardTone, Footer, Glyph, KeyHint, Look, PaneFrame, SafeText, StyleRole, TabLabel, Tabs,
@@ -38,6 +38,18 @@ fn top(model: &Model, look: &Look, line: Rect, buf: &mut Buffer) {
         badges.extend(
             model.context.opened.layouts.iter().map(|name| Badge::new(SafeText::limited(name, 30), StyleRole::Label)),
         );
+    }
+    if let Some(past) = &model.context.past {
+        let at = words::time(&past.at, false);
+        let (lead, role) = if model.screen().shows_past() {
+            ("as of ", StyleRole::Warn)
+        } else {
+            ("now, not as of ", StyleRole::Muted)
+        };
+        badges.push(Badge::new(SafeText::join(&[lead.into(), at], ""), role));
+    }
+    if line.width >= 120 {
+        badges.push(Badge::new(model.context.settings.zone.name(model.context.now), StyleRole::Label));
     }
     if model.context.masking.is_on() {
         badges.push(Badge::new("masked", StyleRole::Masked));

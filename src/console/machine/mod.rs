@@ -5,11 +5,15 @@ mod act;
 mod ask;
 mod change;
 mod commands;
+mod copies;
 mod frame;
+mod kept;
 mod model;
 mod painter;
+mod past;
 mod place;
 mod session;
+mod switch;
 mod update;
 mod write;
 

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 
 use super::frame;
 use super::model::Model;
-use crate::console::view::{Canvas, Drawn, document};
+use crate::console::view::{Canvas, Drawn, document, words};
 use crate::ui::{Card, CardTone, Look, text};
 
 /// Below this nothing useful fits.
@@ -19,7 +19,8 @@ pub struct Painter {
 impl Painter {
     /// Draws the whole screen. The buffer is taken to be empty. While values are masked, whatever is drawn passes the veil.
     pub fn draw(&mut self, model: &Model, look: &Look, buf: &mut Buffer) -> Drawn {
-        text::hiding(model.context.masking.hiding(), || self.draw_all(model, look, buf))
+        let zone = &model.context.settings.zone;
+        words::in_zone(zone, || text::hiding(model.context.masking.hiding(), || self.draw_all(model, look, buf)))
     }
 
     fn draw_all(&mut self, model: &Model, look: &Look, buf: &mut Buffer) -> Drawn {

@@ -28,6 +28,10 @@ impl Model {
                     Err(failure) => self.context.status_failure = Some(failure),
                 }
             }
+            Reply::Places(result) => self.take_places(result),
+            Reply::Databases(known) => self.choose_database(known),
+            Reply::Tried(result) => self.tried_database(result),
+            Reply::LookedBack(result) => self.looked_back(ticket, result),
             Reply::Unfinished(found) => {
                 (self.context.changing.unfinished, self.context.changing.unfinished_asked) = (Some(found), None);
             }
@@ -126,6 +130,9 @@ impl Context {
     pub(super) fn unlock(&mut self) {
         self.changing.unlocked = true;
         self.say(ToastTone::Warn, "unlocked: changes can be made until U locks again");
+        if let Some(id) = self.changing.then.take() {
+            self.command(id);
+        }
     }
 
     pub(super) fn migrate(&mut self, optional: Vec<String>, unlocks: bool) {

@@ -101,6 +101,10 @@ impl Model {
             }
             return;
         };
+        if matches!(reply, Reply::Erased(Ok(_))) {
+            // They may name the person.
+            self.filters.clear();
+        }
         self.context.masking.inbound(&mut reply);
         match asker {
             Asker::Core => self.heard(ticket, reply),

@@ -1,15 +1,20 @@
 //! Lines that are written over a screen: opening one, saying what it means, and taking it. Most are for the screen; those
 //! here are about a change.
 
+use chrono::{DateTime, Utc};
+
 use super::model::Model;
 use crate::change::operation::Operation;
+use crate::change::plan::past::Moment;
 use crate::console::core::context::ToastTone;
 use crate::console::core::input::Input;
 use crate::console::core::menu::{Prompt, Purpose};
+use crate::console::core::message::Destination;
 use crate::console::core::screen::Judged;
 use crate::console::overlays::Overlay;
 use crate::console::overlays::prompt::PromptLayer;
 use crate::memory::Entity;
+use crate::memory::search::Search;
 
 /// Lines remembered for each kind of rows.
 const REMEMBERED: usize = 50;
@@ -25,14 +30,14 @@ impl Model {
         let (input, verdict) = (Input::holding(text), Ok(String::new()));
         let prompt =
             Prompt { purpose, subject, input, verdict, completions: Vec::new(), earlier, recalled: None, lists };
-        self.show(PromptLayer { prompt });
+        self.show(PromptLayer::new(prompt));
     }
 
     /// Says of the line being written what it means, or what is wrong with it.
     pub(super) fn judge_prompt(&mut self) {
         let Some((_, Overlay::Prompt(layer))) = self.overlays.last_mut() else { return };
         let screen = self.history.here().screen.get();
-        let judged = judge_change(&layer.prompt).or_else(|| screen.judge(&layer.prompt, &self.context));
+        let judged = judge_line(&layer.prompt, self.context.now).or_else(|| screen.judge(&layer.prompt, &self.context));
         if let Some((verdict, completions)) = judged {
             (layer.prompt.verdict, layer.prompt.completions) = (verdict, completions);
         }
@@ -53,6 +58,10 @@ impl Model {
                 self.context.propose(Operation::Hold { person: subject, reason: Some(text.to_owned()) });
             }
             Purpose::Person => self.erase_person(text),
+            Purpose::Moment => self.context.look_back(text),
+            Purpose::Place => self.keep_place(text),
+            Purpose::Database => self.try_database(text),
+            Purpose::Find => self.go(&Destination::Find(text.to_owned()), false),
             Purpose::Reason => {
                 if let Some((_, Overlay::Confirm(confirmation))) = self.overlays.last_mut() {
                     text.clone_into(&mut confirmation.reason);
@@ -77,8 +86,8 @@ fn remember_filter(filters: &mut Vec<(Entity, String)>, entity: Entity, text: &s
     filters.drain(..surplus);
 }
 
-/// What a line about a change means, wherever it is written.
-fn judge_change(prompt: &Prompt) -> Option<Judged> {
+/// What a line means that is not for the screen, wherever it is written.
+fn judge_line(prompt: &Prompt, now: DateTime<Utc>) -> Option<Judged> {
     let text = prompt.input.text().trim();
     let ok = |told: &str| Ok(told.to_owned());
     let verdict = match prompt.purpose {
@@ -94,6 +103,17 @@ fn judge_change(prompt: &Prompt) -> Option<Judged> {
         }),
         Purpose::Person if text.is_empty() => Err("an id, an e-mail address, a name, a session".to_owned()),
         Purpose::Person => ok("it is shown first whom that means and what erasing would do"),
+        Purpose::Moment if text.is_empty() => ok("an age such as 7d, a time, or the number of a change; empty is now"),
+        Purpose::Moment => match Moment::parse(text, now) {
+            Some(Moment::Entry(seq)) => Ok(format!("just after change {seq}")),
+            Some(Moment::Time(at)) => Ok(format!("as of {at}")),
+            None => Err("an age such as 7d, a time such as 2026-02-04 10:00, or the number of a change".to_owned()),
+        },
+        Purpose::Place if text.is_empty() => Err("a name, to find it by".to_owned()),
+        Purpose::Place => ok("kept in your own files, for this database"),
+        Purpose::Database if text.is_empty() => Err("a path, a folder, an address, or a profile".to_owned()),
+        Purpose::Database => ok("opened beside this one, which stays until that went well"),
+        Purpose::Find => Search::parse(text).map(|_| "in titles, texts, feedback, cases and memories".to_owned()),
         Purpose::Hold if text.is_empty() => Err("say why: a case number, a name, a date".to_owned()),
         Purpose::Hold => ok("kept with the hold, and shown to whoever wants to erase the person"),
         _ => return None,

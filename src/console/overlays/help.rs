@@ -2,7 +2,7 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::command::{COMMANDS, CommandScope, ConsoleCommand};
+use crate::console::core::command::{COMMANDS, CommandId, CommandScope, ConsoleCommand};
 use crate::console::core::context::Context;
 use crate::console::core::glossary::{GlossaryEntry, words_of};
 use crate::console::core::input::Input;
@@ -156,10 +156,17 @@ impl HelpLine {
 /// A part of the help: its heading and its lines.
 type HelpSection = (String, Vec<HelpLine>);
 
+/// The keys that lead to tabs are many, and all alike.
+const TABS: &str = "Shows a tab: o overview, c chain, s segments, a canvas, f feedback, u utility, m memories, e events, \
+     x accesses, w where, r related, j JSON.";
+
 fn keys_in(scope: CommandScope) -> Vec<HelpLine> {
-    let commands = COMMANDS.iter().filter(|command| command.scope == scope);
-    let line =
-        |command: &ConsoleCommand| HelpLine { keys: command.keys.to_vec(), title: command.title, help: command.help };
+    let is_first = |command: &&ConsoleCommand| !matches!(command.id, CommandId::ShowTab(tab) if tab != "overview");
+    let commands = COMMANDS.iter().filter(|command| command.scope == scope).filter(is_first);
+    let line = |command: &ConsoleCommand| match command.id {
+        CommandId::ShowTab(_) => HelpLine { keys: vec!["."], title: "Tabs", help: TABS },
+        _ => HelpLine { keys: command.keys.to_vec(), title: command.title, help: command.help },
+    };
     commands.map(line).collect()
 }
 

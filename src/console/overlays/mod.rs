@@ -8,8 +8,10 @@ pub mod form;
 pub mod help;
 pub mod last_question;
 pub mod menu;
+pub mod note;
 pub mod picker;
 pub mod prompt;
+pub mod row_form;
 pub mod unlock;
 
 use super::core::layer::Layer;
@@ -20,8 +22,10 @@ use form::Form;
 use help::HelpLayer;
 use last_question::LastQuestion;
 use menu::MenuLayer;
+use note::NoteLayer;
 use picker::Picker;
 use prompt::PromptLayer;
+use row_form::RowForm;
 use unlock::Unlock;
 
 /// Makes the one type of all that may lie over a screen from their list.
@@ -66,10 +70,12 @@ overlays! {
     Failure(FailureLayer),
     Confirm(Confirmation),
     Form(Form),
+    RowForm(RowForm),
     Picker(Picker),
     Conflict(Conflict),
     Unlock(Unlock),
     Erase(LastQuestion),
+    Note(NoteLayer),
 }
 
 /// The stack: the topmost has the keys. Each has a number, by which replies find their way.

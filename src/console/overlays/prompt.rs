@@ -2,13 +2,13 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::condition::completions;
-use crate::console::core::context::{Context, ScreenAction};
+use crate::console::core::condition::{KnownValues, completions};
+use crate::console::core::context::{Context, ScreenAction, ToastTone};
 use crate::console::core::input::Input;
 use crate::console::core::key::{Code, Key};
 use crate::console::core::layer::{Layer, LayerStep};
 use crate::console::core::menu::{Prompt, Purpose};
-use crate::console::core::message::ClickTarget;
+use crate::console::core::message::{ClickTarget, Ticket};
 use crate::console::view::keys::input_line;
 use crate::console::view::{Canvas, Drawn};
 use crate::ui::chrome::hint_line;
@@ -19,9 +19,43 @@ use crate::ui::{KeyHint, Look, PaneFrame, SafeText, StyleRole, look as lay};
 pub struct PromptLayer {
     /// What is written, and what it means.
     pub prompt: Prompt,
+    /// What stood there when it was opened.
+    begun: String,
+    /// What was written has stood still until then.
+    resting: Option<Ticket>,
 }
 
+/// Milliseconds that a line stands still before it is tried.
+const STILL: u64 = 200;
+
 impl PromptLayer {
+    /// A line that was opened.
+    #[must_use]
+    pub fn new(prompt: Prompt) -> Self {
+        PromptLayer { begun: prompt.input.text().to_owned(), prompt, resting: None }
+    }
+
+    /// What is tried while it is written: a filter.
+    fn is_tried(&self) -> bool {
+        self.prompt.purpose == Purpose::Filter
+    }
+
+    /// Something was written: it is tried once it stands still.
+    fn stir(&mut self, cx: &mut Context) {
+        if self.is_tried() {
+            cx.cancel(self.resting.take());
+            self.resting = Some(cx.wait(STILL));
+        }
+    }
+
+    /// What was tried is taken back.
+    fn take_back(&mut self, cx: &mut Context) {
+        cx.cancel(self.resting.take());
+        if self.is_tried() {
+            cx.act(ScreenAction::Try(self.prompt.purpose, self.begun.clone(), true));
+        }
+    }
+
     fn accept(&self, cx: &mut Context) -> LayerStep {
         let prompt = &self.prompt;
         if prompt.verdict.is_err() {
@@ -58,7 +92,7 @@ impl PromptLayer {
         let Some(first) = prompt.completions.first().cloned() else { return };
         match prompt.lists.filter(|_| prompt.purpose == Purpose::Filter) {
             Some(entity) => {
-                let (word, _) = completions(entity, prompt.input.split().0);
+                let (word, _) = completions(entity, prompt.input.split().0, &KnownValues::new());
                 prompt.input.complete(word.len(), &format!("{first} "));
             }
             None => prompt.input = Input::holding(&first),
@@ -69,7 +103,10 @@ impl PromptLayer {
 impl Layer for PromptLayer {
     fn key(&mut self, key: Key, cx: &mut Context) -> LayerStep {
         match key.code {
-            Code::Esc => return LayerStep::Closes,
+            Code::Esc => {
+                self.take_back(cx);
+                return LayerStep::Closes;
+            }
             Code::Enter => return self.accept(cx),
             Code::Up => self.recall(1),
             Code::Down => self.recall(-1),
@@ -80,11 +117,26 @@ impl Layer for PromptLayer {
                 }
             }
         }
+        self.stir(cx);
         LayerStep::Stays
     }
 
-    fn paste(&mut self, text: &str, _cx: &mut Context) {
+    fn paste(&mut self, text: &str, cx: &mut Context) {
+        let before = self.prompt.input.text().len();
         self.prompt.input.insert(text);
+        if self.prompt.input.text().len() == before && !text.is_empty() {
+            cx.say(ToastTone::Warn, format!("what was pasted is too long for a line: {} bytes", text.len()));
+        }
+        self.stir(cx);
+    }
+
+    fn elapsed(&mut self, ticket: Ticket, cx: &mut Context) {
+        if self.resting.take_if(|resting| *resting == ticket).is_some() {
+            let (before, after) = self.prompt.input.split();
+            let line = format!("{before}{after}");
+            cx.act(ScreenAction::Complete(self.prompt.purpose, before.to_owned()));
+            cx.act(ScreenAction::Try(self.prompt.purpose, line.trim().to_owned(), self.prompt.verdict.is_ok()));
+        }
     }
 
     fn draw(&self, _cx: &Context, canvas: &mut Canvas<'_>) {
@@ -113,6 +165,11 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
         Purpose::User => "User",
         Purpose::Narrow => "Narrowed to",
         Purpose::Keep => "Keep as",
+        Purpose::Mute => "Mute, because",
+        Purpose::Moment => "As of",
+        Purpose::Find => "Find",
+        Purpose::Place => "Keep this place as",
+        Purpose::Database => "Open",
     };
     let hints: Vec<KeyHint> = match prompt.purpose {
         Purpose::Filter => vec![
@@ -123,7 +180,7 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
         ],
         Purpose::Export => vec![KeyHint::new("enter", "write"), KeyHint::new("esc", "close")],
         Purpose::Topic => vec![KeyHint::new("enter", "replay"), KeyHint::new("esc", "close")],
-        Purpose::Person => vec![KeyHint::new("enter", "look"), KeyHint::new("esc", "close")],
+        Purpose::Person | Purpose::Moment => vec![KeyHint::new("enter", "look"), KeyHint::new("esc", "close")],
         Purpose::Reward | Purpose::Window | Purpose::Hold => {
             vec![KeyHint::new("enter", "plan"), KeyHint::new("esc", "close")]
         }
@@ -131,7 +188,10 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
         Purpose::Agent | Purpose::User => {
             vec![KeyHint::new("enter", "rank"), KeyHint::new("tab", "complete"), KeyHint::new("esc", "close")]
         }
-        Purpose::Reason | Purpose::Note | Purpose::Keep => {
+        Purpose::Database => vec![KeyHint::new("enter", "open"), KeyHint::new("esc", "close")],
+        Purpose::Find => vec![KeyHint::new("enter", "look for it"), KeyHint::new("esc", "close")],
+        Purpose::Mute => vec![KeyHint::new("enter", "mute"), KeyHint::new("esc", "close")],
+        Purpose::Reason | Purpose::Note | Purpose::Keep | Purpose::Place => {
             vec![KeyHint::new("enter", "keep"), KeyHint::new("esc", "close")]
         }
     };

@@ -2,7 +2,9 @@
 //! them: a screen that is named here is known everywhere.
 
 pub mod browse;
+pub mod compare;
 pub mod erase;
+pub mod find;
 pub mod findings;
 pub mod home;
 pub mod inbox;
@@ -19,7 +21,9 @@ use super::core::message::Destination;
 use super::core::screen::{Screen, ScreenKind};
 use crate::recall::rank::Ranking;
 use browse::{CardScreen, ListScreen};
+use compare::CompareScreen;
 use erase::EraseScreen;
+use find::FindScreen;
 use findings::FindingsScreen;
 use home::HomeScreen;
 use inbox::InboxScreen;
@@ -84,6 +88,8 @@ screens! {
     Home(HomeScreen) {}
     List(ListScreen) {}
     Card(CardScreen) {}
+    Compare(CompareScreen) {}
+    Find(FindScreen) {}
     Receipts(ReceiptsScreen) { Receipts => ReceiptsScreen::default() }
     Findings(FindingsScreen) { Findings => FindingsScreen::default() }
     Migrations(MigrationsScreen) { Migrations => MigrationsScreen::default() }
@@ -113,6 +119,8 @@ impl AnyScreen {
             Destination::List(entity, conditions) => {
                 AnyScreen::List(Box::new(ListScreen::new(*entity, conditions.clone())))
             }
+            Destination::Compare(entity, ids) => AnyScreen::Compare(Box::new(CompareScreen::of(*entity, ids))),
+            Destination::Find(text) => AnyScreen::Find(Box::new(FindScreen::of(text))),
             Destination::Row(entity, id) => AnyScreen::Card(Box::new(CardScreen::of(*entity, id))),
         }
     }

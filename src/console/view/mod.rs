@@ -4,6 +4,7 @@ pub(in crate::console) mod cell;
 pub mod changes;
 pub(in crate::console) mod dialog;
 pub(in crate::console) mod document;
+pub(in crate::console) mod field;
 pub(in crate::console) mod health;
 mod hits;
 pub(in crate::console) mod jobs;

@@ -1,17 +1,47 @@
 //! Values as people read them: times, numbers, states.
 
+use std::cell::RefCell;
+
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
+use crate::console::core::zone::ShownZone;
 use crate::memory::query::CountKind;
+use crate::memory::time;
 use crate::ui::{Look, SafeText, StyleRole, TextLine, figures};
+
+thread_local! {
+    static ZONE: RefCell<ShownZone> = RefCell::new(ShownZone::default());
+}
+
+/// Draws with times in a zone.
+pub fn in_zone<R>(zone: &ShownZone, draw: impl FnOnce() -> R) -> R {
+    struct Restored(ShownZone);
+    impl Drop for Restored {
+        fn drop(&mut self) {
+            ZONE.set(std::mem::take(&mut self.0));
+        }
+    }
+    let _restored = Restored(ZONE.replace(zone.clone()));
+    draw()
+}
+
+/// A canonical time by the clock of the zone, `2026-02-04T10:00:00`; none for what is no time.
+fn local(text: &str) -> Option<String> {
+    let micros = time::epoch_micros(text)?;
+    let at = DateTime::from_timestamp_micros(micros)?;
+    let offset = ZONE.with_borrow(|zone| zone.offset(at.timestamp()));
+    Some(at.with_timezone(&offset).format("%Y-%m-%dT%H:%M:%S").to_string())
+}
 
 /// `2026-02-04 10:00` of a canonical time; `seconds` adds them.
 #[must_use]
 pub fn time(text: &str, seconds: bool) -> SafeText {
     let end = if seconds { 19 } else { 16 };
-    match (text.get(..10), text.get(11..end)) {
-        (Some(day), Some(clock)) if text.as_bytes().get(10) == Some(&b'T') => format!("{day} {clock}").into(),
+    let local = local(text);
+    let shown = local.as_deref().unwrap_or(text);
+    match (shown.get(..10), shown.get(11..end)) {
+        (Some(day), Some(clock)) if shown.as_bytes().get(10) == Some(&b'T') => format!("{day} {clock}").into(),
         _ => SafeText::limited(text, 32),
     }
 }
@@ -19,7 +49,9 @@ pub fn time(text: &str, seconds: bool) -> SafeText {
 /// `02-04 10:00` of a canonical time.
 #[must_use]
 pub fn short_time(text: &str) -> SafeText {
-    match (text.get(5..10), text.get(11..16)) {
+    let local = local(text);
+    let shown = local.as_deref().unwrap_or(text);
+    match (shown.get(5..10), shown.get(11..16)) {
         (Some(day), Some(clock)) => format!("{day} {clock}").into(),
         _ => SafeText::limited(text, 11),
     }
@@ -30,7 +62,7 @@ pub fn short_time(text: &str) -> SafeText {
 pub fn age(text: &str, now: DateTime<Utc>) -> SafeText {
     const MINUTE: i64 = 60;
     const DAY: i64 = 86_400;
-    let Some(at) = crate::memory::time::epoch_micros(text) else { return SafeText::limited(text, 10) };
+    let Some(at) = time::epoch_micros(text) else { return SafeText::limited(text, 10) };
     match (now.timestamp_micros() - at).div_euclid(1_000_000) {
         seconds if (0..MINUTE).contains(&seconds) => "now".into(),
         seconds if (0..3_600).contains(&seconds) => format!("{}m", seconds / MINUTE).into(),

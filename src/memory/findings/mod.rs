@@ -4,11 +4,14 @@
 mod bank;
 mod links;
 mod muted;
+mod quote;
 mod scan;
 mod tally;
 mod utility;
 
-use serde::Serialize;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 
 use super::Entity;
 use super::invocation::filled;
@@ -16,6 +19,7 @@ use super::invocation::filled;
 pub use bank::{CaseBank, is_poison};
 pub use links::{LinkedEpisodes, NamedLinks};
 pub use muted::{Mute, Muted};
+pub use quote::{OffendingQuote, quote};
 pub use scan::{HeldText, TextScanner, WORDS};
 pub use tally::FindingTally;
 pub use utility::UtilityHistories;
@@ -223,6 +227,15 @@ pub struct Finding {
     pub examples: Vec<String>,
     /// The command that fixes it.
     pub remedy: String,
+}
+
+/// What an earlier look found, so that a later one can say what is new.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EarlierLook {
+    /// When it ended, canonical.
+    pub at: String,
+    /// How many of each kind.
+    pub counts: BTreeMap<String, u64>,
 }
 
 /// A kind that could not be looked for.

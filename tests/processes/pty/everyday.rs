@@ -165,12 +165,12 @@ fn what_cannot_be_opened_is_told_without_taking_the_screen() {
 fn where_nothing_is_named_the_demo_is_offered() {
     let home = Home::new();
     let mut terminal = Start::new(&home, &[]).run();
-    terminal.shows("Make a demo database");
+    terminal.shows("No database is named");
     terminal.press("n\r");
     assert_eq!(terminal.ended_and_read(), 2);
     assert!(!home.path().join("state").exists());
     let terminal = Start::new(&home, &[]).run();
-    terminal.shows("Make a demo database");
+    terminal.shows("No database is named");
     terminal.press("\r");
     terminal.shows("newest episodes");
     quit(terminal);

@@ -1,14 +1,13 @@
 //! The form for feedback.
 
 use ratatui::{buffer::Buffer, layout::Rect};
-use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::console::core::ClickTarget;
 use crate::console::core::context::Context;
-use crate::console::core::text::TextField;
 use crate::console::overlays::form::{Form, FormField, FormSubject};
 use crate::console::view::Drawn;
 use crate::console::view::changes::sentences;
+use crate::console::view::field::draw_text;
 use crate::console::view::words;
 use crate::memory::feedback::RATING;
 use crate::ui::chrome::hint_line;
@@ -107,45 +106,4 @@ fn rating_line(form: &Form, look: &Look) -> TextLine {
         line.push("  does not count beside a thumb", StyleRole::Muted);
     }
     line
-}
-
-/// A text with its cursor, as many lines of it as fit, the cursor among them.
-fn draw_text(text: &TextField, focused: bool, look: &Look, area: Rect, buf: &mut Buffer) {
-    let width = usize::from(area.width).saturating_sub(1).max(1);
-    let (cursor_line, cursor_at) = text.cursor();
-    let height = usize::from(area.height).max(1);
-    // Lines far from the cursor cannot be seen.
-    let first = cursor_line.saturating_sub(height);
-    let mut rows: Vec<SafeText> = Vec::new();
-    let mut cursor = (0, 0);
-    for (number, line) in text.lines().iter().enumerate().skip(first).take(2 * height + 1) {
-        let mut row = SafeText::default();
-        let mut passed = 0;
-        for symbol in line.graphemes(true) {
-            if number == cursor_line && passed <= cursor_at {
-                cursor = (rows.len(), row.width());
-            }
-            let safe = SafeText::new(symbol);
-            if row.width() + safe.width() > width {
-                rows.push(std::mem::take(&mut row));
-                if number == cursor_line && passed <= cursor_at {
-                    cursor = (rows.len(), 0);
-                }
-            }
-            row.append(&safe);
-            passed += symbol.chars().count();
-        }
-        if number == cursor_line && passed <= cursor_at {
-            cursor = (rows.len(), row.width());
-        }
-        rows.push(row);
-    }
-    let top = (cursor.0 + 1).saturating_sub(height);
-    for (index, row) in rows.iter().skip(top).take(height).enumerate() {
-        look.text(lay::row(area, index as u16), buf, row, StyleRole::Text);
-    }
-    if focused {
-        let place = Rect { x: area.x + cursor.1 as u16, y: area.y + (cursor.0 - top) as u16, width: 1, height: 1 };
-        buf.set_style(place.intersection(area), look.style(StyleRole::Hit));
-    }
 }

@@ -62,6 +62,7 @@ impl Layer for Unlock {
             GatePassage::Open => self.confirmed(cx),
             GatePassage::Closed => {
                 let unlocked = cx.changing.unlocked;
+                cx.changing.then = None;
                 cx.say(ToastTone::Info, if unlocked { "nothing was applied" } else { "still read-only" });
             }
             GatePassage::Taken | GatePassage::Other => {

@@ -8,6 +8,7 @@ use crate::console::core::message::Ticket;
 use crate::console::core::request::Reply;
 use crate::console::core::screen::{Screen, ScreenFace};
 use crate::console::view::Canvas;
+use crate::memory::kept::KeptPlace;
 use crate::memory::{Entity, Row};
 
 /// One row with everything about it.
@@ -95,6 +96,15 @@ impl Screen for CardScreen {
         self.detail.show_tab(tab);
     }
 
+    fn show_named_tab(&mut self, title: &str) -> bool {
+        self.detail.show_named_tab(title)
+    }
+
+    fn kept(&self) -> Option<KeptPlace> {
+        let (entity, id) = (Some(self.detail.entity), Some(self.detail.id.clone()));
+        Some(KeptPlace { entity, id, ..KeptPlace::default() })
+    }
+
     fn whole_row(&self) -> Option<&Row> {
         self.detail.row()
     }
@@ -122,6 +132,10 @@ impl Screen for CardScreen {
 
     fn is_reading(&self) -> bool {
         self.detail.content.is_none() && !self.detail.gone && self.detail.failure.is_none()
+    }
+
+    fn shows_past(&self) -> bool {
+        true
     }
 
     fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {

@@ -194,6 +194,13 @@ impl Detail {
         }
     }
 
+    /// Shows the tab of that title; whether there is one.
+    pub fn show_named_tab(&mut self, title: &str) -> bool {
+        let tab = tabs(self.entity).iter().position(|tab| tab.title() == title);
+        tab.into_iter().for_each(|tab| self.show_tab(tab));
+        tab.is_some()
+    }
+
     /// Takes what was read.
     pub fn receive(&mut self, result: Result<Option<Content>, RequestFailure>) {
         self.pending = None;

@@ -4,11 +4,12 @@ use super::{ListScreen, WantedPage};
 use crate::console::core::condition::{Conditions, completions};
 use crate::console::core::context::{Context, LayerOpening, ToastTone};
 use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Prompt, Purpose};
-use crate::console::core::request::{Export, Request};
+use crate::console::core::request::{Export, Request, RowCount};
 use crate::console::core::screen::Judged;
 use crate::console::core::window::row_key;
 use crate::memory::query::{Order, Query};
 use crate::memory::{Entity, ValueKind};
+use crate::ui::figures;
 
 impl ListScreen {
     /// Lists other rows of the same entity; what was marked stays marked.
@@ -36,6 +37,14 @@ impl ListScreen {
         if let Ok(conditions) = Conditions::parse(self.entity, text, cx.now) {
             self.narrow(conditions, cx);
         }
+    }
+
+    /// How many rows the list has, in words, where that is known.
+    fn rows_left(&self) -> Option<String> {
+        let whole = self.window.total().map(|total| RowCount { rows: total as u64, more: false });
+        let count = whole.or(self.counted.count).filter(|_| !self.is_stale())?;
+        let noun = if count.rows == 1 { "row" } else { "rows" };
+        Some(format!("{}{} {noun}", if count.more { "more than " } else { "" }, figures::count(count.rows)))
     }
 
     pub(super) fn offer_orders(&self, cx: &mut Context) {
@@ -126,11 +135,20 @@ impl ListScreen {
         let text = prompt.input.text();
         match prompt.purpose {
             Purpose::Filter => {
-                let (_, found) = completions(self.entity, prompt.input.split().0);
-                let meant = Conditions::parse(self.entity, text, cx.now).map(|conditions| match conditions.line() {
-                    line if line.is_empty() => "every row".to_owned(),
-                    line if line == text.trim() => String::new(),
-                    line => line,
+                let (_, found) = completions(self.entity, prompt.input.split().0, &self.values);
+                let meant = Conditions::parse(self.entity, text, cx.now).map(|conditions| {
+                    let line = match conditions.line() {
+                        line if line.is_empty() => "every row".to_owned(),
+                        line if line == text.trim() => String::new(),
+                        line => line,
+                    };
+                    let known = (conditions == self.conditions).then(|| self.rows_left()).flatten();
+                    [known, Some(line)]
+                        .into_iter()
+                        .flatten()
+                        .filter(|words| !words.is_empty())
+                        .collect::<Vec<_>>()
+                        .join("   ")
                 });
                 Some((meant, found))
             }

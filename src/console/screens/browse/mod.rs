@@ -1,6 +1,7 @@
 //! Lists of rows with the details of one: what is read, how it is ordered and narrowed, and how it is drawn.
 
 mod card;
+mod counted;
 pub mod detail;
 pub(in crate::console) mod draw;
 pub mod follow;
@@ -11,10 +12,11 @@ pub mod whereabouts;
 use std::collections::BTreeSet;
 
 pub use card::CardScreen;
+pub use counted::CountedRows;
 
 use crate::console::core::columns::{plural, read_columns};
 use crate::console::core::command::CommandId;
-use crate::console::core::condition::{Conditions, canvas_text};
+use crate::console::core::condition::{Conditions, KnownValues, canvas_text};
 use crate::console::core::context::{Context, Lack, ToastTone};
 use crate::console::core::live::LiveTail;
 use crate::console::core::menu::{MenuChoice, Prompt, Purpose};
@@ -25,6 +27,7 @@ use crate::console::core::screen::{Judged, Screen, ScreenFace};
 use crate::console::core::twin::words;
 use crate::console::core::window::{PageWindow, WantedPage, row_id, row_key};
 use crate::console::view::Canvas;
+use crate::memory::kept::KeptPlace;
 use crate::memory::query::{Order, Page, Query};
 use crate::memory::{Entity, Row};
 use detail::Detail;
@@ -71,6 +74,12 @@ pub struct ListScreen {
     pub failure: Option<RequestFailure>,
     /// What was written since the list was read, and whether the list follows it.
     pub live: LiveTail,
+    /// How many rows the filter leaves.
+    pub counted: CountedRows,
+    /// Values that complete a filter, by column, as far as they were read.
+    pub(in crate::console) values: KnownValues,
+    /// Those of a column are being read.
+    pub(in crate::console) pending_values: Option<(Ticket, &'static str)>,
     /// How wide the values of each column are.
     pub(in crate::console) widths: MeasuredColumns,
     /// The most lines that details had in the tab that is shown: the room they get does not jump with every row.
@@ -94,6 +103,9 @@ impl ListScreen {
             resting: None,
             failure: None,
             live: LiveTail::default(),
+            counted: CountedRows::default(),
+            values: KnownValues::new(),
+            pending_values: None,
             widths: MeasuredColumns::default(),
             tallest: 0,
         }
@@ -140,6 +152,7 @@ impl ListScreen {
         self.failure = None;
         if want.replaces() {
             self.live.read_again();
+            cx.cancel(self.counted.doubt());
         }
         let query = self.query(&want);
         self.pending = Some((cx.ask(Request::LoadPage(Box::new(query))), want));
@@ -275,12 +288,15 @@ impl Screen for ListScreen {
         }
         self.follow_selection(cx);
         self.detail.settle_whereabouts(cx);
+        self.count(cx);
         self.watch(cx);
         self.widths.measure(self.entity, &self.window, cx);
     }
 
-    fn reply(&mut self, _ticket: Ticket, reply: Reply, cx: &mut Context) {
+    fn reply(&mut self, ticket: Ticket, reply: Reply, cx: &mut Context) {
         match reply {
+            Reply::Counted(result) => self.counted.take(ticket, result),
+            Reply::Values(result) => self.take_values(ticket, result),
             Reply::Page(result) => self.take_page(result, cx),
             Reply::News(rows) => self.take_news(&rows, cx),
             other => self.detail.take(other, cx),
@@ -420,9 +436,41 @@ impl Screen for ListScreen {
         ids.filter(|id| !id.is_empty()).collect()
     }
 
+    fn marked_rows(&self) -> Vec<Row> {
+        self.window.rows().filter(|row| self.marks.contains(&row_key(row))).cloned().collect()
+    }
+
+    fn kept(&self) -> Option<KeptPlace> {
+        let direction = |order: &Order| if order.descending { "desc" } else { "asc" };
+        Some(KeptPlace {
+            entity: Some(self.entity),
+            filter: Some(self.conditions.line()).filter(|line| !line.is_empty()),
+            order: self.order.as_ref().map(|order| format!("{}:{}", order.column, direction(order))),
+            ..KeptPlace::default()
+        })
+    }
+
+    fn show_named_tab(&mut self, title: &str) -> bool {
+        let shown = self.detail.show_named_tab(title);
+        self.tallest = 0;
+        shown
+    }
+
     fn drawn(&mut self, cx: &Context) {
         self.detail.scroll = self.detail.scroll.min(cx.last_line());
         self.tallest = self.tallest.max(cx.measures.detail_lines);
+    }
+
+    fn tried(&mut self, purpose: Purpose, text: &str, cx: &mut Context) {
+        if purpose == Purpose::Filter {
+            self.filter(text, cx);
+        }
+    }
+
+    fn completes(&mut self, purpose: Purpose, before_cursor: &str, cx: &mut Context) {
+        if purpose == Purpose::Filter {
+            self.read_values(before_cursor, cx);
+        }
     }
 
     fn written(&mut self, purpose: Purpose, text: &str, cx: &mut Context) {
@@ -456,7 +504,10 @@ impl Screen for ListScreen {
 
     fn release(&mut self) -> Vec<Ticket> {
         let page = self.pending.take().map(|(ticket, _)| ticket);
-        page.into_iter().chain(self.resting.take()).chain(self.live.release()).chain(self.detail.release()).collect()
+        let values = self.pending_values.take().map(|(ticket, _)| ticket);
+        let counting = self.counted.doubt();
+        let page = page.into_iter().chain(values).chain(counting);
+        page.chain(self.resting.take()).chain(self.live.release()).chain(self.detail.release()).collect()
     }
 
     fn forget(&mut self) {

@@ -1,108 +1,284 @@
-//! The findings, the worst first, and beside them the selected one: what it means, examples to follow, the command that fixes it.
+//! The findings by kind, the worst first, and beside them the selected kind: what it means, the rows that show it with the
+//! words that offend, what fixes it.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::health::Health;
-use crate::console::screens::findings::FindingsScreen;
-use crate::console::view::Drawn;
+use crate::console::core::ClickTarget;
+use crate::console::core::context::Context;
+use crate::console::core::health::{FindingGroup, Health};
+use crate::console::screens::findings::{FindingsScreen, ShownExample};
+use crate::console::view::changes::sentences;
 use crate::console::view::health::{progress, severity};
 use crate::console::view::panel_list::PanelList;
 use crate::console::view::panes::{failure_card, halves};
-use crate::memory::findings::Finding;
+use crate::console::view::{Canvas, Drawn, words};
+use crate::memory::findings::{EarlierLook, Mute, OffendingQuote};
 use crate::ui::scroll::LineWindow;
 use crate::ui::{
-    Card, CardTone, Look, NamedValue, PaneFrame, SafeText, StyleRole, TableColumn, TableRow, TextLine, Total, Width,
-    figures, key_values,
+    Card, CardTone, KeyHint, Look, PaneFrame, SafeText, Section, StyleRole, TableColumn, TableRow, TextLine, Total,
+    Width, figures,
 };
 
+/// Lines of a quoted text.
+const QUOTED: usize = 8;
+
 /// Draws the screen.
-pub fn draw(health: &Health, findings: &FindingsScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    let (list, detail) = halves(body);
-    draw_list(health, findings, look, list, buf, drawn);
-    draw_detail(health, findings, look, detail, buf);
+pub fn draw(findings: &FindingsScreen, cx: &Context, canvas: &mut Canvas<'_>) {
+    let (list, detail) = halves(canvas.area);
+    draw_list(findings, cx, canvas.look, list, canvas.buf, canvas.drawn);
+    draw_detail(findings, cx, canvas.look, detail, canvas.buf, canvas.drawn);
 }
 
-fn card(health: &Health) -> Option<Card> {
-    if let Some(failure) = &health.failure {
-        return Some(failure_card(failure));
+fn card(health: &Health) -> Card {
+    match &health.failure {
+        Some(failure) => failure_card(failure),
+        None => Card::new(CardTone::Plain, if health.done { "Nothing was found" } else { "Looking" }),
     }
-    if !health.found.is_empty() {
-        return None;
-    }
-    Some(Card::new(CardTone::Plain, if health.done { "Nothing was found" } else { "Looking" }))
 }
 
-fn draw_list(health: &Health, findings: &FindingsScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    let pane = PaneFrame {
-        focused: true,
-        note: TextLine::of(progress(health), StyleRole::Muted),
-        ..PaneFrame::new("findings")
-    };
+fn draw_list(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+    let health = &cx.health;
+    let focused = !findings.in_examples;
+    let pane =
+        PaneFrame { focused, note: TextLine::of(progress(health), StyleRole::Muted), ..PaneFrame::new("findings") };
     let inside = pane.render(area, buf, look);
+    drawn.hits.add(inside, ClickTarget::List);
+    drawn.measures.list_rows = usize::from(inside.height.saturating_sub(1));
     let columns = [
         TableColumn::new("severity", Width::Fixed(8)),
         TableColumn::new("count", Width::Fixed(7)).right(),
+        TableColumn::new("change", Width::Fixed(6)).right().priority(2),
         TableColumn::new("what", Width::Grow { min: 20, weight: 3 }),
-        TableColumn::new("of", Width::Fixed(15)).priority(3),
     ];
-    let row = |finding: &Finding| {
-        let (word, role) = severity(finding.severity);
-        let entity = finding.entity.unwrap_or("").replace('_', " ");
-        let cells = vec![
-            TextLine::of(word, role),
-            TextLine::of(figures::count(finding.count), StyleRole::Number),
-            TextLine::of(SafeText::limited(&finding.kind.replace('_', " "), 40), StyleRole::Text),
-            TextLine::of(SafeText::limited(&entity, 20), StyleRole::Muted),
-        ];
-        TableRow { cells, marked: false, stale: false }
+    let groups = health.groups();
+    let before = cx.opened.found_before.as_ref();
+    let row = |at: usize| match groups.get(at) {
+        Some(group) => Some(group_row(group, before)),
+        None => findings.mutes.get(at - groups.len()).map(muted_row),
     };
-    let card = card(health);
+    let count = groups.len() + findings.mutes.len();
     let list = PanelList {
         columns: &columns,
-        count: health.found.len(),
+        count,
         more: false,
         total: Total::Unknown,
         selected: findings.selected,
-        focused: true,
-        card,
+        focused,
+        card: (count == 0).then(|| card(health)),
     };
-    list.draw(|at| health.found.get(at).map(row), look, inside, buf, drawn);
+    list.draw(row, look, inside, buf, drawn);
 }
 
-fn draw_detail(health: &Health, findings: &FindingsScreen, look: &Look, area: Rect, buf: &mut Buffer) {
-    let inside = PaneFrame::new("finding").render(area, buf, look);
+fn group_row(group: &FindingGroup<'_>, before: Option<&EarlierLook>) -> TableRow {
+    let (word, role) = severity(group.severity);
+    let cells = vec![
+        TextLine::of(word, role),
+        TextLine::of(figures::count(group.count), StyleRole::Number),
+        change(group, before).unwrap_or_default(),
+        TextLine::of(SafeText::limited(group.what(), 300), StyleRole::Text),
+    ];
+    TableRow { cells, marked: false, stale: false }
+}
+
+fn muted_row(mute: &Mute) -> TableRow {
+    let what = format!("{}: {}", mute.what.replace('_', " "), mute.reason);
+    let cells = vec![
+        TextLine::of("muted", StyleRole::Muted),
+        TextLine::default(),
+        TextLine::default(),
+        TextLine::of(SafeText::limited(&what, 300), StyleRole::Muted),
+    ];
+    TableRow { cells, marked: false, stale: true }
+}
+
+/// How many more or fewer than at the last look; none where that is the same or nobody looked.
+fn change(group: &FindingGroup<'_>, before: Option<&EarlierLook>) -> Option<TextLine> {
+    let signed = |sign: &str, by: u64| SafeText::join(&[sign.into(), figures::count(by)], "");
+    match before?.counts.get(group.kind) {
+        None => Some(TextLine::of("new", StyleRole::Warn)),
+        Some(before) if *before < group.count => Some(TextLine::of(signed("+", group.count - before), StyleRole::Warn)),
+        Some(before) if *before > group.count => Some(TextLine::of(signed("-", before - group.count), StyleRole::Good)),
+        Some(_) => None,
+    }
+}
+
+fn draw_detail(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+    let health = &cx.health;
+    let title = findings.group(health).map_or_else(|| "finding".to_owned(), |group| group.kind.replace('_', " "));
+    let pane = PaneFrame { focused: findings.in_examples, ..PaneFrame::new(title) };
+    let inside = pane.render(area, buf, look);
+    drawn.hits.add(inside, ClickTarget::Detail);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
-    let width = usize::from(inside.width.saturating_sub(2));
+    let width = usize::from(inside.width.saturating_sub(2)).max(8);
     let (mut lines, mut first) = (Vec::new(), 0);
-    if let Some(finding) = findings.current(health) {
-        let (word, role) = severity(finding.severity);
-        let pairs = [
-            NamedValue::line("severity", TextLine::of(word, role)),
-            NamedValue::new("what", SafeText::limited(&finding.message, 300)),
-            NamedValue::line("remedy", TextLine::of(SafeText::limited(&finding.remedy, 300), StyleRole::Accent)),
-        ];
-        lines.extend(key_values(&pairs, width, look));
-        lines.push(TextLine::default());
-        let more = finding.count as usize > finding.examples.len();
-        let title = if more { "examples, the first of them" } else { "examples" };
-        lines.push(TextLine::of(title, StyleRole::Muted));
-        for (at, example) in finding.examples.iter().enumerate() {
-            let chosen = at == findings.example;
-            let role = if chosen { StyleRole::Accent } else { StyleRole::Text };
-            let mark = if chosen { "> " } else { "  " };
-            if chosen && at > 0 {
-                first = (lines.len() + 2).saturating_sub(usize::from(inside.height.max(1)));
-            }
-            lines.push(TextLine::of(mark, role).with(SafeText::limited(example, width.max(8)), role));
-        }
+    if let Some(group) = findings.group(health) {
+        lines.extend(meaning(&group, cx, width, look));
+        let (examples, selected) = examples(findings, &group, cx, width, look);
+        let end = lines.len() + selected;
+        first = end.saturating_sub(usize::from(inside.height.max(1)));
+        lines.extend(examples);
+    } else if let Some(mute) = findings.muted(health) {
+        lines.extend(muted(mute, width, look));
     }
     if health.done && !health.skipped.is_empty() {
-        lines.push(TextLine::default());
-        lines.push(TextLine::of("not looked for here", StyleRole::Muted));
-        for kind in &health.skipped {
-            let words = format!("{}: {}", kind.kind.replace('_', " "), kind.reason);
-            lines.push(TextLine::of(SafeText::limited(&words, width.max(8)), StyleRole::Muted));
+        lines.extend(skipped(health, width, look));
+    }
+    (drawn.measures.detail_rows, drawn.measures.detail_lines) = (usize::from(inside.height), lines.len());
+    LineWindow::scrolled(&lines, first).render(inside, buf, look);
+}
+
+/// What it means, how it changed, and what fixes it.
+fn meaning(group: &FindingGroup<'_>, cx: &Context, width: usize, look: &Look) -> Vec<TextLine> {
+    let (word, role) = severity(group.severity);
+    let sentence = SafeText::join(&[figures::count(group.count), " ".into(), SafeText::limited(group.what(), 400)], "");
+    let mut lines: Vec<TextLine> =
+        look.spelled(&sentence).wrap(width).map(|part| TextLine::of(part, StyleRole::Heading)).collect();
+    let mut line = TextLine::of(word, role);
+    if let Some(before) = &cx.opened.found_before {
+        let since = words::age(&before.at, cx.now);
+        match change(group, Some(before)) {
+            None => line.push(", as at the last look", StyleRole::Muted),
+            Some(change) if group_is_new(group, before) => {
+                line.push(", ", StyleRole::Muted);
+                line.append(change);
+            }
+            Some(change) => {
+                line.push(", ", StyleRole::Muted);
+                line.append(change);
+                line.push(" since the last look (", StyleRole::Muted);
+                line.push(since, StyleRole::Muted);
+                line.push(")", StyleRole::Muted);
+            }
         }
     }
-    LineWindow::scrolled(&lines, first).render(inside, buf, look);
+    lines.push(line);
+    let remedy = group.findings.first().map(|finding| finding.remedy.as_str()).unwrap_or_default();
+    let fix = TextLine::of("x", StyleRole::Key)
+        .with(" fixes: ", StyleRole::Muted)
+        .with(SafeText::limited(remedy, 300), StyleRole::Accent)
+        .with("   ", StyleRole::Text)
+        .with("m", StyleRole::Key)
+        .with(" mutes", StyleRole::Muted);
+    lines.extend(fix.flow(width, look));
+    lines
+}
+
+fn group_is_new(group: &FindingGroup<'_>, before: &EarlierLook) -> bool {
+    !before.counts.contains_key(group.kind)
+}
+
+/// The rows that show it, with the words of the selected one; and after how many lines those end.
+fn examples(
+    findings: &FindingsScreen,
+    group: &FindingGroup<'_>,
+    cx: &Context,
+    width: usize,
+    look: &Look,
+) -> (Vec<TextLine>, usize) {
+    let shown = findings.examples(&cx.health);
+    let (mut lines, mut selected) = (vec![TextLine::default()], 0);
+    let title = if group.count as usize > shown.len() { "examples, the first of them" } else { "examples" };
+    lines.push(Section { count: Some(shown.len() as u64), ..Section::new(title) }.line(width, look));
+    let several = group.findings.len() > 1;
+    for (at, example) in shown.iter().enumerate() {
+        let chosen = at == findings.example;
+        lines.push(example_line(example, chosen, several, width, cx, look));
+        if chosen {
+            if let Some(quote) = &findings.quoted.quote {
+                lines.extend(quoted(quote, width, look));
+            }
+            selected = lines.len();
+        }
+    }
+    (lines, selected)
+}
+
+/// What the row is called, and its id.
+fn example_line(
+    example: &ShownExample<'_>,
+    chosen: bool,
+    several: bool,
+    width: usize,
+    cx: &Context,
+    look: &Look,
+) -> TextLine {
+    let role = if chosen { StyleRole::Accent } else { StyleRole::Text };
+    let mut line = TextLine::of(if chosen { "> " } else { "  " }, role);
+    if let Some(entity) = example.entity.filter(|_| several) {
+        line.push(look.pad(&entity.title().into(), 15, crate::ui::Align::Left), StyleRole::Muted);
+    }
+    let room = width.saturating_sub(line.width());
+    let name = example.entity.and_then(|entity| cx.names.of(entity, example.id));
+    let Some(name) = name.filter(|name| *name != example.id) else {
+        return line.with(SafeText::limited(example.id, room), role);
+    };
+    let id = SafeText::limited(example.id, room / 3);
+    line.push(SafeText::limited(name, room.saturating_sub(id.width() + 2)), role);
+    line.with("  ", StyleRole::Text).with(id, StyleRole::Muted)
+}
+
+/// A text with the words that offend lit, indented under its row.
+fn quoted(quote: &OffendingQuote, width: usize, look: &Look) -> Vec<TextLine> {
+    const INDENT: usize = 4;
+    let mut text = TextLine::of(SafeText::limited(&quote.column.replace('_', " "), 40), StyleRole::Label);
+    text.push("  ", StyleRole::Text);
+    let one_line = |text: &str| SafeText::new(&text.replace(['\n', '\r', '\t'], " "));
+    text.push(one_line(&quote.before), StyleRole::Muted);
+    text.push(one_line(&quote.hit), StyleRole::Danger);
+    text.push(one_line(&quote.after), StyleRole::Muted);
+    let rows = flowing(&text, width.saturating_sub(INDENT).max(8), look);
+    let indented = |row: TextLine| {
+        let mut line = TextLine::default();
+        line.push_blanks(INDENT);
+        line.append(row);
+        line
+    };
+    rows.into_iter().take(QUOTED).map(indented).collect()
+}
+
+/// Runs one after the other in rows of a width, broken anywhere: a quote is not to be torn at the lit words.
+fn flowing(line: &TextLine, width: usize, look: &Look) -> Vec<TextLine> {
+    let (mut rows, mut used) = (vec![TextLine::default()], 0);
+    for run in &line.runs {
+        let mut rest = look.spelled(&run.text).into_owned();
+        while !rest.is_empty() {
+            let part = rest.columns(0, width - used);
+            if part.is_empty() && used == 0 {
+                break;
+            }
+            if let (Some(last), false) = (rows.last_mut(), part.is_empty()) {
+                used += part.width();
+                last.push(part.clone(), run.role);
+            }
+            rest = rest.columns(part.width(), rest.width());
+            if !rest.is_empty() || used >= width {
+                rows.push(TextLine::default());
+                used = 0;
+            }
+        }
+    }
+    rows
+}
+
+fn muted(mute: &Mute, width: usize, look: &Look) -> Vec<TextLine> {
+    let heading = format!("{} is muted", mute.what.replace('_', " "));
+    let mut lines = vec![TextLine::of(SafeText::limited(&heading, width), StyleRole::Heading)];
+    lines.extend(sentences(std::slice::from_ref(&mute.reason), StyleRole::Text, width, look));
+    let by = TextLine::of(SafeText::limited(&mute.actor, 40), StyleRole::Muted)
+        .with(", ", StyleRole::Muted)
+        .with(words::time(&mute.at, false), StyleRole::Muted);
+    lines.push(by);
+    let hint = KeyHint::new("m", "hear of it again");
+    lines.push(crate::ui::chrome::hint_line(&[hint], width));
+    lines
+}
+
+fn skipped(health: &Health, width: usize, look: &Look) -> Vec<TextLine> {
+    let mut lines = vec![TextLine::default(), Section::new("not looked for here").line(width, look)];
+    for kind in &health.skipped {
+        let words = format!("{}: {}", kind.kind.replace('_', " "), kind.reason);
+        let rows = SafeText::limited(&words, 400);
+        lines.extend(rows.wrap(width).map(|part| TextLine::of(part, StyleRole::Muted)));
+    }
+    lines
 }

@@ -1,75 +1,174 @@
-//! What is wrong or suspicious in the database, worst first: told as it is found, each with examples to follow and the
-//! command that fixes it.
+//! What is wrong or suspicious in the database, by kind and worst first: told as it is found, with the rows that show it,
+//! the words that offend, and what fixes it. What nobody wants to hear of again stands at the end, with the reason.
 
 pub(in crate::console) mod draw;
+mod fix;
 pub mod messages;
 
 pub use messages::LookNews;
 
-use crate::change::operation::{Operation, Pruning};
 use crate::console::core::command::{CommandId, CommandScope};
-use crate::console::core::context::{Context, ToastTone};
-use crate::console::core::health::{Health, Name, name};
-use crate::console::core::message::{Destination, Ticket};
-use crate::console::core::proposal::Proposal;
-use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
+use crate::console::core::context::{Context, Lack, LayerOpening, ToastTone};
+use crate::console::core::health::{FindingGroup, Health, Name};
+use crate::console::core::menu::{Prompt, Purpose};
+use crate::console::core::message::{Destination, RequestFailure, Ticket};
+use crate::console::core::request::{Reply, Request};
+use crate::console::core::screen::{Judged, Screen, ScreenFace, ScreenKind};
 use crate::console::view::Canvas;
 use crate::memory::Entity;
-use crate::memory::findings::Finding;
+use crate::memory::findings::{Finding, Mute, OffendingQuote};
+
+/// Milliseconds that the cursor rests on a row before its text is read.
+const REST: u64 = 80;
+
+/// A row that shows a finding.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShownExample<'h> {
+    /// The finding.
+    pub finding: &'h Finding,
+    /// Kind of row; none where it is the name of a table and the like.
+    pub entity: Option<Entity>,
+    /// Its id or name.
+    pub id: &'h str,
+}
+
+/// The words of a row that a finding is about.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct QuotedRow {
+    /// Kind of finding, kind of row, and its id.
+    about: Option<(&'static str, Entity, String)>,
+    /// The cursor has not rested long enough, or the row is being read.
+    waiting: Option<Ticket>,
+    /// The words; none where the finding is about no text.
+    pub quote: Option<OffendingQuote>,
+}
 
 /// The screen of findings.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FindingsScreen {
-    /// Position of the selected finding.
+    /// Position of the selected entry: the groups, then what is muted.
     pub selected: usize,
     /// Position of the selected example.
     pub example: usize,
-    /// Name of the selected finding: it stays selected, wherever new ones come.
-    chosen: Option<Name>,
+    /// The examples have the keys.
+    pub in_examples: bool,
+    /// The selected kind: it stays selected, wherever new ones come.
+    chosen: Option<&'static str>,
+    /// Somebody has moved the selection.
+    moved: bool,
+    /// The words of the selected example.
+    pub quoted: QuotedRow,
+    /// What is muted, once it was read.
+    pub mutes: Vec<Mute>,
+    /// That is being read, or changed.
+    pending_mutes: Option<Ticket>,
+    /// It was read.
+    mutes_read: bool,
+    /// What is muted once there is a reason: a kind or a row's id.
+    muting: Option<String>,
 }
 
 impl FindingsScreen {
     /// The screen that begins at a finding.
     #[must_use]
-    pub fn at(finding: Name) -> Self {
-        FindingsScreen { chosen: Some(finding), ..FindingsScreen::default() }
+    pub fn at((kind, _): Name) -> Self {
+        FindingsScreen { chosen: Some(kind), ..FindingsScreen::default() }
     }
 
-    /// The selected finding.
+    /// The selected group.
     #[must_use]
-    pub fn current<'a>(&self, health: &'a Health) -> Option<&'a Finding> {
-        health.found.get(self.selected)
+    pub fn group<'h>(&self, health: &'h Health) -> Option<FindingGroup<'h>> {
+        health.groups().into_iter().nth(self.selected)
+    }
+
+    /// What is selected of that which is muted.
+    #[must_use]
+    pub fn muted(&self, health: &Health) -> Option<&Mute> {
+        self.mutes.get(self.selected.checked_sub(health.groups().len())?)
+    }
+
+    /// The rows that show the selected group.
+    #[must_use]
+    pub fn examples<'h>(&self, health: &'h Health) -> Vec<ShownExample<'h>> {
+        let group = self.group(health).map(|group| group.findings).unwrap_or_default();
+        let of = |finding: &'h Finding| {
+            let entity = finding.entity.and_then(Entity::parse);
+            finding.examples.iter().map(move |id| ShownExample { finding, entity, id })
+        };
+        group.into_iter().flat_map(of).collect()
+    }
+
+    /// The finding that the selected example shows, else the first of the group.
+    #[must_use]
+    pub fn finding<'h>(&self, health: &'h Health) -> Option<&'h Finding> {
+        let shown = self.examples(health).into_iter().nth(self.example).map(|example| example.finding);
+        shown.or_else(|| self.group(health)?.findings.into_iter().next())
     }
 
     fn other_example(&mut self, by: isize, cx: &Context) {
-        let last = self.current(&cx.health).map_or(0, |f| f.examples.len().saturating_sub(1));
+        let last = self.examples(&cx.health).len().saturating_sub(1);
         self.example = self.example.saturating_add_signed(by).min(last);
     }
 
-    /// Does what fixes the finding where the console can, else says how.
-    fn fix(&mut self, cx: &mut Context) {
-        let Some(finding) = self.current(&cx.health).cloned() else { return };
-        let (remedy, example) = (finding.remedy, finding.examples.get(self.example).cloned());
-        let words: Vec<&str> = remedy.split(' ').collect();
-        match (words.as_slice(), example) {
-            (["migrate", ..], _) => cx.follow(Destination::Panel(ScreenKind::Migrations)),
-            (["unlink", ..], Some(child)) => cx.propose(Operation::Unlink { child }),
-            (["show", ..], Some(_)) => self.open(cx),
-            (["quarantine", _] | ["quarantine", "--", _], Some(case)) => {
-                cx.propose(Operation::Quarantine { cases: vec![case] });
+    /// Reads what the selected example says, and what the examples are called.
+    fn read_example(&mut self, cx: &mut Context) {
+        let health = std::mem::take(&mut cx.health);
+        let examples = self.examples(&health);
+        let about = examples.get(self.example).and_then(|e| Some((e.finding.kind, e.entity?, e.id.to_owned())));
+        let around = examples.iter().skip(self.example.saturating_sub(SEEN)).take(2 * SEEN);
+        let named: Vec<(Entity, &str)> = around.filter_map(|e| Some((e.entity?, e.id))).collect();
+        for entity in NAMED.iter().filter(|entity| named.iter().any(|(of, _)| of == *entity)) {
+            cx.read_names_of(*entity, named.iter().filter(|(of, _)| of == entity).map(|(_, id)| *id));
+        }
+        cx.health = health;
+        if self.quoted.about != about {
+            cx.cancel(self.quoted.waiting.take());
+            let waiting = about.is_some().then(|| cx.wait(REST));
+            self.quoted = QuotedRow { about, waiting, quote: None };
+        }
+    }
+
+    /// Asks why the selected kind, or the selected example, is muted; what is muted is heard of again.
+    fn mute(&mut self, cx: &mut Context) {
+        if let Some(mute) = self.muted(&cx.health) {
+            let what = mute.what.clone();
+            cx.cancel(self.pending_mutes.take());
+            cx.say(ToastTone::Info, format!("{} is looked for again", what.replace('_', " ")));
+            self.pending_mutes = Some(cx.ask(Request::Unmute(what)));
+            return;
+        }
+        let example = self.examples(&cx.health).into_iter().nth(self.example).filter(|_| self.in_examples);
+        let what = match example {
+            Some(example) => Some(example.id.to_owned()),
+            None => self.group(&cx.health).map(|group| group.kind.to_owned()),
+        };
+        self.muting.clone_from(&what);
+        if let Some(what) = what {
+            cx.show(LayerOpening::Prompt(Purpose::Mute, what, String::new()));
+        }
+    }
+
+    fn take_mutes(&mut self, result: Result<Vec<Mute>, RequestFailure>, cx: &mut Context) {
+        let known = std::mem::replace(&mut self.mutes_read, true);
+        self.pending_mutes = None;
+        match result {
+            Ok(mutes) if known => {
+                self.mutes = mutes;
+                // What is muted is left out of a look from its beginning.
+                let looking = cx.health.forget();
+                cx.cancel(looking);
             }
-            (["reward", ..], Some(case)) => cx.propose(Operation::Reward { case, reward: 0.0, outcome: None }),
-            (["prune", options @ ..], _) => {
-                let duplicates = options.contains(&"--duplicates");
-                cx.propose(Operation::Prune(Pruning { duplicates, ..Pruning::default() }));
-            }
-            (["backfill", name], _) => {
-                cx.propose(Proposal::Backfill { name: (*name).to_owned(), resume: false });
-            }
-            _ => cx.say(ToastTone::Info, format!("{remedy}: y c copies the command")),
+            Ok(mutes) => self.mutes = mutes,
+            Err(failure) => cx.fail(failure),
         }
     }
 }
+
+/// Examples before and after the selected one whose names are read.
+const SEEN: usize = 40;
+/// Entities whose rows have names.
+const NAMED: [Entity; 6] =
+    [Entity::Episode, Entity::Memory, Entity::Case, Entity::Agent, Entity::Subject, Entity::Profile];
 
 impl Screen for FindingsScreen {
     fn face(&self) -> ScreenFace {
@@ -78,56 +177,146 @@ impl Screen for FindingsScreen {
 
     /// What fixes the finding; its ids are quoted already.
     fn twin(&self, cx: &Context) -> Vec<String> {
-        vec![self.current(&cx.health).map_or("findings", |f| f.remedy.as_str()).to_owned()]
+        vec![self.finding(&cx.health).map_or("findings", |f| f.remedy.as_str()).to_owned()]
     }
 
     /// Looks for everything, and keeps the selection within what was found.
     fn settle(&mut self, cx: &mut Context) {
-        let at = self.chosen.and_then(|chosen| cx.health.position(chosen)).unwrap_or(self.selected);
-        self.selected = at.min(cx.health.found.len().saturating_sub(1));
-        self.chosen = self.current(&cx.health).map(name).or(self.chosen);
+        let groups = cx.health.groups();
+        let at = self.chosen.and_then(|chosen| groups.iter().position(|group| group.kind == chosen));
+        self.selected = at.unwrap_or(self.selected).min((groups.len() + self.mutes.len()).saturating_sub(1));
+        // Until somebody moves, the worst is selected.
+        if self.moved {
+            self.chosen = groups.get(self.selected).map(|group| group.kind);
+        }
+        if !self.mutes_read && self.pending_mutes.is_none() {
+            self.pending_mutes = Some(cx.ask(Request::LoadMutes));
+        }
+        self.read_example(cx);
         cx.look(false);
+    }
+
+    fn reply(&mut self, ticket: Ticket, reply: Reply, cx: &mut Context) {
+        match reply {
+            Reply::Quoted(result) if self.quoted.waiting == Some(ticket) => {
+                self.quoted.waiting = None;
+                // What cannot be quoted can still be opened.
+                self.quoted.quote = result.unwrap_or_default();
+            }
+            Reply::Mutes(result) => self.take_mutes(result, cx),
+            _ => {}
+        }
+    }
+
+    fn elapsed(&mut self, ticket: Ticket, cx: &mut Context) {
+        if self.quoted.waiting == Some(ticket) {
+            let asked = self.quoted.about.clone().map(|(kind, entity, id)| Request::Quote(kind, entity, id));
+            self.quoted.waiting = asked.map(|request| cx.ask(request));
+        }
+    }
+
+    fn can(&self, id: CommandId, cx: &Context) -> Result<(), Lack> {
+        let nothing = self.group(&cx.health).is_none();
+        match id {
+            CommandId::Fix | CommandId::NextExample | CommandId::PreviousExample if nothing => {
+                Err(("no finding is selected".to_owned(), None))
+            }
+            CommandId::Mute if nothing && self.muted(&cx.health).is_none() => {
+                Err(("no finding is selected".to_owned(), None))
+            }
+            CommandId::Follow => Err(("enter goes to the example".to_owned(), None)),
+            _ => Ok(()),
+        }
     }
 
     fn command(&mut self, id: CommandId, cx: &mut Context) {
         match id {
             CommandId::Fix => self.fix(cx),
+            CommandId::Mute => self.mute(cx),
             CommandId::NextExample => self.other_example(1, cx),
             CommandId::PreviousExample => self.other_example(-1, cx),
             _ => {}
         }
     }
 
-    /// Goes to the selected example.
-    fn open(&mut self, cx: &mut Context) {
-        let Some(finding) = self.current(&cx.health) else { return };
-        let row = finding.entity.and_then(Entity::parse).zip(finding.examples.get(self.example).cloned());
-        match row {
-            Some((entity, id)) => cx.follow(Destination::Row(entity, id)),
-            None => self.fix(cx),
+    fn written(&mut self, purpose: Purpose, text: &str, cx: &mut Context) {
+        if let (Purpose::Mute, Some(what)) = (purpose, self.muting.take()) {
+            cx.cancel(self.pending_mutes.take());
+            cx.say(ToastTone::Good, format!("{} is muted; m on its line ends that", what.replace('_', " ")));
+            self.pending_mutes = Some(cx.ask(Request::Mute(what, text.to_owned())));
         }
     }
 
-    fn move_by(&mut self, by: isize, _cx: &mut Context) {
-        self.select(self.selected.saturating_add_signed(by));
+    fn judge(&self, prompt: &Prompt, _cx: &Context) -> Option<Judged> {
+        (prompt.purpose == Purpose::Mute).then(|| {
+            let told = match prompt.input.text().trim() {
+                "" => Err("say why nobody needs to hear of it".to_owned()),
+                _ => Ok("kept in your state folder, and listed here with the reason".to_owned()),
+            };
+            (told, Vec::new())
+        })
+    }
+
+    /// Goes to the selected example.
+    fn open(&mut self, cx: &mut Context) {
+        let row = self.examples(&cx.health).into_iter().nth(self.example);
+        match row.and_then(|example| Some((example.entity?, example.id.to_owned()))) {
+            Some((entity, id)) => cx.follow(Destination::Row(entity, id)),
+            None if self.group(&cx.health).is_some() => self.fix(cx),
+            None => {}
+        }
+    }
+
+    fn close(&mut self, _cx: &mut Context) -> bool {
+        std::mem::take(&mut self.in_examples)
+    }
+
+    fn move_by(&mut self, by: isize, cx: &mut Context) {
+        if self.in_examples {
+            self.other_example(by, cx);
+        } else {
+            self.select(self.selected.saturating_add_signed(by));
+        }
     }
 
     fn select(&mut self, position: usize) {
         (self.selected, self.example, self.chosen) = (position, 0, None);
+        self.moved = true;
+    }
+
+    fn page(&self, cx: &Context) -> usize {
+        if self.in_examples { cx.measures.detail_rows } else { cx.measures.list_rows }
+    }
+
+    fn has_panes(&self) -> bool {
+        true
+    }
+
+    fn focus(&mut self, detail: bool) {
+        self.in_examples = detail;
+    }
+
+    fn other_pane(&mut self, cx: &Context) {
+        self.in_examples = !self.in_examples && !self.examples(&cx.health).is_empty();
+        self.moved = true;
     }
 
     /// The look goes on beside the first screen, and is stopped elsewhere by the core.
     fn release(&mut self) -> Vec<Ticket> {
-        Vec::new()
+        let waited = [self.quoted.waiting, self.pending_mutes.take()].into_iter().flatten().collect();
+        self.quoted = QuotedRow::default();
+        waited
     }
 
-    fn forget(&mut self) {}
+    fn forget(&mut self) {
+        self.mutes_read = false;
+    }
 
     fn shows_findings(&self) -> bool {
         true
     }
 
     fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {
-        draw::draw(&cx.health, self, canvas.look, canvas.area, canvas.buf, canvas.drawn);
+        draw::draw(self, cx, canvas);
     }
 }

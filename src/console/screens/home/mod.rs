@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 
 use crate::change::plan::erasure::UnfinishedErasure;
 use crate::console::core::columns::read_columns;
-use crate::console::core::command::CommandId;
+use crate::console::core::command::{CommandId, CommandScope};
 use crate::console::core::condition::Conditions;
 use crate::console::core::context::Context;
 use crate::console::core::live::{COUNTED, LiveTail};
+use crate::console::core::menu::Purpose;
 use crate::console::core::message::{Destination, RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
@@ -338,11 +339,18 @@ pub fn looked_at(cx: &Context) -> Option<Entity> {
 
 impl Screen for HomeScreen {
     fn face(&self) -> ScreenFace {
-        ScreenFace::shared("home", CommandId::Home)
+        ScreenFace { title: "home", leads_here: CommandId::Home, scope: CommandScope::Find }
     }
 
     fn hints(&self) -> Vec<CommandId> {
-        vec![CommandId::Open, CommandId::Focus, CommandId::Tail, CommandId::Palette, CommandId::Refresh]
+        vec![
+            CommandId::Open,
+            CommandId::FindHere,
+            CommandId::Focus,
+            CommandId::Tail,
+            CommandId::Palette,
+            CommandId::Refresh,
+        ]
     }
 
     fn twin(&self, _cx: &Context) -> Vec<String> {
@@ -399,7 +407,9 @@ impl Screen for HomeScreen {
     }
 
     fn command(&mut self, id: CommandId, cx: &mut Context) {
-        if id == CommandId::Tail {
+        if id == CommandId::FindHere {
+            cx.prompt(Purpose::Find, "");
+        } else if id == CommandId::Tail {
             self.live.follows = !self.live.follows;
             if self.live.follows {
                 self.read_recent(cx);
@@ -470,6 +480,10 @@ impl Screen for HomeScreen {
 
     fn is_reading(&self) -> bool {
         self.pending.is_some()
+    }
+
+    fn shows_past(&self) -> bool {
+        true
     }
 
     fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {

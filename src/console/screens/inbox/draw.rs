@@ -1,39 +1,76 @@
-//! The inbox: feedback that needs a look, with the episode that it is about, until none is left.
+//! The inbox: feedback that needs a look, the conversation that it is about, and what a verdict would do.
+
+mod talk;
+mod verdict;
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::columns::row_name;
-use crate::console::screens::inbox::{InboxScreen, InboxVerdict, LOOKED_THROUGH, meant, worth_a_look};
-use crate::console::view::Drawn;
+use crate::console::core::context::Context;
+use crate::console::screens::inbox::{InboxPane, InboxScreen, InboxVerdict, LOOKED_THROUGH};
 use crate::console::view::panel_list::PanelList;
-use crate::console::view::panes::draw_detail_lines;
+use crate::console::view::panes::failure_card;
 use crate::console::view::words;
+use crate::console::view::{Canvas, Drawn};
 use crate::memory::Row;
 use crate::ui::chart::meter;
 use crate::ui::{
-    Card, CardTone, KeyHint, Look, NamedValue, PaneFrame, SafeText, Section, StyleRole, TableColumn, TableRow,
-    TextLine, Total, Width, figures, key_values, look as lay,
+    Card, CardTone, KeyHint, Look, PaneFrame, SafeText, StyleRole, TableColumn, TableRow, TextLine, Total, Width,
+    figures, look as lay,
 };
 
 /// Draws the screen.
-pub fn draw(inbox: &InboxScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    const BESIDE: u16 = 120;
-    const LOW: u16 = 20;
-    progress(inbox, look).render(
-        Rect { x: body.x + 1, width: body.width.saturating_sub(2), ..lay::row(body, 0) },
-        buf,
-        look,
-    );
-    let body = lay::below(body, 1);
-    let (list, detail) = if body.width >= BESIDE {
-        let width = body.width / 2;
-        (Rect { width, ..body }, Rect { x: body.x + width, width: body.width - width, ..body })
+pub fn draw(inbox: &InboxScreen, cx: &Context, canvas: &mut Canvas<'_>) {
+    let (look, area) = (canvas.look, canvas.area);
+    let head = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..lay::row(area, 0) };
+    progress(inbox, look).render(head, canvas.buf, look);
+    let (list, talk, verdict) = panes(inbox, lay::below(area, 1));
+    draw_list(inbox, cx, look, list, canvas.buf, canvas.drawn);
+    let focused = inbox.pane == InboxPane::Verdict;
+    if let Some(area) = talk.filter(|_| !focused) {
+        talk::draw(inbox, cx, area, canvas);
+    } else if let Some(area) = talk {
+        // The measures are those of the pane that scrolls.
+        let measures = canvas.drawn.measures;
+        talk::draw(inbox, cx, area, canvas);
+        canvas.drawn.measures = measures;
+    }
+    if let Some(area) = verdict {
+        let measures = canvas.drawn.measures;
+        verdict::draw(inbox, cx, area, canvas);
+        if !focused {
+            canvas.drawn.measures = measures;
+        }
+    }
+}
+
+/// Where list, conversation and verdict stand: beside each other, the list above the others, or one of them below it.
+fn panes(inbox: &InboxScreen, body: Rect) -> (Rect, Option<Rect>, Option<Rect>) {
+    const BESIDE: u16 = 140;
+    const HALVES: u16 = 90;
+    const HIGH: u16 = 30;
+    const ROWS: u16 = 4;
+    if body.width >= BESIDE {
+        let third = body.width * 9 / 28;
+        let left = body.width - 2 * third;
+        let at = |x: u16, width: u16| Rect { x: body.x + x, width, ..body };
+        return (at(0, left), Some(at(left, third)), Some(at(left + third, third)));
+    }
+    // The list shows all that there is, and never more than a good third.
+    let rows = u16::try_from(inbox.items.len()).unwrap_or(u16::MAX).saturating_add(3);
+    let height = rows.clamp(ROWS, (body.height * 2 / 5).max(ROWS));
+    let (list, below) = (Rect { height, ..body }, lay::below(body, height));
+    if body.width >= HALVES {
+        let half = below.width / 2;
+        let right = Rect { x: below.x + half, width: below.width - half, ..below };
+        (list, Some(Rect { width: half, ..below }), Some(right))
+    } else if below.height >= HIGH {
+        let half = below.height / 2;
+        (list, Some(Rect { height: half, ..below }), Some(lay::below(below, half)))
+    } else if inbox.pane == InboxPane::Verdict {
+        (list, None, Some(below))
     } else {
-        let height = if body.height < LOW { body.height / 2 } else { body.height * 2 / 5 };
-        (Rect { height, ..body }, Rect { y: body.y + height, height: body.height - height, ..body })
-    };
-    draw_list(inbox, look, list, buf, drawn);
-    draw_detail(inbox, look, detail, buf, drawn);
+        (list, Some(below), None)
+    }
 }
 
 /// `3 of 40 looked at`, as a bar and in words.
@@ -56,10 +93,7 @@ fn progress(inbox: &InboxScreen, look: &Look) -> TextLine {
 
 fn card(inbox: &InboxScreen) -> Option<Card> {
     if let Some(failure) = &inbox.failure {
-        let card = Card::new(CardTone::Bad, SafeText::limited(&failure.what, 60))
-            .line(SafeText::limited(&failure.message, 400));
-        let card = failure.remedy.iter().fold(card, |card, remedy| card.line(SafeText::limited(remedy, 300)));
-        return Some(card.hint(KeyHint::new("r", "try again")));
+        return Some(failure_card(failure));
     }
     if !inbox.items.is_empty() {
         return None;
@@ -93,13 +127,14 @@ fn summary(inbox: &InboxScreen, judged: usize) -> SafeText {
     format!("{judged} looked at: {}.", counted.collect::<Vec<_>>().join(", ")).into()
 }
 
-fn draw_list(inbox: &InboxScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    let inside = PaneFrame { focused: true, ..PaneFrame::new("inbox") }.render(area, buf, look);
+fn draw_list(inbox: &InboxScreen, cx: &Context, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+    let focused = inbox.pane == InboxPane::List;
+    let inside = PaneFrame { focused, ..PaneFrame::new("inbox") }.render(area, buf, look);
+    drawn.measures.list_rows = usize::from(inside.height.saturating_sub(1));
     let columns = [
-        TableColumn::new("time", Width::Fixed(11)).priority(3),
+        TableColumn::new("age", Width::Fixed(6)).priority(3),
         TableColumn::new("kind", Width::Fixed(13)),
-        TableColumn::new("rating", Width::Fixed(6)).right().priority(2),
-        TableColumn::new("correction", Width::Grow { min: 12, weight: 3 }),
+        TableColumn::new("what was said", Width::Grow { min: 16, weight: 3 }),
         TableColumn::new("user", Width::Grow { min: 8, weight: 1 }).priority(4),
     ];
     let card = card(inbox);
@@ -109,91 +144,27 @@ fn draw_list(inbox: &InboxScreen, look: &Look, area: Rect, buf: &mut Buffer, dra
         more: false,
         total: Total::Exact(inbox.items.len() as u64),
         selected: inbox.selected,
-        focused: true,
+        focused,
         card,
     };
-    list.draw(|at| inbox.items.get(at).map(|row| table_row(row, look)), look, inside, buf, drawn);
+    list.draw(|at| inbox.items.get(at).map(|row| table_row(row, cx, look)), look, inside, buf, drawn);
 }
 
-fn table_row(row: &Row, look: &Look) -> TableRow {
-    let rating = row.get("rating").as_i64().map_or_else(
-        || TextLine::default().with_glyph(look.glyphs.separator, StyleRole::Muted),
-        |rating| TextLine::of(rating.to_string(), StyleRole::Number),
-    );
+fn table_row(row: &Row, cx: &Context, look: &Look) -> TableRow {
+    let named = |column: &str| cx.names.named_by(row, column).or(row.text(column)).unwrap_or_default();
+    let kind = match (row.text("kind"), row.get("rating").as_i64()) {
+        (Some("rating"), Some(rating)) => words::state(&format!("rating {rating}"), look),
+        (kind, _) => words::state(kind.unwrap_or("no kind"), look),
+    };
+    let what = match row.text("correction").filter(|text| !text.trim().is_empty()) {
+        Some(correction) => TextLine::of(SafeText::limited(correction, 200), StyleRole::Text),
+        None => TextLine::of(SafeText::limited(named("episode_id"), 200), StyleRole::Muted),
+    };
     let cells = vec![
-        TextLine::of(row.text("created_at").map(words::short_time).unwrap_or_default(), StyleRole::Muted),
-        words::state(row.text("kind").unwrap_or("no kind"), look),
-        rating,
-        TextLine::of(SafeText::limited(row.text("correction").unwrap_or_default(), 200), StyleRole::Text),
-        TextLine::of(SafeText::limited(row.text("user_id").unwrap_or_default(), 60), StyleRole::Muted),
+        TextLine::of(row.text("created_at").map(|at| words::age(at, cx.now)).unwrap_or_default(), StyleRole::Muted),
+        kind,
+        what,
+        TextLine::of(SafeText::limited(named("user_id"), 60), StyleRole::Muted),
     ];
     TableRow { cells, marked: false, stale: false }
-}
-
-fn draw_detail(inbox: &InboxScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    let Some(row) = inbox.current() else {
-        PaneFrame::new("feedback").render(area, buf, look);
-        return;
-    };
-    let pane = PaneFrame {
-        note: TextLine::of(SafeText::limited(row.id(), 60), StyleRole::Muted),
-        ..PaneFrame::new("feedback")
-    };
-    let inside = pane.render(area, buf, look);
-    let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
-    let lines = detail_lines(inbox, row, usize::from(inside.width.saturating_sub(2)), look);
-    draw_detail_lines(&lines, inbox.scroll, inside, look, buf, drawn);
-}
-
-fn detail_lines(inbox: &InboxScreen, row: &Row, width: usize, look: &Look) -> Vec<TextLine> {
-    let mut lines = Vec::new();
-    if let Some(correction) = row.text("correction").filter(|text| !text.trim().is_empty()) {
-        const SHOWN: usize = 8;
-        let wrapped = SafeText::rows(correction, width.max(8)).take(SHOWN);
-        lines.extend(wrapped.map(|part| TextLine::of(look.spelled(&part).into_owned(), StyleRole::Heading)));
-        lines.push(TextLine::default());
-    }
-    let text = |column: &str| SafeText::limited(row.text(column).unwrap_or_default(), 200);
-    let rating = row.get("rating").as_i64().map(|rating| rating.to_string()).unwrap_or_default();
-    let told = if inbox.untold {
-        "noted for this session: no signals are kept here".to_owned()
-    } else {
-        format!("tells the episode: {}", meant(row).word())
-    };
-    let mut pairs = vec![
-        NamedValue::line("why here", TextLine::of(worth_a_look(row).unwrap_or_default(), StyleRole::Warn)),
-        NamedValue::line("kind", words::state(row.text("kind").unwrap_or("no kind"), look)),
-        NamedValue::new("rating", rating),
-        NamedValue::new("by", text("user_id")),
-        NamedValue::new("at", words::time(row.text("created_at").unwrap_or_default(), true)),
-        NamedValue::new("a: it is right", told),
-    ];
-    if !inbox.note.is_empty() {
-        pairs.push(NamedValue::line("note", TextLine::of(SafeText::limited(&inbox.note, 300), StyleRole::Accent)));
-    }
-    lines.extend(key_values(&pairs, width, look));
-    let Some((id, content)) = &inbox.episode else { return lines };
-    lines.push(TextLine::default());
-    let title = SafeText::join(&["episode ".into(), SafeText::limited(id, 60)], "");
-    lines.push(Section::new(title).line(width, look));
-    let Some(content) = content else {
-        lines.push(TextLine::of("reading", StyleRole::Muted));
-        return lines;
-    };
-    let episode = content.row();
-    let number = |column: &str| episode.number(column);
-    let pairs = [
-        NamedValue::line("title", TextLine::of(SafeText::limited(&row_name(episode), 300), StyleRole::Text)),
-        NamedValue::line("outcome", words::state(episode.text("outcome").unwrap_or("unknown"), look)),
-        NamedValue::new("started", words::time(episode.text("started_at").unwrap_or_default(), false)),
-        NamedValue::line("feedback score", number("feedback_score").map(words::score).unwrap_or_default()),
-        NamedValue::new("utility", number("utility").map(|utility| format!("{utility:.2}")).unwrap_or_default()),
-    ];
-    lines.extend(key_values(&pairs, width, look));
-    if let Some(summary) = episode.text("summary").filter(|text| !text.trim().is_empty()) {
-        lines.push(TextLine::default());
-        let wrapped = SafeText::rows(summary, width.max(8)).take(40);
-        lines.extend(wrapped.map(|part| TextLine::of(look.spelled(&part).into_owned(), StyleRole::Text)));
-    }
-    lines
 }

@@ -3,11 +3,13 @@
 //! What complains, corrects or contradicts its episode's outcome is worth a look. It has been looked at once its episode
 //! was signalled after it, or a verdict was given in this session.
 
+mod ahead;
 pub(in crate::console) mod draw;
 pub mod messages;
 
 use std::collections::BTreeMap;
 
+use ahead::VerdictAhead;
 pub use messages::InboxVerdict;
 
 use crate::change::operation::{FeedbackFields, Operation};
@@ -52,6 +54,21 @@ pub enum InboxStage {
     Signals,
 }
 
+/// Which pane has the keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum InboxPane {
+    /// The feedback.
+    #[default]
+    List,
+    /// The conversation that it is about.
+    Talk,
+    /// What a verdict would do.
+    Verdict,
+}
+
+/// Verdicts whose outcome can be looked at before one is given, in the order of their tabs.
+pub const LOOKED_AT: [InboxVerdict; 3] = [InboxVerdict::Right, InboxVerdict::Flipped, InboxVerdict::Removed];
+
 /// The inbox.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct InboxScreen {
@@ -59,8 +76,16 @@ pub struct InboxScreen {
     pub items: Vec<Row>,
     /// Position of the selected one.
     pub selected: usize,
-    /// Lines of its details that lie above.
+    /// Which pane has the keys.
+    pub pane: InboxPane,
+    /// Lines of the conversation that lie above.
     pub scroll: usize,
+    /// Lines of what a verdict would do that lie above.
+    pub verdict_scroll: usize,
+    /// Which of the verdicts is looked at, by its position in [`LOOKED_AT`].
+    pub looked_at: usize,
+    /// What that one would do.
+    pub ahead: VerdictAhead,
     /// Rows that were read and do need a look as far as they themselves say.
     found: Vec<Row>,
     /// There is older feedback that was not looked through.
@@ -215,21 +240,21 @@ impl InboxScreen {
         match (self.pending.take(), result) {
             (None, _) => {}
             (Some(_), Err(failure)) => self.failure = Some(failure),
-            (Some((_, InboxStage::Signals)), Ok(page)) => self.fill(&page.rows),
+            (Some((_, InboxStage::Signals)), Ok(page)) => self.fill(&page.rows, cx),
             (Some((_, InboxStage::Feedback)), Ok(page)) => {
                 self.more = page.next.is_some();
                 self.found = page.rows.into_iter().filter(|row| worth_a_look(row).is_some()).collect();
                 if keeps_signals && !self.found.is_empty() {
                     self.pending = Some((cx.ask(Request::LoadPage(Box::new(signals_query()))), InboxStage::Signals));
                 } else {
-                    self.fill(&[]);
+                    self.fill(&[], cx);
                 }
             }
         }
     }
 
     /// Whether a verdict can be given on the selected row.
-    fn can_judge(&self, verdict: InboxVerdict, cx: &Context) -> Result<(), &'static str> {
+    pub(in crate::console) fn can_judge(&self, verdict: InboxVerdict, cx: &Context) -> Result<(), &'static str> {
         let row = self.current().ok_or("nothing is left to look at")?;
         let kind = row.text("kind").unwrap_or_default();
         match verdict {
@@ -243,41 +268,66 @@ impl InboxScreen {
 
     /// Gives a verdict on the selected row.
     fn give(&mut self, verdict: InboxVerdict, cx: &mut Context) {
-        let keeps_signals = cx.holds(Entity::UtilityEvent).is_ok();
         let Some(row) = self.current().cloned().filter(|_| cx.changing.pending.is_none()) else { return };
+        let id = row.id().to_owned();
+        match self.operation(&row, verdict, cx) {
+            Some(operation) => {
+                self.waiting = Some((id, verdict));
+                cx.propose(operation);
+            }
+            None if verdict == InboxVerdict::Edited => cx.show(LayerOpening::Edit(Box::new(row))),
+            None => {
+                self.note_verdict(id, verdict, None);
+                if verdict == InboxVerdict::Right {
+                    cx.say(ToastTone::Info, "noted for this session only: no signals are kept here that could tell");
+                }
+            }
+        }
+    }
+
+    /// What a verdict on a row does in the database; none where it changes nothing there by itself.
+    fn operation(&self, row: &Row, verdict: InboxVerdict, cx: &Context) -> Option<Operation> {
         let id = row.id().to_owned();
         let edit = |kind: &str, rating: Option<i64>| {
             let fields = FeedbackFields { kind: Some(kind.to_owned()), rating, ..FeedbackFields::default() };
             Operation::EditFeedback { id: id.clone(), fields }
         };
-        let operation = match verdict {
-            InboxVerdict::Later => return self.note_verdict(id, verdict, None),
-            InboxVerdict::Right if !keeps_signals => {
-                self.note_verdict(id, verdict, None);
-                return cx
-                    .say(ToastTone::Info, "noted for this session only: no signals are kept here that could tell");
-            }
-            InboxVerdict::Edited => return cx.show(LayerOpening::Edit(Box::new(row))),
+        Some(match verdict {
+            InboxVerdict::Later | InboxVerdict::Edited => return None,
+            InboxVerdict::Right if cx.holds(Entity::UtilityEvent).is_err() => return None,
             InboxVerdict::Right => {
                 let episode = row.text("episode_id").unwrap_or_default().to_owned();
                 let reason = Some(self.note.clone()).filter(|note| !note.is_empty());
-                Operation::Signal { episode, signal: meant(&row), reason }
+                Operation::Signal { episode, signal: meant(row), reason }
             }
             InboxVerdict::Flipped if row.text("kind") == Some(THUMBS_UP) => edit(THUMBS_DOWN, None),
             InboxVerdict::Flipped => edit(THUMBS_UP, None),
             InboxVerdict::Rated(rating) => edit(RATING, Some(i64::from(rating))),
-            InboxVerdict::Removed => Operation::RemoveFeedback { id: id.clone() },
-        };
-        self.waiting = Some((id, verdict));
-        cx.propose(operation);
+            InboxVerdict::Removed => Operation::RemoveFeedback { id },
+        })
+    }
+
+    /// The verdict that is looked at.
+    #[must_use]
+    pub fn verdict_ahead(&self) -> InboxVerdict {
+        LOOKED_AT.get(self.looked_at).copied().unwrap_or(InboxVerdict::Right)
+    }
+
+    /// Looks at what the verdict would do, where it can be given at all.
+    fn look_ahead(&mut self, cx: &mut Context) {
+        let Some(row) = self.current().cloned() else { return };
+        let verdict = self.verdict_ahead();
+        let operation = self.can_judge(verdict, cx).ok().and_then(|()| self.operation(&row, verdict, cx));
+        self.ahead.look_at(row.id(), verdict, || operation, cx);
     }
 
     /// Takes the rows in that were found, without those that have been looked at.
-    fn fill(&mut self, signals: &[Row]) {
+    fn fill(&mut self, signals: &[Row], cx: &mut Context) {
         let selected = self.current().map(|row| row.id().to_owned());
         let judged = |row: &Row| self.judged.iter().any(|judged| judged.id == row.id());
         self.items = untold(&self.found, signals).filter(|row| !judged(row)).cloned().collect();
         self.filled = true;
+        cx.read_names(&self.items);
         let again = self.items.iter().position(|row| Some(row.id()) == selected.as_deref());
         self.selected = again.unwrap_or(self.selected.min(self.items.len().saturating_sub(1)));
     }
@@ -316,10 +366,13 @@ impl Screen for InboxScreen {
         if self.pending.is_some() || self.failure.is_some() {
             return;
         }
-        if !self.filled {
+        if self.filled {
+            if cx.holds(Entity::Episode).is_ok() {
+                self.read_episode(cx);
+            }
+            self.look_ahead(cx);
+        } else {
             self.pending = Some((cx.ask(Request::LoadPage(Box::new(feedback_query()))), InboxStage::Feedback));
-        } else if cx.holds(Entity::Episode).is_ok() {
-            self.read_episode(cx);
         }
     }
 
@@ -332,8 +385,12 @@ impl Screen for InboxScreen {
                     *place = content;
                 }
             }
-            _ => {}
+            other => self.ahead.take(ticket, other, cx),
         }
+    }
+
+    fn elapsed(&mut self, ticket: Ticket, cx: &mut Context) {
+        self.ahead.rested(ticket, cx);
     }
 
     fn can(&self, id: CommandId, cx: &Context) -> Result<(), Lack> {
@@ -348,6 +405,7 @@ impl Screen for InboxScreen {
         match id {
             CommandId::Judge(verdict) => self.give(verdict, cx),
             CommandId::Note => cx.prompt(Purpose::Note, &self.note),
+            CommandId::LookLonger => self.ahead.look_longer(cx),
             _ => {}
         }
     }
@@ -358,19 +416,59 @@ impl Screen for InboxScreen {
         }
     }
 
-    fn move_by(&mut self, by: isize, _cx: &mut Context) {
-        self.select(self.selected.saturating_add_signed(by));
+    fn move_by(&mut self, by: isize, cx: &mut Context) {
+        match self.pane {
+            InboxPane::List => self.select(self.selected.saturating_add_signed(by)),
+            InboxPane::Talk | InboxPane::Verdict => self.scroll_by(by, cx),
+        }
     }
 
     fn scroll_by(&mut self, by: isize, cx: &mut Context) {
-        self.scroll = self.scroll.saturating_add_signed(by).min(cx.last_line());
+        let scroll = if self.pane == InboxPane::Verdict { &mut self.verdict_scroll } else { &mut self.scroll };
+        *scroll = scroll.saturating_add_signed(by).min(cx.last_line());
+    }
+
+    fn page(&self, cx: &Context) -> usize {
+        if self.pane == InboxPane::List { cx.measures.list_rows } else { cx.measures.detail_rows }
+    }
+
+    fn has_panes(&self) -> bool {
+        true
+    }
+
+    fn focus(&mut self, detail: bool) {
+        self.pane = if detail { InboxPane::Talk } else { InboxPane::List };
+    }
+
+    fn other_pane(&mut self, _cx: &Context) {
+        self.pane = match self.pane {
+            InboxPane::List => InboxPane::Talk,
+            InboxPane::Talk => InboxPane::Verdict,
+            InboxPane::Verdict => InboxPane::List,
+        };
+    }
+
+    /// Looks at the next of the verdicts.
+    fn turn_tab(&mut self, by: isize) {
+        let count = LOOKED_AT.len() as isize;
+        self.show_tab((self.looked_at as isize + by).rem_euclid(count) as usize);
+    }
+
+    fn show_tab(&mut self, tab: usize) {
+        (self.looked_at, self.verdict_scroll) = (tab.min(LOOKED_AT.len() - 1), 0);
+    }
+
+    fn close(&mut self, _cx: &mut Context) -> bool {
+        let stepped = self.pane != InboxPane::List;
+        self.pane = InboxPane::List;
+        stepped
     }
 
     /// A note belongs to the row that it was written for.
     fn select(&mut self, position: usize) {
         let position = position.min(self.items.len().saturating_sub(1));
         if position != self.selected {
-            (self.selected, self.scroll) = (position, 0);
+            (self.selected, self.scroll, self.verdict_scroll) = (position, 0, 0);
             self.note.clear();
         }
     }
@@ -401,6 +499,7 @@ impl Screen for InboxScreen {
         } else if let Some((id, verdict)) = self.waiting.take() {
             self.note_verdict(id, verdict, done.receipt.audit_seq);
         }
+        self.ahead.doubt();
     }
 
     /// No verdict is given.
@@ -411,7 +510,8 @@ impl Screen for InboxScreen {
     fn release(&mut self) -> Vec<Ticket> {
         let rows = self.pending.take().map(|(ticket, _)| ticket);
         let owner = self.pending_owner.take().map(|(ticket, _)| ticket);
-        [rows, owner, self.pending_episode.take()].into_iter().flatten().collect()
+        let waited = [rows, owner, self.pending_episode.take()].into_iter().flatten();
+        waited.chain(self.ahead.release()).collect()
     }
 
     fn forget(&mut self) {
@@ -421,8 +521,8 @@ impl Screen for InboxScreen {
         self.owners.clear();
     }
 
-    fn draw(&self, _cx: &Context, canvas: &mut Canvas<'_>) {
-        draw::draw(self, canvas.look, canvas.area, canvas.buf, canvas.drawn);
+    fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {
+        draw::draw(self, cx, canvas);
     }
 }
 

@@ -21,7 +21,7 @@ use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Judged, Screen, ScreenFace, ScreenKind, ScreenOrigin};
 use crate::console::core::twin::{quoted, words};
 use crate::console::view::Canvas;
-use crate::memory::{Entity, Row, time};
+use crate::memory::{Entity, Row};
 use crate::recall::answer::{RecallAnswer, RecalledItem, StageTimes};
 use crate::recall::context::{Budget, ContextRow, TOKENS, context};
 use crate::recall::inquiry::{Inquiry, SavedQuestion};
@@ -165,7 +165,7 @@ impl RecallScreen {
 
     /// Asks what is not answered yet; what nobody wants to know any more is stopped.
     fn ask(&mut self, cx: &mut Context) {
-        let at = time::spell_utc(cx.now).unwrap_or_default();
+        let at = cx.moment();
         let inquiry = self.inquiry.clone();
         let mut fresh = self.stale;
         for side in self.sides_mut() {
@@ -410,6 +410,10 @@ impl Screen for RecallScreen {
         self.sides_mut().for_each(|side| side.asked = None);
         self.wanted.extend(std::mem::take(&mut self.lists).into_keys());
         self.saved = None;
+    }
+
+    fn shows_past(&self) -> bool {
+        true
     }
 
     fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {

@@ -146,6 +146,11 @@ impl Screen for ReceiptsScreen {
         (self.selected, self.scroll) = (position.min(self.entries.len().saturating_sub(1)), 0);
     }
 
+    /// The past begins before the selected change.
+    fn moment(&self) -> Option<String> {
+        self.current().map(|entry| (entry.seq - 1).to_string())
+    }
+
     fn release(&mut self) -> Vec<Ticket> {
         self.pending.take().map(|(ticket, _)| ticket).into_iter().collect()
     }

@@ -249,6 +249,10 @@ impl Screen for ReplayScreen {
         self.failure = None;
     }
 
+    fn shows_past(&self) -> bool {
+        true
+    }
+
     fn draw(&self, _cx: &Context, canvas: &mut Canvas<'_>) {
         draw::draw(self, canvas.look, canvas.area, canvas.buf, canvas.drawn);
     }

@@ -141,8 +141,10 @@ fn note(cx: &Context, browse: &ListScreen, look: &Look) -> TextLine {
 }
 
 fn total(cx: &Context, browse: &ListScreen) -> Total {
+    let counted = browse.counted.count.filter(|count| !count.more);
     match (browse.window.total(), cx.count(browse.entity)) {
         (Some(total), _) => Total::Exact(total as u64),
+        _ if counted.is_some() => Total::Exact(counted.map(|count| count.rows).unwrap_or_default()),
         (None, Some((count, CountKind::Exact))) if browse.conditions.is_empty() => Total::Exact(count),
         (None, Some((count, CountKind::About))) if browse.conditions.is_empty() => Total::About(count),
         _ => Total::Unknown,
@@ -190,7 +192,13 @@ fn position(cx: &Context, browse: &ListScreen) -> TextLine {
         Total::About(total) => {
             line.push(SafeText::join(&[" of ".into(), words::count(total, CountKind::About)], ""), StyleRole::Muted);
         }
-        Total::Unknown => line.push(", more follow", StyleRole::Muted),
+        Total::Unknown => match browse.counted.count {
+            Some(count) => {
+                let words = [" of more than ".into(), figures::count(count.rows)];
+                line.push(SafeText::join(&words, ""), StyleRole::Muted);
+            }
+            None => line.push(", more follow", StyleRole::Muted),
+        },
     }
     line
 }

@@ -4,10 +4,39 @@ use crate::console::core::Destination;
 use crate::console::view::document::DocumentWriter;
 use crate::console::view::words;
 use crate::memory::query::EpisodeContext;
-use crate::memory::utility::{self, Signal};
+use crate::memory::utility::{self, Signal, UtilityStep};
 use crate::memory::{Entity, Row};
 use crate::ui::chart::{self, LineChart, LinePoint};
 use crate::ui::{SafeText, StyleRole, TextLine};
+
+/// Difference of utilities that floating point makes.
+const SAME: f64 = 1e-9;
+
+/// By how much a signal moved the utility, and where an end of the scale held it: `-0.20`, `-0.10 of -0.30, held at 0`.
+fn moved(step: &UtilityStep) -> String {
+    let by = step.after - step.before;
+    match step.signal.map(Signal::delta).filter(|delta| (delta - by).abs() > SAME) {
+        Some(delta) => format!("{by:+.2} of {delta:+.2}, held at {:.0}", step.after),
+        None => format!("{by:+.2}"),
+    }
+}
+
+/// Writes which signal moved it most.
+fn largest(writer: &mut DocumentWriter<'_>, context: &EpisodeContext, steps: &[UtilityStep]) {
+    let by = |step: &UtilityStep| (step.after - step.before).abs();
+    let most = context.utility.iter().zip(steps).max_by(|(_, a), (_, b)| by(a).total_cmp(&by(b)));
+    if let Some((row, step)) = most.filter(|(_, step)| by(step) > SAME) {
+        let mut line = TextLine::of("largest  ", StyleRole::Label);
+        line.append(words::state(row.text("signal").unwrap_or("unknown"), writer.look));
+        line.push(format!("  {}", moved(step)), StyleRole::Text);
+        if let Some(at) = row.text("created_at") {
+            line.push("  ", StyleRole::Text);
+            line.push(words::time(at, true), StyleRole::Muted);
+        }
+        writer.line(line);
+        writer.link(Destination::Row(Entity::UtilityEvent, row.id().to_owned()));
+    }
+}
 
 /// Writes the line and the signals below it.
 pub fn write(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
@@ -55,6 +84,7 @@ pub fn write(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
         line.push(format!("{stored:.2}"), if agrees { StyleRole::Text } else { StyleRole::Warn });
     }
     writer.line(line);
+    largest(writer, context, &replay.steps);
     writer.blank();
     for (row, step) in context.utility.iter().zip(&replay.steps) {
         let mut line = TextLine::default();
@@ -66,6 +96,7 @@ pub fn write(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
         line.push(format!("  {:.2} ", step.before), StyleRole::Muted);
         line.push_glyphs(g.arrow_right, 1, StyleRole::Muted);
         line.push(format!(" {:.2}", step.after), StyleRole::Text);
+        line.push(format!("  {}", moved(step)), StyleRole::Muted);
         if let Some(reason) = row.text("reason") {
             line.push("  ", StyleRole::Text);
             line.push(SafeText::limited(reason, 200), StyleRole::Text);

@@ -17,7 +17,7 @@ pub fn columns() -> Vec<TableColumn> {
         TableColumn::new("version", Width::Fixed(7)).right(),
         TableColumn::new("status", Width::Fixed(11)),
         TableColumn::new("used", Width::Fixed(6)),
-        TableColumn::new("AUC", Width::Fixed(5)).right().priority(2),
+        TableColumn::new("AUC then", Width::Fixed(8)).right().priority(2),
         TableColumn::new("trained", Width::Fixed(11)).priority(3),
     ]
 }
@@ -103,7 +103,7 @@ pub fn weights(sheet: &mut Sheet<'_>, version: &Version) {
 pub fn measured(sheet: &mut Sheet<'_>, measured: &MeasuredAssessment) {
     let found = &measured.assessment;
     let look = sheet.look();
-    sheet.section("how good it is");
+    sheet.section("how good it is now");
     sheet.text(
         &format!("{}, {} pairs ({} positive) of {} queries", measured.pairs, found.n, found.positives, found.queries),
         StyleRole::Muted,
@@ -181,7 +181,7 @@ fn reliability(sheet: &mut Sheet<'_>, measured: &MeasuredAssessment) {
 pub fn versions(sheet: &mut Sheet<'_>, study: &StudyScreen) {
     let bank = study.version().map(|v| v.row.get("profile_id"));
     let own: Vec<&Version> = study.versions.iter().filter(|v| Some(v.row.get("profile_id")) == bank).collect();
-    sheet.section("versions of its bank");
+    sheet.section("versions of its bank, as noted when each was trained");
     let look = sheet.look();
     let wide = sheet.width() >= 76;
     let names = ["simil.", "reward", "outc.", "recent", "text", "tags"].map(|name| format!("{name:>7}")).concat();

@@ -1,0 +1,28 @@
+//! Tells the program which source and which target it is made from, for `--version`.
+
+use std::path::Path;
+use std::process::Command;
+
+/// What git answers; none outside of a checkout.
+fn git(words: &[&str]) -> Option<String> {
+    let answer = Command::new("git").args(words).output().ok().filter(|answer| answer.status.success())?;
+    Some(String::from_utf8(answer.stdout).ok()?.trim().to_owned())
+}
+
+fn main() {
+    let variable = |name| std::env::var(name).unwrap_or_default();
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-env=BUILD_TARGET={}", variable("TARGET"));
+    // A build for development would be made again with each commit.
+    let released = variable("PROFILE") == "release";
+    let commit = released.then(|| git(&["rev-parse", "--short=12", "HEAD"])).flatten();
+    if let Some(head) = git(&["rev-parse", "--git-path", "HEAD"]).filter(|head| released && Path::new(head).exists()) {
+        println!("cargo::rerun-if-changed={head}");
+    }
+    let source = match (commit, released) {
+        (Some(commit), _) => format!("commit {commit}"),
+        (None, true) => "no commit".to_owned(),
+        (None, false) => "for development".to_owned(),
+    };
+    println!("cargo::rustc-env=BUILD_SOURCE={source}");
+}

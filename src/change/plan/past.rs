@@ -1,0 +1,36 @@
+//! A moment of the past, and what a look at it is of: plain data.
+
+use serde::Serialize;
+
+use crate::memory::time;
+
+/// A moment of the past, as somebody names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Moment {
+    /// A time, canonical.
+    Time(String),
+    /// Just after an entry of the trail; 0 is before the first.
+    Entry(i64),
+}
+
+impl Moment {
+    /// Reads a time, an age, or the number of an entry.
+    #[must_use]
+    pub fn parse(text: &str, now: chrono::DateTime<chrono::Utc>) -> Option<Moment> {
+        let number = text.trim().parse::<i64>().ok().filter(|seq| *seq >= 0).map(Moment::Entry);
+        number.or_else(|| time::parse_moment(text, now).map(Moment::Time))
+    }
+}
+
+/// What a look at the past is of, and what it cannot show.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AsOf {
+    /// The moment, canonical.
+    pub at: String,
+    /// The last entry of the trail that is not taken back; none without a trail.
+    pub seq: Option<i64>,
+    /// Entries that are taken back.
+    pub taken_back: usize,
+    /// What is not known, for people.
+    pub unknown: Vec<String>,
+}

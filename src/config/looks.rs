@@ -1,0 +1,18 @@
+//! What the last full look for findings came to, by database: kept in the state folder, so that the next one says what is new.
+
+use super::book::Book;
+use crate::memory::findings::EarlierLook;
+
+const BOOK: Book =
+    Book { name: "looks", heading: "# How many findings of each kind the last look of mnemoscope's console had." };
+
+/// The last full look at a database; none where there was none, or where it cannot be read.
+#[must_use]
+pub fn last(database: &str) -> Option<EarlierLook> {
+    BOOK.load(database).unwrap_or_default().into_iter().next()
+}
+
+/// Keeps a look in the place of the one before. Where that cannot be kept, the next look says less.
+pub fn keep(database: &str, look: &EarlierLook) {
+    let _ = BOOK.change(database, |kept: &mut Vec<EarlierLook>| *kept = vec![look.clone()]);
+}

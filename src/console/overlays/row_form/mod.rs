@@ -1,0 +1,163 @@
+//! The form for any row: its columns as they are written, what is changed, and what is wrong with it. Several marked rows
+//! get the same values, as one plan.
+
+mod draw;
+
+use serde_json::{Map, Value};
+
+use crate::change::operation::{Operation, set_by};
+use crate::console::core::context::{Context, ToastTone};
+use crate::console::core::key::{Code, Key};
+use crate::console::core::layer::{Layer, LayerStep};
+use crate::console::core::message::ClickTarget;
+use crate::console::core::proposal::Proposal;
+use crate::console::core::text::TextField;
+use crate::console::view::Canvas;
+use crate::memory::assign::{read_value, write_value};
+use crate::memory::entity::Column;
+use crate::memory::{Entity, Personal, Row};
+
+/// Bytes that one value may have.
+const LONGEST: usize = 1_000_000;
+
+/// A column in the form.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowField {
+    /// The column.
+    pub column: &'static Column,
+    /// As it was written at the beginning; none where several rows may differ.
+    before: Option<String>,
+    /// As it is written.
+    pub text: TextField,
+}
+
+impl RowField {
+    /// Whether it says something else than at the beginning.
+    #[must_use]
+    pub fn is_changed(&self) -> bool {
+        match &self.before {
+            Some(before) => self.text.text() != *before,
+            None => !self.text.text().is_empty(),
+        }
+    }
+
+    /// The value that is written; what is empty is none, but for texts of marked rows, where it leaves them.
+    fn value(&self, cx: &Context) -> Result<Value, String> {
+        let text = self.text.text();
+        if text.is_empty() {
+            return Ok(Value::Null);
+        }
+        if text.len() > LONGEST {
+            return Err(format!("{} has {} bytes; {LONGEST} are the most", self.column.name, text.len()));
+        }
+        let wrong = |what: &str| format!("{} takes {what}", self.column.name.replace('_', " "));
+        read_value(self.column, &text, cx.now).map_err(wrong)
+    }
+}
+
+/// The form.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowForm {
+    /// What the rows are.
+    pub entity: Entity,
+    /// Their ids.
+    pub ids: Vec<String>,
+    /// The columns that can be set.
+    pub fields: Vec<RowField>,
+    /// Position of the one that has the keys.
+    pub at: usize,
+    /// Columns of people are left out: what is masked must not be written back.
+    pub masked: bool,
+}
+
+impl RowForm {
+    /// A form on one row, or on several of the kind of this one.
+    #[must_use]
+    pub fn new(row: &Row, ids: Vec<String>, cx: &Context) -> Self {
+        let masked = cx.masking.is_on();
+        let can_set = |column: &&'static Column| {
+            column.name != "id"
+                && set_by(row.entity, column.name).is_none()
+                && !cx.opened.unfilled.contains(&(row.entity, column.name))
+                && !(masked && column.personal != Personal::No)
+        };
+        let field = |column: &'static Column| {
+            let before = (ids.len() == 1).then(|| write_value(column, row.get(column.name)));
+            RowField { column, text: TextField::holding(before.as_deref().unwrap_or_default()), before }
+        };
+        let fields = row.entity.columns().iter().filter(can_set).map(field).collect();
+        RowForm { entity: row.entity, ids, fields, at: 0, masked }
+    }
+
+    /// What is changed.
+    ///
+    /// # Errors
+    /// What is wrong with it, or that nothing is changed.
+    fn set(&self, cx: &Context) -> Result<Map<String, Value>, String> {
+        let changed = self.fields.iter().filter(|field| field.is_changed());
+        let set: Map<String, Value> =
+            changed.map(|field| Ok((field.column.name.to_owned(), field.value(cx)?))).collect::<Result<_, String>>()?;
+        if set.is_empty() { Err("nothing is changed yet".to_owned()) } else { Ok(set) }
+    }
+
+    fn plan(&self, cx: &mut Context) {
+        match self.set(cx) {
+            Err(reason) => cx.say(ToastTone::Warn, reason),
+            Ok(set) => {
+                let edit = |id: &String| Operation::Edit { entity: self.entity, id: id.clone(), set: set.clone() };
+                cx.propose(Proposal::Changes(self.ids.iter().map(edit).collect()));
+            }
+        }
+    }
+
+    fn next_field(&mut self, by: isize) {
+        let count = self.fields.len().max(1) as isize;
+        self.at = (self.at as isize + by).rem_euclid(count) as usize;
+    }
+}
+
+impl Layer for RowForm {
+    fn key(&mut self, key: Key, cx: &mut Context) -> LayerStep {
+        if cx.changing.pending.is_some() {
+            return LayerStep::Stays;
+        }
+        match key.code {
+            Code::Esc => {
+                cx.say(ToastTone::Info, "nothing was changed");
+                return LayerStep::Closes;
+            }
+            Code::Char('s') if key.ctrl => self.plan(cx),
+            Code::Tab => self.next_field(1),
+            Code::BackTab => self.next_field(-1),
+            _ => {
+                if let Some(field) = self.fields.get_mut(self.at) {
+                    field.text.press(key);
+                }
+            }
+        }
+        LayerStep::Stays
+    }
+
+    fn paste(&mut self, text: &str, cx: &mut Context) {
+        match self.fields.get_mut(self.at) {
+            Some(field) if text.len() <= LONGEST => field.text.insert(text),
+            _ => cx.say(ToastTone::Warn, format!("what was pasted is too long: {} bytes", text.len())),
+        }
+    }
+
+    /// A click on a column goes there; one beside the form does not forget what was written.
+    fn click(&mut self, target: &ClickTarget, _cx: &mut Context) -> LayerStep {
+        if let ClickTarget::MenuItem(at) = target {
+            self.at = (*at).min(self.fields.len().saturating_sub(1));
+        }
+        LayerStep::Stays
+    }
+
+    fn scroll_by(&mut self, by: isize, _cx: &Context) {
+        self.next_field(by.signum());
+    }
+
+    fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {
+        draw::draw(self, cx, canvas);
+    }
+}

@@ -1,0 +1,74 @@
+//! How many rows a filter leaves, counted in the background; and the values that complete a filter, read when they are wanted.
+
+use super::ListScreen;
+use crate::console::core::condition::{CANVAS, wanted_values};
+use crate::console::core::context::Context;
+use crate::console::core::message::{RequestFailure, Ticket};
+use crate::console::core::request::{Request, RowCount};
+use crate::console::core::window::WantedPage;
+use crate::memory::{Entity, Personal};
+
+/// How many rows a filter leaves.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CountedRows {
+    /// The number, once it is known.
+    pub count: Option<RowCount>,
+    pending: Option<Ticket>,
+    /// It was counted, or that was tried.
+    asked: bool,
+}
+
+impl CountedRows {
+    /// The list is read again: the number may be another one. What is waited for no more.
+    #[must_use]
+    pub fn doubt(&mut self) -> Option<Ticket> {
+        self.count = None;
+        self.asked = false;
+        self.pending.take()
+    }
+
+    /// Takes the number, if it is the one that is waited for.
+    pub fn take(&mut self, ticket: Ticket, result: Result<RowCount, RequestFailure>) {
+        if self.pending.take_if(|pending| *pending == ticket).is_some() {
+            // What cannot be counted is listed all the same.
+            self.count = result.ok();
+        }
+    }
+}
+
+impl ListScreen {
+    /// Counts what the filter leaves, where the list does not show its whole and that was not done.
+    pub(super) fn count(&mut self, cx: &mut Context) {
+        let is_shown = self.window.is_filled() && self.pending.is_none() && self.failure.is_none();
+        if is_shown && !self.counted.asked && !self.conditions.is_empty() && self.window.total().is_none() {
+            self.counted.asked = true;
+            self.counted.pending = Some(cx.ask(Request::Count(Box::new(self.query(&WantedPage::First)))));
+        }
+    }
+
+    /// Reads the values that would complete what is written, unless that was done. Names of people are no values to read
+    /// while they are masked.
+    pub(super) fn read_values(&mut self, before_cursor: &str, cx: &mut Context) {
+        let Some(wanted) = wanted_values(self.entity, before_cursor) else { return };
+        if self.values.contains_key(wanted) || self.pending_values.as_ref().is_some_and(|(_, of)| *of == wanted) {
+            return;
+        }
+        let (entity, column) = match wanted {
+            wanted if wanted == CANVAS.0 => (Entity::CanvasEvent, "canvas_type"),
+            wanted if wanted == CANVAS.1 => (Entity::CanvasEvent, "action"),
+            column => (self.entity, column),
+        };
+        let is_personal = entity.column(column).is_some_and(|column| column.personal != Personal::No);
+        if cx.holds(entity).is_ok() && !(is_personal && cx.masking.is_on()) {
+            cx.cancel(self.pending_values.take().map(|(ticket, _)| ticket));
+            self.pending_values = Some((cx.ask(Request::LoadValues(entity, column)), wanted));
+        }
+    }
+
+    /// Takes the values of a column, the most frequent first.
+    pub(super) fn take_values(&mut self, ticket: Ticket, result: Result<Vec<String>, RequestFailure>) {
+        if let Some((_, column)) = self.pending_values.take_if(|(pending, _)| *pending == ticket) {
+            self.values.insert(column, result.unwrap_or_default());
+        }
+    }
+}

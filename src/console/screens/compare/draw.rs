@@ -1,0 +1,289 @@
+//! Draws two rows compared: what they are called, each column that differs, what hangs on them, their chains.
+
+use ratatui::layout::Rect;
+use serde_json::Value;
+
+use crate::console::core::columns::{plural, row_name};
+use crate::console::core::context::Context;
+use crate::console::core::request::Content;
+use crate::console::screens::compare::{CompareScreen, ComparedRow};
+use crate::console::view::panes::{draw_detail_lines, failure_card};
+use crate::console::view::{Canvas, words};
+use crate::memory::compare::{FieldPair, PieceOf, TextPiece};
+use crate::memory::query::EpisodeContext;
+use crate::memory::{Row, ValueKind};
+use crate::ui::{Align, Card, CardTone, Look, PaneFrame, SafeText, Section, StyleRole, TextLine, figures};
+
+/// Characters of what two texts have in common that are shown on either side of a difference.
+const COMMON: usize = 60;
+/// Rows of one text that are shown.
+const LINES: usize = 60;
+/// Columns of a label.
+const LABEL: usize = 16;
+
+/// Draws the screen.
+pub fn draw(screen: &CompareScreen, cx: &Context, canvas: &mut Canvas<'_>) {
+    let look = canvas.look;
+    let pane = PaneFrame { focused: true, ..PaneFrame::new(screen.title_of_pane()) };
+    let inside = pane.render(canvas.area, canvas.buf, look);
+    let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
+    if let Some(card) = card(screen) {
+        return card.render(inside, canvas.buf, look);
+    }
+    let width = usize::from(inside.width.saturating_sub(2)).max(8);
+    let lines = lines(screen, cx, width, look);
+    draw_detail_lines(&lines, screen.scroll, inside, look, canvas.buf, canvas.drawn);
+}
+
+impl CompareScreen {
+    fn title_of_pane(&self) -> String {
+        let different = self.fields.iter().filter(|field| !field.same && field.column != "id").count();
+        match (self.both().is_some(), different) {
+            (false, _) => plural(self.entity).to_owned(),
+            (true, 0) => "nothing differs".to_owned(),
+            (true, 1) => "one column differs".to_owned(),
+            (true, n) => format!("{n} columns differ"),
+        }
+    }
+}
+
+fn card(screen: &CompareScreen) -> Option<Card> {
+    if let Some(failure) = &screen.failure {
+        return Some(failure_card(failure));
+    }
+    if let Some(gone) = screen.rows.iter().find(|row| row.gone) {
+        let words = format!("There is no {} {}", screen.entity.title(), gone.id);
+        return Some(Card::new(CardTone::Warn, SafeText::limited(&words, 60)));
+    }
+    screen.both().is_none().then(|| Card::new(CardTone::Plain, "Reading"))
+}
+
+fn lines(screen: &CompareScreen, cx: &Context, width: usize, look: &Look) -> Vec<TextLine> {
+    let mut lines = heads(&screen.rows, width, look);
+    let (different, same): (Vec<&FieldPair>, Vec<&FieldPair>) = screen.fields.iter().partition(|field| !field.same);
+    let different: Vec<&FieldPair> = different.into_iter().filter(|field| field.column != "id").collect();
+    if !different.is_empty() {
+        lines.push(TextLine::default());
+        lines.push(Section { count: Some(different.len() as u64), ..Section::new("differs") }.line(width, look));
+        for field in different {
+            lines.extend(field_lines(field, &screen.rows, cx, width, look));
+        }
+    }
+    if let Some([Content::Episode(first), Content::Episode(second)]) = screen.both() {
+        lines.push(TextLine::default());
+        lines.push(Section::new("what hangs on them").line(width, look));
+        lines.extend(contexts([first, second], width, look));
+        lines.push(TextLine::default());
+        lines.push(Section::new("chains").line(width, look));
+        lines.extend(chains([first, second], width, look));
+    }
+    let names: Vec<String> = same.iter().map(|field| field.column.replace('_', " ")).collect();
+    if !names.is_empty() {
+        lines.push(TextLine::default());
+        lines.push(Section { count: Some(names.len() as u64), ..Section::new("the same") }.line(width, look));
+        let text = SafeText::limited(&names.join(", "), 2_000);
+        lines.extend(text.wrap(width).map(|part| TextLine::of(part, StyleRole::Muted)));
+    }
+    lines
+}
+
+/// What both are called, when they were, and their ids.
+fn heads(rows: &[ComparedRow; 2], width: usize, look: &Look) -> Vec<TextLine> {
+    let mut lines = Vec::new();
+    for (number, (row, side)) in rows.iter().filter_map(|row| Some((row.row()?, row))).enumerate() {
+        let mut line = side_mark(number);
+        if let Some(at) = row.text(row.entity.time_column()) {
+            line.push(words::time(at, false), StyleRole::Muted);
+            line.push("  ", StyleRole::Text);
+        }
+        if let Some(outcome) = row.text("outcome") {
+            line.append(words::state(outcome, look));
+            line.push("  ", StyleRole::Text);
+        }
+        let id = SafeText::limited(&side.id, 40);
+        let room = width.saturating_sub(line.width() + id.width() + 2).max(12);
+        line.push(SafeText::limited(&row_name(row), room), StyleRole::Heading);
+        line.push("  ", StyleRole::Text);
+        lines.push(line.with(id, StyleRole::Muted));
+    }
+    lines
+}
+
+/// `1` or `2`, as the sides are called.
+fn side_mark(number: usize) -> TextLine {
+    let role = if number == 0 { StyleRole::Bad } else { StyleRole::Good };
+    TextLine::of(if number == 0 { "1 " } else { "2 " }, role)
+}
+
+fn field_lines(field: &FieldPair, rows: &[ComparedRow; 2], cx: &Context, width: usize, look: &Look) -> Vec<TextLine> {
+    let label = look.pad(&SafeText::limited(&field.column.replace('_', " "), LABEL), LABEL, Align::Left);
+    let head = TextLine::of(label, StyleRole::Label).with("  ", StyleRole::Text);
+    if let Some(pieces) = &field.words {
+        return word_lines(head, pieces, width, look);
+    }
+    let sides = [0, 1].map(|side| value(&field.values[side], rows[side].row(), field.column, cx, look));
+    let mut line = head.clone();
+    if head.width() + sides.iter().map(TextLine::width).sum::<usize>() + 3 <= width {
+        let [first, second] = sides;
+        line.append(first);
+        line.push(" ", StyleRole::Text);
+        line.push_glyphs(look.glyphs.arrow_right, 1, StyleRole::Muted);
+        line.push(" ", StyleRole::Text);
+        line.append(second);
+        return vec![line];
+    }
+    let mut lines = Vec::new();
+    for (number, side) in sides.into_iter().enumerate() {
+        let mut begun = if number == 0 { std::mem::take(&mut line) } else { blanks(head.width()) };
+        begun.append(side_mark(number));
+        for row in side.flow(width.saturating_sub(begun.width()).max(8), look).into_iter().take(LINES) {
+            let indent = begun.width();
+            begun.append(row);
+            lines.push(std::mem::replace(&mut begun, blanks(indent)));
+        }
+    }
+    lines
+}
+
+fn blanks(count: usize) -> TextLine {
+    let mut line = TextLine::default();
+    line.push_blanks(count);
+    line
+}
+
+/// A value of one side: what a key names, a time as people read it, nothing as such.
+fn value(value: &Value, row: Option<&Row>, column: &str, cx: &Context, look: &Look) -> TextLine {
+    const LONGEST: usize = 2_000;
+    let kind = row.and_then(|row| row.entity.column(column)).map(|column| column.kind);
+    match (value, kind) {
+        (Value::Null, _) => TextLine::default().with_glyph(look.glyphs.none, StyleRole::Muted),
+        (Value::String(at), Some(ValueKind::Time)) => TextLine::of(words::time(at, true), StyleRole::Text),
+        (Value::Number(_), _) => TextLine::of(words::number(value).unwrap_or_default(), StyleRole::Number),
+        _ => match row.and_then(|row| cx.names.named_by(row, column)) {
+            Some(name) => TextLine::of(SafeText::limited(name, 200), StyleRole::Text),
+            None => TextLine::of(words::one_line(value, LONGEST), StyleRole::Text),
+        },
+    }
+}
+
+/// A text with what goes as `[-…-]` and what comes as `{+…+}`; what both have is shown around the differences.
+fn word_lines(head: TextLine, pieces: &[TextPiece], width: usize, look: &Look) -> Vec<TextLine> {
+    let mut text = TextLine::default();
+    for (at, piece) in pieces.iter().enumerate() {
+        let flat = piece.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        match piece.how {
+            PieceOf::Same => {
+                let around = around(&piece.text, at > 0, at + 1 < pieces.len());
+                text.push(SafeText::new(&around), StyleRole::Muted);
+            }
+            PieceOf::Removed => text.push(SafeText::new(&format!("[-{flat}-]")), StyleRole::Bad),
+            PieceOf::Added => text.push(SafeText::new(&format!("{{+{flat}+}}")), StyleRole::Good),
+        }
+    }
+    let indent = head.width();
+    let room = width.saturating_sub(indent).max(12);
+    let mut lines = Vec::new();
+    let mut line = head;
+    for row in flowing(&text, room, look).into_iter().take(LINES) {
+        line.append(row);
+        lines.push(std::mem::replace(&mut line, blanks(indent)));
+    }
+    lines
+}
+
+/// Words one after the other in rows of a width.
+fn flowing(line: &TextLine, width: usize, look: &Look) -> Vec<TextLine> {
+    let mut words = TextLine::default();
+    for run in &line.runs {
+        let text = look.spelled(&run.text);
+        let mut rest = text.as_str();
+        while !rest.is_empty() {
+            let end = rest.find(' ').map_or(rest.len(), |at| at + 1);
+            words.push(SafeText::new(&rest[..end]), run.role);
+            rest = &rest[end..];
+        }
+    }
+    words.flow(width, look)
+}
+
+/// The beginning and the end of what both texts have, on one line.
+fn around(text: &str, after_change: bool, before_change: bool) -> String {
+    let text: String = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).collect();
+    let count = text.chars().count();
+    let shown = COMMON * (usize::from(after_change) + usize::from(before_change));
+    if count <= shown + 3 {
+        return text;
+    }
+    let start: String = if after_change { text.chars().take(COMMON).collect() } else { String::new() };
+    let end: String = if before_change { text.chars().skip(count - COMMON).collect() } else { String::new() };
+    format!("{start} … {end}")
+}
+
+/// What is counted, and how many a context has.
+type ContextCount = (&'static str, fn(&EpisodeContext) -> usize);
+
+/// How much hangs on each.
+fn contexts(sides: [&EpisodeContext; 2], width: usize, look: &Look) -> Vec<TextLine> {
+    let counts: [ContextCount; 6] = [
+        ("segments", |context| context.segments.len()),
+        ("canvas events", |context| context.canvas.len()),
+        ("feedback", |context| context.feedback.len()),
+        ("signals", |context| context.utility.len()),
+        ("memories", |context| context.links.len()),
+        ("children", |context| context.chain.children.len()),
+    ];
+    let line = |(name, count): &ContextCount| {
+        let label = look.pad(&SafeText::new(name), LABEL, Align::Left);
+        let [first, second] = sides.map(count);
+        let role = if first == second { StyleRole::Muted } else { StyleRole::Number };
+        TextLine::of(label, StyleRole::Label)
+            .with("  ", StyleRole::Text)
+            .with(look.pad(&figures::count(first as u64), 6, Align::Right), role)
+            .with("  ", StyleRole::Text)
+            .with(look.pad(&figures::count(second as u64), 6, Align::Right), role)
+    };
+    let mut lines: Vec<TextLine> = counts.iter().map(line).collect();
+    let memories = |context: &EpisodeContext| -> Vec<String> {
+        context.links.iter().filter_map(|link| link.text("memory_id").map(str::to_owned)).collect()
+    };
+    let (first, second) = (memories(sides[0]), memories(sides[1]));
+    let both = first.iter().filter(|id| second.contains(id)).count();
+    if both > 0 {
+        let words = format!("{both} of the memories were retrieved by both");
+        lines.push(TextLine::of(SafeText::limited(&words, width), StyleRole::Muted));
+    }
+    lines
+}
+
+/// The chains from their roots: one where both are in the same, else one after the other.
+fn chains(sides: [&EpisodeContext; 2], width: usize, look: &Look) -> Vec<TextLine> {
+    let [first, second] = sides;
+    let (longer, shorter) =
+        if first.chain.ids.len() >= second.chain.ids.len() { (first, second) } else { (second, first) };
+    if longer.chain.ids.starts_with(&shorter.chain.ids) {
+        return chain(longer, sides, width, look);
+    }
+    let mut lines = chain(first, sides, width, look);
+    lines.push(TextLine::default());
+    lines.extend(chain(second, sides, width, look));
+    lines
+}
+
+fn chain(context: &EpisodeContext, sides: [&EpisodeContext; 2], width: usize, look: &Look) -> Vec<TextLine> {
+    let line = |(depth, id): (usize, &String)| {
+        let side = sides.iter().position(|side| side.episode.id() == id);
+        let mut line = side.map_or_else(|| TextLine::of("  ", StyleRole::Text), side_mark);
+        line.push_blanks(depth.min(12) * 2);
+        let Some(row) = context.relative(id) else { return line.with(SafeText::limited(id, 40), StyleRole::Muted) };
+        line.append(words::state(row.text("outcome").unwrap_or("unknown"), look));
+        line.push("  ", StyleRole::Text);
+        let room = width.saturating_sub(line.width() + 18).max(12);
+        line.push(
+            SafeText::limited(&row_name(row), room),
+            if side.is_some() { StyleRole::Heading } else { StyleRole::Text },
+        );
+        line.push("  ", StyleRole::Text);
+        line.with(words::time(row.text("started_at").unwrap_or_default(), false), StyleRole::Muted)
+    };
+    context.chain.ids.iter().enumerate().map(line).collect()
+}

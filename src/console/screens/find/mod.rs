@@ -1,0 +1,190 @@
+//! Words looked for in the texts of every kind of row: what is found is listed as it is found, kind after kind, with the
+//! words lit in their context.
+
+pub(in crate::console) mod draw;
+pub mod messages;
+
+use crate::console::core::command::{CommandId, CommandScope};
+use crate::console::core::context::Context;
+use crate::console::core::menu::Purpose;
+use crate::console::core::message::{Destination, RequestFailure, Ticket};
+use crate::console::core::request::{Reply, Request};
+use crate::console::core::screen::{Screen, ScreenFace};
+use crate::console::core::twin::words;
+use crate::console::view::Canvas;
+use crate::memory::search::{SEARCHED, Search, SearchHit};
+use crate::memory::{Entity, Row};
+use messages::FoundRows;
+
+/// Rows before the end of the list at which more are looked for.
+const NEAR: usize = 20;
+/// Rows that are kept at most.
+const MOST: usize = 2_000;
+
+/// How far the search is in one kind of row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SearchedKind {
+    /// The kind.
+    pub entity: Entity,
+    /// Its first page was read.
+    pub begun: bool,
+    /// Cursor of the next page.
+    next: Option<String>,
+    /// Why it could not be searched.
+    pub failure: Option<RequestFailure>,
+}
+
+impl SearchedKind {
+    fn new(entity: Entity) -> Self {
+        SearchedKind { entity, begun: false, next: None, failure: None }
+    }
+
+    /// Whether it has rows that were not read.
+    #[must_use]
+    pub fn has_more(&self) -> bool {
+        self.failure.is_none() && (!self.begun || self.next.is_some())
+    }
+}
+
+/// The screen.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct FindScreen {
+    /// What was asked.
+    pub text: String,
+    /// The same, read.
+    pub search: Option<Search>,
+    /// What was found, in the order in which it came.
+    pub found: Vec<(Row, SearchHit)>,
+    /// How far it is in each kind of row.
+    pub kinds: Vec<SearchedKind>,
+    /// Position of the selected row.
+    pub selected: usize,
+    /// The kind that is being searched.
+    pub pending: Option<(Ticket, Entity)>,
+    /// Lines of the selected row that lie above.
+    pub scroll: usize,
+}
+
+impl FindScreen {
+    /// Looks for words.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        FindScreen { text: text.to_owned(), search: Search::parse(text).ok(), ..FindScreen::default() }
+    }
+
+    /// What is selected.
+    #[must_use]
+    pub fn current(&self) -> Option<&(Row, SearchHit)> {
+        self.found.get(self.selected)
+    }
+
+    /// Whether every kind was searched to its end.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        !self.kinds.is_empty() && !self.kinds.iter().any(SearchedKind::has_more)
+    }
+
+    /// Whether there is more than what is listed.
+    #[must_use]
+    pub fn has_more(&self) -> bool {
+        self.kinds.iter().any(SearchedKind::has_more)
+    }
+
+    /// The kind to search next: the first page of each, then what is left as far as somebody looks.
+    fn next_kind(&self) -> Option<&SearchedKind> {
+        let fresh = self.kinds.iter().find(|kind| !kind.begun && kind.failure.is_none());
+        let near_end = self.selected + NEAR >= self.found.len() && self.found.len() < MOST;
+        fresh.or_else(|| self.kinds.iter().find(|kind| near_end && kind.has_more()))
+    }
+
+    fn take(&mut self, entity: Entity, result: Result<FoundRows, RequestFailure>) {
+        let Some(kind) = self.kinds.iter_mut().find(|kind| kind.entity == entity) else { return };
+        kind.begun = true;
+        match result {
+            Ok(page) => {
+                kind.next = page.next;
+                self.found.extend(page.rows);
+            }
+            Err(failure) => kind.failure = Some(failure),
+        }
+    }
+}
+
+impl Screen for FindScreen {
+    fn face(&self) -> ScreenFace {
+        ScreenFace { title: "find", leads_here: CommandId::Find, scope: CommandScope::Find }
+    }
+
+    fn title(&self, _cx: &Context) -> String {
+        format!("find {}", self.text)
+    }
+
+    fn hints(&self) -> Vec<CommandId> {
+        vec![CommandId::Open, CommandId::FindHere, CommandId::Close, CommandId::Palette, CommandId::CopyCommand]
+    }
+
+    fn row(&self) -> Option<&Row> {
+        self.current().map(|(row, _)| row)
+    }
+
+    fn twin(&self, _cx: &Context) -> Vec<String> {
+        words(["find", &self.text])
+    }
+
+    fn settle(&mut self, cx: &mut Context) {
+        if self.kinds.is_empty() {
+            self.kinds = SEARCHED.iter().filter(|e| cx.holds(**e).is_ok()).map(|e| SearchedKind::new(*e)).collect();
+        }
+        if let (None, Some(search), Some(kind)) = (self.pending, &self.search, self.next_kind()) {
+            let request = Request::Find(Box::new(search.clone()), kind.entity, kind.next.clone());
+            self.pending = Some((cx.ask(request), kind.entity));
+        }
+    }
+
+    fn reply(&mut self, _ticket: Ticket, reply: Reply, _cx: &mut Context) {
+        if let (Reply::Found(result), Some((_, entity))) = (reply, self.pending.take()) {
+            self.take(entity, result);
+        }
+    }
+
+    fn command(&mut self, id: CommandId, cx: &mut Context) {
+        if id == CommandId::FindHere {
+            cx.prompt(Purpose::Find, &self.text);
+        }
+    }
+
+    fn open(&mut self, cx: &mut Context) {
+        if let Some((row, _)) = self.current() {
+            cx.follow(Destination::Row(row.entity, row.id().to_owned()));
+        }
+    }
+
+    fn move_by(&mut self, by: isize, _cx: &mut Context) {
+        self.select(self.selected.saturating_add_signed(by));
+    }
+
+    fn scroll_by(&mut self, by: isize, cx: &mut Context) {
+        self.scroll = self.scroll.saturating_add_signed(by).min(cx.last_line());
+    }
+
+    fn select(&mut self, position: usize) {
+        (self.selected, self.scroll) = (position.min(self.found.len().saturating_sub(1)), 0);
+    }
+
+    fn release(&mut self) -> Vec<Ticket> {
+        self.pending.take().map(|(ticket, _)| ticket).into_iter().collect()
+    }
+
+    fn forget(&mut self) {
+        self.found.clear();
+        self.kinds.clear();
+    }
+
+    fn shows_past(&self) -> bool {
+        true
+    }
+
+    fn draw(&self, _cx: &Context, canvas: &mut Canvas<'_>) {
+        draw::draw(self, canvas);
+    }
+}

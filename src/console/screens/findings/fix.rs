@@ -1,0 +1,44 @@
+//! What fixes a finding: the plan of the change, or the screen where it is done.
+
+use super::FindingsScreen;
+use crate::change::operation::{Operation, Pruning};
+use crate::console::core::condition::Conditions;
+use crate::console::core::context::{Context, ToastTone};
+use crate::console::core::message::Destination;
+use crate::console::core::proposal::Proposal;
+use crate::console::core::screen::{Screen as _, ScreenKind};
+use crate::memory::Entity;
+
+/// Window of a bank whose own was a mistake, as its remedy says.
+const WINDOW: i64 = 200;
+
+impl FindingsScreen {
+    /// Does what fixes the finding where the console can, else says how.
+    pub(super) fn fix(&mut self, cx: &mut Context) {
+        let Some(finding) = self.finding(&cx.health).cloned() else { return };
+        let example = self.examples(&cx.health).get(self.example).map(|example| example.id.to_owned());
+        let words: Vec<&str> = finding.remedy.split(' ').collect();
+        match (words.as_slice(), example) {
+            (["migrate", ..], _) => cx.follow(Destination::Panel(ScreenKind::Migrations)),
+            (["audit", "verify"], _) => cx.follow(Destination::Panel(ScreenKind::Trail)),
+            (["policy", "list"], _) => cx.follow(Destination::List(Entity::Policy, Conditions::default())),
+            (["purge", ..], Some(person)) => cx.follow(Destination::Erase(person)),
+            (["unlink", ..], Some(child)) => cx.propose(Operation::Unlink { child }),
+            (["show", ..], Some(_)) => self.open(cx),
+            (["quarantine", _] | ["quarantine", "--", _], Some(case)) => {
+                cx.propose(Operation::Quarantine { cases: vec![case] });
+            }
+            (["quarantine", ..], Some(_)) => cx.propose(Operation::Quarantine { cases: finding.examples }),
+            (["reward", ..], Some(case)) => cx.propose(Operation::Reward { case, reward: 0.0, outcome: None }),
+            (["profile", "set", ..], Some(profile)) => cx.propose(Operation::Window { profile, window: Some(WINDOW) }),
+            (["prune", options @ ..], _) => {
+                let duplicates = options.contains(&"--duplicates");
+                cx.propose(Operation::Prune(Pruning { duplicates, ..Pruning::default() }));
+            }
+            (["backfill", name], _) => {
+                cx.propose(Proposal::Backfill { name: (*name).to_owned(), resume: false });
+            }
+            _ => cx.say(ToastTone::Info, format!("{}: y c copies the command", finding.remedy)),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What a verdict would come to: its plan and how recall would change, looked at while the cursor rests on a row. Nothing
+//! is written, and a locked session may look too.
+
+use super::InboxVerdict;
+use crate::change::operation::Operation;
+use crate::change::plan::Plan;
+use crate::console::core::change::Refusal;
+use crate::console::core::context::Context;
+use crate::console::core::message::Ticket;
+use crate::console::core::request::{Reply, Request};
+use crate::console::core::what_if::RecallAhead;
+
+/// Milliseconds that the cursor rests before a verdict is looked at: who runs through the list has nothing planned.
+const REST: u64 = 150;
+
+/// What is known of one verdict on one row.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct VerdictAhead {
+    /// The row and the verdict on it.
+    about: Option<(String, InboxVerdict)>,
+    /// What the verdict does; none where it changes nothing in the database.
+    operation: Option<Operation>,
+    /// The cursor has not rested long enough.
+    resting: Option<Ticket>,
+    /// Number of the request for the plan, which is kept outside under it.
+    planned: Option<Ticket>,
+    /// What the verdict would do, or why that cannot be said.
+    pub plan: Option<Result<Box<Plan>, String>>,
+    /// How recall would change.
+    pub recall: Option<RecallAhead>,
+}
+
+impl VerdictAhead {
+    /// Looks at a verdict on a row, unless that was done. `operation` is what it does.
+    pub(super) fn look_at(
+        &mut self,
+        row: &str,
+        verdict: InboxVerdict,
+        operation: impl FnOnce() -> Option<Operation>,
+        cx: &mut Context,
+    ) {
+        if self.about.as_ref().is_some_and(|(known, of)| known == row && *of == verdict) {
+            return;
+        }
+        let waited = self.release();
+        cx.cancel(waited);
+        let operation = operation();
+        let resting = operation.is_some().then(|| cx.wait(REST));
+        *self = VerdictAhead { about: Some((row.to_owned(), verdict)), operation, resting, ..VerdictAhead::default() };
+    }
+
+    /// The cursor has rested: the verdict is planned.
+    pub(super) fn rested(&mut self, ticket: Ticket, cx: &mut Context) {
+        if self.resting.take_if(|resting| *resting == ticket).is_some()
+            && let Some(operation) = self.operation.clone()
+        {
+            self.planned = Some(cx.ask(Request::PlanAhead(Box::new(operation))));
+        }
+    }
+
+    /// Takes a reply, if it is one that is waited for.
+    pub(super) fn take(&mut self, ticket: Ticket, reply: Reply, cx: &mut Context) {
+        match reply {
+            Reply::Planned(result) if self.planned == Some(ticket) => {
+                if result.is_ok() {
+                    self.recall = Some(RecallAhead::begin(ticket, false, cx));
+                }
+                self.plan = Some(result.map_err(|refusal| match refusal {
+                    Refusal::Failed(failure) => failure.message,
+                    Refusal::Conflict { message, .. } => message,
+                }));
+            }
+            reply => {
+                if let Some(recall) = &mut self.recall {
+                    recall.take(ticket, reply);
+                }
+            }
+        }
+    }
+
+    /// Something was changed: what was found may be wrong, and is looked at again.
+    pub(super) fn doubt(&mut self) {
+        self.about = None;
+    }
+
+    /// Looks longer at recall, where that could tell more.
+    pub(super) fn look_longer(&mut self, cx: &mut Context) {
+        if let (Some(recall), Some(planned)) = (&mut self.recall, self.planned) {
+            recall.look_longer(planned, cx);
+        }
+    }
+
+    /// Whether something is still being found out.
+    pub(in crate::console) fn is_waiting(&self) -> bool {
+        self.resting.is_some() || (self.planned.is_some() && self.plan.is_none())
+    }
+
+    /// Every request that is waited for, and the plan that is kept. What was found is forgotten.
+    pub(super) fn release(&mut self) -> Vec<Ticket> {
+        let old = std::mem::take(self);
+        let recall = old.recall.and_then(|recall| recall.waiting);
+        [old.resting, old.planned, recall].into_iter().flatten().collect()
+    }
+}

@@ -1,0 +1,61 @@
+//! What the console keeps from one session to the next, for the core: places under names, filters, how it looks.
+
+use super::home;
+use crate::config::desk::{self, ConsoleLooks, LAST};
+use crate::console::Model;
+use crate::console::core::RequestFailure;
+use crate::memory::kept::{KeptPlace, WrittenFilter};
+use crate::store::Store;
+
+fn kept(result: Result<Vec<KeptPlace>, String>) -> Result<Vec<KeptPlace>, RequestFailure> {
+    let remedy = "look at the file; MNEMOSCOPE_STATE names another folder";
+    result.map_err(|why| RequestFailure::new("Kept places", why, remedy))
+}
+
+/// The places kept for a database.
+pub fn places(store: &Store) -> Result<Vec<KeptPlace>, RequestFailure> {
+    kept(desk::places(store.location()))
+}
+
+/// Keeps a place; all that are kept then.
+pub fn keep_place(store: &Store, place: &KeptPlace) -> Result<Vec<KeptPlace>, RequestFailure> {
+    kept(desk::keep_place(store.location(), place))
+}
+
+/// Forgets a place; all that are kept then.
+pub fn forget_place(store: &Store, name: &str) -> Result<Vec<KeptPlace>, RequestFailure> {
+    kept(desk::forget_place(store.location(), name))
+}
+
+/// Gives a new session what an earlier one left.
+pub fn restore(model: &mut Model) {
+    let written = desk::filters(&model.context.opened.location);
+    model.filters = written.into_iter().map(|filter| (filter.entity, filter.text)).collect();
+    model.context.pane_steps = desk::looks().pane_steps;
+}
+
+/// Keeps what the next session is to find. Nothing is kept of what was written while personal values were masked: it may
+/// be of pseudonyms.
+pub fn leave(model: &Model, now: Option<&str>) {
+    let (cx, location) = (&model.context, &model.context.opened.location);
+    if let Some(now) = now {
+        home::keep_looked(location, now);
+    }
+    let before = desk::looks();
+    let theme = cx.settings.theme_chosen.then(|| cx.settings.theme.clone()).or_else(|| before.theme.clone());
+    let looks = ConsoleLooks { theme, pane_steps: cx.pane_steps };
+    if looks != before {
+        desk::keep_looks(&looks);
+    }
+    if cx.masking.is_on() {
+        return;
+    }
+    let written: Vec<WrittenFilter> =
+        model.filters.iter().map(|(entity, text)| WrittenFilter { entity: *entity, text: text.clone() }).collect();
+    if written != desk::filters(location) {
+        desk::keep_filters(location, &written);
+    }
+    if let Some(place) = model.place_to_resume() {
+        let _ = desk::keep_place(location, &KeptPlace { name: LAST.to_owned(), ..place });
+    }
+}
