@@ -1,6 +1,7 @@
 //! Looks through a whole database for findings, each told as soon as it is known: structure and trail first, then banks,
 //! episodes and what hangs on them, text last. Reads only; each kind of row is read once, in no order.
 
+mod memories;
 mod near;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -98,6 +99,7 @@ pub async fn look(
     if let Some(bank) = bank {
         survey.near_copies(&bank).await?;
     }
+    survey.memories().await?;
     if !survey.left.is_empty() {
         let left = std::mem::take(&mut survey.left);
         survey.tell(FindingNews::Left(left.into_iter().collect()));
@@ -228,7 +230,11 @@ impl Survey<'_> {
             }
         }
         if tally.count > 0 && self.wants(&[kind.name]) {
+            let together = tally.together.clone();
             let mut finding = Finding::new(kind, entity.map(Entity::name), tally);
+            if memories::PAIRED.contains(&kind.name) && self.supersedes() {
+                finding = finding.superseding(&together);
+            }
             if let Some(id) = finding.remedy.strip_prefix("quarantine ").filter(|_| !self.quarantines()) {
                 finding.remedy = format!("reward {id} 0");
             }

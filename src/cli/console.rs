@@ -92,7 +92,7 @@ fn door(session: &Session<'_>, named: Option<&str>) -> Result<Option<shell::Door
 
 /// The databases that can be opened from the console: each by what it is called alone, without this command's options.
 fn doors(session: &Session<'_>) -> shell::Doors {
-    let global = Arc::new(Global { profile: None, layout: None, quiet: true, ..session.global.clone() });
+    let global = Arc::new(Global { profile: None, layout: Vec::new(), quiet: true, ..session.global.clone() });
     let config = Arc::new(session.config.clone());
     let known = Arc::clone(&config);
     let make = move |named: String| {

@@ -117,12 +117,18 @@ pub async fn ranked(store: &Store, request: &RecallRequest) -> Result<(RankedSit
     Ok((ranks, StageTimes { embedding: 0.0, situation, ranking, context: 0.0 }))
 }
 
-/// What a ranking is over: cases, or episodes, or memories where a database keeps no episodes.
+/// What a ranking is over: cases, or episodes; memories where a database keeps no episodes, or all layouts that keep some say
+/// that memories are what is recalled.
 fn kind_of(store: &Store, ranking: Ranking) -> Entity {
-    let only_memories = store.sources_of(Entity::Episode).is_err() && store.sources_of(Entity::Memory).is_ok();
+    let episodes = store.sources_of(Entity::Episode).unwrap_or_default();
+    let by_memories = |layout: &String| {
+        store.recognised().layouts.iter().any(|l| l.name == *layout && l.recalled == Some(Entity::Memory))
+    };
+    let recalls_memories =
+        store.sources_of(Entity::Memory).is_ok() && episodes.iter().all(|source| by_memories(&source.layout));
     match ranking {
         Ranking::Cases => Entity::Case,
-        _ if only_memories => Entity::Memory,
+        _ if recalls_memories => Entity::Memory,
         _ => Entity::Episode,
     }
 }

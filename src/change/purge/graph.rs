@@ -43,15 +43,16 @@ impl TakenRows {
         self.known.contains(&spelled(key))
     }
 
-    /// The values of a column over some rows, lists taken apart.
+    /// The values of a column over some rows, lists taken apart. A key is one value, whatever it looks like.
     #[must_use]
     pub fn values(&self, column: &str, from: usize) -> Vec<FetchedValue> {
         let Some(at) = self.columns.iter().position(|c| c == column) else { return Vec::new() };
+        let is_key = self.key.iter().any(|key| key == column);
         let mut values = Vec::new();
         for raw in self.rows.iter().skip(from).filter_map(|row| row.get(at)) {
             let listed = match raw {
                 FetchedValue::Null => continue,
-                FetchedValue::Text(text) => json::listed(text),
+                FetchedValue::Text(text) if !is_key => json::listed(text),
                 _ => None,
             };
             match listed {

@@ -183,7 +183,7 @@ const STORES: &[StoreCase] = &[
     },
 ];
 
-fn made(folder: &TempDir, name: &str, statements: &str) -> PathBuf {
+pub fn made(folder: &TempDir, name: &str, statements: &str) -> PathBuf {
     let path = folder.path().join(format!("{name}.db"));
     block_on(async {
         let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&path).create_if_missing(true);
@@ -195,7 +195,7 @@ fn made(folder: &TempDir, name: &str, statements: &str) -> PathBuf {
 }
 
 /// What a command prints, as JSON.
-fn told(database: &Path, arguments: &[&str]) -> Value {
+pub fn told(database: &Path, arguments: &[&str]) -> Value {
     let mut command = Command::new(program());
     command.env("HOME", database.parent().expect("a folder")).env_remove("MNEMOSCOPE_DATABASE");
     let done = command.arg("-d").arg(database).args(arguments).args(["--format", "json"]).output().expect("it runs");
