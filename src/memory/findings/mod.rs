@@ -307,6 +307,7 @@ impl Finding {
 }
 
 /// A short stand-in for an id that may be long; two ids have the same one practically never.
+#[must_use]
 pub fn short(id: &str) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();

@@ -46,7 +46,7 @@ impl MemoryUses {
 
 /// Keeps the latest uses, the latest first; those of one time stay in the order in which they came.
 fn latest(uses: &mut Vec<TimedUse>) {
-    uses.sort_by(|a, b| b.0.cmp(&a.0));
+    uses.sort_by_key(|used| std::cmp::Reverse(used.0));
     uses.truncate(LATEST);
 }
 
