@@ -11,12 +11,13 @@ use super::plan::{ChangeDanger, Plan};
 use super::record::canonical_row;
 use super::reward::trail;
 use super::{ChangeError, batch, feedback, new_id};
+use crate::layout::BoundSource;
 use crate::memory::text_check::TextOddities;
 use crate::memory::{Entity, Row, text_check, time};
 use crate::recall::keyword;
 use crate::store::Store;
 use crate::store::embedding::VectorShelf;
-use crate::store::encode::{GivenValue, LocatedRow, keeps_whole, plain_column, table_of, touched};
+use crate::store::encode::{GivenValue, LocatedRow, keeps_whole, key_columns, plain_column, table_of, touched};
 use crate::store::session::FetchedValue;
 use crate::store::shape::TableShape;
 use crate::store::stored::{Cell, Mutation, StoredRows};
@@ -220,7 +221,8 @@ async fn tell_case(draft: &mut Draft<'_>, before: &Row, after: &Row) -> Result<(
     Ok(())
 }
 
-/// Plans that a new memory takes the place of one, which stays, is marked, and is linked both ways.
+/// Plans that a new memory takes the place of one, which stays, is marked, and is linked both ways. Where `text` is the id of
+/// another memory, that one takes its place.
 ///
 /// # Errors
 /// [`ChangeError::Usage`] for an empty text, [`ChangeError::NotFound`], [`ChangeError::Refused`] where memories are only
@@ -248,34 +250,18 @@ pub async fn supersede(store: &Store, id: &str, text: &str) -> Result<Plan, Chan
     }
     let (clean, odd) = text_check::check(text);
     draft.disclosures.extend(odd.sentences());
+    if text != id && store.row(Entity::Memory, text).await?.is_some() {
+        return superseded_by(draft, &found, text).await;
+    }
     let mut new = found.row.clone();
-    let new_key = new_id();
+    let new_key = new_key(found.source, id);
     new.set("id", Value::from(new_key.clone()));
     new.set("text", Value::from(clean));
     for column in ["created_at", "updated_at", "uses", "utility", "problems"] {
         new.set(column, Value::Null);
     }
-    let mut old = found.row.clone();
-    if stored("metadata") {
-        new.set("metadata", with(found.row.get("metadata"), "supersedes", id));
-        old.set("metadata", with(found.row.get("metadata"), "superseded_by", &new_key));
-    }
-    if stored("source_ids") {
-        let sources = found.row.list("source_ids");
-        let linked: Vec<&str> = sources.into_iter().chain([id]).collect();
-        new.set("source_ids", json!(linked));
-    }
-    if stored("status") {
-        old.set("status", Value::from(SUPERSEDED));
-    }
-    let columns = ["metadata", "status"].into_iter().filter(|c| old.get(c) != found.row.get(c));
-    let mut values: Vec<(&str, GivenValue)> = columns.map(|c| (c, GivenValue::Is(old.get(c).clone()))).collect();
-    let shape = store.shapes().shape(&found.table()).await?;
-    if takes_time(&found, &shape) {
-        values.push(("updated_at", GivenValue::Now));
-    }
-    draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
-    draft.alters(&found.row, &old);
+    follow_up(&found, &mut new, id);
+    mark(&mut draft, &found, &new_key).await?;
     let mut row = batch::NewRow::from(new);
     for column in ["created_at", "updated_at"] {
         if stored(column)
@@ -290,6 +276,80 @@ pub async fn supersede(store: &Store, id: &str, text: &str) -> Result<Plan, Chan
         let again = store.invocation().line(["backfill", "embeddings", "--apply"]);
         draft.effects.push(format!("the new memory has no vector yet: `{again}` makes one"));
     }
+    Ok(draft.seal())
+}
+
+/// The key of a new row beside one: of a key of several columns, the last part is new.
+fn new_key(source: &BoundSource, beside: &str) -> String {
+    let parts = key_columns(source).and_then(|_| serde_json::from_str::<Vec<Value>>(beside).ok());
+    match parts.as_deref().and_then(<[Value]>::split_last) {
+        Some((_, others)) => others.iter().cloned().chain([Value::from(new_id())]).collect::<Value>().to_string(),
+        None => new_id(),
+    }
+}
+
+/// Marks a memory as superseded by another one.
+async fn mark(draft: &mut Draft<'_>, found: &LocatedRow<'_>, by: &str) -> Result<(), ChangeError> {
+    let stored = |column: &str| plain_column(found.source, column).is_some();
+    let mut old = found.row.clone();
+    if stored("metadata") {
+        old.set("metadata", with(found.row.get("metadata"), "superseded_by", by));
+    }
+    if stored("status") {
+        old.set("status", Value::from(SUPERSEDED));
+    }
+    set_again(draft, found, &old, &["metadata", "status"]).await
+}
+
+/// Notes with the memory that follows one which that is.
+fn follow_up(followed: &LocatedRow<'_>, by: &mut Row, id: &str) {
+    let stored = |column: &str| plain_column(followed.source, column).is_some();
+    if stored("metadata") {
+        by.set("metadata", with(by.get("metadata"), "supersedes", id));
+    }
+    if stored("source_ids") {
+        let sources: Vec<String> = by.list("source_ids").into_iter().map(str::to_owned).collect();
+        by.set(
+            "source_ids",
+            json!(sources.into_iter().filter(|known| known != id).chain([id.to_owned()]).collect::<Vec<_>>()),
+        );
+    }
+}
+
+/// Sets columns of a row to what they have become.
+async fn set_again(
+    draft: &mut Draft<'_>,
+    found: &LocatedRow<'_>,
+    row: &Row,
+    columns: &[&str],
+) -> Result<(), ChangeError> {
+    let store = draft.store;
+    let changed = columns.iter().filter(|c| row.get(c) != found.row.get(c));
+    let mut values: Vec<(&str, GivenValue)> = changed.map(|c| (*c, GivenValue::Is(row.get(c).clone()))).collect();
+    let shape = store.shapes().shape(&found.table()).await?;
+    if takes_time(found, &shape) {
+        values.push(("updated_at", GivenValue::Now));
+    }
+    draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
+    draft.alters(&found.row, row);
+    Ok(())
+}
+
+/// Plans that a memory which is there takes the place of one: both stay with all their links.
+async fn superseded_by(mut draft: Draft<'_>, found: &LocatedRow<'_>, by: &str) -> Result<Plan, ChangeError> {
+    let successor = draft.locate(Entity::Memory, by).await?;
+    addable(successor.source)?;
+    let owner = |row: &Row| row.get("user_id").clone();
+    if owner(&successor.row) != owner(&found.row) {
+        return Err(ChangeError::Refused(format!("memory {by} is another person's")));
+    }
+    mark(&mut draft, found, by).await?;
+    let mut follower = successor.row.clone();
+    follow_up(&successor, &mut follower, found.row.id());
+    if follower != successor.row {
+        set_again(&mut draft, &successor, &follower, &["metadata", "source_ids"]).await?;
+    }
+    draft.effects.push(format!("memory {} stays with its links, marked as superseded by {by}", found.row.id()));
     Ok(draft.seal())
 }
 

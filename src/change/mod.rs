@@ -8,7 +8,7 @@ pub mod anchor;
 pub mod apply;
 pub mod as_of;
 pub mod audit;
-mod batch;
+pub mod batch;
 pub mod chain;
 mod draft;
 pub mod edit;

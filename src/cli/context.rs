@@ -102,13 +102,16 @@ impl Session<'_> {
             Target::File(path) if path.is_dir() => config::companion(path),
             _ => None,
         };
-        let layout = global.layout.clone().or_else(|| profile.and_then(|p| p.layout.clone()));
+        let layouts = match &global.layout[..] {
+            [] => profile.map(|p| p.layout.clone()).unwrap_or_default(),
+            named => named.to_vec(),
+        };
         let secret = config::erasure_key(false).ok().flatten();
         let anchors = config::anchor_folder();
         let connect_timeout = profile.and_then(|p| p.connect_timeout).map(Duration::from_secs);
         let invocation = Some(self.invocation(named));
         let options = OpenOptions {
-            layout,
+            layouts,
             own_layouts: config::layouts(),
             invocation,
             connect_timeout,

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use chrono::Utc;
 use clap::Args;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::context::Session;
@@ -17,9 +18,10 @@ use super::output;
 use crate::change::import::{self, ImportPart, KnownBanks, ORDER};
 use crate::change::operation::ImportFormat;
 use crate::change::plan::Counts;
-use crate::change::{self, anchor};
+use crate::change::{self, anchor, batch};
 use crate::memory::filter::Filter;
 use crate::memory::query::{PageStart, Query};
+use crate::memory::text_check::{self, TextOddities};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 
@@ -71,7 +73,7 @@ pub(super) async fn run(session: &Session<'_>, asked: &CopyArgs) -> Result<(), C
         return Err(CommandFailure::usage("`copy` names its databases by --from and --to: leave -d out"));
     }
     let source = opened(session, &asked.from, session.global.layout.clone(), false).await?;
-    let target = opened(session, &asked.to, None, true).await?;
+    let target = opened(session, &asked.to, Vec::new(), true).await?;
     if !target.recognised().layouts.iter().any(|layout| layout.name == "mnemoscope") {
         return Err(CommandFailure::refused(format!(
             "{} is not of the native layout: make such a database with `mnemoscope -d NEW --layout mnemoscope migrate --apply`",
@@ -114,24 +116,26 @@ pub(super) async fn run(session: &Session<'_>, asked: &CopyArgs) -> Result<(), C
     if !asked.apply {
         return output::value(session.format(), &shown);
     }
-    let (compared, missing) = copy.compared(&target).await?;
+    let (compared, missing, different) = copy.compared(&target).await?;
     shown["receipts"] = json!(copied.receipts);
     shown["compared"] = compared;
     output::value(session.format(), &shown)?;
-    if missing == 0 {
+    if missing == 0 && different == 0 {
         return Ok(());
     }
-    Err(CommandFailure::incomplete(format!("{missing} rows of the source are not in the target: see `compared`")))
+    Err(CommandFailure::incomplete(format!(
+        "{missing} rows of the source are not in the target, and {different} say something else there: see `compared`"
+    )))
 }
 
 async fn opened(
     session: &Session<'_>,
     database: &str,
-    layout: Option<String>,
+    layouts: Vec<String>,
     changes: bool,
 ) -> Result<Store, CommandFailure> {
     let mut global = session.global.clone();
-    global.layout = layout;
+    global.layout = layouts;
     global.profile = None;
     Session { global: &global, database: Some(database), config: session.config, changes }.store().await
 }
@@ -211,9 +215,9 @@ impl Copy<'_> {
         rows
     }
 
-    /// Every row of the source beside that of the target; how many are not there.
-    async fn compared(&mut self, target: &Store) -> Result<(Value, usize), CommandFailure> {
-        let (mut shown, mut missing) = (json!({}), 0);
+    /// Every row of the source beside that of the target; how many are not there, and how many differ.
+    async fn compared(&mut self, target: &Store) -> Result<(Value, usize, usize), CommandFailure> {
+        let (mut shown, mut missing, mut different) = (json!({}), 0, 0);
         self.episodes = None;
         for entity in ORDER.iter().copied().filter(|entity| self.source.sources_of(*entity).is_ok()) {
             let mut query = self.query(entity)?;
@@ -222,22 +226,26 @@ impl Copy<'_> {
                 let page = self.source.page(&query).await?;
                 let rows = self.chosen(entity, page.rows);
                 seen.compare(target, entity, &rows).await?;
+                seen.compare_vectors([self.source, target], entity, &rows).await?;
                 match page.next {
                     Some(next) => query.start = PageStart::After(next),
                     None => break,
                 }
             }
             missing += seen.missing.len();
+            different += seen.different + seen.vectors.different;
             shown[entity.name()] = json!({
                 "source": seen.source,
                 "equal": seen.equal,
                 "different": seen.different,
                 "missing": seen.missing.len(),
                 "columns": seen.columns,
+                "left_out": seen.left_out,
+                "vectors": seen.vectors,
                 "examples": seen.missing.iter().take(NAMED).collect::<Vec<_>>(),
             });
         }
-        Ok((shown, missing))
+        Ok((shown, missing, different))
     }
 }
 
@@ -250,6 +258,22 @@ struct Seen {
     missing: Vec<String>,
     /// Columns that differ, and in how many rows.
     columns: BTreeMap<&'static str, usize>,
+    /// Columns that the target has no place for, and how many rows of the source have a value there.
+    left_out: BTreeMap<&'static str, usize>,
+    vectors: SeenVectors,
+}
+
+/// What a comparison has seen of vectors.
+#[derive(Default, Serialize)]
+struct SeenVectors {
+    /// Rows of the source with one.
+    source: usize,
+    /// Rows with the same numbers in the target.
+    equal: usize,
+    /// Rows with other numbers, or none.
+    different: usize,
+    /// Rows whose vector the target has no place for.
+    left_out: usize,
 }
 
 impl Seen {
@@ -262,6 +286,7 @@ impl Seen {
         let ids: Vec<String> = rows.iter().filter_map(|row| row.text(column)).map(str::to_owned).collect();
         let there: HashMap<String, Row> =
             target.related(entity, column, &ids).await?.into_iter().map(|row| (key(&row), row)).collect();
+        let place = batch::target(target, entity)?;
         for row in rows {
             self.source += 1;
             let Some(copy) = there.get(&key(row)) else {
@@ -269,7 +294,9 @@ impl Seen {
                 continue;
             };
             let differs = |name: &&'static str| !DERIVED.contains(name) && !is_same(row.get(name), copy.get(name));
-            let columns: Vec<&'static str> = entity.columns().iter().map(|c| c.name).filter(differs).collect();
+            let differing = entity.columns().iter().map(|c| c.name).filter(differs);
+            let (columns, homeless): (Vec<_>, Vec<_>) = differing.partition(|name| batch::is_kept(place, row, name));
+            homeless.into_iter().for_each(|name| *self.left_out.entry(name).or_default() += 1);
             if columns.is_empty() {
                 self.equal += 1;
             } else {
@@ -279,10 +306,41 @@ impl Seen {
         }
         Ok(())
     }
+
+    /// Vectors of finite numbers have to be the same to the bit.
+    async fn compare_vectors(
+        &mut self,
+        [source, target]: [&Store; 2],
+        entity: Entity,
+        rows: &[Row],
+    ) -> Result<(), CommandFailure> {
+        if !source.embeddings().has_vectors(entity) {
+            return Ok(());
+        }
+        let ids: Vec<String> = rows.iter().map(|row| row.id().to_owned()).collect();
+        let stored = source.embeddings().vectors(entity, &ids).await?;
+        let finite = stored.iter().filter(|(_, numbers)| numbers.iter().all(|x| x.is_finite()));
+        let copied = if target.embeddings().has_vectors(entity) {
+            Some(target.embeddings().vectors(entity, &ids).await?)
+        } else {
+            None
+        };
+        for (id, numbers) in finite {
+            self.vectors.source += 1;
+            match copied.as_ref().map(|copied| copied.get(id) == Some(numbers)) {
+                None => self.vectors.left_out += 1,
+                Some(true) => self.vectors.equal += 1,
+                Some(false) => self.vectors.different += 1,
+            }
+        }
+        Ok(())
+    }
 }
 
-/// Whether two values say the same: a list of nothing is none.
-fn is_same(a: &Value, b: &Value) -> bool {
+/// Whether the copy of a value says the same: a list of nothing is none, and secrets are not copied.
+fn is_same(original: &Value, copy: &Value) -> bool {
     let nothing = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
-    a == b || nothing(a) && nothing(b)
+    original == copy
+        || nothing(original) && nothing(copy)
+        || text_check::check_value(original, &mut TextOddities::default()) == *copy
 }

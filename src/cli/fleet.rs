@@ -15,7 +15,7 @@ use super::purge::{PurgeArgs, PurgeProgressLine, desk, group_mentions, hide_hand
 use crate::change::purge::fleet::{self, FleetErasure, FleetPlan, OpenedMember};
 use crate::change::purge::subject;
 use crate::change::{Author, now};
-use crate::config::{self, anchor_folder, companion, erasure_key, layouts};
+use crate::config::{self, anchor_folder, companion, erasure_key};
 use crate::memory::invocation::Invocation;
 use crate::store::{OpenOptions, Store, Target};
 
@@ -70,9 +70,15 @@ async fn reach(file: &Path) -> Result<Vec<OpenedMember>, CommandFailure> {
             _ => None,
         };
         let secret = erasure_key(false).ok().flatten();
-        let (layout, anchors) = (member.layout, anchor_folder());
-        let options =
-            OpenOptions { layout, own_layouts: layouts(), companion, anchors, secret, ..OpenOptions::default() };
+        let (layouts, anchors) = (member.layout.into_iter().collect(), anchor_folder());
+        let options = OpenOptions {
+            layouts,
+            own_layouts: config::layouts(),
+            companion,
+            anchors,
+            secret,
+            ..OpenOptions::default()
+        };
         let store = Store::open(&target, &options).await.map_err(|error| error.to_string());
         fleet.push(OpenedMember { label: member.label, location: target.shown(), store });
     }

@@ -40,6 +40,12 @@ pub enum LayoutCommand {
         /// The entity, as in `list`.
         entity: String,
     },
+    /// Try a layout file out on the database given with -d: every row is read, links are followed, and a person is erased
+    /// on a private copy of an SQLite database.
+    Test {
+        /// The file.
+        file: PathBuf,
+    },
     /// Check a layout file, against the database given with -d if any.
     Check {
         /// The file.
@@ -54,6 +60,7 @@ pub async fn run(session: &Session<'_>, command: Option<&LayoutCommand>) -> Resu
         Some(LayoutCommand::Show { name }) => show(name),
         Some(LayoutCommand::Columns { entity }) => columns(session, entity),
         Some(LayoutCommand::Draft { out }) => draft(session, out.as_deref()).await,
+        Some(LayoutCommand::Test { file }) => super::layout_test::run(session, &file.display().to_string()).await,
         Some(LayoutCommand::Check { file }) => check(session, &file.display().to_string()).await,
     }
 }
@@ -164,7 +171,7 @@ async fn check(session: &Session<'_>, file: &str) -> Result<(), CommandFailure> 
             None => Vec::new(),
             Some((target, options)) => {
                 against = Some(target.shown());
-                let options = OpenOptions { layout: Some(file.to_owned()), ..options };
+                let options = OpenOptions { layouts: vec![file.to_owned()], ..options };
                 let store = Store::open(&target, &options).await?;
                 store.schema().check_layout(file).await?
             }

@@ -7,9 +7,9 @@ use clap::{Args, ValueEnum};
 /// Options for every command.
 #[derive(Debug, Clone, Args)]
 pub struct Global {
-    /// Layout by name or file, instead of recognition.
+    /// Layout by name or file, instead of recognition. May be repeated: all of them have to fit.
     #[arg(long, global = true, value_name = "NAME|FILE")]
-    pub layout: Option<String>,
+    pub layout: Vec<String>,
     /// Profile of the settings file.
     #[arg(long, global = true)]
     pub profile: Option<String>,

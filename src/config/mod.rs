@@ -10,7 +10,7 @@ pub mod queries;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::ground::input_file::{self, InputError, SETTINGS_BYTES};
 use crate::ground::private_file;
@@ -23,8 +23,9 @@ pub struct DatabaseProfile {
     pub database: String,
     /// Seconds that a server may take to let us in, where `database` says nothing; 0 is as long as it takes.
     pub connect_timeout: Option<u64>,
-    /// Layout name or file, instead of recognition.
-    pub layout: Option<String>,
+    /// Layout name or file, or a list of them, instead of recognition.
+    #[serde(default, deserialize_with = "one_or_several")]
+    pub layout: Vec<String>,
     /// Mask personal values unless told otherwise.
     #[serde(default)]
     pub mask: bool,
@@ -53,6 +54,20 @@ pub struct Embedding {
     pub retries: u32,
 }
 
+/// A text, or a list of texts.
+fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "must be a text or a list of texts")]
+    enum Named {
+        One(String),
+        Several(Vec<String>),
+    }
+    Ok(match Named::deserialize(deserializer)? {
+        Named::One(name) => vec![name],
+        Named::Several(names) => names,
+    })
+}
+
 fn five() -> u64 {
     5
 }
@@ -75,6 +90,8 @@ pub struct Config {
     /// Leave the mouse to the terminal.
     #[serde(default)]
     pub no_mouse: bool,
+    /// Megabytes of vectors that the console keeps in memory between recalls; 256 when not said, 0 keeps none.
+    pub vector_cache_mb: Option<u32>,
     /// Databases by name.
     #[serde(default)]
     pub profile: BTreeMap<String, DatabaseProfile>,

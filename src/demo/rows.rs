@@ -38,7 +38,10 @@ tables! {
     /// Signals that moved a utility.
     UTILITY = "utility_events": "id" "episode_id" "signal" "delta" "before" "after" "actor" "reason" "created_at";
     /// Memories.
-    MEMORIES = "memories": "id" "kind" "collection" "title" "text" "metadata" "created_at" "uses" "utility";
+    MEMORIES = "memories": "id" "kind" "collection" "title" "text" "user_id" "agent_id" "tags" "status"
+        "importance" "metadata" "created_at" "updated_at" "uses" "utility";
+    /// Vectors of memories.
+    MEMORY_VECTORS = "memory_embeddings": "memory_id" "embedding";
     /// Which episode retrieved which memory.
     LINKS = "episode_memories": "episode_id" "memory_id" "kind" "rank";
     /// Banks of cases.

@@ -8,8 +8,9 @@ use super::calendar::{DAY, LENGTH, month, stamp};
 use super::chance::{Chance, mix};
 use super::ids::Ids;
 use super::phrase::StoryWords;
-use super::rows::{DemoRow, MEMORIES};
+use super::rows::{DemoRow, MEMORIES, MEMORY_VECTORS, list};
 use super::topics::TOPICS;
+use super::vectors;
 use super::world::{AGENTS, DemoPerson};
 
 /// How many of the latest episodes decide a memory's utility.
@@ -99,9 +100,17 @@ impl MemoryShelf {
         }
     }
 
-    /// The rows of all memories.
+    /// The rows of all memories, each with its vector.
     pub fn rows<'a>(&'a self, people: &'a [DemoPerson]) -> impl Iterator<Item = DemoRow> + 'a {
-        (0..self.uses.len()).map(|number| self.row(number, people))
+        (0..self.uses.len()).flat_map(|number| [self.row(number, people), self.vector(number)])
+    }
+
+    fn vector(&self, number: usize) -> DemoRow {
+        let topic = number / self.per_topic;
+        // No story has such a number: a memory is near all stories of its topic.
+        let own = u64::MAX - number as u64;
+        let vector = vectors::vector(self.seed, TOPICS[topic].agent, topic, own, own);
+        DemoRow::new(&MEMORY_VECTORS).with("memory_id", self.id(number)).with("embedding", vector)
     }
 
     fn row(&self, number: usize, people: &[DemoPerson]) -> DemoRow {
@@ -118,8 +127,9 @@ impl MemoryShelf {
         } else {
             (format!("{} / {}", topic.name, words.customer), fact)
         };
+        let hall = *chance.pick(HALLS);
         let metadata = json!({
-            "wing": AGENTS[topic.agent].domain, "room": topic.name, "hall": chance.pick(HALLS),
+            "wing": AGENTS[topic.agent].domain, "room": topic.name, "hall": hall,
             "source_file": format!("{}-{}.md", topic.workflow, chance.between(10, 99)), "added_by": author.id,
         });
         let used = &self.uses[number];
@@ -130,8 +140,15 @@ impl MemoryShelf {
             .with("collection", if kind == "closet" { "mempalace_closets" } else { "mempalace_drawers" })
             .with("title", title)
             .with("text", text)
+            // A preference is one person's; the rest is everybody's.
+            .with("user_id", (hall == "preferences").then(|| author.id.clone()))
+            .with("agent_id", AGENTS[topic.agent].id)
+            .with("tags", list(&[topic.workflow, hall]))
+            .with("status", "active")
+            .with("importance", 0.1 * (1 + mix(self.seed.wrapping_add(number as u64)) % 9) as f64)
             .with("metadata", metadata)
             .with("created_at", stamp(at))
+            .with("updated_at", stamp(at))
             .with("uses", used.times)
             .with("utility", (!used.latest.is_empty()).then_some(mean))
     }

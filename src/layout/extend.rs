@@ -21,6 +21,7 @@ impl Layout {
         or(&mut self.follows, base.follows);
         self.folder = self.folder.or(base.folder);
         self.account = self.account.or(base.account);
+        self.recalled = self.recalled.or(base.recalled);
         let mapped: Vec<_> = self.sources.iter().map(|source| source.entity).collect();
         self.sources.extend(base.sources.into_iter().filter(|source| !mapped.contains(&source.entity)));
         self.absent.extend(base.absent.into_iter().filter(|(entity, _)| !mapped.contains(entity)));

@@ -88,6 +88,8 @@ pub struct Layout {
     pub account: Option<erase::Account>,
     /// Tables that triggers keep in step with others: erasing leaves them to those.
     pub follows: Vec<String>,
+    /// What its agents recall, where that is said.
+    pub recalled: Option<Entity>,
     /// Whether anything may be changed or erased through it; a draft is closed until its author opens it.
     pub writable: bool,
 }

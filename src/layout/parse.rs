@@ -44,7 +44,7 @@ type Node<'a> = Spanned<DeValue<'a>>;
 
 const TOP_KEYS: &[&str] = &[
     "name", "title", "engines", "folder", "requires", "forbids", "variant", "attach", "absent", "handle", "erase",
-    "account", "follows", "writable", "pattern", "extends",
+    "account", "follows", "writable", "pattern", "extends", "recall",
 ];
 const SOURCE_KEYS: &[&str] = &[
     "table",
@@ -173,6 +173,7 @@ impl LayoutReader<'_> {
             rules: self.rules(root),
             account: self.account(root),
             follows: self.texts(root, "", "follows").into_iter().map(|(_, text)| text).collect(),
+            recalled: self.recalled(root),
             writable: root.get("writable").is_none() || self.boolean(root, "", "writable"),
         };
         if let Some(base) = base {
@@ -182,6 +183,18 @@ impl LayoutReader<'_> {
             self.error(0, "", "no entity is mapped: add a table such as [[episode]]");
         }
         layout
+    }
+
+    /// What the agents recall: episodes or memories.
+    fn recalled(&mut self, root: &DeTable<'_>) -> Option<Entity> {
+        const WORDS: [Entity; 2] = [Entity::Episode, Entity::Memory];
+        let word = self.text(root, "", "recall")?;
+        let found = WORDS.into_iter().find(|entity| entity.name() == word);
+        if found.is_none() {
+            let at = root.get("recall").map_or(0, |node| node.span().start);
+            self.unknown(at, "recall", &word, "entity to recall", WORDS.iter().map(|entity| entity.name()));
+        }
+        found
     }
 
     /// The shipped layout that this one builds on.
@@ -471,7 +484,11 @@ impl LayoutReader<'_> {
             Entity::Episode => &["event"],
             _ => &[],
         };
-        self.check_keys(table, &key, &[&["refuse", "insert", "touch", "times", "numbered", "remove"], extra].concat());
+        self.check_keys(
+            table,
+            &key,
+            &[&["refuse", "insert", "touch", "copies", "times", "numbered", "remove"], extra].concat(),
+        );
         let texts = |reader: &mut Self, name: &str| -> Vec<String> {
             reader.texts(table, &key, name).into_iter().map(|(_, text)| text).collect()
         };
@@ -480,6 +497,7 @@ impl LayoutReader<'_> {
             kinds: table.get("kinds").is_some().then(|| texts(self, "kinds")),
             insert: self.fills(entity, table, &key),
             touch: texts(self, "touch"),
+            copies: self.copies(entity, table, &key),
             remove: self.removal(table, &key),
             times: self.times(table, &key),
             numbered: self.boolean(table, &key, "numbered"),

@@ -51,6 +51,8 @@ pub struct Attachment {
     pub variant: Option<String>,
     /// Whether anything may be changed or erased through it.
     pub writable: bool,
+    /// What its agents recall, where that is said.
+    pub recalled: Option<Entity>,
     /// Entities that it cannot hold, with the reason.
     pub absent: Vec<(Entity, String)>,
     /// Columns of the layout that this database lacks: line of the file, key, and what is missing.
@@ -289,6 +291,7 @@ pub fn recognise(layouts: &[Layout], engine: Engine, catalog: &Catalog) -> Recog
             title: layout.title.clone(),
             variant,
             writable: layout.writable,
+            recalled: layout.recalled,
             absent: layout.absent.clone(),
             missing,
         });

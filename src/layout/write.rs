@@ -1,7 +1,11 @@
 //! How a change goes back into a source: what a layout file says under `[ENTITY.write]`.
 
+use md5::Md5;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::Inside;
 
 /// How rows of a source are written. A source without it is only read.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -14,6 +18,8 @@ pub struct Write {
     pub insert: Vec<(String, Fill)>,
     /// Stored columns that take the time of every change of the row.
     pub touch: Vec<String>,
+    /// Where values of canonical columns stand once more.
+    pub copies: Vec<StoredCopy>,
     /// What taking a row away means.
     pub remove: Removal,
     /// How times are spelled where their column is text.
@@ -24,6 +30,50 @@ pub struct Write {
     pub event: Option<String>,
     /// Audit trails: operation of ours to the action that the trail knows.
     pub actions: Vec<(String, String)>,
+}
+
+/// A second place of a canonical column's text: an edit of the one is an edit of the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredCopy {
+    /// The canonical column.
+    pub of: String,
+    /// The stored column that holds the copy.
+    pub column: String,
+    /// Where in it.
+    pub inside: Inside,
+    /// What the copy is.
+    pub form: CopyForm,
+}
+
+/// What a stored copy of a text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CopyForm {
+    /// The text.
+    #[default]
+    Same,
+    /// The text in small letters.
+    Lower,
+    /// Its MD5 digest as hexadecimal digits.
+    Md5,
+    /// Its SHA-256 digest as hexadecimal digits.
+    Sha256,
+}
+
+impl CopyForm {
+    /// The words of layout files.
+    pub const WORDS: &'static [(&'static str, CopyForm)] =
+        &[("same", CopyForm::Same), ("lower", CopyForm::Lower), ("md5", CopyForm::Md5), ("sha256", CopyForm::Sha256)];
+
+    /// The copy of a text.
+    #[must_use]
+    pub fn of(self, text: &str) -> String {
+        match self {
+            CopyForm::Same => text.to_owned(),
+            CopyForm::Lower => text.to_lowercase(),
+            CopyForm::Md5 => hex::encode(Md5::digest(text.as_bytes())),
+            CopyForm::Sha256 => hex::encode(Sha256::digest(text.as_bytes())),
+        }
+    }
 }
 
 /// What taking a row away means.

@@ -10,7 +10,7 @@ pub fn quoted(word: &str) -> String {
 const COMMANDS: [&str; 3] = ["verify", "retract", "help"];
 
 /// Whether one of some ids would be taken for an option or a command.
-fn needs_dashes(ids: &[&str]) -> bool {
+pub(super) fn needs_dashes(ids: &[&str]) -> bool {
     ids.iter().any(|id| id.starts_with('-') || COMMANDS.contains(id))
 }
 
@@ -38,12 +38,12 @@ impl Invocation {
         Invocation { words }
     }
 
-    /// By where the database is, and the layout that was asked for.
+    /// By where the database is, and the layouts that were asked for.
     #[must_use]
-    pub fn at(location: &str, layout: Option<&str>) -> Self {
+    pub fn at(location: &str, layouts: &[String]) -> Self {
         let named = ["-d", location].into_iter();
-        let layout = layout.into_iter().flat_map(|name| ["--layout", name]);
-        Invocation::of(named.chain(layout).map(str::to_owned).collect())
+        let layouts = layouts.iter().flat_map(|name| ["--layout", name]);
+        Invocation::of(named.chain(layouts).map(str::to_owned).collect())
     }
 
     /// The command line of a command and its arguments.
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_shell_takes_a_line_apart_into_the_same_words() {
-        let invocation = Invocation::at("it's a $(file).db", Some("my layout.toml"));
+        let invocation = Invocation::at("it's a $(file).db", &["my layout.toml".to_owned()]);
         let line = invocation.line(["show", "episode", "", "ä b", "a\nb"]);
         let words = shell_words::split(&line).unwrap();
         let expected = [
@@ -92,7 +92,7 @@ mod tests {
             "a\nb",
         ];
         assert_eq!(words, expected);
-        assert_eq!(Invocation::at("a-1.db", None).line(["undo", "5"]), "mnemoscope -d a-1.db undo 5");
+        assert_eq!(Invocation::at("a-1.db", &[]).line(["undo", "5"]), "mnemoscope -d a-1.db undo 5");
     }
 
     #[test]

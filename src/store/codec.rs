@@ -181,7 +181,7 @@ fn inside(kind: ValueKind, place: &Inside, stored: StoredAs, raw: &FetchedValue)
     match (kind, found) {
         (ValueKind::Text, Value::Array(items)) if every => {
             let texts = items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned));
-            (Value::from(texts.collect::<Vec<_>>().join("\n")), Vec::new())
+            (Value::from(texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")), Vec::new())
         }
         (ValueKind::Json, found) => (found, Vec::new()),
         (ValueKind::List, found) => {

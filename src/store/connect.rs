@@ -64,8 +64,8 @@ impl Target {
 /// How to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenOptions {
-    /// A layout's name or a layout file, instead of recognition.
-    pub layout: Option<String>,
+    /// Names of layouts or layout files, instead of recognition: all of them have to fit.
+    pub layouts: Vec<String>,
     /// Layout files of the operator's own, by path and text: known by name, and tried where no shipped one fits.
     pub own_layouts: Vec<(String, String)>,
     /// How the operator names it on a command line; by its location and layout when not said.
@@ -90,7 +90,7 @@ pub struct OpenOptions {
 impl Default for OpenOptions {
     fn default() -> Self {
         OpenOptions {
-            layout: None,
+            layouts: Vec::new(),
             own_layouts: Vec::new(),
             invocation: None,
             connections: 1,
@@ -239,10 +239,10 @@ impl Store {
         let failed = |e: sqlx::Error| classify(&location, &e);
         let refusals = RefusedAbilities::default();
         let catalog = catalog::read(&opened.sessions, &refusals).await.map_err(failed)?;
-        if options.layout.is_none() && layouts.iter().all(|l| !unmet(l, engine, &catalog).is_empty()) {
+        if options.layouts.is_empty() && layouts.iter().all(|l| !unmet(l, engine, &catalog).is_empty()) {
             layouts.extend(own);
         }
-        if let (Some(name), [layout]) = (&options.layout, &layouts[..]) {
+        for (name, layout) in options.layouts.iter().zip(&layouts) {
             let reasons = unmet(layout, engine, &catalog);
             if !reasons.is_empty() && !is_blank(&catalog, engine) {
                 return Err(OpenError::LayoutDoesNotFit(name.clone(), reasons.join("; ")));
@@ -266,16 +266,13 @@ impl Store {
         }
         let recognised = recognise_readable(&layouts, engine, &catalog);
         let blocked = blocked.or_else(|| recognised.closed());
-        let intended = options.layout.as_ref().and(layouts.first()).map(|l| l.name.clone());
+        let intended = options.layouts.first().and(layouts.first()).map(|l| l.name.clone());
         Ok(Store {
             intended: intended.filter(|_| is_blank(&catalog, engine)),
             recognised,
             sessions: Arc::new(opened.sessions),
             catalog,
-            invocation: options
-                .invocation
-                .clone()
-                .unwrap_or_else(|| Invocation::at(&location, options.layout.as_deref())),
+            invocation: options.invocation.clone().unwrap_or_else(|| Invocation::at(&location, &options.layouts)),
             location,
             place: opened.companion.as_ref().map_or_else(|| target.place(), |c| c.path.display().to_string()),
             companion: opened.companion,
@@ -300,6 +297,26 @@ impl Store {
     }
 }
 
+impl Store {
+    /// A private copy of the database's one file, on which changes can be tried. It goes when the first of the two is dropped.
+    ///
+    /// # Errors
+    /// Why there is none, for people.
+    pub async fn private_copy(&self) -> Result<(PrivateCopy, PathBuf), String> {
+        let Opener::Sqlite(options, attached) = self.sessions.opener() else {
+            return Err(
+                "only an SQLite database can be copied: restore a backup of this one and try the layout on that"
+                    .to_owned(),
+            );
+        };
+        if !attached.is_empty() {
+            return Err("a folder of several files is not copied".to_owned());
+        }
+        let copied = private_copy(options.get_filename(), Vec::new(), &self.raw_files).await;
+        copied.map(|(copy, file, _)| (copy, file)).map_err(|unread| unread.to_string())
+    }
+}
+
 /// The operator's own layouts, and what is wrong with those that are left out.
 fn own_layouts(options: &OpenOptions) -> (Vec<Layout>, Vec<String>) {
     let (mut layouts, mut faults) = (Vec::new(), Vec::new());
@@ -312,24 +329,30 @@ fn own_layouts(options: &OpenOptions) -> (Vec<Layout>, Vec<String>) {
     (layouts, faults)
 }
 
-/// The layouts to try: all that ship, or the one that was asked for.
+/// The layouts to try: all that ship, or those that were asked for.
 ///
 /// # Errors
-/// An unknown name, or what is wrong with the file.
+/// An unknown name, or what is wrong with a file.
 fn layouts_for(options: &OpenOptions, own: &[Layout]) -> Result<Vec<Layout>, OpenError> {
     let known = builtin::all().map_err(OpenError::Layout)?;
-    let Some(name) = &options.layout else { return Ok(known) };
+    if options.layouts.is_empty() {
+        return Ok(known);
+    }
+    options.layouts.iter().map(|name| layout_named(name, &known, own)).collect()
+}
+
+fn layout_named(name: &str, known: &[Layout], own: &[Layout]) -> Result<Layout, OpenError> {
     if let Some(layout) = known.iter().chain(own).find(|l| l.name == *name) {
-        return Ok(vec![layout.clone()]);
+        return Ok(layout.clone());
     }
     if Path::new(name).extension().is_some() || Path::new(name).exists() {
         let text = input_file::read_text(Path::new(name), SETTINGS_BYTES)
-            .map_err(|e| OpenError::LayoutFile(name.clone(), e.to_string()))?;
-        return Ok(vec![parse(name, &text).map_err(OpenError::Layout)?]);
+            .map_err(|e| OpenError::LayoutFile(name.to_owned(), e.to_string()))?;
+        return parse(name, &text).map_err(OpenError::Layout);
     }
     let near = crate::layout::nearest(name, known.iter().chain(own).map(|l| l.name.as_str()));
     let hint = near.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
-    Err(OpenError::UnknownLayout(name.clone(), hint))
+    Err(OpenError::UnknownLayout(name.to_owned(), hint))
 }
 
 async fn open_file(path: &Path, layouts: &[Layout], options: &OpenOptions) -> Result<OpenedConnection, OpenError> {

@@ -1,6 +1,6 @@
 //! The inverse of the codec: canonical values back into stored ones, by what the layout maps and the column's type.
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use super::surplus::StoredColumns;
 use super::{RowEncoder, StoreError, within};
 use crate::layout::write::Removal;
 use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Engine, Fill, StoredAs, TimeSpelling, Write};
-use crate::memory::{Entity, Row, ValueKind};
+use crate::memory::{Entity, Row, ValueKind, json};
 
 /// A canonical value to be stored.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,14 +69,19 @@ impl LocatedRow<'_> {
     ) -> Result<Mutation, String> {
         let mut set: Vec<(String, Cell)> = Vec::new();
         for (column, value) in values {
-            match (self.way_in_use(column), value) {
-                (Some((name, way)), GivenValue::Is(value)) => {
-                    let new = put_within(engine, self.source, column, way, value, current(&set, &self.image, name))?;
-                    set.retain(|(known, _)| known != name);
-                    set.push((name.to_owned(), Cell::Is(new)));
-                }
-                _ => set.extend(encode(engine, self.source, shape, column, value)?),
+            if let (Some((name, way)), GivenValue::Is(value)) = (self.way_in_use(column), value) {
+                let new = put_within(engine, self.source, column, way, value, current(&set, &self.image, name))?;
+                set.retain(|(known, _)| known != name);
+                set.push((name.to_owned(), Cell::Is(new)));
+            } else {
+                let mut cells = encode(engine, self.source, shape, column, value)?;
+                cells.iter_mut().try_for_each(|(name, cell)| self.keep_form(column, name, cell))?;
+                set.extend(cells);
             }
+        }
+        for (name, new) in copies(self.source, shape, values, |name| current(&set, &self.image, name).clone(), false)? {
+            set.retain(|(known, _)| *known != name);
+            set.push((name, Cell::Is(new)));
         }
         for (name, cell) in &mut set {
             if *cell == Cell::Is(FetchedValue::Null) && shape.column(name).is_some_and(|c| c.required) {
@@ -89,6 +94,24 @@ impl LocatedRow<'_> {
         }
         touch(self.source, shape, &mut set);
         Ok(Mutation::Update { table: self.table(), key: self.key.clone(), set })
+    }
+
+    /// A text that takes the place of a whole stored value keeps that in the form in which it was: bytes stay bytes, and a
+    /// document, of which other columns are read, stays one.
+    fn keep_form(&self, column: &str, name: &str, cell: &mut Cell) -> Result<(), String> {
+        let (Some(old), Cell::Is(FetchedValue::Text(new))) = (self.image.get(name), &*cell) else { return Ok(()) };
+        let is_text = self.source.entity.column(column).is_some_and(|c| c.kind == ValueKind::Text);
+        if is_text && is_shared(self.source, name) && is_document(old) && !is_document(&FetchedValue::Text(new.clone()))
+        {
+            let table = self.table().title();
+            return Err(format!(
+                "{table}.{name} holds a JSON document, of which `{column}` is the whole here: give a JSON document, not words"
+            ));
+        }
+        if let (FetchedValue::Bytes(_), true) = (old, is_text) {
+            *cell = Cell::Is(FetchedValue::Bytes(new.clone().into_bytes()));
+        }
+        Ok(())
     }
 
     /// The way within a stored column by which a canonical one is read of this row: of those that say nothing of it, the
@@ -159,6 +182,51 @@ impl LocatedRow<'_> {
 /// Canonical columns of what a row belongs to: a row that is emptied keeps them.
 const OF_THE_WHOLE: [&str; 9] =
     ["id", "episode_id", "execution_id", "user_id", "agent_id", "session_id", "created_at", "updated_at", "profile_id"];
+
+/// Whether something is read out of the document that a stored column holds.
+fn is_shared(source: &BoundSource, name: &str) -> bool {
+    source.entity.columns().iter().any(|column| {
+        let reads = |way: &BoundColumn| matches!(&way.origin, BoundOrigin::Column { alias, name: other, .. } if alias == "t" && other == name);
+        source.column(column.name).iter().any(|way| reads(way) && (column.kind == ValueKind::Json || way.inside.path.is_some()))
+    })
+}
+
+/// Whether a stored value is a JSON object or list.
+fn is_document(raw: &FetchedValue) -> bool {
+    let text = match raw {
+        FetchedValue::Text(text) => text.as_str(),
+        FetchedValue::Bytes(bytes) => std::str::from_utf8(bytes).unwrap_or_default(),
+        _ => return false,
+    };
+    text.trim_start().starts_with(['{', '[']) && json::read(text).problems.is_empty()
+}
+
+/// The stored copies of canonical values that are written, each with its column. Of a copy within a value that is there, one
+/// that is missing stays missing; a new row gets all.
+fn copies(
+    source: &BoundSource,
+    shape: &TableShape,
+    values: &[(&str, impl Borrow<GivenValue>)],
+    current: impl Fn(&str) -> FetchedValue,
+    new: bool,
+) -> Result<Vec<(String, FetchedValue)>, String> {
+    let Some(write) = &source.write else { return Ok(Vec::new()) };
+    let mut made: Vec<(String, FetchedValue)> = Vec::new();
+    for copy in write.copies.iter().filter(|copy| shape.column(&copy.column).is_some()) {
+        let given = values.iter().find(|(column, _)| *column == copy.of).map(|(_, value)| value.borrow());
+        let Some(GivenValue::Is(Value::String(text))) = given else { continue };
+        let known = made.iter().find(|(name, _)| *name == copy.column).map(|(_, raw)| raw.clone());
+        let old = known.unwrap_or_else(|| current(&copy.column));
+        if !new && !copy.inside.is_whole() && within::found(&old, &copy.inside).0.is_none() {
+            continue;
+        }
+        let raw = within::replaced(&old, &copy.inside, &Value::from(copy.form.of(text)))
+            .map_err(|why| format!("{}.{} {why}", table_of(source).title(), copy.column))?;
+        made.retain(|(name, _)| *name != copy.column);
+        made.push((copy.column.clone(), raw));
+    }
+    Ok(made)
+}
 
 /// What a stored column holds, or is about to hold.
 fn current<'c>(set: &'c [(String, Cell)], image: &'c Image, name: &str) -> &'c FetchedValue {
@@ -603,6 +671,12 @@ impl<'a> RowEncoder<'a> {
                 cells.retain(|(known, _)| known != name);
                 cells.push((name.to_owned(), Cell::Is(new)));
             }
+        }
+        for (name, new) in
+            copies(source, shape, values, |name| current(&cells, &Image(Vec::new()), name).clone(), true)?
+        {
+            cells.retain(|(known, _)| *known != name);
+            cells.push((name, Cell::Is(new)));
         }
         for (name, fill) in &write.insert {
             let Some(column) = shape.column(name) else { continue };

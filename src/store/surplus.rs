@@ -25,6 +25,8 @@ pub struct Surplus {
     pub vector: Option<Vec<f32>>,
     /// The engine that it was stored by.
     pub engine: Option<String>,
+    /// The layout that it was read by; none in exports of old.
+    pub layout: Option<String>,
     /// The table that it stands in; none where it is not a row of one table.
     pub table: Option<String>,
     /// Stored columns that no canonical one shows.
@@ -41,6 +43,7 @@ impl Surplus {
     pub fn stored(&self) -> Option<StoredForm<'_>> {
         Some(StoredForm {
             engine: self.engine.as_deref(),
+            layout: self.layout.as_deref(),
             table: self.table.as_deref()?,
             hidden: &self.hidden,
             spelled: &self.spelled,
@@ -49,10 +52,11 @@ impl Surplus {
     }
 }
 
-/// The engine, the table and its columns, as an export spells them.
+/// The engine, the layout, the table and its columns, as an export spells them.
 #[derive(Debug, Serialize)]
 pub struct StoredForm<'s> {
     engine: Option<&'s str>,
+    layout: Option<&'s str>,
     table: &'s str,
     #[serde(serialize_with = "by_name")]
     hidden: &'s StoredColumns,
@@ -120,6 +124,7 @@ impl ShapeReader<'_> {
                 let vector = vectors.get(row.id());
                 let mut surplus = self.of_row(source, &shape, image, row, &by);
                 surplus.table = Some(found.table.title());
+                surplus.layout = Some(source.layout.clone());
                 surplus.engine = Some(self.store.engine().name().to_owned());
                 if let Some(VectorShelf { key, column, declared, .. }) = &shelf {
                     let usual = vector.map(|numbers| spelled(self.store.engine(), declared, numbers));
@@ -145,6 +150,15 @@ impl ShapeReader<'_> {
                 }
                 surplus.vector = vector.filter(|numbers| numbers.iter().all(|x| x.is_finite())).cloned();
                 all[i] = surplus;
+            }
+        }
+        // A row that is joined of several tables has its vector too.
+        if self.store.embeddings().has_vectors(entity) {
+            let open = |i: usize| all[i].table.is_none() && all[i].vector.is_none();
+            let ids: Vec<String> = (0..rows.len()).filter(|i| open(*i)).map(|i| rows[i].id().to_owned()).collect();
+            let mut vectors = self.store.embeddings().vectors(entity, &ids).await?;
+            for i in (0..rows.len()).filter(|i| open(*i)).collect::<Vec<_>>() {
+                all[i].vector = vectors.remove(rows[i].id()).filter(|numbers| numbers.iter().all(|x| x.is_finite()));
             }
         }
         Ok(all)

@@ -104,7 +104,7 @@ pub fn replaced(raw: &FetchedValue, inside: &Inside, value: &Value) -> Result<Fe
         };
     }
     if let Value::String(text) = &*value
-        && let Some(new) = leaf_replaced(raw, inside.path.as_deref().unwrap_or_default(), text)?
+        && let Some(new) = texts_replaced(raw, inside.path.as_deref().unwrap_or_default(), text)?
     {
         return Ok(new);
     }
@@ -127,24 +127,42 @@ pub fn replaced(raw: &FetchedValue, inside: &Inside, value: &Value) -> Result<Fe
     })
 }
 
-/// The value with one text in it changed, in its own encodings; none where no such text is there.
-fn leaf_replaced(raw: &FetchedValue, path: &str, text: &str) -> Result<Option<FetchedValue>, String> {
-    let mut seen = 0;
-    let mut change = |leaf: &Leaf<'_>| {
+/// The value with the text at a path changed, in its own encodings; none where no such text is there. Where the path leads to
+/// several, each gets a line if there are as many; else the first gets the whole text, and the others become empty.
+fn texts_replaced(raw: &FetchedValue, path: &str, text: &str) -> Result<Option<FetchedValue>, String> {
+    let is_meant = |leaf: &Leaf<'_>| {
         let reread = leaf.layers.last() == Some(&Layer::Escapes);
-        if leaf.kind != LeafKind::Text || reread || leaf.layers.is_empty() || leaf.path() != path {
-            return Vec::new();
-        }
-        seen += 1;
-        vec![Change::whole(leaf, text)]
+        leaf.kind == LeafKind::Text && !reread && !leaf.layers.is_empty() && leads_to(path, &leaf.path())
     };
-    let (rewritten, _) = container::rewrite(raw, Limits::default(), &mut change);
-    Ok(match rewritten {
-        Rewritten::New(new) if seen == 1 => Some(new),
-        Rewritten::Unchanged if seen == 1 => Some(raw.clone()),
-        Rewritten::Cannot(layer) => return Err(format!("is stored as {}, which is only read", layer.name())),
-        _ => None,
-    })
+    let mut seen = 0;
+    let mut count = |leaf: &Leaf<'_>| {
+        seen += usize::from(is_meant(leaf));
+        Vec::new()
+    };
+    container::rewrite(raw, Limits::default(), &mut count);
+    if seen == 0 || seen > 1 && !path.split('.').any(|step| step == EVERY) {
+        return Ok(None);
+    }
+    let lines: Vec<&str> = text.split('\n').collect();
+    let mut texts = if seen == lines.len() { lines } else { vec![text] }.into_iter().chain(std::iter::repeat(""));
+    let mut change = |leaf: &Leaf<'_>| {
+        let text = if is_meant(leaf) { texts.next() } else { None };
+        text.map(|text| Change::whole(leaf, text)).into_iter().collect()
+    };
+    match container::rewrite(raw, Limits::default(), &mut change).0 {
+        Rewritten::New(new) => Ok(Some(new)),
+        Rewritten::Unchanged => Ok(Some(raw.clone())),
+        Rewritten::Cannot(layer) => Err(format!("is stored as {}, which is only read", layer.name())),
+    }
+}
+
+/// The step of a path that is every element of a list.
+const EVERY: &str = "*";
+
+/// Whether a path, perhaps with steps for every element, leads to a place.
+fn leads_to(path: &str, place: &str) -> bool {
+    let is_step = |(step, at): (&str, &str)| step == at || step == EVERY && at.bytes().all(|b| b.is_ascii_digit());
+    path.split('.').count() == place.split('.').count() && path.split('.').zip(place.split('.')).all(is_step)
 }
 
 /// The text around a part, with another part in its place; of all parts, these and no others.
@@ -226,6 +244,17 @@ mod tests {
         let whole = inside(&[Codec::Json], None, None, TextPart::Any);
         assert_eq!(replaced(&quoted, &whole, &json!("new")), Ok(FetchedValue::Text(r#""new""#.into())));
         assert_eq!(found(&quoted, &whole).0, Some(json!("old")));
+    }
+
+    #[test]
+    fn a_text_of_several_places_goes_back_line_by_line_or_into_the_first() {
+        let raw = FetchedValue::Text(r#"{"parts":[{"text":"a"},{"x":1},{"text":"b"}],"n": 1.0}"#.into());
+        let every = Inside::at("parts.*.text");
+        let both = replaced(&raw, &every, &json!("c\nd")).expect("two lines");
+        assert_eq!(both, FetchedValue::Text(r#"{"parts":[{"text":"c"},{"x":1},{"text":"d"}],"n": 1.0}"#.into()));
+        let one = replaced(&raw, &every, &json!("all of it")).expect("one line");
+        assert_eq!(one, FetchedValue::Text(r#"{"parts":[{"text":"all of it"},{"x":1},{"text":""}],"n": 1.0}"#.into()));
+        assert!(replaced(&raw, &Inside::at("parts.*.none"), &json!("x")).is_err());
     }
 
     #[test]

@@ -230,7 +230,7 @@ impl Console {
     fn with(database: Database, width: u16, height: u16, masked: bool) -> Self {
         let opened = OpenedDatabase {
             location: "memory/made-up.db".to_owned(),
-            invocation: Invocation::at("memory/made-up.db", None),
+            invocation: Invocation::at("memory/made-up.db", &[]),
             layouts: vec!["made-up".to_owned()],
             capabilities: database.capabilities(),
             ..OpenedDatabase::default()
@@ -241,6 +241,7 @@ impl Console {
             mouse: true,
             wrap: true,
             zone: ShownZone::default(),
+            vector_bytes: 256 << 20,
         };
         let mut console = Console {
             model: Model::new(opened, settings, Mask::new([7; 32]), masked),

@@ -577,7 +577,7 @@ fn rows_that_the_engine_numbers_are_edited_and_taken_away_and_never_guessed() {
                  INSERT INTO vote VALUES (7, 't-1', 'thumbs_up', NULL, '2026-01-01T00:00:00Z')",
             )
             .await;
-        let options = OpenOptions { layout: Some(layout.display().to_string()), ..crate::support::options() };
+        let options = OpenOptions { layouts: vec![layout.display().to_string()], ..crate::support::options() };
         let open = async || Store::open(&target, &options).await.unwrap_or_else(|error| panic!("{error}"));
         migrate::apply(&open().await, &author(), None).await.expect("our tables");
         let store = open().await;

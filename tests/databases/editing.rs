@@ -494,6 +494,12 @@ fn rows_of_another_layout_are_copied_into_a_native_database_and_compared() {
             assert_eq!(shown["compared"]["episode"]["source"], json!(episodes.len()));
             assert_eq!(shown["compared"]["episode"]["missing"], json!(left.len()));
             assert_eq!(shown["compared"]["episode"]["examples"], json!(left));
+            let differing: Vec<&Value> = shown["compared"].as_object().into_iter().flat_map(|c| c.values()).collect();
+            assert!(differing.iter().all(|c| c["different"] == json!(0)), "{:#}", shown["compared"]);
+            let canvas_types = |rows: Vec<Row>| rows.iter().filter(|row| !row.get("canvas_type").is_null()).count();
+            let all = Query { limit: 500, ..Query::new(Entity::CanvasEvent) };
+            let (here, there) = (source.store.page(&all).await, target.store.page(&all).await);
+            assert!(canvas_types(there.expect("rows").rows) >= canvas_types(here.expect("rows").rows));
             let (_, again, words) = run(folder.path(), &["copy", "--from", &from, "--to", &to, "--apply"]);
             assert_eq!(again["status"], json!("nothing to do"), "{words} {again:#}");
             let (code, ..) = run(folder.path(), &["copy", "--from", &to, "--to", &from]);

@@ -28,7 +28,8 @@ async fn sqlite(folder: &TempDir, statements: &[&str]) -> PathBuf {
 }
 
 async fn open(path: &Path, layout: Option<&Path>) -> Store {
-    let options = OpenOptions { layout: layout.map(|l| l.display().to_string()), ..OpenOptions::default() };
+    let options =
+        OpenOptions { layouts: layout.iter().map(|l| l.display().to_string()).collect(), ..OpenOptions::default() };
     Store::open(&Target::File(path.to_owned()), &options).await.unwrap()
 }
 

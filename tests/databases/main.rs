@@ -34,3 +34,4 @@ mod support;
 mod tables;
 mod views;
 mod what_if;
+mod whole_memories;

@@ -250,7 +250,7 @@ fn a_case_bank_can_be_made_and_optional_ones_come_by_name_only() {
     block_on(async {
         let Some(database) = Database::fresh() else { return };
         let target = Target::Postgres(database.url().to_owned());
-        let options = OpenOptions { layout: Some("ennube".to_owned()), ..crate::support::options() };
+        let options = OpenOptions { layouts: vec!["ennube".to_owned()], ..crate::support::options() };
         let store = Store::open(&target, &options).await.expect("an empty database");
         let applied = migrate::apply(&store, &author(), None).await.expect("applied");
         for name in ["ennube/0001_case_bank", "ennube/0002_audit_index", "ennube/0003_reward_updates"] {

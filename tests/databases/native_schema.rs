@@ -5,23 +5,34 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mnemoscope::memory::Entity;
 
-const SQLITE: &str = include_str!("../../assets/migrations/mnemoscope/sqlite/0001_native.sql");
-const POSTGRES: &str = include_str!("../../assets/migrations/mnemoscope/postgres/0001_native.sql");
+const SQLITE: &str = concat!(
+    include_str!("../../assets/migrations/mnemoscope/sqlite/0001_native.sql"),
+    include_str!("../../assets/migrations/mnemoscope/sqlite/0003_whole_memories.sql")
+);
+const POSTGRES: &str = concat!(
+    include_str!("../../assets/migrations/mnemoscope/postgres/0001_native.sql"),
+    include_str!("../../assets/migrations/mnemoscope/postgres/0003_whole_memories.sql")
+);
 
 /// What PostgreSQL does not need: an index over a list serves there.
 const SQLITE_ONLY: &[&str] = &["memory_access_items"];
 
 /// Columns of each table. A column is a line of its own, a name and a type; so are the tables made by `format`.
 fn tables(sql: &str) -> BTreeMap<String, BTreeSet<String>> {
-    let mut tables = BTreeMap::new();
+    let mut tables: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut table = String::new();
     for line in sql.lines() {
         if let Some((_, rest)) = line.split_once("CREATE TABLE IF NOT EXISTS ") {
             rest.trim_end_matches(" (").clone_into(&mut table);
+        } else if let Some((altered, column)) =
+            line.strip_prefix("ALTER TABLE ").and_then(|rest| rest.split_once(" ADD COLUMN "))
+        {
+            let column = column.trim_start_matches("IF NOT EXISTS ").split(' ').next().unwrap_or_default();
+            tables.entry(altered.to_owned()).or_default().insert(column.to_owned());
         } else if line.trim_start().starts_with(')') {
             table.clear();
         } else if let Some(name) = line.split_whitespace().next().filter(|_| !table.is_empty()) {
-            let columns: &mut BTreeSet<String> = tables.entry(table.clone()).or_default();
+            let columns = tables.entry(table.clone()).or_default();
             if name != "PRIMARY" {
                 columns.insert(name.trim_matches('"').to_owned());
             }
@@ -30,8 +41,10 @@ fn tables(sql: &str) -> BTreeMap<String, BTreeSet<String>> {
     tables
 }
 
-fn indexes(sql: &str) -> BTreeSet<&str> {
-    sql.lines().filter_map(|line| line.strip_prefix("CREATE INDEX IF NOT EXISTS ")).collect()
+fn indexes(sql: &'static str) -> BTreeSet<&'static str> {
+    let index =
+        |line: &'static str| line.strip_prefix("CREATE INDEX ")?.split_once("IF NOT EXISTS ").map(|(_, rest)| rest);
+    sql.lines().filter_map(index).collect()
 }
 
 #[test]
@@ -62,22 +75,7 @@ fn every_entity_has_its_columns() {
         (Entity::CanvasEvent, "canvas_audit", &[]),
         (Entity::Feedback, "agent_feedback", &["score", "counts", "source"]),
         (Entity::UtilityEvent, "utility_events", &[]),
-        // Stores of other programs have these; no native memory has them yet.
-        (
-            Entity::Memory,
-            "memories",
-            &[
-                "user_id",
-                "agent_id",
-                "session_id",
-                "tags",
-                "status",
-                "importance",
-                "source_ids",
-                "updated_at",
-                "expires_at",
-            ],
-        ),
+        (Entity::Memory, "memories", &[]),
         (Entity::MemoryLink, "episode_memories", &[]),
         (Entity::Profile, "agent_memory_profiles", &["k"]),
         (Entity::Case, "agent_memory_cases", &["has_vector"]),

@@ -125,8 +125,8 @@ fn sqlite_keeps_its_locks_whatever_is_done() {
         purge::recheck(&store, &receipt.receipt_id, &desk).await.expect("the receipt again");
         shop.stays_locked("verifying a purge");
 
-        let layout = Some("mnemoscope".to_owned());
-        let switched = Store::open(&target, &OpenOptions { layout, ..chosen.clone() }).await.expect("by its layout");
+        let layouts = vec!["mnemoscope".to_owned()];
+        let switched = Store::open(&target, &OpenOptions { layouts, ..chosen.clone() }).await.expect("by its layout");
         shop.stays_locked("switching the layout");
         drop(store);
         assert!(!ids_in(&switched, Entity::Episode).await.is_empty());

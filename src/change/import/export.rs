@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::super::batch::NewRow;
+use super::super::batch::{self, NewRow};
 use super::super::record::canonical_row;
 use super::ImportContents;
 use crate::memory::text_check::{TextOddities, check};
@@ -53,11 +53,22 @@ fn lacks_vector(new: &NewRow) -> bool {
     new.row.entity.column("has_vector").is_some() && new.row.get("has_vector") == &Value::Bool(true) && !brought
 }
 
-/// A row whose stored values an engine of another kind wrote brings those only that it can read in no other way.
+/// A row whose stored values an engine of another kind wrote, or that another layout read, brings those only that it can
+/// read in no other way: a column of the same name may hold something else here.
 fn fitting(store: &Store, mut new: NewRow) -> NewRow {
-    if let Some(surplus) = new.surplus.as_mut().filter(|s| s.engine.as_deref() != Some(store.engine().name())) {
+    let Some(surplus) = new.surplus.as_mut() else { return new };
+    let target = batch::target(store, new.row.entity).ok();
+    let same_layout = |layout: &String| target.is_none_or(|source| source.layout == *layout);
+    let foreign = !surplus.layout.as_ref().is_none_or(same_layout);
+    if foreign || surplus.engine.as_deref() != Some(store.engine().name()) {
         surplus.spelled.clear();
         surplus.beside = None;
+    }
+    if let Some(source) = target.filter(|_| foreign) {
+        let mapped = |name: &str| {
+            source.entity.columns().iter().any(|c| plain_column(source, c.name).is_some_and(|(n, _)| n == name))
+        };
+        surplus.hidden.retain(|(name, _)| !mapped(name));
     }
     new
 }
@@ -102,6 +113,7 @@ fn surplus(stored: &str, vector: Option<Vec<f32>>) -> Result<Surplus, String> {
     #[derive(Deserialize)]
     struct StoredBeside {
         engine: String,
+        layout: Option<String>,
         table: String,
         hidden: BTreeMap<String, FetchedValue>,
         spelled: BTreeMap<String, FetchedValue>,
@@ -112,6 +124,7 @@ fn surplus(stored: &str, vector: Option<Vec<f32>>) -> Result<Surplus, String> {
     Ok(Surplus {
         vector,
         engine: Some(stored.engine),
+        layout: stored.layout,
         table: Some(stored.table),
         hidden: stored.hidden.into_iter().collect(),
         spelled: stored.spelled.into_iter().collect(),
@@ -159,6 +172,9 @@ fn row(contents: &mut ImportContents, line: &str) -> Result<NewRow, String> {
     if row.text(key).is_none_or(|id| id.trim().is_empty()) {
         return Err(format!("it has no {key}"));
     }
+    // A line that says every column says of those that are null that nothing is there.
+    let is_whole = entity.columns().iter().all(|column| object.contains_key(column.name));
+    let surplus = surplus.or_else(|| is_whole.then(Surplus::default));
     let surplus = surplus.map(|surplus| without_secrets(surplus, &mut contents.found));
     Ok(NewRow { surplus, ..NewRow::from(row) })
 }

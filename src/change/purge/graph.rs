@@ -43,15 +43,16 @@ impl TakenRows {
         self.known.contains(&spelled(key))
     }
 
-    /// The values of a column over some rows, lists taken apart.
+    /// The values of a column over some rows, lists taken apart. A key is one value, whatever it looks like.
     #[must_use]
     pub fn values(&self, column: &str, from: usize) -> Vec<FetchedValue> {
         let Some(at) = self.columns.iter().position(|c| c == column) else { return Vec::new() };
+        let is_key = self.key.iter().any(|key| key == column);
         let mut values = Vec::new();
         for raw in self.rows.iter().skip(from).filter_map(|row| row.get(at)) {
             let listed = match raw {
                 FetchedValue::Null => continue,
-                FetchedValue::Text(text) => json::listed(text),
+                FetchedValue::Text(text) if !is_key => json::listed(text),
                 _ => None,
             };
             match listed {
@@ -235,10 +236,15 @@ impl Graph {
     }
 
     /// Whether the engine itself takes the rows of a rule's table along with those that they refer to: nothing has to
-    /// tell them apart then.
+    /// tell them apart then. Of a rule that names the person these are rows that go too; what it leaves is found afterwards.
     fn cascades(&self, rule: &BoundRule) -> bool {
-        let Some(of) = rule.of.as_ref().map(name) else { return false };
-        let same = |f: &&ForeignKey| f.from == name(&rule.table) && f.to == of && f.columns.contains(&rule.column);
+        let of = rule.of.as_ref().map(name);
+        let goes =
+            |table: &TableName| self.rules.iter().any(|r| r.action == EraseAction::Delete && name(&r.table) == *table);
+        let same = |f: &&ForeignKey| {
+            f.from == name(&rule.table)
+                && of.as_ref().map_or_else(|| goes(&f.to), |of| f.to == *of && f.columns.contains(&rule.column))
+        };
         self.relations.foreign.iter().filter(same).any(|f| f.on_delete == OnDelete::Cascade)
     }
 

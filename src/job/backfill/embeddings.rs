@@ -40,7 +40,7 @@ const ENTITIES: [(Entity, &[&str]); 3] = [
         &["id", "user_id", "title", "summary", "detail", "observation", "topic", "domain", "tags", "workflow_name"],
     ),
     (Entity::Case, &["id", "user_id", "prompt", "tags"]),
-    (Entity::Memory, &["id", "title", "text", "collection"]),
+    (Entity::Memory, &["id", "user_id", "title", "text", "collection"]),
 ];
 
 /// Rows of one source and the place of their vectors.

@@ -92,6 +92,10 @@ pub struct Evidence {
     pub mails: usize,
     /// Version of the time-ordered UUIDs that it holds: 6 or 7.
     pub uuid: Option<u8>,
+    /// Texts of parts, one of which several texts share: what stands between the parts, and the place of that one from 0.
+    pub parted: Option<(char, usize)>,
+    /// All texts are roles in a conversation.
+    pub roles: bool,
 }
 
 impl Evidence {
@@ -109,6 +113,8 @@ impl Evidence {
             blanks: texts.iter().filter(|t| t.trim().contains(' ')).count(),
             mails: texts.iter().filter(|t| t.len() < 200 && holds_mail(t)).count(),
             uuid: uuid_version(&texts),
+            parted: parted(&texts),
+            roles: texts.iter().all(|t| names::is_role(t)),
         }
     }
 
@@ -142,6 +148,21 @@ impl Evidence {
         };
         format!("{what}; {} of {} sampled rows have one", self.filled, self.of)
     }
+}
+
+/// What parts texts such as `ann:3`, and which of the parts is shared by several of them, as a person's would be.
+fn parted(texts: &[&str]) -> Option<(char, usize)> {
+    const APART: [char; 4] = [':', '/', '|', '#'];
+    let whole: HashSet<&str> = texts.iter().copied().collect();
+    let shares = |apart: char, place: usize| {
+        let parts: Option<HashSet<&str>> = whole.iter().map(|text| text.split(apart).nth(place)).collect();
+        parts.is_some_and(|parts| {
+            let is_name = |part: &&str| part.len() > 1 && part.chars().any(char::is_alphabetic);
+            parts.len() > 1 && parts.len() * 2 <= whole.len() && parts.iter().all(is_name)
+        })
+    };
+    let is_short = whole.iter().all(|text| text.len() <= 200 && !text.contains([' ', '{']));
+    APART.into_iter().filter(|_| is_short).find_map(|apart| Some((apart, (0..3).find(|place| shares(apart, *place))?)))
 }
 
 fn text(value: &Sample) -> Option<&str> {

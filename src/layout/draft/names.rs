@@ -15,7 +15,27 @@ const PERSON: &[&str] = &[
     "student",
     "employee",
     "identity",
+    "account",
+    "username",
+    "nick",
+    "nickname",
+    "login",
+    "tenant",
+    "benutzer",
+    "nutzer",
+    "kunde",
+    "mitglied",
+    "utilisateur",
+    "cliente",
+    "usuario",
+    "utente",
 ];
+
+/// Words of who said something: a person, or only a role.
+const SPEAKER: &[&str] = &["author", "sender", "speaker", "from", "who", "by"];
+
+/// Roles in a conversation.
+const ROLES: &[&str] = &["user", "assistant", "system", "human", "ai", "bot", "agent", "model", "tool", "function"];
 
 /// What a person's word is followed by where a column names the person, and does not describe them.
 const NAMING: &[&str] = &["id", "uid", "uuid", "key", "sub", "handle", "identifier", "email", "mail", "name"];
@@ -276,6 +296,30 @@ pub fn is_person(name: &str) -> bool {
     }
 }
 
+/// Whether a path into JSON leads to a person: by its last step, or by the last two together, as in `person.id`.
+pub fn is_person_at(path: &str) -> bool {
+    let mut steps = path.rsplit('.').filter(|step| *step != "[]").map(|step| step.trim_end_matches("[]"));
+    let last = steps.next().unwrap_or_default();
+    is_person(last) || steps.next().is_some_and(|before| is_person(&format!("{before}_{last}")))
+}
+
+/// Whether a column's name is that of whoever said something.
+pub fn is_speaker(name: &str) -> bool {
+    words(name).iter().any(|word| SPEAKER.contains(&word.as_str()))
+}
+
+/// Whether a value is no more than a role in a conversation.
+pub fn is_role(value: &str) -> bool {
+    ROLES.contains(&value.trim().to_lowercase().as_str())
+}
+
+/// Whether a column's name is that of a scope, whose parts may name people.
+pub fn is_scope(name: &str) -> bool {
+    const SCOPES: &[&str] =
+        &["session", "thread", "conversation", "chat", "scope", "namespace", "prefix", "space", "key", "channel"];
+    words(name).iter().any(|word| SCOPES.contains(&word.as_str()))
+}
+
 /// Whether a column's name is one under which another program knows somebody.
 pub fn is_external(name: &str) -> bool {
     let words = words(name);
@@ -307,11 +351,18 @@ mod tests {
 
     #[test]
     fn a_person_is_named_and_not_described() {
-        for name in ["user_id", "userId", "owner", "customer_key", "speaker_user_id"] {
+        for name in ["user_id", "userId", "owner", "customer_key", "speaker_user_id", "kundeId", "account_id", "nick"] {
             assert!(is_person(name), "{name}");
         }
         for name in ["user_agent", "user_prompt", "user_turn_number", "subject", "id", "agent_id"] {
             assert!(!is_person(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_path_names_a_person_by_its_last_steps() {
+        for (path, is_one) in [("userId", true), ("person.id", true), ("meta.user", true), ("message.id", false)] {
+            assert_eq!(is_person_at(path), is_one, "{path}");
         }
     }
 

@@ -15,6 +15,8 @@ pub struct OwnerGuess {
     pub column: String,
     /// Path into its JSON.
     pub path: Option<String>,
+    /// What parts its texts, and the place of the person's part from 0.
+    pub part: Option<(char, usize)>,
     /// Why.
     pub why: String,
     /// How sure.
@@ -42,10 +44,13 @@ pub fn owners(known: &[KnownTable<'_>]) -> Vec<OwnerGuess> {
     known.iter().filter(|k| !k.words.people).flat_map(of_table).collect()
 }
 
-fn of_table(known: &KnownTable<'_>) -> Vec<OwnerGuess> {
+/// Every way in which rows of a table may belong to a person.
+pub fn of_table(known: &KnownTable<'_>) -> Vec<OwnerGuess> {
     let mut owners = Vec::new();
+    let mut parted = Vec::new();
     let mut add = |column: &str, path: Option<String>, why: String, sure, rows| {
-        owners.push(OwnerGuess { table: known.table.name.clone(), column: column.to_owned(), path, why, sure, rows });
+        let (table, column) = (known.table.name.clone(), column.to_owned());
+        owners.push(OwnerGuess { table, column, path, part: None, why, sure, rows });
     };
     for (column, evidence) in known.columns() {
         let name = column.name.as_str();
@@ -62,6 +67,13 @@ fn of_table(known: &KnownTable<'_>) -> Vec<OwnerGuess> {
                 Sure::Medium,
                 evidence.filled,
             );
+        } else if names::is_speaker(name) && is_word && evidence.distinct > 1 && !evidence.roles {
+            add(name, None, format!("named as who speaks; {}", evidence.words()), Sure::Medium, evidence.filled);
+        } else if let Some((apart, place)) = evidence.parted.filter(|_| names::is_scope(name) && is_word) {
+            let why = format!("several values share their part {place} between `{apart}`");
+            let (table, column) = (known.table.name.clone(), name.to_owned());
+            let part = Some((apart, place));
+            parted.push(OwnerGuess { table, column, path: None, part, why, sure: Sure::Low, rows: evidence.filled });
         } else if evidence.mails > 0 && is_word {
             add(
                 name,
@@ -72,15 +84,15 @@ fn of_table(known: &KnownTable<'_>) -> Vec<OwnerGuess> {
             );
         } else if let ValueShape::Document(document) = &evidence.shape {
             for (path, leaf) in &document.leaves {
-                let last = path.rsplit('.').next().unwrap_or(path);
                 let deep = path.split('.').count() > LEVELS || path.contains("[]");
-                let Some(path) = usable(path).filter(|_| names::is_person(last) && leaf.rows > 0) else { continue };
+                let Some(path) = usable(path).filter(|_| names::is_person_at(path) && leaf.rows > 0) else { continue };
                 let sure = if !deep && leaf.rows * 4 >= evidence.filled { Sure::Medium } else { Sure::Low };
                 let why = format!("{} of {} sampled values name a person at {path}", leaf.rows, evidence.filled);
                 add(name, Some(path), why, sure, leaf.rows);
             }
         }
     }
+    owners.extend(parted);
     owners
 }
 

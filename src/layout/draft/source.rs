@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::document::usable;
 use super::evidence::{Clock, Evidence, ValueShape};
 use super::names::{self, TableWords};
+use super::owner;
 use super::{SampledColumn, SampledReference, SampledTable, Sure};
 use crate::layout::Engine;
 use crate::memory::Entity;
@@ -38,6 +39,7 @@ pub enum ReadPlace {
 pub struct ColumnReading {
     pub place: ReadPlace,
     pub path: Option<String>,
+    pub part: Option<(char, usize)>,
     pub stored: Option<&'static str>,
 }
 
@@ -85,7 +87,6 @@ enum Fit {
 
 /// Canonical columns that go by names: words of which a stored name holds all, the best first.
 const RULES: &[(&str, &[&[&str]], Fit)] = &[
-    ("user_id", &[], Fit::Word),
     (
         "agent_id",
         &[
@@ -390,6 +391,7 @@ fn source<'t>(
     draft.times();
     let text = draft.text();
     draft.episode(episodes);
+    draft.person();
     draft.by_names();
     let vectors = vectors(known, all);
     if let Some(VectorGuess::Own(column)) = &vectors {
@@ -475,17 +477,15 @@ impl Mapping<'_> {
             } else {
                 Sure::Low
             };
-            let way =
-                ColumnReading { place: ReadPlace::Column(column.name.clone()), path: None, stored: clock.stored() };
+            let way = ColumnReading { stored: clock.stored(), ..whole(ReadPlace::Column(column.name.clone())) };
             self.add(made, vec![way], clock.words(), sure);
         } else if let Some((column, path)) = json_time(self.known) {
             let why = format!("times at {path} of the JSON");
-            let way = ColumnReading { place: ReadPlace::Column(column.clone()), path: Some(path), stored: None };
+            let way = ColumnReading { path: Some(path), ..whole(ReadPlace::Column(column.clone())) };
             self.add(made, vec![way], why, Sure::Medium);
             self.used.remove(&column);
         } else if let Some((column, version)) = uuid_key(self.known) {
-            let way =
-                ColumnReading { place: ReadPlace::Uuid(column.clone(), version), path: None, stored: Some("epoch") };
+            let way = ColumnReading { stored: Some("epoch"), ..whole(ReadPlace::Uuid(column.clone(), version)) };
             self.add(
                 made,
                 vec![way],
@@ -580,25 +580,37 @@ impl Mapping<'_> {
         }
     }
 
+    /// Whose a row is: a column, a place in JSON, or a part of a scope.
+    fn person(&mut self) {
+        let mut owners = owner::of_table(self.known);
+        owners.retain(|guess| guess.sure > Sure::Low || guess.part.is_some() || guess.rows == self.known.table.rows);
+        owners.sort_by_key(|guess| (guess.path.is_some() || guess.part.is_some(), std::cmp::Reverse(guess.sure)));
+        let Some(guess) = owners.into_iter().next() else { return };
+        let is_whole = guess.path.is_none() && guess.part.is_none();
+        let way =
+            ColumnReading { path: guess.path, part: guess.part, ..whole(ReadPlace::Column(guess.column.clone())) };
+        self.add("user_id", vec![way], guess.why, guess.sure);
+        // Other things stand in such a value too.
+        if !is_whole {
+            self.used.remove(&guess.column);
+        }
+    }
+
     fn by_names(&mut self) {
         for (name, wanted, fit) in RULES {
             if !self.has(name) {
                 continue;
             }
             let free = |column: &&SampledColumn| !self.used.contains(&column.name);
-            let chosen = if *name == "user_id" {
-                self.known.columns().find(|(c, e)| names::is_person(&c.name) && fits(e, Fit::Word))
-            } else {
-                wanted.iter().find_map(|words| {
-                    self.known.columns().find(|(c, e)| {
-                        free(c)
-                            && (*name != "title" || !self.known.table.key.contains(&c.name))
-                            && names::has_all(&c.name, words)
-                            && fits(e, *fit)
-                            && !names::is_person(&c.name)
-                    })
+            let chosen = wanted.iter().find_map(|words| {
+                self.known.columns().find(|(c, e)| {
+                    free(c)
+                        && (*name != "title" || !self.known.table.key.contains(&c.name))
+                        && names::has_all(&c.name, words)
+                        && fits(e, *fit)
+                        && !names::is_person(&c.name)
                 })
-            };
+            });
             let Some((column, evidence)) = chosen else { continue };
             let stored = match evidence.shape {
                 ValueShape::Time(clock) => clock.stored(),
@@ -614,7 +626,7 @@ impl Mapping<'_> {
 }
 
 fn whole(place: ReadPlace) -> ColumnReading {
-    ColumnReading { place, path: None, stored: None }
+    ColumnReading { place, path: None, part: None, stored: None }
 }
 
 fn fits(evidence: &Evidence, fit: Fit) -> bool {

@@ -132,10 +132,12 @@ fn way(way: &ColumnReading, sql: &dyn DraftSql) -> String {
         ReadPlace::KeyOf(reference, key) => ("sql", sql.key_of(reference, key)),
     };
     let path = way.path.as_ref().map(|path| format!(", path = {}", quoted(path))).unwrap_or_default();
+    let part =
+        way.part.map(|(by, part)| format!(", by = {}, part = {part}", quoted(&by.to_string()))).unwrap_or_default();
     let stored = way.stored.map(|stored| format!(", stored = {}", quoted(stored))).unwrap_or_default();
     match place {
-        ("column", name) if path.is_empty() && stored.is_empty() => quoted(&name),
-        (key, text) => format!("{{ {key} = {}{path}{stored} }}", quoted(&text)),
+        ("column", name) if path.is_empty() && part.is_empty() && stored.is_empty() => quoted(&name),
+        (key, text) => format!("{{ {key} = {}{path}{part}{stored} }}", quoted(&text)),
     }
 }
 
@@ -156,7 +158,7 @@ fn write_owners(out: &mut String, owners: &[OwnerGuess], people: &[PeopleTable],
         }
         let _ = write!(out, "\n[[erase]]\ntable = {table}\ncolumn = {id}\naccount = true\n");
     }
-    let columns = owners.iter().filter(|o| o.path.is_none() && o.sure > Sure::Low);
+    let columns = owners.iter().filter(|o| o.path.is_none() && o.part.is_none() && o.sure > Sure::Low);
     if let (Some(most), true) = (columns.max_by_key(|o| o.rows), people.is_empty()) {
         let (table, column) = (quoted(&most.table), quoted(&most.column));
         let _ = writeln!(out, "\n{}", comment(&format!("no table lists people: those that {} names", most.table)));
@@ -170,9 +172,12 @@ fn write_owners(out: &mut String, owners: &[OwnerGuess], people: &[PeopleTable],
     for owner in owners {
         let sign = if owner.sure == Sure::Low { "# " } else { "" };
         let path = owner.path.as_ref().map(|path| format!("{sign}path = {}\n", quoted(path))).unwrap_or_default();
+        let part =
+            owner.part.map(|(by, part)| format!("{sign}by = {}\n{sign}part = {part}\n", quoted(&by.to_string())));
+        let part = part.unwrap_or_default();
         let _ = writeln!(out, "\n{}", comment(&format!("{}: {}", owner.sure.word(), owner.why)));
         let (table, column) = (quoted(&owner.table), quoted(&owner.column));
-        let _ = write!(out, "{sign}[[erase]]\n{sign}table = {table}\n{sign}column = {column}\n{path}");
+        let _ = write!(out, "{sign}[[erase]]\n{sign}table = {table}\n{sign}column = {column}\n{path}{part}");
     }
     if owners.is_empty() && people.is_empty() {
         let _ = writeln!(out, "# Nothing names a person here: whose a row is, if anybody's, must be told by hand.");

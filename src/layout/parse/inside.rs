@@ -3,8 +3,9 @@
 use toml::de::{DeTable, DeValue};
 
 use super::{LayoutReader, join, need};
-use crate::layout::write::Removal;
+use crate::layout::write::{CopyForm, Removal, StoredCopy};
 use crate::layout::{Codec, Inside, TablePattern, TextPart};
+use crate::memory::Entity;
 
 impl LayoutReader<'_> {
     /// `decode`, `path`, `by`, `part` and `except`, which each say where a value stands within the one around it.
@@ -44,6 +45,30 @@ impl LayoutReader<'_> {
             }
         }
         None
+    }
+
+    /// Where values of canonical columns stand once more.
+    pub(super) fn copies(&mut self, entity: Entity, table: &DeTable<'_>, prefix: &str) -> Vec<StoredCopy> {
+        let mut copies = Vec::new();
+        for (i, (_, table)) in self.tables(table, prefix, "copies").into_iter().enumerate() {
+            let key = format!("{prefix}.copies[{i}]");
+            self.check_keys(table, &key, &["of", "column", "decode", "path", "form"]);
+            let form = self.text(table, &key, "form").map_or(Some(CopyForm::Same), |word| {
+                let known = CopyForm::WORDS.iter().find(|(name, _)| *name == word).map(|(_, form)| *form);
+                if known.is_none() {
+                    let at = table.get("form").map_or(0, |node| node.span().start);
+                    self.unknown(at, &join(&key, "form"), &word, "form of a copy", CopyForm::WORDS.iter().map(|w| w.0));
+                }
+                known
+            });
+            let of = self.canonical(entity, table, &key, "of");
+            let column = self.required_text(table, &key, "column");
+            let inside = self.inside(table, &key);
+            if let (Some(of), Some(column), Some(form)) = (of, column, form) {
+                copies.push(StoredCopy { of, column, inside, form });
+            }
+        }
+        copies
     }
 
     /// What taking a row away means: a word, or a table of stored columns with what they get.

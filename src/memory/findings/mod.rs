@@ -2,6 +2,7 @@
 //! command that fixes it. Pure; rows go in one after the other, in any number, and little of each is kept.
 
 mod bank;
+mod facts;
 mod links;
 mod muted;
 mod quote;
@@ -14,9 +15,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Entity;
-use super::invocation::filled;
+use super::invocation::{filled, needs_dashes};
 
 pub use bank::{CaseBank, is_poison};
+pub use facts::{StandingMemories, StandingMemory, copies};
 pub use links::{LinkedEpisodes, NamedLinks};
 pub use muted::{Mute, Muted};
 pub use quote::{OffendingQuote, quote};
@@ -115,6 +117,18 @@ pub const KINDS: &[FindingKind] = &[
         Severity::Low,
         "banks hold over 2,000 cases: their vectors are compared only when asked for",
         "findings --kind near_duplicate_case",
+    ),
+    kind(
+        "contradicting_facts",
+        Severity::Medium,
+        "facts contradict an older one: same subject and predicate, another object, at the same time",
+        "compare memory $id",
+    ),
+    kind(
+        "near_duplicate_memory",
+        Severity::Low,
+        "groups of memories of one person say the same (cosine above 0.95, or nine in ten words)",
+        "compare memory $id",
     ),
     kind(
         "write_burst",
@@ -253,9 +267,10 @@ impl Finding {
     pub fn new(kind: &'static FindingKind, entity: Option<&'static str>, tally: FindingTally) -> Finding {
         let first = tally.examples.first().map_or("", String::as_str);
         let is_case = entity.is_none_or(|e| e == "case");
-        // All that were written together go together.
+        // All that were written together go together; two are laid side by side.
         let ids = match &tally.together[..] {
             ids @ [_, ..] if is_case => ids.iter().map(String::as_str).collect(),
+            [first, .., last] if kind.remedy.starts_with("compare") => vec![first.as_str(), last.as_str()],
             _ => vec![first],
         };
         let words = if kind.remedy == "quarantine $id" && !is_case { "show $entity $id" } else { kind.remedy };
@@ -270,6 +285,18 @@ impl Finding {
         }
     }
 
+    /// The same where the older of two can be marked as superseded by the newer one.
+    #[must_use]
+    pub fn superseding(mut self, ids: &[String]) -> Finding {
+        if let [older, .., newer] = ids
+            && !needs_dashes(&[older, newer])
+        {
+            self.remedy = filled("supersede $id", &[older]);
+            self.remedy += &filled(" --by $id", &[newer]);
+        }
+        self
+    }
+
     /// The same where nothing can be written: its command shows the first example.
     #[must_use]
     pub fn only_shown(mut self) -> Finding {
@@ -280,7 +307,8 @@ impl Finding {
 }
 
 /// A short stand-in for an id that may be long; two ids have the same one practically never.
-pub(super) fn short(id: &str) -> u64 {
+#[must_use]
+pub fn short(id: &str) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);

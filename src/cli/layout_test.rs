@@ -1,0 +1,262 @@
+//! `layouts test`: a layout tried out on a database. Every row is read through it, and a person is erased on a private copy.
+
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::ops::ControlFlow;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::context::Session;
+use super::failure::CommandFailure;
+use super::output;
+use super::purge::desk;
+use crate::change::purge::verdict::PurgeStatus;
+use crate::change::purge::{self, PurgeOptions};
+use crate::change::{Author, ChangeError, migrate};
+use crate::memory::query::Query;
+use crate::memory::{Entity, Row, ValueKind};
+use crate::store::{OpenOptions, Store, Target};
+
+/// Ids of one kind of link that are followed.
+const FOLLOWED: usize = 20_000;
+/// Ids that are asked for at a time.
+const STRIDE: usize = 500;
+/// Share of rows with problems from which a layout reads them wrongly.
+const MANY: f64 = 0.05;
+
+/// Columns that name a row of another entity.
+const LINKS: [(&str, &[Entity]); 4] = [
+    ("episode_id", &[Entity::Episode]),
+    ("parent_id", &[Entity::Episode]),
+    ("memory_id", &[Entity::Memory, Entity::Case]),
+    ("profile_id", &[Entity::Profile]),
+];
+
+/// What was seen of an entity's rows.
+#[derive(Debug, Default, Serialize)]
+struct EntityTrial {
+    rows: usize,
+    repeated_ids: usize,
+    rows_with_problems: usize,
+    /// By column of times: rows with one that was read, and rows whose value is none.
+    times: BTreeMap<&'static str, TimesRead>,
+    /// By column: ids that are named, and how many of them are there.
+    links: BTreeMap<&'static str, LinksFollowed>,
+    #[serde(skip)]
+    named: BTreeMap<&'static str, HashSet<String>>,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct TimesRead {
+    read: usize,
+    unread: usize,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct LinksFollowed {
+    named: usize,
+    found: usize,
+}
+
+impl EntityTrial {
+    fn add(&mut self, row: &Row, known: &mut HashSet<u64>) {
+        self.rows += 1;
+        self.rows_with_problems += usize::from(!row.problems.is_empty());
+        if row.entity.column("id").is_some() && !known.insert(digest(row.id())) {
+            self.repeated_ids += 1;
+        }
+        for column in row.entity.columns().iter().filter(|column| column.kind == ValueKind::Time) {
+            let times = self.times.entry(column.name).or_default();
+            times.read += usize::from(!row.get(column.name).is_null());
+            times.unread += usize::from(!row.is_readable(column.name));
+        }
+        for (column, _) in LINKS {
+            let named = self.named.entry(column).or_default();
+            if let Some(id) = row.text(column).filter(|id| !id.is_empty() && named.len() < FOLLOWED) {
+                named.insert(id.to_owned());
+            }
+        }
+    }
+
+    /// What is wrong with it, for people.
+    fn faults(&self, entity: &str) -> Vec<String> {
+        let mut faults = Vec::new();
+        if self.repeated_ids > 0 {
+            faults.push(format!("{entity}: {} rows repeat the id of another one: pages lose rows", self.repeated_ids));
+        }
+        if self.rows_with_problems as f64 > MANY * self.rows as f64 {
+            let (odd, rows) = (self.rows_with_problems, self.rows);
+            faults.push(format!("{entity}: {odd} of {rows} rows hold something that cannot be read"));
+        }
+        for (column, times) in self.times.iter().filter(|(_, times)| times.unread > times.read) {
+            let of = times.read + times.unread;
+            faults
+                .push(format!("{entity}.{column}: {} of {of} times are none: say how they are `stored`", times.unread));
+        }
+        for (column, links) in self.links.iter().filter(|(_, links)| links.named > 0 && links.found == 0) {
+            faults.push(format!("{entity}.{column}: none of the {} ids that it names is there", links.named));
+        }
+        faults
+    }
+}
+
+fn digest(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Tries a layout out and prints what was seen.
+///
+/// # Errors
+/// Code 1 where something is wrong with the layout.
+pub(super) async fn run(session: &Session<'_>, file: &str) -> Result<(), CommandFailure> {
+    let Some((target, options)) = session.target(None)? else {
+        return Err(CommandFailure::usage("name the database that the layout is tried on with -d"));
+    };
+    let options = OpenOptions { layouts: vec![file.to_owned()], ..options };
+    let store = Store::open(&target, &options).await?;
+    let mut trials = read_all(&store).await?;
+    for trial in trials.values_mut() {
+        follow(&store, trial).await?;
+    }
+    let mut faults: Vec<String> = trials.iter().flat_map(|(entity, trial)| trial.faults(entity)).collect();
+    let erased = match erased(&store, &options).await? {
+        Ok((shown, more)) => {
+            faults.extend(more);
+            shown
+        }
+        Err(reason) => json!({ "tried": false, "reason": reason }),
+    };
+    let shown = json!({
+        "file": file, "database": store.location(), "ok": faults.is_empty(), "entities": trials, "purge": erased, "faults": faults,
+    });
+    output::value(session.format(), &shown)?;
+    match faults.len() {
+        0 => Ok(()),
+        1 => Err(CommandFailure::failed(format!("{file}: 1 fault"))),
+        n => Err(CommandFailure::failed(format!("{file}: {n} faults"))),
+    }
+}
+
+/// Reads every row of every entity.
+async fn read_all(store: &Store) -> Result<BTreeMap<&'static str, EntityTrial>, CommandFailure> {
+    let mut trials = BTreeMap::new();
+    for entity in Entity::ALL.iter().copied().filter(|entity| store.sources_of(*entity).is_ok()) {
+        let (mut trial, mut known) = (EntityTrial::default(), HashSet::new());
+        let row = |row: Row| {
+            trial.add(&row, &mut known);
+            ControlFlow::Continue(())
+        };
+        store.walks().each_row(&Query::new(entity), row).await?;
+        let mapped = |column: &str| {
+            let sources = store.sources_of(entity).unwrap_or_default();
+            sources.iter().any(|source| !source.column(column).is_empty() || source.derives(column))
+        };
+        trial.times.retain(|column, _| mapped(column));
+        trials.insert(entity.name(), trial);
+    }
+    Ok(trials)
+}
+
+/// Looks whether the ids that rows name are there, where the layout knows such rows.
+async fn follow(store: &Store, trial: &mut EntityTrial) -> Result<(), CommandFailure> {
+    for (column, named) in std::mem::take(&mut trial.named) {
+        let targets = LINKS.iter().find(|(name, _)| *name == column).map_or(&[][..], |(_, targets)| targets);
+        let targets: Vec<Entity> = targets.iter().copied().filter(|t| store.sources_of(*t).is_ok()).collect();
+        if named.is_empty() || targets.is_empty() {
+            continue;
+        }
+        let ids: Vec<String> = named.into_iter().collect();
+        let mut there: HashSet<String> = HashSet::new();
+        for target in targets {
+            for some in ids.chunks(STRIDE) {
+                there.extend(store.related(target, "id", some).await?.iter().map(|row| row.id().to_owned()));
+            }
+        }
+        trial.links.insert(column, LinksFollowed { named: ids.len(), found: there.len() });
+    }
+    Ok(())
+}
+
+/// What a purge on a copy showed, with what was wrong; or why none was tried.
+type PurgeTrial = Result<(Value, Vec<String>), String>;
+
+/// Erases a person on a private copy and looks whether the rows of others are as before.
+async fn erased(store: &Store, options: &OpenOptions) -> Result<PurgeTrial, CommandFailure> {
+    if let Some(reason) = store.recognised().closed() {
+        return Ok(Err(reason));
+    }
+    if store.recognised().erasure.rules.is_empty() {
+        return Ok(Err("the layout has no `erase` rules: it does not say whose a row is".to_owned()));
+    }
+    let Some(person) = someone(store).await? else { return Ok(Err("no row names a person".to_owned())) };
+    let (_copy, file) = match store.private_copy().await {
+        Ok(copy) => copy,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let target = Target::File(file);
+    let author = Author { actor: "layouts test".to_owned(), ..Author::default() };
+    migrate::apply(&Store::open(&target, options).await?, &author, None).await?;
+    let copy = Store::open(&target, options).await?;
+    let before = rows_of_others(&copy, &person).await?;
+    let desk = desk(&author, &|_, _| {})?;
+    let receipt = match purge::run(&copy, &person, &PurgeOptions::default(), None, &desk, None).await {
+        Ok(receipt) => receipt,
+        Err(ChangeError::Refused(reason) | ChangeError::NotFound(reason)) => {
+            let words = format!("erasing `{person}` on a copy is refused: {reason}");
+            return Ok(Ok((json!({ "tried": true, "person": person, "status": "refused" }), vec![words])));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let after = rows_of_others(&copy, &person).await?;
+    let changed = before.difference(&after).count();
+    let shown = json!({ "tried": true, "person": person, "status": receipt.status, "counts": receipt.counts,
+        "verification": receipt.verification, "other_rows_changed": changed });
+    let mut faults = Vec::new();
+    if receipt.status == PurgeStatus::Incomplete {
+        faults.push(format!("erasing `{person}` on a copy is incomplete: {}", receipt.incomplete.join("; ")));
+    }
+    if changed > 0 {
+        faults.push(format!("erasing `{person}` on a copy changed {changed} rows of other people"));
+    }
+    Ok(Ok((shown, faults)))
+}
+
+/// Somebody whose row it is.
+async fn someone(store: &Store) -> Result<Option<String>, CommandFailure> {
+    for entity in Entity::ALL.iter().copied().filter(|e| e.column("user_id").is_some()) {
+        if store.sources_of(entity).is_err() {
+            continue;
+        }
+        let mut person = None;
+        let row = |row: Row| {
+            person = row.text("user_id").filter(|id| !id.trim().is_empty()).map(str::to_owned);
+            if person.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        store.walks().each_row(&Query { columns: Some(vec!["user_id"]), ..Query::new(entity) }, row).await?;
+        if person.is_some() {
+            return Ok(person);
+        }
+    }
+    Ok(None)
+}
+
+/// The rows that say that they are other people's, each by a digest of all its values.
+async fn rows_of_others(store: &Store, person: &str) -> Result<HashSet<u64>, CommandFailure> {
+    let mut rows = HashSet::new();
+    for entity in Entity::ALL.iter().copied().filter(|e| e.column("user_id").is_some()) {
+        if store.sources_of(entity).is_err() {
+            continue;
+        }
+        let row = |row: Row| {
+            if row.text("user_id").is_some_and(|id| id != person) {
+                rows.insert(digest(&format!("{entity} {}", json!(row))));
+            }
+            ControlFlow::Continue(())
+        };
+        store.walks().each_row(&Query::new(entity), row).await?;
+    }
+    Ok(rows)
+}
