@@ -15,7 +15,7 @@ use crate::layout::{BoundSource, CatalogTable, EpisodeLink, LinkBy};
 use crate::memory::entity::{Column, Personal, ValueKind};
 use crate::memory::findings::{
     CLEANED, CaseBank, Finding, FindingTally, KINDS, LinkedEpisodes, Muted, NamedLinks, NotApplicable, TextScanner,
-    UtilityHistories, WORDS, kind_named,
+    UtilityHistories, WORDS, kind_named, short,
 };
 use crate::memory::query::Query;
 use crate::memory::retention::RetentionRules;
@@ -493,8 +493,12 @@ impl Survey<'_> {
         self.each(Entity::Segment, |row| story.segment(row)).await?;
         self.memory_links(&mut story).await?;
         if self.lacks(Entity::UtilityEvent).is_none() {
-            self.each(Entity::UtilityEvent, |row| utilities.signal(row)).await?;
-            self.found("utility_differs", episode, utilities.differing(self.most()));
+            let together = comes_together(self.store, Entity::UtilityEvent).await?;
+            self.each(Entity::UtilityEvent, |row| utilities.signal(row, together)).await?;
+            let differing = utilities.differing();
+            let ids = differing.into_iter().filter_map(|place| story.id(place));
+            let differing = FindingTally::of(ids, self.most());
+            self.found("utility_differs", episode, differing);
         }
         for (kind, tally) in story.links() {
             let entity = if kind == "orphan_segment" { Entity::Segment } else { Entity::Episode };
@@ -518,21 +522,21 @@ impl Survey<'_> {
         if self.lacks(Entity::MemoryLink).is_some() || self.lacks(Entity::Memory).is_some() {
             return Ok(());
         }
-        let mut there: HashSet<String> = HashSet::new();
+        let mut there: HashSet<u64> = HashSet::new();
         self.each(Entity::Memory, |row| {
-            there.insert(row.id().to_owned());
+            there.insert(short(row.id()));
         })
         .await?;
         if self.lacks(Entity::Case).is_none() {
             let query = Query { columns: Some(vec!["id"]), ..Query::new(Entity::Case) };
             let case = |row: Row| {
-                there.insert(row.id().to_owned());
+                there.insert(short(row.id()));
                 ControlFlow::Continue(())
             };
             self.store.walks().each_row(&query, case).await?;
         }
         self.each(Entity::MemoryLink, |row| {
-            if row.text("memory_id").is_some_and(|id| !there.contains(id)) {
+            if row.text("memory_id").is_some_and(|id| !there.contains(&short(id))) {
                 story.memory_is_missing(row.text("episode_id").unwrap_or_default());
             }
         })
@@ -602,8 +606,19 @@ impl Survey<'_> {
             if *stopped || *spent { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let columns = Some(columns_read(entity, texts));
+        let by = together_by(entity);
         // Links of episodes may be in their JSON.
         let unparsed = entity != Entity::Episode;
-        Ok(store.walks().each_row(&Query { columns, unparsed, ..Query::new(entity) }, row).await?)
+        Ok(store.walks().each_row(&Query { columns, unparsed, by, ..Query::new(entity) }, row).await?)
     }
+}
+
+/// Whether rows of one episode come together.
+async fn comes_together(store: &Store, entity: Entity) -> Result<bool, ChangeError> {
+    Ok(store.walks().comes_ordered(&Query { by: together_by(entity), ..Query::new(entity) }).await?)
+}
+
+/// The column by which rows of an entity are to come together.
+fn together_by(entity: Entity) -> Option<&'static str> {
+    (entity == Entity::UtilityEvent).then_some("episode_id")
 }

@@ -17,6 +17,7 @@ use crate::config::{self, Config, DatabaseProfile};
 use crate::console::core::request::KnownDatabase;
 use crate::memory::mask::Mask;
 use crate::memory::nearest::unknown;
+use crate::memory::vector::CONSOLE_BYTES;
 use crate::shell;
 use crate::store::{OpenOptions, Store, Target};
 use crate::ui::{SafeText, Theme};
@@ -57,6 +58,7 @@ pub async fn open(session: &Session<'_>, named: Option<&str>, look: &Look) -> Re
         },
         mask: Mask::new(config::mask_key()),
         actor: login(),
+        vector_bytes: session.config.vector_cache_mb.map_or(CONSOLE_BYTES, |mb| mb as usize * (1 << 20)),
     };
     let held = HeldLines::begin();
     let ended = Box::pin(shell::run(door, doors(session), shown)).await;

@@ -90,6 +90,8 @@ pub struct Config {
     /// Leave the mouse to the terminal.
     #[serde(default)]
     pub no_mouse: bool,
+    /// Megabytes of vectors that the console keeps in memory between recalls; 256 when not said, 0 keeps none.
+    pub vector_cache_mb: Option<u32>,
     /// Databases by name.
     #[serde(default)]
     pub profile: BTreeMap<String, DatabaseProfile>,

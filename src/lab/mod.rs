@@ -2,8 +2,11 @@
 
 pub mod assess;
 mod banked;
+mod candidates;
 pub mod embed;
+mod id_table;
 pub mod judge;
+mod memory_uses;
 pub mod parents;
 pub mod people;
 pub mod recall;
@@ -13,7 +16,6 @@ pub mod training;
 pub mod understand;
 pub mod what_if;
 
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use crate::memory::filter::{Filter, Operand, Operator};
@@ -88,20 +90,4 @@ async fn each(store: &Store, query: &Query, told: Told<'_>, mut row: impl FnMut(
         })
         .await?;
     Ok(true)
-}
-
-/// Means by key, as they come.
-#[derive(Debug, Default)]
-struct KeyedMeans(HashMap<String, (f64, usize)>);
-
-impl KeyedMeans {
-    fn add(&mut self, key: &str, value: f64) {
-        let entry = self.0.entry(key.to_owned()).or_default();
-        entry.0 += value;
-        entry.1 += 1;
-    }
-
-    fn get(&self, key: &str) -> Option<f64> {
-        self.0.get(key).map(|(sum, n)| sum / *n as f64)
-    }
 }

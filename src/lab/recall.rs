@@ -1,9 +1,12 @@
 //! `recall`: what would be remembered in a situation, in order, each score taken apart.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use super::banked::BankedCases;
+use super::candidates::{CandidateRows, Measure};
+use super::memory_uses::{EpisodeWorth, MemoryUses};
 use super::situation::ResolvedQuestion;
 use super::{LabError, equal, owner};
 use crate::memory::filter::Filter;
@@ -14,7 +17,8 @@ use crate::recall::among::{self, RankingInput};
 use crate::recall::answer::{RecallAnswer, RecallRequest, RecalledItem, StageTimes, UsedPolicy, WordsBy};
 use crate::recall::features::{features, overlap, words};
 use crate::recall::keyword;
-use crate::recall::rank::{self, LATEST_USES, LeftOut, ProvenQuery, RankedRow, Ranking};
+use crate::recall::rank::{self, LeftOut, ProvenQuery, RankedRow, Ranking};
+use crate::recall::shortlist::{FirstRows, Shortlist, ShortlistEnd};
 use crate::store::Store;
 use crate::store::vector::ComparedVectors;
 
@@ -195,95 +199,125 @@ async fn enriched(store: &Store, rows: Vec<RankedRow>) -> Result<Vec<RecalledIte
     Ok(items)
 }
 
-/// Leaves the row out that the query itself is.
-fn without_itself(rows: &mut Vec<Row>, asked: &ResolvedQuestion, left_out: &mut Vec<LeftOut>) {
-    let Some(itself) = &asked.row else { return };
-    let before = rows.len();
-    rows.retain(|row| row.entity != itself.entity || row.id() != itself.id());
-    if rows.len() < before {
-        left_out.push(LeftOut {
-            id: itself.id().to_owned(),
-            reason: "query_itself",
-            words: "it is the query itself".to_owned(),
-            score: None,
-            instead: None,
-        });
+/// Says which rows are candidates, and what was left out.
+struct CandidateSieve<'a> {
+    asked: &'a ResolvedQuestion,
+    request: &'a RecallRequest,
+    left_out: Vec<LeftOut>,
+    candidates: usize,
+}
+
+impl<'a> CandidateSieve<'a> {
+    fn new(asked: &'a ResolvedQuestion, request: &'a RecallRequest) -> Self {
+        CandidateSieve { asked, request, left_out: Vec::new(), candidates: 0 }
+    }
+
+    /// The rows go by from the beginning.
+    fn begin(&mut self) {
+        self.left_out.clear();
+        self.candidates = 0;
+    }
+
+    /// Whether a row may be recalled: not the one that the query itself is, nor a quarantined case.
+    fn takes(&mut self, row: &Row) -> bool {
+        let (cases, request) = (self.request.ranking == Ranking::Cases, self.request);
+        let eligible = among::eligible(row, request.ranking, request.all_outcomes);
+        let itself = self.asked.row.as_ref().is_some_and(|own| own.entity == row.entity && own.id() == row.id());
+        if itself && (cases || eligible) {
+            if self.left_out.first().is_none_or(|first| first.reason != "query_itself") {
+                self.left_out.insert(0, without(row, "query_itself", "it is the query itself"));
+            }
+        } else if cases && !eligible {
+            self.left_out.push(without(row, "quarantined", "it is quarantined"));
+        } else if eligible {
+            self.candidates += 1;
+            return true;
+        }
+        false
+    }
+
+    /// What was found: `rows` are chosen, `more` gave way to them.
+    fn find(self, chosen: (Vec<RankedRow>, Vec<LeftOut>), k: usize) -> RankedFind {
+        let (rows, more) = chosen;
+        let mut left_out = self.left_out;
+        left_out.extend(more);
+        RankedFind { rows, left_out, compared: None, candidates: self.candidates, k, policy: None }
     }
 }
 
-/// Leaves quarantined cases out.
-fn without_quarantined(rows: &mut Vec<Row>, left_out: &mut Vec<LeftOut>) {
-    rows.retain(|row| {
-        let held_back = !among::eligible(row, Ranking::Cases, false);
-        if held_back && !left_out.iter().any(|l| l.id == row.id()) {
-            left_out.push(LeftOut {
-                id: row.id().to_owned(),
-                reason: "quarantined",
-                words: "it is quarantined".to_owned(),
-                score: None,
-                instead: None,
-            });
-        }
-        !held_back
-    });
+fn without(row: &Row, reason: &'static str, words: &str) -> LeftOut {
+    LeftOut { id: row.id().to_owned(), reason, words: words.to_owned(), score: None, instead: None }
 }
+
+/// The first rows by a ranking, where nothing gives way to anything.
+fn first_of(found: FirstRows, request: &RecallRequest) -> (Vec<RankedRow>, Vec<LeftOut>) {
+    rank::choose(found.rows, request.rows(), BEYOND, |_, _| None)
+}
+
+/// What is asked of an episode's rank by time, canvas and feedback.
+const OF_EPISODE: &[&str] = &["started_at", "canvas_action_count", "feedback_score"];
+/// The same, with the texts that words are looked for in.
+const TOLD_OF_EPISODE: &[&str] = &[
+    "started_at",
+    "canvas_action_count",
+    "feedback_score",
+    "title",
+    "summary",
+    "detail",
+    "observation",
+    "topic",
+    "domain",
+    "tags",
+    "workflow_name",
+];
 
 async fn boosted(store: &Store, request: &RecallRequest, asked: &ResolvedQuestion) -> Result<RankedFind, LabError> {
     let kind = kind_of(store, request.ranking);
     let filters = owned(store, kind, request);
-    let columns: &[&'static str] = if kind == Entity::Memory {
-        OF_MEMORY
-    } else if asked.vector.is_none() && !asked.words.is_empty() {
-        &[
-            "started_at",
-            "canvas_action_count",
-            "feedback_score",
-            "title",
-            "summary",
-            "detail",
-            "observation",
-            "topic",
-            "domain",
-            "tags",
-            "workflow_name",
-        ]
-    } else {
-        &["started_at", "canvas_action_count", "feedback_score"]
+    let by_words = asked.vector.is_none() && !asked.words.is_empty();
+    let columns = match kind {
+        Entity::Memory => OF_MEMORY,
+        _ if by_words => TOLD_OF_EPISODE,
+        _ => OF_EPISODE,
     };
-    // Every row has a place in this ranking: words only move it.
-    let mut rows = store.candidates(kind, &filters, columns, &[]).await?;
-    rows.retain(|row| among::eligible(row, Ranking::Boosted, true));
-    let mut left_out = Vec::new();
-    without_itself(&mut rows, asked, &mut left_out);
-    let candidates = rows.len();
-    let (likeness, name, compared) = likeness(store, kind, &filters, asked, &rows, keyword::text_of).await?;
+    let (measure, name, compared) = Measure::of(store, kind, &filters, asked, keyword::text_of).await?;
     let way = RankingInput::Boosted { asked: asked.is_something(), name, at: &request.at };
-    let ranked = among::ranked(rows.into_iter().zip(likeness), &way);
-    let (rows, more) = rank::choose(ranked, request.rows(), BEYOND, |_, _| None);
-    left_out.extend(more);
-    Ok(RankedFind { rows, left_out, compared, candidates, k: request.rows(), policy: None })
+    let place = |row: Row, likeness: Option<f64>| among::placed(row, likeness, &way);
+    // Every row has a place in this ranking: words only move it.
+    let rows = CandidateRows { kind, filters: &filters, columns, words: &[] };
+    let mut sieve = CandidateSieve::new(asked, request);
+    let found = sieve
+        .first_rows(store, &rows, &measure, || measure.shortlist(request.rows().saturating_add(BEYOND), &place))
+        .await?;
+    Ok(RankedFind { compared, ..sieve.find(first_of(found, request), request.rows()) })
 }
 
-/// How like each row is to what is asked, the name of that, and what became of the vectors.
-type Likenesses = (Vec<Option<f64>>, &'static str, Option<(VectorTally, ComparedBy)>);
-
-async fn likeness(
-    store: &Store,
-    kind: Entity,
-    filters: &[Filter],
-    asked: &ResolvedQuestion,
-    rows: &[Row],
-    text: impl Fn(&Row) -> String,
-) -> Result<Likenesses, LabError> {
-    if let Some(vector) = &asked.vector {
-        let ComparedVectors { near, tally, by } = store.embeddings().nearest(kind, filters, vector, usize::MAX).await?;
-        // A row may have several vectors: the nearest of them counts.
-        let cosines: HashMap<String, f64> = near.into_iter().rev().map(|n| (n.id, n.cosine)).collect();
-        let found = rows.iter().map(|row| cosines.get(row.id()).copied()).collect();
-        return Ok((found, "similarity", Some((tally, by))));
+impl CandidateSieve<'_> {
+    /// The first rows, as a `list` keeps them.
+    async fn first_rows<'l>(
+        &mut self,
+        store: &Store,
+        rows: &CandidateRows<'_>,
+        measure: &Measure,
+        list: impl Fn() -> Shortlist<'l>,
+    ) -> Result<FirstRows, LabError> {
+        let mut known = None;
+        loop {
+            self.begin();
+            let mut list = list().again(known);
+            rows.each(store, |row| {
+                if self.takes(&row) {
+                    let likeness = measure.likeness(&row);
+                    list.offer(row, likeness);
+                }
+            })
+            .await?;
+            match list.close() {
+                ShortlistEnd::Rows(found) => return Ok(found),
+                ShortlistEnd::Again(tally) => known = Some(tally),
+            }
+        }
     }
-    let texts: Vec<String> = rows.iter().map(text).collect();
-    Ok((keyword::shares(&asked.words, &texts).into_iter().map(Some).collect(), "keywords", None))
 }
 
 async fn proven(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuestion) -> Result<RankedFind, LabError> {
@@ -304,69 +338,61 @@ async fn proven(store: &Store, request: &RecallRequest, asked: &mut ResolvedQues
     if !memories && !episodes {
         store.sources_of(Entity::Memory)?;
     }
-    let mut rows = Vec::new();
-    let mut used_by = MemoryUses::default();
-    if episodes {
-        let columns = ["started_at", "domain", "topic", "utility", "agent_id", "user_id"];
-        rows = store.candidates(Entity::Episode, &[], &columns, &[]).await?;
-        if memories && store.sources_of(Entity::MemoryLink).is_ok() {
-            used_by = MemoryUses::read(store, &rows).await?;
+    let filters = owned(store, Entity::Memory, request);
+    let (measure, like, compared) = if by_text {
+        let (measure, name, compared) = Measure::of(store, Entity::Memory, &filters, asked, keyword::text_of).await?;
+        (measure, Some(name), compared)
+    } else {
+        (Measure::Nothing, None, None)
+    };
+    // Episodes go by first: known from then on is what became of those that used a memory.
+    let used_by: OnceLock<MemoryUses> = OnceLock::new();
+    let utility = |row: &Row| match used_by.get() {
+        Some(uses) => uses.utility(row),
+        None => row.number("utility"),
+    };
+    let way = RankingInput::Proven { sought: &sought, like, utility: &utility, at: &request.at };
+    let place = |row: Row, likeness: Option<f64>| among::placed(row, likeness, &way);
+    let mut sieve = CandidateSieve::new(asked, request);
+    let mut known = None;
+    let found = loop {
+        let mut list = measure.shortlist(request.rows().saturating_add(BEYOND), &place).again(known);
+        let mut take = |row: Row| {
+            if sieve.takes(&row) {
+                let likeness = measure.likeness(&row);
+                list.offer(row, likeness);
+            }
+        };
+        if episodes {
+            let linked = memories && store.sources_of(Entity::MemoryLink).is_ok();
+            let columns = &["started_at", "domain", "topic", "utility", "agent_id", "user_id"];
+            let rows = CandidateRows { kind: Entity::Episode, filters: &[], columns, words: &[] };
+            let owner = owner(request.agent.as_deref(), request.user.as_deref());
+            let mut worth = EpisodeWorth::default();
+            rows.each(store, |row| {
+                if linked && used_by.get().is_none() {
+                    worth.add(&row);
+                }
+                if owner.iter().all(|f| f.matches(&row)) {
+                    take(row);
+                }
+            })
+            .await?;
+            if linked && used_by.get().is_none() {
+                let _ = used_by.set(MemoryUses::read(store, worth).await?);
+            }
         }
-        let filters = owner(request.agent.as_deref(), request.user.as_deref());
-        rows.retain(|row| filters.iter().all(|f| f.matches(row)));
-    }
-    if memories {
-        let filters = owned(store, Entity::Memory, request);
-        let found = store.candidates(Entity::Memory, &filters, OF_MEMORY, &[]).await?;
-        rows.extend(found.into_iter().filter(|row| among::eligible(row, Ranking::Proven, true)));
-    }
-    let mut left_out = Vec::new();
-    without_itself(&mut rows, asked, &mut left_out);
-    let candidates = rows.len();
-    let utility = |row: &Row| used_by.utility(row);
-    let mut way = RankingInput::Proven { sought: &sought, like: None, utility: &utility, at: &request.at };
-    let (mut found, mut compared) = (vec![None; rows.len()], None);
-    if by_text {
-        let filters = owned(store, Entity::Memory, request);
-        let name;
-        (found, name, compared) = likeness(store, Entity::Memory, &filters, asked, &rows, keyword::text_of).await?;
-        way = RankingInput::Proven { sought: &sought, like: Some(name), utility: &utility, at: &request.at };
-    }
-    let ranked = among::ranked(rows.into_iter().zip(found), &way);
-    let (rows, more) = rank::choose(ranked, request.rows(), BEYOND, |_, _| None);
-    left_out.extend(more);
-    Ok(RankedFind { rows, left_out, compared, candidates, k: request.rows(), policy: None })
-}
-
-/// For each memory the start and utility of the episodes that used it.
-#[derive(Default)]
-pub(super) struct MemoryUses(HashMap<String, Vec<(String, f64)>>);
-
-impl MemoryUses {
-    /// Reads the links of memories to these episodes.
-    pub(super) async fn read(store: &Store, episodes: &[Row]) -> Result<Self, LabError> {
-        let known: HashMap<&str, &Row> = episodes.iter().map(|e| (e.id(), e)).collect();
-        let mut used_by: HashMap<String, Vec<(String, f64)>> = HashMap::new();
-        for link in store.candidates(Entity::MemoryLink, &[], &["episode_id", "memory_id"], &[]).await? {
-            let Some(episode) = link.text("episode_id").and_then(|id| known.get(id)) else { continue };
-            let Some(memory) = link.text("memory_id") else { continue };
-            let started = episode.text("started_at").unwrap_or_default().to_owned();
-            let utility = episode.number("utility").unwrap_or(rank::UTILITY_START);
-            used_by.entry(memory.to_owned()).or_default().push((started, utility));
+        if memories {
+            let rows = CandidateRows { kind: Entity::Memory, filters: &filters, columns: OF_MEMORY, words: &[] };
+            rows.each(store, take).await?;
         }
-        for uses in used_by.values_mut() {
-            uses.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
-            uses.truncate(LATEST_USES);
+        match list.close() {
+            ShortlistEnd::Rows(found) => break found,
+            ShortlistEnd::Again(tally) => known = Some(tally),
         }
-        Ok(MemoryUses(used_by))
-    }
-
-    /// Utility of a row: of a memory the mean of the latest 20 episodes that used it, else its own.
-    pub(super) fn utility(&self, row: &Row) -> Option<f64> {
-        let by_use = self.0.get(row.id()).filter(|_| row.entity == Entity::Memory);
-        let mean = |uses: &Vec<(String, f64)>| uses.iter().map(|(_, u)| u).sum::<f64>() / uses.len().max(1) as f64;
-        by_use.map(mean).or(row.number("utility"))
-    }
+        sieve.begin();
+    };
+    Ok(RankedFind { compared, ..sieve.find(first_of(found, request), request.rows()) })
 }
 
 async fn similar(store: &Store, request: &RecallRequest, asked: &ResolvedQuestion) -> Result<RankedFind, LabError> {
@@ -377,17 +403,16 @@ async fn similar(store: &Store, request: &RecallRequest, asked: &ResolvedQuestio
         filters.extend(request.workflow.as_deref().map(|w| equal("workflow_name", w)));
         columns = &["started_at", "title", "summary", "observation", "result", "success", "outcome", "workflow_name"];
     }
-    let mut rows = store.candidates(kind, &filters, columns, &asking_words(asked)).await?;
-    rows.retain(|row| among::eligible(row, Ranking::Similar, request.all_outcomes));
-    let mut left_out = Vec::new();
-    without_itself(&mut rows, asked, &mut left_out);
-    let candidates = rows.len();
     let text = if kind == Entity::Memory { keyword::text_of } else { keyword::situation_and_outcome };
-    let (likeness, name, compared) = likeness(store, kind, &filters, asked, &rows, text).await?;
-    let ranked = among::ranked(rows.into_iter().zip(likeness), &RankingInput::Likeness { name });
-    let (rows, more) = rank::choose(ranked, request.rows(), BEYOND, |_, _| None);
-    left_out.extend(more);
-    Ok(RankedFind { rows, left_out, compared, candidates, k: request.rows(), policy: None })
+    let (measure, name, compared) = Measure::of(store, kind, &filters, asked, text).await?;
+    let way = RankingInput::Likeness { name };
+    let place = |row: Row, likeness: Option<f64>| among::placed(row, likeness, &way);
+    let rows = CandidateRows { kind, filters: &filters, columns, words: &asking_words(asked) };
+    let mut sieve = CandidateSieve::new(asked, request);
+    let found = sieve
+        .first_rows(store, &rows, &measure, || measure.shortlist(request.rows().saturating_add(BEYOND), &place))
+        .await?;
+    Ok(RankedFind { compared, ..sieve.find(first_of(found, request), request.rows()) })
 }
 
 /// Words to look up in an index; none where vectors are compared.
@@ -399,16 +424,12 @@ async fn cases(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuest
     let BankedCases { filters, policy, k } = BankedCases::of(store, request, asked).await?;
     let k = request.k.or(k).unwrap_or_else(|| request.rows());
     if let (None, false, Some(vector)) = (&policy, request.downweight, asked.vector.clone()) {
-        return nearest_cases(store, k, asked, &filters, &vector).await;
+        return nearest_cases(store, k, (request, asked), &filters, &vector).await;
     }
-    let columns = ["prompt", "outcome", "reward", "tags", "created_at", "quarantined"];
+    let columns = &["prompt", "outcome", "reward", "tags", "created_at", "quarantined"];
     let words = if policy.is_some() { Vec::new() } else { asking_words(asked) };
-    let mut rows = store.candidates(Entity::Case, &filters, &columns, &words).await?;
-    let mut left_out = Vec::new();
-    without_itself(&mut rows, asked, &mut left_out);
-    without_quarantined(&mut rows, &mut left_out);
-    let candidates = rows.len();
-    let (likeness, name, compared) = likeness(store, Entity::Case, &filters, asked, &rows, keyword::text_of).await?;
+    let recalls = if request.downweight { Some(recalls(store, request, asked).await?) } else { None };
+    let (measure, name, compared) = Measure::of(store, Entity::Case, &filters, asked, keyword::text_of).await?;
     let situation = asked.situation(request.text.as_deref(), &request.at);
     let seen =
         |row: &Row, likeness: Option<f64>| features(&situation, row, likeness.filter(|_| asked.vector.is_some()));
@@ -416,22 +437,43 @@ async fn cases(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuest
         Some((_, policy)) => RankingInput::Policy { policy, features: &seen, name },
         None => RankingInput::Likeness { name },
     };
-    let mut ranked = among::ranked(rows.into_iter().zip(likeness), &way);
-    if request.downweight {
-        let recalls = recalls(store, request, asked).await?;
-        let is = |row: &Row| is_poison(row.number("reward"), recalls.get(row.id()).copied().unwrap_or_default());
-        among::weigh_down(&mut ranked, is);
-    }
-    if policy.is_some() {
-        ranked = among::merged(ranked, k, name);
-    }
+    let place = |row: Row, likeness: Option<f64>| {
+        let ranked = among::placed(row, likeness, &way)?;
+        let Some(recalls) = &recalls else { return Some(ranked) };
+        let often = recalls.get(ranked.row.id()).copied().unwrap_or_default();
+        let poison = is_poison(ranked.row.number("reward"), often);
+        Some(among::weighed_down(ranked, poison))
+    };
+    let rows = CandidateRows { kind: Entity::Case, filters: &filters, columns, words: &words };
     let looked_at = k.saturating_mul(16).saturating_add(64);
-    let first: Vec<String> = ranked.iter().take(looked_at).map(|r| r.row.id().to_owned()).collect();
-    let vectors = store.embeddings().vectors(Entity::Case, &first).await?;
-    let (mut rows, more) = rank::choose(ranked, k, BEYOND, |a, b| alike(&vectors, a, b));
-    rank::sort(&mut rows);
-    left_out.extend(more);
-    Ok(RankedFind { rows, left_out, compared, candidates, k, policy: policy.map(|(used, _)| used) })
+    let mut room = looked_at;
+    let mut sieve = CandidateSieve::new(asked, request);
+    loop {
+        let list = || {
+            let list = measure.shortlist(room, &place);
+            if policy.is_some() { list.with_shares() } else { list }
+        };
+        let FirstRows { rows: mut ranked, alike: others, all } = sieve.first_rows(store, &rows, &measure, list).await?;
+        if policy.is_some() {
+            let first = ranked.len();
+            ranked.extend(others);
+            ranked = among::merged(ranked, k, name);
+            // Of those behind the first only what is most like is known.
+            let found = ranked.iter().filter(|row| !row.found_by.is_empty()).count();
+            ranked.truncate(first.max(found));
+        }
+        let first: Vec<String> = ranked.iter().take(looked_at).map(|r| r.row.id().to_owned()).collect();
+        let vectors = store.embeddings().vectors(Entity::Case, &first).await?;
+        let (mut chosen, more) = rank::choose(ranked, k, BEYOND, |a, b| alike(&vectors, a, b));
+        // Where too many gave way, the rows go by again with more room.
+        let below = more.iter().filter(|left| left.reason == "below_k").count();
+        if all || chosen.len() == k && below == BEYOND {
+            rank::sort(&mut chosen);
+            let policy = policy.map(|(used, _)| used);
+            return Ok(RankedFind { compared, policy, ..sieve.find((chosen, more), k) });
+        }
+        room = room.saturating_mul(8);
+    }
 }
 
 /// How often each case was recalled, as far as the memory records it.
@@ -446,11 +488,12 @@ async fn recalls(
         return Ok(recalls);
     }
     let filters = owner(request.agent.as_deref(), request.user.as_deref());
-    for access in store.candidates(Entity::Access, &filters, &["ids"], &[]).await? {
+    let count = |access: Row| {
         for id in access.list("ids") {
             *recalls.entry(id.to_owned()).or_default() += 1;
         }
-    }
+    };
+    store.each_candidate(Entity::Access, &filters, &["ids"], &[], count).await?;
     Ok(recalls)
 }
 
@@ -466,7 +509,7 @@ fn alike(vectors: &HashMap<String, Vec<f32>>, a: &Row, b: &Row) -> Option<f64> {
 async fn nearest_cases(
     store: &Store,
     k: usize,
-    asked: &ResolvedQuestion,
+    (request, asked): (&RecallRequest, &ResolvedQuestion),
     filters: &[Filter],
     vector: &[f32],
 ) -> Result<RankedFind, LabError> {
@@ -478,9 +521,8 @@ async fn nearest_cases(
         let vectors = store.embeddings().vectors(Entity::Case, &ids).await?;
         let mut rows = store.related(Entity::Case, "id", &ids).await?;
         rows.retain(|row| filters.iter().all(|f| f.matches(row)));
-        let mut left_out = Vec::new();
-        without_itself(&mut rows, asked, &mut left_out);
-        without_quarantined(&mut rows, &mut left_out);
+        let mut sieve = CandidateSieve::new(asked, request);
+        rows.retain(|row| sieve.takes(row));
         // The exact cosine, the same whoever found the row.
         let exact = |row: &Row| vectors.get(row.id()).and_then(|v| cosine_of(vector, v));
         let likeness: Vec<Option<f64>> = rows.iter().map(exact).collect();
@@ -490,9 +532,8 @@ async fn nearest_cases(
         let edge = near.last().map(|n| n.cosine + 1e-5);
         let settled = chosen.len() == k && chosen.last().map(|c| c.score.total) > edge;
         if near.len() < most || settled || most == MOST {
-            left_out.extend(more);
             let (compared, candidates) = (Some((tally, by)), tally.compared);
-            return Ok(RankedFind { rows: chosen, left_out, compared, candidates, k, policy: None });
+            return Ok(RankedFind { compared, candidates, ..sieve.find((chosen, more), k) });
         }
         most = most.saturating_mul(4).min(MOST);
     }

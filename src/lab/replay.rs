@@ -1,15 +1,22 @@
 //! `replay TOPIC`: the history of a topic in the order in which it happened.
 
+use super::candidates::{CandidateRows, Measure};
+use super::situation::ResolvedQuestion;
 use super::{LabError, owner};
 use crate::memory::{Entity, Row};
 use crate::recall::features::{name_match, words};
 use crate::recall::keyword;
 use crate::recall::rank::{self, RankedRow};
-use crate::recall::sequence::sequence;
+use crate::recall::sequence::{OVERFETCH, sequence};
+use crate::recall::shortlist::{FoundLikeness, ShortlistEnd};
 use crate::store::Store;
 
 /// Episodes that are shown unless told otherwise.
 pub const LIMIT: usize = 10;
+
+/// What is read of each episode.
+const COLUMNS: &[&str] =
+    &["started_at", "title", "summary", "detail", "observation", "topic", "domain", "tags", "workflow_name"];
 
 /// The history of a topic.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,34 +44,39 @@ pub async fn replay(
     limit: usize,
 ) -> Result<TopicReplay, LabError> {
     let filters = owner(agent, None);
-    let columns =
-        ["started_at", "title", "summary", "detail", "observation", "topic", "domain", "tags", "workflow_name"];
-    let rows = store.candidates(Entity::Episode, &filters, &columns, &[]).await?;
-    let candidates = rows.len();
     let vector = vector.filter(|_| store.embeddings().has_vectors(Entity::Episode));
-    let mut ranked: Vec<RankedRow> = if let Some(vector) = vector {
-        let near = store.embeddings().nearest(Entity::Episode, &filters, vector, usize::MAX).await?.near;
-        let cosines: std::collections::HashMap<String, f64> = near.into_iter().map(|n| (n.id, n.cosine)).collect();
-        rows.into_iter()
-            .filter_map(|row| {
-                let cosine = *cosines.get(row.id())?;
-                Some(rank::by_likeness(row, cosine, "similarity"))
-            })
-            .collect()
-    } else {
-        let texts: Vec<String> = rows.iter().map(keyword::text_of).collect();
-        let shares = keyword::shares(&words(topic), &texts);
-        let relevance = |row: &Row, share: f64| name_match(Some(topic), row.text("topic")).max(share);
-        rows.into_iter()
-            .zip(shares)
-            .map(|(row, share)| {
-                let relevance = relevance(&row, share);
-                rank::by_likeness(row, relevance, "keywords")
-            })
-            .collect()
+    let asked =
+        ResolvedQuestion { words: words(topic), vector: vector.map(<[f32]>::to_vec), ..ResolvedQuestion::default() };
+    let (measure, name, _) = Measure::of(store, Entity::Episode, &filters, &asked, keyword::text_of).await?;
+    let about = |row: &Row| name_match(Some(topic), row.text("topic"));
+    let place = |row: Row, likeness: Option<f64>| {
+        let relevance = match vector {
+            Some(_) => likeness?,
+            None => about(&row).max(likeness.unwrap_or(0.0)),
+        };
+        Some(rank::by_likeness(row, relevance, name))
     };
-    rank::sort(&mut ranked);
-    let mut rows = sequence(ranked, limit);
+    let rows = CandidateRows { kind: Entity::Episode, filters: &filters, columns: COLUMNS, words: &[] };
+    let mut known = None;
+    let mut candidates;
+    let found = loop {
+        let mut list = measure.shortlist(limit.saturating_mul(OVERFETCH), &place).again(known);
+        candidates = 0;
+        rows.each(store, |row| {
+            candidates += 1;
+            let likeness = match measure.likeness(&row) {
+                FoundLikeness::Words { held, .. } => FoundLikeness::Words { held, apart: about(&row).to_bits() },
+                cosine @ FoundLikeness::Cosine(_) => cosine,
+            };
+            list.offer(row, likeness);
+        })
+        .await?;
+        match list.close() {
+            ShortlistEnd::Rows(found) => break found.rows,
+            ShortlistEnd::Again(tally) => known = Some(tally),
+        }
+    };
+    let mut rows = sequence(found, limit);
     let ids: Vec<String> = rows.iter().map(|r| r.row.id().to_owned()).collect();
     for whole in store.related(Entity::Episode, "id", &ids).await? {
         if let Some(shown) = rows.iter_mut().find(|r| r.row.id() == whole.id()) {

@@ -1,36 +1,60 @@
 //! Insights, graduation, forgetting and usefulness, read from the whole memory.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{KeyedMeans, LabError, Told, each, of_agent, silent};
-use crate::layout::LinkBy;
+use super::id_table::{Digest, IdTable, MeansById, digest};
+use super::{LabError, Told, each, of_agent, silent};
+use crate::layout::{EpisodeLink, LinkBy};
 use crate::memory::mask::Mask;
 use crate::memory::query::Query;
-use crate::memory::{Entity, Row, feedback, time};
-use crate::recall::understand::canvas::{self, CanvasSummary, CanvasUse};
-use crate::recall::understand::forgetting::{self, AgedEpisode};
+use crate::memory::{Entity, Row, feedback, json, time};
+use crate::recall::understand::canvas::{self, CanvasStudy, CanvasSummary, CanvasUse};
+use crate::recall::understand::forgetting::{AgeTally, AgedEpisode};
 use crate::recall::understand::graduation;
 use crate::recall::understand::quality::{self, ProposalDecision, WorkedEpisode};
 use crate::recall::understand::report::{CanvasPattern, Graduation, InsightRule, Insights};
-use crate::recall::understand::usefulness::{self, JudgedMemories, MemoryUse};
+use crate::recall::understand::usefulness::{self, JudgedMemories, MemoryUses};
 use crate::store::{Store, StoreError, named_ids};
 
 /// Memories shown that mislead, and that help.
 const SHOWN: usize = 10;
 
+/// Events without a canvas that are looked at together.
+const ALONE: usize = 4_096;
+
 /// Episodes with what canvases and figures need of them.
 #[derive(Default)]
 struct Episodes {
+    /// Only for the readiness of an agent.
     worked: Vec<WorkedEpisode>,
-    aged: Vec<AgedEpisode>,
-    /// Known feedback aggregates, by episode.
-    feedback: HashMap<String, f64>,
-    /// Utility and start, by episode.
-    utility: HashMap<String, (f64, Option<String>)>,
+    aged: AgeTally,
+    facts: IdTable<EpisodeFacts>,
+    /// Canvas events that point back to no episode, with the one that names them.
+    named: HashMap<Digest, Option<Digest>>,
+    count: usize,
+    /// Whether one of them has a utility.
+    rated: bool,
     there: bool,
+}
+
+/// What is known of an episode.
+#[derive(Clone, Copy)]
+struct EpisodeFacts {
+    /// Known feedback aggregate.
+    feedback: Option<f64>,
+    utility: Option<f64>,
+    /// When it began, in microseconds since 1970.
+    at: Option<i64>,
+}
+
+impl Episodes {
+    /// The number of an episode by its id. Those that are not known get one behind all others.
+    fn number(&self, id: &str, strangers: &mut HashMap<Digest, usize>) -> usize {
+        let (id, next) = (digest(id), self.facts.len() + strangers.len());
+        self.facts.position(id).unwrap_or_else(|| *strangers.entry(id).or_insert(next))
+    }
 }
 
 /// What feedback says.
@@ -40,7 +64,7 @@ struct FeedbackCounts {
     thumbs_up: usize,
     thumbs_down: usize,
     corrections: usize,
-    scores: KeyedMeans,
+    scores: MeansById,
     there: bool,
 }
 
@@ -64,24 +88,21 @@ async fn read_feedback(store: &Store, agent: Option<&str>, told: Told<'_>) -> Re
     Ok(said)
 }
 
-/// Reads episodes. Canvas events that point back to none get the one that names them.
+/// Reads episodes; what the readiness of an agent needs of each of them only where that is `graded`.
 async fn read_episodes(
     store: &Store,
     agent: Option<&str>,
-    (said, events): (&FeedbackCounts, &mut [CanvasUse]),
+    said: &FeedbackCounts,
     now: &str,
-    coded: bool,
+    (graded, coded): (bool, bool),
     told: Told<'_>,
 ) -> Result<Episodes, StoreError> {
-    let mut loose: HashMap<String, Vec<usize>> = HashMap::new();
-    for (at, event) in events.iter().enumerate().filter(|(_, event)| event.episode.is_none()) {
-        loose.entry(event.id.clone()).or_default().push(at);
-    }
+    let links = store.contexts().episode_links();
+    let mut found = Episodes { named: loose_events(store, &links).await?, ..Episodes::default() };
     let supervised = match agent.filter(|_| coded) {
         Some(agent) => decisions(store, agent).await?,
         None => HashMap::new(),
     };
-    let links = store.contexts().episode_links();
     let mut columns = vec![
         "id",
         "outcome",
@@ -107,7 +128,6 @@ async fn read_episodes(
         }
     }
     let today = time::epoch_micros(now);
-    let mut found = Episodes::default();
     found.there = each(store, &of_agent(Entity::Episode, &columns, agent), told, |row| {
         let id = row.id().to_owned();
         let started = row.text("started_at").map(str::to_owned);
@@ -116,39 +136,60 @@ async fn read_episodes(
             || !row.get("consolidated_into").is_null()
             || matches!(row.text("status"), Some("archived" | "summarized"));
         if let (Some(today), Some(at)) = (today, started.as_deref().and_then(time::epoch_micros)) {
-            found.aged.push(AgedEpisode {
+            found.aged.add(&AgedEpisode {
                 days: (today - at) as f64 / 86_400e6,
                 decay: row.number("decay_score"),
                 accesses: row.get("access_count").as_i64(),
                 put_away,
             });
         }
-        for event in named_ids(&row, &links, Entity::CanvasEvent) {
-            for at in loose.remove(&*event).into_iter().flatten() {
-                events[at].episode = Some(id.clone());
+        if !found.named.is_empty() {
+            for event in named_ids(&row, &links, Entity::CanvasEvent) {
+                if let Some(episode @ None) = found.named.get_mut(&digest(&event)) {
+                    *episode = Some(digest(&id));
+                }
             }
         }
-        if let Some(utility) = row.number("utility") {
-            found.utility.insert(id.clone(), (utility, started.clone()));
-        }
-        found.worked.push(WorkedEpisode {
-            outcome: row.text("outcome").map(str::to_owned),
-            started_at: started,
-            feedback: aggregate,
-            interventions: row.get("intervention_count").as_i64(),
-            constitutional: row.number("constitutional_score"),
-            confidence: row.number("confidence"),
-            success: row.get("success").as_bool(),
-            supervised: supervised.get(&id).copied(),
-            skill: skill(row.get("metadata")),
-            teaching: teaching(row.get("metadata")),
-        });
-        if let Some(aggregate) = aggregate {
-            found.feedback.insert(id, aggregate);
+        found.count += 1;
+        found.rated |= row.number("utility").is_some();
+        let at = started.as_deref().and_then(time::epoch_micros);
+        found.facts.add(&id, EpisodeFacts { feedback: aggregate, utility: row.number("utility"), at });
+        if graded {
+            found.worked.push(WorkedEpisode {
+                outcome: row.text("outcome").map(str::to_owned),
+                started_at: started,
+                feedback: aggregate,
+                interventions: row.get("intervention_count").as_i64(),
+                constitutional: row.number("constitutional_score"),
+                confidence: row.number("confidence"),
+                success: row.get("success").as_bool(),
+                supervised: supervised.get(&id).copied(),
+                skill: skill(row.get("metadata")),
+                teaching: teaching(row.get("metadata")),
+            });
         }
     })
     .await?;
+    found.facts = found.facts.sorted(|_, _| std::cmp::Ordering::Equal);
     Ok(found)
+}
+
+/// Canvas events that point back to no episode, where episodes name theirs.
+async fn loose_events(store: &Store, links: &[EpisodeLink]) -> Result<HashMap<Digest, Option<Digest>>, StoreError> {
+    let mut loose = HashMap::new();
+    let names = |link: &EpisodeLink| link.to == Entity::CanvasEvent && !matches!(link.by, LinkBy::Back);
+    if links.iter().any(names) {
+        let mut query = Query::new(Entity::CanvasEvent);
+        query.columns = Some(vec!["episode_id"]);
+        query.absent = Some("episode_id");
+        each(store, &query, &silent, |row| {
+            if row.text("episode_id").is_none() {
+                loose.insert(digest(row.id()), None);
+            }
+        })
+        .await?;
+    }
+    Ok(loose)
 }
 
 /// What supervisors decided, by episode.
@@ -172,29 +213,66 @@ fn teaching(metadata: &Value) -> Option<f64> {
     metadata.get("quality_score").filter(|_| proposal)?.as_f64().filter(|quality| *quality > 0.0)
 }
 
-/// Canvas events; none where the database keeps none.
-async fn read_events(store: &Store, agent: Option<&str>, told: Told<'_>) -> Result<Option<Vec<CanvasUse>>, StoreError> {
+/// What canvas events come to, canvas by canvas; none where the database keeps none.
+async fn read_canvases(
+    store: &Store,
+    agent: Option<&str>,
+    episodes: &Episodes,
+    told: Told<'_>,
+) -> Result<Option<CanvasSummary>, StoreError> {
     let columns = ["canvas_id", "canvas_type", "component_type", "action", "created_at", "episode_id", "metadata"];
-    let mut events = Vec::new();
-    let there = each(store, &of_agent(Entity::CanvasEvent, &columns, agent), told, |row| {
-        let text = |column: &str| row.text(column).map(str::to_owned);
-        let metadata = row.get("metadata");
-        let open = ["open_seconds", "dwell_seconds", "open_duration_seconds"];
-        let by = ["by", "actor", "updated_by"].iter().find_map(|key| metadata.get(key)?.as_str());
-        events.push(CanvasUse {
-            id: row.id().to_owned(),
-            canvas: text("canvas_id"),
-            canvas_type: text("canvas_type").unwrap_or_default(),
-            component: text("component_type").unwrap_or_default(),
-            action: text("action").unwrap_or_default(),
-            at: row.text("created_at").and_then(time::epoch_micros),
-            open_seconds: open.iter().find_map(|key| metadata.get(key)?.as_f64()),
-            by_agent: matches!(by, Some("agent" | "assistant" | "system")),
-            episode: text("episode_id"),
-        });
+    let query = Query { by: Some("canvas_id"), unparsed: true, ..of_agent(Entity::CanvasEvent, &columns, agent) };
+    let (mut study, mut strangers) = (CanvasStudy::default(), HashMap::new());
+    let mut canvas: Vec<CanvasUse> = Vec::new();
+    let ordered = store.sources_of(query.entity).is_ok() && store.walks().comes_ordered(&query).await?;
+    let there = each(store, &query, told, |row| {
+        let event = canvas_use(&row, episodes, &mut strangers);
+        let full = event.canvas.is_none() && canvas.len() >= ALONE;
+        if ordered && (full || canvas.last().is_some_and(|last| last.canvas != event.canvas)) {
+            study.add(&mut canvas);
+            canvas.clear();
+        }
+        canvas.push(event);
     })
     .await?;
-    Ok(there.then_some(events))
+    canvas.sort_by(|a, b| a.canvas.cmp(&b.canvas));
+    canvas.chunk_by_mut(|a, b| a.canvas == b.canvas).for_each(|events| study.add(events));
+    let feedback = |episode| episodes.facts.at(episode).and_then(|facts| facts.feedback);
+    Ok(there.then(|| study.close(feedback)))
+}
+
+/// Keys under which the time that a canvas was open is recorded.
+const OPEN: [&str; 3] = ["open_seconds", "dwell_seconds", "open_duration_seconds"];
+/// Keys under which it is recorded who did something.
+const BY: [&str; 3] = ["by", "actor", "updated_by"];
+
+fn canvas_use(row: &Row, episodes: &Episodes, strangers: &mut HashMap<Digest, usize>) -> CanvasUse {
+    let text = |column: &str| row.text(column).map(str::to_owned);
+    let read;
+    let metadata = match row.get("metadata") {
+        // Read only where it may say one of these.
+        Value::String(text) if OPEN.iter().chain(&BY).any(|key| text.contains(key)) => {
+            read = json::read(text).value;
+            &read
+        }
+        other => other,
+    };
+    let by = BY.iter().find_map(|key| metadata.get(key)?.as_str());
+    let named = || episodes.named.get(&digest(row.id())).copied().flatten();
+    CanvasUse {
+        id: row.id().to_owned(),
+        canvas: text("canvas_id"),
+        canvas_type: text("canvas_type").unwrap_or_default(),
+        component: text("component_type").unwrap_or_default(),
+        action: text("action").unwrap_or_default(),
+        at: row.text("created_at").and_then(time::epoch_micros),
+        open_seconds: OPEN.iter().find_map(|key| metadata.get(key)?.as_f64()),
+        by_agent: matches!(by, Some("agent" | "assistant" | "system")),
+        episode: match row.text("episode_id") {
+            Some(id) => Some(episodes.number(id, strangers)),
+            None => named().and_then(|id| episodes.facts.position(id)),
+        },
+    }
 }
 
 /// Uses of memories: by episodes with a utility, and by cases that name other cases, whose reward stands for it.
@@ -203,27 +281,27 @@ async fn read_uses(
     agent: Option<&str>,
     episodes: &Episodes,
     told: Told<'_>,
-) -> Result<Option<Vec<MemoryUse>>, StoreError> {
-    let mut uses = Vec::new();
+) -> Result<Option<MemoryUses>, StoreError> {
+    let mut uses = MemoryUses::default();
     let mut links = Query::new(Entity::MemoryLink);
     links.columns = Some(vec!["episode_id", "memory_id"]);
-    let linked = !episodes.utility.is_empty()
-        && each(store, &links, told, |row| {
-            let known = row.text("episode_id").and_then(|id| episodes.utility.get(id));
-            if let (Some(memory), Some((utility, at))) = (row.text("memory_id"), known) {
-                uses.push(MemoryUse { memory: memory.to_owned(), utility: *utility, at: at.as_deref().map(Arc::from) });
+    let mut linked = false;
+    if episodes.rated {
+        linked = each(store, &links, told, |row| {
+            let known = row.text("episode_id").and_then(|id| episodes.facts.get(id));
+            if let (Some(memory), Some(EpisodeFacts { utility: Some(utility), at, .. })) =
+                (row.text("memory_id"), known)
+            {
+                uses.add(memory, at, utility);
             }
         })
         .await?;
+    }
     let cases = of_agent(Entity::Case, &["reward", "reference_case_ids", "created_at"], agent);
     let referred = each(store, &cases, told, |row| {
         let Some(reward) = row.number("reward") else { return };
-        let at: Option<Arc<str>> = row.text("created_at").map(Arc::from);
-        uses.extend(row.list("reference_case_ids").into_iter().map(|memory| MemoryUse {
-            memory: memory.to_owned(),
-            utility: reward,
-            at: at.clone(),
-        }));
+        let at = row.text("created_at").and_then(time::epoch_micros);
+        row.list("reference_case_ids").into_iter().for_each(|memory| uses.add(memory, at, reward));
     })
     .await?;
     Ok((linked || referred).then_some(uses))
@@ -257,14 +335,12 @@ pub async fn insights(
     told: Told<'_>,
 ) -> Result<Insights, LabError> {
     let said = read_feedback(store, agent, told).await?;
-    let mut events = read_events(store, agent, told).await?;
-    let named = (&said, events.as_deref_mut().unwrap_or_default());
-    let episodes = read_episodes(store, agent, named, now, false, told).await?;
-    let canvases = events.map(|events| canvas::understand(events, &episodes.feedback));
+    let episodes = read_episodes(store, agent, &said, now, (false, false), told).await?;
+    let canvases = read_canvases(store, agent, &episodes, told).await?;
     let uses = read_uses(store, agent, &episodes, told).await?;
     if let Some(agent) = agent {
-        let nothing = episodes.worked.is_empty() && said.rows == 0 && canvases.as_ref().is_none_or(|c| c.events == 0);
-        if nothing && uses.as_ref().is_none_or(Vec::is_empty) && find_agent(store, agent).await?.is_none() {
+        let nothing = episodes.count == 0 && said.rows == 0 && canvases.as_ref().is_none_or(|c| c.events == 0);
+        if nothing && uses.as_ref().is_none_or(MemoryUses::is_empty) && find_agent(store, agent).await?.is_none() {
             return Err(no_agent(store, agent));
         }
     }
@@ -307,7 +383,7 @@ pub async fn insights(
         observations: canvases.observations(said.thumbs_up, said.thumbs_down),
         canvas_events: canvases.events,
         feedback_rows: said.rows,
-        forgetting: (!episodes.aged.is_empty()).then(|| forgetting::curve(&episodes.aged)),
+        forgetting: episodes.aged.curve(),
         memories,
         notes,
         types: canvases.types,
@@ -324,13 +400,11 @@ pub async fn graduation(store: &Store, agent: &str, now: &str, told: Told<'_>) -
     let known = find_agent(store, agent).await?;
     let said = read_feedback(store, Some(agent), told).await?;
     let coded = has_code(store);
-    let mut events = read_events(store, Some(agent), told).await?;
-    let named = (&said, events.as_deref_mut().unwrap_or_default());
-    let episodes = read_episodes(store, Some(agent), named, now, coded, told).await?;
+    let episodes = read_episodes(store, Some(agent), &said, now, (true, coded), told).await?;
     if known.is_none() && episodes.worked.is_empty() {
         return Err(no_agent(store, agent));
     }
-    let canvases = events.map(|events| canvas::understand(events, &episodes.feedback));
+    let canvases = read_canvases(store, Some(agent), &episodes, told).await?;
     let outcomes = canvases.as_ref().map(|c| c.outcomes.clone()).unwrap_or_default();
     let quality = quality::quality(&episodes.worked, &outcomes);
     let canvas_periods = quality::periods(&outcomes);

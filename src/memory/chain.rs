@@ -146,29 +146,9 @@ impl ParentLinks {
     /// Every circle among the links, each as its ids from child to parent; a row that is its own parent is one too.
     #[must_use]
     pub fn cycles(&self) -> Vec<Vec<String>> {
-        let mut walked_in: Vec<Option<usize>> = vec![None; self.rows.len()];
-        let mut cycles = Vec::new();
-        for start in 0..self.rows.len() {
-            let mut next = Some(start);
-            while let Some(position) = next.filter(|p| walked_in.get(*p).is_some_and(Option::is_none)) {
-                walked_in[position] = Some(start); // in range: the filter has just read it
-                next = self.parent_position(position);
-            }
-            if let Some(met) = next.filter(|p| walked_in.get(*p) == Some(&Some(start))) {
-                cycles.push(self.around(met));
-            }
-        }
-        cycles
-    }
-
-    /// The circle through a row that is on one.
-    fn around(&self, start: usize) -> Vec<String> {
-        let onwards = std::iter::successors(self.parent_position(start), |p| self.parent_position(*p));
-        std::iter::once(start)
-            .chain(onwards.take_while(|p| *p != start))
-            .filter_map(|p| self.rows.get(p))
-            .map(|(id, _)| id.clone())
-            .collect()
+        let parents: Vec<Option<usize>> = (0..self.rows.len()).map(|position| self.parent_position(position)).collect();
+        let id = |position: &usize| self.rows.get(*position).map(|(id, _)| id.clone());
+        circles(&parents).iter().map(|circle| circle.iter().filter_map(id).collect()).collect()
     }
 
     fn row(&self, id: &str) -> Option<&(String, Option<String>)> {
@@ -182,6 +162,27 @@ impl ParentLinks {
     fn child_positions(&self, id: &str) -> &[usize] {
         self.children.get(id).map_or(&[], Vec::as_slice)
     }
+}
+
+/// Every circle of rows whose parents stand at these positions, each from child to parent; a row that is its own parent is
+/// one too.
+#[must_use]
+pub fn circles(parents: &[Option<usize>]) -> Vec<Vec<usize>> {
+    let parent = |position: usize| parents.get(position).copied().flatten();
+    let mut walked_in: Vec<Option<usize>> = vec![None; parents.len()];
+    let mut found = Vec::new();
+    for start in 0..parents.len() {
+        let mut next = Some(start);
+        while let Some(position) = next.filter(|p| walked_in.get(*p).is_some_and(Option::is_none)) {
+            walked_in[position] = Some(start); // in range: the filter has just read it
+            next = parent(position);
+        }
+        if let Some(met) = next.filter(|p| walked_in.get(*p) == Some(&Some(start))) {
+            let onwards = std::iter::successors(parent(met), |p| parent(*p)).take_while(|p| *p != met);
+            found.push(std::iter::once(met).chain(onwards).collect());
+        }
+    }
+    found
 }
 
 /// A tree to draw, each node after its parent and before its next sibling.

@@ -40,6 +40,11 @@ pub struct Query {
     pub preview: Option<usize>,
     /// JSON that is strict and has no escapes comes as its text: for those who search all of it. All else is read.
     pub unparsed: bool,
+    /// Walks over all rows: only rows without a stored value here, as far as the database can decide it.
+    pub absent: Option<&'static str>,
+    /// Walks over all rows: those of one value in this column come together, where the database can order them without
+    /// holding up writers.
+    pub by: Option<&'static str>,
 }
 
 impl Query {
@@ -57,6 +62,8 @@ impl Query {
             columns: None,
             preview: None,
             unparsed: false,
+            absent: None,
+            by: None,
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Keyword likeness, for queries without a vector: which share of what was asked a text holds, rare words counting more.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
+use aho_corasick::AhoCorasick;
 use serde_json::Value;
 
 use super::features::{all_text, asked_text, words};
@@ -35,15 +37,113 @@ pub fn situation_and_outcome(episode: &Row) -> String {
     format!("{situation}\n{outcome}\n{}", told("workflow_name"))
 }
 
-/// For each text the share of the asked words that it holds, in 0..1. A word counts by its rarity among the texts:
-/// ln(1 + texts / texts with it). 0 for all where nothing is asked.
-#[must_use]
-pub fn shares(asked: &BTreeSet<String>, texts: &[String]) -> Vec<f64> {
-    let told: Vec<BTreeSet<String>> = texts.iter().map(|text| words(text)).collect();
-    shares_told(asked, &told.iter().collect::<Vec<_>>())
+/// Which of the asked words a text holds: a bit a word, in their order.
+pub type HeldWords = Vec<u64>;
+
+/// Finds asked words in texts, without parting every text into its words.
+#[derive(Debug)]
+pub struct WordFinder {
+    asked: Vec<String>,
+    /// Finds the words within plain text; none where there is nothing to look for.
+    needles: Option<AhoCorasick>,
 }
 
-/// The [`shares`] of texts whose distinct words are known.
+impl WordFinder {
+    /// Looks for these words, as [`words`] gives them.
+    #[must_use]
+    pub fn new(asked: &BTreeSet<String>) -> WordFinder {
+        let asked: Vec<String> = asked.iter().cloned().collect();
+        let mut builder = AhoCorasick::builder();
+        let needles = builder.ascii_case_insensitive(true).build(&asked).ok().filter(|_| !asked.is_empty());
+        WordFinder { asked, needles }
+    }
+
+    /// Whether there is nothing to look for.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.asked.is_empty()
+    }
+
+    /// Which of the words a text holds.
+    #[must_use]
+    pub fn held(&self, text: &str) -> HeldWords {
+        let mut held = vec![0; self.asked.len().div_ceil(64)];
+        match &self.needles {
+            // Other letters may become plain ones in lower case, and are parted by other rules.
+            Some(needles) if text.is_ascii() => {
+                for found in needles.find_overlapping_iter(text) {
+                    let at = found.pattern().as_usize();
+                    let bit = 1 << (at % 64);
+                    if held[at / 64] & bit == 0 && stands_alone(text.as_bytes(), found.range()) {
+                        held[at / 64] |= bit;
+                    }
+                }
+            }
+            Some(_) => {
+                let told = words(text);
+                for (at, _) in self.asked.iter().enumerate().filter(|(_, word)| told.contains(*word)) {
+                    held[at / 64] |= 1 << (at % 64);
+                }
+            }
+            None => {}
+        }
+        held
+    }
+}
+
+/// Whether [`words`] would part a range of plain text from what stands before and after it. The range begins and ends
+/// with a letter or a digit.
+fn stands_alone(text: &[u8], range: Range<usize>) -> bool {
+    let alike = |a: u8, b: u8| a.is_ascii_digit() == b.is_ascii_digit() && b.is_ascii_alphanumeric();
+    // An apostrophe joins letters, and digits as commas do.
+    let joined = |own: u8, next: Option<u8>, after: Option<u8>| match (next, after) {
+        (Some(next), _) if next.is_ascii_alphanumeric() => true,
+        (Some(b'\''), Some(after)) => alike(own, after),
+        (Some(b',' | b';'), Some(after)) => own.is_ascii_digit() && after.is_ascii_digit(),
+        _ => false,
+    };
+    let (Some(first), Some(last)) = (text.get(range.start), range.end.checked_sub(1).and_then(|at| text.get(at)))
+    else {
+        return false;
+    };
+    let before = |steps: usize| range.start.checked_sub(steps).and_then(|at| text.get(at)).copied();
+    let behind = |steps: usize| text.get(range.end + steps).copied();
+    !joined(*first, before(1), before(2)) && !joined(*last, behind(0), behind(1))
+}
+
+/// In how many texts each asked word stands, by which a word counts.
+#[derive(Debug, Clone, Default)]
+pub struct WordTally {
+    counts: Vec<usize>,
+    texts: usize,
+}
+
+impl WordTally {
+    /// Counts a text that holds these of `asked` words.
+    pub fn add(&mut self, asked: &WordFinder, held: &HeldWords) {
+        self.texts += 1;
+        self.counts.resize(asked.asked.len(), 0);
+        for (at, count) in self.counts.iter_mut().enumerate() {
+            *count += usize::from(holds(held, at));
+        }
+    }
+
+    /// The share of the asked words that a text holds, in 0..1. A word counts by its rarity among the texts:
+    /// ln(1 + texts / texts with it). 0 where nothing is asked.
+    #[must_use]
+    pub fn share(&self, held: &HeldWords) -> f64 {
+        let rarity = |count: usize| (1.0 + self.texts as f64 / count.max(1) as f64).ln();
+        let all: f64 = self.counts.iter().map(|count| rarity(*count)).sum();
+        let found = self.counts.iter().enumerate().filter(|(at, _)| holds(held, *at));
+        if all > 0.0 { (found.map(|(_, count)| rarity(*count)).sum::<f64>() / all).min(1.0) } else { 0.0 }
+    }
+}
+
+fn holds(held: &HeldWords, at: usize) -> bool {
+    held.get(at / 64).is_some_and(|bits| bits >> (at % 64) & 1 == 1)
+}
+
+/// For each text the [`WordTally::share`] of the asked words among all of them; the distinct words of the texts are known.
 #[must_use]
 pub fn shares_told(asked: &BTreeSet<String>, told: &[&BTreeSet<String>]) -> Vec<f64> {
     let held: Vec<Vec<&str>> =
@@ -66,14 +166,45 @@ pub fn shares_told(asked: &BTreeSet<String>, told: &[&BTreeSet<String>]) -> Vec<
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    fn shares(asked: &str, texts: &[&str]) -> Vec<f64> {
+        let finder = WordFinder::new(&words(asked));
+        let held: Vec<HeldWords> = texts.iter().map(|text| finder.held(text)).collect();
+        let mut tally = WordTally::default();
+        held.iter().for_each(|held| tally.add(&finder, held));
+        held.iter().map(|held| tally.share(held)).collect()
+    }
 
     #[test]
     fn rare_words_count_more_and_nonsense_counts_nothing() {
-        let texts = ["tax form for spring", "the form", "the form again"].map(str::to_owned);
-        let found = shares(&words("Tax form"), &texts);
+        let texts = ["tax form for spring", "the form", "the form again"];
+        let found = shares("Tax form", &texts);
         assert!((found[0] - 1.0).abs() < 1e-12 && found[1] < 0.5 && (found[1] - found[2]).abs() < 1e-12);
-        assert_eq!(shares(&words("qwxyz"), &texts), [0.0; 3]);
-        assert_eq!(shares(&words(""), &texts), [0.0; 3]);
+        assert_eq!(shares("qwxyz", &texts), [0.0; 3]);
+        assert_eq!(shares("", &texts), [0.0; 3]);
+    }
+
+    proptest! {
+        #[test]
+        fn words_are_found_as_if_the_text_were_parted(
+            text in "[aAbB1,;.':_ \\-]{0,24}|[abK\u{212A}\u{130}iIß1' ]{0,16}", asked in "[ab1',;._ ik]{0,12}"
+        ) {
+            let (asked, told) = (words(&asked), words(&text));
+            let held = WordFinder::new(&asked).held(&text);
+            for (at, word) in asked.iter().enumerate() {
+                prop_assert_eq!(holds(&held, at), told.contains(word), "{:?} in {:?}", word, text);
+            }
+        }
+
+        #[test]
+        fn shares_are_those_of_known_words(texts in prop::collection::vec("[abc ]{0,8}", 1..12), asked in "[abcd ]{0,8}") {
+            let told: Vec<BTreeSet<String>> = texts.iter().map(|text| words(text)).collect();
+            let known = shares_told(&words(&asked), &told.iter().collect::<Vec<_>>());
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            prop_assert_eq!(shares(&asked, &texts), known);
+        }
     }
 }

@@ -13,6 +13,7 @@ pub mod policy;
 pub mod rank;
 pub mod score;
 pub mod sequence;
+pub mod shortlist;
 pub mod understand;
 pub mod what_if;
 pub mod why;

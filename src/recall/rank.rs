@@ -247,8 +247,14 @@ fn time_of(row: &Row) -> Option<&str> {
 
 /// Gives each row its share by softmax over the scores.
 pub fn softmax<R>(rows: &mut [RankedRow<R>]) {
-    let top = rows.iter().map(|r| r.score.total).fold(f64::NEG_INFINITY, f64::max);
-    let sum: f64 = rows.iter().map(|r| (r.score.total - top).exp()).sum();
+    let totals: Vec<f64> = rows.iter().map(|r| r.score.total).collect();
+    softmax_of(rows, &totals);
+}
+
+/// Gives each row its share by softmax over the scores of all rows, of which these are some.
+pub fn softmax_of<R>(rows: &mut [RankedRow<R>], totals: &[f64]) {
+    let top = totals.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let sum: f64 = totals.iter().map(|total| (total - top).exp()).sum();
     for row in rows {
         row.probability = Some((row.score.total - top).exp() / sum);
     }

@@ -22,7 +22,6 @@ use crate::job::plan::JobWish;
 use crate::lab::people;
 use crate::memory::mask::Mask;
 use crate::store::Store;
-use crate::store::vector::CONSOLE_BYTES;
 
 /// What a task works with.
 #[derive(Clone)]
@@ -174,6 +173,7 @@ pub struct Tasks {
     erasures: Erasures,
     mask: Mask,
     embedding: Arc<Embedding>,
+    vector_bytes: usize,
     replies: UnboundedSender<Message>,
     running: HashMap<Ticket, JoinHandle<()>>,
     /// How to stop the jobs that run here.
@@ -189,7 +189,7 @@ impl Tasks {
         options: &ConsoleOptions,
         replies: UnboundedSender<Message>,
     ) -> Self {
-        store.embeddings().keep_vectors(CONSOLE_BYTES);
+        store.embeddings().keep_vectors(options.vector_bytes);
         Tasks {
             store: Arc::new(Mutex::new(store)),
             past: Arc::default(),
@@ -202,6 +202,7 @@ impl Tasks {
             erasures: Erasures::default(),
             mask: options.mask.clone(),
             embedding: Arc::new(door.embedding),
+            vector_bytes: options.vector_bytes,
             replies,
             running: HashMap::new(),
             jobs: HashMap::new(),
@@ -345,6 +346,7 @@ impl Tasks {
     fn migrate(&mut self, ticket: Ticket, optional: Vec<String>) {
         let (worker, open, place) = (self.worker(ticket), Arc::clone(&self.open), Arc::clone(&self.store));
         let (profile, production) = self.profile.clone();
+        let vector_bytes = self.vector_bytes;
         self.spawn(ticket, async move {
             let migrated = async {
                 let names = change::migrate(&worker.store, &worker.author(None), optional).await?;
@@ -355,7 +357,7 @@ impl Tasks {
                         "end the console and open it again",
                     )
                 })?;
-                fresh.embeddings().keep_vectors(CONSOLE_BYTES);
+                fresh.embeddings().keep_vectors(vector_bytes);
                 let opened = Box::new(super::opened(&fresh, profile.as_ref(), production));
                 *place.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh);
                 Ok((names, opened))

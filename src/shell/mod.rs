@@ -74,6 +74,8 @@ pub struct ConsoleOptions {
     pub mask: Mask,
     /// Who makes changes, for the audit trail.
     pub actor: String,
+    /// Bytes of vectors that are kept between recalls.
+    pub vector_bytes: usize,
 }
 
 /// A database that is opened, and what its profile says of it.
@@ -267,6 +269,7 @@ impl<'s> Console<'s> {
             mouse: options.mouse,
             wrap: true,
             zone: zone::local(),
+            vector_bytes: options.vector_bytes,
         });
         let seen = opened(&store, door.profile.as_ref(), door.production);
         let mut model = Model::new(seen, settings, options.mask.clone(), door.masked);

@@ -171,17 +171,22 @@ impl ForesightReader<'_> {
     }
 
     /// Candidates that were read before through this view; none where nothing is kept.
-    pub(super) fn known_candidates(self, key: &str) -> Option<Vec<Row>> {
+    pub(super) fn known_candidates(self, key: &str) -> Option<Arc<Vec<Row>>> {
         let foresight = self.store.foresight.as_ref()?;
         let read = foresight.read.lock().unwrap_or_else(PoisonError::into_inner);
-        read.get(key).map(|rows| rows.as_ref().clone())
+        read.get(key).cloned()
+    }
+
+    /// Whether this is a look ahead.
+    pub(super) fn is_view(self) -> bool {
+        self.store.foresight.is_some()
     }
 
     /// Keeps candidates, where this is a look ahead.
-    pub(super) fn keep_candidates(self, key: String, rows: &[Row]) {
+    pub(super) fn keep_candidates(self, key: String, rows: Vec<Row>) {
         if let Some(foresight) = &self.store.foresight {
             let mut read = foresight.read.lock().unwrap_or_else(PoisonError::into_inner);
-            read.insert(key, Arc::new(rows.to_vec()));
+            read.insert(key, Arc::new(rows));
         }
     }
 }

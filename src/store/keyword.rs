@@ -10,8 +10,12 @@ use super::session::FetchedValue;
 use super::{Store, StoreError};
 use crate::layout::{BoundSource, Engine};
 use crate::memory::filter::Filter;
+use crate::memory::query::Query;
 use crate::memory::search::Search;
 use crate::memory::{Entity, Row};
+
+/// Rows that a look ahead keeps of one question.
+const KEPT_AHEAD: usize = 10_000;
 
 impl Store {
     /// Whether words are looked up in a full-text index of this database.
@@ -20,12 +24,10 @@ impl Store {
         self.recognised().sources.iter().any(|s| s.entity == entity && s.search.is_some())
     }
 
-    /// All rows of an entity that the filters let through, in no order. Only `columns` are read, with the id and what
-    /// the filters need. Where `words` are given and the layout names a full-text index, rows without any of them are
-    /// left out; without such an index no row is left out for its words.
+    /// All rows of an entity that the filters let through, in no order: see [`Store::each_candidate`], which keeps none.
     ///
     /// # Errors
-    /// [`StoreError::Missing`] for an entity that the database does not hold, or the engine's refusal.
+    /// As [`Store::each_candidate`].
     pub async fn candidates(
         &self,
         entity: Entity,
@@ -33,36 +35,74 @@ impl Store {
         columns: &[&'static str],
         words: &[String],
     ) -> Result<Vec<Row>, StoreError> {
+        let mut rows = Vec::new();
+        self.each_candidate(entity, filters, columns, words, |row| rows.push(row)).await?;
+        Ok(rows)
+    }
+
+    /// Hands each row of an entity that the filters let through to `each`, in no order. Only `columns` are read, with the
+    /// id and what the filters need. Where `words` are given and the layout names a full-text index, rows without any of
+    /// them are left out; without such an index no row is left out for its words.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] for an entity that the database does not hold, or the engine's refusal.
+    pub async fn each_candidate(
+        &self,
+        entity: Entity,
+        filters: &[Filter],
+        columns: &[&'static str],
+        words: &[String],
+        mut each: impl FnMut(Row),
+    ) -> Result<(), StoreError> {
         let key = format!("{entity} {filters:?} {columns:?} {words:?}");
         if let Some(known) = self.ahead().known_candidates(&key) {
-            return Ok(known);
+            known.iter().cloned().for_each(each);
+            return Ok(());
         }
+        let mut kept = self.ahead().is_view().then(Vec::new);
+        let mut give = |row: Row| {
+            if let Some(rows) = kept.as_mut().filter(|rows| rows.len() < KEPT_AHEAD) {
+                rows.push(row.clone());
+            }
+            each(row);
+        };
         let mut wanted: Vec<&str> = columns.to_vec();
         wanted.push("id");
         wanted.extend(filters.iter().map(|f| f.column));
-        let mut found = Vec::new();
-        for source in self.sources_of(entity)? {
-            let mut wanted = wanted.clone();
-            if let Some(derive) = source.derive.filter(|_| wanted.iter().any(|c| source.derives(c))) {
-                wanted.extend(derive.reads());
-            }
-            let projection = Projection::new(self.engine(), source, Some(&wanted), None);
-            let mut statement = projection.select(source, &[]);
-            for filter in filters {
-                narrow(self.engine(), source, filter, &mut statement);
-            }
-            ask_for(self.engine(), source, words, &mut statement);
-            let mut rows = Vec::new();
-            self.scan(&statement, |raw| {
-                rows.push(codec::decode(source, &projection, &raw));
+        let derived = |source: &&BoundSource| source.derive.is_some() && wanted.iter().any(|c| source.derives(c));
+        let sources = self.sources_of(entity)?;
+        if sources.iter().any(derived) {
+            // Rows that events complete come in pages.
+            let columns = Some(columns.to_vec());
+            let query = Query { filters: filters.to_vec(), columns, ..Query::new(entity) };
+            let give = |row| {
+                give(row);
                 ControlFlow::Continue(())
-            })
-            .await?;
-            self.complete(source, Some(&wanted), rows.iter_mut()).await?;
-            found.extend(rows.into_iter().filter(|row| filters.iter().all(|f| f.matches(row))));
+            };
+            self.walks().each_row(&query, give).await?;
+        } else {
+            for source in sources {
+                let projection = Projection::new(self.engine(), source, Some(&wanted), None);
+                let mut statement = projection.select(source, &[]);
+                for filter in filters {
+                    narrow(self.engine(), source, filter, &mut statement);
+                }
+                ask_for(self.engine(), source, words, &mut statement);
+                let decoded = source.clone();
+                let read = move |raw| codec::decode(&decoded, &projection, &raw);
+                let mut take = |row: Row| {
+                    if filters.iter().all(|f| f.matches(&row)) {
+                        give(row);
+                    }
+                    ControlFlow::Continue(())
+                };
+                let _ = self.walks().scan_parts(source, &statement, read, &mut take).await?;
+            }
         }
-        self.ahead().keep_candidates(key, &found);
-        Ok(found)
+        if let Some(rows) = kept.filter(|rows| rows.len() < KEPT_AHEAD) {
+            self.ahead().keep_candidates(key, rows);
+        }
+        Ok(())
     }
 }
 

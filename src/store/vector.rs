@@ -41,6 +41,15 @@ enum ReadVector {
     Unreadable,
 }
 
+/// Which vectors are compared with what.
+struct AskedVectors<'a> {
+    /// What kept vectors are known by.
+    key: String,
+    places: Vec<VectorSource<'a>>,
+    filters: &'a [Filter],
+    query: &'a [f32],
+}
+
 /// A source with the place of its vectors.
 #[derive(Clone, Copy)]
 pub(super) struct VectorSource<'s> {
@@ -247,31 +256,66 @@ impl<'a> VectorReader<'a> {
         query: &[f32],
         most: usize,
     ) -> Result<ComparedVectors, StoreError> {
-        let key = format!("{entity} {filters:?}");
-        if let Some(bank) = self.cache().get(&key) {
-            return Ok(bank.nearest(query, most));
-        }
         let places = self.places(entity);
         let own = match places[..] {
-            [place] if self.store.engine() == Engine::Postgres && place.extension().is_some() && most < usize::MAX => {
-                Some(place)
-            }
+            [place] if self.store.engine() == Engine::Postgres && place.extension().is_some() => Some(place),
             _ => None,
         };
-        if let Some(place) = own.filter(|_| !self.cache().may_keep(&key)) {
+        let asked = AskedVectors { key: format!("{entity} {filters:?}"), places, filters, query };
+        if let Some(place) = own.filter(|_| !self.cache().knows(&asked.key) && !self.cache().may_keep(&asked.key)) {
             return self.nearest_there(place, filters, query, most).await;
         }
-        let probe = VectorProbe::new(query);
         let mut nearest = Nearest::new(most);
+        // Where the database compares by itself, no more need be read than may be kept.
+        let offer = |id: &str, cosine| nearest.offer(cosine, || id.to_owned());
+        match (self.compare(&asked, own.is_some(), offer).await?, own) {
+            (Some((tally, by)), _) => Ok(ComparedVectors { near: nearest.into_sorted(), tally, by }),
+            (None, Some(place)) => self.nearest_there(place, filters, query, most).await,
+            (None, None) => {
+                Ok(ComparedVectors { near: Vec::new(), tally: VectorTally::default(), by: ComparedBy::Streamed })
+            }
+        }
+    }
+
+    /// Hands the id and cosine of every row with a vector to `each`, in no order; a row may have several vectors. As
+    /// [`VectorReader::nearest`], without keeping them.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn each_cosine(
+        self,
+        entity: Entity,
+        filters: &[Filter],
+        query: &[f32],
+        each: impl FnMut(&str, f64),
+    ) -> Result<(VectorTally, ComparedBy), StoreError> {
+        let asked = AskedVectors { key: format!("{entity} {filters:?}"), places: self.places(entity), filters, query };
+        let compared = self.compare(&asked, false, each).await?;
+        Ok(compared.unwrap_or((VectorTally::default(), ComparedBy::Streamed)))
+    }
+
+    /// Compares kept vectors, or stored ones as they come, and keeps these where they may be kept. None where it ended
+    /// before all were read: there are more than may be kept, and `or_stop` asked for that.
+    async fn compare(
+        self,
+        asked: &AskedVectors<'_>,
+        or_stop: bool,
+        mut each: impl FnMut(&str, f64),
+    ) -> Result<Option<(VectorTally, ComparedBy)>, StoreError> {
+        let AskedVectors { key, places, filters, query } = asked;
+        if let Some(bank) = self.cache().get(key) {
+            return Ok(Some((bank.compare(query, each), ComparedBy::Memory)));
+        }
+        let probe = VectorProbe::new(query);
         let mut tally = VectorTally::default();
-        let mut bank = self.cache().may_keep(&key).then(CachedBank::default);
-        let mut surplus = false;
+        let mut bank = self.cache().may_keep(key).then(CachedBank::default);
+        let mut stopped = false;
         let limit = self.cache().limit();
-        self.each_vector(&places, filters, |row| {
+        self.each_vector(places, filters, |row| {
             tally.rows += 1;
             match row {
                 StoredVector::Vector(id, numbers) => {
-                    tally.count(probe.compare(numbers), |cosine| nearest.offer(cosine, || id.clone()));
+                    tally.count(probe.compare(numbers), |cosine| each(&id, cosine));
                     if let Some(kept) = &mut bank {
                         kept.push(id, numbers);
                     }
@@ -281,26 +325,17 @@ impl<'a> VectorReader<'a> {
             }
             if bank.as_ref().is_some_and(|b| b.bytes() > limit) {
                 bank = None;
-                surplus = true;
-                // The database compares by itself, and there is nothing to keep: no more need be read.
-                if own.is_some() {
-                    return ControlFlow::Break(());
-                }
+                self.cache().refuse(key.clone());
+                stopped = or_stop;
             }
-            ControlFlow::Continue(())
+            if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })
         .await?;
-        if surplus {
-            self.cache().refuse(key.clone());
-            if let Some(place) = own {
-                return self.nearest_there(place, filters, query, most).await;
-            }
-        }
         if let Some(mut bank) = bank {
             bank.set_others(tally.missing, tally.unreadable);
-            self.cache().put(key, bank);
+            self.cache().put(key.clone(), bank);
         }
-        Ok(ComparedVectors { near: nearest.into_sorted(), tally, by: ComparedBy::Streamed })
+        Ok((!stopped).then_some((tally, ComparedBy::Streamed)))
     }
 
     async fn each_vector(

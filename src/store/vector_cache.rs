@@ -5,8 +5,8 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::VectorReader;
-use super::vector::{ComparedBy, ComparedVectors, VectorTally};
-use crate::memory::vector::{Nearest, VectorProbe};
+use super::vector::VectorTally;
+use crate::memory::vector::VectorProbe;
 
 /// After this time vectors are read again: others may have written.
 const FRESH: Duration = Duration::from_secs(30);
@@ -37,20 +37,19 @@ impl CachedBank {
         self.numbers.len() * size_of::<f32>() + self.ids.len() * 64
     }
 
-    /// The nearest rows to a query.
-    pub fn nearest(&self, query: &[f32], most: usize) -> ComparedVectors {
+    /// Hands the id and cosine of each row to `each`; what became of all rows.
+    pub fn compare(&self, query: &[f32], mut each: impl FnMut(&str, f64)) -> VectorTally {
         let (missing, unreadable) = (self.missing, self.unreadable);
         let rows = self.ids.len() + missing + unreadable;
         let mut tally = VectorTally { rows, missing, unreadable, ..VectorTally::default() };
-        let mut nearest = Nearest::new(most);
         let probe = VectorProbe::new(query);
         let mut rest = self.numbers.as_slice();
         for (id, dimensions) in &self.ids {
             let Some((numbers, others)) = rest.split_at_checked(*dimensions) else { break };
             rest = others;
-            tally.count(probe.compare(numbers), |cosine| nearest.offer(cosine, || id.clone()));
+            tally.count(probe.compare(numbers), |cosine| each(id, cosine));
         }
-        ComparedVectors { near: nearest.into_sorted(), tally, by: ComparedBy::Memory }
+        tally
     }
 }
 
@@ -83,6 +82,11 @@ impl Cache {
     /// Bytes that are kept at most.
     pub fn limit(&self) -> usize {
         self.limit
+    }
+
+    /// Whether a fresh bank is kept.
+    pub fn knows(&self, key: &str) -> bool {
+        self.banks.iter().any(|(known, since, _)| known == key && since.elapsed() < FRESH)
     }
 
     /// A bank that was kept and is fresh.

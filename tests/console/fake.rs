@@ -241,6 +241,7 @@ impl Console {
             mouse: true,
             wrap: true,
             zone: ShownZone::default(),
+            vector_bytes: 256 << 20,
         };
         let mut console = Console {
             model: Model::new(opened, settings, Mask::new([7; 32]), masked),

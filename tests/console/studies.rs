@@ -1,6 +1,6 @@
 //! Agents, policies, evaluation: what is asked when, what is shown, and what a change of mind stops.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure};
 use mnemoscope::console::screens::study::{StudyAnswer, StudyQuestion};
@@ -15,9 +15,9 @@ use mnemoscope::recall::learn::measured::MeasuredAssessment;
 use mnemoscope::recall::learn::version::{PurgedCases, Version};
 use mnemoscope::recall::policy::{Policy, WeightSpelling};
 use mnemoscope::recall::understand::canvas::{self, CanvasUse};
-use mnemoscope::recall::understand::forgetting::{self, AgedEpisode};
+use mnemoscope::recall::understand::forgetting::{AgeTally, AgedEpisode};
 use mnemoscope::recall::understand::report::{CanvasPattern, Graduation, InsightRule, Insights};
-use mnemoscope::recall::understand::usefulness::{self, MemoryUse};
+use mnemoscope::recall::understand::usefulness::{self, MemoryUses};
 use mnemoscope::recall::understand::{graduation, quality as work};
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ fn insights(agent: Option<&str>) -> Insights {
             component: component.to_owned(),
             action: action.to_owned(),
             at: Some((i * 1_000 + at) * 1_000_000),
-            episode: Some(format!("ep-{i}")),
+            episode: Some(i as usize),
             ..CanvasUse::default()
         };
         events.extend([event(0, "present", 0), event(1, "close", if i % 3 == 0 { 2 } else { 40 })]);
@@ -79,23 +79,16 @@ fn insights(agent: Option<&str>) -> Insights {
             events.push(event(2, "submit", 20));
         }
     }
-    let feedback: HashMap<String, f64> =
-        (0..6).map(|i| (format!("ep-{i}"), if i % 3 == 0 { -0.5 } else { 1.0 })).collect();
+    let feedback: Vec<Option<f64>> = (0..6).map(|i| Some(if i % 3 == 0 { -0.5 } else { 1.0 })).collect();
     let found = canvas::understand(events, &feedback);
-    let aged: Vec<AgedEpisode> = (0..40)
-        .map(|i| AgedEpisode {
-            days: f64::from(i) * 9.0,
-            decay: None,
-            accesses: Some(i64::from(i % 5)),
-            put_away: i > 30,
-        })
-        .collect();
-    let uses = (0..9).map(|i| MemoryUse {
-        memory: format!("m-{}", i % 3),
-        utility: f64::from(i % 3) * 0.45,
-        at: Some(i.to_string().into()),
-    });
-    let mut memories = usefulness::judge(uses.collect(), 10);
+    let mut aged = AgeTally::default();
+    for i in 0..40 {
+        let days = f64::from(i) * 9.0;
+        aged.add(&AgedEpisode { days, decay: None, accesses: Some(i64::from(i % 5)), put_away: i > 30 });
+    }
+    let mut uses = MemoryUses::default();
+    (0..9).for_each(|i| uses.add(&format!("m-{}", i % 3), Some(i), f64::from(i as u8 % 3) * 0.45));
+    let mut memories = usefulness::judge(uses, 10);
     memories.mislead.iter_mut().chain(&mut memories.help).for_each(|m| m.title = Some(format!("What {} says", m.id)));
     Insights {
         agent: agent.map(str::to_owned),
@@ -109,7 +102,7 @@ fn insights(agent: Option<&str>) -> Insights {
         observations: found.observations(4, 2),
         canvas_events: found.events,
         feedback_rows: 6,
-        forgetting: Some(forgetting::curve(&aged)),
+        forgetting: aged.curve(),
         memories: Some(memories),
         notes: Vec::new(),
         types: found.types,

@@ -42,6 +42,8 @@ pub struct ConsoleSettings {
     pub mouse: bool,
     /// Long texts in details are wrapped.
     pub wrap: bool,
+    /// Bytes of vectors that are kept between recalls.
+    pub vector_bytes: usize,
     /// The time zone of all times that are shown.
     pub zone: ShownZone,
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::Value;
 
 use super::super::banked::{highest_active, named};
-use super::super::recall::MemoryUses;
+use super::super::memory_uses::{EpisodeWorth, MemoryUses};
 use super::super::{LabError, Told, each};
 use super::EvaluationRequest;
 use crate::memory::query::Query;
@@ -129,7 +129,9 @@ impl OwnerBank {
         let uses = if ranking == Ranking::Proven && store.sources_of(Entity::MemoryLink).is_ok() {
             let episodes: Vec<Row> =
                 items.iter().map(|i| &i.row).filter(|r| r.entity == Entity::Episode).cloned().collect();
-            MemoryUses::read(store, &episodes).await?
+            let mut worth = EpisodeWorth::default();
+            episodes.iter().for_each(|episode| worth.add(episode));
+            MemoryUses::read(store, worth).await?
         } else {
             MemoryUses::default()
         };

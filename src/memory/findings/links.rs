@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{FindingTally, bank, short};
-use crate::memory::chain::{self, ChainMember, LinkFault, ParentLinks};
+use crate::memory::chain::{self, ChainMember, LinkFault};
 use crate::memory::session_links::{CanvasEventTime, EpisodeSpan, SessionSpans};
 use crate::memory::{Row, feedback, time};
 
@@ -25,15 +25,18 @@ pub struct NamedLinks<'e> {
     pub fillable: [bool; 2],
 }
 
+/// An episode, in as few bytes as will do: there may be millions.
 #[derive(Debug)]
 struct EpisodeMark {
-    id: String,
+    id: Box<str>,
     session: u64,
-    started: Option<String>,
-    ended: Option<String>,
-    executions: Vec<u64>,
-    canvas: Vec<u64>,
-    feedback: Vec<u64>,
+    /// Microseconds since 1970; [`NEVER`] where none is known.
+    started: i64,
+    ended: i64,
+    /// Number of its agent's name.
+    agent: u32,
+    /// Where its executions, canvas events and feedback end among all hashes, each after the one before.
+    ends: [u32; 3],
     has_list: bool,
     repeats: bool,
     /// Its list of canvas events is there to be filled.
@@ -42,46 +45,58 @@ struct EpisodeMark {
     open_feedback: bool,
     /// There is a place for the number of its canvas events, and their list can be read.
     counted: bool,
-    count: Option<i64>,
+    count: i64,
     /// The same of the score of its feedback.
     scored: bool,
-    score: Option<f64>,
+    /// Not a number where none is stored.
+    score: f64,
     canvas_back: bool,
 }
 
-#[derive(Debug)]
-struct LinkedEvent {
-    episode: u64,
-    session: u64,
-}
+/// Kinds of hashes that an episode names, in their order.
+const EXECUTIONS: usize = 0;
+const CANVAS: usize = 1;
+const FEEDBACK: usize = 2;
 
+/// No moment.
+const NEVER: i64 = i64::MIN;
+
+/// Feedback, by what it hangs on.
 #[derive(Debug)]
 struct LinkedFeedback {
+    key: u64,
     episode: u64,
     execution: u64,
     /// What it names as its episode, and when it was: only of what names an execution.
-    names: Option<String>,
-    at: Option<String>,
-    score: Option<f64>,
+    names: Option<Box<str>>,
+    at: i64,
+    /// Not a number where it has none.
+    score: f64,
     counts: bool,
 }
 
 /// An event that may still be linked: when it was and what it names.
-type Loose = (Option<String>, Option<String>, u64);
+type Loose = (i64, Option<Box<str>>, u64);
 
-/// Episodes with what hangs on them, as far as findings need it. Episodes come first.
+/// Episodes with what hangs on them, as far as findings need it. Episodes come first; [`LinkedEpisodes::chains`] ends them.
 #[derive(Debug, Default)]
 pub struct LinkedEpisodes {
     marks: Vec<EpisodeMark>,
-    places: HashMap<u64, usize>,
-    parents: Vec<(String, String)>,
-    members: HashMap<u64, (Option<String>, Option<String>)>,
+    /// Executions, canvas events and feedback that episodes name.
+    hashes: Vec<u64>,
+    agents: HashMap<String, u32>,
+    /// Place of an episode by its hash, in order of the hashes.
+    places: Vec<(u64, u32)>,
+    /// Episodes with the parent that they name.
+    parents: Vec<(u32, u64)>,
     open_sessions: HashSet<u64>,
-    events: HashMap<u64, LinkedEvent>,
+    /// Canvas events with the episode that each points back to.
+    events: Vec<(u64, u64)>,
     loose: HashMap<u64, Vec<Loose>>,
-    said: HashMap<u64, LinkedFeedback>,
+    said: Vec<LinkedFeedback>,
     orphans: FindingTally,
-    times: HashMap<u64, Vec<(i64, u64)>>,
+    /// When episodes of one person and session began.
+    times: Vec<(u64, i64, u64)>,
     missing_memories: FindingTally,
     most: usize,
 }
@@ -111,12 +126,12 @@ impl LinkedEpisodes {
     /// Takes an episode with what it names.
     pub fn episode(&mut self, row: &Row, named: &NamedLinks<'_>) {
         let key = short(row.id());
-        let text = |column: &str| row.text(column).map(str::to_owned);
+        let place = self.marks.len() as u32;
         let session = row.text("session_id").filter(|s| !s.is_empty()).map_or(0, short);
         if let Some(parent) = row.text("parent_id") {
-            self.parents.push((row.id().to_owned(), parent.to_owned()));
+            self.parents.push((place, short(parent)));
         }
-        self.members.insert(key, (text("agent_id"), text("started_at")));
+        let agent = row.text("agent_id").map_or(0, |name| self.agent(name));
         let readable = row.is_readable("canvas_ids");
         let listed = row.list("canvas_ids");
         let open = named.fillable[0] && session != 0 && listed.is_empty() && readable;
@@ -128,29 +143,59 @@ impl LinkedEpisodes {
             && let Some(at) = row.text("started_at").and_then(time::epoch_micros)
         {
             let by = format!("{user}\n{}", row.text("session_id").unwrap_or_default());
-            self.times.entry(short(&by)).or_default().push((at, key));
+            self.times.push((short(&by), at, key));
         }
         let distinct = |ids: &[&str]| ids.iter().collect::<HashSet<_>>().len() == ids.len();
         let executions = sorted(row.list("execution_ids").into_iter().map(short));
-        self.places.insert(key, self.marks.len());
+        let canvas = sorted(named.canvas.iter().map(|id| short(id)));
+        let feedback = sorted(named.feedback.iter().map(|id| short(id)));
+        let ends = [executions, canvas, feedback].map(|hashes| {
+            self.hashes.extend(hashes);
+            self.hashes.len() as u32
+        });
+        self.places.push((key, place));
         self.marks.push(EpisodeMark {
-            id: row.id().to_owned(),
+            id: row.id().into(),
             session,
-            started: text("started_at"),
-            ended: text("ended_at"),
-            executions,
-            canvas: sorted(named.canvas.iter().map(|id| short(id))),
-            feedback: sorted(named.feedback.iter().map(|id| short(id))),
+            started: moment(row, "started_at"),
+            ended: moment(row, "ended_at"),
+            agent,
+            ends,
             has_list: readable && !row.get("canvas_ids").is_null(),
             repeats: !distinct(&listed) || !distinct(&row.list("feedback_ids")),
             open,
             open_feedback: named.fillable[1] && row.is_readable("feedback_ids") && row.list("feedback_ids").is_empty(),
             counted: named.counted && readable && (row.is_readable("metadata") || !row.get("metadata").is_null()),
-            count: row.get("canvas_action_count").as_i64(),
+            count: row.get("canvas_action_count").as_i64().unwrap_or_default(),
             scored: named.scored && row.is_readable("feedback_ids"),
-            score: row.number("feedback_score"),
+            score: row.number("feedback_score").unwrap_or(f64::NAN),
             canvas_back: named.canvas_back,
         });
+    }
+
+    /// Number of an agent's name, from 1.
+    fn agent(&mut self, name: &str) -> u32 {
+        let next = self.agents.len() as u32 + 1;
+        match self.agents.get(name) {
+            Some(number) => *number,
+            None => *self.agents.entry(name.to_owned()).or_insert(next),
+        }
+    }
+
+    fn place(&self, key: u64) -> Option<usize> {
+        let at = self.places.binary_search_by_key(&key, |(known, _)| *known).ok()?;
+        self.places.get(at).map(|(_, place)| *place as usize)
+    }
+
+    /// What an episode names: executions, canvas events or feedback.
+    fn hashes(&self, place: usize, kind: usize) -> &[u64] {
+        let end = |place: usize, kind: usize| self.marks.get(place).map_or(0, |mark| mark.ends[kind] as usize);
+        let start = match (kind, place.checked_sub(1)) {
+            (1.., _) => end(place, kind - 1),
+            (0, Some(before)) => end(before, FEEDBACK),
+            (0, None) => 0,
+        };
+        self.hashes.get(start..end(place, kind)).unwrap_or_default()
     }
 
     /// Takes a canvas event.
@@ -158,30 +203,29 @@ impl LinkedEpisodes {
         let session = row.text("session_id").map_or(0, short);
         let key = short(row.id());
         if self.open_sessions.contains(&session) {
-            let text = |column: &str| row.text(column).map(str::to_owned);
-            self.loose.entry(session).or_default().push((text("created_at"), text("episode_id"), key));
+            let event = (moment(row, "created_at"), row.text("episode_id").map(Box::from), key);
+            self.loose.entry(session).or_default().push(event);
         }
-        self.events.insert(key, LinkedEvent { episode: row.text("episode_id").map_or(0, short), session });
+        self.events.push((key, row.text("episode_id").map_or(0, short)));
     }
 
     /// Takes feedback.
     pub fn feedback(&mut self, row: &Row) {
         let execution = row.text("execution_id").filter(|e| !e.is_empty()).map_or(0, short);
-        let text = |column: &str| row.text(column).filter(|_| execution != 0).map(str::to_owned);
-        let said = LinkedFeedback {
+        self.said.push(LinkedFeedback {
+            key: short(row.id()),
             episode: row.text("episode_id").map_or(0, short),
             execution,
-            names: text("episode_id"),
-            at: text("created_at"),
-            score: row.number("score"),
+            names: row.text("episode_id").filter(|_| execution != 0).map(Box::from),
+            at: moment(row, "created_at"),
+            score: row.number("score").unwrap_or(f64::NAN),
             counts: row.get("counts").as_bool().unwrap_or(true),
-        };
-        self.said.insert(short(row.id()), said);
+        });
     }
 
     /// Takes a segment.
     pub fn segment(&mut self, row: &Row) {
-        if row.text("episode_id").is_some_and(|id| !self.places.contains_key(&short(id))) {
+        if row.text("episode_id").is_some_and(|id| self.place(short(id)).is_none()) {
             self.orphans.add(row.id(), self.most);
         }
     }
@@ -191,79 +235,99 @@ impl LinkedEpisodes {
         self.missing_memories.add(episode, self.most);
     }
 
-    /// Chains and bursts: what episodes alone tell.
+    /// Chains and bursts: what episodes alone tell. All of them have been taken.
     #[must_use]
-    pub fn chains(&self) -> Faults {
-        let ids = |mut ids: Vec<String>| {
-            ids.sort_unstable();
-            FindingTally::of(ids, self.most)
-        };
-        let links = ParentLinks::new(self.parents.iter().map(|(id, parent)| (id.clone(), Some(parent.clone()))));
-        let circles = links.cycles();
+    pub fn chains(&mut self) -> Faults {
+        // Of an id that comes twice the last row holds.
+        self.places.sort_unstable_by_key(|(key, place)| (*key, std::cmp::Reverse(*place)));
+        self.places.dedup_by_key(|(key, _)| *key);
+        let parents = std::mem::take(&mut self.parents);
+        let mut parent_of = vec![None; self.marks.len()];
+        for (place, parent) in &parents {
+            parent_of[*place as usize] = self.place(*parent);
+        }
+        let circles = chain::circles(&parent_of);
         // In a circle some parent is always younger: that is no finding of its own.
-        let circling: HashSet<&str> = circles.iter().flatten().map(String::as_str).collect();
-        let member =
-            |id: &str| self.members.get(&short(id)).map(|(agent, at)| (id.to_owned(), agent.clone(), at.clone()));
+        let circling: HashSet<usize> = circles.iter().flatten().copied().collect();
         let (mut missing, mut foreign, mut younger) = (Vec::new(), Vec::new(), Vec::new());
-        for (id, parent) in &self.parents {
-            let Some(child) = member(id) else { continue };
-            let mother = member(parent);
-            let faults = chain::faults(seen(&child), mother.as_ref().map(seen));
-            for fault in faults {
+        for (place, _) in &parents {
+            let place = *place as usize;
+            let Some(child) = self.member(place) else { continue };
+            let mother = parent_of.get(place).copied().flatten().and_then(|parent| self.member(parent));
+            for fault in chain::faults(seen(&child), mother.as_ref().map(seen)) {
                 match fault {
-                    LinkFault::MissingParent => missing.push(id.clone()),
-                    LinkFault::ForeignParent => foreign.push(id.clone()),
-                    LinkFault::YoungerParent if !circling.contains(id.as_str()) => younger.push(id.clone()),
+                    LinkFault::MissingParent => missing.push(child.0.to_owned()),
+                    LinkFault::ForeignParent => foreign.push(child.0.to_owned()),
+                    LinkFault::YoungerParent if !circling.contains(&place) => younger.push(child.0.to_owned()),
                     LinkFault::YoungerParent | LinkFault::SelfParent => {}
                 }
             }
         }
-        let cycles = circles.iter().filter_map(|circle| circle.iter().min().cloned()).collect();
-        vec![
+        let first = |circle: &Vec<usize>| circle.iter().filter_map(|place| self.id(*place)).min().map(str::to_owned);
+        let cycles = circles.iter().filter_map(first).collect();
+        let ids = |mut ids: Vec<String>| {
+            ids.sort_unstable();
+            FindingTally::of(ids, self.most)
+        };
+        let chains = [
             ("chain_cycle", ids(cycles)),
             ("missing_parent", ids(missing)),
             ("cross_agent_parent", ids(foreign)),
             ("parent_younger", ids(younger)),
-            ("write_burst", self.bursts()),
-        ]
+        ];
+        chains.into_iter().chain([("write_burst", self.bursts())]).collect()
     }
 
-    fn bursts(&self) -> FindingTally {
+    /// The id of an episode by its place among those that were taken.
+    #[must_use]
+    pub fn id(&self, place: usize) -> Option<&str> {
+        self.marks.get(place).map(|mark| &*mark.id)
+    }
+
+    /// An episode as a member of a chain: id, agent, when it started.
+    fn member(&self, place: usize) -> Option<(&str, Option<String>, Option<String>)> {
+        let mark = self.marks.get(place)?;
+        let agent = (mark.agent > 0).then(|| mark.agent.to_string());
+        Some((&mark.id, agent, spelled(mark.started)))
+    }
+
+    fn bursts(&mut self) -> FindingTally {
         let mut tally = FindingTally::default();
-        let mut times: Vec<&Vec<(i64, u64)>> = self.times.values().collect();
-        times.sort_by_key(|t| t.iter().map(|(at, _)| *at).min());
-        for burst in times.into_iter().flat_map(|t| bank::bursts(t)) {
-            let ids = burst.iter().filter_map(|key| Some(self.marks[*self.places.get(key)?].id.clone()));
-            tally.group(ids.collect(), self.most);
+        let mut times = std::mem::take(&mut self.times);
+        times.sort_unstable();
+        let mut groups: Vec<&[(u64, i64, u64)]> = times.chunk_by(|a, b| a.0 == b.0).collect();
+        groups.sort_by_key(|group| group.first().map(|(_, at, _)| *at));
+        for group in groups {
+            let group: Vec<(i64, u64)> = group.iter().map(|(_, at, key)| (*at, *key)).collect();
+            for burst in bank::bursts(&group) {
+                let ids = burst.iter().filter_map(|key| Some(self.id(self.place(*key)?)?.to_owned()));
+                tally.group(ids.collect(), self.most);
+            }
         }
         tally
     }
 
     /// Links and stored numbers; asked when everything has been taken.
     #[must_use]
-    pub fn links(&self) -> Faults {
-        let mut extra_canvas: HashMap<usize, Vec<u64>> = HashMap::new();
-        for (key, event) in &self.events {
-            if let Some(place) = self.places.get(&event.episode) {
-                extra_canvas.entry(*place).or_default().push(*key);
-            }
-        }
-        let mut extra_feedback: HashMap<usize, Vec<u64>> = HashMap::new();
-        for (key, said) in &self.said {
-            if let Some(place) = self.places.get(&said.episode) {
-                extra_feedback.entry(*place).or_default().push(*key);
-            }
-        }
+    pub fn links(&mut self) -> Faults {
+        // Of an id that comes twice any row holds.
+        self.events.sort_unstable();
+        self.events.dedup_by_key(|(key, _)| *key);
+        self.said.sort_by_key(|said| said.key);
+        self.said.dedup_by_key(|said| said.key);
+        let mut back_canvas: Vec<(u32, u64)> =
+            self.events.iter().filter_map(|(key, episode)| Some((self.place(*episode)? as u32, *key))).collect();
+        back_canvas.sort_unstable();
+        let mut back_said: Vec<(u32, u64)> =
+            self.said.iter().filter_map(|said| Some((self.place(said.episode)? as u32, said.key))).collect();
+        back_said.sort_unstable();
         let open = self.linkable();
         let unsaid = self.sayable();
-        let none = Vec::new();
         // In an order that is the same each time.
         let mut found: BTreeMap<&'static str, FindingTally> =
             KINDS.iter().map(|kind| (*kind, FindingTally::default())).collect();
         for (place, mark) in self.marks.iter().enumerate() {
-            let canvas = extra_canvas.get(&place).unwrap_or(&none);
-            let said = extra_feedback.get(&place).unwrap_or(&none);
-            let mut faults = self.faults(mark, canvas, said);
+            let mut faults = self.faults(place, mark, of(&back_canvas, place), of(&back_said, place));
             faults.extend(open.contains(&place).then_some("not_linked"));
             faults.extend(unsaid.contains(&place).then_some("feedback_not_linked"));
             faults.into_iter().for_each(|kind| found.entry(kind).or_default().add(&mark.id, self.most));
@@ -274,22 +338,38 @@ impl LinkedEpisodes {
         found
     }
 
-    fn faults(&self, mark: &EpisodeMark, back_canvas: &[u64], back_said: &[u64]) -> Vec<&'static str> {
+    /// The episode that a canvas event points back to, 0 for none; none when there is no such event.
+    fn event(&self, key: u64) -> Option<u64> {
+        let at = self.events.binary_search_by_key(&key, |(known, _)| *known).ok()?;
+        self.events.get(at).map(|(_, episode)| *episode)
+    }
+
+    fn said(&self, key: u64) -> Option<&LinkedFeedback> {
+        self.said.binary_search_by_key(&key, |said| said.key).ok().and_then(|at| self.said.get(at))
+    }
+
+    fn faults(
+        &self,
+        place: usize,
+        mark: &EpisodeMark,
+        back_canvas: &[(u32, u64)],
+        back_said: &[(u32, u64)],
+    ) -> Vec<&'static str> {
         let own = short(&mark.id);
-        let events: Vec<(u64, &LinkedEvent)> =
-            mark.canvas.iter().filter_map(|k| Some((*k, self.events.get(k)?))).collect();
-        let dangling = events.len() < mark.canvas.len() || mark.feedback.iter().any(|k| !self.said.contains_key(k));
+        let (canvas, feedback) = (self.hashes(place, CANVAS), self.hashes(place, FEEDBACK));
+        let events: Vec<u64> = canvas.iter().filter_map(|key| self.event(*key)).collect();
+        let dangling = events.len() < canvas.len() || feedback.iter().any(|key| self.said(*key).is_none());
         let elsewhere = |episode: u64| episode != 0 && episode != own;
-        let wrong = mark.canvas_back && events.iter().any(|(_, e)| elsewhere(e.episode));
-        let no_back = mark.canvas_back && events.iter().any(|(_, e)| e.episode == 0);
-        let further = back_canvas.iter().filter(|k| mark.canvas.binary_search(k).is_err()).count();
+        let wrong = mark.canvas_back && events.iter().any(|episode| elsewhere(*episode));
+        let no_back = mark.canvas_back && events.contains(&0);
+        let further = back_canvas.iter().filter(|(_, key)| canvas.binary_search(key).is_err()).count();
         let not_named = mark.has_list && further > 0;
         let linked = (events.len() + further) as i64;
-        let count = mark.counted && mark.count.unwrap_or_default() != linked;
-        let rows: HashSet<u64> = mark.feedback.iter().chain(back_said).copied().collect();
-        let rows: Vec<&LinkedFeedback> = rows.iter().filter_map(|k| self.said.get(k)).collect();
-        let mean = feedback::aggregate(rows.iter().filter(|s| s.counts).filter_map(|s| s.score));
-        let same = match (mark.score, mean) {
+        let count = mark.counted && mark.count != linked;
+        let rows = sorted(feedback.iter().copied().chain(back_said.iter().map(|(_, key)| *key)));
+        let scores = rows.iter().filter_map(|key| self.said(*key)).filter(|said| said.counts).map(|said| said.score);
+        let mean = feedback::aggregate(scores.filter(|score| !score.is_nan()));
+        let same = match (Some(mark.score).filter(|score| !score.is_nan()), mean) {
             (Some(a), Some(b)) => (a - b).abs() < 1e-6,
             (None, None) => true,
             _ => false,
@@ -314,18 +394,11 @@ impl LinkedEpisodes {
         let mut linkable = HashSet::new();
         for (session, places) in &by_session {
             let Some(events) = self.loose.get(session) else { continue };
-            let spans = self.spans(places);
-            let lists: HashSet<u64> = places
-                .iter()
-                .filter(|p| !self.marks[**p].open)
-                .flat_map(|p| self.marks[*p].canvas.iter().copied())
-                .collect();
-            for (at, names, key) in events.iter().filter(|(_, _, key)| !lists.contains(key)) {
-                debug_assert!(self.events.get(key).is_some_and(|e| e.session == *session));
-                let moment = CanvasEventTime { at: at.as_deref(), names: names.as_deref() };
-                let place = spans.owner(moment).and_then(|i| places.get(i));
-                linkable.extend(place.filter(|p| self.marks[**p].open));
-            }
+            let listed = |place: &usize| self.hashes(*place, CANVAS).iter().copied();
+            let lists: HashSet<u64> = places.iter().filter(|p| !self.marks[**p].open).flat_map(listed).collect();
+            let unlisted = events.iter().filter(|(_, _, key)| !lists.contains(key));
+            let owners = self.owners(places, unlisted.map(|(at, names, _)| (*at, names.as_deref())));
+            linkable.extend(owners.into_iter().filter(|place| self.marks[*place].open));
         }
         linkable
     }
@@ -333,31 +406,64 @@ impl LinkedEpisodes {
     /// Episodes to which feedback on their execution belongs that none of that execution lists.
     fn sayable(&self) -> HashSet<usize> {
         let mut by_execution: HashMap<u64, Vec<usize>> = HashMap::new();
-        let mut asked: HashMap<u64, Vec<(&u64, &LinkedFeedback)>> = HashMap::new();
-        for (key, said) in self.said.iter().filter(|(_, said)| said.execution != 0) {
-            asked.entry(said.execution).or_default().push((key, said));
+        let mut asked: HashMap<u64, Vec<&LinkedFeedback>> = HashMap::new();
+        for said in self.said.iter().filter(|said| said.execution != 0) {
+            asked.entry(said.execution).or_default().push(said);
         }
-        for (place, mark) in self.marks.iter().enumerate() {
-            for execution in mark.executions.iter().filter(|e| asked.contains_key(e)) {
+        for place in 0..self.marks.len() {
+            for execution in self.hashes(place, EXECUTIONS).iter().filter(|e| asked.contains_key(e)) {
                 by_execution.entry(*execution).or_default().push(place);
             }
         }
         let mut sayable = HashSet::new();
         for (execution, places) in &by_execution {
-            let spans = self.spans(places);
-            let listed: HashSet<&u64> = places.iter().flat_map(|p| &self.marks[*p].feedback).collect();
-            for (_, said) in asked.get(execution).into_iter().flatten().filter(|(key, _)| !listed.contains(key)) {
-                let moment = CanvasEventTime { at: said.at.as_deref(), names: said.names.as_deref() };
-                let place = spans.owner(moment).and_then(|i| places.get(i));
-                sayable.extend(place.filter(|p| self.marks[**p].open_feedback));
-            }
+            let listed: HashSet<u64> =
+                places.iter().flat_map(|place| self.hashes(*place, FEEDBACK).iter().copied()).collect();
+            let said = asked.get(execution).into_iter().flatten().filter(|said| !listed.contains(&said.key));
+            let owners = self.owners(places, said.map(|said| (said.at, said.names.as_deref())));
+            sayable.extend(owners.into_iter().filter(|place| self.marks[*place].open_feedback));
         }
         sayable
     }
 
-    fn spans(&self, places: &[usize]) -> SessionSpans<'_> {
-        SessionSpans::new(&places.iter().map(|p| span(&self.marks[*p])).collect::<Vec<_>>())
+    /// The episodes among some to which what happened at these moments, naming these episodes, belongs.
+    fn owners<'e>(&self, places: &[usize], moments: impl Iterator<Item = (i64, Option<&'e str>)>) -> Vec<usize> {
+        let marks: Vec<&EpisodeMark> = places.iter().filter_map(|place| self.marks.get(*place)).collect();
+        let times: Vec<[Option<String>; 2]> =
+            marks.iter().map(|mark| [spelled(mark.started), spelled(mark.ended)]).collect();
+        let spans: Vec<EpisodeSpan<'_>> = marks
+            .iter()
+            .zip(&times)
+            .map(|(mark, [started, ended])| EpisodeSpan {
+                id: &mark.id,
+                started: started.as_deref(),
+                ended: ended.as_deref(),
+            })
+            .collect();
+        let spans = SessionSpans::new(&spans);
+        let owner = |(at, names): (i64, Option<&str>)| {
+            let at = spelled(at);
+            spans.owner(CanvasEventTime { at: at.as_deref(), names }).and_then(|i| places.get(i)).copied()
+        };
+        moments.filter_map(owner).collect()
     }
+}
+
+/// What of pairs, in order, belongs to an episode.
+fn of(pairs: &[(u32, u64)], place: usize) -> &[(u32, u64)] {
+    let start = pairs.partition_point(|(of, _)| (*of as usize) < place);
+    let end = pairs.partition_point(|(of, _)| (*of as usize) <= place);
+    pairs.get(start..end).unwrap_or_default()
+}
+
+/// A moment of a row, in microseconds since 1970.
+fn moment(row: &Row, column: &str) -> i64 {
+    row.text(column).and_then(time::epoch_micros).unwrap_or(NEVER)
+}
+
+/// A moment in the canonical spelling; none for [`NEVER`].
+fn spelled(moment: i64) -> Option<String> {
+    (moment != NEVER).then(|| time::from_epoch(moment, time::EpochUnit::Microseconds)).flatten()
 }
 
 /// Hashes in order, once each.
@@ -368,10 +474,6 @@ fn sorted(hashes: impl Iterator<Item = u64>) -> Vec<u64> {
     hashes
 }
 
-fn span(mark: &EpisodeMark) -> EpisodeSpan<'_> {
-    EpisodeSpan { id: &mark.id, started: mark.started.as_deref(), ended: mark.ended.as_deref() }
-}
-
-fn seen(member: &(String, Option<String>, Option<String>)) -> ChainMember<'_> {
-    ChainMember { id: &member.0, agent_id: member.1.as_deref(), started_at: member.2.as_deref() }
+fn seen<'m>(member: &'m (&str, Option<String>, Option<String>)) -> ChainMember<'m> {
+    ChainMember { id: member.0, agent_id: member.1.as_deref(), started_at: member.2.as_deref() }
 }

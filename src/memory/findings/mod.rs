@@ -307,7 +307,8 @@ impl Finding {
 }
 
 /// A short stand-in for an id that may be long; two ids have the same one practically never.
-pub(super) fn short(id: &str) -> u64 {
+#[must_use]
+pub fn short(id: &str) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);

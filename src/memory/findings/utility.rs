@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{FindingTally, short};
+use super::short;
 use crate::memory::{Row, time, utility};
 
 /// How far a stored utility may lie from the replayed one.
@@ -19,20 +19,27 @@ struct UtilityMove {
 /// Stored utilities of episodes beside the signals that moved them.
 #[derive(Debug, Default)]
 pub struct UtilityHistories {
-    stored: Vec<(Box<str>, Option<f64>)>,
+    /// By the place of the episode.
+    stored: Vec<(u64, Option<f64>)>,
+    /// Signals of the episode that comes now, or of all.
     moves: HashMap<u64, Vec<UtilityMove>>,
+    /// What the signals of an episode come to.
+    replayed: Vec<(u64, f64)>,
 }
 
 impl UtilityHistories {
     /// Takes an episode.
     pub fn episode(&mut self, row: &Row) {
-        self.stored.push((row.id().into(), row.number("utility")));
+        self.stored.push((short(row.id()), row.number("utility")));
     }
 
-    /// Takes a signal.
-    pub fn signal(&mut self, row: &Row) {
-        let Some(episode) = row.text("episode_id") else { return };
-        self.moves.entry(short(episode)).or_default().push(UtilityMove {
+    /// Takes a signal. Where those of one episode come `together`, only they are kept.
+    pub fn signal(&mut self, row: &Row, together: bool) {
+        let Some(episode) = row.text("episode_id").map(short) else { return };
+        if together && !self.moves.contains_key(&episode) {
+            self.replay();
+        }
+        self.moves.entry(episode).or_default().push(UtilityMove {
             at: row.text("created_at").and_then(time::epoch_micros),
             id: row.id().into(),
             signal: row.text("signal").unwrap_or_default().into(),
@@ -40,19 +47,27 @@ impl UtilityHistories {
         });
     }
 
-    /// Episodes whose stored utility lies outside of 0..1, or is not what a replay of their signals comes to.
+    fn replay(&mut self) {
+        self.replayed.extend(self.moves.drain().map(|(episode, mut moves)| (episode, replayed(&mut moves))));
+    }
+
+    /// Places of the episodes whose stored utility lies outside of 0..1, or is not what a replay of their signals comes
+    /// to.
     #[must_use]
-    pub fn differing(mut self, most: usize) -> FindingTally {
-        let mut tally = FindingTally::default();
-        for (id, stored) in &self.stored {
-            let replayed = self.moves.get_mut(&short(id)).map(|moves| replayed(moves));
+    pub fn differing(mut self) -> Vec<usize> {
+        self.replay();
+        self.replayed.sort_unstable_by_key(|(episode, _)| *episode);
+        let replayed = |episode: &u64| {
+            let at = self.replayed.binary_search_by_key(episode, |(known, _)| *known).ok()?;
+            self.replayed.get(at).map(|(_, utility)| *utility)
+        };
+        let differs = |(episode, stored): &(u64, Option<f64>)| {
             let outside = stored.is_some_and(|utility| !(0.0..=1.0).contains(&utility));
-            let differs = replayed.is_some_and(|new| stored.is_none_or(|utility| (utility - new).abs() >= TOLERANCE));
-            if outside || differs {
-                tally.add(id, most);
-            }
-        }
-        tally
+            let differs = |new: f64| stored.is_none_or(|utility| (utility - new).abs() >= TOLERANCE);
+            outside || replayed(episode).is_some_and(differs)
+        };
+        let places = self.stored.iter().enumerate().filter(|(_, stored)| differs(stored));
+        places.map(|(place, _)| place).collect()
     }
 }
 
@@ -95,8 +110,8 @@ mod tests {
             ("u4", "none", "ignored", "2026-02-01T00:00:00.000000Z"),
         ] {
             let values = [("id", id), ("episode_id", episode), ("signal", signal), ("created_at", at)];
-            histories.signal(&row(Entity::UtilityEvent, &values.map(|(column, value)| (column, json!(value)))));
+            histories.signal(&row(Entity::UtilityEvent, &values.map(|(column, value)| (column, json!(value)))), false);
         }
-        assert_eq!(histories.differing(9).examples, ["wrong", "beyond", "none"]);
+        assert_eq!(histories.differing(), [1, 2, 4]);
     }
 }

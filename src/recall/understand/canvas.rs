@@ -1,6 +1,6 @@
 //! What people do with what is shown to them on canvases: dwell, engagement, rewards of observations, success.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -52,8 +52,8 @@ pub struct CanvasUse {
     pub open_seconds: Option<f64>,
     /// Recorded as done by the agent or the system itself.
     pub by_agent: bool,
-    /// The episode it hangs on.
-    pub episode: Option<String>,
+    /// The episode it hangs on, by its number.
+    pub episode: Option<usize>,
 }
 
 /// Counts of one canvas type, or of one of its component types.
@@ -142,53 +142,128 @@ pub struct CanvasSummary {
 struct CanvasTally {
     counts: Engagement,
     dwell: f64,
-    episodes: BTreeSet<usize>,
+    episodes: NumberSet,
 }
 
-/// Looks at events in any order. `feedback` is the known feedback aggregate of episodes, by id.
+/// A set of small numbers.
+#[derive(Default)]
+struct NumberSet(Vec<u64>);
+
+impl NumberSet {
+    fn insert(&mut self, number: usize) {
+        if self.0.len() <= number / 64 {
+            self.0.resize(number / 64 + 1, 0);
+        }
+        if let Some(bits) = self.0.get_mut(number / 64) {
+            *bits |= 1 << (number % 64);
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = usize> {
+        let held = |(at, bits): (usize, &u64)| {
+            let bits = *bits;
+            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| at * 64 + bit)
+        };
+        self.0.iter().enumerate().flat_map(held)
+    }
+}
+
+/// Looks at events in any order. `feedback` are the known feedback aggregates of episodes, by number.
 #[must_use]
-pub fn understand<S: std::hash::BuildHasher>(
-    mut events: Vec<CanvasUse>,
-    feedback: &HashMap<String, f64, S>,
-) -> CanvasSummary {
-    events.sort_by(|a, b| (&a.canvas, a.at, &a.id).cmp(&(&b.canvas, b.at, &b.id)));
-    let mut numbers: HashMap<&str, usize> = HashMap::new();
-    let mut known: Vec<Option<f64>> = Vec::new();
-    let mut types: BTreeMap<&str, CanvasTally> = BTreeMap::new();
-    let mut components: BTreeMap<(&str, &str), CanvasTally> = BTreeMap::new();
-    let mut outcomes = Vec::new();
-    for canvas in events.chunk_by(|a, b| a.canvas.is_some() && a.canvas == b.canvas) {
+pub fn understand(mut events: Vec<CanvasUse>, feedback: &[Option<f64>]) -> CanvasSummary {
+    events.sort_by(|a, b| a.canvas.cmp(&b.canvas));
+    let mut study = CanvasStudy::default();
+    for canvas in events.chunk_by_mut(|a, b| a.canvas == b.canvas) {
+        study.add(canvas);
+    }
+    study.close(|episode| feedback.get(episode).copied().flatten())
+}
+
+/// Looks at very many events, canvas by canvas: none of them is kept.
+#[derive(Default)]
+pub struct CanvasStudy {
+    /// Counts of a type, and of its components.
+    types: BTreeMap<String, (CanvasTally, BTreeMap<String, CanvasTally>)>,
+    outcomes: Vec<CanvasOutcome>,
+    /// For each episode its place among those that were met, from 1; 0 for the others.
+    places: Vec<u32>,
+    /// The episodes that were met, in order.
+    met: Vec<usize>,
+    events: usize,
+}
+
+impl CanvasStudy {
+    /// All events of a canvas, or events without one: each of these stands alone.
+    pub fn add(&mut self, events: &mut [CanvasUse]) {
+        events.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
+        for canvas in events.chunk_by(|a, b| a.canvas.is_some() && a.canvas == b.canvas) {
+            self.canvas(canvas);
+        }
+    }
+
+    fn canvas(&mut self, events: &[CanvasUse]) {
         let (mut presented, mut presented_at) = (false, None);
         let mut outcome = CanvasOutcome { value: 0.5, at: None };
-        for event in canvas {
+        for event in events {
             let seen = CanvasMoment::of(event, presented, presented_at);
             if seen == CanvasMoment::Presented {
                 (presented, presented_at) = (true, event.at);
             }
             outcome.value = seen.moves(outcome.value);
             outcome.at = outcome.at.max(event.at);
-            let episode = event.episode.as_deref().map(|id| {
-                *numbers.entry(id).or_insert_with(|| {
-                    known.push(feedback.get(id).copied());
-                    known.len() - 1
-                })
-            });
-            let whole = types.entry(&event.canvas_type).or_default();
-            let part = components.entry((&event.canvas_type, &event.component)).or_default();
-            for tally in [whole, part] {
+            let episode = event.episode.map(|number| self.place(number));
+            let (whole, parts) = named(&mut self.types, &event.canvas_type);
+            for tally in [whole, named(parts, &event.component)] {
                 tally.add(event, seen);
-                tally.episodes.extend(episode);
+                if let Some(episode) = episode {
+                    tally.episodes.insert(episode);
+                }
             }
         }
-        outcomes.push(outcome);
+        self.events += events.len();
+        self.outcomes.push(outcome);
     }
-    let types = types.into_iter().map(|(kind, tally)| tally.close(kind, None, &known));
-    let components = components.into_iter().map(|((kind, part), tally)| tally.close(kind, Some(part), &known));
-    CanvasSummary { types: ranked(types), components: ranked(components), outcomes, events: events.len() }
+
+    /// The place of an episode among those that were met.
+    fn place(&mut self, episode: usize) -> usize {
+        if self.places.len() <= episode {
+            self.places.resize(episode + 1, 0);
+        }
+        let next = self.met.len();
+        match self.places.get_mut(episode) {
+            Some(0) | None => {
+                self.places[episode] = next as u32 + 1;
+                self.met.push(episode);
+                next
+            }
+            Some(place) => *place as usize - 1,
+        }
+    }
+
+    /// What the events come to. `feedback` is the known feedback aggregate of an episode, by number.
+    #[must_use]
+    pub fn close(self, feedback: impl Fn(usize) -> Option<f64>) -> CanvasSummary {
+        let known: Vec<Option<f64>> = self.met.into_iter().map(feedback).collect();
+        let (mut types, mut components) = (Vec::new(), Vec::new());
+        for (kind, (whole, parts)) in self.types {
+            types.push(whole.close(&kind, None, &known));
+            components.extend(parts.into_iter().map(|(part, tally)| tally.close(&kind, Some(&part), &known)));
+        }
+        CanvasSummary {
+            types: ranked(types),
+            components: ranked(components),
+            outcomes: self.outcomes,
+            events: self.events,
+        }
+    }
 }
 
-fn ranked(groups: impl Iterator<Item = Engagement>) -> Vec<Engagement> {
-    let mut groups: Vec<Engagement> = groups.collect();
+/// The value under a name.
+fn named<'m, V: Default>(map: &'m mut BTreeMap<String, V>, name: &str) -> &'m mut V {
+    map.entry(name.to_owned()).or_default()
+}
+
+fn ranked(mut groups: Vec<Engagement>) -> Vec<Engagement> {
     groups.sort_by_key(|group| std::cmp::Reverse(group.presented));
     groups
 }
@@ -281,8 +356,8 @@ impl CanvasTally {
         kind.clone_into(&mut counts.canvas_type);
         counts.component_type = component.map(str::to_owned);
         counts.dwell_seconds = (counts.dwell_n > 0).then(|| self.dwell / counts.dwell_n as f64);
-        counts.episodes = self.episodes.len();
-        let known: Vec<f64> = self.episodes.iter().filter_map(|e| feedback.get(*e).copied().flatten()).collect();
+        counts.episodes = self.episodes.iter().count();
+        let known: Vec<f64> = self.episodes.iter().filter_map(|e| feedback.get(e).copied().flatten()).collect();
         counts.feedback_n = known.len();
         counts.feedback = mean(known);
         counts.verdicts = verdicts(&counts);
@@ -367,7 +442,7 @@ mod tests {
             recorded,
             event("c", "close", 1),
         ];
-        let found = understand(events, &HashMap::new());
+        let found = understand(events, &[]);
         let sheets = &found.types[0];
         assert_eq!((sheets.closed_quickly, sheets.closed_slowly, sheets.closed_untimed), (1, 1, 1));
         assert_eq!((sheets.dwell_seconds, sheets.dwell_n, sheets.dwell_recorded), (Some(7.5), 2, 1));
@@ -378,7 +453,7 @@ mod tests {
 
     #[test]
     fn five_seconds_sharp_are_not_quick() {
-        let found = understand(vec![event("a", "present", 0), event("a", "close", 5)], &HashMap::new());
+        let found = understand(vec![event("a", "present", 0), event("a", "close", 5)], &[]);
         assert_eq!(found.types[0].closed_slowly, 1);
     }
 
@@ -393,7 +468,7 @@ mod tests {
             event("open", "present", 0),
             event("broken", "error", 0),
         ];
-        let values: Vec<f64> = understand(events, &HashMap::new()).outcomes.iter().map(|o| o.value).collect();
+        let values: Vec<f64> = understand(events, &[]).outcomes.iter().map(|o| o.value).collect();
         assert_eq!(values, [1.0, 0.0, 0.5, 0.0]);
     }
 
@@ -402,18 +477,17 @@ mod tests {
         let mut own = event("a", "update", 3);
         own.by_agent = true;
         let events = vec![event("a", "present", 0), own, event("a", "update", 4), event("b", "update", 0)];
-        let found = understand(events, &HashMap::new());
+        let found = understand(events, &[]);
         assert_eq!((found.types[0].updated, found.corrections()), (3, 1));
     }
 
     #[test]
     fn feedback_counts_once_an_episode() {
         let mut events = vec![event("a", "present", 0), event("b", "present", 0), event("c", "present", 0)];
-        for (event, episode) in events.iter_mut().zip(["e1", "e1", "e2"]) {
-            event.episode = Some(episode.to_owned());
+        for (event, episode) in events.iter_mut().zip([4, 4, 2]) {
+            event.episode = Some(episode);
         }
-        let feedback = HashMap::from([("e1".to_owned(), 1.0), ("e2".to_owned(), -0.5)]);
-        let found = understand(events, &feedback);
+        let found = understand(events, &[None, None, Some(-0.5), None, Some(1.0)]);
         assert_eq!((found.types[0].feedback, found.types[0].feedback_n), (Some(0.25), 2));
     }
 }

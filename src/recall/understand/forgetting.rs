@@ -2,8 +2,6 @@
 
 use serde::Serialize;
 
-use super::mean;
-
 /// Age from which a memory decays and counts as stale, in days.
 pub const STALE_DAYS: f64 = 90.0;
 /// Age after which it is archived, in days.
@@ -60,36 +58,67 @@ pub struct Curve {
     pub stale: usize,
     /// Episodes of 180 days and more that the rule would have archived and that are still in place.
     pub overdue: usize,
-    /// From young to old; empty without episodes.
+    /// From young to old.
     pub points: Vec<CurvePoint>,
 }
 
-/// The curve of episodes; times in the future count as new.
-#[must_use]
-pub fn curve(episodes: &[AgedEpisode]) -> Curve {
-    let place = |e: &AgedEpisode| ((e.days.max(0.0) / STEP) as usize).min(POINTS - 1);
-    let mut groups: Vec<Vec<&AgedEpisode>> = vec![Vec::new(); POINTS];
-    for episode in episodes {
-        if let Some(group) = groups.get_mut(place(episode)) {
-            group.push(episode);
+/// Sums up episodes as they come.
+#[derive(Debug, Clone, Default)]
+pub struct AgeTally {
+    points: [AgeSums; POINTS],
+    stale: usize,
+    overdue: usize,
+}
+
+/// Sums of one point of the curve.
+#[derive(Debug, Clone, Copy, Default)]
+struct AgeSums {
+    episodes: usize,
+    put_away: usize,
+    by_rule: f64,
+    stored: (f64, usize),
+    accesses: (f64, usize),
+}
+
+impl AgeTally {
+    /// Takes an episode; one of the future counts as new.
+    pub fn add(&mut self, episode: &AgedEpisode) {
+        let point = ((episode.days.max(0.0) / STEP) as usize).min(POINTS - 1);
+        if let Some(sums) = self.points.get_mut(point) {
+            sums.episodes += 1;
+            sums.put_away += usize::from(episode.put_away);
+            sums.by_rule += left(episode.days);
+            for (sum, value) in
+                [(&mut sums.stored, episode.decay), (&mut sums.accesses, episode.accesses.map(|n| n as f64))]
+            {
+                sum.0 += value.unwrap_or(0.0);
+                sum.1 += usize::from(value.is_some());
+            }
         }
+        self.stale += usize::from(!episode.put_away && episode.days >= STALE_DAYS);
+        self.overdue += usize::from(!episode.put_away && episode.days >= ARCHIVE_DAYS);
     }
-    let in_place = |from: f64| episodes.iter().filter(|e| !e.put_away && e.days >= from).count();
-    let point = |(i, group): (usize, &Vec<&AgedEpisode>)| CurvePoint {
-        from_days: i as f64 * STEP,
-        to_days: (i + 1 < POINTS).then(|| (i + 1) as f64 * STEP),
-        episodes: group.len(),
-        put_away: group.iter().filter(|e| e.put_away).count(),
-        by_rule: mean(group.iter().map(|e| left(e.days))),
-        stored: mean(group.iter().filter_map(|e| e.decay)),
-        accesses: mean(group.iter().filter_map(|e| e.accesses).map(|n| n as f64)),
-    };
-    let last = groups.iter().rposition(|g| !g.is_empty()).map_or(0, |i| i + 1);
-    Curve {
-        rule: "1 until 90 days, then max(0, 1 - days / 180); archived after 180 days",
-        stale: in_place(STALE_DAYS),
-        overdue: in_place(ARCHIVE_DAYS),
-        points: groups.iter().take(last).enumerate().map(point).collect(),
+
+    /// The curve; none without episodes.
+    #[must_use]
+    pub fn curve(&self) -> Option<Curve> {
+        let last = self.points.iter().rposition(|point| point.episodes > 0)?;
+        let mean = |(sum, n): (f64, usize)| (n > 0).then(|| sum / n as f64);
+        let point = |(i, sums): (usize, &AgeSums)| CurvePoint {
+            from_days: i as f64 * STEP,
+            to_days: (i + 1 < POINTS).then(|| (i + 1) as f64 * STEP),
+            episodes: sums.episodes,
+            put_away: sums.put_away,
+            by_rule: mean((sums.by_rule, sums.episodes)),
+            stored: mean(sums.stored),
+            accesses: mean(sums.accesses),
+        };
+        Some(Curve {
+            rule: "1 until 90 days, then max(0, 1 - days / 180); archived after 180 days",
+            stale: self.stale,
+            overdue: self.overdue,
+            points: self.points.iter().take(last + 1).enumerate().map(point).collect(),
+        })
     }
 }
 
@@ -107,11 +136,16 @@ mod tests {
     #[test]
     fn the_curve_counts_what_is_stale_and_still_in_place() {
         let aged = |days, put_away| AgedEpisode { days, put_away, decay: Some(0.5), accesses: Some(2) };
-        let found = curve(&[aged(-1.0, false), aged(95.0, false), aged(200.0, true), aged(9_000.0, false)]);
+        let curve = |episodes: &[AgedEpisode]| {
+            let mut tally = AgeTally::default();
+            episodes.iter().for_each(|episode| tally.add(episode));
+            tally.curve()
+        };
+        let found = curve(&[aged(-1.0, false), aged(95.0, false), aged(200.0, true), aged(9_000.0, false)]).unwrap();
         assert_eq!((found.stale, found.overdue, found.points.len()), (2, 1, 13));
         let (first, old) = (&found.points[0], &found.points[12]);
         assert_eq!((first.episodes, first.by_rule, old.to_days, old.by_rule), (1, Some(1.0), None, Some(0.0)));
         assert_eq!(found.points[1].stored, None);
-        assert!(curve(&[]).points.is_empty());
+        assert_eq!(curve(&[]), None);
     }
 }

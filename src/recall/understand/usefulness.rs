@@ -1,6 +1,6 @@
 //! Memories that consistently mislead and those that help: what became of the episodes that used them.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 
 use serde::Serialize;
 
@@ -17,15 +17,37 @@ const LOW: f64 = 0.4;
 pub const RULE: &str = "of at least 3 uses, the latest 20: mean utility 0.4 or less and two thirds of them below 0.5 \
                         misleads; 0.6 or more and two thirds of them above 0.5 helps";
 
-/// One use of a memory: by an episode or case whose utility (or reward) is known.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MemoryUse {
-    /// The memory.
-    pub memory: String,
-    /// Utility of what used it, in 0..1.
-    pub utility: f64,
-    /// When, in the canonical spelling; a case may use a million memories at one time.
-    pub at: Option<Arc<str>>,
+/// Uses of memories, by episodes or cases whose utility (or reward) is known. Of each memory only the latest are kept.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryUses(HashMap<String, Vec<TimedUse>>);
+
+/// A use: when, in microseconds since 1970, and the utility of what used the memory, in 0..1.
+type TimedUse = (Option<i64>, f64);
+
+impl MemoryUses {
+    /// Takes a use of a memory.
+    pub fn add(&mut self, memory: &str, at: Option<i64>, utility: f64) {
+        let uses = match self.0.get_mut(memory) {
+            Some(uses) => uses,
+            None => self.0.entry(memory.to_owned()).or_default(),
+        };
+        uses.push((at, utility));
+        if uses.len() >= 2 * LATEST {
+            latest(uses);
+        }
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Keeps the latest uses, the latest first; those of one time stay in the order in which they came.
+fn latest(uses: &mut Vec<TimedUse>) {
+    uses.sort_by_key(|used| std::cmp::Reverse(used.0));
+    uses.truncate(LATEST);
 }
 
 /// A memory with what became of its uses.
@@ -66,10 +88,9 @@ pub struct JudgedMemories {
 
 /// Judges memories by their uses and keeps the first `shown` of either kind.
 #[must_use]
-pub fn judge(mut uses: Vec<MemoryUse>, shown: usize) -> JudgedMemories {
-    uses.sort_by(|a, b| a.memory.cmp(&b.memory).then_with(|| b.at.cmp(&a.at)));
-    let used = uses.chunk_by(|a, b| a.memory == b.memory).count();
-    let mut all: Vec<Usefulness> = uses.chunk_by(|a, b| a.memory == b.memory).filter_map(of_one).collect();
+pub fn judge(uses: MemoryUses, shown: usize) -> JudgedMemories {
+    let used = uses.0.len();
+    let mut all: Vec<Usefulness> = uses.0.into_iter().filter_map(|(memory, uses)| of_one(memory, uses)).collect();
     let judged = all.len();
     all.sort_by(|a, b| a.utility.total_cmp(&b.utility).then(b.n.cmp(&a.n)).then_with(|| a.id.cmp(&b.id)));
     let misleads = |u: &&Usefulness| u.utility <= LOW && u.low * 3 >= u.n * 2;
@@ -85,14 +106,14 @@ pub fn judge(mut uses: Vec<MemoryUse>, shown: usize) -> JudgedMemories {
     }
 }
 
-/// A memory by its uses, the latest first.
-fn of_one(uses: &[MemoryUse]) -> Option<Usefulness> {
-    let uses = &uses[..uses.len().min(LATEST)];
+/// A memory by its uses.
+fn of_one(id: String, mut uses: Vec<TimedUse>) -> Option<Usefulness> {
+    latest(&mut uses);
     let n = uses.len();
-    let utility = mean(uses.iter().map(|u| u.utility)).filter(|_| n >= LEAST)?;
-    let low = uses.iter().filter(|u| u.utility < 0.5).count();
-    let high = uses.iter().filter(|u| u.utility > 0.5).count();
-    Some(Usefulness { id: uses.first()?.memory.clone(), title: None, utility, n, low, high })
+    let utility = mean(uses.iter().map(|(_, utility)| *utility)).filter(|_| n >= LEAST)?;
+    let low = uses.iter().filter(|(_, utility)| *utility < 0.5).count();
+    let high = uses.iter().filter(|(_, utility)| *utility > 0.5).count();
+    Some(Usefulness { id, title: None, utility, n, low, high })
 }
 
 #[cfg(test)]
@@ -100,21 +121,22 @@ fn of_one(uses: &[MemoryUse]) -> Option<Usefulness> {
 mod tests {
     use super::*;
 
-    fn uses(memory: &str, utilities: &[f64]) -> Vec<MemoryUse> {
-        let one = |(i, u): (usize, &f64)| MemoryUse {
-            memory: memory.to_owned(),
-            utility: *u,
-            at: Some(format!("{i:03}").into()),
-        };
-        utilities.iter().enumerate().map(one).collect()
+    fn uses(of: &[(&str, &[f64])]) -> MemoryUses {
+        let mut uses = MemoryUses::default();
+        for (memory, utilities) in of {
+            utilities.iter().enumerate().for_each(|(at, utility)| uses.add(memory, Some(at as i64), *utility));
+        }
+        uses
     }
 
     #[test]
     fn consistent_memories_are_told_from_mixed_and_rare_ones() {
-        let mut all = uses("bad", &[0.1, 0.2, 0.45]);
-        all.extend(uses("good", &[0.9, 0.8, 0.7, 0.5]));
-        all.extend(uses("mixed", &[0.0, 1.0, 0.0, 1.0]));
-        all.extend(uses("rare", &[0.0, 0.0]));
+        let all = uses(&[
+            ("bad", &[0.1, 0.2, 0.45]),
+            ("good", &[0.9, 0.8, 0.7, 0.5]),
+            ("mixed", &[0.0, 1.0, 0.0, 1.0]),
+            ("rare", &[0.0, 0.0]),
+        ]);
         let found = judge(all, 10);
         assert_eq!((found.used, found.judged, found.mislead_total, found.help_total), (4, 3, 1, 1));
         assert_eq!((found.mislead[0].id.as_str(), found.mislead[0].n), ("bad", 3));
@@ -125,6 +147,6 @@ mod tests {
     fn only_the_latest_uses_count() {
         let mut history = vec![0.0; 30];
         history.extend([1.0; 20]);
-        assert_eq!(judge(uses("m", &history), 1).help[0].utility, 1.0);
+        assert_eq!(judge(uses(&[("m", &history)]), 1).help[0].utility, 1.0);
     }
 }

@@ -11,7 +11,7 @@ use crate::console::screens::recall::{FoundAnswer, RankingSide, RecallScreen};
 use crate::console::view::Drawn;
 use crate::console::view::sheet::Sheet;
 use crate::memory::Entity;
-use crate::memory::vector::{CONSOLE_BYTES, ComparedBy};
+use crate::memory::vector::ComparedBy;
 use crate::recall::answer::{RecalledItem, WordsBy};
 use crate::recall::context::TOKENS;
 use crate::recall::rank::Ranking;
@@ -44,7 +44,7 @@ pub fn draw(cx: &Context, recall: &RecallScreen, look: &Look, area: Rect, buf: &
             around(&mut sheet, item);
         }
         left_out(&mut sheet, found);
-        way(&mut sheet, found);
+        way(&mut sheet, found, cx.settings.vector_bytes);
         notes(&mut sheet, found);
     }
     rankings(&mut sheet, cx, side);
@@ -171,7 +171,7 @@ fn left_out(sheet: &mut Sheet<'_>, found: &FoundAnswer) {
 }
 
 /// How the answer was found, and how long each part took.
-fn way(sheet: &mut Sheet<'_>, found: &FoundAnswer) {
+fn way(sheet: &mut Sheet<'_>, found: &FoundAnswer, vector_bytes: usize) {
     let answer = &found.answer;
     sheet.section("how it was found");
     let by = match (&answer.compared, answer.words_by) {
@@ -197,7 +197,7 @@ fn way(sheet: &mut Sheet<'_>, found: &FoundAnswer) {
         words.extend(others.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
         pairs.push(NamedValue::new("vectors", words.join(", ")));
         let kept = SafeText::join(
-            &["at most ".into(), figures::bytes(CONSOLE_BYTES as u64), " for 30 seconds; r reads again".into()],
+            &["at most ".into(), figures::bytes(vector_bytes as u64), " for 30 seconds; r reads again".into()],
             "",
         );
         pairs.push(NamedValue::new("kept", kept));

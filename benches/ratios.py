@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Prints what commands take on a SQLite demo database, beside one read of the same columns by Python's sqlite3.
+
+    mnemoscope demo /tmp/scale.db --episodes 100000 --no-console
+    python3 benches/ratios.py target/release/mnemoscope /tmp/scale.db [COMMAND …]
+
+For each command: seconds that passed, seconds of processor time, most memory, and both times as a multiple of the
+engine's own read. The least of three runs counts. Page cache warm, nothing else running.
+"""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+
+RUNS = 3
+
+
+def facts(path):
+    """Ids and names that the commands ask for, out of the database itself."""
+    link = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    link.text_factory = bytes
+    one = lambda sql: link.execute(sql).fetchone()[0].decode()
+    return {
+        "LIKE": one("SELECT episode_id FROM episode_embeddings LIMIT 1 OFFSET 500"),
+        "OTHER": one("SELECT episode_id FROM episode_embeddings LIMIT 1 OFFSET 501"),
+        "CHILD": one("SELECT id FROM episodes WHERE parent_id IS NOT NULL ORDER BY started_at LIMIT 1 OFFSET 300"),
+        "TOPIC": one("SELECT topic FROM episodes WHERE topic IS NOT NULL GROUP BY 1 ORDER BY count(*) DESC LIMIT 1"),
+        "USER": one("SELECT user_id FROM episodes GROUP BY 1 ORDER BY count(*) DESC LIMIT 1"),
+    }
+
+
+TEXTS = (
+    "SELECT id, started_at, canvas_action_count, feedback_score, title, summary, detail, observation, topic, domain, "
+    "tags, workflow_name FROM episodes"
+)
+EPISODES = "SELECT * FROM episodes"
+LINKS = "SELECT episode_id, memory_id FROM episode_memories"
+INSIGHTS = [
+    "SELECT id, canvas_id, canvas_type, component_type, action, created_at, episode_id, metadata FROM canvas_audit",
+    "SELECT kind, rating, correction, episode_id FROM agent_feedback",
+    "SELECT id, outcome, started_at, feedback_score, intervention_count, utility, decay_score, access_count, archived_at, "
+    "consolidated_into, status, canvas_ids FROM episodes",
+    LINKS,
+    "SELECT id, reward, reference_case_ids, created_at FROM agent_memory_cases",
+]
+
+# Command: its words, and what the engine reads for it; none where it reads by an index.
+COMMANDS = {
+    "status": ("status", None),
+    "page": ("list episode", None),
+    "filter": ("list episode --where summary~zzznothing", [f"{EPISODES} WHERE summary LIKE '%zzznothing%'"]),
+    "canvas filter": (
+        "list canvas_event --where canvas_type=zzznothing",
+        ["SELECT * FROM canvas_audit WHERE canvas_type = 'zzznothing' ORDER BY created_at DESC, id DESC"],
+    ),
+    "order without index": (
+        "list episode --order decay_score:desc",
+        [f"{EPISODES} ORDER BY decay_score DESC, id DESC LIMIT 51"],
+    ),
+    "find": ("find zzznothing", None),
+    "show": ("show episode CHILD", None),
+    "chain": ("chain CHILD", None),
+    "compare": ("compare episode LIKE OTHER", None),
+    "recall": ("recall late+invoice+refund --ranking boosted", [TEXTS]),
+    "recall, one user": ("recall late+invoice+refund --ranking boosted --user USER", None),
+    "recall similar": (
+        "recall late+invoice+refund --ranking similar",
+        [
+            "SELECT id, started_at, title, summary, observation, result, success, outcome, workflow_name "
+            "FROM episodes"
+        ],
+    ),
+    "recall proven": (
+        "recall --ranking proven --topic TOPIC",
+        [
+            "SELECT id, started_at, domain, topic, utility, agent_id, user_id FROM episodes",
+            LINKS,
+            "SELECT * FROM memories",
+        ],
+    ),
+    "recall like": (
+        "recall --like LIKE --ranking boosted",
+        [
+            "SELECT id, started_at, canvas_action_count, feedback_score FROM episodes",
+            "SELECT * FROM episode_embeddings",
+        ],
+    ),
+    "replay": ("replay TOPIC", [TEXTS]),
+    "insights": ("insights", INSIGHTS),
+    "findings": ("findings", ["*"]),
+    "backfill, plan": ("backfill", None),
+    "prune, plan": ("prune", None),
+    "as of": ("list episode --as-of 1h", None),
+}
+
+
+def engine(path, statements):
+    """Least wall and processor time of reading every row of some statements."""
+    best = (float("inf"), float("inf"))
+    for _ in range(RUNS):
+        link = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        link.text_factory = bytes
+        if statements == ["*"]:
+            tables = link.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            read = [f'SELECT * FROM "{name.decode()}"' for (name,) in tables]
+        else:
+            read = statements
+        wall, cpu = time.monotonic(), time.process_time()
+        for statement in read:
+            for _row in link.execute(statement):
+                pass
+        best = min(best, (time.monotonic() - wall, time.process_time() - cpu))
+        link.close()
+    return best
+
+
+def ran(binary, path, words):
+    """Wall and processor time and most memory, in MB, of a command; the least of some runs."""
+    best = None
+    for _ in range(RUNS):
+        begun = time.monotonic()
+        child = subprocess.Popen(
+            [binary, "-d", path, "--format", "json", "--no-progress", *words], stdout=subprocess.DEVNULL
+        )
+        _, status, usage = os.wait4(child.pid, 0)
+        if os.waitstatus_to_exitcode(status) != 0:
+            sys.exit(f"{' '.join(words)}: exit {os.waitstatus_to_exitcode(status)}")
+        took = (time.monotonic() - begun, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+        best = took if best is None else tuple(map(min, best, took))
+    return best
+
+
+def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    binary, path, wanted = sys.argv[1], sys.argv[2], sys.argv[3:]
+    known = facts(path)
+    print("| command | seconds | processor | memory | engine | ratio | ratio, processor |")
+    print("|---|---|---|---|---|---|---|")
+    for name, (words, statements) in COMMANDS.items():
+        if wanted and name not in wanted:
+            continue
+        asked = [known.get(word, word.replace("+", " ")) for word in words.split()]
+        wall, cpu, memory = ran(binary, path, asked)
+        row = [name, f"{wall:.2f}", f"{cpu:.2f}", f"{memory:.0f} MB"]
+        if statements:
+            own_wall, own_cpu = engine(path, statements)
+            row += [f"{own_wall:.2f}", f"{wall / own_wall:.1f}", f"{cpu / own_cpu:.1f}"]
+        else:
+            row += ["", "", ""]
+        print("| " + " | ".join(row) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+//! The rows that a ranking chooses from, read as they come: only the first ones are kept.
+
+use super::LabError;
+use super::id_table::IdTable;
+use super::situation::ResolvedQuestion;
+use crate::memory::filter::Filter;
+use crate::memory::vector::{ComparedBy, VectorTally};
+use crate::memory::{Entity, Row};
+use crate::recall::among;
+use crate::recall::keyword::WordFinder;
+use crate::recall::shortlist::{FoundLikeness, Placing, Shortlist};
+use crate::store::Store;
+
+/// Which rows of a kind are read, and what of them.
+pub(super) struct CandidateRows<'a> {
+    /// What they are.
+    pub kind: Entity,
+    /// Which of them.
+    pub filters: &'a [Filter],
+    /// What rankings look at.
+    pub columns: &'a [&'static str],
+    /// Words to look up in an index, where there is one.
+    pub words: &'a [String],
+}
+
+impl CandidateRows<'_> {
+    /// Hands each row to `each`.
+    pub async fn each(&self, store: &Store, each: impl FnMut(Row)) -> Result<(), LabError> {
+        Ok(store.each_candidate(self.kind, self.filters, self.columns, self.words, each).await?)
+    }
+}
+
+/// How like rows are to what is asked, ready to be looked up.
+pub(super) enum Measure {
+    /// Nothing is compared.
+    Nothing,
+    /// By their vectors.
+    Cosines(IdTable<f64>),
+    /// By the words that a text of them holds.
+    Words(WordFinder, fn(&Row) -> String),
+}
+
+impl Measure {
+    /// Compares the stored vectors of a kind with what is asked, or gets ready to look for its words in `text`. With the
+    /// name of that likeness, and what became of the vectors.
+    pub async fn of(
+        store: &Store,
+        kind: Entity,
+        filters: &[Filter],
+        asked: &ResolvedQuestion,
+        text: fn(&Row) -> String,
+    ) -> Result<(Measure, &'static str, Option<(VectorTally, ComparedBy)>), LabError> {
+        let name = among::likeness_name(asked.vector.is_some());
+        let Some(vector) = &asked.vector else {
+            return Ok((Measure::Words(WordFinder::new(&asked.words), text), name, None));
+        };
+        let mut cosines = IdTable::default();
+        let compared =
+            store.embeddings().each_cosine(kind, filters, vector, |id, cosine| cosines.add(id, cosine)).await?;
+        // A row may have several vectors: the nearest of them counts.
+        Ok((Measure::Cosines(cosines.sorted(|a, b| b.total_cmp(a))), name, Some(compared)))
+    }
+
+    /// How like a row is.
+    pub fn likeness(&self, row: &Row) -> FoundLikeness {
+        match self {
+            Measure::Nothing => FoundLikeness::Cosine(None),
+            Measure::Cosines(cosines) => FoundLikeness::Cosine(cosines.get(row.id())),
+            Measure::Words(finder, _) if finder.is_empty() => FoundLikeness::Cosine(Some(0.0)),
+            Measure::Words(finder, text) => FoundLikeness::Words { held: finder.held(&text(row)), apart: 0 },
+        }
+    }
+
+    fn finder(&self) -> Option<&WordFinder> {
+        match self {
+            Measure::Words(finder, _) => Some(finder),
+            Measure::Nothing | Measure::Cosines(_) => None,
+        }
+    }
+
+    /// A list for rows of that likeness.
+    pub fn shortlist<'a>(&'a self, room: usize, place: &'a Placing<'a>) -> Shortlist<'a> {
+        Shortlist::new(room, self.finder(), place)
+    }
+}

@@ -1,0 +1,115 @@
+//! Values by the id of their row, for very many rows: the id takes 16 bytes, however long it is.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hasher as _};
+
+/// What stands for an id: itself where it is short, else two hashes of it.
+pub(super) type Digest = [u64; 2];
+
+/// Values by id. Taken first, looked up after [`IdTable::sorted`].
+#[derive(Debug, Clone)]
+pub(super) struct IdTable<V>(Vec<(Digest, V)>);
+
+impl<V> Default for IdTable<V> {
+    fn default() -> Self {
+        IdTable(Vec::new())
+    }
+}
+
+impl<V: Copy> IdTable<V> {
+    /// Takes a value.
+    pub fn add(&mut self, id: &str, value: V) {
+        self.0.push((digest(id), value));
+    }
+
+    /// The table, ready to be looked up. Of several values of an id the first by `order` stays.
+    pub fn sorted(mut self, order: impl Fn(&V, &V) -> std::cmp::Ordering) -> Self {
+        self.0.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| order(&a.1, &b.1)));
+        self.0.dedup_by_key(|(id, _)| *id);
+        self
+    }
+
+    /// Where an id stands.
+    pub fn position(&self, id: Digest) -> Option<usize> {
+        self.0.binary_search_by_key(&id, |(known, _)| *known).ok()
+    }
+
+    /// The value that stands there.
+    pub fn at(&self, position: usize) -> Option<V> {
+        self.0.get(position).map(|(_, value)| *value)
+    }
+
+    /// The value of an id.
+    pub fn get(&self, id: &str) -> Option<V> {
+        self.position(digest(id)).and_then(|at| self.at(at))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// Means by id, as they come.
+#[derive(Debug, Default)]
+pub(super) struct MeansById(HashMap<Digest, (f64, u32)>);
+
+impl MeansById {
+    /// Takes a value.
+    pub fn add(&mut self, id: &str, value: f64) {
+        let (sum, n) = self.0.entry(digest(id)).or_default();
+        *sum += value;
+        *n += 1;
+    }
+
+    /// The mean of what came with an id.
+    pub fn get(&self, id: &str) -> Option<f64> {
+        self.0.get(&digest(id)).map(|(sum, n)| sum / f64::from(*n))
+    }
+}
+
+/// What stands for an id.
+pub(super) fn digest(id: &str) -> Digest {
+    let bytes = id.as_bytes();
+    let mut short = [0; 16];
+    if let Some(place) = short.get_mut(..bytes.len()).filter(|_| bytes.len() < 16) {
+        place.copy_from_slice(bytes);
+        short[15] = bytes.len() as u8;
+        let (first, second) = (u128::from_be_bytes(short) >> 64, u128::from_be_bytes(short));
+        return [first as u64, second as u64];
+    }
+    [0, 1].map(|part| {
+        let mut hasher = DefaultHasher::new();
+        hasher.write_u8(part);
+        hasher.write(bytes);
+        // What is short ends with its length, which is less.
+        hasher.finish() | 0x80
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_table_knows_what_a_map_knows(ids in prop::collection::vec(("[ab]{0,20}", 0u32..9), 0..60)) {
+            let (mut table, mut map) = (IdTable::default(), HashMap::<&str, u32>::new());
+            for (id, value) in &ids {
+                table.add(id, *value);
+                let most = map.entry(id).or_insert(*value);
+                *most = (*most).max(*value);
+            }
+            let table = table.sorted(|a, b| b.cmp(a));
+            prop_assert_eq!(table.len(), map.len());
+            for (id, value) in &map {
+                prop_assert_eq!(table.get(id), Some(*value));
+            }
+            prop_assert_eq!(table.get("none of these, and rather long"), None);
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! The first of very many rows, kept while the rows go by: what is held depends on how many are wanted, not on how many
+//! there are. The rows that stay are those that a sort of all rows would put first.
+
+use std::collections::HashMap;
+
+use super::keyword::{HeldWords, WordFinder, WordTally};
+use super::rank::{self, RankedRow};
+use crate::memory::Row;
+
+/// Rows held at most beside those that are wanted: about 60 MB of whole episodes.
+const HELD: usize = 16_384;
+
+/// What stands in for a share of the asked words that is not known yet.
+const SOME: f64 = 0.5;
+
+/// How like a row is to what is asked, as far as that is known while rows go by.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FoundLikeness {
+    /// The cosine; none for a row without a vector, or where nothing is compared.
+    Cosine(Option<f64>),
+    /// The asked words that it holds. How much each of them counts is known in the end, so the first rows of each set of
+    /// words stay until then.
+    Words {
+        /// The words.
+        held: HeldWords,
+        /// What else the place of a row depends on together with its words: rows of another number are kept apart.
+        apart: u64,
+    },
+}
+
+/// Gives a row its score; none for a row that is no candidate. Among rows of the same words the order must not depend on
+/// what the words count.
+pub type Placing<'a> = dyn Fn(Row, Option<f64>) -> Option<RankedRow> + Sync + 'a;
+
+/// The first rows by score, ties newer first, then by id.
+pub struct Shortlist<'a> {
+    place: &'a Placing<'a>,
+    room: usize,
+    asked: Option<&'a WordFinder>,
+    /// What words count, found out by an earlier pass over the same rows.
+    known: Option<WordTally>,
+    tally: WordTally,
+    groups: HashMap<(HeldWords, u64), KeptRows>,
+    kept: usize,
+    by_likeness: bool,
+    totals: Option<Vec<f64>>,
+    placed: usize,
+    overflown: bool,
+}
+
+/// What a pass over the rows comes to.
+pub enum ShortlistEnd {
+    /// The first rows.
+    Rows(FirstRows),
+    /// There are too many different sets of words to keep rows of each: the rows must go by again, with
+    /// [`Shortlist::again`].
+    Again(WordTally),
+}
+
+/// The first rows in order.
+pub struct FirstRows {
+    /// As many as there was room for, or all.
+    pub rows: Vec<RankedRow>,
+    /// Of the rows behind these, the most like ones, in order of score; empty unless asked for.
+    pub alike: Vec<RankedRow>,
+    /// Whether there are no other rows.
+    pub all: bool,
+}
+
+impl<'a> Shortlist<'a> {
+    /// Room for `room` rows. `asked` finds the words of rows that come with words.
+    #[must_use]
+    pub fn new(room: usize, asked: Option<&'a WordFinder>, place: &'a Placing<'a>) -> Self {
+        Shortlist {
+            place,
+            room,
+            asked,
+            known: None,
+            tally: WordTally::default(),
+            groups: HashMap::new(),
+            kept: 0,
+            by_likeness: false,
+            totals: None,
+            placed: 0,
+            overflown: false,
+        }
+    }
+
+    /// The same for a further pass over the rows, where it is known what words count.
+    #[must_use]
+    pub fn again(mut self, known: Option<WordTally>) -> Self {
+        self.known = known;
+        self
+    }
+
+    /// Keeps the most like rows too, and each row's share by softmax over the scores of all.
+    #[must_use]
+    pub fn with_shares(mut self) -> Self {
+        (self.by_likeness, self.totals) = (true, Some(Vec::new()));
+        self
+    }
+
+    /// Takes a row.
+    pub fn offer(&mut self, row: Row, found: FoundLikeness) {
+        let (likeness, key) = match found {
+            FoundLikeness::Cosine(cosine) => (cosine, (Vec::new(), 0)),
+            FoundLikeness::Words { held, apart } => {
+                if let Some(asked) = self.asked {
+                    self.tally.add(asked, &held);
+                }
+                match &self.known {
+                    Some(known) => (Some(known.share(&held)), (Vec::new(), 0)),
+                    None => (Some(if held.iter().any(|bits| *bits > 0) { SOME } else { 0.0 }), (held, apart)),
+                }
+            }
+        };
+        let Some(ranked) = (self.place)(row, likeness) else { return };
+        self.placed += 1;
+        if let Some(totals) = &mut self.totals {
+            totals.push(ranked.score.total);
+        }
+        if self.overflown {
+            return;
+        }
+        let group = self.groups.entry(key).or_default();
+        if !self.by_likeness && group.floor.is_some_and(|floor| ranked.score.total < floor) {
+            return;
+        }
+        group.rows.push(ranked);
+        self.kept += 1;
+        if group.rows.len() > self.room.saturating_mul(4).max(64) {
+            self.kept -= group.prune(self.room, self.by_likeness);
+        }
+        if self.kept > HELD.saturating_add(self.room.saturating_mul(4)) {
+            self.make_room();
+        }
+    }
+
+    /// Drops what no group needs; gives up where that leaves too much, until the words' counts are known.
+    fn make_room(&mut self) {
+        for group in self.groups.values_mut() {
+            self.kept -= group.prune(self.room, self.by_likeness);
+        }
+        if self.groups.len() > 1 && self.kept > HELD / 2 {
+            self.overflown = true;
+            self.groups.clear();
+            self.kept = 0;
+        }
+    }
+
+    /// The first rows; that the rows must go by again, where words were of too many sets.
+    #[must_use]
+    pub fn close(self) -> ShortlistEnd {
+        if self.overflown {
+            return ShortlistEnd::Again(self.tally);
+        }
+        let (known, tally, place) = (self.known.is_some(), self.tally, self.place);
+        let mut rows = Vec::new();
+        for ((held, _), mut group) in self.groups {
+            group.prune(self.room, self.by_likeness);
+            if known || held.is_empty() {
+                rows.append(&mut group.rows);
+            } else {
+                let share = tally.share(&held);
+                rows.extend(group.rows.into_iter().filter_map(|ranked| place(ranked.row, Some(share))));
+            }
+        }
+        let mut first = KeptRows { rows, floor: None };
+        first.prune(self.room, self.by_likeness);
+        let mut rows = first.rows;
+        if let Some(mut totals) = self.totals {
+            totals.sort_by(|a, b| b.total_cmp(a));
+            rank::softmax_of(&mut rows, &totals);
+        }
+        let alike = rows.split_off(rows.len().min(self.room));
+        let all = self.placed <= rows.len();
+        ShortlistEnd::Rows(FirstRows { rows, alike, all })
+    }
+}
+
+/// The first rows of a group, unsorted between two prunings.
+#[derive(Default)]
+struct KeptRows {
+    rows: Vec<RankedRow>,
+    /// Score below which a row has no place any more.
+    floor: Option<f64>,
+}
+
+impl KeptRows {
+    /// Keeps the first `room` rows, and as many of the most like others; how many went.
+    fn prune(&mut self, room: usize, by_likeness: bool) -> usize {
+        let before = self.rows.len();
+        rank::sort(&mut self.rows);
+        if before > room {
+            let mut others = self.rows.split_off(room);
+            if by_likeness {
+                others.retain(|row| row.likeness.is_some());
+                others.sort_by(|a, b| b.likeness.unwrap_or(0.0).total_cmp(&a.likeness.unwrap_or(0.0)));
+                others.truncate(room);
+                rank::sort(&mut others);
+                self.rows.append(&mut others);
+            }
+        }
+        self.floor = self.rows.get(room.wrapping_sub(1)).map(|last| last.score.total);
+        before - self.rows.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::memory::Entity;
+    use crate::recall::among::{self, RankingInput};
+    use crate::recall::features::words;
+
+    fn row(id: usize, day: u8, count: u8) -> Row {
+        let mut row = Row::empty(Entity::Episode);
+        row.set("id", json!(format!("{id:04}")));
+        row.set("started_at", json!(format!("2026-01-{:02}T00:00:00.000000Z", day % 28 + 1)));
+        row.set("canvas_action_count", json!(count));
+        row
+    }
+
+    fn ids(rows: &[RankedRow]) -> Vec<(String, f64)> {
+        rows.iter().map(|r| (r.row.id().to_owned(), r.score.total)).collect()
+    }
+
+    fn listed(
+        texts: &[(String, u8, u8)],
+        room: usize,
+        asked: &BTreeSet<String>,
+        place: &Placing<'_>,
+    ) -> Vec<(String, f64)> {
+        let finder = WordFinder::new(asked);
+        let mut known = None;
+        loop {
+            let mut list = Shortlist::new(room, Some(&finder), place).again(known);
+            for (id, (text, day, count)) in texts.iter().enumerate() {
+                let found = FoundLikeness::Words { held: finder.held(text), apart: 0 };
+                list.offer(row(id, *day, *count), found);
+            }
+            match list.close() {
+                ShortlistEnd::Rows(found) => return ids(&found.rows),
+                ShortlistEnd::Again(tally) => known = Some(tally),
+            }
+        }
+    }
+
+    /// What ranking all rows at once gives.
+    fn ranked(texts: &[(String, u8, u8)], asked: &BTreeSet<String>, way: &RankingInput<'_, Row>) -> Vec<(String, f64)> {
+        let told: Vec<BTreeSet<String>> = texts.iter().map(|(text, ..)| words(text)).collect();
+        let shares = super::super::keyword::shares_told(asked, &told.iter().collect::<Vec<_>>());
+        let rows = texts.iter().enumerate().map(|(id, (_, day, count))| row(id, *day, *count));
+        ids(&among::ranked(rows.zip(shares.into_iter().map(Some)), way))
+    }
+
+    proptest! {
+        #[test]
+        fn the_first_rows_are_those_of_a_full_sort(
+            texts in prop::collection::vec(("[abc ]{0,6}", 0u8..6, 0u8..2), 1..90), room in 1usize..9
+        ) {
+            let asked = words("a b c");
+            let boosted = RankingInput::Boosted { asked: true, name: "keywords", at: "2026-02-04T10:00:00.000000Z" };
+            for way in [&boosted, &RankingInput::Likeness { name: "keywords" }] {
+                let place = |row: Row, likeness: Option<f64>| among::placed(row, likeness, way);
+                let mut all = ranked(&texts, &asked, way);
+                all.truncate(room);
+                prop_assert_eq!(listed(&texts, room, &asked, &place), all);
+            }
+        }
+    }
+
+    #[test]
+    fn rows_of_very_many_sets_of_words_go_by_twice() {
+        let letters: Vec<String> = (0..16).map(|n| format!("w{n}")).collect();
+        let asked: BTreeSet<String> = letters.iter().cloned().collect();
+        let texts: Vec<(String, u8, u8)> = (0..20_000_usize)
+            .map(|n| {
+                let held = letters.iter().enumerate().filter(|(bit, _)| n >> bit & 1 == 1);
+                let text = held.map(|(_, word)| word.as_str()).collect::<Vec<_>>().join(" ");
+                (text, (n % 28) as u8, 0)
+            })
+            .collect();
+        let way = RankingInput::Boosted { asked: true, name: "keywords", at: "2026-02-04T10:00:00.000000Z" };
+        let place = |row: Row, likeness: Option<f64>| among::placed(row, likeness, &way);
+        let mut all = ranked(&texts, &asked, &way);
+        all.truncate(5);
+        assert_eq!(listed(&texts, 5, &asked, &place), all);
+    }
+}

@@ -1,0 +1,73 @@
+//! Memory that whole reads take: it depends on what is asked for, not on how many rows there are.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::yield_now;
+
+use tempfile::TempDir;
+
+/// Most memory that a command had, in kilobytes, and what it printed; none where the system does not tell.
+fn peak(state: &Path, words: &[&str]) -> Option<(u64, String)> {
+    let printed = state.join("printed");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_mnemoscope"))
+        .env_clear()
+        .env("HOME", state)
+        .env("MNEMOSCOPE_STATE", state.join("state"))
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(fs::File::create(&printed).unwrap())
+        .spawn()
+        .unwrap();
+    let mut most = 0;
+    let status = loop {
+        // The system keeps the highest mark by itself; it is gone with the process.
+        if let Ok(status) = fs::read_to_string(format!("/proc/{}/status", child.id())) {
+            let mark =
+                status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
+            most = most.max(mark.unwrap_or(0));
+        }
+        match child.try_wait().unwrap() {
+            Some(status) => break status,
+            None => yield_now(),
+        }
+    };
+    assert!(status.success(), "{words:?}");
+    (most > 0).then(|| (most, fs::read_to_string(printed).unwrap()))
+}
+
+fn demo(folder: &Path, episodes: &str) -> String {
+    let path = folder.join(format!("{episodes}.db")).display().to_string();
+    let words = ["demo", &path, "--episodes", episodes, "--no-console", "--at", "2026-06-15T16:00:00Z", "-q"];
+    peak(folder, &words);
+    path
+}
+
+#[test]
+fn whole_reads_take_no_more_memory_of_more_rows() {
+    let folder = TempDir::new().unwrap();
+    let [small, large] = ["1500", "12000"].map(|episodes| demo(folder.path(), episodes));
+    let newest = |path: &str| {
+        let rows = peak(folder.path(), &["-d", path, "list", "episode", "--limit", "1", "--format", "jsonl"])?.1;
+        let row: serde_json::Value = serde_json::from_str(rows.lines().next()?).ok()?;
+        Some(row["id"].as_str()?.to_owned())
+    };
+    let commands: &[&[&str]] = &[
+        &["recall", "late invoice refund", "--ranking", "boosted"],
+        &["recall", "late invoice refund", "--ranking", "similar"],
+        &["recall", "--ranking", "boosted", "--like", "NEWEST"],
+        &["recall", "--ranking", "proven", "--topic", "invoices"],
+        &["replay", "invoices"],
+    ];
+    for words in commands {
+        let of = |path: &str| {
+            let newest = newest(path)?;
+            let words = words.iter().map(|word| if *word == "NEWEST" { newest.as_str() } else { word });
+            peak(folder.path(), &["-d", path, "--format", "json"].into_iter().chain(words).collect::<Vec<_>>())
+        };
+        let (Some((few, _)), Some((many, printed))) = (of(&small), of(&large)) else { return };
+        assert!(printed.starts_with('{'), "{words:?}: {printed}");
+        // Eight times the rows: keeping whole rows of all takes 40 MB more.
+        assert!(many < few + 12_000, "{words:?}: {few} kB of 1,500 episodes, {many} kB of 12,000");
+    }
+}
