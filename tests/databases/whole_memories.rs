@@ -179,3 +179,57 @@ fn a_memory_of_another_program_keeps_its_person_tags_times_and_vector_and_can_be
         }
     });
 }
+
+const FACTS: &str = "INSERT INTO memories (id, kind, text, user_id, metadata, created_at) VALUES \
+    ('m-bonn', 'fact', '', 'ada-1', '{\"subject\":\"Ada\",\"predicate\":\"lives in\",\"object\":\"Bonn\"}', '2026-02-01T00:00:00.000000Z'), \
+    ('m-kiel', 'fact', '', 'ada-1', '{\"subject\":\"ada\",\"predicate\":\"lives in\",\"object\":\"Kiel\"}', '2026-02-02T00:00:00.000000Z'), \
+    ('m-ulm', 'fact', '', 'bo', '{\"subject\":\"Ada\",\"predicate\":\"lives in\",\"object\":\"Ulm\"}', '2026-02-02T00:00:00.000000Z'), \
+    ('m-tea', 'note', 'Ada likes green tea in the morning.', 'ada-1', NULL, '2026-02-03T00:00:00.000000Z'), \
+    ('m-tea-again', 'note', 'ada likes: green tea in the morning', 'ada-1', NULL, '2026-02-04T00:00:00.000000Z'), \
+    ('m-tea-bo', 'note', 'Ada likes green tea in the morning', 'bo', NULL, '2026-02-04T00:00:00.000000Z')";
+
+#[test]
+fn facts_that_contradict_and_near_copies_are_found_and_superseded() {
+    block_on(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("native.db"), "").expect("an empty file");
+        let database = Database::fresh();
+        let file = Target::File(folder.path().join("native.db"));
+        for target in std::iter::once(file).chain(database.iter().map(|d| Target::Postgres(d.url().to_owned()))) {
+            migrate::apply(&open(&target).await, &author(), None).await.expect("applied");
+            run(&target, FACTS).await;
+            let native = address(&target);
+            let on = |words: &[&str]| told(folder.path(), &[&["-d", &native], words].concat());
+            for (kind, older, newer) in
+                [("contradicting_facts", "m-bonn", "m-kiel"), ("near_duplicate_memory", "m-tea", "m-tea-again")]
+            {
+                let (_, shown, words) = on(&["findings", "--kind", kind]);
+                let found = &shown["findings"][0];
+                assert_eq!(
+                    (&found["count"], &found["examples"]),
+                    (&json!(1), &json!([older, newer])),
+                    "{words} {shown:#}"
+                );
+                let remedy = found["remedy"].as_str().expect("a command");
+                assert!(remedy.ends_with(&format!("supersede {older} --by {newer}")), "{remedy}");
+                let (code, receipt, words) = on(&["supersede", older, "--by", newer, "--apply"]);
+                assert_eq!(code, Some(0), "{words}");
+                let (_, memory, _) = on(&["show", "memory", older]);
+                assert_eq!(
+                    (&memory["status"], &memory["metadata"]["superseded_by"]),
+                    (&json!("superseded"), &json!(newer))
+                );
+                let (_, memory, _) = on(&["show", "memory", newer]);
+                assert_eq!(
+                    (&memory["source_ids"], &memory["metadata"]["supersedes"]),
+                    (&json!([older]), &json!(older))
+                );
+                assert_eq!(on(&["findings", "--kind", kind]).1["findings"], json!([]), "{kind} is settled");
+                on(&["undo", &receipt["audit_seq"].to_string(), "--apply"]);
+                assert_eq!(on(&["findings", "--kind", kind]).1["findings"][0]["count"], json!(1), "{kind} is back");
+            }
+            let (code, _, words) = on(&["supersede", "m-tea", "--by", "m-tea-bo", "--apply"]);
+            assert_eq!(code, Some(5), "another person's: {words}");
+        }
+    });
+}

@@ -236,10 +236,15 @@ impl Graph {
     }
 
     /// Whether the engine itself takes the rows of a rule's table along with those that they refer to: nothing has to
-    /// tell them apart then.
+    /// tell them apart then. Of a rule that names the person these are rows that go too; what it leaves is found afterwards.
     fn cascades(&self, rule: &BoundRule) -> bool {
-        let Some(of) = rule.of.as_ref().map(name) else { return false };
-        let same = |f: &&ForeignKey| f.from == name(&rule.table) && f.to == of && f.columns.contains(&rule.column);
+        let of = rule.of.as_ref().map(name);
+        let goes =
+            |table: &TableName| self.rules.iter().any(|r| r.action == EraseAction::Delete && name(&r.table) == *table);
+        let same = |f: &&ForeignKey| {
+            f.from == name(&rule.table)
+                && of.as_ref().map_or_else(|| goes(&f.to), |of| f.to == *of && f.columns.contains(&rule.column))
+        };
         self.relations.foreign.iter().filter(same).any(|f| f.on_delete == OnDelete::Cascade)
     }
 

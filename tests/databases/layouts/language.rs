@@ -52,10 +52,7 @@ fn every_key() -> BTreeSet<String> {
 fn every_key_is_on_the_page_and_in_a_layout_on_it() {
     let keys = every_key();
     assert!(keys.len() > 60, "{keys:?}");
-    let layouts: Vec<String> = blocks("toml")
-        .into_iter()
-        .filter(|block| block.starts_with("name = ") || block.contains("\nname = "))
-        .collect();
+    let layouts: Vec<String> = blocks("toml").into_iter().filter(|block| block.contains("\ntitle = ")).collect();
     assert!(layouts.len() >= 3);
     for layout in &layouts {
         parse("page.toml", layout).unwrap_or_else(|errors| panic!("{errors:?}\n{layout}"));
@@ -87,13 +84,13 @@ fn the_example_with_every_key_works() {
     let layout =
         blocks("toml").into_iter().find(|block| block.starts_with("name = \"every-key\"")).expect("the example");
     let schema = blocks("sql").into_iter().find(|block| block.contains("trail_index")).expect("its schema");
-    let rows = "INSERT INTO people VALUES ('ada', 'ada@example.org', 'Ada'), ('bo', 'bo@example.org', 'Bo');
-        INSERT INTO talks VALUES ('t1', 'ada', 'desk', 'tea', 'solved', 1772461855, 1, '{\"boards\":[\"b1\"]}', '[\"b1\"]', 'x'),
+    let rows = "INSERT INTO people VALUES ('ada-1', 'ada@example.org', 'Ada'), ('bo', 'bo@example.org', 'Bo');
+        INSERT INTO talks VALUES ('t1', 'ada-1', 'desk', 'tea', 'solved', 1772461855, 1, '{\"boards\":[\"b1\"]}', '[\"b1\"]', 'x'),
           ('t2', 'bo', 'desk', 'coffee', 'dropped', 1772461856, 0, '{}', '[]', 'x');
         INSERT INTO turns (talk, who, said, lower, at) VALUES ('t1', 'user', 'Tea please', 'tea please', 1772461855), ('t2', 'user', 'No', 'no', 1772461856);
-        INSERT INTO boards VALUES ('b1', 't1', 'ada', 'docs', '2026-03-02T14:30:55Z', 'bo');
-        INSERT INTO thumbs VALUES ('f1', 't1', 1, '2026-03-02T14:30:55Z', 'x', 'ada');
-        INSERT INTO facts_de VALUES ('facts.ada', 'k', x'789cab562a49ad2851b252724c4954c8c9cc4e2d5628494d54aa050064470818', 'tea', NULL);
+        INSERT INTO boards VALUES ('b1', 't1', 'ada-1', 'docs', '2026-03-02T14:30:55Z', 'bo');
+        INSERT INTO thumbs VALUES ('f1', 't1', 1, '2026-03-02T14:30:55Z', 'x', 'ada-1');
+        INSERT INTO facts_de VALUES ('facts.ada-1', 'k', x'789cab562a49ad2851b252724c4954c8c9cc4e2d5628494d54aa050064470818', 'tea', NULL);
         INSERT INTO cards VALUES ('c1', 'a card', x'0000803F');
         INSERT INTO runs VALUES ('r1', '[{\"kind\":\"start\"},{\"kind\":\"end\"}]', '2026-03-02T14:30:55.000000Z');
         INSERT INTO trail VALUES (1, 'bo', 'looked', '2026-03-02T14:30:55Z');";
@@ -115,7 +112,7 @@ fn the_example_with_every_key_works() {
         assert_eq!(listed["rows"].as_array().map(Vec::len), Some(count), "{entity}: {listed:#}");
         assert!(listed["rows"].as_array().into_iter().flatten().all(|row| row["problems"].is_null()), "{listed:#}");
     }
-    assert_eq!(with(&["show", "memory", "[\"facts.ada\",\"k\"]"])["text"], "Ada likes tea");
+    assert_eq!(with(&["show", "memory", "[\"facts.ada-1\",\"k\"]"])["text"], "Ada likes tea");
     let tried = told(&database, &["layouts", "test", path]);
     assert_eq!((&tried["ok"], &tried["purge"]["tried"]), (&json!(true), &json!(true)), "{tried:#}");
     assert_eq!(tried["entities"]["segment"]["links"]["episode_id"], json!({"named": 2, "found": 2}), "{tried:#}");

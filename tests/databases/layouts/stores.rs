@@ -1,6 +1,7 @@
 //! The layouts of agent frameworks' stores through the command, on small databases of their shapes: recognised without
 //! being asked for, every row with its text and person, changed and erased. And the worked example of the language.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -8,6 +9,7 @@ use serde_json::{Value, json};
 use sqlx::Connection as _;
 use tempfile::TempDir;
 
+use crate::support::world::ours;
 use crate::support::{block_on, program};
 
 /// A store with rows of two people, Ada and Bo.
@@ -181,6 +183,75 @@ const STORES: &[StoreCase] = &[
         person: "ada-1",
         left: 1,
     },
+    StoreCase {
+        layout: "claude-mem",
+        statements: "CREATE TABLE sdk_sessions (id INTEGER PRIMARY KEY, content_session_id TEXT UNIQUE, memory_session_id TEXT UNIQUE,
+              project TEXT NOT NULL, user_prompt TEXT, started_at TEXT, started_at_epoch INTEGER, completed_at TEXT, status TEXT);
+            CREATE TABLE observations (id INTEGER PRIMARY KEY AUTOINCREMENT, memory_session_id TEXT NOT NULL, project TEXT NOT NULL,
+              text TEXT, type TEXT NOT NULL, title TEXT, subtitle TEXT, facts TEXT, narrative TEXT, concepts TEXT, files_read TEXT,
+              files_modified TEXT, prompt_number INTEGER, created_at TEXT NOT NULL, created_at_epoch INTEGER NOT NULL);
+            CREATE TABLE session_summaries (id INTEGER PRIMARY KEY AUTOINCREMENT, memory_session_id TEXT NOT NULL, project TEXT NOT NULL,
+              request TEXT, investigated TEXT, learned TEXT, completed TEXT, next_steps TEXT, files_read TEXT, files_edited TEXT,
+              notes TEXT, prompt_number INTEGER, created_at TEXT NOT NULL, created_at_epoch INTEGER NOT NULL);
+            CREATE TABLE user_prompts (id INTEGER PRIMARY KEY, content_session_id TEXT, prompt_number INTEGER, prompt_text TEXT, created_at TEXT, created_at_epoch INTEGER);
+            CREATE VIRTUAL TABLE observations_fts USING fts5(title, narrative, content='observations', content_rowid='id');
+            CREATE TRIGGER oi AFTER INSERT ON observations BEGIN
+              INSERT INTO observations_fts(rowid, title, narrative) VALUES (new.id, new.title, new.narrative); END;
+            CREATE TRIGGER od AFTER DELETE ON observations BEGIN
+              INSERT INTO observations_fts(observations_fts, rowid, title, narrative) VALUES('delete', old.id, old.title, old.narrative); END;
+            CREATE TRIGGER ou AFTER UPDATE ON observations BEGIN
+              INSERT INTO observations_fts(observations_fts, rowid, title, narrative) VALUES('delete', old.id, old.title, old.narrative);
+              INSERT INTO observations_fts(rowid, title, narrative) VALUES (new.id, new.title, new.narrative); END;
+            INSERT INTO sdk_sessions VALUES (1, 'c1', 's1', 'ada-stall', 'Ada asks', '2026-03-02T14:30:55.000Z', 1772461855000, NULL, 'active'),
+              (2, 'c2', 's2', 'bo-garden', 'Bo asks', '2026-03-02T14:30:56.000Z', 1772461856000, NULL, 'active');
+            INSERT INTO observations VALUES (1, 's1', 'ada-stall', NULL, 'discovery', 'tea', NULL, '[]', 'Ada likes tea', '[]', '[]', '[]', 1,
+              '2026-03-02T14:30:55.000Z', 1772461855000),
+              (2, 's2', 'bo-garden', NULL, 'discovery', 'coffee', NULL, '[]', 'Bo likes coffee', '[]', '[]', '[]', 1, '2026-03-02T14:30:56.000Z', 1772461856000);
+            INSERT INTO session_summaries VALUES (1, 's2', 'bo-garden', 'coffee?', NULL, 'Bo rows', NULL, NULL, '[]', '[]', NULL, 1, '2026-03-02T14:30:56.000Z', 1772461856000);",
+        entity: "memory",
+        column: "text",
+        rows: 3,
+        told: "Ada likes tea",
+        user: None,
+        person: "ada-stall",
+        left: 2,
+    },
+    StoreCase {
+        layout: "open-webui",
+        statements: "CREATE TABLE user (id VARCHAR PRIMARY KEY, name VARCHAR, email VARCHAR, last_active_at BIGINT);
+            CREATE TABLE memory (id VARCHAR PRIMARY KEY, user_id VARCHAR, content TEXT, created_at BIGINT, updated_at BIGINT);
+            CREATE TABLE chat (id VARCHAR PRIMARY KEY, user_id VARCHAR, title TEXT, chat JSON, created_at BIGINT, updated_at BIGINT, archived BOOLEAN, meta JSON);
+            INSERT INTO user VALUES ('ada-1', 'Ada', 'ada@example.org', 1772461855), ('bo-22', 'Bo', 'bo@example.org', 1772461856);
+            INSERT INTO memory VALUES ('m1', 'ada-1', 'Ada likes tea', 1772461855, 1772461855), ('m2', 'bo-22', 'Bo likes coffee', 1772461856, 1772461856);
+            INSERT INTO chat VALUES ('c1', 'ada-1', 'tea', '{\"messages\":[{\"content\":\"Ada asks for tea\"}]}', 1772461855, 1772461855, 0, '{}');",
+        entity: "memory",
+        column: "text",
+        rows: 2,
+        told: "Ada likes tea",
+        user: Some("ada-1"),
+        person: "ada-1",
+        left: 1,
+    },
+    StoreCase {
+        layout: "memori",
+        statements: "CREATE TABLE memori_entity (id INTEGER PRIMARY KEY, uuid TEXT, external_id TEXT UNIQUE, date_created TEXT, date_updated TEXT);
+            CREATE TABLE memori_process (id INTEGER PRIMARY KEY, uuid TEXT, external_id TEXT UNIQUE, date_created TEXT, date_updated TEXT);
+            CREATE TABLE memori_session (id INTEGER PRIMARY KEY, uuid TEXT, entity_id INTEGER, process_id INTEGER, date_created TEXT);
+            CREATE TABLE memori_conversation (id INTEGER PRIMARY KEY, uuid TEXT, session_id INTEGER, summary TEXT, date_created TEXT, date_updated TEXT);
+            CREATE TABLE memori_conversation_message (id INTEGER PRIMARY KEY, uuid TEXT, conversation_id INTEGER, role TEXT, type TEXT, content TEXT, date_created TEXT);
+            CREATE TABLE memori_entity_fact (id INTEGER PRIMARY KEY, uuid TEXT UNIQUE, entity_id INTEGER, content TEXT NOT NULL, content_embedding BLOB NOT NULL,
+              num_times INTEGER NOT NULL, date_last_time TEXT NOT NULL, uniq TEXT NOT NULL, date_created TEXT, date_updated TEXT);
+            INSERT INTO memori_entity VALUES (1, 'e1', 'ada-1', '2026-11-22 02:31:01', NULL), (2, 'e2', 'bo-22', '2026-11-22 02:31:01', NULL);
+            INSERT INTO memori_entity_fact VALUES (1, 'f1', 1, 'Ada likes tea', x'0000803F', 1, '2026-11-22 02:31:01', 'u1', '2026-11-22 02:31:01', NULL),
+              (2, 'f2', 2, 'Bo likes coffee', x'0000803F', 1, '2026-11-22 02:31:01', 'u2', '2026-11-22 02:31:01', NULL);",
+        entity: "memory",
+        column: "text",
+        rows: 2,
+        told: "Ada likes tea",
+        user: Some("ada-1"),
+        person: "ada-1",
+        left: 1,
+    },
 ];
 
 pub fn made(folder: &TempDir, name: &str, statements: &str) -> PathBuf {
@@ -209,6 +280,51 @@ fn rows(database: &Path, entity: &str, more: &[&str]) -> Vec<Value> {
     listed["rows"].as_array().expect("rows").clone()
 }
 
+/// Every stored value of the tables that are not ours.
+fn stored(database: &Path) -> BTreeMap<String, String> {
+    block_on(async {
+        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(database).read_only(true);
+        let mut link = sqlx::SqliteConnection::connect_with(&options).await.expect("the file");
+        let mut all = BTreeMap::new();
+        let names = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'";
+        for name in sqlx::query_scalar::<_, String>(names).fetch_all(&mut link).await.expect("tables") {
+            let columns = sqlx::query_scalar::<_, String>(sqlx::AssertSqlSafe(format!(
+                "SELECT name FROM pragma_table_info('{name}')"
+            )));
+            let columns = columns.fetch_all(&mut link).await.expect("columns");
+            let quoted: Vec<String> = columns.iter().map(|c| format!("quote(\"{c}\")")).collect();
+            let sql = format!("SELECT {} FROM \"{name}\" ORDER BY 1", quoted.join(" || ',' || "));
+            let values = sqlx::query_scalar::<_, String>(sqlx::AssertSqlSafe(sql)).fetch_all(&mut link).await;
+            let text = values.expect("values").join("|");
+            // The index is made of what the rows say.
+            if !ours(&name) && !name.contains("_fts_") {
+                all.insert(name, text);
+            }
+        }
+        all
+    })
+}
+
+/// A memory with other words: no old copy is left, it is recalled by the new ones, and an undo brings back every value.
+fn edited_and_undone(database: &Path, store: &StoreCase, id: &str) {
+    let before = stored(database);
+    let receipt = told(database, &["edit", "memory", id, "text=Ada collects blue kites", "--apply"]);
+    let after = stored(database);
+    let old = |all: &BTreeMap<String, String>| {
+        all.values()
+            .filter(|text| {
+                text.to_lowercase().contains("ada likes tea") || text.to_lowercase().contains("ada asks for tea")
+            })
+            .count()
+    };
+    let others = usize::from(store.layout == "open-webui");
+    assert_eq!(old(&after), others, "{}: {after:#?}", store.layout);
+    let found = told(database, &["recall", "blue kites", "--ranking", "similar"]);
+    assert_eq!(found["rows"][0]["id"], json!(id), "{}: {found:#}", store.layout);
+    told(database, &["undo", &receipt["audit_seq"].to_string(), "--apply"]);
+    assert_eq!(stored(database), before, "{}", store.layout);
+}
+
 #[test]
 fn every_store_is_recognised_listed_masked_and_erased() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -234,6 +350,9 @@ fn every_store_is_recognised_listed_masked_and_erased() {
         assert!(!masked.contains(store.told) && (store.user.is_none() || !masked.contains(store.person)), "{masked}");
 
         told(&database, &["migrate", "--apply"]);
+        if store.entity == "memory" {
+            edited_and_undone(&database, store, id);
+        }
         told(&database, &["purge", store.person, "--mentions", "redact", "--apply"]);
         assert_eq!(rows(&database, store.entity, &[]).len(), store.left, "{}", store.layout);
         let bytes = std::fs::read(&database).expect("the file");
