@@ -389,7 +389,11 @@ fn ids_of(store: &Store, graph: &Graph) -> HashSet<String> {
             let parts: Option<Vec<Value>> = at.iter().map(|at| part(row.get(*at)?)).collect();
             parts.map(|parts| Value::from(parts).to_string())
         };
-        ids.extend(taken.rows.iter().filter_map(id));
+        // Within a document such an id stands with its quotes escaped.
+        let escaped = |id: &String| Value::from(id.as_str()).to_string().trim_matches('"').to_owned();
+        let shown: Vec<String> = taken.rows.iter().filter_map(id).collect();
+        ids.extend(shown.iter().map(escaped));
+        ids.extend(shown);
     }
     ids
 }
