@@ -140,7 +140,7 @@ fn columns(session: &Session<'_>, name: &str) -> Result<(), CommandFailure> {
 async fn draft(session: &Session<'_>, out: Option<&Path>) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let tables = store.raw().sampled_tables().await?;
-    let name = draft_name(store.location());
+    let name = draft::name_of(store.location());
     let text = draft::draft(&name, &format!("Drafted from {}", store.location()), &tables, &store.engine())
         .map_err(CommandFailure::failed)?;
     let Some(file) = out else { return output::piped(|out| out.write_all(text.as_bytes())) };
@@ -149,16 +149,6 @@ async fn draft(session: &Session<'_>, out: Option<&Path>) -> Result<(), CommandF
     })?;
     output::afterwards(format!("the draft is in {}", file.display()));
     Ok(())
-}
-
-/// A layout's name out of where the database is: the last part of it, in small letters.
-fn draft_name(location: &str) -> String {
-    let last =
-        location.split('?').next().unwrap_or(location).trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    let stem = last.rsplit_once('.').map_or(last, |(stem, _)| stem);
-    let letters: String =
-        stem.chars().map(|c| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
-    format!("{}-draft", letters.trim_matches('-')).trim_start_matches('-').to_owned()
 }
 
 /// Checks a file by itself and, when a database is named, against that.

@@ -12,7 +12,7 @@ use super::change::{self, Plans};
 use super::erase::Erasures;
 use super::{
     ConsoleOptions, Door, Doors, Embedding, Opener, desk, erase, export, health, home, job, live, load, recall, replay,
-    study,
+    study, tables,
 };
 use crate::change::Author;
 use crate::change::plan::past::Moment;
@@ -113,6 +113,9 @@ impl Worker {
                 Reply::TrailVerified(change::verify_trail(store, &told).await)
             }
             Request::Look { brief } => Reply::Finding(health::look(store, brief, |news| self.tell(news)).await),
+            Request::LoadTables => Reply::Tables(tables::tables(store).await),
+            Request::LoadTableRows(name, after) => Reply::TableRows(tables::rows(store, &name, after).await),
+            Request::DraftLayout => Reply::Drafted(tables::draft(store).await),
             Request::LoadPlaces => Reply::Places(desk::places(store)),
             Request::KeepPlace(place) => Reply::Places(desk::keep_place(store, &place)),
             Request::ForgetPlace(name) => Reply::Places(desk::forget_place(store, &name)),

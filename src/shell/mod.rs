@@ -18,6 +18,7 @@ mod look;
 mod recall;
 mod replay;
 mod study;
+mod tables;
 mod terminal;
 mod zone;
 

@@ -20,6 +20,7 @@ mod readme;
 mod recall;
 mod replay;
 mod studies;
+mod tables;
 mod tasks;
 mod trail;
 mod triage;

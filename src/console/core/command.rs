@@ -84,6 +84,12 @@ pub enum CommandId {
     ForgetPlace,
     /// Open another database.
     Switch,
+    /// Go to the next line of the details that holds what is sought, or to the one before.
+    Seek(bool),
+    /// Draft a layout for the database.
+    DraftLayout,
+    /// Show the columns further right, or left.
+    ShiftColumns(bool),
     /// Compare two rows.
     Compare,
     /// Exchange the two sides.
@@ -251,6 +257,8 @@ pub enum CommandScope {
     Compare,
     /// On the first screen, and where words are looked for.
     Find,
+    /// Among the tables.
+    Tables,
 }
 
 impl CommandScope {
@@ -268,6 +276,7 @@ impl CommandScope {
         CommandScope::Recall,
         CommandScope::Compare,
         CommandScope::Find,
+        CommandScope::Tables,
         CommandScope::Inbox,
         CommandScope::Prune,
         CommandScope::Receipts,
@@ -298,6 +307,7 @@ impl CommandScope {
             CommandScope::Recall => "Recall",
             CommandScope::Compare => "Comparing two rows",
             CommandScope::Find => "Finding words",
+            CommandScope::Tables => "Tables",
         }
     }
 }
@@ -403,6 +413,10 @@ commands! {
     CommandId::Mark, List, ["v"], "Mark", "mark", "Marks the row, or takes its mark away.";
     CommandId::Unmark, List, ["|"], "Unmark all", "", "Takes all marks away.";
     CommandId::Compare, Rows, ["="], "Compare", "", "Compares the marked rows, or an episode with the one it follows.";
+    CommandId::Panel(ScreenKind::Tables), Everywhere, ["B"], "Tables", "", "Shows the tables of the database as they stand, with or without a layout, and their rows.";
+    CommandId::ShiftColumns(true), Tables, ["l", "right"], "Columns further right", "columns", "Shows the columns further right.";
+    CommandId::ShiftColumns(false), Tables, ["h", "left"], "Columns further left", "", "Shows the columns further left.";
+    CommandId::DraftLayout, Tables, ["o"], "Draft a layout", "draft a layout", "Drafts a layout from names, types, keys and sampled rows, and opens it in $VISUAL or $EDITOR.";
     CommandId::Exchange, Compare, ["~"], "Exchange", "exchange", "Exchanges the two rows.";
     CommandId::Find, Everywhere, [], "Find", "", "Looks for words in the texts of every kind of row.";
     CommandId::FindHere, Find, ["/"], "Find words", "find", "Looks for words in the texts of every kind of row.";
@@ -515,6 +529,8 @@ commands! {
     CommandId::Resize(false), Rows, ["-"], "Smaller list", "", "Makes the list smaller and the details larger; it stays so.";
     CommandId::Zoom, Rows, ["z"], "Zoom", "zoom", "Gives the pane the whole screen, or takes it back.";
     CommandId::Follow, Rows, ["f"], "Follow", "follow", "Goes to something that the row is related to.";
+    CommandId::Seek(true), Rows, [";"], "Find in the details", "", "Finds words in the details; ; and , go on and back.";
+    CommandId::Seek(false), Rows, [","], "Find the one before", "", "Goes to the line before that holds what was sought.";
     CommandId::CopyId, Rows, ["y y"], "Copy id", "", "Copies the id.";
     CommandId::CopyJson, Rows, ["Y", "y j"], "Copy JSON", "", "Copies the row as JSON.";
     CommandId::CopyText, Rows, ["y t"], "Copy text", "", "Copies the text that names the row.";
@@ -565,6 +581,7 @@ pub fn meanings(id: CommandId) -> &'static str {
         CommandId::Panel(ScreenKind::Prune) => "automatic rules retention forget clean old cases",
         CommandId::Panel(ScreenKind::Findings) => "automatic checks problems secrets health lint doctor",
         CommandId::Panel(ScreenKind::Migrations) => "schema tables install upgrade",
+        CommandId::Panel(ScreenKind::Tables) => "raw sql schema columns unknown database layout",
         CommandId::Panel(ScreenKind::Inbox) => "review judge triage feedback verdict",
         CommandId::Panel(ScreenKind::Receipts) => "history undo revert audit log",
         CommandId::Panel(ScreenKind::Trail) => "verify audit hash chain tamper",
@@ -644,6 +661,7 @@ pub const SENSES: &[(&str, &str)] = &[
     ("i", "leaves it as it is"),
     ("l", "to the right: the next tab, step or example"),
     ("m", "mutes it, or ends that"),
+    ("o", "opens it in your editor"),
     ("p", "pauses"),
     ("s", "chooses the order"),
     ("space", "on or off"),

@@ -220,6 +220,10 @@ fn like<'v>(values: &'v [String], word: &str) -> Vec<&'v str> {
         };
         found.push((distance, value));
     }
+    if found.is_empty() {
+        // Nothing is like it: what there is may still help.
+        found = values.iter().map(|value| (0, value.as_str())).collect();
+    }
     found.sort_by_key(|(distance, _)| *distance);
     found.into_iter().map(|(_, value)| value).filter(|value| value.to_lowercase() != word).take(OFFERED).collect()
 }

@@ -319,6 +319,10 @@ impl Masking {
                 }
             }
             Reply::LookedBack(Ok(Some(as_of))) => self.texts(&mut as_of.unknown),
+            // Nothing is known of these columns: any of them may be personal.
+            Reply::TableRows(Ok(page)) => {
+                page.rows.iter_mut().flatten().for_each(|value| self.mask.unknown(value));
+            }
             Reply::Quoted(Ok(Some(quote))) => quote.parts_mut().into_iter().for_each(|part| self.stand_in(part)),
             Reply::Mutes(Ok(mutes)) => {
                 for mute in mutes {

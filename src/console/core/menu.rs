@@ -194,6 +194,8 @@ pub enum Purpose {
     Moment,
     /// Words that are looked for everywhere.
     Find,
+    /// Words that are sought in the details.
+    Within,
     /// A name to keep a place under.
     Place,
     /// The database to open.

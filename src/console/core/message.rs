@@ -89,6 +89,10 @@ pub struct Measures {
     pub overlay_lines: usize,
     /// Entries of the home screen.
     pub home_entries: usize,
+    /// Lines of the detail that hold what is sought there.
+    pub sought_count: usize,
+    /// The one of them that was gone to, counted from 1; 0 where there is none.
+    pub sought_line: usize,
 }
 
 /// Something happened.

@@ -17,6 +17,7 @@ use crate::console::screens::migrations::messages::MigrationList;
 use crate::console::screens::receipts::messages::ReceiptEntry;
 use crate::console::screens::replay::messages::{ReplaySubject, ReplayedTopic};
 use crate::console::screens::study::messages::{StudyAnswer, StudyQuestion};
+use crate::console::screens::tables::messages::{TableEntry, TablePage};
 use crate::console::screens::trail::messages::TrailVerdict;
 use crate::job::plan::{JobBeat, JobOffer, JobProgress, JobReceipt};
 use crate::memory::findings::{Mute, OffendingQuote};
@@ -112,6 +113,12 @@ pub struct Export {
 pub enum Request {
     /// Read the state of the database.
     LoadStatus,
+    /// Read which tables there are.
+    LoadTables,
+    /// Read rows of a table, after a page with that cursor.
+    LoadTableRows(String, Option<String>),
+    /// Draft a layout for the database.
+    DraftLayout,
     /// Read the places that are kept.
     LoadPlaces,
     /// Keep a place.
@@ -249,6 +256,12 @@ pub enum Request {
 /// What comes of a request. Some tell how far it is; the last one ends it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
+    /// Which tables there are.
+    Tables(Result<Vec<TableEntry>, RequestFailure>),
+    /// Rows of a table.
+    TableRows(Result<TablePage, RequestFailure>),
+    /// A drafted layout, as the text of its file.
+    Drafted(Result<String, RequestFailure>),
     /// The places that are kept.
     Places(Result<Vec<KeptPlace>, RequestFailure>),
     /// Databases that can be opened.
@@ -362,6 +375,9 @@ impl Reply {
         match self {
             Reply::Status(Err(failure))
             | Reply::Places(Err(failure))
+            | Reply::Tables(Err(failure))
+            | Reply::TableRows(Err(failure))
+            | Reply::Drafted(Err(failure))
             | Reply::Tried(Err(failure))
             | Reply::Counted(Err(failure))
             | Reply::Values(Err(failure))

@@ -29,4 +29,6 @@ pub enum ScreenKind {
     Replay,
     /// Whether the audit trail is whole.
     Trail,
+    /// Tables as they stand.
+    Tables,
 }

@@ -161,9 +161,14 @@ const TABS: &str = "Shows a tab: o overview, c chain, s segments, a canvas, f fe
      x accesses, w where, r related, j JSON.";
 
 fn keys_in(scope: CommandScope) -> Vec<HelpLine> {
-    let is_first = |command: &&ConsoleCommand| !matches!(command.id, CommandId::ShowTab(tab) if tab != "overview");
+    let is_first = |command: &&ConsoleCommand| match command.id {
+        CommandId::ShowTab(tab) => tab == "overview",
+        CommandId::Seek(onward) => onward,
+        _ => true,
+    };
     let commands = COMMANDS.iter().filter(|command| command.scope == scope).filter(is_first);
     let line = |command: &ConsoleCommand| match command.id {
+        CommandId::Seek(_) => HelpLine { keys: vec![";", ","], title: command.title, help: command.help },
         CommandId::ShowTab(_) => HelpLine { keys: vec!["."], title: "Tabs", help: TABS },
         _ => HelpLine { keys: command.keys.to_vec(), title: command.title, help: command.help },
     };

@@ -168,6 +168,7 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
         Purpose::Mute => "Mute, because",
         Purpose::Moment => "As of",
         Purpose::Find => "Find",
+        Purpose::Within => "Find in the details",
         Purpose::Place => "Keep this place as",
         Purpose::Database => "Open",
     };
@@ -189,7 +190,7 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
             vec![KeyHint::new("enter", "rank"), KeyHint::new("tab", "complete"), KeyHint::new("esc", "close")]
         }
         Purpose::Database => vec![KeyHint::new("enter", "open"), KeyHint::new("esc", "close")],
-        Purpose::Find => vec![KeyHint::new("enter", "look for it"), KeyHint::new("esc", "close")],
+        Purpose::Find | Purpose::Within => vec![KeyHint::new("enter", "look for it"), KeyHint::new("esc", "close")],
         Purpose::Mute => vec![KeyHint::new("enter", "mute"), KeyHint::new("esc", "close")],
         Purpose::Reason | Purpose::Note | Purpose::Keep | Purpose::Place => {
             vec![KeyHint::new("enter", "keep"), KeyHint::new("esc", "close")]

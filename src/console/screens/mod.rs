@@ -15,6 +15,7 @@ pub mod recall;
 pub mod receipts;
 pub mod replay;
 pub mod study;
+pub mod tables;
 pub mod trail;
 
 use super::core::message::Destination;
@@ -34,6 +35,7 @@ use recall::RecallScreen;
 use receipts::ReceiptsScreen;
 use replay::ReplayScreen;
 use study::{StudyKind, StudyScreen};
+use tables::TablesScreen;
 use trail::TrailScreen;
 
 /// Makes the one type of all screens from their list: each with the kinds that open it, and how it begins.
@@ -105,6 +107,7 @@ screens! {
     Erase(EraseScreen) { Erase => EraseScreen::default() }
     Replay(ReplayScreen) { Replay => ReplayScreen::default() }
     Trail(TrailScreen) { Trail => TrailScreen::default() }
+    Tables(TablesScreen) { Tables => TablesScreen::default() }
 }
 
 impl AnyScreen {

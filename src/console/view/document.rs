@@ -41,12 +41,27 @@ impl DocumentView {
         self.pieces.len()
     }
 
-    /// Draws what is seen from line `first` on.
-    pub fn draw(&self, first: usize, area: Rect, buf: &mut Buffer, look: &Look, drawn: &mut Drawn) {
+    /// The lines that hold a text, whatever the case of letters.
+    pub fn holding(&self, text: &str) -> Vec<usize> {
+        let holds = |piece: &DocumentLine| match piece {
+            DocumentLine::Line(line) => line.runs.iter().any(|run| !run.text.find(text).is_empty()),
+            DocumentLine::Picture(..) => false,
+        };
+        if text.is_empty() {
+            return Vec::new();
+        }
+        self.pieces.iter().enumerate().filter(|(_, piece)| holds(piece)).map(|(at, _)| at).collect()
+    }
+
+    /// Draws what is seen from line `first` on, what is sought lit.
+    pub fn draw(&self, (first, sought): (usize, &str), area: Rect, buf: &mut Buffer, look: &Look, drawn: &mut Drawn) {
         let first = first.min(self.len().saturating_sub(usize::from(area.height)));
         for (index, piece) in self.pieces.iter().enumerate().skip(first).take(usize::from(area.height)) {
             let place = Rect { y: area.y + (index - first) as u16, height: 1, ..area };
             match piece {
+                DocumentLine::Line(line) if !sought.is_empty() => {
+                    line.clone().with_hits(sought).render(place, buf, look);
+                }
                 DocumentLine::Line(line) => {
                     line.render(place, buf, look);
                 }

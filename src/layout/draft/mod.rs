@@ -103,3 +103,14 @@ impl Sure {
         }
     }
 }
+
+/// A layout's name out of where the database is: the last part of it, in small letters.
+#[must_use]
+pub fn name_of(location: &str) -> String {
+    let last =
+        location.split('?').next().unwrap_or(location).trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let stem = last.rsplit_once('.').map_or(last, |(stem, _)| stem);
+    let letters: String =
+        stem.chars().map(|c| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
+    format!("{}-draft", letters.trim_matches('-')).trim_start_matches('-').to_owned()
+}

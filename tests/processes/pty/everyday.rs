@@ -177,6 +177,67 @@ fn where_nothing_is_named_the_demo_is_offered() {
 }
 
 #[test]
+fn the_past_is_looked_at_and_words_are_found_in_it() {
+    let home = Home::new();
+    home.demo();
+    let terminal = episodes(Start::new(&home, &["demo.db"]).sized(120, 40));
+    terminal.press("@");
+    terminal.shows("As of");
+    terminal.press("30d\r");
+    terminal.shows("Nothing can be changed meanwhile");
+    terminal.press("\r");
+    terminal.shows("as of 20");
+    // What came later is not there, wherever one looks.
+    terminal.press(":");
+    terminal.press("find\r");
+    terminal.shows("Find");
+    terminal.press("a\r");
+    terminal.shows(" found");
+    terminal.press("@");
+    terminal.shows("As of");
+    terminal.press("\r");
+    terminal.shows("rows are shown as they are now");
+    quit(terminal);
+}
+
+#[test]
+fn another_database_is_gone_to_and_what_was_kept_is_there_at_the_next_start() {
+    let home = Home::new();
+    home.demo();
+    std::fs::copy(home.path().join("demo.db"), home.path().join("other.db")).expect("a second database");
+    let terminal = episodes(Start::new(&home, &["demo.db"]).sized(120, 40));
+    terminal.press("/");
+    terminal.shows("Filter");
+    terminal.press("outcome = failure\r");
+    terminal.shows("episodes where outcome");
+    terminal.press("bk");
+    terminal.shows("Keep this place as");
+    terminal.press("\r");
+    terminal.shows("kept as");
+    terminal.press("\x0f");
+    terminal.shows("Open another database");
+    terminal.press("address\r");
+    terminal.shows("a path, a folder, an address");
+    terminal.press("missing.db\r");
+    terminal.shows("was not opened");
+    terminal.press("\r\x0f");
+    terminal.shows("Open another database");
+    terminal.press("address\r");
+    terminal.shows("a path, a folder");
+    terminal.press("other.db\r");
+    terminal.shows("other.db");
+    terminal.shows("newest episodes");
+    quit(terminal);
+    let terminal = Start::new(&home, &["demo.db"]).sized(120, 40).run();
+    terminal.shows("newest episodes");
+    terminal.press("bb");
+    terminal.shows("where I was last");
+    terminal.press("\r");
+    terminal.shows("episodes where outcome");
+    quit(terminal);
+}
+
+#[test]
 fn a_situation_is_ranked_kept_and_asked_again() {
     let home = Home::new();
     home.demo();

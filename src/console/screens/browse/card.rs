@@ -4,6 +4,7 @@ use super::detail::Detail;
 use super::{draw, follow};
 use crate::console::core::command::CommandId;
 use crate::console::core::context::{Context, Lack};
+use crate::console::core::menu::Purpose;
 use crate::console::core::message::Ticket;
 use crate::console::core::request::Reply;
 use crate::console::core::screen::{Screen, ScreenFace};
@@ -71,8 +72,10 @@ impl Screen for CardScreen {
     }
 
     fn command(&mut self, id: CommandId, cx: &mut Context) {
-        if id == CommandId::Follow {
-            follow::offer(&self.detail, cx);
+        match id {
+            CommandId::Follow => follow::offer(&self.detail, cx),
+            CommandId::Seek(onward) => self.detail.seek(onward, cx),
+            _ => {}
         }
     }
 
@@ -82,6 +85,16 @@ impl Screen for CardScreen {
 
     fn move_by(&mut self, by: isize, cx: &mut Context) {
         self.detail.scroll_by(by, cx);
+    }
+
+    fn close(&mut self, _cx: &mut Context) -> bool {
+        self.detail.end_seeking()
+    }
+
+    fn written(&mut self, purpose: Purpose, text: &str, _cx: &mut Context) {
+        if purpose == Purpose::Within {
+            self.detail.seek_words(text);
+        }
     }
 
     fn page(&self, cx: &Context) -> usize {
@@ -114,7 +127,7 @@ impl Screen for CardScreen {
     }
 
     fn drawn(&mut self, cx: &Context) {
-        self.detail.scroll = self.detail.scroll.min(cx.last_line());
+        self.detail.drawn(cx);
     }
 
     fn release(&mut self) -> Vec<Ticket> {

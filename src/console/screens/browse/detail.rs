@@ -3,7 +3,8 @@
 use super::whereabouts::Whereabouts;
 use crate::console::core::columns::plural;
 use crate::console::core::condition::Conditions;
-use crate::console::core::context::Context;
+use crate::console::core::context::{Context, ToastTone};
+use crate::console::core::menu::Purpose;
 use crate::console::core::message::{RequestFailure, Ticket};
 use crate::console::core::request::{Content, Related, Relation, Reply, Request};
 use crate::memory::invocation::filled;
@@ -121,6 +122,12 @@ pub struct Detail {
     pub tab: usize,
     /// First line shown.
     pub scroll: usize,
+    /// What is sought in its lines; empty for nothing.
+    pub sought: String,
+    /// Which of the lines that hold it is gone to.
+    pub sought_at: usize,
+    /// It is gone to as soon as it is known where it stands.
+    pub(in crate::console) seeking: bool,
     /// What was read last; of another row while the wanted one is being read.
     pub content: Option<Content>,
     /// Rows related to it.
@@ -150,6 +157,9 @@ impl Detail {
             shown: None,
             tab: 0,
             scroll: 0,
+            sought: String::new(),
+            sought_at: 0,
+            seeking: false,
             content: None,
             related: Vec::new(),
             whereabouts: Whereabouts::default(),
@@ -279,6 +289,49 @@ impl Detail {
                 _ => &[],
             },
             _ => &[],
+        }
+    }
+
+    /// Goes to the next line that holds what is sought, or to the one before; asks for words where none are sought.
+    pub fn seek(&mut self, onward: bool, cx: &mut Context) {
+        if self.sought.is_empty() {
+            return cx.prompt(Purpose::Within, "");
+        }
+        let count = cx.measures.sought_count;
+        if count == 0 {
+            return cx.say(ToastTone::Info, format!("nothing here says {}", self.sought));
+        }
+        let by = if onward { 1 } else { count - 1 };
+        self.sought_at = (self.sought_at + by) % count;
+        self.seeking = true;
+        if count == 1 {
+            self.show_sought(cx);
+        }
+    }
+
+    /// Takes words to seek; none end it.
+    pub fn seek_words(&mut self, text: &str) {
+        text.clone_into(&mut self.sought);
+        (self.sought_at, self.seeking) = (0, !text.is_empty());
+    }
+
+    /// Nothing is sought any more; whether anything was.
+    pub fn end_seeking(&mut self) -> bool {
+        self.seeking = false;
+        !std::mem::take(&mut self.sought).is_empty()
+    }
+
+    /// It was drawn, and is known where what is sought stands.
+    pub fn drawn(&mut self, cx: &Context) {
+        self.show_sought(cx);
+        self.scroll = self.scroll.min(cx.last_line());
+    }
+
+    fn show_sought(&mut self, cx: &Context) {
+        const ABOVE: usize = 3;
+        if self.seeking && cx.measures.sought_line > 0 {
+            self.scroll = cx.measures.sought_line.saturating_sub(ABOVE);
+            self.seeking = false;
         }
     }
 

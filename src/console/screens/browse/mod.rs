@@ -322,7 +322,9 @@ impl Screen for ListScreen {
 
     fn command(&mut self, id: CommandId, cx: &mut Context) {
         match id {
+            CommandId::Filter if self.pane == BrowsePane::Detail => cx.prompt(Purpose::Within, &self.detail.sought),
             CommandId::Filter => self.open_filter(cx),
+            CommandId::Seek(onward) => self.detail.seek(onward, cx),
             CommandId::ClearFilter => self.narrow(Conditions::default(), cx),
             CommandId::Sort => self.offer_orders(cx),
             CommandId::SortLeft => self.sort_beside(-1, cx),
@@ -347,7 +349,7 @@ impl Screen for ListScreen {
     }
 
     fn close(&mut self, cx: &mut Context) -> bool {
-        if self.stop(cx) {
+        if self.stop(cx) || self.detail.end_seeking() {
         } else if self.zoomed {
             self.zoomed = false;
         } else if self.pane == BrowsePane::Detail {
@@ -457,7 +459,7 @@ impl Screen for ListScreen {
     }
 
     fn drawn(&mut self, cx: &Context) {
-        self.detail.scroll = self.detail.scroll.min(cx.last_line());
+        self.detail.drawn(cx);
         self.tallest = self.tallest.max(cx.measures.detail_lines);
     }
 
@@ -476,6 +478,7 @@ impl Screen for ListScreen {
     fn written(&mut self, purpose: Purpose, text: &str, cx: &mut Context) {
         match purpose {
             Purpose::Filter => self.filter(text, cx),
+            Purpose::Within => self.detail.seek_words(text),
             Purpose::Export => self.export(text, cx),
             _ => {}
         }

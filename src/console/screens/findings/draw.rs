@@ -19,6 +19,8 @@ use crate::ui::{
     Width, figures,
 };
 
+/// Where the column of changes stands.
+const CHANGE: usize = 2;
 /// Lines of a quoted text.
 const QUOTED: usize = 8;
 
@@ -44,17 +46,27 @@ fn draw_list(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect, b
     let inside = pane.render(area, buf, look);
     drawn.hits.add(inside, ClickTarget::List);
     drawn.measures.list_rows = usize::from(inside.height.saturating_sub(1));
-    let columns = [
-        TableColumn::new("severity", Width::Fixed(8)),
-        TableColumn::new("count", Width::Fixed(7)).right(),
-        TableColumn::new("change", Width::Fixed(6)).right().priority(2),
-        TableColumn::new("what", Width::Grow { min: 20, weight: 3 }),
-    ];
     let groups = health.groups();
     let before = cx.opened.found_before.as_ref();
-    let row = |at: usize| match groups.get(at) {
-        Some(group) => Some(group_row(group, before)),
-        None => findings.mutes.get(at - groups.len()).map(muted_row),
+    // Where nothing has changed, the room is for words.
+    let has_changes = groups.iter().any(|group| change(group, before).is_some());
+    let mut columns = vec![
+        TableColumn::new("severity", Width::Fixed(8)),
+        TableColumn::new("count", Width::Fixed(7)).right(),
+        TableColumn::new("what", Width::Grow { min: 20, weight: 3 }),
+    ];
+    if has_changes {
+        columns.insert(CHANGE, TableColumn::new("change", Width::Fixed(6)).right().priority(2));
+    }
+    let row = |at: usize| {
+        let mut row = match groups.get(at) {
+            Some(group) => group_row(group),
+            None => muted_row(findings.mutes.get(at - groups.len())?),
+        };
+        if has_changes {
+            row.cells.insert(CHANGE, groups.get(at).and_then(|group| change(group, before)).unwrap_or_default());
+        }
+        Some(row)
     };
     let count = groups.len() + findings.mutes.len();
     let list = PanelList {
@@ -69,12 +81,11 @@ fn draw_list(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect, b
     list.draw(row, look, inside, buf, drawn);
 }
 
-fn group_row(group: &FindingGroup<'_>, before: Option<&EarlierLook>) -> TableRow {
+fn group_row(group: &FindingGroup<'_>) -> TableRow {
     let (word, role) = severity(group.severity);
     let cells = vec![
         TextLine::of(word, role),
         TextLine::of(figures::count(group.count), StyleRole::Number),
-        change(group, before).unwrap_or_default(),
         TextLine::of(SafeText::limited(group.what(), 300), StyleRole::Text),
     ];
     TableRow { cells, marked: false, stale: false }
@@ -84,7 +95,6 @@ fn muted_row(mute: &Mute) -> TableRow {
     let what = format!("{}: {}", mute.what.replace('_', " "), mute.reason);
     let cells = vec![
         TextLine::of("muted", StyleRole::Muted),
-        TextLine::default(),
         TextLine::default(),
         TextLine::of(SafeText::limited(&what, 300), StyleRole::Muted),
     ];

@@ -26,7 +26,7 @@ pub fn draw(detail: &Detail, focused: bool, filled: bool, cx: &Context, canvas: 
             SafeText::limited(&name, 200),
             if detail.is_stale() { StyleRole::Stale } else { StyleRole::Muted },
         ),
-        foot: TextLine::of(if detail.pending.is_some() { "reading" } else { "" }, StyleRole::Muted),
+        foot: foot(detail, cx),
         focused,
         tone: None,
     };
@@ -57,12 +57,29 @@ pub fn draw(detail: &Detail, focused: bool, filled: bool, cx: &Context, canvas: 
     drawn.measures.detail_lines = document.len();
     drawn.measures.detail_rows = usize::from(body.height);
     let text = Rect { width: width as u16, ..body };
-    document.draw(detail.scroll, text, buf, look, drawn);
+    let holding = document.holding(&detail.sought);
+    drawn.measures.sought_count = holding.len();
+    drawn.measures.sought_line = holding.get(detail.sought_at).map_or(0, |line| line + 1);
+    document.draw((detail.scroll, &detail.sought), text, buf, look, drawn);
     if detail.is_stale() {
         buf.set_style(text, look.style(StyleRole::Stale));
     }
     let first = detail.scroll.min(document.len().saturating_sub(usize::from(body.height)));
     scrollbar(first, document.len(), body, buf, look);
+}
+
+/// In the lower edge: what is sought and where one is among the lines that hold it, or that it is being read.
+fn foot(detail: &Detail, cx: &Context) -> TextLine {
+    if detail.pending.is_some() {
+        return TextLine::of("reading", StyleRole::Muted);
+    }
+    if detail.sought.is_empty() {
+        return TextLine::default();
+    }
+    let count = cx.measures.sought_count;
+    let at = if count == 0 { 0 } else { detail.sought_at % count + 1 };
+    let words = format!("{at} of {count} for {}", detail.sought);
+    TextLine::of(SafeText::limited(&words, 60), StyleRole::Muted)
 }
 
 /// A scrollbar beside the text where not all of it fits.

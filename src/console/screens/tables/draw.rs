@@ -1,0 +1,183 @@
+//! The tables at the left or above, the rows of the selected one beside or below: a column as wide as its values need.
+
+use ratatui::{buffer::Buffer, layout::Rect};
+use serde_json::Value;
+
+use crate::console::core::ClickTarget;
+use crate::console::screens::tables::TablesScreen;
+use crate::console::screens::tables::messages::{TableEntry, TablePage};
+use crate::console::view::panel_list::PanelList;
+use crate::console::view::panes::failure_card;
+use crate::console::view::{Canvas, Drawn, words};
+use crate::ui::{
+    Align, Card, CardTone, Look, PaneFrame, SafeText, StyleRole, TableColumn, TableRow, TextLine, Total, Width,
+    figures, look as lay,
+};
+
+/// Columns that a value has at most; the selected row shows all of it below.
+const WIDEST: usize = 40;
+
+/// Draws the screen.
+pub fn draw(screen: &TablesScreen, canvas: &mut Canvas<'_>) {
+    const BESIDE: u16 = 130;
+    let body = canvas.area;
+    let (list, rows) = if body.width >= BESIDE {
+        let width = body.width * 2 / 5;
+        (Rect { width, ..body }, Rect { x: body.x + width, width: body.width - width, ..body })
+    } else {
+        let height = body.height * 2 / 5;
+        (Rect { height, ..body }, lay::below(body, height))
+    };
+    draw_tables(screen, canvas.look, list, canvas.buf, canvas.drawn);
+    draw_rows(screen, canvas.look, rows, canvas.buf, canvas.drawn);
+}
+
+fn draw_tables(screen: &TablesScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+    let inside = PaneFrame { focused: !screen.in_rows, ..PaneFrame::new("tables") }.render(area, buf, look);
+    drawn.hits.add(inside, ClickTarget::List);
+    let tables = screen.tables.as_deref().unwrap_or_default();
+    let longest = tables.iter().map(|table| table.name.chars().count()).max().unwrap_or(0).clamp(12, 40);
+    let columns = [
+        TableColumn::new("table", Width::Fixed(longest as u16)),
+        TableColumn::new("rows", Width::Fixed(11)).right(),
+        TableColumn::new("holds", Width::Grow { min: 10, weight: 1 }).priority(2),
+    ];
+    let card = match (&screen.failure, &screen.tables) {
+        (Some(failure), _) => Some(failure_card(failure)),
+        (None, None) => Some(Card::new(CardTone::Plain, "Reading")),
+        (None, Some(tables)) => tables.is_empty().then(|| Card::new(CardTone::Plain, "There are no tables here")),
+    };
+    let list = PanelList {
+        columns: &columns,
+        count: tables.len(),
+        more: false,
+        total: Total::Exact(tables.len() as u64),
+        selected: screen.selected,
+        focused: !screen.in_rows,
+        card,
+    };
+    list.draw(|at| tables.get(at).map(table_row), look, inside, buf, drawn);
+}
+
+fn table_row(table: &TableEntry) -> TableRow {
+    let rows = match table.rows {
+        Some(rows) if table.about => SafeText::join(&["about ".into(), figures::count(rows)], ""),
+        Some(rows) => figures::count(rows),
+        None => SafeText::default(),
+    };
+    let holds = match (&table.unread, &table.entities[..]) {
+        (Some(why), _) => TextLine::of(SafeText::limited(why, 120), StyleRole::Warn),
+        (None, []) => TextLine::of(SafeText::limited(&table.kind, 40), StyleRole::Muted),
+        (None, entities) => TextLine::of(SafeText::limited(&entities.join(", "), 120), StyleRole::Accent),
+    };
+    let name = TextLine::of(SafeText::limited(&table.name, 80), StyleRole::Text);
+    TableRow { cells: vec![name, TextLine::of(rows, StyleRole::Number), holds], marked: false, stale: false }
+}
+
+fn draw_rows(screen: &TablesScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+    let title = screen.current().map_or_else(|| "rows".to_owned(), |table| table.name.clone());
+    let note = screen.current().map(told).unwrap_or_default();
+    let note = TextLine::of(SafeText::limited(&note, 120), StyleRole::Muted);
+    let pane = PaneFrame { focused: screen.in_rows, note, ..PaneFrame::new(SafeText::limited(&title, 60)) };
+    let inside = pane.render(area, buf, look);
+    drawn.hits.add(inside, ClickTarget::Detail);
+    if let Some(card) = rows_card(screen) {
+        return card.render(inside, buf, look);
+    }
+    // The selected row stands below with all of it that there is room for.
+    let below = (inside.height / 3).max(4).min(inside.height.saturating_sub(4));
+    let grid = Rect { height: inside.height - below, ..inside };
+    draw_grid(screen, look, grid, buf);
+    draw_row(screen, look, lay::below(inside, grid.height), buf);
+}
+
+/// What a table is: its key and how many columns it has.
+fn told(table: &TableEntry) -> String {
+    let key = if table.key.is_empty() { "no key".to_owned() } else { format!("key {}", table.key.join(", ")) };
+    format!("{} columns, {key}", table.columns.len())
+}
+
+fn rows_card(screen: &TablesScreen) -> Option<Card> {
+    if let Some(why) = screen.current().and_then(|table| table.unread.as_ref()) {
+        return Some(Card::new(CardTone::Warn, "Its rows cannot be read").line(SafeText::limited(why, 300)));
+    }
+    if let Some(failure) = &screen.rows.failure {
+        return Some(failure_card(failure));
+    }
+    match (screen.rows.filled, screen.rows.page.rows.is_empty()) {
+        (false, _) => Some(Card::new(CardTone::Plain, if screen.tables.is_some() { "Reading" } else { "" })),
+        (true, true) => Some(Card::new(CardTone::Plain, "It has no rows")),
+        (true, false) => None,
+    }
+}
+
+fn cell(value: &Value) -> SafeText {
+    words::one_line(value, WIDEST)
+}
+
+/// The columns that there is room for, from the first one shown, and how wide each is.
+fn fitted(page: &TablePage, first: usize, width: usize) -> Vec<(usize, usize)> {
+    let widest = |at: usize| {
+        let values = page.rows.iter().take(200).filter_map(|row| row.get(at)).map(|value| cell(value).width());
+        let name = page.columns.get(at).map_or(0, |name| name.chars().count());
+        values.max().unwrap_or(0).max(name).clamp(1, WIDEST)
+    };
+    let mut columns: Vec<(usize, usize)> = Vec::new();
+    let mut left = width;
+    for at in first..page.columns.len() {
+        let wanted = widest(at);
+        if !columns.is_empty() && wanted + 2 > left {
+            break;
+        }
+        columns.push((at, wanted.min(left)));
+        left = left.saturating_sub(wanted + 2);
+    }
+    columns
+}
+
+fn draw_grid(screen: &TablesScreen, look: &Look, area: Rect, buf: &mut Buffer) {
+    let page = &screen.rows.page;
+    let width = usize::from(area.width).saturating_sub(2);
+    let columns = fitted(page, screen.first_column, width);
+    let line = |cells: &dyn Fn(usize) -> SafeText, role: StyleRole| {
+        let mut line = TextLine::default();
+        for (at, width) in &columns {
+            line.push_blanks(if line.runs.is_empty() { 1 } else { 2 });
+            line.push(look.pad(&cells(*at), *width, Align::Left), role);
+        }
+        line
+    };
+    let name = |at: usize| SafeText::limited(page.columns.get(at).map(String::as_str).unwrap_or_default(), WIDEST);
+    line(&name, StyleRole::Header).render(lay::row(area, 0), buf, look);
+    let rows = usize::from(area.height.saturating_sub(1)).max(1);
+    let top = (screen.row + 1).saturating_sub(rows);
+    for (place, (at, row)) in page.rows.iter().enumerate().skip(top).take(rows).enumerate() {
+        let value = |column: usize| row.get(column).map(cell).unwrap_or_default();
+        let chosen = at == screen.row;
+        let role = if chosen && screen.in_rows { StyleRole::Accent } else { StyleRole::Text };
+        let place = lay::row(area, place as u16 + 1);
+        line(&value, role).render(place, buf, look);
+        if chosen {
+            look.text(Rect { width: 1, ..place }, buf, &SafeText::glyphs(look.glyphs.cursor, 1), StyleRole::Accent);
+        }
+    }
+}
+
+/// The selected row, a column a line.
+fn draw_row(screen: &TablesScreen, look: &Look, area: Rect, buf: &mut Buffer) {
+    let Some(row) = screen.rows.page.rows.get(screen.row) else { return };
+    let width = usize::from(area.width).saturating_sub(2);
+    crate::ui::Section::new("this row").line(width, look).render(lay::row(area, 0), buf, look);
+    let columns = screen.rows.page.columns.iter().zip(row).skip(screen.first_column);
+    for (line, (name, value)) in columns.take(usize::from(area.height.saturating_sub(1))).enumerate() {
+        let label = look.pad(&SafeText::limited(name, 22), 22, Align::Left);
+        let room = width.saturating_sub(25);
+        let text = match value {
+            Value::Null => TextLine::default().with_glyph(look.glyphs.none, StyleRole::Muted),
+            value => TextLine::of(words::one_line(value, room), StyleRole::Text),
+        };
+        let mut shown = TextLine::of(" ", StyleRole::Text).with(label, StyleRole::Label).with("  ", StyleRole::Text);
+        shown.append(text);
+        shown.render(lay::row(area, line as u16 + 1), buf, look);
+    }
+}

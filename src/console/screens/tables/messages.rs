@@ -1,0 +1,35 @@
+//! Tables as they stand, with or without a layout.
+
+use serde_json::Value;
+
+/// A table or view.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TableEntry {
+    /// Its name, with the schema where it is not found without it.
+    pub name: String,
+    /// Table, view, virtual table and the like.
+    pub kind: String,
+    /// Number of rows; none where they cannot be counted.
+    pub rows: Option<u64>,
+    /// The number is the engine's estimate.
+    pub about: bool,
+    /// Columns of the primary key.
+    pub key: Vec<String>,
+    /// Columns with their types.
+    pub columns: Vec<(String, String)>,
+    /// What a layout reads from it.
+    pub entities: Vec<String>,
+    /// Why its rows cannot be read.
+    pub unread: Option<String>,
+}
+
+/// Rows of a table.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TablePage {
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// Rows, a value for each column.
+    pub rows: Vec<Vec<Value>>,
+    /// Cursor of the next page; none on the last one.
+    pub next: Option<String>,
+}

@@ -1,0 +1,205 @@
+//! The tables of the database as they stand, whether a layout knows them or not: their columns and their rows. A draft of a
+//! layout is made from here.
+
+pub(in crate::console) mod draw;
+pub mod messages;
+
+use crate::console::core::command::{CommandId, CommandScope};
+use crate::console::core::context::{Context, Lack};
+use crate::console::core::message::{Effect, RequestFailure, Ticket};
+use crate::console::core::request::{Reply, Request};
+use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
+use crate::console::core::twin::words;
+use crate::console::view::Canvas;
+use messages::{TableEntry, TablePage};
+
+/// Rows before the end of those read at which more are read.
+const NEAR: usize = 20;
+/// Rows that are kept at most.
+const MOST: usize = 2_000;
+
+/// The rows of one table, as far as they were read.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TableRows {
+    /// The table.
+    pub table: String,
+    /// What was read.
+    pub page: TablePage,
+    /// They were read.
+    pub filled: bool,
+    /// They are being read.
+    pub pending: Option<Ticket>,
+    /// Why they could not be read.
+    pub failure: Option<RequestFailure>,
+}
+
+/// The screen.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TablesScreen {
+    /// The tables, once they were read.
+    pub tables: Option<Vec<TableEntry>>,
+    /// Position of the selected one.
+    pub selected: usize,
+    /// The rows have the keys.
+    pub in_rows: bool,
+    /// Position of the selected row.
+    pub row: usize,
+    /// First column that is shown.
+    pub first_column: usize,
+    /// The rows of the selected table.
+    pub rows: TableRows,
+    /// The tables are being read.
+    pub pending: Option<Ticket>,
+    /// A layout is being drafted.
+    pub drafting: Option<Ticket>,
+    /// Why they could not be read.
+    pub failure: Option<RequestFailure>,
+}
+
+impl TablesScreen {
+    /// The selected table.
+    #[must_use]
+    pub fn current(&self) -> Option<&TableEntry> {
+        self.tables.as_ref()?.get(self.selected)
+    }
+
+    /// Reads the rows of the selected table, and more of them where somebody comes near their end.
+    fn read_rows(&mut self, cx: &mut Context) {
+        let Some(table) = self.current().filter(|table| table.unread.is_none()).map(|table| table.name.clone()) else {
+            return;
+        };
+        if self.rows.table != table {
+            cx.cancel(self.rows.pending.take());
+            (self.row, self.first_column) = (0, 0);
+            self.rows = TableRows { table, ..TableRows::default() };
+        }
+        if self.rows.pending.is_some() || self.rows.failure.is_some() {
+            return;
+        }
+        let near_end = self.row + NEAR >= self.rows.page.rows.len() && self.rows.page.rows.len() < MOST;
+        if !self.rows.filled || near_end && self.rows.page.next.is_some() {
+            let request = Request::LoadTableRows(self.rows.table.clone(), self.rows.page.next.clone());
+            self.rows.pending = Some(cx.ask(request));
+        }
+    }
+
+    fn take_rows(&mut self, result: Result<TablePage, RequestFailure>) {
+        self.rows.pending = None;
+        match result {
+            Ok(page) => {
+                self.rows.filled = true;
+                self.rows.page.columns = page.columns;
+                self.rows.page.rows.extend(page.rows);
+                self.rows.page.next = page.next;
+            }
+            Err(failure) => self.rows.failure = Some(failure),
+        }
+    }
+}
+
+impl Screen for TablesScreen {
+    fn face(&self) -> ScreenFace {
+        ScreenFace::own("tables", ScreenKind::Tables, CommandScope::Tables)
+    }
+
+    fn twin(&self, _cx: &Context) -> Vec<String> {
+        match self.current().filter(|_| self.in_rows) {
+            Some(table) => words(["table", &table.name]),
+            None => words(["tables"]),
+        }
+    }
+
+    fn settle(&mut self, cx: &mut Context) {
+        if self.tables.is_none() && self.pending.is_none() && self.failure.is_none() {
+            self.pending = Some(cx.ask(Request::LoadTables));
+        }
+        self.read_rows(cx);
+    }
+
+    fn reply(&mut self, _ticket: Ticket, reply: Reply, cx: &mut Context) {
+        match reply {
+            Reply::Tables(result) => {
+                self.pending = None;
+                match result {
+                    Ok(tables) => self.tables = Some(tables),
+                    Err(failure) => self.failure = Some(failure),
+                }
+            }
+            Reply::TableRows(result) => self.take_rows(result),
+            Reply::Drafted(result) => {
+                self.drafting = None;
+                match result {
+                    Ok(text) => cx.perform(Effect::View("toml", text)),
+                    Err(failure) => cx.fail(failure),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn can(&self, id: CommandId, _cx: &Context) -> Result<(), Lack> {
+        match id {
+            CommandId::DraftLayout if self.drafting.is_some() => Err(("a draft is being made".to_owned(), None)),
+            CommandId::Follow => Err(("a row of a table leads nowhere".to_owned(), None)),
+            _ => Ok(()),
+        }
+    }
+
+    fn command(&mut self, id: CommandId, cx: &mut Context) {
+        let columns = self.rows.page.columns.len();
+        match id {
+            CommandId::DraftLayout => self.drafting = Some(cx.ask(Request::DraftLayout)),
+            CommandId::ShiftColumns(right) => {
+                let by = if right { 1 } else { -1 };
+                self.first_column = self.first_column.saturating_add_signed(by).min(columns.saturating_sub(1));
+            }
+            _ => {}
+        }
+    }
+
+    fn open(&mut self, _cx: &mut Context) {
+        self.in_rows = self.current().is_some();
+    }
+
+    fn close(&mut self, _cx: &mut Context) -> bool {
+        std::mem::take(&mut self.in_rows)
+    }
+
+    fn move_by(&mut self, by: isize, _cx: &mut Context) {
+        if self.in_rows {
+            self.row = self.row.saturating_add_signed(by).min(self.rows.page.rows.len().saturating_sub(1));
+        } else {
+            self.select(self.selected.saturating_add_signed(by));
+        }
+    }
+
+    fn select(&mut self, position: usize) {
+        let count = self.tables.as_ref().map_or(0, Vec::len);
+        self.selected = position.min(count.saturating_sub(1));
+    }
+
+    fn has_panes(&self) -> bool {
+        true
+    }
+
+    fn focus(&mut self, detail: bool) {
+        self.in_rows = detail;
+    }
+
+    fn other_pane(&mut self, _cx: &Context) {
+        self.in_rows = !self.in_rows;
+    }
+
+    fn release(&mut self) -> Vec<Ticket> {
+        [self.pending.take(), self.rows.pending.take(), self.drafting.take()].into_iter().flatten().collect()
+    }
+
+    fn forget(&mut self) {
+        (self.tables, self.failure) = (None, None);
+        self.rows = TableRows::default();
+    }
+
+    fn draw(&self, _cx: &Context, canvas: &mut Canvas<'_>) {
+        draw::draw(self, canvas);
+    }
+}
