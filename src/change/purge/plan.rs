@@ -22,6 +22,7 @@ use crate::change::suppress::hmac;
 use crate::change::{ChangeError, now};
 use crate::layout::erase::EraseAction;
 use crate::store::Store;
+use crate::store::encode::key_columns;
 use crate::store::session::FetchedValue;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{StoredRows, TableName};
@@ -274,7 +275,7 @@ pub async fn rest(
     let (updates, found, ids) = loop {
         round += 1;
         graph.close(snapshot, &subject.ids).await?;
-        let mut ids = ids_of(&graph);
+        let mut ids = ids_of(store, &graph);
         // What was erased already may have been named again since.
         ids.extend(told(also.iter().filter(|rows| rows.by.len() == 1).flat_map(|rows| &rows.keys)));
         let listed = listed(&graph, &ids);
@@ -369,9 +370,32 @@ pub fn known_tables(store: &Store) -> HashSet<TableName> {
     sources.chain(recognised.erasure.rules.iter().map(|r| name(&r.table))).collect()
 }
 
-/// Ids of the rows that go: keys of one column that can be told in texts.
-fn ids_of(graph: &Graph) -> HashSet<String> {
-    told(graph.tables.values().filter(|t| t.key.len() == 1).flat_map(|t| &t.rows)).collect()
+/// Ids of the rows that go, as far as they can be told in texts: keys of one column, and ids of several columns as they are
+/// shown.
+fn ids_of(store: &Store, graph: &Graph) -> HashSet<String> {
+    let mut ids: HashSet<String> =
+        told(graph.tables.values().filter(|t| t.key.len() == 1).flat_map(|t| &t.rows)).collect();
+    for source in &store.recognised().sources {
+        let (Some(columns), Some(taken)) = (key_columns(source), graph.taken(&name(&source.table))) else { continue };
+        let at: Option<Vec<usize>> =
+            columns.iter().map(|column| taken.columns.iter().position(|known| known == column)).collect();
+        let Some(at) = at else { continue };
+        let part = |raw: &FetchedValue| match raw {
+            FetchedValue::Text(text) => Some(Value::from(text.as_str())),
+            FetchedValue::Integer(number) => Some(Value::from(*number)),
+            _ => None,
+        };
+        let id = |row: &Vec<FetchedValue>| {
+            let parts: Option<Vec<Value>> = at.iter().map(|at| part(row.get(*at)?)).collect();
+            parts.map(|parts| Value::from(parts).to_string())
+        };
+        // Within a document such an id stands with its quotes escaped.
+        let escaped = |id: &String| Value::from(id.as_str()).to_string().trim_matches('"').to_owned();
+        let shown: Vec<String> = taken.rows.iter().filter_map(id).collect();
+        ids.extend(shown.iter().map(escaped));
+        ids.extend(shown);
+    }
+    ids
 }
 
 /// The first values of some rows, as far as they can be told in texts.

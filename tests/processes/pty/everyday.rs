@@ -217,7 +217,7 @@ fn another_database_is_gone_to_and_what_was_kept_is_there_at_the_next_start() {
     terminal.press("\x0f");
     terminal.shows("Open another database");
     terminal.press("address\r");
-    terminal.shows("opened beside this one");
+    terminal.shows("a path, a folder, an address");
     terminal.press("missing.db\r");
     terminal.shows("was not opened");
     terminal.press("\r\x0f");
