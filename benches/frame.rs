@@ -64,6 +64,7 @@ fn model() -> Model {
         ..OpenedDatabase::default()
     };
     let settings = ConsoleSettings {
+        vector_bytes: 1 << 28,
         theme: "dark".to_owned(),
         theme_chosen: false,
         mouse: true,
