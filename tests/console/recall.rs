@@ -8,7 +8,7 @@ use mnemoscope::memory::vector::{ComparedBy, VectorTally};
 use mnemoscope::recall::answer::{RecallAnswer, RecalledItem, StageTimes, WordsBy};
 use mnemoscope::recall::features::words;
 use mnemoscope::recall::inquiry::{Inquiry, SavedQuestion};
-use mnemoscope::recall::keyword::{shares, text_of};
+use mnemoscope::recall::keyword::{shares_told, text_of};
 use mnemoscope::recall::rank::{self, ProvenQuery, RankedRow, Ranking, choose, place_of};
 use serde_json::json;
 
@@ -31,8 +31,8 @@ pub fn recalled(database: &Database, inquiry: &Inquiry, at: &str) -> Box<(Recall
     rows.retain(|row| inquiry.user.is_none() || row.text("user_id") == inquiry.user.as_deref());
     rows.retain(|row| like.as_ref().is_none_or(|like| like.id() != row.id()));
     let candidates = rows.len();
-    let texts: Vec<String> = rows.iter().map(text_of).collect();
-    let likeness = shares(&words(&asked), &texts);
+    let told: Vec<_> = rows.iter().map(|row| words(&text_of(row))).collect();
+    let likeness = shares_told(&words(&asked), &told.iter().collect::<Vec<_>>());
     let place = like.as_ref().map(place_of).unwrap_or_default();
     let sought = ProvenQuery { domain: inquiry.domain.clone().or(place.0), topic: inquiry.topic.clone().or(place.1) };
     let mut ranked: Vec<RankedRow> = (rows.into_iter().zip(likeness))
