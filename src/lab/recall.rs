@@ -383,8 +383,15 @@ async fn proven(store: &Store, request: &RecallRequest, asked: &mut ResolvedQues
             }
         }
         if memories {
-            let rows = CandidateRows { kind: Entity::Memory, filters: &filters, columns: OF_MEMORY, words: &[] };
-            rows.each(store, take).await?;
+            // Beside episodes, a memory that names nobody is everybody's.
+            let strict: &[Filter] = if episodes { &[] } else { &filters };
+            let rows = CandidateRows { kind: Entity::Memory, filters: strict, columns: OF_MEMORY, words: &[] };
+            rows.each(store, |row| {
+                if filters.iter().all(|f| row.get(f.column).is_null() || f.matches(&row)) {
+                    take(row);
+                }
+            })
+            .await?;
         }
         match list.close() {
             ShortlistEnd::Rows(found) => break found,

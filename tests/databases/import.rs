@@ -286,7 +286,8 @@ fn every_table_holds_after_an_import_what_it_held_before_the_export() {
         let into = format!("VACUUM INTO '{}'", copy.display());
         sqlx::raw_sql(AssertSqlSafe(into)).execute(&mut link).await.expect("a copy");
         let tables = ["profiles", "cases", "embeddings", "policies"].map(|name| format!("agent_memory_{name}"));
-        let others = ["agents", "subjects", "memories", "memory_access", "memory_access_items"].map(str::to_owned);
+        let others = ["agents", "subjects", "memory_embeddings", "memories", "memory_access", "memory_access_items"]
+            .map(str::to_owned);
         let mut other = sqlx::SqliteConnection::connect(&format!("sqlite:{}", copy.display())).await.expect("it");
         sqlx::raw_sql("PRAGMA foreign_keys = OFF").execute(&mut other).await.expect("off");
         for table in tables.iter().chain(&others) {

@@ -67,7 +67,7 @@ fn whole_reads_take_no_more_memory_of_more_rows() {
         };
         let (Some((few, _)), Some((many, printed))) = (of(&small), of(&large)) else { return };
         assert!(printed.starts_with('{'), "{words:?}: {printed}");
-        // Eight times the rows: keeping whole rows of all takes 40 MB more.
-        assert!(many < few + 12_000, "{words:?}: {few} kB of 1,500 episodes, {many} kB of 12,000");
+        // Eight times the rows: keeping whole rows of all takes 40 to 60 MB more, and two runs of one command differ by 10.
+        assert!(many < few + 24_000, "{words:?}: {few} kB of 1,500 episodes, {many} kB of 12,000");
     }
 }

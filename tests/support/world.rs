@@ -75,6 +75,9 @@ pub async fn native_on_postgres() -> Option<World> {
     let database = Database::fresh()?;
     let mut server = PgConnection::connect(database.url()).await.expect("the server");
     let schema = include_str!("../../assets/migrations/mnemoscope/postgres/0001_native.sql");
+    // Not within the transaction that several statements at once are.
+    let whole = include_str!("../../assets/migrations/mnemoscope/postgres/0003_whole_memories.sql");
+    let whole = &whole.replace("CONCURRENTLY ", "");
     let rows = "INSERT INTO episodes (id, agent_id, user_id, execution_ids, title, started_at, feedback_ids, metadata) \
         SELECT 'ep-' || n, 'agent-1', 'user-' || n % 3, jsonb_build_array('run-' || n), 'Episode ' || n, \
         timestamptz '2026-02-01' + n * interval '1 hour', CASE n % 3 WHEN 0 THEN NULL WHEN 1 THEN '[]'::jsonb ELSE 'null' END, \
@@ -90,7 +93,7 @@ pub async fn native_on_postgres() -> Option<World> {
         INSERT INTO agent_memory_profiles (id, user_id, agent_id) VALUES ('pr-1', 'user-1', 'agent-1'); \
         INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, message_hash, outcome, reward, created_at) \
         VALUES ('ca-1', 'pr-1', 'user-1', 'agent-1', 'h', 'partial', 0.5, '2026-02-02')";
-    for sql in [schema, rows] {
+    for sql in [schema, whole, rows] {
         sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut server).await.expect("the native schema");
     }
     let target = Target::Postgres(database.url().to_owned());

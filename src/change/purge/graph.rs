@@ -15,7 +15,7 @@ use crate::store::encode::{plain_column, table_of};
 use crate::store::relations::{ForeignKey, OnDelete, Relations};
 use crate::store::session::{FetchedValue, RawRow};
 use crate::store::snapshot::{Snapshot, WantedRows};
-use crate::store::stored::TableName;
+use crate::store::stored::{StoredRows, TableName};
 use crate::store::within;
 
 /// The rows of one table that go.
@@ -145,6 +145,18 @@ impl Graph {
     pub fn has(&self, table: &TableName, key: &[FetchedValue]) -> bool {
         let seen_through = || self.relations.inside.get(table).is_some_and(|whole| self.has(whole, key));
         self.taken(table).is_some_and(|t| t.has(key)) || seen_through()
+    }
+
+    /// Whether one of these stored rows goes, as far as they are named by the table's key.
+    #[must_use]
+    pub fn has_one_of(&self, rows: &StoredRows) -> bool {
+        let Some(key) = self.relations.keys.get(&rows.table).filter(|key| !key.is_empty()) else { return false };
+        let places: Option<Vec<usize>> = key.iter().map(|k| rows.by.iter().position(|column| column == k)).collect();
+        let Some(places) = places else { return false };
+        rows.keys.iter().any(|values| {
+            let key: Vec<FetchedValue> = places.iter().filter_map(|i| values.get(*i).cloned()).collect();
+            self.has(&rows.table, &key)
+        })
     }
 
     /// An empty list for a table's rows.

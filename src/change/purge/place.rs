@@ -10,6 +10,7 @@ use super::matcher::{ByteFind, Hit, ValueLook, ValueSighting, mark};
 use super::mention::{self, Mention, MentionRefusals, Mentions};
 use super::scan::{KEPT, PersonSearch, ScanFindings};
 use super::scrub::{self, OpenedValue};
+use crate::change::apply::InverseMutation;
 use crate::layout::erase::{BoundRule, EraseAction, Recompute};
 use crate::memory::json;
 use crate::memory::mention::{self as people, Certainty};
@@ -21,6 +22,12 @@ use crate::store::stored::TableName;
 pub(super) const OUTSIDE: &str = "the table is outside the layout: nothing is written there";
 /// Why nothing is taken out of a key.
 const IN_KEY: &str = "a key: other rows may refer to it";
+
+/// What the trail keeps to undo an entry, as far as it names rows.
+#[derive(serde::Deserialize)]
+struct KeptUndo {
+    inverses: Vec<InverseMutation>,
+}
 
 /// One value that holds something.
 struct ValueSpot<'a> {
@@ -116,13 +123,11 @@ impl TablePlace<'_> {
         let rows = || scrub::opened(raw).ok().flatten().is_some_and(|o| !self.search.matcher.rows(&o.bytes).is_empty());
         let place = || format!("{}.{}", self.table.title(), self.texts[column].0);
         match self.table.name.as_str() {
-            "memory_audit_private" if look.count(true) > 0 || rows() => {
+            "memory_audit_private" => {
                 let seq = key.first().and_then(as_text).and_then(|t| t.parse().ok());
                 if let (Some(seq), Some(FetchedValue::Text(field))) = (seq, key.get(1)) {
-                    let value = (seq, field.clone());
-                    if !found.redacts.contains(&value) {
-                        found.redacts.push(value);
-                    }
+                    let undoes = field == "undo" && self.undoes(raw);
+                    found.trail.meet(seq, field, look.count(true) > 0 || rows(), undoes, &mut found.redacts);
                 }
             }
             "memory_job_quarantine" if named > 0 || rows() => {
@@ -138,10 +143,20 @@ impl TablePlace<'_> {
                     updates.set(self.table, key, &self.texts[column].0, raw, NewValue::Is(new), &why);
                 }
             }
-            "memory_audit_private" | "memory_job_quarantine" | "memory_jobs" => {}
+            "memory_job_quarantine" | "memory_jobs" => {}
             _ if look.count(true) > 0 => *found.ours.entry(place()).or_default() += look.count(true),
             _ => {}
         }
+    }
+
+    /// Whether an undo that the trail keeps holds what a row that goes was: it names rows by table and key, also those whose
+    /// ids are too short to be looked for.
+    fn undoes(&self, raw: &FetchedValue) -> bool {
+        let FetchedValue::Text(text) = raw else { return false };
+        let kept = serde_json::from_str::<KeptUndo>(text);
+        let goes =
+            |inverse: &InverseMutation| inverse.mutation.rows().is_some_and(|rows| self.search.graph.has_one_of(&rows));
+        kept.is_ok_and(|kept| kept.inverses.iter().any(goes))
     }
 
     /// Whether a list that the layout names may hold ids too short to be looked for.

@@ -110,12 +110,42 @@ pub struct ScanFindings {
     pub forgotten: Vec<(TableName, Vec<FetchedValue>)>,
     /// Private values of our own audit trail that name the person or a row that goes.
     pub redacts: Vec<(i64, String)>,
+    /// The entry of the trail whose private values are being read.
+    pub trail: EntryInReading,
     /// Hits in other tables of ours, which hold no personal values.
     pub ours: BTreeMap<String, usize>,
     /// Hits in the account that is kept.
     pub account: usize,
     /// Values read.
     pub values: u64,
+}
+
+/// Private values of one entry of our audit trail. They come one after the other; what one of them tells of a row that goes,
+/// the others tell too.
+#[derive(Debug, Default)]
+pub struct EntryInReading {
+    seq: i64,
+    fields: Vec<String>,
+    goes: bool,
+}
+
+impl EntryInReading {
+    /// Takes the next value. `named`: it names the person or a row that goes; `undoes`: it holds what such a row was, so
+    /// every private value of the entry is redacted.
+    pub fn meet(&mut self, seq: i64, field: &str, named: bool, undoes: bool, redacts: &mut Vec<(i64, String)>) {
+        if self.seq != seq {
+            *self = EntryInReading { seq, ..EntryInReading::default() };
+        }
+        self.fields.push(field.to_owned());
+        self.goes |= undoes;
+        let fields = if self.goes { std::mem::take(&mut self.fields) } else { vec![field.to_owned()] };
+        let also = fields.into_iter().filter(|_| self.goes || named).map(|field| (seq, field));
+        for value in also {
+            if !redacts.contains(&value) {
+                redacts.push(value);
+            }
+        }
+    }
 }
 
 impl ScanFindings {

@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(offered("utility > 0.5 and topic = l").1, ["'late loads'"]);
         assert_eq!(offered("topic = 'la"), ("'la".to_owned(), values(&["'late loads'"])));
         assert_eq!(offered("canvas spreadsheet").1, ["sheets"], "what is like it, by another name");
-        assert_eq!(offered("canvas sheets:s").1, ["submit"]);
+        assert_eq!(offered("canvas sheets:su").1, ["submit"]);
         assert_eq!(wanted_values(Entity::Episode, "outcome = "), Some("outcome"));
         assert_eq!(wanted_values(Entity::Episode, "canvas "), Some(CANVAS.0));
         assert_eq!(wanted_values(Entity::Episode, "title ~ "), None, "free texts are no list of values");

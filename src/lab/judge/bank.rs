@@ -53,7 +53,7 @@ impl BankItem {
         let text = |column: &str| row.text(column).map(str::to_owned);
         let owner = match row.entity {
             Entity::Case => Some(text("profile_id").unwrap_or_default()),
-            Entity::Memory => None,
+            Entity::Memory => text("agent_id"),
             _ => Some(text("agent_id").unwrap_or_default()),
         };
         let mut topics = tags(&row);
@@ -170,7 +170,7 @@ impl OwnerBank {
         self.by_id.get(id).and_then(|i| self.item(*i))
     }
 
-    /// The owners, of whom a memory has none.
+    /// The owners; a memory may have none.
     pub fn owners(&self) -> Vec<&str> {
         self.of_owner.keys().flatten().map(String::as_str).collect()
     }
@@ -247,7 +247,7 @@ fn columns(kind: Entity) -> &'static [&'static str] {
         Entity::Case => {
             &["profile_id", "agent_id", "user_id", "prompt", "outcome", "reward", "tags", "created_at", "quarantined"]
         }
-        Entity::Memory => &["title", "collection", "metadata", "created_at", "utility"],
+        Entity::Memory => &["title", "collection", "metadata", "created_at", "utility", "agent_id", "user_id"],
         _ => &[
             "agent_id",
             "user_id",

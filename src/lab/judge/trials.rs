@@ -209,7 +209,9 @@ pub fn judged(bank: &OwnerBank, queries: &[JudgedQuery], k: usize, notes: &mut V
         let everything = query.agent.is_some() || query.user.is_some() || probe.like.is_none();
         let fits = |item: &BankItem| {
             let named = |asked: &Option<String>, column: &str| {
-                asked.is_none() || item.owner.is_none() || asked.as_deref() == item.row.text(column)
+                let held = item.row.text(column);
+                let everybodys = held.is_none() && item.row.entity == Entity::Memory;
+                asked.is_none() || everybodys || asked.as_deref() == held
             };
             let own = everything || item.owner.is_none() || probe.like.is_none_or(|l| l.owner == item.owner);
             let other = probe.like.is_none_or(|l| l.id() != item.id());

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use mnemoscope::change::ChangeError;
+use mnemoscope::change::operation::FeedbackFields;
 use mnemoscope::change::purge::{self, Mentions, PurgeOptions};
+use mnemoscope::change::{self, ChangeError, feedback};
 use serde_json::Value;
 
-use super::{World, everything, native, on_postgres, on_sqlite};
+use super::{World, author, everything, native, on_postgres, on_sqlite};
 use crate::support::block_on;
 use crate::support::fixtures::Layout;
 
@@ -163,6 +164,32 @@ fn ids_that_are_words_or_numbers_leave_everything_else_as_it_is() {
                 assert!(gone.len() <= allowed, "{id}: rows of {table} are not what they were: {gone:?}");
             }
         }
+    });
+}
+
+#[test]
+fn what_the_trail_kept_of_rows_with_short_ids_goes_with_them() {
+    block_on(async {
+        let world = native(20).await;
+        world
+            .run(
+                "INSERT INTO subjects (id, name) VALUES ('ana.short', 'Ana Short'); \
+                 INSERT INTO agent_feedback (id, user_id, kind, correction) VALUES \
+                 ('1', 'ana.short', 'thumbs_down', 'hers alone'), ('2', 'keeper-a', 'thumbs_down', 'of a keeper')",
+            )
+            .await;
+        let words = FeedbackFields { correction: Some("another".to_owned()), ..FeedbackFields::default() };
+        let store = world.open().await;
+        for id in ["1", "2"] {
+            change::plan_and_apply(&store, &author(), || feedback::edit(&store, id, &words)).await.expect("an edit");
+        }
+        let kept =
+            |words: &str| format!("SELECT field FROM memory_audit_private WHERE value LIKE '%{words}%' ORDER BY field");
+        assert_eq!(world.texts(&kept("hers alone")).await, ["changes", "undo"]);
+        let (_, receipt) = world.purge("ana.short", &everything()).await.expect("a receipt");
+        assert_eq!(receipt["status"], "verified");
+        assert!(world.texts(&kept("hers alone")).await.is_empty());
+        assert_eq!(world.texts(&kept("of a keeper")).await, ["changes", "undo"], "others keep theirs");
     });
 }
 

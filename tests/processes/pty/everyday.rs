@@ -70,7 +70,7 @@ fn the_mouse_can_be_left_to_the_terminal() {
     home.demo();
     let terminal = episodes(Start::new(&home, &["console", "demo.db", "--no-mouse"]));
     terminal.with_screen(|screen| assert_eq!(screen.mouse_protocol_mode(), MouseProtocolMode::None));
-    terminal.press("m");
+    terminal.press("\x1bm");
     terminal.screen_is("the mouse taken", |screen| screen.mouse_protocol_mode() != MouseProtocolMode::None);
     quit(terminal);
 }
