@@ -56,8 +56,8 @@ fn whole_reads_take_no_more_memory_of_more_rows() {
         &["recall", "late invoice refund", "--ranking", "boosted"],
         &["recall", "late invoice refund", "--ranking", "similar"],
         &["recall", "--ranking", "boosted", "--like", "NEWEST"],
-        &["recall", "--ranking", "proven", "--topic", "invoices"],
-        &["replay", "invoices"],
+        &["recall", "--ranking", "proven", "--topic", "invoice questions"],
+        &["replay", "invoice questions"],
     ];
     for words in commands {
         let of = |path: &str| {
