@@ -131,8 +131,10 @@ fn draw_list(inbox: &InboxScreen, cx: &Context, look: &Look, area: Rect, buf: &m
     let focused = inbox.pane == InboxPane::List;
     let inside = PaneFrame { focused, ..PaneFrame::new("inbox") }.render(area, buf, look);
     drawn.measures.list_rows = usize::from(inside.height.saturating_sub(1));
+    let ages = inbox.items.iter().map(|row| age(row, cx).as_str().chars().count());
     let columns = [
-        TableColumn::new("age", Width::Fixed(6)).priority(3),
+        // A date where something is older than a month.
+        TableColumn::new("age", Width::Fixed(ages.max().unwrap_or_default().max(6) as u16)).priority(3),
         TableColumn::new("kind", Width::Fixed(13)),
         TableColumn::new("what was said", Width::Grow { min: 16, weight: 3 }),
         TableColumn::new("user", Width::Grow { min: 8, weight: 1 }).priority(4),
@@ -150,6 +152,10 @@ fn draw_list(inbox: &InboxScreen, cx: &Context, look: &Look, area: Rect, buf: &m
     list.draw(|at| inbox.items.get(at).map(|row| table_row(row, cx, look)), look, inside, buf, drawn);
 }
 
+fn age(row: &Row, cx: &Context) -> SafeText {
+    row.text("created_at").map(|at| words::age(at, cx.now)).unwrap_or_default()
+}
+
 fn table_row(row: &Row, cx: &Context, look: &Look) -> TableRow {
     let named = |column: &str| cx.names.named_by(row, column).or(row.text(column)).unwrap_or_default();
     let kind = match (row.text("kind"), row.get("rating").as_i64()) {
@@ -161,7 +167,7 @@ fn table_row(row: &Row, cx: &Context, look: &Look) -> TableRow {
         None => TextLine::of(SafeText::limited(named("episode_id"), 200), StyleRole::Muted),
     };
     let cells = vec![
-        TextLine::of(row.text("created_at").map(|at| words::age(at, cx.now)).unwrap_or_default(), StyleRole::Muted),
+        TextLine::of(age(row, cx), StyleRole::Muted),
         kind,
         what,
         TextLine::of(SafeText::limited(named("user_id"), 60), StyleRole::Muted),
