@@ -42,6 +42,20 @@ pub struct InverseMutation {
     pub stamps: Vec<(String, FetchedValue)>,
 }
 
+/// What the trail keeps to undo an entry, as far as it names rows.
+#[derive(Debug, Deserialize)]
+pub struct KeptUndo {
+    /// The changes that restore, in the order in which they are to be made.
+    pub inverses: Vec<InverseMutation>,
+}
+
+impl KeptUndo {
+    /// Whether some of its changes are about rows of which this holds.
+    pub fn touches(&self, about: impl Fn(&StoredRows) -> bool) -> bool {
+        self.inverses.iter().any(|inverse| inverse.mutation.rows().is_some_and(|rows| about(&rows)))
+    }
+}
+
 /// Applies a plan.
 ///
 /// # Errors

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::ChangeError;
-use super::apply::InverseMutation;
+use super::apply::KeptUndo;
 use super::audit::{self, OpenedEntry};
 use super::draft::trail;
 pub use super::plan::past::{AsOf, Moment};
@@ -139,8 +140,8 @@ fn inverses(opened: &OpenedEntry) -> Option<Vec<Mutation>> {
     if opened.public["undo_reason"].is_string() {
         return None;
     }
-    let kept: Vec<InverseMutation> = serde_json::from_value(opened.private.get("undo")?["inverses"].clone()).ok()?;
-    Some(kept.into_iter().map(|inverse| inverse.mutation).collect())
+    let kept = KeptUndo::deserialize(opened.private.get("undo")?).ok()?;
+    Some(kept.inverses.into_iter().map(|inverse| inverse.mutation).collect())
 }
 
 /// Whether an entry changed no memory, such as one that redacts values of the trail.

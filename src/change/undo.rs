@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde_json::{Value, json};
 
-use super::apply::{InverseMutation, describe};
+use super::apply::{InverseMutation, KeptUndo, describe};
 use super::audit::{self, OpenedEntry};
 use super::draft::Draft;
 use super::plan::{Change, ChangeDanger, Plan};
@@ -296,15 +296,8 @@ async fn later(store: &Store, seq: i64, rows: &StoredRows) -> Result<String, Cha
     let last = seq + LOOKED_THROUGH as i64;
     let mut names: Vec<i64> = Vec::new();
     for value in store.records().trail_private(seq + 1, last).await?.into_iter().filter(|v| v.field == "undo") {
-        let kept: Value = serde_json::from_str(&value.value).unwrap_or_default();
-        let inverses: Vec<InverseMutation> = serde_json::from_value(kept["inverses"].clone()).unwrap_or_default();
-        let touches = |inverse: &InverseMutation| {
-            inverse
-                .mutation
-                .rows()
-                .is_some_and(|r| r.table == rows.table && r.keys.iter().any(|k| rows.keys.contains(k)))
-        };
-        if inverses.iter().any(touches) {
+        let same = |other: &StoredRows| other.table == rows.table && other.keys.iter().any(|k| rows.keys.contains(k));
+        if serde_json::from_str::<KeptUndo>(&value.value).is_ok_and(|kept| kept.touches(same)) {
             names.push(value.seq);
         }
     }

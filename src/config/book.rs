@@ -55,6 +55,18 @@ impl Book {
         Ok(entries.filter(|entry| entry.database == database).map(|entry| entry.kept).collect())
     }
 
+    /// The one thing that is kept for a database; none where there is none, or where it cannot be read.
+    #[must_use]
+    pub fn only<T: DeserializeOwned>(self, database: &str) -> Option<T> {
+        self.load(database).unwrap_or_default().into_iter().next()
+    }
+
+    /// Keeps one thing for a database in the place of the one before. Where that cannot be kept, it is not there the next
+    /// time.
+    pub fn keep_only<T: DeserializeOwned + Serialize + Clone>(self, database: &str, one: &T) {
+        let _ = self.change(database, |kept: &mut Vec<T>| *kept = vec![one.clone()]);
+    }
+
     /// Changes what is kept for a database; all that is kept for it then.
     ///
     /// # Errors

@@ -71,12 +71,12 @@ pub fn keep_filters(database: &str, written: &[WrittenFilter]) {
 /// How the console looked when it was left.
 #[must_use]
 pub fn looks() -> ConsoleLooks {
-    LOOKS.load("").unwrap_or_default().into_iter().next().unwrap_or_default()
+    LOOKS.only("").unwrap_or_default()
 }
 
 /// Keeps how it looks.
 pub fn keep_looks(looks: &ConsoleLooks) {
-    let _ = LOOKS.change("", |kept: &mut Vec<ConsoleLooks>| *kept = vec![looks.clone()]);
+    LOOKS.keep_only("", looks);
 }
 
 /// Forgets what may name a person who was erased: every filter, the place that was left last, and kept places that name

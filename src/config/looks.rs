@@ -9,10 +9,10 @@ const BOOK: Book =
 /// The last full look at a database; none where there was none, or where it cannot be read.
 #[must_use]
 pub fn last(database: &str) -> Option<EarlierLook> {
-    BOOK.load(database).unwrap_or_default().into_iter().next()
+    BOOK.only(database)
 }
 
 /// Keeps a look in the place of the one before. Where that cannot be kept, the next look says less.
 pub fn keep(database: &str, look: &EarlierLook) {
-    let _ = BOOK.change(database, |kept: &mut Vec<EarlierLook>| *kept = vec![look.clone()]);
+    BOOK.keep_only(database, look);
 }

@@ -652,3 +652,13 @@ pub fn world() -> Database {
     add(Entity::Agent, &[("id", json!("agent-books")), ("name", json!("Bookkeeper")), ("episodes", json!(2))]);
     Database { rows }
 }
+
+/// Takes the newest request of a kind that the console made and that nobody answers by itself.
+pub fn asked(console: &mut Console, wanted: impl Fn(&Request) -> bool) -> (Ticket, Request) {
+    let found = |effect: &Effect| matches!(effect, Effect::Ask(_, request) if wanted(request));
+    let at = console.asked.iter().rposition(found).unwrap_or_else(|| panic!("{:?}", console.asked));
+    match console.asked.remove(at) {
+        Effect::Ask(ticket, request) => (ticket, request),
+        other => panic!("{other:?}"),
+    }
+}

@@ -6,7 +6,7 @@ use mnemoscope::console::screens::migrations::{MigrationItem, MigrationList, Mig
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::findings::{EarlierLook, Finding, Mute, NotApplicable, OffendingQuote, Severity};
 
-use super::fake::{Console, world};
+use super::fake::{Console, asked, world};
 
 fn finding(
     kind: &'static str,
@@ -97,16 +97,6 @@ fn what_the_console_cannot_mend_says_which_command_does() {
     tell(&mut console, ticket, LookNews::Found(Box::new(unread)));
     console.press("j x");
     console.shows("status: y c copies the command");
-}
-
-/// What is asked for that is none of the usual.
-fn asked(console: &mut Console, wanted: impl Fn(&Request) -> bool) -> (Ticket, Request) {
-    let found = |effect: &Effect| matches!(effect, Effect::Ask(_, request) if wanted(request));
-    let at = console.asked.iter().rposition(found).unwrap_or_else(|| panic!("{:?}", console.asked));
-    match console.asked.remove(at) {
-        Effect::Ask(ticket, request) => (ticket, request),
-        other => panic!("{other:?}"),
-    }
 }
 
 #[test]

@@ -3,21 +3,12 @@
 use mnemoscope::change::plan::ChangeDanger;
 use mnemoscope::console::core::change::AppliedPlan;
 use mnemoscope::console::core::request::KnownDatabase;
-use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
+use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure};
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::kept::KeptPlace;
 
 use super::changes::{applied, plan, planned, receipt, removal, unlocked};
-use super::fake::{Console, many, world};
-
-fn asked(console: &mut Console, wanted: impl Fn(&Request) -> bool) -> (Ticket, Request) {
-    let found = |effect: &Effect| matches!(effect, Effect::Ask(_, request) if wanted(request));
-    let at = console.asked.iter().rposition(found).unwrap_or_else(|| panic!("{:?}", console.asked));
-    match console.asked.remove(at) {
-        Effect::Ask(ticket, request) => (ticket, request),
-        other => panic!("{other:?}"),
-    }
-}
+use super::fake::{Console, asked, many, world};
 
 fn copied(console: &Console) -> (String, String) {
     let copy = console.asked.iter().rev().find_map(|effect| match effect {

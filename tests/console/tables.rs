@@ -1,19 +1,10 @@
 //! Tables as they stand, their rows, a drafted layout; and words sought within details.
 
-use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
+use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure};
 use mnemoscope::console::screens::tables::messages::{TableEntry, TablePage};
 use serde_json::{Value, json};
 
-use super::fake::{Console, world};
-
-fn asked(console: &mut Console, wanted: impl Fn(&Request) -> bool) -> (Ticket, Request) {
-    let found = |effect: &Effect| matches!(effect, Effect::Ask(_, request) if wanted(request));
-    let at = console.asked.iter().rposition(found).unwrap_or_else(|| panic!("{:?}", console.asked));
-    match console.asked.remove(at) {
-        Effect::Ask(ticket, request) => (ticket, request),
-        other => panic!("{other:?}"),
-    }
-}
+use super::fake::{Console, asked, world};
 
 fn entry(name: &str, rows: u64) -> TableEntry {
     TableEntry {

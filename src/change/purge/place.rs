@@ -10,7 +10,7 @@ use super::matcher::{ByteFind, Hit, ValueLook, ValueSighting, mark};
 use super::mention::{self, Mention, MentionRefusals, Mentions};
 use super::scan::{KEPT, PersonSearch, ScanFindings};
 use super::scrub::{self, OpenedValue};
-use crate::change::apply::InverseMutation;
+use crate::change::apply::KeptUndo;
 use crate::layout::erase::{BoundRule, EraseAction, Recompute};
 use crate::memory::json;
 use crate::memory::mention::{self as people, Certainty};
@@ -22,12 +22,6 @@ use crate::store::stored::TableName;
 pub(super) const OUTSIDE: &str = "the table is outside the layout: nothing is written there";
 /// Why nothing is taken out of a key.
 const IN_KEY: &str = "a key: other rows may refer to it";
-
-/// What the trail keeps to undo an entry, as far as it names rows.
-#[derive(serde::Deserialize)]
-struct KeptUndo {
-    inverses: Vec<InverseMutation>,
-}
 
 /// One value that holds something.
 struct ValueSpot<'a> {
@@ -154,9 +148,7 @@ impl TablePlace<'_> {
     fn undoes(&self, raw: &FetchedValue) -> bool {
         let FetchedValue::Text(text) = raw else { return false };
         let kept = serde_json::from_str::<KeptUndo>(text);
-        let goes =
-            |inverse: &InverseMutation| inverse.mutation.rows().is_some_and(|rows| self.search.graph.has_one_of(&rows));
-        kept.is_ok_and(|kept| kept.inverses.iter().any(goes))
+        kept.is_ok_and(|kept| kept.touches(|rows| self.search.graph.has_one_of(rows)))
     }
 
     /// Whether a list that the layout names may hold ids too short to be looked for.
