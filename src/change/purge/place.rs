@@ -120,8 +120,12 @@ impl TablePlace<'_> {
             "memory_audit_private" => {
                 let seq = key.first().and_then(as_text).and_then(|t| t.parse().ok());
                 if let (Some(seq), Some(FetchedValue::Text(field))) = (seq, key.get(1)) {
-                    let undoes = field == "undo" && self.undoes(raw);
-                    found.trail.meet(seq, field, look.count(true) > 0 || rows(), undoes, &mut found.redacts);
+                    if look.count(true) > 0 || rows() {
+                        found.redact(seq, field);
+                    }
+                    if field == "undo" && self.undoes(raw) {
+                        found.undone.insert(seq);
+                    }
                 }
             }
             "memory_job_quarantine" if named > 0 || rows() => {

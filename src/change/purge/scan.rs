@@ -1,12 +1,12 @@
 //! Reads every text of the database once, row by row: what names the person elsewhere, and what names rows that go.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use serde::Serialize;
 
 use super::effects::{KeptRows, is_required};
-use super::graph::{Graph, id_columns, people_columns};
+use super::graph::{Graph, as_text, id_columns, people_columns};
 use super::keys::{self, Keys};
 use super::matcher::{ID_LENGTH, Matcher, place_of, words};
 use super::mention::{Decisions, Mention, Met};
@@ -110,8 +110,8 @@ pub struct ScanFindings {
     pub forgotten: Vec<(TableName, Vec<FetchedValue>)>,
     /// Private values of our own audit trail that name the person or a row that goes.
     pub redacts: Vec<(i64, String)>,
-    /// The entry of the trail whose private values are being read.
-    pub trail: EntryInReading,
+    /// Entries of our own audit trail that kept what a row that goes was: all their private values go.
+    pub undone: BTreeSet<i64>,
     /// Hits in other tables of ours, which hold no personal values.
     pub ours: BTreeMap<String, usize>,
     /// Hits in the account that is kept.
@@ -120,35 +120,14 @@ pub struct ScanFindings {
     pub values: u64,
 }
 
-/// Private values of one entry of our audit trail. They come one after the other; what one of them tells of a row that goes,
-/// the others tell too.
-#[derive(Debug, Default)]
-pub struct EntryInReading {
-    seq: i64,
-    fields: Vec<String>,
-    goes: bool,
-}
-
-impl EntryInReading {
-    /// Takes the next value. `named`: it names the person or a row that goes; `undoes`: it holds what such a row was, so
-    /// every private value of the entry is redacted.
-    pub fn meet(&mut self, seq: i64, field: &str, named: bool, undoes: bool, redacts: &mut Vec<(i64, String)>) {
-        if self.seq != seq {
-            *self = EntryInReading { seq, ..EntryInReading::default() };
-        }
-        self.fields.push(field.to_owned());
-        self.goes |= undoes;
-        let fields = if self.goes { std::mem::take(&mut self.fields) } else { vec![field.to_owned()] };
-        let also = fields.into_iter().filter(|_| self.goes || named).map(|field| (seq, field));
-        for value in also {
-            if !redacts.contains(&value) {
-                redacts.push(value);
-            }
+impl ScanFindings {
+    /// Notes a private value of our own audit trail that goes.
+    pub fn redact(&mut self, seq: i64, field: &str) {
+        if !self.redacts.iter().any(|(known, other)| *known == seq && other == field) {
+            self.redacts.push((seq, field.to_owned()));
         }
     }
-}
 
-impl ScanFindings {
     /// Notes a value that could not be looked into, or not be changed.
     pub fn not_looked_into(&mut self, place: String, why: &'static str) {
         self.unread.entry(place).or_insert(UnreadColumn { why, count: 0 }).count += 1;
@@ -286,9 +265,36 @@ pub async fn everything(
             })
             .await?;
     }
+    private_values(snapshot, search, &mut found).await?;
     large_objects(snapshot, search, &keys, &mut found, updates).await?;
     found.structure = structure(snapshot, search).await?;
     Ok(found)
+}
+
+/// Every private value of the entries that kept what a row that goes was: what one of them tells, the others tell too. They
+/// come in no order, so they are known only when all were read.
+async fn private_values(
+    snapshot: &mut Snapshot<'_>,
+    search: &PersonSearch<'_>,
+    found: &mut ScanFindings,
+) -> Result<(), ChangeError> {
+    let undone = std::mem::take(&mut found.undone);
+    let Some(own) = search.about.own.as_ref().filter(|_| !undone.is_empty()) else { return Ok(()) };
+    let table = TableName::new(own.clone(), "memory_audit_private");
+    let columns = ["seq".to_owned(), "field".to_owned()];
+    let wanted = WantedRows { table: &table, columns: &columns, when: None, subject: &[] };
+    snapshot
+        .stream(wanted, |row| {
+            let seq = row.first().and_then(as_text).and_then(|seq| seq.parse().ok());
+            if let (Some(seq), Some(FetchedValue::Text(field))) = (seq, row.get(1))
+                && undone.contains(&seq)
+            {
+                found.redact(seq, field);
+            }
+            ControlFlow::Continue(())
+        })
+        .await?;
+    Ok(())
 }
 
 /// Looks into PostgreSQL's large objects, which no table holds.

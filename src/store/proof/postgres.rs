@@ -70,8 +70,8 @@ const BEYOND: &str = "SELECT current_setting('archive_mode', true), \
 struct PostgresPass<'a> {
     link: ServerLink,
     wanted: &'a PassRequest,
-    /// How long those who may still read dead rows are waited for, over all tables.
-    until: Instant,
+    /// How long those who may still read dead rows were waited for, over all tables.
+    waited: Duration,
 }
 
 struct PostgresTable {
@@ -83,7 +83,7 @@ struct PostgresTable {
 pub async fn pass(store: &Store, wanted: &PassRequest) -> Result<PassReport, WriteError> {
     let Opener::Postgres(server) = store.sessions.opener() else { return Ok(PassReport::new()) };
     let link = ServerLink::open(server).await?;
-    let mut work = PostgresPass { link, wanted, until: Instant::now() + wanted.patience };
+    let mut work = PostgresPass { link, wanted, waited: Duration::ZERO };
     let mut pass = PassReport::new();
     for table in &wanted.touched {
         work.table(&mut pass, table, true).await?;
@@ -125,6 +125,16 @@ impl PostgresPass<'_> {
         }
         let file = row.get(1).filter(|raw| **raw != FetchedValue::Null).map(|_| number(&row, 1));
         Ok(Some(PostgresTable { file, dead: number(&row, 2), may }))
+    }
+
+    /// Waits a moment for those who may still read dead rows, unless patience is at its end.
+    async fn waits(&mut self) -> bool {
+        if self.waited >= self.wanted.patience {
+            return false;
+        }
+        tokio::time::sleep(PAUSE).await;
+        self.waited += PAUSE;
+        true
     }
 
     /// Runs a cleaning statement again while a lock cannot be taken and patience lasts.
@@ -177,8 +187,7 @@ impl PostgresPass<'_> {
         }
         let Some(mut after) = self.settled(table).await? else { return Ok(()) };
         // A session that ends in a moment, such as the server's own cleaning, is waited for.
-        while after.dead > 0 && Instant::now() < self.until {
-            tokio::time::sleep(PAUSE).await;
+        while after.dead > 0 && self.waits().await {
             if !self.patiently(&sql).await.unwrap_or_default() {
                 break;
             }
@@ -333,10 +342,9 @@ impl PostgresPass<'_> {
             let sql = "SELECT coalesce(pg_stat_get_dead_tuples(to_regclass($1)), 0)";
             let rows = self.rows(sql, &[FetchedValue::Text(table.to_owned())]).await?;
             let dead = rows.first().map_or(0, |row| number(row, 0));
-            if dead == 0 || Instant::now() >= self.until {
+            if dead == 0 || !self.waits().await {
                 return Ok(Some(dead));
             }
-            tokio::time::sleep(PAUSE).await;
         }
     }
 

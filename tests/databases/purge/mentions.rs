@@ -186,6 +186,13 @@ fn what_the_trail_kept_of_rows_with_short_ids_goes_with_them() {
         let kept =
             |words: &str| format!("SELECT field FROM memory_audit_private WHERE value LIKE '%{words}%' ORDER BY field");
         assert_eq!(world.texts(&kept("hers alone")).await, ["changes", "undo"]);
+        // A table has no order: what an entry keeps need not stand together.
+        world
+            .run(
+                "CREATE TABLE turned AS SELECT * FROM memory_audit_private ORDER BY field DESC, seq; \
+                 DELETE FROM memory_audit_private; INSERT INTO memory_audit_private SELECT * FROM turned; DROP TABLE turned",
+            )
+            .await;
         let (_, receipt) = world.purge("ana.short", &everything()).await.expect("a receipt");
         assert_eq!(receipt["status"], "verified");
         assert!(world.texts(&kept("hers alone")).await.is_empty());
