@@ -68,8 +68,12 @@ impl Console {
         terminal.press("\t\t");
         terminal.press(&format!(" {mark}\x13"));
         terminal.screen_is("the plan, and no word of an earlier one", |screen| {
-            screen.contents().contains("A apply") && !is_done(screen) || is_refused(screen)
+            screen.contents().contains("A apply") && !is_done(screen) || is_refused(screen) || is_gone(screen)
         });
+        if self.is_gone() {
+            self.read_again();
+            return Some(false);
+        }
         if self.is_refused() {
             self.take_theirs();
             return Some(false);
@@ -78,7 +82,13 @@ impl Console {
         if !heard {
             return None;
         }
-        terminal.screen_is("what became of the edit", |screen| is_done(screen) || is_refused(screen));
+        terminal.screen_is("what became of the edit", |screen| {
+            is_done(screen) || is_refused(screen) || is_gone(screen)
+        });
+        if self.is_gone() {
+            self.read_again();
+            return Some(false);
+        }
         if self.is_refused() {
             self.take_theirs();
             return Some(false);
@@ -90,6 +100,21 @@ impl Console {
         let mut refused = false;
         self.0.with_screen(|screen| refused = is_refused(screen));
         refused
+    }
+
+    fn is_gone(&self) -> bool {
+        let mut gone = false;
+        self.0.with_screen(|screen| gone = is_gone(screen));
+        gone
+    }
+
+    /// Answers that the row is not there any more: closes what says so, then the form, and reads all again.
+    fn read_again(&self) {
+        self.0.press("\r");
+        self.0.screen_is("the form", |screen| !is_gone(screen));
+        self.forget();
+        self.0.press("r");
+        self.0.settle();
     }
 
     /// Answers a conflict: theirs stays, and all is read again.
@@ -123,4 +148,8 @@ fn is_done(screen: &vt100::Screen) -> bool {
 
 fn is_refused(screen: &vt100::Screen) -> bool {
     screen.contents().contains("t take theirs")
+}
+
+fn is_gone(screen: &vt100::Screen) -> bool {
+    screen.contents().contains("there is no feedback `")
 }
