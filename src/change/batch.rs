@@ -11,7 +11,7 @@ use super::record::vectors;
 use crate::layout::{BoundOrigin, BoundSource, Derivation, Fill};
 use crate::memory::{Entity, Row, json};
 use crate::store::encode::{GivenValue, plain_column, table_of};
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::shape::TableShape;
 use crate::store::stored::{Image, StoredRows, TableName};
 use crate::store::surplus::{StoredColumns, Surplus};

@@ -11,9 +11,9 @@ use crate::layout::Engine;
 use crate::memory::invocation::Invocation;
 use crate::memory::time;
 use crate::store::Store;
+use crate::store::fetched::FetchedValue;
 use crate::store::jobs::{self, JobRow};
 use crate::store::own::OwnTables;
-use crate::store::session::FetchedValue;
 use crate::store::stored::{Cell, Mutation};
 use crate::store::write::{WriteError, WriteTransaction};
 

@@ -16,9 +16,11 @@ mod derive;
 mod dialect;
 pub mod embedding;
 pub mod encode;
+mod engine_error;
 pub mod episode_of;
 pub mod erasing;
 mod fault;
+pub mod fetched;
 pub mod file_state;
 pub mod find;
 mod foresight;
@@ -66,9 +68,10 @@ use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use fetched::RawRow;
 use order::Sortable;
 use select::SelectStatement;
-use session::{RawRow, Sessions};
+use session::Sessions;
 
 use crate::layout::recognise::unmet;
 use crate::layout::{BoundSource, Catalog, Engine, Layout, RecognisedLayouts};
@@ -120,7 +123,7 @@ pub enum StoreError {
     #[error("there is no table {0}")]
     NoTable(String),
     /// The engine refused.
-    #[error("{}", connect::explain(.0))]
+    #[error("{}", engine_error::explain(.0))]
     Engine(#[from] sqlx::Error),
 }
 

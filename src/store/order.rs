@@ -6,8 +6,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::dialect;
+use super::fetched::FetchedValue;
 use super::select::SelectStatement;
-use super::session::FetchedValue;
 use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Engine, StoredAs};
 use crate::memory::ValueKind;
 

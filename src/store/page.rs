@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::codec;
 use super::episode_of::EpisodeIndex;
+use super::fetched::{FetchedValue, RawRow};
 use super::keyword::index_condition;
 use super::order::{Edge, ListCursor, RawKey, Sortable, SourceOrder, sortable_probe};
 use super::select::{Projection, SelectStatement, as_stored, narrow, narrow_any, narrow_search};
-use super::session::{FetchedValue, RawRow};
 use super::{Store, StoreError};
 use crate::layout::{BoundSource, Derivation, Engine, EpisodeLink, LinkBy};
 use crate::memory::filter::{Filter, Operand, Operator};

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::count::Counting;
 use super::dialect::quote;
+use super::fetched::FetchedValue;
 use super::own::OwnTables;
-use super::session::FetchedValue;
 use super::withhold::DeniedTable;
 use super::{DatabaseReport, StoreError};
 use crate::layout::{CatalogTable, Engine};

@@ -9,12 +9,14 @@ use sqlx::{AssertSqlSafe, Connection as _};
 use tokio::sync::MutexGuard;
 
 use super::dialect::quote;
+use super::engine_error::{explain, is_late, lost};
+use super::fetched::{FetchedValue, Param, RawRow};
 use super::revise;
 use super::server::ServerLink;
-use super::session::{self, FetchedValue, Opener, Param, RawRow};
+use super::session::{self, Opener};
 use super::shape::{self, TableShape};
 use super::stored::{Cell, Image, Mutation, StoredRows, TableName};
-use super::{Store, StoreError, companion, connect::explain};
+use super::{Store, StoreError, companion};
 use crate::layout::Engine;
 
 /// One row and what it gets.
@@ -229,7 +231,7 @@ impl Store {
         let pragmas = format!("{}{}", self.lasting(), self.manners());
         let until = Instant::now() + patience;
         match link.begin(patience, &pragmas).await {
-            Err(error) if session::lost(&error) && !session::is_late(&error) && !fresh => {
+            Err(error) if lost(&error) && !is_late(&error) && !fresh => {
                 link = WriteConnection::open(self).await?;
                 link.begin(patience, &pragmas).await?;
             }
@@ -482,7 +484,7 @@ impl WriteTransaction<'_> {
                 Ok(())
             }
             Err(error) => {
-                let decided = matches!(&error, sqlx::Error::Database(_)) && !session::lost(&error);
+                let decided = matches!(&error, sqlx::Error::Database(_)) && !lost(&error);
                 if decided {
                     self.rollback().await;
                     return Err(error.into());

@@ -15,8 +15,8 @@ use crate::change::{ChangeError, new_id, now};
 use crate::layout::Engine;
 use crate::store::Store;
 use crate::store::erasing::{PurgeSession, SHARED};
+use crate::store::fetched::FetchedValue;
 use crate::store::own::OwnTables;
-use crate::store::session::FetchedValue;
 use crate::store::stored::{Cell, Mutation, StoredRows};
 use crate::store::write::{RowUpdate, WriteError, WriteTransaction};
 

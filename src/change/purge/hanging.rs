@@ -10,7 +10,7 @@ use crate::layout::erase::{BoundRule, EraseAction, TableKey};
 use crate::memory::Entity;
 use crate::store::Store;
 use crate::store::encode::table_of;
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::snapshot::WantedRows;
 use crate::store::stored::{Cell, Mutation, StoredRows, TableName};
 

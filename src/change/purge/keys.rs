@@ -14,7 +14,7 @@ use super::scan::PersonSearch;
 use super::subject::PersonHandle;
 use crate::change::ChangeError;
 use crate::layout::erase::EraseAction;
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 

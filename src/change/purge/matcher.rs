@@ -10,7 +10,7 @@ use super::subject::PersonHandle;
 use crate::change::ChangeError;
 use crate::memory::mention::{self, Certainty, HandleShape, MentionFinder, MentionSpan, MentionText, SoughtHandle};
 use crate::store::container::{self, Change, Contents, Layer, Leaf, LeafKind, Limits, Rewritten, Visitor};
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::stored::TableName;
 
 /// Ids shorter than that are not looked for in texts: they would be found everywhere.

@@ -12,7 +12,7 @@ use crate::change::ChangeError;
 use crate::change::plan::erasure::ShownMention;
 pub use crate::change::plan::erasure::{Certainty, Mentions};
 use crate::memory::nearest::nearest;
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::stored::{ROW_NUMBER, TableName};
 
 /// Hexadecimal digits of an id.

@@ -15,7 +15,7 @@ use crate::layout::erase::{BoundRule, EraseAction, Recompute};
 use crate::memory::json;
 use crate::memory::mention::{self as people, Certainty};
 use crate::store::container::Rewritten;
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::stored::TableName;
 
 /// Why nothing is done about a mention in a table of somebody else's.

@@ -23,7 +23,7 @@ use crate::change::{ChangeError, now};
 use crate::layout::erase::EraseAction;
 use crate::store::Store;
 use crate::store::encode::key_columns;
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{StoredRows, TableName};
 

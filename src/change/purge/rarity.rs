@@ -10,8 +10,8 @@ use super::subject::PersonHandle;
 use crate::change::ChangeError;
 use crate::memory::mention::{HandleShape, MentionFinder, MentionText, SoughtHandle, is_plain};
 use crate::store::container::{self, Leaf, LeafKind, Limits};
+use crate::store::fetched::FetchedValue;
 use crate::store::own;
-use crate::store::session::FetchedValue;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 

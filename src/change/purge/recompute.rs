@@ -11,7 +11,7 @@ use crate::change::ChangeError;
 use crate::layout::erase::{EraseAction, Recompute};
 use crate::memory::{Entity, Row, feedback};
 use crate::store::encode::{GivenValue, LocatedRow, encode, plain_column, table_of};
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::snapshot::Snapshot;
 use crate::store::stored::{Cell, TableName};
 

@@ -23,8 +23,8 @@ use crate::change::suppress::hmac;
 use crate::change::{ChangeError, new_id, now};
 use crate::store::Store;
 use crate::store::erasing::PurgeSession;
+use crate::store::fetched::FetchedValue;
 use crate::store::own::OwnTables;
-use crate::store::session::FetchedValue;
 use crate::store::stored::{StoredRows, TableName};
 
 /// What a plan to erase a person calls itself.

@@ -19,9 +19,9 @@ use crate::layout::Engine;
 use crate::layout::erase::Recompute;
 use crate::memory::mention;
 use crate::store::Store;
+use crate::store::fetched::FetchedValue;
 use crate::store::own;
 use crate::store::relations::Relations;
-use crate::store::session::FetchedValue;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::matcher::Hit;
 use crate::memory::json;
 use crate::store::container::{self, Layer};
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 
 /// What stands where a handle stood.
 const MARK: &str = "[erased]";

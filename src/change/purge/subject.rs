@@ -9,8 +9,8 @@ use crate::layout::erase::{BoundRule, BoundValue, EraseAction};
 use crate::memory::json;
 use crate::memory::mention::folded;
 use crate::memory::nearest::nearest;
+use crate::store::fetched::FetchedValue;
 use crate::store::proof::spelling::forms;
-use crate::store::session::FetchedValue;
 use crate::store::snapshot::{HandlesWanted, Snapshot, WantedRows};
 use crate::store::stored::TableName;
 

@@ -25,7 +25,7 @@ mod tests;
 
 use std::ops::Range;
 
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 
 pub use packed::{TOO_LARGE, pack, unpacked};
 pub use tree::{Decoded, decoded};
