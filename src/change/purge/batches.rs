@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::decide::NewDecisions;
 use super::desk::{Desk, KeptSession};
 use super::effects::{NewValue, digest};
-use super::mention::NewDecisions;
 use super::plan::{AlteredRow, PurgePlan};
 use crate::change::anchor;
 use crate::change::audit::{self, AppendError, NewEntry};

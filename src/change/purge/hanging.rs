@@ -4,7 +4,7 @@
 use super::effects::{self, KeptRows, NewValue};
 use super::graph::{Graph, key_of};
 use super::recompute;
-use super::scan::ScanFindings;
+use super::scan_findings::ScanFindings;
 use crate::change::ChangeError;
 use crate::layout::erase::{BoundRule, EraseAction, TableKey};
 use crate::memory::Entity;

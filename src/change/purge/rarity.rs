@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+use super::column_words::{leaf_place, place_of};
 use super::graph::Graph;
-use super::matcher::{leaf_place, place_of};
 use super::subject::PersonHandle;
 use crate::change::ChangeError;
 use crate::memory::mention::{HandleShape, MentionFinder, MentionText, SoughtHandle, is_plain};

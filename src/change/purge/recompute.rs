@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::effects::{KeptRows, NewValue};
 use super::graph::{Graph, as_text, name};
-use super::scan::ScanFindings;
+use super::scan_findings::ScanFindings;
 use crate::change::ChangeError;
 use crate::layout::erase::{EraseAction, Recompute};
 use crate::memory::{Entity, Row, feedback};
