@@ -89,6 +89,12 @@ impl<'c> DeniedTable<'c> {
     }
 }
 
+/// Whether the name that ends there is that of a query in a `WITH`.
+fn is_common_table(sql: &str, end: usize) -> bool {
+    let rest = sql[end..].trim_start();
+    rest.get(..2).is_some_and(|word| word.eq_ignore_ascii_case("as")) && rest[2..].trim_start().starts_with('(')
+}
+
 /// What lets a role write the audit trail.
 #[must_use]
 pub fn to_append(role: &str) -> String {
@@ -142,7 +148,8 @@ impl<'c> RightsReader<'c, '_> {
             self.note(source, None, &lack);
             return false;
         }
-        source.search = source.search.take().filter(|sql| self.lack_of_sql(sql, &aliases).is_none());
+        let askable = |sql: &String| self.lack_of_sql(sql, &aliases).is_none() && self.reads_what_is_there(sql);
+        source.search = source.search.take().filter(askable);
         let names: Vec<&'static str> = source.entity.columns().iter().map(|c| c.name).collect();
         for (at, name) in names.into_iter().enumerate() {
             let ways = std::mem::take(&mut source.columns[at]);
@@ -219,6 +226,16 @@ impl<'c> RightsReader<'c, '_> {
             Some(column) => lack_of_column(table, column),
             None => table.denied.then(|| DeniedTable::whole(table)),
         }
+    }
+
+    /// Whether the tables of a piece of SQL are there: a store of another version may lack its search index.
+    fn reads_what_is_there(&self, sql: &str) -> bool {
+        let is_function = |end: usize| sql[end..].trim_start().starts_with('(');
+        let own =
+            |name: &str| sql_names::names(sql).iter().any(|n| n.parts == [name] && is_common_table(sql, n.place.1));
+        sql_names::reads(sql, false)
+            .iter()
+            .all(|read| self.catalog.table(&read.table).is_some() || is_function(read.place.1) || own(&read.table))
     }
 
     /// The part of a piece of SQL that may not be read: a table of its own, or a column of one that it names.
