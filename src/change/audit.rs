@@ -1,7 +1,7 @@
 //! The audit trail: a chain of hashes over entries whose personal parts are only committed to, so that it shows
 //! tampering and still lets a person be erased.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::{Deserialize, Serialize};
@@ -191,7 +191,7 @@ pub async fn redact(
     own: &OwnTables,
     at: &str,
     actor: &str,
-    values: &BTreeSet<(i64, String)>,
+    values: &[(i64, String)],
     facts: &Map<String, Value>,
 ) -> Result<i64, AppendError> {
     let keys = values.iter().map(|(seq, field)| vec![writer.number(*seq), FetchedValue::Text(field.clone())]).collect();

@@ -291,7 +291,7 @@ impl Store {
             writer: Arc::default(),
             fault: super::fault::FaultCounter::default(),
             erasing: std::sync::atomic::AtomicBool::default(),
-            sortable: std::sync::Mutex::default(),
+            sortable: super::order::SortableColumns::default(),
             vectors: std::sync::Mutex::default(),
             foresight: None,
             _copy: opened.copy,

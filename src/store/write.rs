@@ -228,7 +228,7 @@ impl Store {
             Some(link) => link,
             None => WriteConnection::open(self).await?,
         };
-        let pragmas = format!("{}{}", self.lasting(), self.manners());
+        let pragmas = format!("{}{}", lasting(self.companion.is_some()), self.manners());
         let until = Instant::now() + patience;
         match link.begin(patience, &pragmas).await {
             Err(error) if lost(&error) && !is_late(&error) && !fresh => {
@@ -253,13 +253,6 @@ impl Store {
         self.erasing.store(erasing, Ordering::Relaxed);
     }
 
-    /// What is said to be done is on disk, also after a power cut: EXTRA is FULL in WAL mode, and in the others it makes
-    /// the end of the journal last too. `fullfsync` matters on macOS only, where a plain sync may stay in the disk's cache.
-    fn lasting(&self) -> String {
-        let schema = if self.companion.is_some() { companion::SCHEMA } else { "main" };
-        format!("PRAGMA {schema}.synchronous = EXTRA; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON; ")
-    }
-
     /// Why what is open here is not the database at its path any more, and what to do; none while it is.
     #[must_use]
     pub fn displaced(&self) -> Option<String> {
@@ -280,6 +273,13 @@ impl Store {
     pub fn why_not_writable(&self) -> Option<&str> {
         self.blocked.as_deref()
     }
+}
+
+/// What is said to be done is on disk, also after a power cut: EXTRA is FULL in WAL mode, and in the others it makes
+/// the end of the journal last too. `fullfsync` matters on macOS only, where a plain sync may stay in the disk's cache.
+fn lasting(in_companion: bool) -> String {
+    let schema = if in_companion { companion::SCHEMA } else { "main" };
+    format!("PRAGMA {schema}.synchronous = EXTRA; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON; ")
 }
 
 impl WriteTransaction<'_> {

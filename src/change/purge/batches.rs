@@ -280,7 +280,8 @@ pub async fn run(
     if !plan.redacts.is_empty() {
         attempt!(store, at, |writer| async {
             let public = facts(desk, kept);
-            audit::redact(&mut writer, own, &at, &desk.author.actor, &plan.redacts, &public).await?;
+            let redacts = Vec::from_iter(plan.redacts.clone());
+            audit::redact(&mut writer, own, &at, &desk.author.actor, &redacts, &public).await?;
             Ok(())
         })?;
     }

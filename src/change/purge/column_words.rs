@@ -189,3 +189,24 @@ pub fn looks_personal(column: &str) -> bool {
             || lower.contains("first_name")
             || lower.contains("last_name"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_that_name_people_are_told_from_those_about_them() {
+        for (name, people) in [
+            ("user_id", true),
+            ("userId", true),
+            ("customer", true),
+            ("created_by", true),
+            ("user_status", false),
+            ("user_input", false),
+            ("status", false),
+            ("agent_id", false),
+        ] {
+            assert_eq!(about(name).people, people, "{name}");
+        }
+    }
+}

@@ -1,8 +1,8 @@
 //! Which parts of a key, such as `prefs:ann` or `memories.ann.s1`, are the person, and the key with another name there.
 
 use super::hit::{ByteFind, Hit};
-use super::mention::Certainty;
 use super::subject::PersonHandle;
+use crate::memory::mention::Certainty;
 use crate::store::fetched::FetchedValue;
 
 /// What parts the pieces of a key.

@@ -370,22 +370,6 @@ mod tests {
     }
 
     #[test]
-    fn columns_that_name_people_are_told_from_those_about_them() {
-        for (name, people) in [
-            ("user_id", true),
-            ("userId", true),
-            ("customer", true),
-            ("created_by", true),
-            ("user_status", false),
-            ("user_input", false),
-            ("status", false),
-            ("agent_id", false),
-        ] {
-            assert_eq!(about(name).people, people, "{name}");
-        }
-    }
-
-    #[test]
     fn ids_of_rows_are_told_from_words() {
         assert!(tells("case-0001") && tells("0b6f0bd2-5b1e-4c4a-9d0e-000000000001") && tells("123456789012"));
         assert!(!tells("preferences") && !tells("20260217") && !tells("ep-1"));
