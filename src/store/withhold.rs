@@ -14,6 +14,10 @@ use crate::memory::query::Capability;
 #[must_use]
 pub fn recognise_readable(layouts: &[Layout], engine: Engine, catalog: &Catalog) -> RecognisedLayouts {
     let mut found = recognise(layouts, engine, catalog);
+    for source in &mut found.sources {
+        // A store of another version may lack its search index: it is searched row by row then.
+        source.search = source.search.take().filter(|sql| reads_what_is_there(catalog, sql));
+    }
     if catalog.tables.iter().all(|t| t.columns.iter().all(|c| !c.denied)) {
         return found;
     }
@@ -89,6 +93,15 @@ impl<'c> DeniedTable<'c> {
     }
 }
 
+/// Whether the tables that a piece of SQL reads are there.
+fn reads_what_is_there(catalog: &Catalog, sql: &str) -> bool {
+    let is_function = |end: usize| sql[end..].trim_start().starts_with('(');
+    let own = |name: &str| sql_names::names(sql).iter().any(|n| n.parts == [name] && is_common_table(sql, n.place.1));
+    sql_names::reads(sql, false)
+        .iter()
+        .all(|read| catalog.table(&read.table).is_some() || is_function(read.place.1) || own(&read.table))
+}
+
 /// Whether the name that ends there is that of a query in a `WITH`.
 fn is_common_table(sql: &str, end: usize) -> bool {
     let rest = sql[end..].trim_start();
@@ -148,8 +161,7 @@ impl<'c> RightsReader<'c, '_> {
             self.note(source, None, &lack);
             return false;
         }
-        let askable = |sql: &String| self.lack_of_sql(sql, &aliases).is_none() && self.reads_what_is_there(sql);
-        source.search = source.search.take().filter(askable);
+        source.search = source.search.take().filter(|sql| self.lack_of_sql(sql, &aliases).is_none());
         let names: Vec<&'static str> = source.entity.columns().iter().map(|c| c.name).collect();
         for (at, name) in names.into_iter().enumerate() {
             let ways = std::mem::take(&mut source.columns[at]);
@@ -226,16 +238,6 @@ impl<'c> RightsReader<'c, '_> {
             Some(column) => lack_of_column(table, column),
             None => table.denied.then(|| DeniedTable::whole(table)),
         }
-    }
-
-    /// Whether the tables of a piece of SQL are there: a store of another version may lack its search index.
-    fn reads_what_is_there(&self, sql: &str) -> bool {
-        let is_function = |end: usize| sql[end..].trim_start().starts_with('(');
-        let own =
-            |name: &str| sql_names::names(sql).iter().any(|n| n.parts == [name] && is_common_table(sql, n.place.1));
-        sql_names::reads(sql, false)
-            .iter()
-            .all(|read| self.catalog.table(&read.table).is_some() || is_function(read.place.1) || own(&read.table))
     }
 
     /// The part of a piece of SQL that may not be read: a table of its own, or a column of one that it names.
