@@ -157,7 +157,7 @@ pub async fn add_beside(
     }
     fresh.iter().for_each(|r| draft.adds(&r.row));
     // One statement fills the same columns of all its rows, after those that they refer to.
-    let mut alike: BTreeMap<(usize, Vec<String>), Vec<(Vec<GivenValue>, StoredColumns)>> = BTreeMap::new();
+    let mut alike: BTreeMap<(usize, Vec<String>), Vec<AlikeRow>> = BTreeMap::new();
     for (generation, new) in generations(store, source, &fresh).await?.into_iter().zip(&fresh) {
         let mut stored: StoredColumns = new.stored(&shape, &table_of(source)).cloned().collect();
         stored.sort_by(|a, b| a.0.cmp(&b.0));
@@ -172,6 +172,9 @@ pub async fn add_beside(
     vectors::add(draft, source, &fresh).await?;
     Ok(tally)
 }
+
+/// A row of an INSERT: the values of its canonical columns, and those kept as they stood.
+type AlikeRow = (Vec<GivenValue>, StoredColumns);
 
 /// How many of the rows each one hangs on, by foreign keys of the table onto itself: the server takes no row before the one
 /// that it refers to. Rows of a circle come together.
@@ -207,10 +210,9 @@ fn depths(parents: &[Option<usize>]) -> Vec<usize> {
         }
         let circle = at.and_then(|row| on_path.get(&row).copied()).unwrap_or(path.len());
         path.drain(circle..).for_each(|row| depths[row] = Some(0));
-        let mut next = at.and_then(|row| depths[row]).map_or(0, |above| above + 1);
-        for row in path.into_iter().rev() {
-            depths[row] = Some(next);
-            next += 1;
+        let first = at.and_then(|row| depths[row]).map_or(0, |above| above + 1);
+        for (depth, row) in (first..).zip(path.into_iter().rev()) {
+            depths[row] = Some(depth);
         }
     }
     depths.into_iter().map(Option::unwrap_or_default).collect()
