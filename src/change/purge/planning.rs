@@ -145,62 +145,11 @@ pub async fn rest(
     let mut account = Graph::new(store, &[], relations, true);
     account.rules = erasure.rules.iter().filter(|r| r.account && !options.account).cloned().collect();
     account.close(snapshot, &subject.ids).await?;
-    let follows: HashSet<TableName> = erasure.follows.iter().map(name).collect();
     graph.close(snapshot, &subject.ids).await?;
     let mut subject = subject;
     rarity::measure(snapshot, &graph, &mut subject.handles, &subject.others, &about.of_people).await?;
-    let handles: Vec<&PersonHandle> = subject.searched().collect();
-    let mut round = 0;
-    let mut met = Met::default();
-    let mut doomed: Vec<Mention> = Vec::new();
-    let (updates, found, ids) = loop {
-        round += 1;
-        graph.close(snapshot, &subject.ids).await?;
-        let mut ids = ids_of(store, &graph);
-        // What was erased already may have been named again since.
-        ids.extend(told(also.iter().filter(|rows| rows.by.len() == 1).flat_map(|rows| &rows.keys)));
-        let listed = listed(&graph, &ids);
-        // The person's own row is called as the person is: elsewhere that is a mention, and what is decided of it counts.
-        ids.retain(|id| !handles.iter().any(|handle| handle.value.eq_ignore_ascii_case(id)));
-        let matcher = Matcher::new(handles.iter().copied(), ids.iter().cloned(), &subject.others)?;
-        let mut updates = KeptRows::default();
-        effects::find(snapshot, &graph, &subject.ids, &mut updates).await?;
-        vec0::clear(snapshot, &graph, &mut updates).await?;
-        let search = PersonSearch {
-            graph: &graph,
-            account: &account,
-            handles: &handles,
-            matcher: &matcher,
-            ids: &ids,
-            listed: &listed,
-            decisions: options.decisions(),
-            about: &about,
-            follows: &follows,
-            progress,
-        };
-        let mut found = scan::everything(snapshot, &search, &mut updates).await?;
-        met.names.append(&mut found.met.names);
-        met.refused.append(&mut found.met.refused);
-        if found.doomed.is_empty() || round > ROUNDS {
-            for (table, key) in &found.forgotten {
-                take(snapshot, &mut graph, table, key).await?;
-            }
-            break (updates, found, ids);
-        }
-        doomed.extend(found.mentions.into_iter().filter(|mention| mention.decision == Mentions::Delete));
-        for (table, key) in &found.doomed {
-            take(snapshot, &mut graph, table, key).await?;
-        }
-    };
-    let (mut updates, mut found) = (updates, found);
-    found.met = met;
-    for mention in &doomed {
-        *found.counted.entry(mention.place()).or_default() += 1;
-        let tally = found.tally.entry(mention.place()).or_default();
-        *(if mention.reason().is_none() { &mut tally.certain } else { &mut tally.possible }) += 1;
-        tally.done += 1;
-    }
-    found.mentions.extend(doomed);
+    let search = RoundSearch { subject: &subject, options, about: &about, progress };
+    let (mut updates, found, ids) = rounds(snapshot, &mut graph, &account, &search, also).await?;
     updates.without(&graph);
     keys::follow(snapshot, &graph, &mut updates).await?;
     let recomputed = recompute::all(snapshot, &graph, &found, &mut updates).await?;
@@ -210,6 +159,81 @@ pub async fn rest(
         plan.notes.push(words.to_owned());
     }
     Ok(plan)
+}
+
+/// What every round of a search goes by.
+#[derive(Clone, Copy)]
+struct RoundSearch<'a> {
+    subject: &'a PurgeSubject,
+    options: &'a PurgeOptions,
+    about: &'a KnownTables,
+    progress: &'a (dyn Fn(&str, u64) + Sync),
+}
+
+/// Searches everything until no row goes for what it says; what changes in rows that stay, what was found, and the ids of
+/// the rows that go.
+async fn rounds(
+    snapshot: &mut Snapshot<'_>,
+    graph: &mut Graph,
+    account: &Graph,
+    search: &RoundSearch<'_>,
+    also: &[StoredRows],
+) -> Result<(KeptRows, ScanFindings, HashSet<String>), ChangeError> {
+    let erasure = &snapshot.store.recognised().erasure;
+    let follows: HashSet<TableName> = erasure.follows.iter().map(name).collect();
+    let RoundSearch { subject, options, about, progress } = *search;
+    let handles: Vec<&PersonHandle> = subject.searched().collect();
+    let mut round = 0;
+    let mut met = Met::default();
+    let mut doomed: Vec<Mention> = Vec::new();
+    let (updates, mut found, ids) = loop {
+        round += 1;
+        graph.close(snapshot, &subject.ids).await?;
+        let mut ids = ids_of(snapshot.store, graph);
+        // What was erased already may have been named again since.
+        ids.extend(told(also.iter().filter(|rows| rows.by.len() == 1).flat_map(|rows| &rows.keys)));
+        let listed = listed(graph, &ids);
+        // The person's own row is called as the person is: elsewhere that is a mention, and what is decided of it counts.
+        ids.retain(|id| !handles.iter().any(|handle| handle.value.eq_ignore_ascii_case(id)));
+        let matcher = Matcher::new(handles.iter().copied(), ids.iter().cloned(), &subject.others)?;
+        let mut updates = KeptRows::default();
+        effects::find(snapshot, graph, &subject.ids, &mut updates).await?;
+        vec0::clear(snapshot, graph, &mut updates).await?;
+        let search = PersonSearch {
+            graph,
+            account,
+            handles: &handles,
+            matcher: &matcher,
+            ids: &ids,
+            listed: &listed,
+            decisions: options.decisions(),
+            about,
+            follows: &follows,
+            progress,
+        };
+        let mut found = scan::everything(snapshot, &search, &mut updates).await?;
+        met.names.append(&mut found.met.names);
+        met.refused.append(&mut found.met.refused);
+        if found.doomed.is_empty() || round > ROUNDS {
+            for (table, key) in &found.forgotten {
+                take(snapshot, graph, table, key).await?;
+            }
+            break (updates, found, ids);
+        }
+        doomed.extend(found.mentions.into_iter().filter(|mention| mention.decision == Mentions::Delete));
+        for (table, key) in &found.doomed {
+            take(snapshot, graph, table, key).await?;
+        }
+    };
+    found.met = met;
+    for mention in &doomed {
+        *found.counted.entry(mention.place()).or_default() += 1;
+        let tally = found.tally.entry(mention.place()).or_default();
+        *(if mention.reason().is_none() { &mut tally.certain } else { &mut tally.possible }) += 1;
+        tally.done += 1;
+    }
+    found.mentions.extend(doomed);
+    Ok((updates, found, ids))
 }
 
 /// Takes those of some rows that are still there.
@@ -264,7 +288,7 @@ fn ids_of(store: &Store, graph: &Graph) -> HashSet<String> {
             parts.map(|parts| Value::from(parts).to_string())
         };
         // Within a document such an id stands with its quotes escaped.
-        let escaped = |id: &String| Value::from(id.as_str()).to_string().trim_matches('\u{22}').to_owned();
+        let escaped = |id: &String| Value::from(id.as_str()).to_string().trim_matches('"').to_owned();
         let shown: Vec<String> = taken.rows.iter().filter_map(id).collect();
         ids.extend(shown.iter().map(escaped));
         ids.extend(shown);
