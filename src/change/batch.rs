@@ -11,7 +11,7 @@ use super::record::vectors;
 use crate::layout::{BoundOrigin, BoundSource, Derivation, Engine, Fill};
 use crate::memory::{Entity, Row, json};
 use crate::store::encode::{GivenValue, plain_column, table_of};
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::shape::TableShape;
 use crate::store::stored::{Image, StoredRows, TableName};
 use crate::store::surplus::{StoredColumns, Surplus};
@@ -173,7 +173,7 @@ pub async fn add_beside(
     Ok(tally)
 }
 
-/// A row as one statement with others takes it: its values, and its columns as they were stored.
+/// A row of an INSERT: the values of its canonical columns, and those kept as they stood.
 type AlikeRow = (Vec<GivenValue>, StoredColumns);
 
 /// How many of the rows each one hangs on, by foreign keys of the table onto itself: the server takes no row before the one

@@ -14,7 +14,7 @@ use crate::layout::{BoundSource, Catalog, Engine};
 use crate::memory::Entity;
 use crate::store::Store;
 use crate::store::encode::table_of;
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::stored::{StoredRows, TableName};
 
 /// How many rows wait for later parts of their file, at most.

@@ -22,7 +22,7 @@ impl Model {
         match message {
             Message::Start(now) => {
                 (self.context.now, self.context.started) = (now, true);
-                self.name_window();
+                self.history.name_window(&mut self.context);
             }
             Message::Tick(now) => self.context.now = now,
             Message::Key(key) => self.key(key),
@@ -252,9 +252,9 @@ impl Model {
                 screen.focus(true);
             }),
             ClickTarget::Moment(moment) => self.at_screen(|screen, _| screen.go_to_moment(*moment)),
-            ClickTarget::Link(destination) => self.go(destination, true),
+            ClickTarget::Link(destination) => self.context.follow(destination.clone()),
             ClickTarget::Command(id) => self.command(*id),
-            ClickTarget::Crumb(back) => self.travel(-(*back as isize)),
+            ClickTarget::Crumb(back) => self.history.travel(-(*back as isize), &mut self.context),
             ClickTarget::MenuItem(_) | ClickTarget::Overlay => {}
         }
     }
