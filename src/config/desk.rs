@@ -1,9 +1,12 @@
 //! What the console keeps from one session to the next: places under names, filters that were written, how it looks. All of
 //! it in the state folder, never in a database.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::book::Book;
+use crate::memory::Entity;
 use crate::memory::kept::{KeptPlace, WrittenFilter};
 
 const PLACES: Book =
@@ -26,6 +29,9 @@ pub struct ConsoleLooks {
     pub theme: Option<String>,
     /// By how many steps lists were made larger, or smaller.
     pub pane_steps: i16,
+    /// Columns that were chosen for a list, by the entity's name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub columns: BTreeMap<Entity, Vec<String>>,
 }
 
 /// The places kept for a database, by name.

@@ -4,6 +4,7 @@ use super::home;
 use crate::config::desk::{self, ConsoleLooks, LAST};
 use crate::console::Model;
 use crate::console::core::RequestFailure;
+use crate::memory::Entity;
 use crate::memory::kept::{KeptPlace, WrittenFilter};
 use crate::store::Store;
 
@@ -31,7 +32,13 @@ pub fn forget_place(store: &Store, name: &str) -> Result<Vec<KeptPlace>, Request
 pub fn restore(model: &mut Model) {
     let written = desk::filters(&model.context.opened.location);
     model.filters = written.into_iter().map(|filter| (filter.entity, filter.text)).collect();
-    model.context.pane_steps = desk::looks().pane_steps;
+    let looks = desk::looks();
+    model.context.pane_steps = looks.pane_steps;
+    let known = |entity: &Entity, names: &[String]| -> Vec<&'static str> {
+        names.iter().filter_map(|name| entity.column(name)).map(|column| column.name).collect()
+    };
+    let columns = looks.columns.iter().map(|(entity, names)| (*entity, known(entity, names)));
+    model.context.columns = columns.filter(|(_, names)| !names.is_empty()).collect();
 }
 
 /// Keeps what the next session is to find. Nothing is kept of what was written while personal values were masked: it may
@@ -43,7 +50,8 @@ pub fn leave(model: &Model, now: Option<&str>) {
     }
     let before = desk::looks();
     let theme = cx.settings.theme_chosen.then(|| cx.settings.theme.clone()).or_else(|| before.theme.clone());
-    let looks = ConsoleLooks { theme, pane_steps: cx.pane_steps };
+    let columns = cx.columns.iter().map(|(entity, names)| (*entity, names.iter().map(ToString::to_string).collect()));
+    let looks = ConsoleLooks { theme, pane_steps: cx.pane_steps, columns: columns.collect() };
     if looks != before {
         desk::keep_looks(&looks);
     }

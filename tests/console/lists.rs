@@ -177,3 +177,31 @@ fn a_list_that_was_left_is_watched_no_more() {
     console.press("J");
     assert!(console.watched.iter().all(|(_, query)| query.entity != Entity::Episode));
 }
+
+#[test]
+fn columns_are_chosen_put_in_order_and_hidden_and_stay_so() {
+    let mut console = Console::new(world(), 160, 50);
+    let head = |console: &mut Console| {
+        let lines = console.lines();
+        lines.iter().find(|line| line.contains("outcome") && line.contains('│')).cloned().unwrap_or_default()
+    };
+    console.press("2 n c");
+    console.shows("started_at title outcome");
+    console.press("ctrl-u 'outcome titel'");
+    console.shows("title");
+    console.press("enter");
+    console.shows("Columns");
+    console.press("esc n c ctrl-u 'outcome duration_seconds title' enter");
+    let shown = head(&mut console);
+    let at = |name: &str| shown.find(name).unwrap_or_else(|| panic!("no {name} in {shown}"));
+    assert!(at("outcome") < at("duration") && at("duration") < at("title"), "{shown}");
+    assert!(!shown.contains("started"), "{shown}");
+    console.shows("5,400");
+    assert_eq!(
+        console.model.context.columns.get(&Entity::Episode),
+        Some(&vec!["outcome", "duration_seconds", "title"])
+    );
+    console.press("n c ctrl-u enter");
+    assert!(head(&mut console).contains("started"));
+    assert!(console.model.context.columns.is_empty());
+}

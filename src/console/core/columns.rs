@@ -1,6 +1,8 @@
 //! Which columns the list of an entity shows, how, and which give way first: data for queries, sorting and tables.
 
-use crate::memory::{Entity, Row};
+use std::sync::LazyLock;
+
+use crate::memory::{Column, Entity, Row, ValueKind};
 
 /// How a value of a column is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -256,6 +258,33 @@ pub fn list_columns(entity: Entity) -> &'static [ListColumn] {
         }
     }
 }
+
+/// A column of an entity as a list can show it, whether it does so by itself or not.
+#[must_use]
+pub fn any_column(entity: Entity, name: &str) -> Option<&'static ListColumn> {
+    let more = || MORE.iter().find(|(of, spec)| *of == entity && spec.column == name).map(|(_, spec)| spec);
+    list_columns(entity).iter().find(|spec| spec.column == name).or_else(more)
+}
+
+/// The columns that no list shows by itself.
+static MORE: LazyLock<Vec<(Entity, ListColumn)>> = LazyLock::new(|| {
+    let all = Entity::ALL.iter().flat_map(|entity| entity.columns().iter().map(move |column| (*entity, column)));
+    let more = all.filter(|(entity, column)| !list_columns(*entity).iter().any(|spec| spec.column == column.name));
+    let spec = |(entity, of): (Entity, &Column)| {
+        let (show, min, max) = match of.kind {
+            ValueKind::Text if of.name == "id" || of.name.ends_with("_id") => (ValueStyle::Id, 8, 20),
+            ValueKind::Text => (ValueStyle::Text, 8, 0),
+            ValueKind::Integer => (ValueStyle::Count, 6, 8),
+            ValueKind::Real => (ValueStyle::Number, 6, 8),
+            ValueKind::Boolean => (ValueStyle::Flag, 4, 6),
+            ValueKind::Time => (ValueStyle::Time, 11, 16),
+            ValueKind::Json => (ValueStyle::Json, 8, 0),
+            ValueKind::List => (ValueStyle::Words, 8, 0),
+        };
+        (entity, column(of.name, of.name, show, min, max, 1))
+    };
+    more.map(spec).collect()
+});
 
 /// Columns that a list must read: those it shows and those that tell its rows apart.
 #[must_use]

@@ -42,6 +42,8 @@ pub enum CommandId {
     Filter,
     /// No filter.
     ClearFilter,
+    /// Choose the columns.
+    Columns,
     /// Choose the order.
     Sort,
     /// Order by the column to the left.
@@ -405,8 +407,9 @@ commands! {
     CommandId::Close, Everywhere, ["esc"], "Step out", "", "Stops what is loading, else goes one step out: from the details to the list, then back.";
     CommandId::Back, Everywhere, ["[", "backspace", "alt-left"], "Back", "", "Goes back to where you came from.";
     CommandId::Forward, Everywhere, ["]", "alt-right"], "Forward", "", "Goes forward again.";
-    CommandId::Filter, List, ["/"], "Filter", "filter", "Narrows the list: conditions as on the command line, or words of the title.";
+    CommandId::Filter, List, ["/"], "Filter", "filter", "Narrows the list: conditions as on the command line, or words of the title. Times without a zone are meant as lists show them.";
     CommandId::ClearFilter, List, ["\\"], "Clear filter", "", "Lists every row again.";
+    CommandId::Columns, List, ["n c"], "Columns", "", "Chooses the columns of the list and their order, by their names; it stays so. An empty line shows the usual ones.";
     CommandId::Sort, List, ["s"], "Sort", "sort", "Chooses the column that orders the list; choosing it again turns it round.";
     CommandId::SortLeft, List, ["<"], "Sort by the column to the left", "", "Orders the list by the column to the left.";
     CommandId::SortRight, List, [">"], "Sort by the column to the right", "", "Orders the list by the column to the right.";

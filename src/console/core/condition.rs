@@ -1,13 +1,15 @@
 //! The filter line: conditions as a person writes them in one line, checked while they are written.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
 use crate::console::core::columns::title_column;
+use crate::console::core::zone::ShownZone;
 use crate::memory::Entity;
 use crate::memory::entity::{Column, Personal, ValueKind};
-use crate::memory::filter::{Filter, Operand, Operator};
+use crate::memory::filter::{Expression, Filter, Operand, Operator};
 use crate::memory::query::CanvasFilter;
 use crate::memory::search::Search;
 
@@ -46,7 +48,7 @@ impl Conditions {
     ///
     /// # Errors
     /// What is wrong, for people.
-    pub fn parse(entity: Entity, line: &str, now: DateTime<Utc>) -> Result<Self, String> {
+    pub fn parse(entity: Entity, line: &str, now: DateTime<Utc>, zone: &ShownZone) -> Result<Self, String> {
         let mut conditions = Conditions::default();
         if line.trim().is_empty() {
             return Ok(conditions);
@@ -67,7 +69,10 @@ impl Conditions {
                 Some("") => return Err("write `canvas TYPE` or `canvas TYPE:ACTION`".to_owned()),
                 Some(_) if conditions.canvas.is_some() => return Err("one canvas condition at a time".to_owned()),
                 Some(canvas) => conditions.canvas = Some(CanvasFilter::parse(canvas)),
-                None => conditions.filters.push(Filter::parse(entity, part, now).map_err(|e| e.to_string())?),
+                None => {
+                    let part = by_clock(entity, part, zone);
+                    conditions.filters.push(Filter::parse(entity, &part, now).map_err(|e| e.to_string())?);
+                }
             }
         }
         Ok(conditions)
@@ -79,6 +84,17 @@ impl Conditions {
         let canvas = self.canvas.as_ref().map(|c| format!("canvas {}", canvas_text(c)));
         let filters = self.filters.iter().map(Filter::to_string);
         canvas.into_iter().chain(filters).collect::<Vec<_>>().join(" and ")
+    }
+}
+
+/// A condition with its time spelled so that it says its zone: people write times as lists show them.
+fn by_clock<'p>(entity: Entity, part: &'p str, zone: &ShownZone) -> Cow<'p, str> {
+    let is_time = |name: &str| entity.column(name).is_some_and(|column| column.kind == ValueKind::Time);
+    match Expression::parse(part) {
+        Ok(said) if is_time(said.name) && !matches!(said.op, Operator::Contains | Operator::Has) => {
+            Cow::Owned(format!("{} {} {}", said.name, said.op.sign(), zone.spelled(&said.value)))
+        }
+        _ => Cow::Borrowed(part),
     }
 }
 
@@ -276,7 +292,7 @@ mod tests {
     }
 
     fn parse(line: &str) -> Result<Conditions, String> {
-        Conditions::parse(Entity::Episode, line, now())
+        Conditions::parse(Entity::Episode, line, now(), &ShownZone::default())
     }
 
     #[test]
@@ -285,6 +301,16 @@ mod tests {
         assert_eq!(conditions.filters.len(), 2);
         assert_eq!(conditions.canvas.as_ref().map(canvas_text).as_deref(), Some("sheets:present"));
         assert_eq!(parse(&conditions.line()).unwrap(), conditions);
+    }
+
+    #[test]
+    fn times_are_meant_as_lists_show_them() {
+        let east = ShownZone::new(vec![(0, 7_200)]);
+        let read = |line: &str| Conditions::parse(Entity::Episode, line, now(), &east).unwrap().line();
+        assert_eq!(read("started_at > '2026-02-04 10:00'"), "started_at > 2026-02-04T08:00:00.000000Z");
+        assert_eq!(read("started_at > 2026-02-04"), "started_at > 2026-02-03T22:00:00.000000Z");
+        assert_eq!(read(&read("started_at > 2026-02-04")), read("started_at > 2026-02-04"), "the line means the same");
+        assert_eq!(read("ended_at = null"), "ended_at = null");
     }
 
     #[test]

@@ -3,10 +3,12 @@
 //! A screen reads facts here (the clock, what is opened, what may be changed) and leaves actions, which the core carries
 //! out once the screen is done. So no screen needs the model, or another screen.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 
 use super::change::Changing;
-use super::columns::{ListColumn, list_columns};
+use super::columns::{ListColumn, any_column, list_columns};
 use super::command::CommandId;
 use super::health::Health;
 use super::jobs::RunningJobs;
@@ -177,6 +179,8 @@ pub struct Context {
     pub past: Option<Box<AsOf>>,
     /// By how many steps the list was made larger than it is by itself, or smaller.
     pub pane_steps: i16,
+    /// The columns that somebody chose for a list, in their order; a list that is not among them shows its own.
+    pub columns: BTreeMap<Entity, Vec<&'static str>>,
     /// The export under way and how many rows it wrote.
     pub exporting: Option<(Ticket, usize)>,
     /// Who waits for which reply.
@@ -209,6 +213,7 @@ impl Context {
             names: NameBook::default(),
             past: None,
             pane_steps: 0,
+            columns: BTreeMap::new(),
             exporting: None,
             router: Router::default(),
             asker: Asker::Core,
@@ -399,11 +404,14 @@ impl Context {
         Entity::ALL.iter().copied().filter(|entity| self.holds(*entity).is_ok())
     }
 
-    /// The columns of an entity's list that this database fills.
+    /// The columns of an entity's list, those that were chosen or its own, as far as this database fills them.
     #[must_use]
     pub fn list_columns(&self, entity: Entity) -> Vec<&'static ListColumn> {
         let filled = |column: &&ListColumn| !self.opened.unfilled.contains(&(entity, column.column));
-        list_columns(entity).iter().filter(filled).collect()
+        match self.columns.get(&entity) {
+            Some(names) => names.iter().filter_map(|name| any_column(entity, name)).filter(filled).collect(),
+            None => list_columns(entity).iter().filter(filled).collect(),
+        }
     }
 
     /// Rows of an entity, where they were counted, and how. Those of the past were not.

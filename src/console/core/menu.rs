@@ -162,6 +162,8 @@ impl Menu {
 pub enum Purpose {
     /// A filter of the list.
     Filter,
+    /// The columns of the list.
+    Columns,
     /// The file that rows are written to.
     Export,
     /// The reason of the change that waits for a yes.

@@ -2,6 +2,11 @@
 
 use chrono::{DateTime, FixedOffset, Offset as _, Utc};
 
+use crate::memory::time;
+
+/// Seconds of a day.
+const DAY: i64 = 86_400;
+
 /// A time zone.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ShownZone {
@@ -25,6 +30,24 @@ impl ShownZone {
         change.and_then(|(_, seconds)| FixedOffset::east_opt(*seconds)).unwrap_or(Utc.fix())
     }
 
+    /// A time as somebody writes it by this zone's clock, in a spelling that says so; what names a zone, an age or no time
+    /// stays as it is. Of an hour that comes twice the first is meant.
+    #[must_use]
+    pub fn spelled(&self, text: &str) -> String {
+        let text = text.trim();
+        let is_day = text.len() == 10 && time::canonical(text).is_some();
+        let is_local = is_day || time::canonical(&format!("{text}Z")).is_some();
+        let by_clock = time::epoch_micros(text).filter(|_| is_local);
+        let moment = by_clock.and_then(|micros| {
+            let at = |offset: FixedOffset| micros - i64::from(offset.local_minus_utc()) * 1_000_000;
+            let seconds = micros.div_euclid(1_000_000);
+            let near = [self.offset(seconds - DAY), self.offset(seconds + DAY)];
+            let fits = near.into_iter().find(|offset| self.offset(at(*offset).div_euclid(1_000_000)) == *offset);
+            time::from_epoch(at(fits.unwrap_or(near[0])), time::EpochUnit::Microseconds)
+        });
+        moment.unwrap_or_else(|| text.to_owned())
+    }
+
     /// Its name at a moment: `UTC`, `UTC+02:00`.
     #[must_use]
     pub fn name(&self, at: DateTime<Utc>) -> String {
@@ -45,5 +68,24 @@ mod tests {
         let at = |seconds| DateTime::from_timestamp(seconds, 0).unwrap_or_default();
         assert_eq!(zone.name(at(1_500)), "UTC+02:00");
         assert_eq!(ShownZone::default().name(at(1_500)), "UTC");
+    }
+
+    #[test]
+    fn a_time_that_names_no_zone_is_meant_by_the_clock() {
+        // Berlin around the last Sunday of March 2026.
+        let zone = ShownZone::new(vec![(0, 3_600), (1_774_746_000, 7_200)]);
+        for (written, meant) in [
+            ("2026-03-01 10:00", "2026-03-01T09:00:00.000000Z"),
+            ("2026-04-01", "2026-03-31T22:00:00.000000Z"),
+            ("2026-03-29T01:59:59", "2026-03-29T00:59:59.000000Z"),
+            ("2026-03-29 03:00", "2026-03-29T01:00:00.000000Z"),
+            ("2026-03-01 10:00Z", "2026-03-01 10:00Z"),
+            ("2026-03-01T10:00:00+02:00", "2026-03-01T10:00:00+02:00"),
+            ("30d", "30d"),
+            ("soon", "soon"),
+        ] {
+            assert_eq!(zone.spelled(written), meant, "{written}");
+        }
+        assert_eq!(ShownZone::default().spelled("2026-04-01"), "2026-04-01T00:00:00.000000Z");
     }
 }

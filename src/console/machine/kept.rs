@@ -104,7 +104,7 @@ pub(super) fn go(place: &KeptPlace, history: &mut History, cx: &mut Context) {
     if let Some(id) = &place.id {
         return cx.go(Destination::Row(entity, id.clone()));
     }
-    match Conditions::parse(entity, place.filter.as_deref().unwrap_or_default(), cx.now) {
+    match Conditions::parse(entity, place.filter.as_deref().unwrap_or_default(), cx.now, &cx.settings.zone) {
         Err(wrong) => cx.say(ToastTone::Warn, format!("{}: {wrong}", place.name)),
         Ok(conditions) => {
             history.go(&Destination::List(entity, conditions), false, cx);

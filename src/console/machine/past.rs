@@ -19,7 +19,7 @@ impl LookBack {
         if text.is_empty() && cx.past.is_none() {
             return cx.say(ToastTone::Info, "rows are shown as they are now");
         }
-        let moment = Moment::parse(text, cx.now);
+        let moment = Moment::parse(&cx.settings.zone.spelled(text), cx.now);
         self.waiting = Some(cx.ask_for_all(Request::LookBack(moment)));
     }
 

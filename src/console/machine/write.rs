@@ -1,12 +1,10 @@
 //! Lines that are written over a screen: opening one, saying what it means, and taking it. Most are for the screen; those
 //! here are about a change.
 
-use chrono::{DateTime, Utc};
-
 use super::model::Model;
 use crate::change::operation::Operation;
 use crate::change::plan::past::Moment;
-use crate::console::core::context::ToastTone;
+use crate::console::core::context::{Context, ToastTone};
 use crate::console::core::input::Input;
 use crate::console::core::menu::{Prompt, Purpose};
 use crate::console::core::message::Destination;
@@ -37,7 +35,7 @@ impl Model {
     pub(super) fn judge_prompt(&mut self) {
         let Some((_, Overlay::Prompt(layer))) = self.overlays.last_mut() else { return };
         let screen = self.history.here().screen.get();
-        let judged = judge_line(&layer.prompt, self.context.now).or_else(|| screen.judge(&layer.prompt, &self.context));
+        let judged = judge_line(&layer.prompt, &self.context).or_else(|| screen.judge(&layer.prompt, &self.context));
         if let Some((verdict, completions)) = judged {
             (layer.prompt.verdict, layer.prompt.completions) = (verdict, completions);
         }
@@ -87,7 +85,7 @@ fn remember_filter(filters: &mut Vec<(Entity, String)>, entity: Entity, text: &s
 }
 
 /// What a line means that is not for the screen, wherever it is written.
-fn judge_line(prompt: &Prompt, now: DateTime<Utc>) -> Option<Judged> {
+fn judge_line(prompt: &Prompt, cx: &Context) -> Option<Judged> {
     let text = prompt.input.text().trim();
     let ok = |told: &str| Ok(told.to_owned());
     let verdict = match prompt.purpose {
@@ -104,7 +102,7 @@ fn judge_line(prompt: &Prompt, now: DateTime<Utc>) -> Option<Judged> {
         Purpose::Person if text.is_empty() => Err("an id, an e-mail address, a name, a session".to_owned()),
         Purpose::Person => ok("it is shown first whom that means and what erasing would do"),
         Purpose::Moment if text.is_empty() => ok("an age such as 7d, a time, or the number of a change; empty is now"),
-        Purpose::Moment => match Moment::parse(text, now) {
+        Purpose::Moment => match Moment::parse(&cx.settings.zone.spelled(text), cx.now) {
             Some(Moment::Entry(seq)) => Ok(format!("just after change {seq}")),
             Some(Moment::Time(at)) => Ok(format!("as of {at}")),
             None => Err("an age such as 7d, a time such as 2026-02-04 10:00, or the number of a change".to_owned()),

@@ -152,6 +152,7 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
     Look::clear(place, buf);
     let title = match prompt.purpose {
         Purpose::Filter => "Filter",
+        Purpose::Columns => "Columns",
         Purpose::Export => "Export to",
         Purpose::Reason => "Reason",
         Purpose::Note => "Note",
@@ -179,6 +180,9 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
             KeyHint::new("up", "earlier"),
             KeyHint::new("esc", "close"),
         ],
+        Purpose::Columns => {
+            vec![KeyHint::new("enter", "show"), KeyHint::new("tab", "complete"), KeyHint::new("esc", "close")]
+        }
         Purpose::Export => vec![KeyHint::new("enter", "write"), KeyHint::new("esc", "close")],
         Purpose::Topic => vec![KeyHint::new("enter", "replay"), KeyHint::new("esc", "close")],
         Purpose::Person | Purpose::Moment => vec![KeyHint::new("enter", "look"), KeyHint::new("esc", "close")],

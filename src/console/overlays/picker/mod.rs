@@ -61,7 +61,7 @@ impl Picker {
         let text = self.input.text().trim().to_owned();
         (self.timer, self.failure) = (None, None);
         let mut queries = Vec::new();
-        match Conditions::parse(Entity::Episode, &text, cx.now) {
+        match Conditions::parse(Entity::Episode, &text, cx.now, &cx.settings.zone) {
             Ok(conditions) => {
                 self.problem = None;
                 queries.push((conditions.filters, conditions.canvas));

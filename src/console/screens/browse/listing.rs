@@ -1,6 +1,7 @@
 //! Which rows a list shows and in which order, which of them are marked, and writing them to a file.
 
 use super::{ListScreen, WantedPage};
+use crate::console::core::columns::read_columns;
 use crate::console::core::condition::{Conditions, completions};
 use crate::console::core::context::{Context, LayerOpening, ToastTone};
 use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Prompt, Purpose};
@@ -8,7 +9,7 @@ use crate::console::core::request::{Export, Request, RowCount};
 use crate::console::core::screen::Judged;
 use crate::console::core::window::row_key;
 use crate::memory::query::{Order, Query};
-use crate::memory::{Entity, ValueKind};
+use crate::memory::{Entity, ValueKind, nearest};
 use crate::ui::figures;
 
 impl ListScreen {
@@ -34,7 +35,7 @@ impl ListScreen {
 
     /// Takes a filter that was written.
     pub(super) fn filter(&mut self, text: &str, cx: &mut Context) {
-        if let Ok(conditions) = Conditions::parse(self.entity, text, cx.now) {
+        if let Ok(conditions) = Conditions::parse(self.entity, text, cx.now, &cx.settings.zone) {
             self.narrow(conditions, cx);
         }
     }
@@ -45,6 +46,34 @@ impl ListScreen {
         let count = whole.or(self.counted.count).filter(|_| !self.is_stale())?;
         let noun = if count.rows == 1 { "row" } else { "rows" };
         Some(format!("{}{} {noun}", if count.more { "more than " } else { "" }, figures::count(count.rows)))
+    }
+
+    pub(super) fn name_columns(&self, cx: &mut Context) {
+        let shown: Vec<&str> = cx.list_columns(self.entity).into_iter().map(|spec| spec.column).collect();
+        cx.prompt(Purpose::Columns, &shown.join(" "));
+    }
+
+    /// Shows the columns that were named, in their order; the usual ones where none is.
+    pub(super) fn choose_columns(&self, text: &str, cx: &mut Context) {
+        let Ok(chosen) = named_columns(self.entity, text, cx) else { return };
+        if chosen.is_empty() {
+            cx.columns.remove(&self.entity);
+        } else {
+            cx.columns.insert(self.entity, chosen);
+        }
+    }
+
+    /// What was chosen beside the usual columns is read too.
+    pub(super) fn read_chosen(&mut self, cx: &mut Context) {
+        let usual = read_columns(self.entity);
+        let shown = cx.list_columns(self.entity).into_iter().map(|spec| spec.column);
+        let more: Vec<&'static str> = shown.filter(|column| !usual.contains(column)).collect();
+        if self.more != more {
+            self.more = more;
+            if !self.window.is_empty() {
+                self.ask(self.window.again(cx.measures.list_rows), cx);
+            }
+        }
     }
 
     pub(super) fn offer_orders(&self, cx: &mut Context) {
@@ -136,7 +165,7 @@ impl ListScreen {
         match prompt.purpose {
             Purpose::Filter => {
                 let (_, found) = completions(self.entity, prompt.input.split().0, &self.values);
-                let meant = Conditions::parse(self.entity, text, cx.now).map(|conditions| {
+                let meant = Conditions::parse(self.entity, text, cx.now, &cx.settings.zone).map(|conditions| {
                     let line = match conditions.line() {
                         line if line.is_empty() => "every row".to_owned(),
                         line if line == text.trim() => String::new(),
@@ -152,6 +181,13 @@ impl ListScreen {
                 });
                 Some((meant, found))
             }
+            Purpose::Columns => Some((
+                named_columns(self.entity, text, cx).map(|chosen| match chosen.len() {
+                    0 => "the usual columns".to_owned(),
+                    n => format!("{n} columns; where there is little room, some give way"),
+                }),
+                more_columns(self.entity, text, cx),
+            )),
             Purpose::Export if text.trim().is_empty() => Some((Err("name a file".to_owned()), Vec::new())),
             Purpose::Export => {
                 let what = match (self.marks.len(), self.conditions.is_empty()) {
@@ -166,6 +202,32 @@ impl ListScreen {
             _ => None,
         }
     }
+}
+
+/// The columns that a line names.
+fn named_columns(entity: Entity, text: &str, cx: &Context) -> Result<Vec<&'static str>, String> {
+    let mut chosen: Vec<&'static str> = Vec::new();
+    for word in text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty()) {
+        let known = || entity.columns().iter().map(|column| column.name);
+        let column = entity.column(word).ok_or_else(|| nearest::unknown("column", word, known()))?;
+        if cx.opened.unfilled.contains(&(entity, column.name)) {
+            return Err(format!("this database has no {}", column.name));
+        }
+        if !chosen.contains(&column.name) {
+            chosen.push(column.name);
+        }
+    }
+    Ok(chosen)
+}
+
+/// Lines with one more column, as far as the last word of a line begins its name.
+fn more_columns(entity: Entity, text: &str, cx: &Context) -> Vec<String> {
+    let (before, word) = text.rsplit_once(' ').unwrap_or(("", text));
+    let is_new = |name: &&str| !before.split_whitespace().any(|known| known == *name) && *name != word;
+    let filled = |name: &&'static str| !cx.opened.unfilled.contains(&(entity, *name));
+    let names = entity.columns().iter().map(|column| column.name).filter(filled);
+    let names = names.filter(is_new).filter(|name| name.starts_with(word));
+    names.map(|name| format!("{before} {name}").trim_start().to_owned()).collect()
 }
 
 /// Whether rows can be put in order by a column.

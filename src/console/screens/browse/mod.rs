@@ -80,6 +80,8 @@ pub struct ListScreen {
     pub(in crate::console) values: KnownValues,
     /// Those of a column are being read.
     pub(in crate::console) pending_values: Option<(Ticket, &'static str)>,
+    /// Columns that are read because somebody chose them.
+    pub(in crate::console) more: Vec<&'static str>,
     /// How wide the values of each column are.
     pub(in crate::console) widths: MeasuredColumns,
     /// The most lines that details had in the tab that is shown: the room they get does not jump with every row.
@@ -106,6 +108,7 @@ impl ListScreen {
             counted: CountedRows::default(),
             values: KnownValues::new(),
             pending_values: None,
+            more: Vec::new(),
             widths: MeasuredColumns::default(),
             tallest: 0,
         }
@@ -128,7 +131,7 @@ impl ListScreen {
             order: self.order.clone(),
             limit,
             start,
-            columns: Some(read_columns(self.entity)),
+            columns: Some(read_columns(self.entity).into_iter().chain(self.more.iter().copied()).collect()),
             preview: Some(PREVIEW),
             ..Query::new(self.entity)
         }
@@ -282,6 +285,7 @@ impl Screen for ListScreen {
     }
 
     fn settle(&mut self, cx: &mut Context) {
+        self.read_chosen(cx);
         self.window.scroll_into(cx.measures.list_rows);
         if self.pending.is_none()
             && self.failure.is_none()
@@ -331,6 +335,7 @@ impl Screen for ListScreen {
             CommandId::Seek(onward) => self.detail.seek(onward, cx),
             CommandId::Relative(child) => self.detail.relative(child, cx),
             CommandId::ClearFilter => self.narrow(Conditions::default(), cx),
+            CommandId::Columns => self.name_columns(cx),
             CommandId::Sort => self.offer_orders(cx),
             CommandId::SortLeft => self.sort_beside(-1, cx),
             CommandId::SortRight => self.sort_beside(1, cx),
@@ -488,6 +493,7 @@ impl Screen for ListScreen {
     fn written(&mut self, purpose: Purpose, text: &str, cx: &mut Context) {
         match purpose {
             Purpose::Filter => self.filter(text, cx),
+            Purpose::Columns => self.choose_columns(text, cx),
             Purpose::Within => self.detail.seek_words(text),
             Purpose::Export => self.export(text, cx),
             _ => {}
