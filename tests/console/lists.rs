@@ -196,7 +196,7 @@ fn columns_are_chosen_put_in_order_and_hidden_and_stay_so() {
     let at = |name: &str| shown.find(name).unwrap_or_else(|| panic!("no {name} in {shown}"));
     assert!(at("outcome") < at("duration") && at("duration") < at("title"), "{shown}");
     assert!(!shown.contains("started"), "{shown}");
-    console.shows("5,400");
+    console.shows("5400.00");
     assert_eq!(
         console.model.context.columns.get(&Entity::Episode),
         Some(&vec!["outcome", "duration_seconds", "title"])
