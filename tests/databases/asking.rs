@@ -393,6 +393,7 @@ fn what_is_printed_fits_its_schema() {
             let add = ["feedback", "add", &episode, "--kind", "thumbs_down", "--user", "u-1", "--again"];
             let mut linked = desk.json(&["list", "memory_link", "--limit", "1"])["rows"][0]["episode_id"].clone();
             let linked = linked.take().as_str().map_or_else(|| episode.clone(), str::to_owned);
+            let agent = id_of(&desk.rows(&["list", "agent"])[0]);
             let ids = desk.json(&["list", "episode", "--limit", "2"]);
             let ids: Vec<String> = ids["rows"].as_array().expect("rows").iter().map(id_of).collect();
             for (name, arguments) in [
@@ -414,6 +415,14 @@ fn what_is_printed_fits_its_schema() {
                 ("audit_list", vec!["audit", "list"]),
                 ("audit_verify", vec!["audit", "verify"]),
                 ("tables", vec!["tables"]),
+                ("table", vec!["table", "episodes"]),
+                ("replay", vec!["replay", "loads"]),
+                ("context", vec!["context", "a load", "--ranking", "boosted"]),
+                ("insights", vec!["insights"]),
+                ("graduation", vec!["graduation", &agent]),
+                ("evaluate", vec!["evaluate"]),
+                ("policy_list", vec!["policy", "list"]),
+                ("backfill", vec!["backfill"]),
             ] {
                 assert_fits(name, &desk.json(&arguments));
             }

@@ -82,9 +82,8 @@ impl Console {
         if !heard {
             return None;
         }
-        terminal.screen_is("what became of the edit", |screen| {
-            is_done(screen) || is_refused(screen) || is_gone(screen)
-        });
+        terminal
+            .screen_is("what became of the edit", |screen| is_done(screen) || is_refused(screen) || is_gone(screen));
         if self.is_gone() {
             self.read_again();
             return Some(false);
