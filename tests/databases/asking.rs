@@ -393,9 +393,10 @@ fn what_is_printed_fits_its_schema() {
             let add = ["feedback", "add", &episode, "--kind", "thumbs_down", "--user", "u-1", "--again"];
             let mut linked = desk.json(&["list", "memory_link", "--limit", "1"])["rows"][0]["episode_id"].clone();
             let linked = linked.take().as_str().map_or_else(|| episode.clone(), str::to_owned);
-            let agent = id_of(&desk.rows(&["list", "agent"])[0]);
             let ids = desk.json(&["list", "episode", "--limit", "2"]);
             let ids: Vec<String> = ids["rows"].as_array().expect("rows").iter().map(id_of).collect();
+            let agent = desk.json(&["show", "episode", &episode])["episode"]["agent_id"].clone();
+            let agent = agent.as_str().expect("an agent").to_owned();
             for (name, arguments) in [
                 ("plan", add.to_vec()),
                 ("receipt", [&add[..], &["--apply"]].concat()),
