@@ -15,8 +15,8 @@ use super::undo::refused_later;
 use super::waiting::WaitingTries;
 use super::{ChangeError, new_id, now};
 use crate::store::Store;
+use crate::store::fetched::FetchedValue;
 use crate::store::own::OwnTables;
-use crate::store::session::FetchedValue;
 use crate::store::stored::{Cell, Image, Mutation, ReadState, StoredRows};
 use crate::store::write::{WriteError, WriteTransaction};
 

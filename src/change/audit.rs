@@ -11,8 +11,8 @@ use sha2::{Digest as _, Sha256};
 use super::ChangeError;
 use super::plan::canonical;
 use crate::store::Store;
+use crate::store::fetched::FetchedValue;
 use crate::store::own::{OwnTables, PrivateValue, TRAIL, TrailEntry};
-use crate::store::session::FetchedValue;
 use crate::store::stored::{Cell, Mutation, StoredRows, TableName};
 use crate::store::write::{WriteError, WriteTransaction};
 

@@ -1,6 +1,6 @@
 //! Many new rows in one plan: what is there already is left alone, the rest goes in with few statements.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -8,10 +8,10 @@ use super::ChangeError;
 use super::draft::Draft;
 use super::feedback::{addable, writable};
 use super::record::vectors;
-use crate::layout::{BoundOrigin, BoundSource, Derivation, Fill};
+use crate::layout::{BoundOrigin, BoundSource, Derivation, Engine, Fill};
 use crate::memory::{Entity, Row, json};
 use crate::store::encode::{GivenValue, plain_column, table_of};
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::shape::TableShape;
 use crate::store::stored::{Image, StoredRows, TableName};
 use crate::store::surplus::{StoredColumns, Surplus};
@@ -55,12 +55,36 @@ impl NewRow {
         columns.into_iter().flatten().filter(|(name, _)| shape.column(name).is_some())
     }
 
+    /// What it stores in a column of its source's table, as text.
+    pub(super) fn stored_text(&self, source: &BoundSource, column: &str) -> Option<String> {
+        let surplus = self.surplus.as_ref().filter(|s| s.table.as_deref() == Some(&table_of(source).title()));
+        let mut stored = surplus.into_iter().flat_map(|s| s.hidden.iter().chain(&s.spelled));
+        if let Some((_, raw)) = stored.find(|(name, _)| name == column) {
+            return match raw {
+                FetchedValue::Text(text) => Some(text.clone()),
+                FetchedValue::Integer(number) => Some(number.to_string()),
+                _ => None,
+            };
+        }
+        match self.row.get(canonical(source, column)?) {
+            Value::String(text) => Some(text.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        }
+    }
+
     /// The row with a column that takes the time of the change.
     #[must_use]
     pub fn at_once(mut self, column: &'static str) -> Self {
         self.now.push(column);
         self
     }
+}
+
+/// The canonical column that a stored one of a source's table is.
+pub(super) fn canonical(source: &BoundSource, column: &str) -> Option<&'static str> {
+    let mut names = source.entity.columns().iter().map(|c| c.name);
+    names.find(|name| plain_column(source, name).is_some_and(|(stored, _)| stored == column))
 }
 
 impl From<Row> for NewRow {
@@ -132,13 +156,13 @@ pub async fn add_beside(
         draft.disclosures.push(format!("{table} has no place for `{}`: left out", lost.join("`, `")));
     }
     fresh.iter().for_each(|r| draft.adds(&r.row));
-    // One statement fills the same columns of all its rows.
-    let mut alike: BTreeMap<Vec<String>, Vec<(Vec<GivenValue>, StoredColumns)>> = BTreeMap::new();
-    for new in &fresh {
+    // One statement fills the same columns of all its rows, after those that they refer to.
+    let mut alike: BTreeMap<(usize, Vec<String>), Vec<AlikeRow>> = BTreeMap::new();
+    for (generation, new) in generations(store, source, &fresh).await?.into_iter().zip(&fresh) {
         let mut stored: StoredColumns = new.stored(&shape, &table_of(source)).cloned().collect();
         stored.sort_by(|a, b| a.0.cmp(&b.0));
         let names = stored.iter().map(|(name, _)| name.clone()).collect();
-        alike.entry(names).or_default().push((given(new, &columns), stored));
+        alike.entry((generation, names)).or_default().push((given(new, &columns), stored));
     }
     for rows in alike.into_values() {
         let rows: Vec<(&[GivenValue], &StoredColumns)> = rows.iter().map(|(given, s)| (given.as_slice(), s)).collect();
@@ -147,6 +171,51 @@ pub async fn add_beside(
     }
     vectors::add(draft, source, &fresh).await?;
     Ok(tally)
+}
+
+/// A row of an INSERT: the values of its canonical columns, and those kept as they stood.
+type AlikeRow = (Vec<GivenValue>, StoredColumns);
+
+/// How many of the rows each one hangs on, by foreign keys of the table onto itself: the server takes no row before the one
+/// that it refers to. Rows of a circle come together.
+async fn generations(store: &Store, source: &BoundSource, rows: &[&NewRow]) -> Result<Vec<usize>, ChangeError> {
+    let mut generations = vec![0; rows.len()];
+    if store.engine() != Engine::Postgres || rows.len() < 2 {
+        return Ok(generations);
+    }
+    let table = table_of(source);
+    for key in store.shapes().referred(&table).await?.into_iter().filter(|key| key.table == table) {
+        let value = |row: usize, column: &str| rows[row].stored_text(source, column);
+        let places: HashMap<String, usize> =
+            (0..rows.len()).filter_map(|row| Some((value(row, &key.to)?, row))).collect();
+        let parents: Vec<Option<usize>> =
+            (0..rows.len()).map(|row| places.get(&value(row, &key.column)?).copied()).collect();
+        for (generation, depth) in generations.iter_mut().zip(depths(&parents)) {
+            *generation = depth.max(*generation);
+        }
+    }
+    Ok(generations)
+}
+
+/// How many others are above each one; those of a circle have none above them.
+fn depths(parents: &[Option<usize>]) -> Vec<usize> {
+    let mut depths: Vec<Option<usize>> = vec![None; parents.len()];
+    for start in 0..parents.len() {
+        let (mut path, mut at) = (Vec::new(), Some(start));
+        let mut on_path = HashMap::new();
+        while let Some(row) = at.filter(|row| depths[*row].is_none() && !on_path.contains_key(row)) {
+            on_path.insert(row, path.len());
+            path.push(row);
+            at = parents[row];
+        }
+        let circle = at.and_then(|row| on_path.get(&row).copied()).unwrap_or(path.len());
+        path.drain(circle..).for_each(|row| depths[row] = Some(0));
+        let first = at.and_then(|row| depths[row]).map_or(0, |above| above + 1);
+        for (depth, row) in (first..).zip(path.into_iter().rev()) {
+            depths[row] = Some(depth);
+        }
+    }
+    depths.into_iter().map(Option::unwrap_or_default).collect()
 }
 
 /// Says which stored columns have no place here.

@@ -78,7 +78,7 @@ async fn set_parent(draft: &mut Draft<'_>, found: &LocatedRow<'_>, parent: Value
     if *found.row.get("parent_id") == parent {
         return Ok(());
     }
-    if found.image.get(column) == Some(&crate::store::session::FetchedValue::Null) && parent.is_null() {
+    if found.image.get(column) == Some(&crate::store::fetched::FetchedValue::Null) && parent.is_null() {
         return Err(ChangeError::Refused(format!(
             "the parent {} is not stored in {}.{column}: it comes from other rows, which stay",
             found.row.get("parent_id"),

@@ -18,7 +18,7 @@ use crate::recall::keyword;
 use crate::store::Store;
 use crate::store::embedding::VectorShelf;
 use crate::store::encode::{GivenValue, LocatedRow, keeps_whole, key_columns, plain_column, table_of, touched};
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::shape::TableShape;
 use crate::store::stored::{Cell, Mutation, StoredRows};
 

@@ -13,7 +13,7 @@ use crate::memory::nearest::unknown;
 use crate::memory::query::{PageStart, Query};
 use crate::memory::{Entity, Row, feedback, id_list, text_check};
 use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::stored::{Cell, Mutation, StoredRows};
 use crate::store::{Store, StoreError, named_ids};
 

@@ -21,7 +21,8 @@ use crate::memory::query::Query;
 use crate::memory::retention::RetentionRules;
 use crate::memory::{Entity, Row};
 use crate::store::encode::plain_column;
-use crate::store::migration::{OWN, StructurePart};
+use crate::store::migration::OWN;
+use crate::store::structure::StructurePart;
 use crate::store::{Store, StoreError, named_ids};
 
 /// Something to tell while looking.

@@ -9,7 +9,7 @@ use super::purge::subject;
 use crate::layout::TimeSpelling;
 use crate::memory::Entity;
 use crate::store::Store;
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::stored::{Cell, Mutation, StoredRows};
 
 async fn ready(store: &Store) -> Result<(), ChangeError> {

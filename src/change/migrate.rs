@@ -12,11 +12,11 @@ use super::waiting::WaitingTries;
 use super::{Author, ChangeError, new_id, now};
 use crate::layout::Engine;
 use crate::store::bulk::NATIVE_SCHEMA;
-use crate::store::companion;
+use crate::store::companion::{self, Companion};
+use crate::store::fetched::FetchedValue;
 use crate::store::migrating::{ForeignMigrations, ReadableSource};
 use crate::store::migration::{Migration, MigrationStep, Standing};
 use crate::store::own::{AppliedMigration, OwnTables};
-use crate::store::session::FetchedValue;
 use crate::store::stored::{Cell, Mutation, TableName};
 use crate::store::write::{WriteError, WriteTransaction};
 use crate::store::{OpenOptions, Store, Target};
@@ -152,7 +152,7 @@ pub async fn state(store: &Store) -> Result<MigrationState, ChangeError> {
     let (optional, plain): (Vec<&Standing>, Vec<&Standing>) =
         standings.iter().partition(|s| s.migration.optional.is_some());
     let mut pending: Vec<PendingMigration> = plain.iter().filter(|s| s.is_pending()).map(|s| pending(s)).collect();
-    if let Some(path) = store.missing_companion() {
+    if let Some(path) = store.companion().and_then(Companion::missing) {
         pending.insert(0, companion_step(path));
     }
     let known = crate::store::migration::all(store.engine());
@@ -302,7 +302,7 @@ pub async fn apply_chosen(
     author: &Author,
     choice: &MigrationChoice,
 ) -> Result<MigrationOutcome, ChangeError> {
-    if let Some(path) = store.companion_path() {
+    if let Some(path) = store.companion().map(|companion| &companion.path) {
         return apply_to_companion(path, author, choice).await;
     }
     if store.recognised().sources.is_empty() && !store.schema().is_blank() {

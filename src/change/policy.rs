@@ -17,7 +17,7 @@ use crate::recall::learn::assess::{TrainedPolicy, train_and_hold_out};
 use crate::recall::learn::version::Version;
 use crate::store::Store;
 use crate::store::encode::{GivenValue, LocatedRow, plain_column};
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::stored::{Cell, Mutation, StoredRows};
 
 impl From<LabError> for ChangeError {

@@ -11,7 +11,7 @@ use crate::memory::utility::{self, Signal};
 use crate::memory::{Entity, Row, text_check, time};
 use crate::store::Store;
 use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::stored::StoredRows;
 
 /// Plans a new signal about an episode.

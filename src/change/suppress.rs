@@ -10,7 +10,7 @@ use unicode_normalization::UnicodeNormalization as _;
 use super::{ChangeError, Plan};
 use crate::memory::Row;
 use crate::store::Store;
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::stored::Mutation;
 
 const TAG: &[u8] = b"mnemoscope suppression 1\n";

@@ -12,7 +12,7 @@ use super::{ChangeError, new_id};
 use crate::layout::Engine;
 use crate::memory::Entity;
 use crate::store::Store;
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::stored::{Cell, Image, Mutation, ROW_NUMBER, RowRevisions, StoredRows, TableName};
 
 /// Later entries that are looked through for who changed a row.

@@ -11,7 +11,7 @@ use super::feedback::writable;
 use crate::layout::BoundSource;
 use crate::memory::{Entity, Row, utility};
 use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::stored::StoredRows;
 
 /// Differences of utilities that come of adding in another order.

@@ -12,7 +12,7 @@ use crate::memory::Entity;
 use crate::recall::what_if::WhatIf;
 use crate::store::Store;
 use crate::store::encode::{plain_column, table_of};
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::stored::{Cell, Mutation, StoredRows};
 
 pub use crate::lab::what_if::{BUDGET, KeptQuestion};

@@ -15,7 +15,7 @@ use super::doing::{By, author};
 use super::failure::CommandFailure;
 use super::look::write_export;
 use super::output;
-use crate::change::import::{self, ImportPart, KnownBanks, ORDER};
+use crate::change::import::{self, ImportPart, ImportProgress, ORDER};
 use crate::change::operation::ImportFormat;
 use crate::change::plan::Counts;
 use crate::change::{self, anchor, batch};
@@ -85,7 +85,7 @@ pub(super) async fn run(session: &Session<'_>, asked: &CopyArgs) -> Result<(), C
     }
     let mut copy = Copy { source: &source, asked, episodes: None };
     let mut copied = Copied::default();
-    let (mut text, mut line, banks) = (Vec::new(), 1, KnownBanks::default());
+    let (mut text, mut line, progress) = (Vec::new(), 1, ImportProgress::default());
     for entity in ORDER.iter().copied().filter(|entity| source.sources_of(*entity).is_ok()) {
         let mut query = copy.query(entity)?;
         loop {
@@ -95,7 +95,9 @@ pub(super) async fn run(session: &Session<'_>, asked: &CopyArgs) -> Result<(), C
             let surplus = source.shapes().surplus(entity, &rows).await?;
             write_export(&mut text, &rows, &surplus, entity)?;
             if text.len() >= PART_BYTES {
-                line = put_in(&target, asked, &mut text, line, &banks, &mut copied).await?;
+                line =
+                    put_in(&target, asked, CopyPart { text: &mut text, line, is_last: false }, &progress, &mut copied)
+                        .await?;
             }
             match page.next {
                 Some(next) => query.start = PageStart::After(next),
@@ -103,7 +105,7 @@ pub(super) async fn run(session: &Session<'_>, asked: &CopyArgs) -> Result<(), C
             }
         }
     }
-    put_in(&target, asked, &mut text, line, &banks, &mut copied).await?;
+    put_in(&target, asked, CopyPart { text: &mut text, line, is_last: true }, &progress, &mut copied).await?;
     let mut shown = json!({
         "operation": "copy",
         "status": if !asked.apply { "planned" } else if copied.counts.is_empty() { "nothing to do" } else { "applied" },
@@ -140,22 +142,32 @@ async fn opened(
     Session { global: &global, database: Some(database), config: session.config, changes }.store().await
 }
 
+/// Lines that go into the target together.
+struct CopyPart<'t> {
+    /// The lines; taken out.
+    text: &'t mut Vec<u8>,
+    /// The number of the first, from 1.
+    line: usize,
+    /// No part comes after it.
+    is_last: bool,
+}
+
 /// Puts lines into the target, or plans it; the number of the next line.
 async fn put_in(
     target: &Store,
     asked: &CopyArgs,
-    text: &mut Vec<u8>,
-    line: usize,
-    banks: &KnownBanks,
+    part: CopyPart<'_>,
+    progress: &ImportProgress,
     copied: &mut Copied,
 ) -> Result<usize, CommandFailure> {
-    let part = String::from_utf8(std::mem::take(text)).map_err(|e| CommandFailure::failed(e.to_string()))?;
-    if part.is_empty() {
+    let CopyPart { text, line, is_last } = part;
+    let text = String::from_utf8(std::mem::take(text)).map_err(|e| CommandFailure::failed(e.to_string()))?;
+    if text.is_empty() && !progress.waits() {
         return Ok(line);
     }
-    let next = line + part.lines().count();
+    let next = line + text.lines().count();
     let plan = || {
-        let part = ImportPart { text: &part, first_line: line, banks };
+        let part = ImportPart { text: &text, first_line: line, progress, is_last };
         import::plan_part(target, ImportFormat::Jsonl, &asked.from, part, true)
     };
     let planned = if asked.apply {
@@ -170,6 +182,7 @@ async fn put_in(
     } else {
         plan().await?
     };
+    progress.advance();
     for (table, verbs) in &planned.counts {
         for (verb, rows) in verbs {
             *copied.counts.entry(table.clone()).or_default().entry(verb.clone()).or_default() += rows;

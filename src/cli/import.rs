@@ -13,7 +13,7 @@ use super::doing::{Doing, PLAN_BYTES, author, carry_out, mask_changes};
 use super::failure::CommandFailure;
 use super::input::{read_input, unread};
 use super::output;
-use crate::change::import::{self, ImportPart, KnownBanks};
+use crate::change::import::{self, ImportPart, ImportProgress};
 use crate::change::operation::ImportFormat;
 use crate::change::plan::Counts;
 use crate::change::{self, Operation, Plan, anchor};
@@ -162,10 +162,11 @@ async fn lines(session: &Session<'_>, file: &Path, skip_bad: bool, doing: &Doing
             "{name} is larger than one plan holds: it goes in in parts, which --plan-out and --what-if do not take"
         )));
     }
-    let (banks, mut together) = (KnownBanks::default(), Together::default());
+    let (progress, mut together) = (ImportProgress::default(), Together::default());
     loop {
-        let part = ImportPart { text: &text, first_line, banks: &banks };
+        let part = ImportPart { text: &text, first_line, progress: &progress, is_last: parts.is_over };
         put_in(&store, &name, part, skip_bad, doing, &mut together).await?;
+        progress.advance();
         if parts.is_over {
             break;
         }

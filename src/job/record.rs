@@ -11,9 +11,9 @@ use crate::layout::Engine;
 use crate::memory::invocation::Invocation;
 use crate::memory::time;
 use crate::store::Store;
+use crate::store::fetched::FetchedValue;
 use crate::store::jobs::{self, JobRow};
 use crate::store::own::OwnTables;
-use crate::store::session::FetchedValue;
 use crate::store::stored::{Cell, Mutation};
 use crate::store::write::{WriteError, WriteTransaction};
 
@@ -212,58 +212,11 @@ fn taken(
                 invocation.line(["backfill", name, "--apply"])
             )));
         }
-        let row = JobRow {
-            id: new_id(),
-            name: name.clone(),
-            state: JobState::Running.word().to_owned(),
-            token: 1,
-            owner: Some(this_runner()),
-            heartbeat_at: Some(at.to_owned()),
-            settings: opening.settings.to_json().to_string(),
-            relies_on: opening.relies_on.to_string(),
-            place: opening.place.to_string(),
-            total: opening.total.map(|t| t as i64),
-            counts: "{}".to_owned(),
-            actor: author.actor.clone(),
-            ticket: author.ticket.clone(),
-            created_at: at.to_owned(),
-            updated_at: at.to_owned(),
-            ..JobRow::default()
-        };
-        return Ok((row, false));
+        return Ok((begun(opening, author, at), false));
     };
-    let state = JobState::parse(&row.state).unwrap_or(JobState::Failed);
-    let conflict = |message: String| ChangeError::Conflict { message, rows: Vec::new() };
-    if state.is_active() && alive(&row) {
-        let by = row.owner.as_deref().map(runner_title).unwrap_or_default();
-        return Err(conflict(format!(
-            "{name} is already being run, by {by}: `{}` shows how far it is",
-            invocation.line(["backfill"])
-        )));
-    }
-    if state == JobState::Paused && entry == JobEntry::Begin {
-        return Err(conflict(format!(
-            "{name} was paused: `{}` resumes it, `{}` ends it",
-            invocation.line(["backfill", "resume", name]),
-            invocation.line(["backfill", "cancel", name])
-        )));
-    }
-    let by = if state.is_active() { JobMove::TakeOver } else { JobMove::Start };
-    let Some(next) = state.after(by) else {
-        return Err(conflict(format!("{name} is {} and cannot be resumed", state.word())));
-    };
-    let now: Value = opening.relies_on.clone();
-    let then: Value = serde_json::from_str(&row.relies_on).unwrap_or_default();
-    let differences = super::drift::differences(&then, &now);
-    if !differences.is_empty() && next == JobState::Running {
-        return Err(ChangeError::Conflict {
-            message: format!(
-                "the database has changed under {name} since it was started: it cannot be resumed from its checkpoint. \
-                 `{}` ends it, then start it again",
-                invocation.line(["backfill", "cancel", name])
-            ),
-            rows: differences,
-        });
+    let next = next_state(&row, name, entry, invocation)?;
+    if next == JobState::Running {
+        check_unmoved(&row, opening, invocation)?;
     }
     move_to(&mut row, next, at);
     row.token += 1;
@@ -280,6 +233,71 @@ fn taken(
     settings.rate = opening.settings.rate.or(settings.rate);
     row.settings = settings.to_json().to_string();
     Ok((row, true))
+}
+
+/// The row of a run that begins.
+fn begun(opening: &RunOpening, author: &Author, at: &str) -> JobRow {
+    JobRow {
+        id: new_id(),
+        name: opening.name.clone(),
+        state: JobState::Running.word().to_owned(),
+        token: 1,
+        owner: Some(this_runner()),
+        heartbeat_at: Some(at.to_owned()),
+        settings: opening.settings.to_json().to_string(),
+        relies_on: opening.relies_on.to_string(),
+        place: opening.place.to_string(),
+        total: opening.total.map(|t| t as i64),
+        counts: "{}".to_owned(),
+        actor: author.actor.clone(),
+        ticket: author.ticket.clone(),
+        created_at: at.to_owned(),
+        updated_at: at.to_owned(),
+        ..JobRow::default()
+    }
+}
+
+/// The state that a run gets when it is taken.
+///
+/// # Errors
+/// Somebody runs it, it was paused and is not to be resumed, or it has ended.
+fn next_state(row: &JobRow, name: &str, entry: JobEntry, invocation: &Invocation) -> Result<JobState, ChangeError> {
+    let state = JobState::parse(&row.state).unwrap_or(JobState::Failed);
+    let conflict = |message: String| ChangeError::Conflict { message, rows: Vec::new() };
+    if state.is_active() && alive(row) {
+        let by = row.owner.as_deref().map(runner_title).unwrap_or_default();
+        return Err(conflict(format!(
+            "{name} is already being run, by {by}: `{}` shows how far it is",
+            invocation.line(["backfill"])
+        )));
+    }
+    if state == JobState::Paused && entry == JobEntry::Begin {
+        return Err(conflict(format!(
+            "{name} was paused: `{}` resumes it, `{}` ends it",
+            invocation.line(["backfill", "resume", name]),
+            invocation.line(["backfill", "cancel", name])
+        )));
+    }
+    let by = if state.is_active() { JobMove::TakeOver } else { JobMove::Start };
+    state.after(by).ok_or_else(|| conflict(format!("{name} is {} and cannot be resumed", state.word())))
+}
+
+/// Refuses to resume a run where what it relies on has changed since.
+fn check_unmoved(row: &JobRow, opening: &RunOpening, invocation: &Invocation) -> Result<(), ChangeError> {
+    let then: Value = serde_json::from_str(&row.relies_on).unwrap_or_default();
+    let differences = super::drift::differences(&then, &opening.relies_on);
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let name = &opening.name;
+    Err(ChangeError::Conflict {
+        message: format!(
+            "the database has changed under {name} since it was started: it cannot be resumed from its checkpoint. \
+             `{}` ends it, then start it again",
+            invocation.line(["backfill", "cancel", name])
+        ),
+        rows: differences,
+    })
 }
 
 fn move_to(row: &mut JobRow, state: JobState, at: &str) {

@@ -311,49 +311,15 @@ fn bind(
     catalog: &Catalog,
     missing: &mut Vec<MissingColumn>,
 ) -> Option<BoundSource> {
-    let mut aliases: Vec<(String, &CatalogTable)> = Vec::new();
-    let wanted: Vec<(String, String)> = match &source.from {
-        FromClause::Table(name) | FromClause::Each { table: name, .. } => vec![("t".to_owned(), name.clone())],
-        FromClause::Query { tables, .. } => tables.clone(),
-    };
-    for (alias, name) in wanted {
-        let Some(table) = catalog.table(&name) else {
-            let known = catalog.tables.iter().map(|t| t.name.as_str());
-            missing.push(MissingColumn {
-                line: source.line,
-                key: format!("{}.table", source.entity),
-                message: with_nearest(format!("table `{name}` is not there"), &name, known),
-                optional: !source.requires.is_empty(),
-            });
-            return None;
-        };
-        aliases.push((alias, table));
-    }
-    // A column without an alias is the main table's, where that has one of the name.
-    aliases.sort_by_key(|(alias, _)| alias != "t");
+    let mut aliases = tables_of(source, catalog).map_err(|lacking| missing.push(lacking)).ok()?;
     let main = aliases.iter().find(|(a, _)| a == "t").or(aliases.first())?.1;
-    let mut items = None;
+    let items = item_table(engine);
     let from = match &source.from {
         FromClause::Table(_) => BoundFrom::Table(main.schema.clone(), main.name.clone()),
         FromClause::Each { column, path, .. } => {
-            let lists = |declared: &str| engine == Engine::Sqlite || declared.starts_with("json");
-            let Some(column) = main.column(column).filter(|c| lists(&c.declared)) else {
-                missing.push(MissingColumn {
-                    line: source.line,
-                    key: format!("{}.each", source.entity),
-                    message: format!("{} has no column `{column}` of JSON", main.title()),
-                    optional: !source.requires.is_empty(),
-                });
-                return None;
-            };
-            aliases.push(("item".to_owned(), items.get_or_insert_with(|| item_table(engine))));
-            let path = path.split('.').filter(|step| !step.is_empty()).map(str::to_owned).collect();
-            BoundFrom::Each {
-                engine,
-                table: (main.schema.clone(), main.name.clone()),
-                column: column.name.clone(),
-                path,
-            }
+            let each = each_item(source, (column, path), main, engine).map_err(|lacking| missing.push(lacking)).ok()?;
+            aliases.push(("item".to_owned(), &items));
+            each
         }
         FromClause::Query { sql, .. } => BoundFrom::Query(sql.on(engine)?.to_owned()),
     };
@@ -386,6 +352,56 @@ fn bind(
         search: source.search.as_ref().and_then(|sql| sql.on(engine)).map(str::to_owned),
         line: source.line,
     })
+}
+
+/// The tables that a source reads, by their aliases; a column without an alias is the first one's that has it.
+///
+/// # Errors
+/// The table that is not there.
+fn tables_of<'c>(source: &Source, catalog: &'c Catalog) -> Result<Vec<(String, &'c CatalogTable)>, MissingColumn> {
+    let wanted: Vec<(String, String)> = match &source.from {
+        FromClause::Table(name) | FromClause::Each { table: name, .. } => vec![("t".to_owned(), name.clone())],
+        FromClause::Query { tables, .. } => tables.clone(),
+    };
+    let mut aliases = Vec::new();
+    for (alias, name) in wanted {
+        let Some(table) = catalog.table(&name) else {
+            let known = catalog.tables.iter().map(|t| t.name.as_str());
+            return Err(MissingColumn {
+                line: source.line,
+                key: format!("{}.table", source.entity),
+                message: with_nearest(format!("table `{name}` is not there"), &name, known),
+                optional: !source.requires.is_empty(),
+            });
+        };
+        aliases.push((alias, table));
+    }
+    // A column without an alias is the main table's, where that has one of the name.
+    aliases.sort_by_key(|(alias, _)| alias != "t");
+    Ok(aliases)
+}
+
+/// The items of a list in a column, each as a row.
+///
+/// # Errors
+/// The column is not there, or no JSON.
+fn each_item(
+    source: &Source,
+    (column, path): (&str, &str),
+    main: &CatalogTable,
+    engine: Engine,
+) -> Result<BoundFrom, MissingColumn> {
+    let lists = |declared: &str| engine == Engine::Sqlite || declared.starts_with("json");
+    let Some(column) = main.column(column).filter(|c| lists(&c.declared)) else {
+        return Err(MissingColumn {
+            line: source.line,
+            key: format!("{}.each", source.entity),
+            message: format!("{} has no column `{column}` of JSON", main.title()),
+            optional: !source.requires.is_empty(),
+        });
+    };
+    let path = path.split('.').filter(|step| !step.is_empty()).map(str::to_owned).collect();
+    Ok(BoundFrom::Each { engine, table: (main.schema.clone(), main.name.clone()), column: column.name.clone(), path })
 }
 
 /// Binds the ways to get one column; ways that are not open in this database are left out, and the column is

@@ -55,7 +55,7 @@ pub fn leave(model: &Model, now: Option<&str>) {
     if written != desk::filters(location) {
         desk::keep_filters(location, &written);
     }
-    if let Some(place) = model.place_to_resume() {
+    if let Some(place) = model.history.here().to_resume() {
         let _ = desk::keep_place(location, &KeptPlace { name: LAST.to_owned(), ..place });
     }
 }

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::connect::explain;
-use super::session::{Param, RawRow, Sessions};
+use super::engine_error::explain;
+use super::fetched::{Param, RawRow};
+use super::session::Sessions;
 use super::snapshot::Snapshot;
 use super::write::{WriteError, WriteTransaction};
 use super::{Store, StoreError};

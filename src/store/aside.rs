@@ -2,8 +2,7 @@
 
 use super::StoreError;
 use super::ability::ServerAbility;
-use super::proof::tables::{number, text};
-use super::session::FetchedValue;
+use super::fetched::{FetchedValue, number, text};
 use super::snapshot::Snapshot;
 use super::stored::TableName;
 use crate::layout::Engine;

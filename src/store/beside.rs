@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::embedding::VectorShelf;
 use super::encode::table_of;
+use super::fetched::FetchedValue;
 use super::proof::keys_of_tables;
-use super::session::FetchedValue;
 use super::shape::ColumnReference;
 use super::stored::{StoredRows, TableName};
 use super::{ShapeReader, StoreError};

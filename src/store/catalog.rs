@@ -6,7 +6,8 @@ use crate::layout::{Catalog, CatalogColumn, CatalogTable, Engine};
 
 use super::ability::{RefusedAbilities, ServerAbility};
 use super::dialect::quote;
-use super::session::{FetchedValue, RawRow, Sessions};
+use super::fetched::{RawRow, integer, text};
+use super::session::Sessions;
 
 /// Reads the catalog of the opened database. What the server refuses to tell is left out and noted.
 ///
@@ -108,7 +109,7 @@ async fn read_postgres(
     let mut places: HashMap<i64, usize> = HashMap::new();
     let mut secured: Vec<i64> = Vec::new();
     for row in sessions.fetch(TABLES, &[]).await? {
-        let oid = number(&row, 0).unwrap_or_default();
+        let oid = integer(&row, 0).unwrap_or_default();
         places.insert(oid, catalog.tables.len());
         if flag(&row, 6) {
             secured.push(oid);
@@ -118,12 +119,12 @@ async fn read_postgres(
             name: text(&row, 2),
             visible: flag(&row, 3),
             // Before the first ANALYZE it is -1, or 0 up to PostgreSQL 13.
-            estimate: number(&row, 4).filter(|n| *n > 0),
+            estimate: integer(&row, 4).filter(|n| *n > 0),
             partitioned: flag(&row, 5),
             ..CatalogTable::default()
         });
     }
-    let place = |row: &RawRow| number(row, 0).and_then(|oid| places.get(&oid)).copied();
+    let place = |row: &RawRow| integer(row, 0).and_then(|oid| places.get(&oid)).copied();
     for row in sessions.fetch(COLUMNS, &[]).await? {
         let Some(at) = place(&row) else { continue };
         let declared = text(&row, 2).to_ascii_lowercase();
@@ -140,7 +141,7 @@ async fn read_postgres(
     }
     for row in refusals.ask(sessions, ServerAbility::Sizes, SIZES).await?.unwrap_or_default() {
         if let Some(at) = place(&row) {
-            catalog.tables[at].bytes = number(&row, 1);
+            catalog.tables[at].bytes = integer(&row, 1);
         }
     }
     for row in refusals.ask(sessions, ServerAbility::Rights, RIGHTS).await?.unwrap_or_default() {
@@ -150,14 +151,14 @@ async fn read_postgres(
         }
     }
     let hiding = match refusals.ask(sessions, ServerAbility::RowSecurity, HIDING).await? {
-        Some(rows) => rows.iter().filter_map(|row| number(row, 0)).collect(),
+        Some(rows) => rows.iter().filter_map(|row| integer(row, 0)).collect(),
         None => secured,
     };
     for at in hiding.iter().filter_map(|oid| places.get(oid)) {
         catalog.tables[*at].hides_rows = true;
     }
     let parts = refusals.ask(sessions, ServerAbility::Parts, PARTS).await?.unwrap_or_default();
-    let pair = |row: &RawRow| Some((*places.get(&number(row, 0)?)?, *places.get(&number(row, 1)?)?));
+    let pair = |row: &RawRow| Some((*places.get(&integer(row, 0)?)?, *places.get(&integer(row, 1)?)?));
     let parts: Vec<(usize, usize)> = parts.iter().filter_map(pair).collect();
     for at in 0..catalog.tables.len() {
         sum_of_parts(catalog, &parts, at);
@@ -206,21 +207,6 @@ fn sum_of_parts(catalog: &mut Catalog, parts: &[(usize, usize)], at: usize) {
     table.bytes = bytes;
 }
 
-fn text(row: &RawRow, at: usize) -> String {
-    match row.get(at) {
-        Some(FetchedValue::Text(text)) => text.clone(),
-        Some(FetchedValue::Integer(i)) => i.to_string(),
-        _ => String::new(),
-    }
-}
-
-fn number(row: &RawRow, at: usize) -> Option<i64> {
-    match row.get(at) {
-        Some(FetchedValue::Integer(i)) => Some(*i),
-        _ => None,
-    }
-}
-
 fn flag(row: &RawRow, at: usize) -> bool {
-    number(row, at) == Some(1)
+    integer(row, at) == Some(1)
 }

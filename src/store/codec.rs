@@ -1,13 +1,11 @@
 //! Turns stored values into canonical ones, by what the column asks for; what cannot be read becomes a problem of the
 //! row and never an error of the page.
 
-use std::borrow::Cow;
-
 use serde_json::{Map, Value};
 
+use super::fetched::{FetchedValue, RawRow, json_text, key_text};
 use super::select::{Projection, Slot, SlotTarget};
-use super::session::{FetchedValue, RawRow};
-use super::{container, within};
+use super::within;
 use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Inside, StoredAs};
 use crate::memory::{Entity, Problem, Row, ValueKind, feedback, json, time};
 
@@ -167,11 +165,6 @@ fn word(value: &Value) -> Option<String> {
     }
 }
 
-/// The id of a row of several columns as it is shown, whichever engine put it together.
-pub(super) fn key_text(stored: &str) -> String {
-    serde_json::from_str::<Value>(stored).map_or_else(|_| stored.to_owned(), |key| key.to_string())
-}
-
 /// A value within a stored one. Only problems that touch the value are of interest here: the column itself, where it is
 /// mapped, reports its own.
 fn inside(kind: ValueKind, place: &Inside, stored: StoredAs, raw: &FetchedValue) -> (Value, Vec<String>) {
@@ -319,26 +312,6 @@ fn list(raw: &FetchedValue) -> (Value, Vec<String>) {
             (Value::Array(list.items), list.problems)
         }
         Err(problem) => (Value::Null, vec![problem]),
-    }
-}
-
-/// The JSON text behind a stored value: as it is, out of a blob, or inflated.
-pub(super) fn json_text(raw: &FetchedValue) -> Result<Cow<'_, str>, String> {
-    match raw {
-        FetchedValue::Null => Ok(Cow::Borrowed("null")),
-        FetchedValue::Text(text) => Ok(Cow::Borrowed(text)),
-        FetchedValue::Integer(i) => Ok(Cow::Owned(i.to_string())),
-        FetchedValue::Real(x) => Ok(Cow::Owned(x.to_string())),
-        FetchedValue::BadText(_) => Err("is not valid UTF-8".to_owned()),
-        FetchedValue::Bytes(bytes) => match container::unpacked(bytes) {
-            Some(Err(why)) => Err(why.to_owned()),
-            Some(Ok((_, text))) => {
-                String::from_utf8(text).map(Cow::Owned).map_err(|_| "unpacks to bytes that are no text".to_owned())
-            }
-            None => std::str::from_utf8(bytes)
-                .map(Cow::Borrowed)
-                .map_err(|_| "bytes that are neither zlib nor JSON".to_owned()),
-        },
     }
 }
 

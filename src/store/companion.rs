@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Store;
 use super::bulk::{BulkError, ExistingTarget, Loader, NATIVE_SCHEMA};
+use crate::memory::invocation::Invocation;
 
 /// Name under which its tables are attached.
 pub const SCHEMA: &str = "companion";
@@ -29,6 +30,17 @@ impl Companion {
     #[must_use]
     pub fn at(path: PathBuf) -> Self {
         Companion { exists: path.is_file(), path }
+    }
+
+    /// Its file, where it is still to be made.
+    #[must_use]
+    pub fn missing(&self) -> Option<&Path> {
+        (!self.exists).then_some(&self.path)
+    }
+
+    /// The command that makes it, where it is missing.
+    pub(super) fn remedy(&self, invocation: &Invocation) -> Option<String> {
+        self.missing().map(|_| invocation.line(["migrate", "--apply"]))
     }
 }
 
@@ -58,20 +70,9 @@ pub async fn make(path: &Path) -> Result<(), BulkError> {
 }
 
 impl Store {
-    /// The file of the companion that goes with this palace, there or not; none where the database is no palace.
+    /// The companion that goes with this palace, there or not; none where the database is no palace.
     #[must_use]
-    pub fn companion_path(&self) -> Option<&Path> {
-        self.companion.as_ref().map(|c| c.path.as_path())
-    }
-
-    /// The companion that this palace still lacks; none where it is there, and where none is needed.
-    #[must_use]
-    pub fn missing_companion(&self) -> Option<&Path> {
-        self.companion.as_ref().filter(|c| !c.exists).map(|c| c.path.as_path())
-    }
-
-    /// The command that makes the companion which is missing.
-    pub(super) fn companion_remedy(&self) -> Option<String> {
-        self.missing_companion().map(|_| self.invocation().line(["migrate", "--apply"]))
+    pub fn companion(&self) -> Option<&Companion> {
+        self.companion.as_ref()
     }
 }

@@ -9,11 +9,13 @@ use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::ability::{RefusedAbilities, ServerAbility};
 use super::companion::{self, Companion};
+use super::engine_error::explain;
+use super::fetched::FetchedValue;
 use super::file_state::stamp;
 use super::migration::is_blank;
 use super::raw_file::{RawFiles, UnreadBytes};
 use super::server::{self, Server};
-use super::session::{FetchedValue, Opener, Sessions};
+use super::session::{Opener, Sessions};
 use super::withhold::recognise_readable;
 use super::{Store, catalog};
 use crate::ground::input_file::{self, SETTINGS_BYTES};
@@ -290,7 +292,7 @@ impl Store {
             writer: Arc::default(),
             fault: super::fault::FaultCounter::default(),
             erasing: std::sync::atomic::AtomicBool::default(),
-            sortable: std::sync::Mutex::default(),
+            sortable: super::order::SortableColumns::default(),
             vectors: std::sync::Mutex::default(),
             foresight: None,
             _copy: opened.copy,
@@ -638,18 +640,5 @@ fn classify(location: &str, error: &sqlx::Error) -> OpenError {
         sqlx::Error::Tls(_) => OpenError::Tls { location, message },
         sqlx::Error::Configuration(_) => OpenError::Url("a part of it is not as it should be".to_owned()),
         _ => OpenError::Other { location, message },
-    }
-}
-
-/// An engine's error for people, with its code where there is one.
-#[must_use]
-pub fn explain(error: &sqlx::Error) -> String {
-    match error {
-        sqlx::Error::Database(e) => match e.code() {
-            Some(code) => format!("{} [{code}]", e.message()),
-            None => e.message().to_owned(),
-        },
-        sqlx::Error::Io(io) => io.to_string(),
-        other => other.to_string(),
     }
 }

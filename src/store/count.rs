@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::Store;
 use super::dialect::quote;
+use super::fetched::FetchedValue;
 use super::select::from_clause;
-use super::session::FetchedValue;
 use crate::layout::recognise::BoundFrom;
 use crate::layout::{BoundSource, CatalogTable, Engine};
 use crate::memory::Entity;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use super::session::FetchedValue;
+use super::fetched::FetchedValue;
 use super::stored::TableName;
 use super::{StoreError, VectorReader};
 use crate::layout::vector::VectorsBeside;

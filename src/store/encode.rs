@@ -5,8 +5,8 @@ use std::borrow::{Borrow, Cow};
 use serde_json::Value;
 
 use super::dialect::{self, PgType};
+use super::fetched::FetchedValue;
 use super::select::{as_stored, is_uuid, key_parts};
-use super::session::FetchedValue;
 use super::shape::TableShape;
 use super::stored::{Cell, Image, Mutation, StoredRows, TableName, spell};
 use super::surplus::StoredColumns;

@@ -320,7 +320,7 @@ fn narrow_to_naming(engine: Engine, source: &BoundSource, to: Entity, ids: &[Str
         return;
     }
     let mark =
-        statement.bind(engine, super::session::FetchedValue::Text(Value::from(ids.to_vec()).to_string()), "text");
+        statement.bind(engine, super::fetched::FetchedValue::Text(Value::from(ids.to_vec()).to_string()), "text");
     let conditions: Vec<String> = places
         .iter()
         .map(|items| match engine {

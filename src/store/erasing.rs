@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::session::{FetchedValue, Param, RawRow};
+use super::fetched::{FetchedValue, Param, RawRow, text};
 use super::write::{WriteError, WriteTransaction};
 use super::{RecordReader, StoreError};
 use crate::layout::Engine;
@@ -158,12 +158,5 @@ impl WriteTransaction<'_> {
              ON CONFLICT (hmac) DO UPDATE SET session = excluded.session, kind = CASE WHEN excluded.kind = $5 \
              THEN memory_suppressions.kind ELSE excluded.kind END";
         self.fetch(sql, &params).await.map(drop)
-    }
-}
-
-fn text(row: &RawRow, at: usize) -> String {
-    match row.get(at) {
-        Some(FetchedValue::Text(text)) => text.clone(),
-        _ => String::new(),
     }
 }

@@ -4,8 +4,7 @@
 use std::io::Write as _;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use super::Store;
-use super::write::WriteError;
+use super::{Store, StoreError};
 
 /// Names the statement at which the process stops, counted from 1 over all its transactions. Not in a release build.
 const STOP_AT: &str = "MNEMOSCOPE_STOP_AT_WRITE";
@@ -25,7 +24,7 @@ impl FaultCounter {
     ///
     /// # Errors
     /// It is the one that is to fail.
-    pub(super) fn step(&self) -> Result<(), WriteError> {
+    pub(super) fn step(&self) -> Result<(), StoreError> {
         stop_if_asked();
         let left = self.0.load(Ordering::Relaxed);
         if left < 0 {
@@ -33,7 +32,7 @@ impl FaultCounter {
         }
         if left == 0 {
             let words = "this statement was to fail: a test asked for it".to_owned();
-            return Err(WriteError::Store(sqlx::Error::InvalidArgument(words).into()));
+            return Err(sqlx::Error::InvalidArgument(words).into());
         }
         self.0.store(left - 1, Ordering::Relaxed);
         Ok(())

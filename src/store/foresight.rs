@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::dialect::{PgType, quote};
 use super::encode::{plain_column, table_of};
+use super::fetched::{FetchedValue, Param};
 use super::select::SelectStatement;
-use super::session::{FetchedValue, Param};
 use super::shape::qualified;
 use super::stored::{Mutation, ROW_NUMBER, StoredRows, TableName};
 use super::{ForesightReader, Store, StoreError};

@@ -7,7 +7,7 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
-use super::session::{FetchedValue, RawRow};
+use super::fetched::{FetchedValue, RawRow};
 use super::{Store, StoreError};
 use crate::layout::Engine;
 

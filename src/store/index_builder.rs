@@ -5,14 +5,14 @@ use sha2::{Digest as _, Sha256};
 
 use super::ability::{RefusedAbilities, ServerAbility};
 use super::dialect::quote;
+use super::fetched::{FetchedValue, number, text};
 use super::migrating::LOCK_WAIT;
-use super::migration::{MigrationStep, StructurePart};
-use super::proof::tables::{number, text};
+use super::migration::MigrationStep;
 use super::server::ServerLink;
-use super::session::FetchedValue;
 use super::shape::qualified;
 use super::stored::TableName;
 use super::structure::Structure;
+use super::structure::StructurePart;
 
 /// Bytes of a name that PostgreSQL keeps.
 const NAME: usize = 63;

@@ -1,8 +1,8 @@
 //! What is kept of jobs: their rows, and signs that the database is under strain.
 
 use super::ability::ServerAbility;
+use super::fetched::{FetchedValue, RawRow};
 use super::own::OwnTables;
-use super::session::{FetchedValue, RawRow};
 use super::stored::{Image, StoredRows, TableName};
 use super::write::{WriteError, WriteTransaction};
 use super::{RecordReader, StoreError};

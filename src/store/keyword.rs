@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
 use super::codec;
+use super::fetched::FetchedValue;
 use super::select::{Projection, SelectStatement, narrow};
-use super::session::FetchedValue;
 use super::{Store, StoreError};
 use crate::layout::{BoundSource, Engine};
 use crate::memory::filter::Filter;

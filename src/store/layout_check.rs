@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::select::{Projection, from_clause};
-use super::{SchemaDoor, StoreError, codec, connect, dialect};
+use super::{SchemaDoor, StoreError, codec, dialect};
 use crate::layout::{BoundSource, Layout, LayoutError, Source};
 
 /// Rows that are looked at for a path.
@@ -83,7 +83,7 @@ impl<'a> SchemaDoor<'a> {
         let mut statement = Projection::new(self.store.engine(), source, columns, None).select(source, &[]);
         statement.sql += " LIMIT 0";
         match self.store.fetch(&statement).await {
-            Err(StoreError::Engine(refusal)) => Ok(Some(connect::explain(&refusal))),
+            Err(StoreError::Engine(refusal)) => Ok(Some(super::engine_error::explain(&refusal))),
             other => other.map(|_| None),
         }
     }
@@ -104,7 +104,7 @@ impl<'a> SchemaDoor<'a> {
                 "SELECT count(*), sum(n) FROM (SELECT count(*) AS n FROM {from} WHERE {keep} GROUP BY {bare} HAVING count(*) > 1) r"
             );
             let found = self.store.fetch_text(&sql).await?;
-            let number = |at: usize| found.first().map_or(0, |row| super::proof::tables::number(row, at));
+            let number = |at: usize| found.first().map_or(0, |row| super::fetched::number(row, at));
             if number(0) > 0 {
                 let words = format!(
                     "{} ids stand in several rows: pages lose rows of them; make the id of all columns that tell the rows apart",
@@ -121,8 +121,8 @@ impl<'a> SchemaDoor<'a> {
             let _ = write!(statement.sql, " LIMIT {ROWS}");
             let rows = self.store.fetch(&statement).await?;
             let stored =
-                rows.iter().filter(|row| row.iter().any(|raw| *raw != super::session::FetchedValue::Null)).count();
-            let is_there = |row: &super::session::RawRow| {
+                rows.iter().filter(|row| row.iter().any(|raw| *raw != super::fetched::FetchedValue::Null)).count();
+            let is_there = |row: &super::fetched::RawRow| {
                 let value = codec::decode(source, &projection, row);
                 let value = value.get(column.name);
                 !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty())
@@ -138,7 +138,7 @@ impl<'a> SchemaDoor<'a> {
                     shorter.columns[at].iter_mut().for_each(|way| way.inside.path = Some(first.to_owned()));
                 }
                 let shorter_way = Projection::new(self.store.engine(), &shorter, Some(&[column.name]), None);
-                let begins = |row: &super::session::RawRow| {
+                let begins = |row: &super::fetched::RawRow| {
                     let row = codec::decode(&shorter, &shorter_way, row);
                     !row.get(column.name).is_null() || !row.problems.is_empty()
                 };

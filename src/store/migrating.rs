@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::dialect::quote;
+use super::fetched::FetchedValue;
 use super::index_builder::IndexBuilder;
-use super::migration::{self, MigrationStep, NATIVE, Standing};
+use super::migration::{self, Migration, MigrationStep, NATIVE, OWN, Standing};
 use super::own::OwnTables;
 use super::select::{Projection, from_clause};
 use super::server::ServerLink;
-use super::session::{FetchedValue, Opener, Sessions};
-use super::structure::Structure;
+use super::session::{Opener, Sessions};
+use super::structure::{Structure, StructurePart};
 use super::withhold::recognise_readable;
 use super::write::WriteError;
 use super::{SchemaDoor, Store, StoreError, catalog};
@@ -69,10 +70,10 @@ impl SchemaDoor<'_> {
         let blank = migration::is_blank(structure.catalog(), self.store.engine());
         if blank {
             let series = self.store.intended.as_deref().unwrap_or(NATIVE);
-            return migration::standings(&[series], own, structure, true);
+            return standings(&[series], own, structure, true);
         }
         let series: Vec<&str> = self.store.recognised.layouts.iter().map(|l| l.name.as_str()).collect();
-        migration::standings(&series, own, structure, false)
+        standings(&series, own, structure, false)
     }
 
     /// Whether the database has no table but, perhaps, ours.
@@ -128,7 +129,7 @@ impl SchemaDoor<'_> {
         let structure = self.store.shapes().structure().await?;
         let mut link = ServerLink::open(server).await?;
         for part in &step.makes {
-            if let (Some(schema), migration::StructurePart::Index(index, table)) = (structure.broken_index(part), part)
+            if let (Some(schema), StructurePart::Index(index, table)) = (structure.broken_index(part), part)
                 && !structure.is_partitioned(table)
             {
                 let drop = format!("DROP INDEX CONCURRENTLY IF EXISTS {}.{}", quote(schema), quote(index));
@@ -229,4 +230,24 @@ fn locked_or_done(outcome: Result<bool, sqlx::Error>) -> Result<(), WriteError> 
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// How the migrations that concern a database stand to it: our own first, then those of its layouts.
+fn standings(series: &[&str], own: Option<&OwnTables>, structure: &Structure, blank: bool) -> Vec<Standing> {
+    let engine = structure.engine();
+    let wanted = std::iter::once(OWN).chain(series.iter().copied().filter(|s| *s != OWN));
+    let fitting = wanted
+        .flat_map(|s| migration::of(s, engine))
+        .filter(|m| if blank { m.blank || m.series == OWN } else { m.fits(structure) });
+    let standing = |migration: Migration| {
+        let entry = own.and_then(|o| o.applied.iter().find(|a| a.name == migration.name));
+        let steps = if migration.series == OWN { Vec::new() } else { migration.steps(structure) };
+        let steps =
+            steps.into_iter().map(|step| (step.done(structure), step)).map(|(done, step)| (step, done)).collect();
+        // What our role may not read is taken for done: nobody is told to do it again.
+        let unread = migration.series == OWN && own.is_some_and(|o| o.unread.is_some());
+        let ended = unread || entry.is_some_and(|e| e.applied_at.is_some());
+        Standing { begun: entry.is_some() && !ended, recorded: ended, steps, migration }
+    };
+    fitting.map(standing).collect()
 }

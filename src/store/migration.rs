@@ -7,8 +7,7 @@
 use include_dir::{Dir, include_dir};
 use sha2::{Digest as _, Sha256};
 
-use super::own::OwnTables;
-use super::structure::Structure;
+use super::structure::{Structure, StructurePart};
 use crate::layout::{Catalog, Engine};
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/assets/migrations");
@@ -63,36 +62,6 @@ pub struct MigrationStep {
     needs: Option<StructurePart>,
     /// It runs outside a transaction, without keeping writers out.
     pub concurrent: bool,
-}
-
-/// Something of a database's structure.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StructurePart {
-    /// A table.
-    Table(String),
-    /// A column of a table.
-    Column(String, String),
-    /// An index, with its table.
-    Index(String, String),
-    /// A policy of row-level security, with its table.
-    Policy(String, String),
-    /// A table's row-level security.
-    Security(String),
-    /// An extension of the server.
-    Extension(String),
-}
-
-impl std::fmt::Display for StructurePart {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            StructurePart::Table(table) => write!(f, "table {table}"),
-            StructurePart::Column(table, column) => write!(f, "column {table}.{column}"),
-            StructurePart::Index(index, table) => write!(f, "index {index} of {table}"),
-            StructurePart::Policy(policy, table) => write!(f, "policy {policy} of {table}"),
-            StructurePart::Security(table) => write!(f, "row-level security of {table}"),
-            StructurePart::Extension(extension) => write!(f, "extension {extension}"),
-        }
-    }
 }
 
 /// The migrations of a series for an engine, in order.
@@ -298,27 +267,6 @@ impl Standing {
         let next = self.steps.iter().find(|(_, done)| !done);
         self.begun.then(|| next.map_or("verification", |(step, _)| step.name.as_str()))
     }
-}
-
-/// How the migrations that concern a database stand to it: our own first, then those of its layouts.
-#[must_use]
-pub fn standings(series: &[&str], own: Option<&OwnTables>, structure: &Structure, blank: bool) -> Vec<Standing> {
-    let engine = structure.engine();
-    let wanted = std::iter::once(OWN).chain(series.iter().copied().filter(|s| *s != OWN));
-    let fitting = wanted
-        .flat_map(|s| of(s, engine))
-        .filter(|m| if blank { m.blank || m.series == OWN } else { m.fits(structure) });
-    let standing = |migration: Migration| {
-        let entry = own.and_then(|o| o.applied.iter().find(|a| a.name == migration.name));
-        let steps = if migration.series == OWN { Vec::new() } else { migration.steps(structure) };
-        let steps =
-            steps.into_iter().map(|step| (step.done(structure), step)).map(|(done, step)| (step, done)).collect();
-        // What our role may not read is taken for done: nobody is told to do it again.
-        let unread = migration.series == OWN && own.is_some_and(|o| o.unread.is_some());
-        let ended = unread || entry.is_some_and(|e| e.applied_at.is_some());
-        Standing { begun: entry.is_some() && !ended, recorded: ended, steps, migration }
-    };
-    fitting.map(standing).collect()
 }
 
 #[cfg(test)]

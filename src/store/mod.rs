@@ -16,9 +16,11 @@ mod derive;
 mod dialect;
 pub mod embedding;
 pub mod encode;
+mod engine_error;
 pub mod episode_of;
 pub mod erasing;
 mod fault;
+pub mod fetched;
 pub mod file_state;
 pub mod find;
 mod foresight;
@@ -61,14 +63,15 @@ mod withhold;
 pub mod within;
 pub mod write;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use order::Sortable;
+use fetched::RawRow;
+use order::SortableColumns;
 use select::SelectStatement;
-use session::{RawRow, Sessions};
+use session::Sessions;
 
 use crate::layout::recognise::unmet;
 use crate::layout::{BoundSource, Catalog, Engine, Layout, RecognisedLayouts};
@@ -120,7 +123,7 @@ pub enum StoreError {
     #[error("there is no table {0}")]
     NoTable(String),
     /// The engine refused.
-    #[error("{}", connect::explain(.0))]
+    #[error("{}", engine_error::explain(.0))]
     Engine(#[from] sqlx::Error),
 }
 
@@ -169,8 +172,8 @@ pub struct Store {
     fault: fault::FaultCounter,
     /// What is deleted is to be overwritten.
     erasing: AtomicBool,
-    /// What the stored order of a column is worth, by the statement that found it out.
-    sortable: Mutex<HashMap<String, Sortable>>,
+    /// What the stored order of columns is worth.
+    sortable: SortableColumns,
     /// Vectors that are kept in memory between recalls.
     vectors: Mutex<vector_cache::Cache>,
     /// What a plan makes of the tables, where this is a look ahead.
@@ -250,7 +253,7 @@ impl Store {
             return (withheld.reason.clone(), Some(withheld.remedy.clone()));
         }
         let said = self.recognised.layouts.iter().flat_map(|l| &l.absent).find(|(e, _)| *e == entity);
-        if let Some(remedy) = self.companion_remedy() {
+        if let Some(remedy) = self.companion.as_ref().and_then(|companion| companion.remedy(&self.invocation)) {
             let reason = "a palace does not keep it: it lives in a companion database of ours, which is not there yet";
             return (said.map_or_else(|| reason.to_owned(), |(_, reason)| reason.clone()), Some(remedy));
         }
@@ -270,31 +273,7 @@ impl Store {
     /// A known layout whose tables stand in a schema that the search path does not name, and how to name it. Every entity
     /// that is missing asks for it: it is looked for once.
     fn outside_search_path(&self) -> Option<(String, Option<String>)> {
-        self.elsewhere.get_or_init(|| self.find_outside_search_path()).clone()
-    }
-
-    fn find_outside_search_path(&self) -> Option<(String, Option<String>)> {
-        let schemas: BTreeSet<&str> =
-            self.catalog.tables.iter().filter(|t| !t.visible).map(|t| t.schema.as_str()).collect();
-        let layouts = crate::layout::builtin::all().unwrap_or_default();
-        for schema in schemas.into_iter().filter(|_| self.engine() == Engine::Postgres) {
-            let mut catalog = self.catalog.clone();
-            catalog.tables.iter_mut().for_each(|table| table.visible = table.schema == schema);
-            let fits = |layout: &&Layout| unmet(layout, Engine::Postgres, &catalog).is_empty();
-            if let Some(layout) = layouts.iter().find(fits) {
-                return Some((
-                    format!(
-                        "its tables fit the layout {} and stand in the schema `{schema}`, outside of the search path",
-                        layout.name
-                    ),
-                    Some(format!(
-                        "ALTER ROLE CURRENT_USER SET search_path TO {}, or `?options[search_path]={schema}` at the end of the URL",
-                        dialect::quote(schema)
-                    )),
-                ));
-            }
-        }
-        None
+        self.elsewhere.get_or_init(|| beyond_search_path(self.engine(), &self.catalog)).clone()
     }
 
     async fn fetch(&self, statement: &SelectStatement) -> Result<Vec<RawRow>, StoreError> {
@@ -356,20 +335,34 @@ impl Store {
             writer: Arc::clone(&self.writer),
             fault: fault::FaultCounter::default(),
             erasing: AtomicBool::default(),
-            sortable: Mutex::default(),
+            sortable: SortableColumns::default(),
             vectors: Mutex::default(),
             foresight: None,
             _copy: None,
         }
     }
-
-    fn known_sortable(&self, probe: &str) -> Option<Sortable> {
-        self.sortable.lock().unwrap_or_else(PoisonError::into_inner).get(probe).copied()
-    }
-
-    fn remember_sortable(&self, probe: String, sortable: Sortable) {
-        self.sortable.lock().unwrap_or_else(PoisonError::into_inner).insert(probe, sortable);
-    }
 }
 
-impl Store {}
+/// A known layout whose tables stand in a schema that the search path does not name, and how to name it.
+fn beyond_search_path(engine: Engine, catalog: &Catalog) -> Option<(String, Option<String>)> {
+    let schemas: BTreeSet<&str> = catalog.tables.iter().filter(|t| !t.visible).map(|t| t.schema.as_str()).collect();
+    let layouts = crate::layout::builtin::all().unwrap_or_default();
+    for schema in schemas.into_iter().filter(|_| engine == Engine::Postgres) {
+        let mut catalog = catalog.clone();
+        catalog.tables.iter_mut().for_each(|table| table.visible = table.schema == schema);
+        let fits = |layout: &&Layout| unmet(layout, Engine::Postgres, &catalog).is_empty();
+        if let Some(layout) = layouts.iter().find(fits) {
+            return Some((
+                format!(
+                    "its tables fit the layout {} and stand in the schema `{schema}`, outside of the search path",
+                    layout.name
+                ),
+                Some(format!(
+                    "ALTER ROLE CURRENT_USER SET search_path TO {}, or `?options[search_path]={schema}` at the end of the URL",
+                    dialect::quote(schema)
+                )),
+            ));
+        }
+    }
+    None
+}

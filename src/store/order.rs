@@ -1,13 +1,16 @@
 //! The order of a source's rows as the database can walk it, and cursors: the stored keys at a page's edge.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::dialect;
+use super::fetched::FetchedValue;
 use super::select::SelectStatement;
-use super::session::FetchedValue;
 use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Engine, StoredAs};
 use crate::memory::ValueKind;
 
@@ -301,6 +304,22 @@ pub enum Sortable {
     OneSpelling,
     /// Some values are no times or no numbers, which only reading them tells.
     No,
+}
+
+/// What the stored order of columns is worth, as far as it was found out, by the statement that did.
+#[derive(Debug, Default)]
+pub struct SortableColumns(Mutex<HashMap<String, Sortable>>);
+
+impl SortableColumns {
+    /// What a statement found out before.
+    pub(super) fn known(&self, probe: &str) -> Option<Sortable> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(probe).copied()
+    }
+
+    /// Keeps what a statement found out.
+    pub(super) fn keep(&self, probe: String, sortable: Sortable) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(probe, sortable);
+    }
 }
 
 impl Sortable {

@@ -1,8 +1,8 @@
 //! Our own tables beside any layout: the migrations that make them, and what is read of the audit trail.
 
 use super::ability::ServerAbility;
+use super::fetched::{Param, RawRow, number, text};
 use super::migration::{self, Migration};
-use super::session::{FetchedValue, Param, RawRow};
 use super::stored::TableName;
 use super::withhold::DeniedTable;
 use super::write::{WriteError, WriteTransaction};
@@ -154,7 +154,7 @@ fn read_own(schema: String, rows: &[RawRow]) -> Option<OwnTables> {
     let applied = rows
         .iter()
         .map(|row| AppliedMigration {
-            version: integer(row, 0),
+            version: number(row, 0),
             name: text(row, 1),
             checksum: text(row, 2),
             applied_at: Some(text(row, 4)).filter(|at| !at.is_empty()),
@@ -243,7 +243,7 @@ impl RecordReader<'_> {
         };
         // A server that does not tell is found out by trying.
         let rows = self.store.refusals.ask(&self.store.sessions, ServerAbility::Rights, sql).await?;
-        Ok(rows.is_none_or(|rows| rows.first().is_some_and(|row| integer(row, 0) == 1)))
+        Ok(rows.is_none_or(|rows| rows.first().is_some_and(|row| number(row, 0) == 1)))
     }
 
     /// Number and hash of the last entry of the trail; none when the head is gone.
@@ -251,7 +251,7 @@ impl RecordReader<'_> {
     /// # Errors
     /// The engine's refusal.
     pub async fn trail_head(self) -> Result<Option<(i64, String)>, StoreError> {
-        Ok(self.fetch_own("memory_audit_head", HEAD, &[]).await?.first().map(|row| (integer(row, 0), text(row, 1))))
+        Ok(self.fetch_own("memory_audit_head", HEAD, &[]).await?.first().map(|row| (number(row, 0), text(row, 1))))
     }
 
     /// Entries after a number, in order, at most `limit`.
@@ -264,7 +264,7 @@ impl RecordReader<'_> {
              WHERE seq > {after} ORDER BY seq LIMIT {limit}"
         );
         let entry = |row: &RawRow| TrailEntry {
-            seq: integer(row, 0),
+            seq: number(row, 0),
             at: text(row, 1),
             database_id: text(row, 2),
             actor: text(row, 3),
@@ -297,7 +297,7 @@ impl RecordReader<'_> {
              ORDER BY seq, field"
         );
         let value = |row: &RawRow| PrivateValue {
-            seq: integer(row, 0),
+            seq: number(row, 0),
             field: text(row, 1),
             salt: text(row, 2),
             value: text(row, 3),
@@ -354,23 +354,6 @@ impl WriteTransaction<'_> {
 }
 
 const NONE: [Param; 0] = [];
-
-fn text(row: &RawRow, at: usize) -> String {
-    match row.get(at) {
-        Some(FetchedValue::Text(text)) => text.clone(),
-        Some(FetchedValue::BadText(bytes) | FetchedValue::Bytes(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
-        Some(FetchedValue::Integer(i)) => i.to_string(),
-        Some(FetchedValue::Real(x)) => x.to_string(),
-        Some(FetchedValue::Null) | None => String::new(),
-    }
-}
-
-fn integer(row: &RawRow, at: usize) -> i64 {
-    match row.get(at) {
-        Some(FetchedValue::Integer(i)) => *i,
-        _ => 0,
-    }
-}
 
 #[cfg(test)]
 mod tests {

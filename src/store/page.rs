@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::codec;
 use super::episode_of::EpisodeIndex;
+use super::fetched::{FetchedValue, RawRow};
 use super::keyword::index_condition;
 use super::order::{Edge, ListCursor, RawKey, Sortable, SourceOrder, sortable_probe};
 use super::select::{Projection, SelectStatement, as_stored, narrow, narrow_any, narrow_search};
-use super::session::{FetchedValue, RawRow};
 use super::{Store, StoreError};
 use crate::layout::{BoundSource, Derivation, Engine, EpisodeLink, LinkBy};
 use crate::memory::filter::{Filter, Operand, Operator};
@@ -182,7 +182,7 @@ impl Store {
             let mut edge = edge.clone();
             let mut batch = (query.limit + 1 - found.len()).min(BATCH);
             loop {
-                let mut statement = self.begun(&projection, source, walk, query.search.as_ref());
+                let mut statement = begun(self.engine(), &projection, source, walk, query.search.as_ref());
                 for filter in &filters {
                     narrow(engine, source, filter, &mut statement);
                 }
@@ -220,24 +220,6 @@ impl Store {
         }
         found.truncate(query.limit + 1);
         Ok(found)
-    }
-
-    /// The beginning of a statement that walks a source. Where words are looked for, they narrow it; where the layout has an
-    /// index of words, whether that found the row is read last.
-    fn begun(
-        &self,
-        projection: &Projection,
-        source: &BoundSource,
-        walk: &SourceOrder,
-        search: Option<&Search>,
-    ) -> SelectStatement {
-        let Some(search) = search else { return projection.select(source, &walk.reads()) };
-        let mut bound = SelectStatement::default();
-        let indexed = index_condition(self.engine(), source, search, &mut bound);
-        let reads: Vec<String> = walk.reads().into_iter().chain(indexed.iter().map(|i| truth(i))).collect();
-        let mut statement = SelectStatement { params: bound.params, ..projection.select(source, &reads) };
-        narrow_search(self.engine(), source, search, indexed.as_deref(), &mut statement);
-        statement
     }
 
     /// Lets through the episodes that have such a canvas event.
@@ -449,12 +431,12 @@ impl Store {
             return Ok(Sortable::AsStored);
         }
         let Some(probe) = sortable_probe(source, column) else { return Ok(Sortable::AsStored) };
-        if let Some(known) = self.known_sortable(&probe) {
+        if let Some(known) = self.sortable.known(&probe) {
             return Ok(known);
         }
         let rows = self.fetch_text(&probe).await?;
         let sortable = Sortable::of(rows.first().and_then(|r| r.first()));
-        self.remember_sortable(probe, sortable);
+        self.sortable.keep(probe, sortable);
         Ok(sortable)
     }
 
@@ -545,6 +527,24 @@ pub fn named_ids<'e>(episode: &'e Row, links: &[EpisodeLink], to: Entity) -> Vec
     let mut again = again.into_iter();
     ids.retain(|_| !again.next().unwrap_or_default());
     ids
+}
+
+/// The beginning of a statement that walks a source. Where words are looked for, they narrow it; where the layout has an
+/// index of words, whether that found the row is read last.
+fn begun(
+    engine: Engine,
+    projection: &Projection,
+    source: &BoundSource,
+    walk: &SourceOrder,
+    search: Option<&Search>,
+) -> SelectStatement {
+    let Some(search) = search else { return projection.select(source, &walk.reads()) };
+    let mut bound = SelectStatement::default();
+    let indexed = index_condition(engine, source, search, &mut bound);
+    let reads: Vec<String> = walk.reads().into_iter().chain(indexed.iter().map(|i| truth(i))).collect();
+    let mut statement = SelectStatement { params: bound.params, ..projection.select(source, &reads) };
+    narrow_search(engine, source, search, indexed.as_deref(), &mut statement);
+    statement
 }
 
 fn place(

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::StoreError;
 use super::dialect::quote;
-use super::proof::tables::{self, ColumnContent, SearchedKind, SearchedTable, UnsearchedReason, number, text};
-use super::session::RawRow;
+use super::fetched::{RawRow, number, text};
+use super::proof::tables::{self, ColumnContent, SearchedKind, SearchedTable, UnsearchedReason};
 use super::snapshot::Snapshot;
 use super::stored::{ROW_NUMBER, TableName};
 use crate::layout::Engine;

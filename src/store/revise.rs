@@ -1,7 +1,7 @@
 //! Many rows changed by few statements, each row only where it still holds what it held.
 
 use super::dialect::quote;
-use super::session::{FetchedValue, Param, RawRow};
+use super::fetched::{FetchedValue, Param, RawRow};
 use super::shape::{self, TableShape};
 use super::stored::{Revision, RowRevisions, spell};
 use super::{Store, StoreError};

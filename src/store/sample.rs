@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use super::dialect::{PgType, quote};
+use super::fetched::{FetchedValue, RawRow};
 use super::proof::tables::{self, SearchedKind, SearchedTable, UnsearchedReason};
-use super::session::{FetchedValue, RawRow};
 use super::stored::TableName;
 use super::{RawTables, StoreError};
 use crate::layout::Engine;
@@ -72,7 +72,7 @@ impl RawTables<'_> {
         let sql = if self.store.engine() == Engine::Sqlite { REFERENCES_SQLITE } else { REFERENCES_POSTGRES };
         let mut found: HashMap<TableName, Vec<SampledReference>> = HashMap::new();
         for row in self.store.fetch_text(sql).await? {
-            let text = |at: usize| tables::text(&row, at);
+            let text = |at: usize| super::fetched::text(&row, at);
             let Some(table) = self.title_of(&TableName::new(text(5), text(1))) else { continue };
             let reference = SampledReference { column: text(2), table, to: text(3) };
             found.entry(TableName::new(text(4), text(0))).or_default().push(reference);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::dialect::{self, quote};
 use super::encode::plain_column;
+use super::fetched::{FetchedValue, RawRow};
 use super::select::{Projection, SelectStatement, from_clause, narrow};
-use super::session::{FetchedValue, RawRow};
 use super::{RowWalks, StoreError, codec};
 use crate::layout::{BoundFrom, BoundSource, Engine};
 use crate::memory::query::{PageStart, Query};

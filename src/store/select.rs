@@ -11,7 +11,7 @@ use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
 use super::dialect::{self, PgType};
-use super::session::{FetchedValue, Param};
+use super::fetched::{FetchedValue, Param};
 use crate::layout::{BoundColumn, BoundFrom, BoundOrigin, BoundSource, Derivation, Engine, StoredAs, TextPart};
 use crate::memory::ValueKind;
 use crate::memory::filter::{Filter, Operand, Operator as Op};
@@ -375,7 +375,7 @@ pub fn as_stored<'v>(engine: Engine, source: &BoundSource, name: &str, value: &'
     };
     let ways = source.column(name);
     if ways.iter().any(|way| matches!(way.origin, BoundOrigin::Key { .. })) {
-        return Cow::Owned(super::codec::key_text(value));
+        return Cow::Owned(super::fetched::key_text(value));
     }
     let lower = value.to_ascii_lowercase();
     if engine == Engine::Postgres && lower != value && is_uuid(&lower) && ways.iter().any(is_uuids) {

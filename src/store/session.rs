@@ -16,32 +16,11 @@ use sqlx::{AssertSqlSafe, Connection as _, Decode, Row as _, TypeInfo as _, Valu
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
+use super::engine_error::{is_late, lost};
+use super::fetched::{FetchedValue, Param, RawRow};
 use super::file_state::OpenedFile;
 use super::server::{Server, ServerLink};
 use crate::layout::Engine;
-
-/// A value as it came out of a database.
-#[derive(Debug, Clone, PartialEq)]
-pub enum FetchedValue {
-    /// SQL NULL.
-    Null,
-    /// Text that is valid UTF-8.
-    Text(String),
-    /// Text that is not: its bytes.
-    BadText(Vec<u8>),
-    /// A blob or bytea.
-    Bytes(Vec<u8>),
-    /// An integer.
-    Integer(i64),
-    /// A floating-point number.
-    Real(f64),
-}
-
-/// A value bound to a placeholder. PostgreSQL always gets text or bytes, with a cast in the statement.
-pub type Param = FetchedValue;
-
-/// One row in the order of the projection.
-pub type RawRow = Vec<FetchedValue>;
 
 /// How to make another connection.
 #[derive(Debug, Clone)]
@@ -247,21 +226,6 @@ impl Sessions {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
         }
     }
-}
-
-/// Whether the connection itself is gone, not just the statement refused.
-pub(super) fn lost(error: &sqlx::Error) -> bool {
-    match error {
-        sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => true,
-        // Class 08 is said by poolers of a server that they lost or have none left of.
-        sqlx::Error::Database(e) => e.code().is_some_and(|c| c.starts_with("57P") || c.starts_with("08")),
-        _ => false,
-    }
-}
-
-/// Whether it was waited for long enough already.
-pub(super) fn is_late(error: &sqlx::Error) -> bool {
-    matches!(error, sqlx::Error::Io(io) if io.kind() == std::io::ErrorKind::TimedOut)
 }
 
 impl Connection {

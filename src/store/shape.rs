@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::dialect::quote;
-use super::session::{FetchedValue, Param, RawRow};
+use super::fetched::{FetchedValue, Param, RawRow};
 use super::stored::{Image, ROW_NUMBER, StoredRows, TableName};
 use super::{ShapeReader, StoreError};
 use crate::layout::Engine;

@@ -7,9 +7,9 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection as _};
 
 use super::dialect::{PgType, quote};
-use super::proof::tables::text;
+use super::fetched::{FetchedValue, Param, RawRow, text};
 use super::server::{Isolation, ServerLink};
-use super::session::{self, FetchedValue, Opener, Param, RawRow};
+use super::session::{self, Opener};
 use super::shape::{self, TableShape};
 use super::stored::TableName;
 use super::{Store, StoreError};

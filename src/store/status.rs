@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::companion::Companion;
 use super::count::Counting;
 use super::dialect::quote;
+use super::fetched::FetchedValue;
 use super::own::OwnTables;
-use super::session::FetchedValue;
 use super::withhold::DeniedTable;
 use super::{DatabaseReport, StoreError};
 use crate::layout::{CatalogTable, Engine};
@@ -64,7 +65,7 @@ impl DatabaseReport<'_> {
             });
         }
         let own = self.store.records().own().await?;
-        let companion = self.store.missing_companion().map(|_| super::companion::STEP.to_owned());
+        let companion = self.store.companion().and_then(Companion::missing).map(|_| super::companion::STEP.to_owned());
         let standings = self.store.schema().standings(own.as_ref(), &self.store.shapes().structure().await?);
         let due = standings.into_iter().filter(|s| s.is_pending() && (s.begun || s.migration.optional.is_none()));
         let pending = due.map(|s| s.migration.name);
@@ -130,7 +131,10 @@ impl DatabaseReport<'_> {
     /// Whether changes can be made here, and what would make it so.
     async fn may_write(self, own: Option<&OwnTables>) -> Result<Capability, StoreError> {
         let (reason, remedy) = match (self.store.why_not_writable(), own) {
-            (Some(reason), _) => (Some(reason.to_owned()), self.store.companion_remedy()),
+            (Some(reason), _) => (
+                Some(reason.to_owned()),
+                self.store.companion().and_then(|companion| companion.remedy(self.store.invocation())),
+            ),
             (None, _) if self.store.recognised().layouts.is_empty() && !self.store.catalog().tables.is_empty() => (
                 Some("no known layout fits this database, so nothing says what a change would mean".to_owned()),
                 Some("open it with --layout FILE; `layouts check FILE` helps to write one".to_owned()),

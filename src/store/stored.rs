@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::session::FetchedValue;
+use super::fetched::FetchedValue;
 use crate::layout::TimeSpelling;
 
 /// The column name under which SQLite's hidden row number stands in an [`Image`].

@@ -3,11 +3,40 @@
 use std::collections::HashSet;
 
 use super::ability::ServerAbility;
-use super::migration::StructurePart;
-use super::session::{FetchedValue, RawRow};
+use super::fetched::{FetchedValue, RawRow};
 use super::stored::TableName;
 use super::{ShapeReader, StoreError, catalog};
 use crate::layout::{Catalog, Engine};
+
+/// Something of a database's structure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StructurePart {
+    /// A table.
+    Table(String),
+    /// A column of a table.
+    Column(String, String),
+    /// An index, with its table.
+    Index(String, String),
+    /// A policy of row-level security, with its table.
+    Policy(String, String),
+    /// A table's row-level security.
+    Security(String),
+    /// An extension of the server.
+    Extension(String),
+}
+
+impl std::fmt::Display for StructurePart {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            StructurePart::Table(table) => write!(f, "table {table}"),
+            StructurePart::Column(table, column) => write!(f, "column {table}.{column}"),
+            StructurePart::Index(index, table) => write!(f, "index {index} of {table}"),
+            StructurePart::Policy(policy, table) => write!(f, "policy {policy} of {table}"),
+            StructurePart::Security(table) => write!(f, "row-level security of {table}"),
+            StructurePart::Extension(extension) => write!(f, "extension {extension}"),
+        }
+    }
+}
 
 /// The structure of a database.
 #[derive(Debug, Clone)]

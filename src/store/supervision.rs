@@ -1,7 +1,7 @@
 //! Decisions of supervisors on an agent's episodes, where a system keeps them beside what every memory has.
 
+use super::fetched::FetchedValue;
 use super::select::SelectStatement;
-use super::session::FetchedValue;
 use super::{ContextReader, StoreError};
 
 /// Where supervised episodes stand, with the columns that say so.

@@ -7,8 +7,8 @@ use serde::{Serialize, Serializer};
 
 use super::embedding::{VectorShelf, spelled};
 use super::encode::{encode_value, key_columns, plain_column, table_of};
+use super::fetched::FetchedValue;
 use super::select::key_parts;
-use super::session::FetchedValue;
 use super::shape::TableShape;
 use super::stored::{Cell, Image, ROW_NUMBER, StoredRows, TableName};
 use super::{ShapeReader, StoreError};

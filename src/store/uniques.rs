@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::StoreError;
-use super::session::FetchedValue;
+use super::fetched::FetchedValue;
 use super::snapshot::Snapshot;
 use super::stored::TableName;
 use crate::layout::Engine;

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
 use super::dialect::{self, PgType};
+use super::fetched::{FetchedValue, RawRow};
 use super::select::{SelectStatement, from_clause, narrow, narrow_any};
-use super::session::{FetchedValue, RawRow};
 use super::vector_cache::CachedBank;
 use super::{StoreError, VectorReader};
 use crate::layout::{BoundColumn, BoundOrigin, BoundSource, BoundVector, Engine};
@@ -170,7 +170,7 @@ impl VectorSource<'_> {
 fn text(raw: Option<&FetchedValue>) -> String {
     match raw {
         // The id of several columns, which the engines space differently.
-        Some(FetchedValue::Text(text)) if text.starts_with('[') => super::codec::key_text(text),
+        Some(FetchedValue::Text(text)) if text.starts_with('[') => super::fetched::key_text(text),
         Some(FetchedValue::Text(text)) => text.clone(),
         Some(FetchedValue::Integer(i)) => i.to_string(),
         Some(FetchedValue::Bytes(bytes)) => String::from_utf8_lossy(bytes).into_owned(),

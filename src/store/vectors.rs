@@ -2,7 +2,7 @@
 
 use super::dialect::quote;
 use super::encode::plain_column;
-use super::session::FetchedValue;
+use super::fetched::FetchedValue;
 use super::{StoreError, VectorReader};
 use crate::layout::{CatalogTable, Engine};
 use crate::memory::Entity;

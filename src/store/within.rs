@@ -6,9 +6,8 @@ use std::borrow::Cow;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-use super::codec::json_text;
 use super::container::{self, Change, Decoded, Layer, Leaf, LeafKind, Limits, Rewritten};
-use super::session::FetchedValue;
+use super::fetched::{FetchedValue, json_text};
 use crate::layout::{Codec, Inside, TextPart};
 use crate::memory::json;
 

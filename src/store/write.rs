@@ -9,12 +9,14 @@ use sqlx::{AssertSqlSafe, Connection as _};
 use tokio::sync::MutexGuard;
 
 use super::dialect::quote;
+use super::engine_error::{explain, is_late, lost};
+use super::fetched::{FetchedValue, Param, RawRow};
 use super::revise;
 use super::server::ServerLink;
-use super::session::{self, FetchedValue, Opener, Param, RawRow};
+use super::session::{self, Opener};
 use super::shape::{self, TableShape};
 use super::stored::{Cell, Image, Mutation, StoredRows, TableName};
-use super::{Store, StoreError, companion, connect::explain};
+use super::{Store, StoreError, companion};
 use crate::layout::Engine;
 
 /// One row and what it gets.
@@ -226,10 +228,10 @@ impl Store {
             Some(link) => link,
             None => WriteConnection::open(self).await?,
         };
-        let pragmas = format!("{}{}", self.lasting(), self.manners());
+        let pragmas = format!("{}{}", lasting(self.companion.is_some()), self.manners());
         let until = Instant::now() + patience;
         match link.begin(patience, &pragmas).await {
-            Err(error) if session::lost(&error) && !session::is_late(&error) && !fresh => {
+            Err(error) if lost(&error) && !is_late(&error) && !fresh => {
                 link = WriteConnection::open(self).await?;
                 link.begin(patience, &pragmas).await?;
             }
@@ -249,13 +251,6 @@ impl Store {
     /// replaced rows are minded. SQLite only: PostgreSQL has no such choice.
     pub fn set_erasing(&self, erasing: bool) {
         self.erasing.store(erasing, Ordering::Relaxed);
-    }
-
-    /// What is said to be done is on disk, also after a power cut: EXTRA is FULL in WAL mode, and in the others it makes
-    /// the end of the journal last too. `fullfsync` matters on macOS only, where a plain sync may stay in the disk's cache.
-    fn lasting(&self) -> String {
-        let schema = if self.companion.is_some() { companion::SCHEMA } else { "main" };
-        format!("PRAGMA {schema}.synchronous = EXTRA; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON; ")
     }
 
     /// Why what is open here is not the database at its path any more, and what to do; none while it is.
@@ -278,6 +273,13 @@ impl Store {
     pub fn why_not_writable(&self) -> Option<&str> {
         self.blocked.as_deref()
     }
+}
+
+/// What is said to be done is on disk, also after a power cut: EXTRA is FULL in WAL mode, and in the others it makes
+/// the end of the journal last too. `fullfsync` matters on macOS only, where a plain sync may stay in the disk's cache.
+fn lasting(in_companion: bool) -> String {
+    let schema = if in_companion { companion::SCHEMA } else { "main" };
+    format!("PRAGMA {schema}.synchronous = EXTRA; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON; ")
 }
 
 impl WriteTransaction<'_> {
@@ -482,7 +484,7 @@ impl WriteTransaction<'_> {
                 Ok(())
             }
             Err(error) => {
-                let decided = matches!(&error, sqlx::Error::Database(_)) && !session::lost(&error);
+                let decided = matches!(&error, sqlx::Error::Database(_)) && !lost(&error);
                 if decided {
                     self.rollback().await;
                     return Err(error.into());

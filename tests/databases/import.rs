@@ -4,7 +4,7 @@
 use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_postgres};
 use crate::support::postgres::Database;
-use mnemoscope::change::import;
+use mnemoscope::change::import::{self, ImportPart, ImportProgress};
 use mnemoscope::change::operation::ImportFormat;
 use mnemoscope::change::{self, Author, ChangeError, Plan, Receipt, audit, migrate, record, undo};
 use mnemoscope::demo;
@@ -244,6 +244,48 @@ fn an_export_comes_back_row_for_row_on_the_other_engine() {
             let plan = import::plan(&world.store, ImportFormat::Jsonl, "x", bad, false).await;
             assert!(matches!(&plan, Err(ChangeError::Usage(words)) if words.contains("line 1")), "{bad}: {plan:?}");
         }
+    });
+}
+
+#[test]
+fn rows_come_after_those_that_they_refer_to_and_without_those_that_are_not_there() {
+    block_on(async {
+        let Some(world) = native_on_postgres().await else { return };
+        let Target::Postgres(url) = &world.target else { panic!("a server") };
+        let mut server = PgConnection::connect(url).await.expect("the server");
+        let key = "ALTER TABLE episodes ADD FOREIGN KEY (parent_id) REFERENCES episodes (id) NOT VALID";
+        sqlx::raw_sql(key).execute(&mut server).await.expect("a key");
+        let episode = |id: &str, parent: &str| {
+            json!({"entity": "episode", "id": id, "title": id, "parent_id": parent}).to_string()
+        };
+        let feedback = json!({"entity": "feedback", "id": "f", "kind": "thumbs_up", "episode_id": "grandchild"});
+        let parts = [
+            [feedback.to_string(), episode("grandchild", "child"), episode("lost", "nowhere")].join("\n"),
+            [episode("child", "root"), episode("late", "grandchild")].join("\n"),
+            [episode("one", "two"), episode("two", "one"), episode("root", "lost")].join("\n"),
+        ];
+        let progress = ImportProgress::default();
+        let mut said = Vec::new();
+        for (number, text) in parts.iter().enumerate() {
+            let part = ImportPart { text, first_line: 1, progress: &progress, is_last: number == 2 };
+            let plan = || import::plan_part(&world.store, ImportFormat::Jsonl, "x.jsonl", part, false);
+            let (planned, _) = change::plan_and_apply(&world.store, &author(), plan).await.expect("a part");
+            said.extend(planned.disclosures);
+            progress.advance();
+        }
+        let parents = "SELECT id || ' ' || coalesce(parent_id, '-') FROM episodes ORDER BY id";
+        let stored = ["child root", "grandchild child", "late grandchild", "lost -", "one two", "root lost", "two one"];
+        let found: Vec<String> = sqlx::query_scalar(parents).fetch_all(&mut server).await.expect("episodes");
+        assert_eq!(found, stored);
+        let left_out = "1 values of episodes.parent_id are left out";
+        assert_eq!(said.iter().filter(|words| words.contains("left out")).count(), 1, "{said:?}");
+        assert!(said.iter().any(|words| words.starts_with(left_out)), "{said:?}");
+        // Where the column may not be empty, the row is bad.
+        let strict = "DELETE FROM episodes; ALTER TABLE episodes ALTER parent_id SET NOT NULL";
+        sqlx::raw_sql(strict).execute(&mut server).await.expect("a rule");
+        let store = open(&world.target).await;
+        let refused = import::plan(&store, ImportFormat::Jsonl, "x.jsonl", &episode("lost", "nowhere"), false).await;
+        assert!(matches!(&refused, Err(ChangeError::Usage(words)) if words.contains("line 1")), "{refused:?}");
     });
 }
 

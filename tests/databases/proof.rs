@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use crate::support::block_on;
 use crate::support::postgres::Database;
+use mnemoscope::store::fetched::FetchedValue;
 use mnemoscope::store::proof::bytes::sqlite_files;
 use mnemoscope::store::proof::needles::{NeedleForm, Needles};
 use mnemoscope::store::proof::pass::{PassOutcome, PassReport, PassRequest};
 use mnemoscope::store::proof::values::{StoredSighting, ValueSearch};
 use mnemoscope::store::raw_file::RawFiles;
-use mnemoscope::store::session::FetchedValue;
 use mnemoscope::store::stored::{Mutation, StoredRows, TableName};
 use mnemoscope::store::{Store, Target};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};

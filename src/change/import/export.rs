@@ -13,7 +13,7 @@ use crate::memory::text_check::{TextOddities, check};
 use crate::memory::{Entity, json};
 use crate::store::Store;
 use crate::store::encode::plain_column;
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::surplus::Surplus;
 
 /// Reads a file, or the part of one that begins with that line.

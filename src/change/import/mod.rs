@@ -3,10 +3,12 @@
 
 mod export;
 mod memento;
+mod references;
 mod tau_bench;
 
+pub use references::ImportProgress;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -87,7 +89,8 @@ pub async fn plan(
     text: &str,
     skip_bad: bool,
 ) -> Result<Plan, ChangeError> {
-    plan_part(store, format, name, ImportPart { text, first_line: 1, banks: &KnownBanks::default() }, skip_bad).await
+    let part = ImportPart { text, first_line: 1, progress: &ImportProgress::default(), is_last: true };
+    plan_part(store, format, name, part, skip_bad).await
 }
 
 /// A part of a file that is put in by itself.
@@ -98,21 +101,9 @@ pub struct ImportPart<'a> {
     /// Which line of the file its first one is, from 1.
     pub first_line: usize,
     /// What the parts before it found out.
-    pub banks: &'a KnownBanks,
-}
-
-/// Banks of a file that are there under another id: cases of later parts go into those.
-#[derive(Debug, Default)]
-pub struct KnownBanks(Mutex<BTreeMap<String, String>>);
-
-impl KnownBanks {
-    fn all(&self) -> BTreeMap<String, String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn add(&self, more: BTreeMap<String, String>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(more);
-    }
+    pub progress: &'a ImportProgress,
+    /// No part comes after it.
+    pub is_last: bool,
 }
 
 /// Plans the import of a part of a file, as [`plan`] does that of a whole one.
@@ -137,6 +128,7 @@ pub async fn plan_part(
         holds_all(store, &contents.rows)?;
     }
     unfit(store, &mut contents).await?;
+    references::settle(store, &mut contents, part.progress, part.is_last).await?;
     if let Some((place, why)) = contents.bad.first() {
         if !skip_bad {
             let unit = if format == ImportFormat::TauBench { "trajectory" } else { "line" };
@@ -148,7 +140,7 @@ pub async fn plan_part(
         let places: Vec<String> = contents.bad.iter().take(20).map(|(place, _)| place.to_string()).collect();
         draft.disclosures.push(format!("{} bad ones are left out, at {}", contents.bad.len(), places.join(", ")));
     }
-    known_profiles(store, &mut contents.rows, part.banks).await?;
+    known_profiles(store, &mut contents.rows, part.progress).await?;
     draft.disclosures.append(&mut contents.notes);
     draft.disclosures.extend(contents.found.sentences());
     let mut by_entity: BTreeMap<Entity, Vec<NewRow>> = BTreeMap::new();
@@ -209,8 +201,8 @@ fn holds_all(store: &Store, rows: &[NewRow]) -> Result<(), ChangeError> {
 }
 
 /// Where a bank for the same user and agent is there already, new cases go into that one.
-async fn known_profiles(store: &Store, rows: &mut Vec<NewRow>, banks: &KnownBanks) -> Result<(), ChangeError> {
-    let mut renamed = banks.all();
+async fn known_profiles(store: &Store, rows: &mut Vec<NewRow>, progress: &ImportProgress) -> Result<(), ChangeError> {
+    let mut renamed = progress.banks();
     for new in rows.iter().filter(|r| r.row.entity == Entity::Profile) {
         if let Some(known) = bank(store, new.row.text("user_id"), new.row.text("agent_id")).await? {
             renamed.insert(new.row.id().to_owned(), known.id().to_owned());
@@ -223,7 +215,7 @@ async fn known_profiles(store: &Store, rows: &mut Vec<NewRow>, banks: &KnownBank
             new.row.set("profile_id", known);
         }
     }
-    banks.add(renamed);
+    progress.add_banks(renamed);
     Ok(())
 }
 

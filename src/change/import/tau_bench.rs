@@ -76,6 +76,28 @@ impl Call {
     fn failed(&self) -> bool {
         self.result.as_deref().is_some_and(|r| r.trim_start().to_ascii_lowercase().starts_with("error"))
     }
+
+    /// The call as a step of an episode.
+    fn action(&self) -> Value {
+        let (status, result, error) = match (&self.result, self.failed()) {
+            (Some(text), true) => ("failed", Value::Null, Value::from(text.clone())),
+            (Some(text), false) => ("completed", Value::from(text.clone()), Value::Null),
+            (None, _) => ("failed", Value::Null, Value::from("no answer was recorded")),
+        };
+        json!({"step_name": self.name, "status": status, "result": result, "error": error, "at": null})
+    }
+}
+
+/// What one trajectory says.
+struct Trajectory<'a> {
+    json: &'a Value,
+    agent: &'a str,
+    user: String,
+    key: String,
+    reward: f64,
+    instruction: Option<String>,
+    message: String,
+    calls: Vec<Call>,
 }
 
 /// Adds one trajectory and gives its user.
@@ -83,52 +105,50 @@ fn trajectory_of(contents: &mut ImportContents, agent: &str, trajectory: &Value)
     let messages = trajectory["traj"].as_array().map(Vec::as_slice).unwrap_or_default();
     let (task, trial) = (trajectory["task_id"].to_string(), trajectory["trial"].to_string());
     let key = digest(&["tau-bench", &task, &trial, &trajectory["traj"].to_string()]);
-    let (episode, run) = (format!("tau-{key}"), format!("tau-run-{key}"));
     let about = &trajectory["info"]["task"];
     let user = about["user_id"].as_str().unwrap_or("tau-bench").to_owned();
     let reward = trajectory["reward"].as_f64().unwrap_or_default();
-    let outcome = match reward {
-        r if r >= 1.0 => "success",
-        r if r > 0.0 => "partial",
-        _ => "failure",
-    };
     let instruction = about["instruction"].as_str().map(|text| contents.text(text));
     let first = messages.iter().find(|m| m["role"] == "user").and_then(|m| m["content"].as_str()).unwrap_or_default();
     let message = contents.text(first);
-    let calls = segments(contents, &episode, messages);
-    events(contents, &run, messages, &calls, reward, instruction.as_deref());
-    let actions: Vec<Value> = calls
-        .iter()
-        .map(|call| {
-            let (status, result, error) = match (&call.result, call.failed()) {
-                (Some(text), true) => ("failed", Value::Null, Value::from(text.clone())),
-                (Some(text), false) => ("completed", Value::from(text.clone()), Value::Null),
-                (None, _) => ("failed", Value::Null, Value::from("no answer was recorded")),
-            };
-            json!({"step_name": call.name, "status": status, "result": result, "error": error, "at": null})
-        })
-        .collect();
-    let mut tools: Vec<&str> = calls.iter().map(|c| c.name.as_str()).collect();
-    tools.sort_unstable();
-    tools.dedup();
-    let plan: Vec<Value> = calls.iter().map(|c| json!({"tool": c.name, "arguments": c.arguments})).collect();
-    let metadata = json!({"source": "tau-bench", "task_id": trajectory["task_id"], "trial": trajectory["trial"],
-        "reward": reward, "user_cost": trajectory["info"]["user_cost"]});
-    contents.add(
+    let calls = segments(contents, &format!("tau-{key}"), messages);
+    events(contents, &format!("tau-run-{key}"), messages, &calls, reward, instruction.as_deref());
+    let read = Trajectory { json: trajectory, agent, user, key, reward, instruction, message, calls };
+    contents.add(read.episode());
+    contents.add(read.case());
+    read.user
+}
+
+impl Trajectory<'_> {
+    fn outcome(&self) -> &'static str {
+        match self.reward {
+            r if r >= 1.0 => "success",
+            r if r > 0.0 => "partial",
+            _ => "failure",
+        }
+    }
+
+    fn episode(&self) -> NewRow {
+        let actions: Vec<Value> = self.calls.iter().map(Call::action).collect();
+        let mut tools: Vec<&str> = self.calls.iter().map(|c| c.name.as_str()).collect();
+        tools.sort_unstable();
+        tools.dedup();
+        let metadata = json!({"source": "tau-bench", "task_id": self.json["task_id"], "trial": self.json["trial"],
+            "reward": self.reward, "user_cost": self.json["info"]["user_cost"]});
         NewRow::new(
             Entity::Episode,
             [
-                ("id", Value::from(episode.clone())),
-                ("agent_id", Value::from(agent)),
-                ("user_id", Value::from(user.clone())),
-                ("execution_ids", json!([run])),
-                ("title", Value::from(message.chars().take(TITLE).collect::<String>())),
-                ("observation", instruction.clone().map_or(Value::Null, Value::from)),
+                ("id", Value::from(format!("tau-{}", self.key))),
+                ("agent_id", Value::from(self.agent)),
+                ("user_id", Value::from(self.user.clone())),
+                ("execution_ids", json!([format!("tau-run-{}", self.key)])),
+                ("title", Value::from(self.message.chars().take(TITLE).collect::<String>())),
+                ("observation", self.instruction.clone().map_or(Value::Null, Value::from)),
                 ("status", Value::from("closed")),
-                ("outcome", Value::from(outcome)),
-                ("success", Value::from(reward >= 1.0)),
+                ("outcome", Value::from(self.outcome())),
+                ("success", Value::from(self.reward >= 1.0)),
                 ("actions", Value::from(actions)),
-                ("result", json!({"reward": reward})),
+                ("result", json!({"reward": self.reward})),
                 ("tools_used", json!(tools)),
                 ("tags", json!(["tau-bench"])),
                 ("workflow_name", Value::from("tau-bench")),
@@ -139,35 +159,38 @@ fn trajectory_of(contents: &mut ImportContents, agent: &str, trajectory: &Value)
                 ("utility", Value::from(crate::memory::utility::START)),
             ],
         )
-        .at_once("started_at"),
-    );
-    let bank = profile(&user, agent).row.id().to_owned();
-    let traces: Vec<Value> = calls
-        .iter()
-        .map(|c| json!({"tool": c.name, "input": c.arguments, "status": if c.failed() { "error" } else { "ok" }, "output": c.result}))
-        .collect();
-    contents.add(
+        .at_once("started_at")
+    }
+
+    fn case(&self) -> NewRow {
+        let bank = profile(&self.user, self.agent).row.id().to_owned();
+        let plan: Vec<Value> = self.calls.iter().map(|c| json!({"tool": c.name, "arguments": c.arguments})).collect();
+        let traces: Vec<Value> = self
+            .calls
+            .iter()
+            .map(|c| json!({"tool": c.name, "input": c.arguments, "status": if c.failed() { "error" } else { "ok" }, "output": c.result}))
+            .collect();
+        let episode = format!("tau-{}", self.key);
         NewRow::new(
             Entity::Case,
             [
-                ("id", Value::from(format!("tau-case-{key}"))),
+                ("id", Value::from(format!("tau-case-{}", self.key))),
                 ("profile_id", Value::from(bank)),
-                ("user_id", Value::from(user.clone())),
-                ("agent_id", Value::from(agent)),
-                ("message_hash", Value::from(message_hash(&message))),
-                ("prompt", json!({"message": message, "instruction": instruction, "episode_id": episode})),
+                ("user_id", Value::from(self.user.clone())),
+                ("agent_id", Value::from(self.agent)),
+                ("message_hash", Value::from(message_hash(&self.message))),
+                ("prompt", json!({"message": self.message, "instruction": self.instruction, "episode_id": episode})),
                 ("plan", json!({"steps": plan})),
                 ("traces", json!({"steps": traces})),
-                ("outcome", Value::from(outcome)),
-                ("reward", Value::from(reward)),
+                ("outcome", Value::from(self.outcome())),
+                ("reward", Value::from(self.reward)),
                 ("tags", json!(["tau-bench"])),
                 ("reference_case_ids", json!([])),
                 ("quarantined", Value::from(false)),
             ],
         )
-        .at_once("created_at"),
-    );
-    user
+        .at_once("created_at")
+    }
 }
 
 /// Adds messages and calls as segments; gives the calls with their results.

@@ -13,7 +13,7 @@ use crate::layout::BoundSource;
 use crate::memory::Entity;
 use crate::store::container::{self, Change, Leaf, Limits, Rewritten, Visitor};
 use crate::store::encode::{GivenValue, encode, plain_column, table_of, touch};
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::shape::TableShape;
 use crate::store::stored::{Cell, Image, Mutation, StoredRows};
 

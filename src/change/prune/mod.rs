@@ -19,7 +19,7 @@ use crate::memory::{Entity, Row, time};
 use crate::store::Store;
 use crate::store::beside::Hanging;
 use crate::store::encode::{plain_column, table_of};
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::stored::{Cell, Image, Mutation, StoredRows};
 
 /// Rows read at a time.

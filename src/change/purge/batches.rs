@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::decide::NewDecisions;
 use super::desk::{Desk, KeptSession};
 use super::effects::{NewValue, digest};
-use super::mention::NewDecisions;
 use super::plan::{AlteredRow, PurgePlan};
 use crate::change::anchor;
 use crate::change::audit::{self, AppendError, NewEntry};
@@ -15,8 +15,8 @@ use crate::change::{ChangeError, new_id, now};
 use crate::layout::Engine;
 use crate::store::Store;
 use crate::store::erasing::{PurgeSession, SHARED};
+use crate::store::fetched::FetchedValue;
 use crate::store::own::OwnTables;
-use crate::store::session::FetchedValue;
 use crate::store::stored::{Cell, Mutation, StoredRows};
 use crate::store::write::{RowUpdate, WriteError, WriteTransaction};
 
@@ -280,7 +280,8 @@ pub async fn run(
     if !plan.redacts.is_empty() {
         attempt!(store, at, |writer| async {
             let public = facts(desk, kept);
-            audit::redact(&mut writer, own, &at, &desk.author.actor, &plan.redacts, &public).await?;
+            let redacts = Vec::from_iter(plan.redacts.clone());
+            audit::redact(&mut writer, own, &at, &desk.author.actor, &redacts, &public).await?;
             Ok(())
         })?;
     }

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::column_words::looks_personal;
 use super::graph::{Graph, as_text, name};
 use super::plan::PurgePlan;
-use super::scan::{PlaceTally, ScanFindings, looks_personal};
+use super::scan_findings::{PlaceTally, ScanFindings};
+use super::search::known_tables;
 use crate::change::ChangeError;
 use crate::layout::erase::{EraseAction, TableKey};
 use crate::memory::Entity;
@@ -180,7 +182,7 @@ fn left(plan: &mut PurgePlan, found: &ScanFindings) -> BTreeSet<String> {
 
 /// Tables that no layout speaks of, with their columns that look personal.
 fn strangers(snapshot: &Snapshot<'_>, graph: &Graph) -> Vec<(String, String)> {
-    let known = super::plan::known_tables(snapshot.store);
+    let known = known_tables(snapshot.store);
     let ours = crate::store::own::TABLES;
     let strange = graph.relations.tables.iter().filter(|t| !known.contains(*t) && !ours.contains(&t.name.as_str()));
     let personal = |table: &TableName| -> Vec<String> {

@@ -15,7 +15,7 @@ use crate::layout::Engine;
 use crate::layout::erase::{BoundRule, EraseAction};
 use crate::memory::mention::{Certainty, MentionText};
 use crate::store::container::{Leaf, Rewritten};
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 

@@ -14,7 +14,7 @@ use crate::change::plan::canonical;
 use crate::change::{ChangeError, now};
 use crate::ground::private_file::{self, PrivateFile};
 use crate::store::Store;
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::stored::{Image, ROW_NUMBER, StoredRows};
 
 /// Rows read at a time.

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::decide::{self, NewDecisions};
 use super::desk::{Desk, Progress};
-use super::mention::{self, NewDecisions};
-use super::plan::{self, PurgeOptions, PurgePlan};
+use super::plan::{PurgeOptions, PurgePlan};
+use super::planning;
 use super::receipt::{FileHits, PurgeReceipt, PurgeRecheck};
 use super::verdict::PurgeStatus;
 use super::{Sink, bundle, check_hold, recheck, run};
@@ -180,7 +181,7 @@ async fn plan_one(member: &OpenedMember, given: &str, options: &PurgeOptions, to
         Err(words) => return FleetPlan::Failed("unreachable", words.clone()),
     };
     let say = |table: &str, values: u64| told(&format!("{}: {table}", member.label), values);
-    match plan::plan_any(store, given, options, &say).await {
+    match planning::plan_any(store, given, options, &say).await {
         Ok(plan) => FleetPlan::Found { plan: Box::new(plan), by: given.to_owned() },
         Err(ChangeError::NotFound(_)) => FleetPlan::Absent,
         Err(error) => FleetPlan::Failed(status_of(&error), error.to_string()),
@@ -196,7 +197,7 @@ fn check_decisions(options: &PurgeOptions, plans: &[FleetPlan]) -> Result<(), Ch
             "no mention in any of the databases has the id `{name}`: the plan of each shows them"
         )));
     }
-    found().try_for_each(mention::check_possible)
+    found().try_for_each(decide::check_possible)
 }
 
 /// The decisions that are about mentions of one database.

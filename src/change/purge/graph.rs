@@ -1,6 +1,6 @@
 //! Which rows belong to a person: from the owner columns over every hop to a fixed point.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use serde_json::Value;
@@ -12,8 +12,8 @@ use crate::memory::json;
 use crate::store::Store;
 use crate::store::container::{self, Layer, Leaf, LeafKind, Limits};
 use crate::store::encode::{plain_column, table_of};
+use crate::store::fetched::{FetchedValue, RawRow};
 use crate::store::relations::{ForeignKey, OnDelete, Relations};
-use crate::store::session::{FetchedValue, RawRow};
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{StoredRows, TableName};
 use crate::store::within;
@@ -84,6 +84,8 @@ pub struct Graph {
     pub rules: Vec<BoundRule>,
     /// How the tables hang together.
     pub relations: Relations,
+    /// The columns that the ids of a table's rows stand in, as the layout says: the keys may be others.
+    ids: BTreeMap<TableName, BTreeSet<String>>,
 }
 
 /// A table's name as the store has it.
@@ -102,7 +104,12 @@ impl Graph {
         }
         let erasing: HashSet<TableKey> =
             rules.iter().filter(|r| r.action == EraseAction::Delete).map(|r| r.table.clone()).collect();
-        let mut graph = Graph { tables: BTreeMap::new(), rules, relations };
+        let mut ids: BTreeMap<TableName, BTreeSet<String>> = BTreeMap::new();
+        for source in &store.recognised().sources {
+            let id = plain_column(source, "id").map(|(name, _)| name.to_owned());
+            ids.entry(table_of(source)).or_default().extend(id);
+        }
+        let mut graph = Graph { tables: BTreeMap::new(), rules, relations, ids };
         graph.reach(erasing);
         graph
     }
@@ -147,22 +154,28 @@ impl Graph {
         self.taken(table).is_some_and(|t| t.has(key)) || seen_through()
     }
 
-    /// Whether one of these stored rows goes, as far as they are named by the table's key.
+    /// Whether one of these stored rows goes, as far as they are named by the table's key or by their ids.
     #[must_use]
     pub fn has_one_of(&self, rows: &StoredRows) -> bool {
-        let Some(key) = self.relations.keys.get(&rows.table).filter(|key| !key.is_empty()) else { return false };
-        let places: Option<Vec<usize>> = key.iter().map(|k| rows.by.iter().position(|column| column == k)).collect();
-        let Some(places) = places else { return false };
-        rows.keys.iter().any(|values| {
-            let key: Vec<FetchedValue> = places.iter().filter_map(|i| values.get(*i).cloned()).collect();
-            self.has(&rows.table, &key)
-        })
+        let places = |key: &[String]| -> Option<Vec<usize>> {
+            key.iter().map(|k| rows.by.iter().position(|column| column == k)).collect()
+        };
+        if let Some(places) = self.relations.keys.get(&rows.table).filter(|key| !key.is_empty()).and_then(|k| places(k))
+        {
+            return rows.keys.iter().any(|values| {
+                let key: Vec<FetchedValue> = places.iter().filter_map(|i| values.get(*i).cloned()).collect();
+                self.has(&rows.table, &key)
+            });
+        }
+        let ([column], Some(taken)) = (&rows.by[..], self.taken(&rows.table)) else { return false };
+        let going: HashSet<String> = taken.values(column, 0).iter().filter_map(as_text).collect();
+        rows.keys.iter().filter_map(|values| as_text(values.first()?)).any(|id| going.contains(&id))
     }
 
     /// An empty list for a table's rows.
     pub fn table(&mut self, table: &TableName) -> &mut TakenRows {
         let key = self.relations.keys.get(table).cloned().unwrap_or_default();
-        let rules = &self.rules;
+        let (rules, ids) = (&self.rules, self.ids.get(table));
         self.tables.entry(table.clone()).or_insert_with(|| {
             let mut columns = key.clone();
             let mut also = |column: &String| {
@@ -170,6 +183,7 @@ impl Graph {
                     columns.push(column.clone());
                 }
             };
+            ids.into_iter().flatten().for_each(&mut also);
             for rule in rules {
                 if rule.of.as_ref().map(name).as_ref() == Some(table) {
                     rule.to.iter().chain(rule.also.iter().map(|(_, to)| to)).for_each(&mut also);

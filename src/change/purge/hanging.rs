@@ -4,13 +4,13 @@
 use super::effects::{self, KeptRows, NewValue};
 use super::graph::{Graph, key_of};
 use super::recompute;
-use super::scan::ScanFindings;
+use super::scan_findings::ScanFindings;
 use crate::change::ChangeError;
 use crate::layout::erase::{BoundRule, EraseAction, TableKey};
 use crate::memory::Entity;
 use crate::store::Store;
 use crate::store::encode::table_of;
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::snapshot::WantedRows;
 use crate::store::stored::{Cell, Mutation, StoredRows, TableName};
 

@@ -4,14 +4,15 @@ use std::collections::HashSet;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-use super::keys;
+use super::column_words::leaf_place;
+use super::hit::{ByteFind, Hit};
+use super::key_parts;
 use super::scrub;
 use super::subject::PersonHandle;
 use crate::change::ChangeError;
 use crate::memory::mention::{self, Certainty, HandleShape, MentionFinder, MentionSpan, MentionText, SoughtHandle};
 use crate::store::container::{self, Change, Contents, Layer, Leaf, LeafKind, Limits, Rewritten, Visitor};
-use crate::store::session::FetchedValue;
-use crate::store::stored::TableName;
+use crate::store::fetched::FetchedValue;
 
 /// Ids shorter than that are not looked for in texts: they would be found everywhere.
 pub const ID_LENGTH: usize = 8;
@@ -23,36 +24,6 @@ const LONG: usize = 16;
 const MARK: &str = "[erased]";
 /// Characters around a mention that a sample shows.
 const AROUND: usize = 24;
-
-/// What was found in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ByteFind {
-    /// The handle of that number.
-    Handle(usize),
-    /// The id of a row that goes.
-    Row,
-}
-
-/// A place in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hit {
-    /// What stands there.
-    pub what: ByteFind,
-    /// First byte.
-    pub start: usize,
-    /// Byte after the last one.
-    pub end: usize,
-    /// How sure it is that it means the person.
-    pub certainty: Certainty,
-}
-
-impl Hit {
-    /// Whether it is an id that is also a usual word here.
-    #[must_use]
-    pub fn is_common(&self) -> bool {
-        self.certainty == mention::A_COMMON_WORD
-    }
-}
 
 /// A handle in a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,126 +64,6 @@ impl ValueLook {
         let mut all = self.sightings.iter().map(|s| s.certainty);
         all.clone().find(|c| c.is_certain()).or_else(|| all.next()).unwrap_or(Certainty::Certain)
     }
-}
-
-/// What a column, or what stands behind a key of JSON, is about, by its name.
-#[must_use]
-pub fn about(name: &str) -> MentionText {
-    let words = words(name);
-    let is = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
-    let names =
-        is(&["name", "username", "firstname", "lastname", "surname", "fullname", "nickname", "author", "speaker"]);
-    MentionText {
-        people: names_person(name),
-        names: names && !is(&["file", "agent", "table", "tool", "model", "host", "event", "component"]),
-        sessions: is(&["session", "sessions", "conversation", "thread", "chat"]),
-        profiles: is(&["profile", "profiles", "bank"]),
-        number: false,
-    }
-}
-
-/// What a column is about, by its name and by what the layout says of it.
-#[must_use]
-pub fn place_of(table: &TableName, column: &str, of_people: &HashSet<(TableName, String)>) -> MentionText {
-    let told = about(column);
-    MentionText { people: told.people || of_people.contains(&(table.clone(), column.to_owned())), ..told }
-}
-
-/// What a text within a value is about: the nearest key tells what stands behind it, and for a list of values the column
-/// does.
-#[must_use]
-pub fn leaf_place(leaf: &Leaf<'_>, column: MentionText) -> MentionText {
-    let path = if leaf.layers.is_empty() { String::new() } else { leaf.path() };
-    let key = path.rsplit('.').find(|part| !part.is_empty() && part.parse::<usize>().is_err());
-    let place = match (leaf.kind, key) {
-        (LeafKind::Key, _) => MentionText::default(),
-        (_, Some(key)) => about(key),
-        (_, None) => column,
-    };
-    MentionText { number: leaf.kind == LeafKind::Number, ..place }
-}
-
-/// The words of a column's name, in small letters: `userId` and `user_ids` are `user` and `id`.
-#[must_use]
-pub fn words(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut small = false;
-    for c in name.chars() {
-        let new = !c.is_alphanumeric() || small && c.is_uppercase();
-        if new {
-            words.push(String::new());
-        }
-        small = c.is_lowercase();
-        if c.is_alphanumeric()
-            && let Some(word) = words.last_mut()
-        {
-            word.extend(c.to_lowercase());
-        }
-    }
-    words.retain(|word| !word.is_empty());
-    words
-}
-
-/// Whether what stands in a column, or behind a key of JSON, is a person: not what a person is like or does.
-#[must_use]
-pub fn names_person(name: &str) -> bool {
-    const OF_A_PERSON: &[&str] = &[
-        "status",
-        "state",
-        "type",
-        "kind",
-        "role",
-        "level",
-        "tier",
-        "plan",
-        "count",
-        "score",
-        "rating",
-        "lang",
-        "language",
-        "locale",
-        "timezone",
-        "input",
-        "output",
-        "message",
-        "text",
-        "content",
-        "correction",
-        "feedback",
-        "comment",
-        "note",
-        "action",
-        "intent",
-        "query",
-        "prompt",
-        "preferences",
-        "settings",
-        "metadata",
-        "agent",
-        "time",
-        "at",
-        "date",
-        "mode",
-        "version",
-        "source",
-        "channel",
-        "age",
-        "year",
-        "country",
-        "segment",
-        "group",
-        "question",
-        "answer",
-        "request",
-        "response",
-        "reaction",
-        "preference",
-        "profile",
-        "flag",
-        "visible",
-        "confirmed",
-    ];
-    super::scan::looks_personal(name) && !words(name).iter().any(|word| OF_A_PERSON.contains(&word.as_str()))
 }
 
 /// What to look for.
@@ -352,11 +203,11 @@ impl Matcher {
     pub fn look_at_key(&self, text: &str, column: &str, place: MentionText) -> (ValueLook, Vec<Hit>) {
         let found = self.finder.find(text, place);
         let whole = matches!(&found[..], [span] if (span.start, span.end) == (0, text.len())).then(|| found[0]);
-        let mut hits = keys::parts(text.as_bytes(), self.find(text));
+        let mut hits = key_parts::parts(text.as_bytes(), self.find(text));
         hits.retain(|hit| matches!(hit.what, ByteFind::Handle(_)));
         let certainty = match whole {
             Some(span) => span.certainty,
-            None => keys::certainty(column, text.as_bytes(), &hits),
+            None => key_parts::certainty(column, text.as_bytes(), &hits),
         };
         let handle = |hit: &Hit| match hit.what {
             ByteFind::Handle(handle) => Some(ValueSighting { handle, certainty }),
@@ -516,22 +367,6 @@ mod tests {
         let text = r#"{"user_id": 4711, "n": 4711, "at": "2026-02-17T12:47:11", "user_ids": [4711, 2]}"#;
         let expected = r#"{"user_id": null, "n": 4711, "at": "2026-02-17T12:47:11", "user_ids": [null, 2]}"#;
         assert_eq!(redacted("id", "4711", text), expected);
-    }
-
-    #[test]
-    fn columns_that_name_people_are_told_from_those_about_them() {
-        for (name, people) in [
-            ("user_id", true),
-            ("userId", true),
-            ("customer", true),
-            ("created_by", true),
-            ("user_status", false),
-            ("user_input", false),
-            ("status", false),
-            ("agent_id", false),
-        ] {
-            assert_eq!(about(name).people, people, "{name}");
-        }
     }
 
     #[test]

@@ -7,16 +7,16 @@ use sha2::{Digest as _, Sha256};
 
 use super::effects::digest;
 use super::graph::as_text;
-use super::plan::{PurgeOptions, PurgePlan};
-use crate::change::ChangeError;
 use crate::change::plan::erasure::ShownMention;
 pub use crate::change::plan::erasure::{Certainty, Mentions};
-use crate::memory::nearest::nearest;
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::stored::{ROW_NUMBER, TableName};
 
 /// Hexadecimal digits of an id.
 const DIGITS: usize = 10;
+
+/// Why nothing is done about a mention in a table of somebody else's.
+pub(super) const OUTSIDE: &str = "the table is outside the layout: nothing is written there";
 
 /// Why something cannot be done about a mention; leaving it always can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -174,56 +174,6 @@ impl Decisions<'_> {
     }
 }
 
-/// Decisions about mentions that are made when an erasure is resumed: they take the place of those made before.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NewDecisions {
-    /// For all certain ones, where that is said again.
-    pub all: Option<Mentions>,
-    /// By id, or by `table.column`.
-    pub each: BTreeMap<String, Mentions>,
-}
-
-impl NewDecisions {
-    /// Whether nothing is decided.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.all.is_none() && self.each.is_empty()
-    }
-
-    /// Puts them in the place of earlier ones.
-    pub fn replace(&self, options: &mut PurgeOptions) {
-        options.mentions = self.all.unwrap_or(options.mentions);
-        options.each.extend(self.each.iter().map(|(name, decision)| (name.clone(), *decision)));
-    }
-
-    /// Whether those that are left in a column were decided together.
-    #[must_use]
-    pub fn covers(&self, place: &str) -> bool {
-        self.all.is_some() || self.each.contains_key(place)
-    }
-
-    /// How many single mentions are decided, by decision: their ids say nothing.
-    #[must_use]
-    pub fn tally(&self) -> BTreeMap<String, usize> {
-        let mut each = BTreeMap::new();
-        self.each.values().for_each(|decision| *each.entry(decision.word().to_owned()).or_default() += 1);
-        each
-    }
-
-    /// Refuses those about mentions that are not there and were not decided so before, and those that cannot be done.
-    ///
-    /// # Errors
-    /// As [`check`].
-    pub fn check(&self, plan: &PurgePlan, before: &BTreeMap<String, Mentions>) -> Result<(), ChangeError> {
-        let again = |name: &str| before.get(name).is_some_and(|decision| self.each.get(name) == Some(decision));
-        let met = &plan.met;
-        if let Some(name) = self.each.keys().find(|name| !met.names.contains(*name) && !again(name)) {
-            return Err(missing(plan, name));
-        }
-        met.refused.iter().filter(|(name, _)| self.each.contains_key(*name)).try_for_each(refused)
-    }
-}
-
 /// What the decisions of a plan met.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Met {
@@ -235,51 +185,6 @@ pub struct Met {
 
 /// What was decided of a mention, why it cannot be done, and what can.
 pub type RefusedDecision = (Mentions, &'static str, Vec<Mentions>);
-
-/// Decisions about mentions that the plan did not find.
-#[must_use]
-pub fn unmet(plan: &PurgePlan) -> Vec<&str> {
-    plan.options.each.keys().filter(|name| !plan.met.names.contains(*name)).map(String::as_str).collect()
-}
-
-/// Refuses decisions about mentions that are not there, and those that cannot be done.
-///
-/// # Errors
-/// [`ChangeError::Usage`] with what is near, [`ChangeError::Refused`] with what can be done.
-pub fn check(plan: &PurgePlan) -> Result<(), ChangeError> {
-    match unmet(plan).first() {
-        Some(name) => Err(missing(plan, name)),
-        None => check_possible(plan),
-    }
-}
-
-/// There is no mention of that name.
-fn missing(plan: &PurgePlan, name: &str) -> ChangeError {
-    let ids = plan.mentions.iter().map(|mention| mention.id.as_str());
-    let near = nearest(name, ids.chain(plan.mentioned.keys().map(String::as_str)));
-    let near = near.map_or(String::new(), |near| format!("; near is {near}"));
-    ChangeError::Usage(format!(
-        "no mention has the id `{name}`{near}: the plan shows them, and a TABLE.COLUMN decides for all in it"
-    ))
-}
-
-/// Refuses decisions that cannot be done.
-///
-/// # Errors
-/// [`ChangeError::Refused`] with what can be done.
-pub fn check_possible(plan: &PurgePlan) -> Result<(), ChangeError> {
-    plan.met.refused.iter().try_for_each(refused)
-}
-
-/// A decision that cannot be done.
-fn refused((name, (decision, reason, options)): (&String, &RefusedDecision)) -> Result<(), ChangeError> {
-    let words: Vec<&str> = options.iter().map(|option| option.word()).collect();
-    Err(ChangeError::Refused(format!(
-        "--mention {name}={}: {reason}; what can be done there: {}",
-        decision.word(),
-        words.join(", ")
-    )))
-}
 
 #[cfg(test)]
 mod tests {

@@ -5,21 +5,22 @@ use std::collections::HashSet;
 
 use super::effects::{KeptRows, NewValue};
 use super::graph::{as_text, name};
-use super::keys::{self, Keys};
-use super::matcher::{ByteFind, Hit, ValueLook, ValueSighting, mark};
-use super::mention::{self, Mention, MentionRefusals, Mentions};
-use super::scan::{KEPT, PersonSearch, ScanFindings};
+use super::hit::{ByteFind, Hit};
+use super::key_parts;
+use super::keys::Keys;
+use super::matcher::{ValueLook, ValueSighting, mark};
+use super::mention::{self, Mention, MentionRefusals, Mentions, OUTSIDE};
+use super::scan_findings::{KEPT, ScanFindings};
 use super::scrub::{self, OpenedValue};
+use super::search::PersonSearch;
 use crate::change::apply::KeptUndo;
 use crate::layout::erase::{BoundRule, EraseAction, Recompute};
 use crate::memory::json;
 use crate::memory::mention::{self as people, Certainty};
 use crate::store::container::Rewritten;
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::stored::TableName;
 
-/// Why nothing is done about a mention in a table of somebody else's.
-pub(super) const OUTSIDE: &str = "the table is outside the layout: nothing is written there";
 /// Why nothing is taken out of a key.
 const IN_KEY: &str = "a key: other rows may refer to it";
 
@@ -121,7 +122,7 @@ impl TablePlace<'_> {
                 let seq = key.first().and_then(as_text).and_then(|t| t.parse().ok());
                 if let (Some(seq), Some(FetchedValue::Text(field))) = (seq, key.get(1)) {
                     if look.count(true) > 0 || rows() {
-                        found.redact(seq, field);
+                        found.redacts.insert((seq, field.to_owned()));
                     }
                     if field == "undo" && self.undoes(raw) {
                         found.undone.insert(seq);
@@ -218,7 +219,7 @@ impl TablePlace<'_> {
         let i = at.column;
         let pieces = match at.raw {
             FetchedValue::Text(text) if known => {
-                keys::renamed(&self.texts[i].1, at.raw, text.as_bytes(), at.parts, self.search.handles)
+                key_parts::renamed(&self.texts[i].1, at.raw, text.as_bytes(), at.parts, self.search.handles)
             }
             _ => Err(IN_KEY),
         };
@@ -236,11 +237,11 @@ impl TablePlace<'_> {
     /// the person by what was decided. False where there is no such key in it.
     fn bound(&self, at: &ValueSpot<'_>, place: &str, found: &mut ScanFindings, updates: &mut KeptRows) -> bool {
         let FetchedValue::Text(text) = at.raw else { return false };
-        if self.keys.renamed.is_empty() || text.as_bytes().contains(&keys::BLANK[0]) {
+        if self.keys.renamed.is_empty() || text.as_bytes().contains(&key_parts::BLANK[0]) {
             return false;
         }
         let named = |hit: &Hit| {
-            let token = std::str::from_utf8(keys::token(text.as_bytes(), hit));
+            let token = std::str::from_utf8(key_parts::token(text.as_bytes(), hit));
             matches!(hit.what, ByteFind::Handle(_)) && token.is_ok_and(|token| self.keys.renamed.contains(token))
         };
         let hits = self.search.matcher.find(text);
@@ -258,7 +259,7 @@ impl TablePlace<'_> {
             let decision = if hit.certainty.is_certain() { sure } else { doubtful };
             decision == Mentions::Redact
         };
-        let blank = String::from_utf8_lossy(keys::BLANK).into_owned();
+        let blank = String::from_utf8_lossy(key_parts::BLANK).into_owned();
         let gone = free.iter().filter(wanted).map(|hit| (hit.start, hit.end, mark(hit.end - hit.start)));
         let mut edits: Vec<(usize, usize, String)> =
             bound.iter().map(|hit| (hit.start, hit.end, blank.clone())).chain(gone).collect();
@@ -267,7 +268,7 @@ impl TablePlace<'_> {
         for (start, end, with) in edits.into_iter().rev() {
             new.replace_range(start..end, &with);
         }
-        let pieces = keys::pieces(new.as_bytes(), &bound, text.as_bytes(), self.search.handles);
+        let pieces = key_parts::pieces(new.as_bytes(), &bound, text.as_bytes(), self.search.handles);
         let why = format!("{place} follows a key that gets another name");
         updates.set(self.table, at.key, &self.texts[at.column].0, at.raw, NewValue::Around(pieces), &why);
         true

@@ -62,7 +62,7 @@ async fn refusal(store: &Store, subject: &PurgeSubject) -> Result<(bool, Option<
         }
         other => other?,
     }
-    match super::run::ready(store).await.map(drop).and_then(|()| super::plan::owners(store)) {
+    match super::run::ready(store).await.map(drop).and_then(|()| super::planning::owners(store)) {
         Err(ChangeError::Refused(reason)) => Ok((false, Some(reason))),
         Err(ChangeError::Store(StoreError::Denied { reason, remedy })) => {
             Ok((false, Some(format!("{reason}; {remedy}"))))

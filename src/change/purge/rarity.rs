@@ -4,14 +4,14 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+use super::column_words::{leaf_place, place_of};
 use super::graph::Graph;
-use super::matcher::{leaf_place, place_of};
 use super::subject::PersonHandle;
 use crate::change::ChangeError;
 use crate::memory::mention::{HandleShape, MentionFinder, MentionText, SoughtHandle, is_plain};
 use crate::store::container::{self, Leaf, LeafKind, Limits};
+use crate::store::fetched::FetchedValue;
 use crate::store::own;
-use crate::store::session::FetchedValue;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 

@@ -13,7 +13,7 @@ use crate::change::suppress::{Key, candidates, hmac};
 use crate::change::{ChangeError, audit, now};
 use crate::store::Store;
 use crate::store::container::{self, Leaf, Limits};
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::snapshot::WantedRows;
 
 /// Words in a row that are tried as one handle: a name or a phone number has blanks.

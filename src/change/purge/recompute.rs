@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use super::effects::{KeptRows, NewValue};
 use super::graph::{Graph, as_text, name};
-use super::scan::ScanFindings;
+use super::scan_findings::ScanFindings;
 use crate::change::ChangeError;
 use crate::layout::erase::{EraseAction, Recompute};
 use crate::memory::{Entity, Row, feedback};
 use crate::store::encode::{GivenValue, LocatedRow, encode, plain_column, table_of};
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::snapshot::Snapshot;
 use crate::store::stored::{Cell, TableName};
 

@@ -8,11 +8,12 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::batches::{self, RunTurn};
+use super::decide::{self, NewDecisions};
 use super::desk::{Desk, Hold, KeptSession, PurgeRequest, SessionStage};
 use super::disclose::STANDING;
 use super::keys;
-use super::mention::{self, NewDecisions};
-use super::plan::{self, PurgeOptions, PurgePlan};
+use super::plan::{PurgeOptions, PurgePlan};
+use super::planning;
 use super::prove::{self, Proof};
 use super::receipt::{AccountFate, PurgeReceipt, Redecision};
 use super::subject;
@@ -23,8 +24,8 @@ use crate::change::suppress::hmac;
 use crate::change::{ChangeError, new_id, now};
 use crate::store::Store;
 use crate::store::erasing::PurgeSession;
+use crate::store::fetched::FetchedValue;
 use crate::store::own::OwnTables;
-use crate::store::session::FetchedValue;
 use crate::store::stored::{StoredRows, TableName};
 
 /// What a plan to erase a person calls itself.
@@ -77,7 +78,7 @@ async fn as_planned(
     plan_id: Option<&str>,
 ) -> Result<PurgeReceipt, ChangeError> {
     subject::check(given)?;
-    plan::owners(store)?;
+    planning::owners(store)?;
     let own = ready(store).await?;
     desk.tidy();
     let unfinished = store.records().purge_of(&hmac(&desk.key, given)).await?.filter(PurgeSession::is_open);
@@ -136,7 +137,7 @@ async fn again(
         let hold = held(desk, &new.session)?;
         return begin(store, own, desk, new, None, hold).await;
     }
-    match plan::plan(store, given, &new.options, desk.progress).await {
+    match planning::plan(store, given, &new.options, desk.progress).await {
         Err(ChangeError::NotFound(words)) => {
             Err(ChangeError::NotFound(format!("no unfinished purge is about `{given}`; {words}")))
         }
@@ -332,7 +333,7 @@ async fn prepare(
     plan_id: Option<&str>,
 ) -> Result<(KeptSession, PurgePlan, RunTurn), ChangeError> {
     let began = Instant::now();
-    let plan = plan::plan_any(store, &asked.given, &asked.options, desk.progress).await?;
+    let plan = planning::plan_any(store, &asked.given, &asked.options, desk.progress).await?;
     // Before the decisions: a mention that is not there any more is a world that moved.
     if plan_id.is_some_and(|id| id != plan.plan_id) {
         return Err(ChangeError::Conflict {
@@ -340,7 +341,7 @@ async fn prepare(
             rows: Vec::new(),
         });
     }
-    mention::check(&plan)?;
+    decide::check(&plan)?;
     subject::refuse_long(&plan.subject)?;
     check_hold(store, &plan.subject).await?;
     let planning = began.elapsed().as_secs_f64();
@@ -375,7 +376,7 @@ async fn prepare(
         redecided: Vec::new(),
         receipt: None,
     };
-    kept.options.each.extend(keys::moved(&plan, &kept.pseudonym));
+    kept.options.each.extend(decide::moved(&plan, &kept.pseudonym));
     let began = Instant::now();
     prove::before(store, desk, &mut kept).await?;
     kept.phases.insert("control".to_owned(), began.elapsed().as_secs_f64());
@@ -399,7 +400,7 @@ fn decide(kept: &mut KeptSession, plan: &PurgePlan, own: &OwnTables, desk: &Desk
     for (place, tally) in plan.tally.iter().filter(|(place, _)| decisions.covers(place)) {
         kept.left.insert(place.clone(), tally.left_together());
     }
-    kept.options.each.extend(keys::moved(plan, &kept.pseudonym));
+    kept.options.each.extend(decide::moved(plan, &kept.pseudonym));
     for rows in &plan.deletes {
         match kept.deletes.iter_mut().find(|known| known.table == rows.table && known.by == rows.by) {
             Some(known) => {
@@ -438,7 +439,8 @@ async fn go_on(
     let before = kept.options.each.clone();
     decisions.replace(&mut kept.options);
     let mut snapshot = store.snapshot().await?;
-    let mut plan = plan::rest(&mut snapshot, kept.subject.clone(), &kept.options, &kept.deletes, desk.progress).await?;
+    let mut plan =
+        planning::rest(&mut snapshot, kept.subject.clone(), &kept.options, &kept.deletes, desk.progress).await?;
     drop(snapshot);
     if !decisions.is_empty() {
         decisions.check(&plan, &before)?;

@@ -1,207 +1,22 @@
 //! Reads every text of the database once, row by row: what names the person elsewhere, and what names rows that go.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use serde::Serialize;
-
+use super::column_words::{looks_personal, place_of};
 use super::effects::{KeptRows, is_required};
-use super::graph::{Graph, as_text, id_columns, people_columns};
+use super::graph::as_text;
 use super::keys::{self, Keys};
-use super::matcher::{ID_LENGTH, Matcher, place_of, words};
-use super::mention::{Decisions, Mention, Met};
+use super::matcher::ID_LENGTH;
 use super::place::TablePlace;
-use super::plan::known_tables;
-use super::subject::PersonHandle;
+use super::scan_findings::ScanFindings;
+use super::search::PersonSearch;
 use super::vectors;
 use crate::change::ChangeError;
-use crate::layout::Engine;
-use crate::layout::erase::Recompute;
 use crate::memory::mention;
-use crate::store::Store;
-use crate::store::own;
-use crate::store::relations::Relations;
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
-
-/// Mentions that are kept with their sample; all are counted.
-pub(super) const KEPT: usize = 10_000;
-
-/// What becomes of the mentions of one place, and how sure they are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct PlaceTally {
-    /// They mean the person.
-    pub certain: usize,
-    /// They may.
-    pub possible: usize,
-    /// Left by choice.
-    pub left: usize,
-    /// Left because the table is outside the layout.
-    pub outside: usize,
-    /// Left although something else was asked for: it cannot be done.
-    pub undone: usize,
-    /// Redacted, or gone with their row.
-    pub done: usize,
-    /// Of those that are left or outside, how many were decided one by one.
-    #[serde(skip)]
-    pub singled: usize,
-}
-
-impl PlaceTally {
-    /// Those that a decision for all, or for all of a column, leaves.
-    #[must_use]
-    pub fn left_together(&self) -> usize {
-        (self.left + self.outside).saturating_sub(self.singled)
-    }
-
-    /// The sum over several places.
-    #[must_use]
-    pub fn all<'t>(tallies: impl IntoIterator<Item = &'t PlaceTally>) -> PlaceTally {
-        tallies.into_iter().fold(PlaceTally::default(), |sum, one| PlaceTally {
-            certain: sum.certain + one.certain,
-            possible: sum.possible + one.possible,
-            left: sum.left + one.left,
-            outside: sum.outside + one.outside,
-            undone: sum.undone + one.undone,
-            done: sum.done + one.done,
-            singled: sum.singled + one.singled,
-        })
-    }
-}
-
-/// Values of a column that could not be looked into, or not be changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UnreadColumn {
-    /// Why, of the first one.
-    pub why: &'static str,
-    /// How many.
-    pub count: usize,
-}
-
-/// What the pass over everything found.
-#[derive(Debug, Default)]
-pub struct ScanFindings {
-    /// Mentions in rows that stay.
-    pub mentions: Vec<Mention>,
-    /// How many there are, by table and column; also those that are not kept.
-    pub counted: BTreeMap<String, usize>,
-    /// What becomes of them, by table and column; also of those that are not kept.
-    pub tally: BTreeMap<String, PlaceTally>,
-    /// Which decisions were about mentions that are there.
-    pub met: Met,
-    /// Rows that go because they mention the person.
-    pub doomed: Vec<(TableName, Vec<FetchedValue>)>,
-    /// Hits of each handle anywhere, also in the person's own rows: the positive control.
-    pub control: Vec<usize>,
-    /// References to rows that go which cannot be taken out, by table and column.
-    pub stuck: BTreeMap<String, usize>,
-    /// References that go, by table and column.
-    pub loosened: BTreeMap<String, usize>,
-    /// Rows whose aggregate is to be made again.
-    pub recompute: Vec<(Recompute, TableName, Vec<FetchedValue>)>,
-    /// Elements taken out of a canvas list, by row.
-    pub removed: BTreeMap<String, usize>,
-    /// Tables, views and the like whose definition names the person.
-    pub structure: Vec<String>,
-    /// Values that could not be read, and why, by table and column.
-    pub unread: BTreeMap<String, UnreadColumn>,
-    /// Rows of our own records of jobs that name the person or a row that goes: they go too.
-    pub forgotten: Vec<(TableName, Vec<FetchedValue>)>,
-    /// Private values of our own audit trail that name the person or a row that goes.
-    pub redacts: Vec<(i64, String)>,
-    /// Entries of our own audit trail that kept what a row that goes was: all their private values go.
-    pub undone: BTreeSet<i64>,
-    /// Hits in other tables of ours, which hold no personal values.
-    pub ours: BTreeMap<String, usize>,
-    /// Hits in the account that is kept.
-    pub account: usize,
-    /// Values read.
-    pub values: u64,
-}
-
-impl ScanFindings {
-    /// Notes a private value of our own audit trail that goes.
-    pub fn redact(&mut self, seq: i64, field: &str) {
-        if !self.redacts.iter().any(|(known, other)| *known == seq && other == field) {
-            self.redacts.push((seq, field.to_owned()));
-        }
-    }
-
-    /// Notes a value that could not be looked into, or not be changed.
-    pub fn not_looked_into(&mut self, place: String, why: &'static str) {
-        self.unread.entry(place).or_insert(UnreadColumn { why, count: 0 }).count += 1;
-    }
-
-    /// What could not be looked into, in words, by column.
-    pub fn unread_words(&self) -> impl Iterator<Item = String> + '_ {
-        let words = |(place, unread): (&String, &UnreadColumn)| {
-            format!("{place}: {} values were left as they are: {}", unread.count, unread.why)
-        };
-        self.unread.iter().map(words)
-    }
-}
-
-/// What is known of a database's tables and columns.
-#[derive(Debug)]
-pub struct KnownTables {
-    /// Schema of our own tables.
-    pub own: Option<String>,
-    /// Tables that the layout knows.
-    pub tables: HashSet<TableName>,
-    /// Columns that hold ids and nothing else.
-    pub ids_only: HashSet<(TableName, String)>,
-    /// Of these, columns that hold ids of people.
-    pub of_people: HashSet<(TableName, String)>,
-    /// The engine holds columns to their types.
-    pub postgres: bool,
-}
-
-impl KnownTables {
-    /// What the layouts and the database itself say.
-    ///
-    /// # Errors
-    /// The engine's refusal.
-    pub async fn of(store: &Store, relations: &Relations) -> Result<Self, ChangeError> {
-        Ok(KnownTables {
-            own: store.records().own().await?.map(|own| own.schema),
-            tables: known_tables(store),
-            ids_only: id_columns(store, relations),
-            of_people: people_columns(store, relations),
-            postgres: store.engine() == Engine::Postgres,
-        })
-    }
-
-    /// Whether a table is one of ours.
-    #[must_use]
-    pub fn is_ours(&self, table: &TableName) -> bool {
-        self.own.as_ref() == Some(&table.schema) && own::TABLES.contains(&table.name.as_str())
-    }
-}
-
-/// What the pass needs to know.
-pub struct PersonSearch<'a> {
-    /// Rows that go.
-    pub graph: &'a Graph,
-    /// Rows of the person's account that are kept, by table.
-    pub account: &'a Graph,
-    /// Handles, in the order of the matcher.
-    pub handles: &'a [&'a PersonHandle],
-    /// What to look for.
-    pub matcher: &'a Matcher,
-    /// Ids of rows that go, as far as they can be told in texts.
-    pub ids: &'a HashSet<String>,
-    /// The ids that lists of the layout may lose, by table and column: short ones too.
-    pub listed: &'a HashMap<(TableName, String), HashSet<String>>,
-    /// What becomes of each mention.
-    pub decisions: Decisions<'a>,
-    /// What is known of tables and columns.
-    pub about: &'a KnownTables,
-    /// Tables that triggers keep in step.
-    pub follows: &'a HashSet<TableName>,
-    /// Told how many values have been read, now and then.
-    pub progress: &'a (dyn Fn(&str, u64) + Sync),
-}
 
 /// Reads everything.
 ///
@@ -289,7 +104,7 @@ async fn private_values(
             if let (Some(seq), Some(FetchedValue::Text(field))) = (seq, row.get(1))
                 && undone.contains(&seq)
             {
-                found.redact(seq, field);
+                found.redacts.insert((seq, field.to_owned()));
             }
             ControlFlow::Continue(())
         })
@@ -347,68 +162,4 @@ async fn structure(snapshot: &mut Snapshot<'_>, search: &PersonSearch<'_>) -> Re
     }
     named.dedup();
     Ok(named)
-}
-
-/// Whether a column's name is that of something about people.
-#[must_use]
-pub fn looks_personal(column: &str) -> bool {
-    let lower = column.to_lowercase();
-    let words = words(column);
-    // A key of JSON may be a whole sentence: its words say nothing of the value.
-    if words.len() > 4 {
-        return false;
-    }
-    let about = |word: &String| {
-        let bare = word.strip_suffix("id").unwrap_or(word);
-        // One `s` is a plural; two belong to the word, as in `address`.
-        let plural = bare.strip_suffix('s').filter(|rest| !rest.ends_with('s'));
-        let word = plural.unwrap_or(bare);
-        matches!(
-            word,
-            "user"
-                | "person"
-                | "people"
-                | "customer"
-                | "owner"
-                | "subject"
-                | "account"
-                | "author"
-                | "member"
-                | "contact"
-                | "employee"
-                | "client"
-                | "patient"
-                | "email"
-                | "mail"
-                | "phone"
-                | "mobile"
-                | "address"
-                | "addresse"
-                | "username"
-                | "birthday"
-                | "birthdate"
-                | "firstname"
-                | "lastname"
-                | "surname"
-                | "fullname"
-                | "sub"
-                | "ssn"
-                | "participant"
-                | "assignee"
-                | "reviewer"
-                | "approver"
-                | "requester"
-                | "reporter"
-                | "sender"
-                | "recipient"
-                | "attendee"
-                | "speaker"
-        )
-    };
-    // What agents are called is not about people.
-    !words.iter().any(|word| word == "agent")
-        && (words.iter().any(about)
-            || lower.ends_with("_by")
-            || lower.contains("first_name")
-            || lower.contains("last_name"))
 }

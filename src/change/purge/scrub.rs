@@ -6,10 +6,10 @@ use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 
-use super::matcher::Hit;
+use super::hit::Hit;
 use crate::memory::json;
 use crate::store::container::{self, Layer};
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 
 /// What stands where a handle stood.
 const MARK: &str = "[erased]";
@@ -254,7 +254,7 @@ fn array_items(inner: &str) -> Vec<(&str, String)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::matcher::ByteFind;
+    use super::super::hit::ByteFind;
     use super::*;
     use crate::memory::mention::Certainty;
 

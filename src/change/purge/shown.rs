@@ -10,7 +10,7 @@ use super::mention::Mention;
 use super::plan::PurgePlan;
 use super::receipt::AccountFate;
 use crate::change::plan::Change;
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 
 /// Changes that a printed plan shows at most; mentions are shown as far as they are kept.
 const SHOWN: usize = 50;

@@ -9,8 +9,8 @@ use crate::layout::erase::{BoundRule, BoundValue, EraseAction};
 use crate::memory::json;
 use crate::memory::mention::folded;
 use crate::memory::nearest::nearest;
+use crate::store::fetched::FetchedValue;
 use crate::store::proof::spelling::forms;
-use crate::store::session::FetchedValue;
 use crate::store::snapshot::{HandlesWanted, Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
@@ -132,6 +132,42 @@ pub async fn resolve(
     aliases: &[String],
 ) -> Result<PurgeSubject, ChangeError> {
     let given = check(given)?;
+    let mut ids = ids_behind(snapshot, given, aliases).await?;
+    let mut handles = Vec::new();
+    add_aliases(snapshot, aliases, &mut ids, &mut handles).await?;
+    for id in ids.iter().rev() {
+        handles.insert(
+            0,
+            PersonHandle {
+                kind: "id".into(),
+                value: id.clone(),
+                source: "owner".into(),
+                unsearched: None,
+                common: None,
+            },
+        );
+    }
+    add(&mut handles, kind_of("alias", given), given, "given");
+    let shared = add_known(snapshot, &ids, &mut handles).await?;
+    for long in handles.iter_mut().filter(|h| h.value.len() > LONGEST) {
+        long.unsearched = Some(format!("it has {} bytes, and at most {LONGEST} can be looked for", long.value.len()));
+    }
+    let mut subject = PurgeSubject { given: given.to_owned(), ids, handles, near: Vec::new(), others: Vec::new() };
+    let alike = alike(snapshot, &subject).await?;
+    for handle in subject.handles.iter_mut().filter(|h| h.kind != "id" && h.value.len() <= LONGEST) {
+        handle.unsearched = if shared.contains(&handle.value) {
+            Some("other people have it too".to_owned())
+        } else {
+            too_common(handle, &alike)
+        };
+    }
+    subject.others = others(snapshot, &subject, alike).await?;
+    subject.near = near_of(snapshot, &subject).await?;
+    Ok(subject)
+}
+
+/// The one id that a handle, or else an alias, leads to.
+async fn ids_behind(snapshot: &mut Snapshot<'_>, given: &str, aliases: &[String]) -> Result<Vec<String>, ChangeError> {
     let mut ids = ids_of(snapshot, given).await?;
     // What rows do not name the person by, beside an alias by which they do.
     for alias in aliases {
@@ -152,7 +188,16 @@ pub async fn resolve(
         let place = snapshot.store.location();
         return Err(ChangeError::NotFound(format!("nobody in {place} is known as `{given}`{hint}")));
     }
-    let mut handles = Vec::new();
+    Ok(ids)
+}
+
+/// Adds aliases that the operator knows, and the ids that they lead to.
+async fn add_aliases(
+    snapshot: &mut Snapshot<'_>,
+    aliases: &[String],
+    ids: &mut Vec<String>,
+    handles: &mut Vec<PersonHandle>,
+) -> Result<(), ChangeError> {
     for alias in aliases {
         let alias = check(alias)?;
         let found = ids_of(snapshot, alias).await?;
@@ -164,21 +209,17 @@ pub async fn resolve(
                 return Err(ChangeError::Usage(format!("the alias `{alias}` is several people: {several}")));
             }
         }
-        add(&mut handles, kind_of("alias", alias), alias, "given");
+        add(handles, kind_of("alias", alias), alias, "given");
     }
-    for id in ids.iter().rev() {
-        handles.insert(
-            0,
-            PersonHandle {
-                kind: "id".into(),
-                value: id.clone(),
-                source: "owner".into(),
-                unsearched: None,
-                common: None,
-            },
-        );
-    }
-    add(&mut handles, kind_of("alias", given), given, "given");
+    Ok(())
+}
+
+/// Adds what the database itself knows the person by. Gives the values that other people have too.
+async fn add_known(
+    snapshot: &mut Snapshot<'_>,
+    ids: &[String],
+    handles: &mut Vec<PersonHandle>,
+) -> Result<BTreeSet<String>, ChangeError> {
     let known = snapshot.store.recognised().erasure.handles.clone();
     let mut shared: BTreeSet<String> = BTreeSet::new();
     for handle in &known {
@@ -188,29 +229,15 @@ pub async fn resolve(
             BoundValue::Sql(_) => &handle.kind,
         };
         let source = format!("{}.{column}", table.title());
-        let found = snapshot.handles(&table, &handle.id, &handle.value, &HandlesWanted::Of(&ids)).await?;
+        let found = snapshot.handles(&table, &handle.id, &handle.value, &HandlesWanted::Of(ids)).await?;
         let stored: Vec<String> = found.into_iter().map(|(_, value)| value).collect();
-        let others = HandlesWanted::Shared { values: &stored, ids: &ids };
+        let others = HandlesWanted::Shared { values: &stored, ids };
         shared.extend(snapshot.handles(&table, &handle.id, &handle.value, &others).await?.into_iter().map(|(_, v)| v));
         for value in stored.iter().flat_map(|value| values(value)) {
-            add(&mut handles, kind_of(&handle.kind, &value), &value, &source);
+            add(handles, kind_of(&handle.kind, &value), &value, &source);
         }
     }
-    for long in handles.iter_mut().filter(|h| h.value.len() > LONGEST) {
-        long.unsearched = Some(format!("it has {} bytes, and at most {LONGEST} can be looked for", long.value.len()));
-    }
-    let mut subject = PurgeSubject { given: given.to_owned(), ids, handles, near: Vec::new(), others: Vec::new() };
-    let alike = alike(snapshot, &subject).await?;
-    for handle in subject.handles.iter_mut().filter(|h| h.kind != "id" && h.value.len() <= LONGEST) {
-        handle.unsearched = if shared.contains(&handle.value) {
-            Some("other people have it too".to_owned())
-        } else {
-            too_common(handle, &alike)
-        };
-    }
-    subject.others = others(snapshot, &subject, alike).await?;
-    subject.near = near_of(snapshot, &subject).await?;
-    Ok(subject)
+    Ok(shared)
 }
 
 /// Refuses to erase somebody by a handle that is too long to be looked for: what is left of it could not be told.

@@ -11,10 +11,10 @@ use super::vectors;
 use super::verdict::RemainKind;
 use crate::change::ChangeError;
 use crate::store::Store;
+use crate::store::fetched::FetchedValue;
 use crate::store::proof::bytes::{ByteSearch, NeedleContexts};
 use crate::store::proof::needles::{NeedleForm, Needles};
 use crate::store::proof::values::StoredSighting;
-use crate::store::session::FetchedValue;
 
 /// What is looked for among the bytes.
 pub struct TraceSearch<'a> {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::effects::{KeptRows, NewValue};
 use super::graph::Graph;
 use crate::change::ChangeError;
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 

@@ -9,9 +9,9 @@ use super::graph::as_text;
 use crate::change::ChangeError;
 use crate::layout::vector::VectorsBeside;
 use crate::store::Store;
+use crate::store::fetched::FetchedValue;
 use crate::store::proof::bytes::ByteSearch;
 use crate::store::proof::needles::Needles;
-use crate::store::session::FetchedValue;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{StoredRows, TableName};
 

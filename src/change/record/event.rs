@@ -7,7 +7,7 @@ use crate::change::draft::Draft;
 use crate::change::{ChangeError, now};
 use crate::memory::{Entity, Row};
 use crate::store::encode::{plain_column, table_of};
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::stored::StoredRows;
 
 /// Canonical columns that the event holds; others have no place in it.

@@ -8,7 +8,7 @@ use crate::layout::BoundSource;
 use crate::layout::vector::VectorsBeside;
 use crate::store::embedding::spelled;
 use crate::store::encode::table_of;
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::stored::{Cell, Mutation, TableName};
 
 /// Key of the JSON that holds it; not a canonical column.

@@ -6,7 +6,7 @@ use crate::change::draft::Draft;
 use crate::layout::BoundSource;
 use crate::store::embedding::{VectorShelf, spelled};
 use crate::store::encode::{plain_column, table_of};
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::stored::{Cell, Mutation};
 use crate::store::surplus::StoredColumns;
 

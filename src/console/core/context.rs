@@ -140,17 +140,6 @@ pub struct UnlockStep {
     pub unlocks: bool,
 }
 
-/// What is done with the kept places once they were read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum KeptStep {
-    /// One is chosen to go to.
-    Go,
-    /// One is chosen to be forgotten.
-    Forget,
-    /// This is said.
-    Say(String),
-}
-
 /// What surrounds a screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Context {
@@ -186,12 +175,6 @@ pub struct Context {
     pub names: NameBook,
     /// The moment of the past that rows are shown of; none is now.
     pub past: Option<Box<AsOf>>,
-    /// Kept places are being read or changed, and what for.
-    pub kept: Option<(Ticket, KeptStep)>,
-    /// Another database is being looked for, or opened.
-    pub switching: Option<Ticket>,
-    /// Another moment is being gone to.
-    pub looking_back: Option<Ticket>,
     /// By how many steps the list was made larger than it is by itself, or smaller.
     pub pane_steps: i16,
     /// The export under way and how many rows it wrote.
@@ -225,9 +208,6 @@ impl Context {
             health: Health::default(),
             names: NameBook::default(),
             past: None,
-            kept: None,
-            switching: None,
-            looking_back: None,
             pane_steps: 0,
             exporting: None,
             router: Router::default(),

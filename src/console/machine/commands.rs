@@ -1,11 +1,13 @@
 //! What commands do, and whether they can be given here and now.
 
 use super::ask::ChangeSubject;
+use super::copies;
+use super::kept::{self, KeptStep};
 use super::model::Model;
 use crate::console::core::columns::{plural, row_name, title_column};
 use crate::console::core::command::{COMMANDS, CommandId, CommandScope, ConsoleCommand, command};
 use crate::console::core::condition::Conditions;
-use crate::console::core::context::{Context, KeptStep, Lack, LayerOpening, ToastTone};
+use crate::console::core::context::{Context, Lack, LayerOpening, ToastTone};
 use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Purpose};
 use crate::console::core::message::{Destination, Effect, RequestFailure};
 use crate::console::core::screen::ScreenKind;
@@ -104,12 +106,12 @@ impl Model {
             CommandId::Lock => self.toggle_lock(),
             CommandId::UndoLast => self.context.undo_last(),
             CommandId::Erase => self.open_erasure(),
-            CommandId::Panel(kind) => self.open_screen(kind),
-            CommandId::Home => self.go(&Destination::Home, false),
-            CommandId::List(entity) => self.go(&Destination::List(entity, Conditions::default()), false),
+            CommandId::Panel(kind) => self.history.open(kind, &mut self.context),
+            CommandId::Home => self.context.go(Destination::Home),
+            CommandId::List(entity) => self.context.go(Destination::List(entity, Conditions::default())),
             CommandId::Close => self.close(),
-            CommandId::Back => self.travel(-1),
-            CommandId::Forward => self.travel(1),
+            CommandId::Back => self.history.travel(-1, &mut self.context),
+            CommandId::Forward => self.history.travel(1, &mut self.context),
             CommandId::Refresh => self.refresh(),
             CommandId::Mask => self.toggle_mask(),
             CommandId::Theme => self.context.open_themes(),
@@ -121,17 +123,17 @@ impl Model {
             }
             CommandId::Wrap => self.context.settings.wrap = !self.context.settings.wrap,
             CommandId::Resize(larger) => self.context.resize_panes(larger),
-            CommandId::CopyRows(form) => self.copy_rows(form),
-            CommandId::CopyRunbook => self.copy_runbook(),
+            CommandId::CopyRows(form) => copies::copy_rows(self.history.here().screen(), form, &mut self.context),
+            CommandId::CopyRunbook => copies::copy_runbook(&mut self.context),
             CommandId::ShowTab(title) => {
                 if !self.at_screen(|screen, _| screen.show_named_tab(title)) {
                     self.context.say(ToastTone::Info, format!("there is no tab {title} here"));
                 }
             }
-            CommandId::KeepPlace => self.name_place(),
-            CommandId::GoToKept => self.read_places(KeptStep::Go),
-            CommandId::ForgetPlace => self.read_places(KeptStep::Forget),
-            CommandId::Switch => self.offer_databases(),
+            CommandId::KeepPlace => kept::ask_name(self.history.here(), &mut self.context),
+            CommandId::GoToKept => self.kept.offer(KeptStep::Go, &mut self.context),
+            CommandId::ForgetPlace => self.kept.offer(KeptStep::Forget, &mut self.context),
+            CommandId::Switch => self.switch.offer(self.history.here().screen(), &mut self.context),
             CommandId::Compare => self.compare(),
             CommandId::LookBack => {
                 let begins = self.screen().moment().unwrap_or_default();
@@ -144,10 +146,7 @@ impl Model {
             CommandId::CopyId => self.copy("id", |row| row.id().to_owned()),
             CommandId::CopyJson => self.copy("JSON", pretty),
             CommandId::CopyText => self.copy("text", row_text),
-            CommandId::CopyCommand => {
-                let line = self.command_line();
-                self.context.perform(Effect::Copy("command".to_owned(), line));
-            }
+            CommandId::CopyCommand => copies::copy_command(self.history.here().screen(), &mut self.context),
             CommandId::View => {
                 if let Some(text) = self.screen().row().map(pretty) {
                     self.context.perform(Effect::View("json", text));
@@ -197,7 +196,7 @@ impl Model {
 
     fn compare(&mut self) {
         if let Ok((entity, ids)) = self.to_compare() {
-            self.go(&Destination::Compare(entity, Box::new(ids)), true);
+            self.context.follow(Destination::Compare(entity, Box::new(ids)));
         }
     }
 
@@ -205,15 +204,6 @@ impl Model {
         if let Some(text) = self.screen().row().map(text) {
             self.context.perform(Effect::Copy(what.to_owned(), text));
         }
-    }
-
-    /// The command line that shows what the screen shows.
-    #[must_use]
-    pub fn command_line(&self) -> String {
-        let mut words = vec![self.context.opened.invocation.line([])];
-        words.extend(self.screen().twin(&self.context));
-        words.extend(self.context.masking.is_on().then(|| "--mask".to_owned()));
-        words.join(" ")
     }
 
     fn quit_unless_busy(&mut self) {
@@ -241,7 +231,7 @@ impl Model {
         if self.screen().leads_here() == CommandId::Panel(ScreenKind::Erase) {
             self.at_screen(|screen, cx| screen.written(Purpose::Person, given, cx));
         } else {
-            self.go(&Destination::Erase(given.to_owned()), false);
+            self.context.go(Destination::Erase(given.to_owned()));
         }
     }
 

@@ -2,57 +2,58 @@
 
 use serde_json::Value;
 
-use super::model::Model;
 use crate::console::core::change::DoneChange;
 use crate::console::core::command::CopyForm;
-use crate::console::core::context::ToastTone;
+use crate::console::core::context::{Context, ToastTone};
 use crate::console::core::message::Effect;
+use crate::console::core::screen::Screen;
 use crate::console::core::twin::change_line;
 use crate::memory::Row;
 
 /// Bytes of a copy at most: a clipboard is no place for more.
 const MOST: usize = 1 << 20;
 
-impl Model {
-    /// Copies the marked rows that are held, else the selected one, with the columns that the list shows.
-    pub(super) fn copy_rows(&mut self, form: CopyForm) {
-        let marked = self.screen().marked_rows();
-        let rows = if marked.is_empty() { self.screen().row().cloned().into_iter().collect() } else { marked };
-        let Some(first) = rows.first() else { return };
-        let mut columns = vec!["id"];
-        let shown = self.context.list_columns(first.entity);
-        columns.extend(shown.iter().map(|column| column.column).filter(|column| *column != "id"));
-        let (what, text) = match form {
-            CopyForm::Csv => ("CSV", csv_of(&rows, &columns)),
-            CopyForm::Markdown => ("Markdown", markdown_of(&rows, &columns)),
-        };
-        if text.len() > MOST {
-            let words = format!("{} bytes are too much for the clipboard; e writes them to a file", text.len());
-            return self.context.say(ToastTone::Warn, words);
-        }
-        self.context.perform(Effect::Copy(format!("{} as {what}", counted(rows.len())), text));
+/// Copies the marked rows that are held, else the selected one, with the columns that the list shows.
+pub(super) fn copy_rows(screen: &dyn Screen, form: CopyForm, cx: &mut Context) {
+    let marked = screen.marked_rows();
+    let rows = if marked.is_empty() { screen.row().cloned().into_iter().collect() } else { marked };
+    let Some(first) = rows.first() else { return };
+    let mut columns = vec!["id"];
+    let shown = cx.list_columns(first.entity);
+    columns.extend(shown.iter().map(|column| column.column).filter(|column| *column != "id"));
+    let (what, text) = match form {
+        CopyForm::Csv => ("CSV", csv_of(&rows, &columns)),
+        CopyForm::Markdown => ("Markdown", markdown_of(&rows, &columns)),
+    };
+    if text.len() > MOST {
+        let words = format!("{} bytes are too much for the clipboard; e writes them to a file", text.len());
+        return cx.say(ToastTone::Warn, words);
     }
-
-    /// Copies what was done in this session as commands that do the same.
-    pub(super) fn copy_runbook(&mut self) {
-        let done: Vec<&DoneChange> = self.context.changing.done.iter().filter(|done| !done.undone).collect();
-        if done.is_empty() {
-            return self.context.say(ToastTone::Info, "nothing was changed in this session yet");
-        }
-        let line =
-            |done: &&DoneChange| change_line(&self.context, &done.operation.clone().into(), done.reason.as_deref());
-        let lines: Vec<String> = done.iter().map(line).collect();
-        let script = format!("#!/bin/sh\nset -eu\n{}\n", lines.join("\n"));
-        let what = format!(
-            "a script of {}",
-            if lines.len() == 1 { "1 change".to_owned() } else { format!("{} changes", lines.len()) }
-        );
-        self.context.perform(Effect::Copy(what, script));
-    }
+    cx.perform(Effect::Copy(format!("{} as {what}", counted(rows.len(), "row")), text));
 }
 
-fn counted(rows: usize) -> String {
-    if rows == 1 { "1 row".to_owned() } else { format!("{rows} rows") }
+/// Copies what was done in this session as commands that do the same.
+pub(super) fn copy_runbook(cx: &mut Context) {
+    let done: Vec<&DoneChange> = cx.changing.done.iter().filter(|done| !done.undone).collect();
+    if done.is_empty() {
+        return cx.say(ToastTone::Info, "nothing was changed in this session yet");
+    }
+    let line = |done: &&DoneChange| change_line(cx, &done.operation.clone().into(), done.reason.as_deref());
+    let lines: Vec<String> = done.iter().map(line).collect();
+    let script = format!("#!/bin/sh\nset -eu\n{}\n", lines.join("\n"));
+    cx.perform(Effect::Copy(format!("a script of {}", counted(lines.len(), "change")), script));
+}
+
+/// Copies the command line that shows what the screen shows.
+pub(super) fn copy_command(screen: &dyn Screen, cx: &mut Context) {
+    let mut words = vec![cx.opened.invocation.line([])];
+    words.extend(screen.twin(cx));
+    words.extend(cx.masking.is_on().then(|| "--mask".to_owned()));
+    cx.perform(Effect::Copy("command".to_owned(), words.join(" ")));
+}
+
+fn counted(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 fn text_of(value: &Value) -> String {

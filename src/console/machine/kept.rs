@@ -1,11 +1,12 @@
 //! Places that are kept under names: keeping the one that we are at, going to one, forgetting one.
 
-use super::model::Model;
-use crate::console::core::command::{COMMANDS, CommandId};
+use super::history::History;
+use super::place::ScreenPlace;
+use crate::console::core::command::COMMANDS;
 use crate::console::core::condition::Conditions;
-use crate::console::core::context::{KeptStep, LayerOpening, ToastTone};
+use crate::console::core::context::{Context, LayerOpening, ToastTone};
 use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Purpose};
-use crate::console::core::message::{Destination, RequestFailure};
+use crate::console::core::message::{Destination, RequestFailure, Ticket};
 use crate::console::core::request::Request;
 use crate::console::core::screen::Screen as _;
 use crate::console::screens::AnyScreen;
@@ -13,68 +14,60 @@ use crate::memory::Entity;
 use crate::memory::kept::KeptPlace;
 use crate::memory::query::Order;
 
-impl Model {
-    /// Asks for a name to keep the place under.
-    pub(super) fn name_place(&mut self) {
-        if self.context.masking.is_on() {
-            let words = "a place is kept with what it really says: M shows personal values first";
-            return self.context.say(ToastTone::Warn, words);
-        }
-        match self.place() {
-            None => self.context.say(ToastTone::Warn, "this place cannot be kept"),
-            Some(place) => {
-                let name = place.filter.or(place.id).or(place.screen).unwrap_or_default();
-                self.context.prompt(Purpose::Place, &name);
-            }
-        }
-    }
+/// What is done with the kept places once they were read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum KeptStep {
+    /// One is chosen to go to.
+    Go,
+    /// One is chosen to be forgotten.
+    Forget,
+    /// This is said.
+    Say(String),
+}
 
-    /// The place to go on at another time: not the first screen, which comes by itself.
-    #[must_use]
-    pub fn place_to_resume(&self) -> Option<KeptPlace> {
-        self.place().filter(|_| self.screen().leads_here() != CommandId::Home)
-    }
+/// The places that are kept: they are being read or changed, and what for.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct KeptPlaces {
+    waiting: Option<(Ticket, KeptStep)>,
+}
 
-    /// The place that we are at, without a name.
-    pub(super) fn place(&self) -> Option<KeptPlace> {
-        let here = self.screen();
-        here.kept().or_else(|| {
-            let leads = COMMANDS.iter().find(|command| command.id == here.leads_here())?;
-            let is_screen = matches!(leads.id, CommandId::Panel(_) | CommandId::Home);
-            is_screen.then(|| KeptPlace { screen: Some(leads.title.to_owned()), ..KeptPlace::default() })
-        })
-    }
-
-    pub(super) fn keep_place(&mut self, name: &str) {
-        let Some(place) = self.place() else { return };
+impl KeptPlaces {
+    /// Keeps a place under a name.
+    pub(super) fn keep(&mut self, here: &ScreenPlace, name: &str, cx: &mut Context) {
+        let Some(place) = here.to_keep() else { return };
         let place = KeptPlace { name: name.to_owned(), ..place };
-        let ticket = self.context.ask_for_all(Request::KeepPlace(Box::new(place)));
-        self.context.kept = Some((ticket, KeptStep::Say(format!("kept as {name}; b b goes there"))));
+        let done = KeptStep::Say(format!("kept as {name}; b b goes there"));
+        self.ask(Request::KeepPlace(Box::new(place)), done, cx);
     }
 
-    pub(super) fn read_places(&mut self, step: KeptStep) {
-        let ticket = self.context.ask_for_all(Request::LoadPlaces);
-        self.context.kept = Some((ticket, step));
+    /// Reads the places, to choose one of them.
+    pub(super) fn offer(&mut self, step: KeptStep, cx: &mut Context) {
+        self.ask(Request::LoadPlaces, step, cx);
     }
 
-    pub(super) fn forget_place(&mut self, name: &str) {
-        let ticket = self.context.ask_for_all(Request::ForgetPlace(name.to_owned()));
-        self.context.kept = Some((ticket, KeptStep::Say(format!("{name} is forgotten"))));
+    /// Forgets the place of this name.
+    pub(super) fn forget(&mut self, name: &str, cx: &mut Context) {
+        let done = KeptStep::Say(format!("{name} is forgotten"));
+        self.ask(Request::ForgetPlace(name.to_owned()), done, cx);
+    }
+
+    fn ask(&mut self, request: Request, step: KeptStep, cx: &mut Context) {
+        self.waiting = Some((cx.ask_for_all(request), step));
     }
 
     /// Takes the places that are kept.
-    pub(super) fn take_places(&mut self, result: Result<Vec<KeptPlace>, RequestFailure>) {
-        let Some((_, step)) = self.context.kept.take() else { return };
-        let places = match (result, step) {
-            (Err(failure), _) => return self.context.fail(failure),
-            (Ok(_), KeptStep::Say(words)) => return self.context.say(ToastTone::Good, words),
-            (Ok(places), _) if places.is_empty() => {
-                return self.context.say(ToastTone::Info, "no place is kept yet; b k keeps this one");
-            }
-            (Ok(places), KeptStep::Go) => (places, "Go to", true),
-            (Ok(places), KeptStep::Forget) => (places, "Forget", false),
+    pub(super) fn take(&mut self, ticket: Ticket, result: Result<Vec<KeptPlace>, RequestFailure>, cx: &mut Context) {
+        let Some((_, step)) = self.waiting.take_if(|(waiting, _)| *waiting == ticket) else { return };
+        let places = match result {
+            Ok(places) => places,
+            Err(failure) => return cx.fail(failure),
         };
-        let (places, title, goes) = places;
+        let (title, goes) = match step {
+            KeptStep::Say(words) => return cx.say(ToastTone::Good, words),
+            _ if places.is_empty() => return cx.say(ToastTone::Info, "no place is kept yet; b k keeps this one"),
+            KeptStep::Go => ("Go to", true),
+            KeptStep::Forget => ("Forget", false),
+        };
         let item = |place: KeptPlace| MenuItem {
             label: place.name.clone(),
             note: told(&place),
@@ -82,38 +75,53 @@ impl Model {
             choice: if goes { MenuChoice::Place(Box::new(place)) } else { MenuChoice::ForgetPlace(place.name) },
             unavailable: None,
         };
-        self.context.show(LayerOpening::Menu(Menu::new(title, places.into_iter().map(item).collect())));
+        cx.show(LayerOpening::Menu(Menu::new(title, places.into_iter().map(item).collect())));
     }
+}
 
-    /// Goes to a kept place.
-    pub(super) fn go_to_kept(&mut self, place: &KeptPlace) {
-        let title = place.screen.as_deref();
-        if let Some(command) = title.and_then(|title| COMMANDS.iter().find(|command| command.title == title)) {
-            return self.command(command.id);
-        }
-        let Some(entity) = place.entity else { return };
-        if let Some(id) = &place.id {
-            return self.go(&Destination::Row(entity, id.clone()), false);
-        }
-        match Conditions::parse(entity, place.filter.as_deref().unwrap_or_default(), self.context.now) {
-            Err(wrong) => self.context.say(ToastTone::Warn, format!("{}: {wrong}", place.name)),
-            Ok(conditions) => {
-                self.go(&Destination::List(entity, conditions), false);
-                self.order_so(entity, place.order.as_deref());
-            }
+/// Asks for a name to keep the place under.
+pub(super) fn ask_name(here: &ScreenPlace, cx: &mut Context) {
+    if cx.masking.is_on() {
+        let words = "a place is kept with what it really says: M shows personal values first";
+        return cx.say(ToastTone::Warn, words);
+    }
+    match here.to_keep() {
+        None => cx.say(ToastTone::Warn, "this place cannot be kept"),
+        Some(place) => {
+            let name = place.filter.or(place.id).or(place.screen).unwrap_or_default();
+            cx.prompt(Purpose::Place, &name);
         }
     }
+}
 
-    /// Orders the list that was gone to as it was when it was kept.
-    fn order_so(&mut self, entity: Entity, order: Option<&str>) {
-        let order = order.and_then(|order| Order::parse(entity, order).ok());
-        if let AnyScreen::List(list) = &mut self.history.here_mut().screen
-            && list.lists() == Some(entity)
-            && list.order != order
-        {
-            list.order = order;
-            list.restart();
+/// Goes to a kept place.
+pub(super) fn go(place: &KeptPlace, history: &mut History, cx: &mut Context) {
+    let title = place.screen.as_deref();
+    if let Some(command) = title.and_then(|title| COMMANDS.iter().find(|command| command.title == title)) {
+        return cx.command(command.id);
+    }
+    let Some(entity) = place.entity else { return };
+    if let Some(id) = &place.id {
+        return cx.go(Destination::Row(entity, id.clone()));
+    }
+    match Conditions::parse(entity, place.filter.as_deref().unwrap_or_default(), cx.now) {
+        Err(wrong) => cx.say(ToastTone::Warn, format!("{}: {wrong}", place.name)),
+        Ok(conditions) => {
+            history.go(&Destination::List(entity, conditions), false, cx);
+            order_as_kept(entity, place.order.as_deref(), history);
         }
+    }
+}
+
+/// Orders the list that was gone to as it was when it was kept.
+fn order_as_kept(entity: Entity, order: Option<&str>, history: &mut History) {
+    let order = order.and_then(|order| Order::parse(entity, order).ok());
+    if let AnyScreen::List(list) = &mut history.here_mut().screen
+        && list.lists() == Some(entity)
+        && list.order != order
+    {
+        list.order = order;
+        list.restart();
     }
 }
 

@@ -7,6 +7,7 @@ mod change;
 mod commands;
 mod copies;
 mod frame;
+mod history;
 mod kept;
 mod model;
 mod painter;
@@ -18,7 +19,8 @@ mod update;
 mod write;
 
 pub use commands::THEMES;
+pub use history::History;
 pub use model::Model;
 pub use painter::Painter;
-pub use place::{History, ScreenPlace};
+pub use place::ScreenPlace;
 pub use update::update;

@@ -1,6 +1,9 @@
 //! The whole state of the console.
 
-use super::place::History;
+use super::history::History;
+use super::kept::KeptPlaces;
+use super::past::LookBack;
+use super::switch::DatabaseSwitch;
 use crate::console::core::context::{ConsoleSettings, Context, OpenedDatabase};
 use crate::console::core::key::Key;
 use crate::console::core::router::Asker;
@@ -27,6 +30,9 @@ pub struct Model {
     pub pressed: Vec<Key>,
     /// Filters written before, the newest last.
     pub filters: Vec<(Entity, String)>,
+    pub(super) kept: KeptPlaces,
+    pub(super) look_back: LookBack,
+    pub(super) switch: DatabaseSwitch,
 }
 
 impl Model {
@@ -39,6 +45,9 @@ impl Model {
             overlays: OverlayStack::default(),
             pressed: Vec::new(),
             filters: Vec::new(),
+            kept: KeptPlaces::default(),
+            look_back: LookBack::default(),
+            switch: DatabaseSwitch::default(),
         }
     }
 
@@ -50,11 +59,7 @@ impl Model {
 
     /// Has the screen that we are at do something; what it asks for comes back to it.
     pub(super) fn at_screen<R>(&mut self, does: impl FnOnce(&mut dyn Screen, &mut Context) -> R) -> R {
-        let here = self.history.here_mut();
-        self.context.asker = Asker::Screen(here.id);
-        let done = does(here.screen.get_mut(), &mut self.context);
-        self.context.asker = Asker::Core;
-        done
+        self.history.at_screen(&mut self.context, does)
     }
 
     /// Lays something over the screen.

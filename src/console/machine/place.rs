@@ -1,13 +1,10 @@
-//! The places that one was at, and the way through them.
+//! A place on the way through the console: a screen, and how it was reached.
 
-use crate::console::core::context::Context;
-use crate::console::core::message::Destination;
-use crate::console::core::screen::{Screen, ScreenOrigin};
+use crate::console::core::command::{COMMANDS, CommandId};
+use crate::console::core::screen::{Screen, ScreenKind, ScreenOrigin};
 use crate::console::screens::AnyScreen;
+use crate::memory::kept::KeptPlace;
 use crate::memory::{Entity, Row};
-
-/// Places that can be gone back to at most.
-const HISTORY: usize = 40;
 
 /// A place: a screen, and how it was reached.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,80 +57,30 @@ impl ScreenPlace {
     pub fn origin(&self) -> ScreenOrigin {
         ScreenOrigin { person: self.person(), ..self.origin_row() }
     }
-}
 
-/// The places on the way, and where on it we are.
-#[derive(Debug, Clone, PartialEq)]
-pub struct History {
-    places: Vec<ScreenPlace>,
-    at: usize,
-    next: u64,
-}
-
-impl Default for History {
-    fn default() -> Self {
-        let screen = AnyScreen::at(&Destination::Home);
-        History { places: vec![ScreenPlace { id: 0, screen, followed: false, epoch: 0 }], at: 0, next: 1 }
-    }
-}
-
-impl History {
-    /// The place we are at.
+    /// Which screen of its own kind this is.
     #[must_use]
-    pub fn here(&self) -> &ScreenPlace {
-        &self.places[self.at]
-    }
-
-    /// The place we are at.
-    pub fn here_mut(&mut self) -> &mut ScreenPlace {
-        &mut self.places[self.at]
-    }
-
-    /// Goes to a new place; those ahead are forgotten.
-    pub fn push(&mut self, screen: AnyScreen, followed: bool, epoch: u64) {
-        self.places.truncate(self.at + 1);
-        self.places.push(ScreenPlace { id: self.next, screen, followed, epoch });
-        self.next += 1;
-        let surplus = self.places.len().saturating_sub(HISTORY);
-        self.places.drain(..surplus);
-        self.at = self.places.len() - 1;
-    }
-
-    /// Goes that many places back (negative) or forward; whether that is another place.
-    pub fn go(&mut self, by: isize) -> bool {
-        match self.at.checked_add_signed(by).filter(|at| *at < self.places.len() && by != 0) {
-            Some(at) => {
-                self.at = at;
-                true
-            }
-            None => false,
+    pub fn kind(&self) -> Option<ScreenKind> {
+        match self.screen().leads_here() {
+            CommandId::Panel(kind) => Some(kind),
+            _ => None,
         }
     }
 
-    /// Whether there is a place that many places away.
+    /// What is kept of the place to come back to it, without a name; none where it cannot be kept.
     #[must_use]
-    pub fn has(&self, by: isize) -> bool {
-        self.at.checked_add_signed(by).is_some_and(|at| at < self.places.len())
+    pub fn to_keep(&self) -> Option<KeptPlace> {
+        let here = self.screen();
+        here.kept().or_else(|| {
+            let leads = COMMANDS.iter().find(|command| command.id == here.leads_here())?;
+            let is_screen = matches!(leads.id, CommandId::Panel(_) | CommandId::Home);
+            is_screen.then(|| KeptPlace { screen: Some(leads.title.to_owned()), ..KeptPlace::default() })
+        })
     }
 
-    /// The titles of the places that led here by following, this one last.
+    /// What the next session resumes at: not the first screen, which comes by itself.
     #[must_use]
-    pub fn crumbs(&self, cx: &Context) -> Vec<String> {
-        let mut first = self.at;
-        while first > 0 && self.places[first].followed {
-            first -= 1;
-        }
-        self.places[first..=self.at].iter().map(|place| place.screen().title(cx)).collect()
-    }
-
-    /// Every screen, the one that was opened last at the end.
-    #[must_use]
-    pub fn screens(&self) -> impl DoubleEndedIterator<Item = &AnyScreen> {
-        self.places.iter().map(|place| &place.screen)
-    }
-
-    /// Every place.
-    pub fn places_mut(&mut self) -> impl Iterator<Item = &mut ScreenPlace> {
-        self.places.iter_mut()
+    pub fn to_resume(&self) -> Option<KeptPlace> {
+        self.to_keep().filter(|_| self.screen().leads_here() != CommandId::Home)
     }
 }

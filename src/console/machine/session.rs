@@ -28,10 +28,10 @@ impl Model {
                     Err(failure) => self.context.status_failure = Some(failure),
                 }
             }
-            Reply::Places(result) => self.take_places(result),
-            Reply::Databases(known) => self.choose_database(known),
-            Reply::Tried(result) => self.tried_database(result),
-            Reply::LookedBack(result) => self.looked_back(ticket, result),
+            Reply::Places(result) => self.kept.take(ticket, result, &mut self.context),
+            Reply::Databases(known) => self.switch.choose(known, &mut self.context),
+            Reply::Tried(result) => self.switch.tried(result, self.history.here().screen(), &mut self.context),
+            Reply::LookedBack(result) => self.look_back.take(ticket, result, &mut self.context),
             Reply::Unfinished(found) => {
                 (self.context.changing.unfinished, self.context.changing.unfinished_asked) = (Some(found), None);
             }

@@ -1,42 +1,33 @@
 //! Going to another database without leaving: those that were opened here, profiles, a file, the demo. One is tried before
 //! this one is left.
 
-use super::model::Model;
-use crate::console::core::context::{LayerOpening, ToastTone};
-use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Purpose};
-use crate::console::core::message::{Effect, RequestFailure};
+use crate::console::core::context::{Context, LayerOpening, ToastTone};
+use crate::console::core::menu::{Menu, MenuChoice, MenuItem};
+use crate::console::core::message::{Effect, RequestFailure, Ticket};
 use crate::console::core::request::{KnownDatabase, Request};
+use crate::console::core::screen::Screen;
 use crate::console::view::words::age;
 
-impl Model {
-    /// Whether this database can be left; says why not.
-    fn can_leave(&mut self) -> bool {
-        let reason = if self.context.changing.pending.is_some() {
-            Some("a change is under way")
-        } else if !self.context.running.live.is_empty() {
-            Some("a job runs here: J pauses it")
-        } else {
-            self.screen().busy()
-        };
-        if let Some(reason) = reason {
-            self.context.say(ToastTone::Warn, reason);
-        }
-        reason.is_none()
-    }
+/// Going to another database.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct DatabaseSwitch {
+    /// Others are being looked for, or one is being opened.
+    waiting: Option<Ticket>,
+}
 
+impl DatabaseSwitch {
     /// Asks which databases there are.
-    pub(super) fn offer_databases(&mut self) {
-        if self.can_leave() {
-            let waited = self.context.switching.take();
-            self.context.cancel(waited);
-            self.context.switching = Some(self.context.ask_for_all(Request::LoadDatabases));
+    pub(super) fn offer(&mut self, screen: &dyn Screen, cx: &mut Context) {
+        if can_leave(screen, cx) {
+            cx.cancel(self.waiting.take());
+            self.waiting = Some(cx.ask_for_all(Request::LoadDatabases));
         }
     }
 
     /// Takes which databases there are.
-    pub(super) fn choose_database(&mut self, known: Vec<KnownDatabase>) {
-        self.context.switching = None;
-        let now = self.context.now;
+    pub(super) fn choose(&mut self, known: Vec<KnownDatabase>, cx: &mut Context) {
+        self.waiting = None;
+        let now = cx.now;
         let item = |known: KnownDatabase| {
             let looked = known.looked.as_deref().map(|at| age(at, now).to_string());
             let note = [known.note, looked.unwrap_or_default()].into_iter().filter(|part| !part.is_empty());
@@ -57,33 +48,40 @@ impl Model {
             unavailable: None,
         };
         items.push(file);
-        self.context.show(LayerOpening::Menu(Menu::new("Open another database", items)));
-    }
-
-    pub(super) fn name_database(&mut self) {
-        self.context.prompt(Purpose::Database, "");
+        cx.show(LayerOpening::Menu(Menu::new("Open another database", items)));
     }
 
     /// Tries to open a database; this one stays until that has gone well.
-    pub(super) fn try_database(&mut self, name: &str) {
-        if self.can_leave() {
-            let waited = self.context.switching.take();
-            self.context.cancel(waited);
-            self.context.say(ToastTone::Info, format!("opening {name}"));
-            self.context.switching = Some(self.context.ask_for_all(Request::TryDatabase(name.to_owned())));
+    pub(super) fn attempt(&mut self, name: &str, screen: &dyn Screen, cx: &mut Context) {
+        if can_leave(screen, cx) {
+            cx.cancel(self.waiting.take());
+            cx.say(ToastTone::Info, format!("opening {name}"));
+            self.waiting = Some(cx.ask_for_all(Request::TryDatabase(name.to_owned())));
         }
     }
 
     /// Takes whether a database was opened: then it takes the place of this one.
-    pub(super) fn tried_database(&mut self, result: Result<(), RequestFailure>) {
-        self.context.switching = None;
+    pub(super) fn tried(&mut self, result: Result<(), RequestFailure>, screen: &dyn Screen, cx: &mut Context) {
+        self.waiting = None;
         match result {
-            Ok(()) if self.can_leave() => {
-                let masked = self.context.masking.is_on();
-                self.context.perform(Effect::Switch { masked });
-            }
+            Ok(()) if can_leave(screen, cx) => cx.perform(Effect::Switch { masked: cx.masking.is_on() }),
             Ok(()) => {}
-            Err(failure) => self.context.fail(failure),
+            Err(failure) => cx.fail(failure),
         }
     }
+}
+
+/// Whether this database can be left; says why not.
+fn can_leave(screen: &dyn Screen, cx: &mut Context) -> bool {
+    let reason = if cx.changing.pending.is_some() {
+        Some("a change is under way")
+    } else if !cx.running.live.is_empty() {
+        Some("a job runs here: J pauses it")
+    } else {
+        screen.busy()
+    };
+    if let Some(reason) = reason {
+        cx.say(ToastTone::Warn, reason);
+    }
+    reason.is_none()
 }

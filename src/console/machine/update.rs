@@ -22,7 +22,7 @@ impl Model {
         match message {
             Message::Start(now) => {
                 (self.context.now, self.context.started) = (now, true);
-                self.name_window();
+                self.history.name_window(&mut self.context);
             }
             Message::Tick(now) => self.context.now = now,
             Message::Key(key) => self.key(key),
@@ -251,9 +251,10 @@ impl Model {
                 screen.show_tab(*tab);
                 screen.focus(true);
             }),
-            ClickTarget::Link(destination) => self.go(destination, true),
+            ClickTarget::Moment(moment) => self.at_screen(|screen, _| screen.go_to_moment(*moment)),
+            ClickTarget::Link(destination) => self.context.follow(destination.clone()),
             ClickTarget::Command(id) => self.command(*id),
-            ClickTarget::Crumb(back) => self.travel(-(*back as isize)),
+            ClickTarget::Crumb(back) => self.history.travel(-(*back as isize), &mut self.context),
             ClickTarget::MenuItem(_) | ClickTarget::Overlay => {}
         }
     }
@@ -265,7 +266,9 @@ impl Model {
             return self.at_top(|layer, cx| layer.scroll_by(by, cx));
         }
         self.at_screen(|screen, cx| match target {
-            ClickTarget::Detail | ClickTarget::Tab(_) | ClickTarget::Link(_) => screen.scroll_by(by, cx),
+            ClickTarget::Detail | ClickTarget::Tab(_) | ClickTarget::Link(_) | ClickTarget::Moment(_) => {
+                screen.scroll_by(by, cx);
+            }
             _ => screen.scroll_list(by, cx),
         });
     }

@@ -58,10 +58,10 @@ impl Model {
                 self.context.propose(Operation::Hold { person: subject, reason: Some(text.to_owned()) });
             }
             Purpose::Person => self.erase_person(text),
-            Purpose::Moment => self.context.look_back(text),
-            Purpose::Place => self.keep_place(text),
-            Purpose::Database => self.try_database(text),
-            Purpose::Find => self.go(&Destination::Find(text.to_owned()), false),
+            Purpose::Moment => self.look_back.ask(text, &mut self.context),
+            Purpose::Place => self.kept.keep(self.history.here(), text, &mut self.context),
+            Purpose::Database => self.switch.attempt(text, self.history.here().screen(), &mut self.context),
+            Purpose::Find => self.context.go(Destination::Find(text.to_owned())),
             Purpose::Reason => {
                 if let Some((_, Overlay::Confirm(confirmation))) = self.overlays.last_mut() {
                     text.clone_into(&mut confirmation.reason);

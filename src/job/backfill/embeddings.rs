@@ -20,7 +20,7 @@ use crate::recall::keyword;
 use crate::store::Store;
 use crate::store::embedding::{VectorShelf, spelled};
 use crate::store::encode::{plain_column, table_of};
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::stored::{Cell, Mutation, Revision, RowRevisions, StoredRows, TableName};
 use crate::store::walk::{NarrowCondition, RowWalk, WalkedRow, keyed};
 

@@ -15,7 +15,7 @@ use crate::memory::session_links::{CanvasEventTime, EpisodeSpan, SessionSpans};
 use crate::memory::{Entity, Row, feedback};
 use crate::store::Store;
 use crate::store::encode::table_of;
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::stored::TableName;
 use crate::store::walk::{NarrowCondition, RowWalk, WalkedRow};
 

@@ -16,7 +16,7 @@ use crate::memory::workflow::{self, DerivedEpisode, WorkflowEvent, WorkflowRun};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 use crate::store::encode::{GivenValue, plain_column, table_of};
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::stored::TableName;
 
 /// Columns of an episode that a run gives.

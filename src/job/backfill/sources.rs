@@ -7,7 +7,7 @@ use crate::change::{ChangeError, Draft};
 use crate::layout::BoundSource;
 use crate::memory::{Entity, Row};
 use crate::store::encode::{GivenValue, encode, plain_column, touched};
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::shape::TableShape;
 use crate::store::stored::{Cell, Mutation, Revision, RowRevisions};
 use crate::store::walk::keyed;

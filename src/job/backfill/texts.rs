@@ -11,7 +11,7 @@ use crate::memory::findings::{HeldText, TextScanner};
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row, ValueKind};
 use crate::store::Store;
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::walk::WalkedRow;
 
 macro_rules! part {

@@ -19,7 +19,7 @@ use crate::memory::utility::{self, Signal};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 use crate::store::encode::{GivenValue, plain_column, table_of};
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 use crate::store::stored::{StoredRows, TableName};
 use crate::store::walk::{RowWalk, WalkedRow};
 

@@ -2,7 +2,7 @@
 
 use super::LeafKind;
 use super::piece::{BrokenDocument, ByteCursor, DocumentPiece, OpenNesting, PieceBody, PieceReader, longest_text};
-use super::walk::DocumentStep;
+use super::place::DocumentStep;
 
 #[derive(Debug)]
 pub(super) struct CborReader<'a> {

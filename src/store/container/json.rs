@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::LeafKind;
-use super::walk::DocumentStep;
+use super::place::DocumentStep;
 
 /// Levels of which the path is kept.
 const PATH: usize = 64;

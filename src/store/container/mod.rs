@@ -14,6 +14,7 @@ mod msgpack;
 mod packed;
 mod pickle;
 mod piece;
+mod place;
 mod protobuf;
 mod tree;
 mod unpickle;
@@ -25,11 +26,11 @@ mod tests;
 
 use std::ops::Range;
 
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 
 pub use packed::{TOO_LARGE, pack, unpacked};
+pub use place::TextPlace;
 pub use tree::{Decoded, decoded};
-pub use walk::TextPlace;
 
 use escape::EscapedReading;
 use walk::Walk;

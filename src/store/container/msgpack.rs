@@ -8,7 +8,7 @@ use super::LeafKind;
 use super::piece::{
     BrokenDocument, ByteCursor, DocumentPiece, OpenNesting, PieceBody, PieceReader, longest_text, signed,
 };
-use super::walk::DocumentStep;
+use super::place::DocumentStep;
 
 /// The extension type of times.
 const TIME: u8 = 0xFF;

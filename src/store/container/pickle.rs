@@ -2,7 +2,7 @@
 //! that they carry are read, and of protocol 2 and later written again.
 
 use super::piece::{BrokenDocument, ByteCursor, DocumentPiece, PieceBody, PieceReader, longest_text, signed};
-use super::walk::DocumentStep;
+use super::place::DocumentStep;
 use super::{Edit, LeafKind};
 
 /// The opcode that says how many bytes come in one piece.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::LeafKind;
-use super::walk::DocumentStep;
+use super::place::DocumentStep;
 
 /// Levels within each other that a reader follows; real writers refuse more.
 pub(super) const DEPTH: usize = 1_024;
@@ -216,4 +216,9 @@ impl OpenNesting {
             *last = step;
         }
     }
+}
+
+/// Whether the first bytes can be those of a document that is not text.
+pub(super) fn may_begin(start: &[u8]) -> bool {
+    matches!(start, [0x80..=0xBF | 0xD9 | 0xDC..=0xDF | 0x08 | 0x0A | 0x12 | 0x1A, ..] | [b'P', b'K', 3 | 5, ..])
 }

@@ -3,7 +3,7 @@
 use super::LeafKind;
 use super::charset;
 use super::piece::{BrokenDocument, ByteCursor, DocumentPiece, PieceBody, PieceReader, longest_text};
-use super::walk::DocumentStep;
+use super::place::DocumentStep;
 
 /// The highest number of a field that is believed.
 const FIELDS: u64 = 1 << 15;

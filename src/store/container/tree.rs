@@ -11,7 +11,7 @@ use super::{packed, unpickle};
 use crate::layout::Codec;
 use crate::memory::json::MAX_DEPTH;
 use crate::memory::vector;
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 
 /// Messages within each other that are taken apart.
 const MESSAGES: usize = 16;

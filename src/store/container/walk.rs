@@ -10,6 +10,7 @@ use super::escape::{EscapeNotation, EscapedReading, escaped};
 use super::json::{self, JsonTokens};
 use super::packed::{self, UnpackedBytes};
 use super::piece::{PieceBody, PieceReader};
+use super::place::{DocumentStep, TextPlace};
 use super::word::{self, words};
 use super::{Change, Contents, Edit, Layer, Leaf, LeafKind, Limits, Opaque, Rewritten, Visitor};
 use super::{cbor, charset, edited, msgpack, pickle, protobuf};
@@ -30,51 +31,6 @@ const WORD: usize = 4;
 const UUID: usize = 16;
 /// Bytes between other parts that are too few to be worth a report.
 const SCRAP: usize = 16;
-
-/// A step into a document.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum DocumentStep {
-    /// To the value of a key that stands at these bytes, in quotes where the format has some.
-    Key(Range<usize>),
-    /// To the value of a number as key.
-    Number(i128),
-    /// To an element, from 0.
-    At(usize),
-}
-
-/// Where a text stands in a value.
-#[derive(Debug, Clone, Copy)]
-pub struct TextPlace<'a> {
-    up: Option<&'a TextPlace<'a>>,
-    source: &'a [u8],
-    steps: &'a [DocumentStep],
-}
-
-impl TextPlace<'_> {
-    const ROOT: TextPlace<'static> = TextPlace { up: None, source: &[], steps: &[] };
-
-    /// Keys and positions with dots between.
-    pub(super) fn path(&self) -> String {
-        let mut path = self.up.map(TextPlace::path).unwrap_or_default();
-        for step in self.steps {
-            let part = match step {
-                DocumentStep::At(position) => position.to_string(),
-                DocumentStep::Number(number) => number.to_string(),
-                DocumentStep::Key(range) => {
-                    let key = String::from_utf8_lossy(self.source.get(range.clone()).unwrap_or_default());
-                    let quotes = ['"', '\''];
-                    let inner = key.strip_prefix(quotes).and_then(|k| k.strip_suffix(quotes)).unwrap_or(&key);
-                    EscapedReading::of_literal(inner).map_or_else(|| inner.to_owned(), |reading| reading.text)
-                }
-            };
-            if !path.is_empty() {
-                path.push('.');
-            }
-            path.push_str(&part);
-        }
-        path
-    }
-}
 
 /// One walk through one value.
 pub(super) struct Walk<'v> {
@@ -584,11 +540,6 @@ fn structure(bytes: &[u8]) -> Option<(Layer, usize)> {
     let cbor = || Some((Layer::Cbor, cbor::longest(bytes)?));
     let protobuf = || Some((Layer::Protobuf, protobuf::longest(bytes, MESSAGES)?));
     pickle().or_else(msgpack).or_else(cbor).or_else(protobuf)
-}
-
-/// Whether the first bytes can be those of a document that is not text.
-pub(super) fn may_begin(start: &[u8]) -> bool {
-    matches!(start, [0x80..=0xBF | 0xD9 | 0xDC..=0xDF | 0x08 | 0x0A | 0x12 | 0x1A, ..] | [b'P', b'K', 3 | 5, ..])
 }
 
 /// Whether decoded bytes are more than chance: a text, or a format.

@@ -213,6 +213,6 @@ fn may_mean(start: &[u8]) -> bool {
         cut && start.iter().all(clean)
     };
     let wide = || start.iter().step_by(2).all(|b| *b == 0) || start.iter().skip(1).step_by(2).all(|b| *b == 0);
-    let format = || super::packed::header(start).is_some() || super::walk::may_begin(start);
+    let format = || super::packed::header(start).is_some() || super::piece::may_begin(start);
     text() || format() || wide()
 }

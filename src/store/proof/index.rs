@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, Connection as _};
 
-use super::tables::{number, text};
 use crate::layout::Engine;
-use crate::store::connect::explain;
 use crate::store::dialect::quote;
-use crate::store::session::{self, FetchedValue, Opener, RawRow};
+use crate::store::engine_error::explain;
+use crate::store::fetched::{FetchedValue, RawRow, number, text};
+use crate::store::session::{self, Opener};
 use crate::store::shape::qualified;
 use crate::store::stored::TableName;
 use crate::store::{ProofReader, StoreError};

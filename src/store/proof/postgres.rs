@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::pass::{PassOutcome, PassReport, PassRequest};
-use super::tables::{number, text};
 use crate::store::Store;
-use crate::store::connect::explain;
+use crate::store::engine_error::explain;
+use crate::store::fetched::{FetchedValue, RawRow, number, text};
 use crate::store::server::ServerLink;
-use crate::store::session::{FetchedValue, Opener, RawRow};
+use crate::store::session::Opener;
 use crate::store::shape::qualified;
 use crate::store::stored::TableName;
 use crate::store::write::WriteError;

@@ -10,12 +10,12 @@ use sqlx::{AssertSqlSafe, Connection as _};
 
 use super::disk::free_bytes;
 use super::pass::{PassOutcome, PassReport, PassRequest};
-use super::tables::{number, text};
 use super::{bytes::sqlite_files, holders};
 use crate::layout::Engine;
-use crate::store::connect::explain;
 use crate::store::dialect::quote;
-use crate::store::session::{self, Opener, RawRow};
+use crate::store::engine_error::explain;
+use crate::store::fetched::{RawRow, number, text};
+use crate::store::session::{self, Opener};
 use crate::store::write::WriteError;
 use crate::store::{ProofReader, Store, StoreError};
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::layout::Engine;
-use crate::store::session::{FetchedValue, RawRow};
+use crate::store::fetched::{RawRow, number, text};
 use crate::store::stored::TableName;
 use crate::store::{Store, StoreError};
 
@@ -290,21 +290,5 @@ fn holds(word: &str) -> ColumnContent {
         "numbers" => ColumnContent::Numbers,
         "neither" => ColumnContent::Neither,
         _ => ColumnContent::Words,
-    }
-}
-
-pub fn text(row: &RawRow, at: usize) -> String {
-    match row.get(at) {
-        Some(FetchedValue::Text(text)) => text.clone(),
-        Some(FetchedValue::Integer(i)) => i.to_string(),
-        _ => String::new(),
-    }
-}
-
-pub fn number(row: &RawRow, at: usize) -> i64 {
-    match row.get(at) {
-        Some(FetchedValue::Integer(i)) => *i,
-        Some(FetchedValue::Text(text)) => text.parse().unwrap_or_default(),
-        _ => 0,
     }
 }

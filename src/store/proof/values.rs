@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::tables::{self, ColumnContent, SearchedColumn, SearchedKind, SearchedTable, number};
+use super::tables::{self, ColumnContent, SearchedColumn, SearchedKind, SearchedTable};
 use super::words::{HandleWords, WordCount};
 use crate::layout::Engine;
 use crate::store::dialect::quote;
-use crate::store::session::{FetchedValue, Param, RawRow};
+use crate::store::fetched::{FetchedValue, Param, RawRow, number};
 use crate::store::shape::qualified;
 use crate::store::stored::TableName;
 use crate::store::{ProofReader, StoreError};

@@ -10,7 +10,7 @@ use super::needles::{NeedleForm, Needles};
 use super::spelling::forms;
 use crate::memory::mention::{begins, ends};
 use crate::store::container::{self, Leaf, LeafKind, Limits, Opaque};
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 
 /// Characters below which a handle counts only where it is a whole text.
 const WORD: usize = 4;

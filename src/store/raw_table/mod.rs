@@ -137,15 +137,15 @@ impl RawTables<'_> {
             return;
         }
         let sql = "SELECT name, lower(type), \"notnull\" FROM pragma_table_xinfo($1, $2) WHERE hidden = 0 ORDER BY cid";
-        let named = [&table.name.name, &table.name.schema].map(|name| super::session::FetchedValue::Text(name.clone()));
+        let named = [&table.name.name, &table.name.schema].map(|name| super::fetched::FetchedValue::Text(name.clone()));
         match self.store.sessions.fetch(sql, &named).await {
             Ok(rows) => {
                 table.columns = rows
                     .iter()
                     .map(|row| CatalogColumn {
-                        name: tables::text(row, 0),
-                        declared: tables::text(row, 1),
-                        not_null: tables::number(row, 2) == 1,
+                        name: super::fetched::text(row, 0),
+                        declared: super::fetched::text(row, 1),
+                        not_null: super::fetched::number(row, 2) == 1,
                         denied: false,
                     })
                     .collect();

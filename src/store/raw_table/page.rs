@@ -8,8 +8,8 @@ use crate::layout::{CatalogColumn, Engine};
 use crate::memory::filter::{Expression, Operator};
 use crate::memory::nearest::nearest;
 use crate::store::dialect::{PgType, quote};
+use crate::store::fetched::{FetchedValue, Param, RawRow};
 use crate::store::order::{place_of, place_text};
-use crate::store::session::{FetchedValue, Param, RawRow};
 use crate::store::{RawTables, StoreError};
 
 /// Rows of a page at most.

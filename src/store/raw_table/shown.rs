@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::memory::vector::read_floats;
 use crate::store::container::{self, Layer, Limits};
-use crate::store::session::FetchedValue;
+use crate::store::fetched::FetchedValue;
 
 /// Bytes of a blob that are read to say what it is.
 pub(super) const BLOB_READ: usize = 64 << 10;

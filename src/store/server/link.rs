@@ -12,7 +12,8 @@ use sqlx::query::Query;
 use sqlx::{AssertSqlSafe, Connection as _, Row as _, TypeInfo as _, ValueRef as _};
 
 use super::{Host, Server, too_late};
-use crate::store::session::{FetchedValue, Param, RawRow, TAKEN};
+use crate::store::fetched::{FetchedValue, Param, RawRow};
+use crate::store::session::TAKEN;
 
 /// How long a read waits for a lock.
 const READ_LOCK: Duration = Duration::from_millis(500);

@@ -128,7 +128,7 @@ impl Server {
                     }
                     Ok(Err(misfit)) => refusals.push(format!("{} {misfit}", host.name)),
                     Err(error) if self.hosts.len() == 1 || !is_passed_over(&error) => return Err(error),
-                    Err(error) => refusals.push(format!("{}: {}", host.name, super::connect::explain(&error))),
+                    Err(error) => refusals.push(format!("{}: {}", host.name, super::engine_error::explain(&error))),
                 }
             }
         }

@@ -230,7 +230,7 @@ impl Job for Titles {
     }
 
     fn batch<'a>(&'a self, ask: BatchAsk<'a>) -> BoxFuture<'a, Result<JobBatch, ChangeError>> {
-        use mnemoscope::store::session::FetchedValue;
+        use mnemoscope::store::fetched::FetchedValue;
         use mnemoscope::store::stored::{Mutation, Revision, RowRevisions};
         Box::pin(async move {
             let first = ask.place.as_u64().unwrap_or(1) as usize;

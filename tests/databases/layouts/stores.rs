@@ -393,6 +393,20 @@ fn memories_are_recalled_by_words_and_by_vectors() {
     assert_eq!(like["query"]["used"], "vector", "{like:#}");
 }
 
+#[test]
+fn a_store_without_its_search_index_is_searched_row_by_row() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = STORES.iter().find(|store| store.layout == "mcp-memory-service").expect("the store");
+    let older = "DROP TRIGGER fi; DROP TRIGGER fd; DROP TRIGGER fu; DROP TABLE memory_content_fts;";
+    for (name, more) in [("newer", ""), ("older", older)] {
+        let database = made(&folder, name, &format!("{}{more}", store.statements));
+        let found = told(&database, &["find", "likes tea"]);
+        assert_eq!(found["rows"][0]["id"], "1", "{name}: {found:#}");
+        let found = told(&database, &["recall", "tea", "--ranking", "similar"]);
+        assert_eq!(found["rows"][0]["id"], "1", "{name}: {found:#}");
+    }
+}
+
 /// The part of the language's page between a heading and the next, by the language of its fenced blocks.
 fn example(language: &str) -> String {
     let page = include_str!("../../../assets/layouts/README.md");

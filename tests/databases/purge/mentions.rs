@@ -170,34 +170,44 @@ fn ids_that_are_words_or_numbers_leave_everything_else_as_it_is() {
 #[test]
 fn what_the_trail_kept_of_rows_with_short_ids_goes_with_them() {
     block_on(async {
-        let world = native(20).await;
-        world
-            .run(
-                "INSERT INTO subjects (id, name) VALUES ('ana.short', 'Ana Short'); \
+        what_the_trail_kept_goes("id TEXT NOT NULL PRIMARY KEY").await;
+        // The table's key need not be what rows are named by.
+        what_the_trail_kept_goes("number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE").await;
+    });
+}
+
+async fn what_the_trail_kept_goes(key: &str) {
+    let world = native(20).await;
+    let made = world.texts("SELECT sql FROM sqlite_master WHERE name = 'agent_feedback'").await.remove(0);
+    let columns = made.replacen("id TEXT NOT NULL PRIMARY KEY", key, 1);
+    assert!(columns.contains(key), "{made}");
+    world.run(&format!("DROP TABLE agent_feedback; {columns}")).await;
+    world
+        .run(
+            "INSERT INTO subjects (id, name) VALUES ('ana.short', 'Ana Short'); \
                  INSERT INTO agent_feedback (id, user_id, kind, correction) VALUES \
                  ('1', 'ana.short', 'thumbs_down', 'hers alone'), ('2', 'keeper-a', 'thumbs_down', 'of a keeper')",
-            )
-            .await;
-        let words = FeedbackFields { correction: Some("another".to_owned()), ..FeedbackFields::default() };
-        let store = world.open().await;
-        for id in ["1", "2"] {
-            change::plan_and_apply(&store, &author(), || feedback::edit(&store, id, &words)).await.expect("an edit");
-        }
-        let kept =
-            |words: &str| format!("SELECT field FROM memory_audit_private WHERE value LIKE '%{words}%' ORDER BY field");
-        assert_eq!(world.texts(&kept("hers alone")).await, ["changes", "undo"]);
-        // A table has no order: what an entry keeps need not stand together.
-        world
+        )
+        .await;
+    let words = FeedbackFields { correction: Some("another".to_owned()), ..FeedbackFields::default() };
+    let store = world.open().await;
+    for id in ["1", "2"] {
+        change::plan_and_apply(&store, &author(), || feedback::edit(&store, id, &words)).await.expect("an edit");
+    }
+    let kept =
+        |words: &str| format!("SELECT field FROM memory_audit_private WHERE value LIKE '%{words}%' ORDER BY field");
+    assert_eq!(world.texts(&kept("hers alone")).await, ["changes", "undo"]);
+    // A table has no order: what an entry keeps need not stand together.
+    world
             .run(
                 "CREATE TABLE turned AS SELECT * FROM memory_audit_private ORDER BY field DESC, seq; \
                  DELETE FROM memory_audit_private; INSERT INTO memory_audit_private SELECT * FROM turned; DROP TABLE turned",
             )
             .await;
-        let (_, receipt) = world.purge("ana.short", &everything()).await.expect("a receipt");
-        assert_eq!(receipt["status"], "verified");
-        assert!(world.texts(&kept("hers alone")).await.is_empty());
-        assert_eq!(world.texts(&kept("of a keeper")).await, ["changes", "undo"], "others keep theirs");
-    });
+    let (_, receipt) = world.purge("ana.short", &everything()).await.expect("a receipt");
+    assert_eq!(receipt["status"], "verified");
+    assert!(world.texts(&kept("hers alone")).await.is_empty());
+    assert_eq!(world.texts(&kept("of a keeper")).await, ["changes", "undo"], "others keep theirs");
 }
 
 #[test]

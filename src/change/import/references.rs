@@ -1,0 +1,259 @@
+//! What the rows of a file refer to. A server takes no row whose foreign key leads nowhere, though its own tables may hold
+//! some from before the key was there; what these refer to is left out, and said. SQLite takes them as they are.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::Value;
+
+use super::ImportContents;
+use crate::change::ChangeError;
+use crate::change::batch::{self, NewRow, canonical};
+use crate::layout::{BoundSource, Catalog, Engine};
+use crate::memory::Entity;
+use crate::store::Store;
+use crate::store::encode::table_of;
+use crate::store::fetched::FetchedValue;
+use crate::store::stored::{StoredRows, TableName};
+
+/// How many rows wait for later parts of their file, at most.
+const WAITING: usize = 50_000;
+
+/// What the parts of a file have found out for the parts after them.
+#[derive(Debug, Default)]
+pub struct ImportProgress(Mutex<KnownSoFar>);
+
+#[derive(Debug, Default)]
+struct KnownSoFar {
+    /// Banks that are there under another id: cases of later parts go into those.
+    banks: BTreeMap<String, String>,
+    /// Keys that earlier parts put in, or would, as hashes.
+    keys: HashSet<u64>,
+    /// Rows that refer to what was not there yet.
+    waiting: Vec<NewRow>,
+    /// Those that wait once the part at hand is in.
+    waiting_next: Vec<NewRow>,
+}
+
+impl ImportProgress {
+    fn with<T>(&self, act: impl FnOnce(&mut KnownSoFar) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn banks(&self) -> BTreeMap<String, String> {
+        self.with(|known| known.banks.clone())
+    }
+
+    pub(super) fn add_banks(&self, more: BTreeMap<String, String>) {
+        self.with(|known| known.banks.extend(more));
+    }
+
+    /// Whether rows of earlier parts wait for what they refer to.
+    #[must_use]
+    pub fn waits(&self) -> bool {
+        self.with(|known| !known.waiting.is_empty())
+    }
+
+    /// The part at hand is planned or put in: a plan may be made several times before.
+    pub fn advance(&self) {
+        self.with(|known| known.waiting = std::mem::take(&mut known.waiting_next));
+    }
+}
+
+/// A foreign key of one column, as a table that rows go into has it.
+struct RowReference {
+    from: TableName,
+    column: String,
+    to: ReferredKey,
+    /// The column may not be empty.
+    required: bool,
+    /// Values that differ in case alone are the same.
+    folds: bool,
+}
+
+/// The column that a foreign key leads to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct ReferredKey {
+    table: TableName,
+    column: String,
+}
+
+impl ReferredKey {
+    fn digest(&self, value: &str) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self, value).hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+impl RowReference {
+    /// What a row refers to by this key.
+    fn value(&self, source: &BoundSource, new: &NewRow) -> Option<String> {
+        let value = (table_of(source) == self.from).then(|| new.stored_text(source, &self.column))??;
+        Some(if self.folds { value.to_lowercase() } else { value })
+    }
+
+    /// What a row can be referred to by.
+    fn offered(&self, source: &BoundSource, new: &NewRow) -> Option<u64> {
+        let value = (table_of(source) == self.to.table).then(|| new.stored_text(source, &self.to.column))??;
+        Some(self.to.digest(&if self.folds { value.to_lowercase() } else { value }))
+    }
+}
+
+/// Looks at what the rows refer to. Until the last part, rows whose reference is not there yet wait for later parts; then
+/// they come without it, or are bad where the column may not be empty.
+///
+/// # Errors
+/// [`ChangeError::Refused`] where too many rows wait; the engine's refusal.
+pub(super) async fn settle(
+    store: &Store,
+    contents: &mut ImportContents,
+    progress: &ImportProgress,
+    is_last: bool,
+) -> Result<(), ChangeError> {
+    if store.engine() != Engine::Postgres {
+        return Ok(());
+    }
+    contents.rows.extend(progress.with(|known| known.waiting.clone()));
+    let sources = targets(store, &contents.rows)?;
+    let references = references(store, &sources).await?;
+    let mut absent = absent(store, &references, &sources, &contents.rows, progress).await?;
+    let source = |new: &NewRow| &sources[&new.row.entity];
+    let lacks = |new: &NewRow, absent: &HashSet<u64>, reference: &RowReference| {
+        reference.value(source(new), new).is_some_and(|value| absent.contains(&reference.to.digest(&value)))
+    };
+    let mut waiting = Vec::new();
+    // What is left out cannot be referred to either.
+    while !absent.is_empty() {
+        let stays = |new: &NewRow| {
+            let mut lacking = references.iter().filter(|r| lacks(new, &absent, r));
+            if is_last { lacking.all(|reference| !reference.required) } else { lacking.next().is_none() }
+        };
+        let (stay, go): (Vec<NewRow>, Vec<NewRow>) = contents.rows.drain(..).partition(stays);
+        contents.rows = stay;
+        if go.is_empty() {
+            break;
+        }
+        absent.extend(go.iter().flat_map(|new| references.iter().filter_map(|r| r.offered(source(new), new))));
+        waiting.extend(go);
+    }
+    if is_last {
+        contents.bad.extend(waiting.drain(..).map(|new| {
+            (new.place, "it refers to a row that is neither there nor in the file, and may not do without".to_owned())
+        }));
+        let mut without: BTreeMap<(String, &str, String), usize> = BTreeMap::new();
+        for new in &mut contents.rows {
+            let lacking: Vec<&RowReference> = references.iter().filter(|r| lacks(new, &absent, r)).collect();
+            for reference in lacking {
+                let names = (reference.from.title(), reference.column.as_str(), reference.to.table.title());
+                *without.entry(names).or_default() += 1;
+                clear(sources[&new.row.entity], new, &reference.column);
+            }
+        }
+        contents.notes.extend(without.into_iter().map(|((from, column, to), count)| {
+            format!(
+                "{count} values of {from}.{column} are left out: they refer to rows of {to} that are neither there nor in \
+                 the file, which its foreign key forbids"
+            )
+        }));
+    }
+    if waiting.len() > WAITING {
+        return Err(ChangeError::Refused(format!(
+            "more than {WAITING} rows refer to rows that come later in the file: put those before them"
+        )));
+    }
+    let offered: Vec<u64> =
+        contents.rows.iter().flat_map(|new| references.iter().filter_map(|r| r.offered(source(new), new))).collect();
+    progress.with(|known| {
+        known.keys.extend(offered);
+        known.waiting_next = waiting;
+    });
+    Ok(())
+}
+
+/// Where the rows of each entity go.
+fn targets<'s>(store: &'s Store, rows: &[NewRow]) -> Result<BTreeMap<Entity, &'s BoundSource>, ChangeError> {
+    let entities: BTreeSet<Entity> = rows.iter().map(|new| new.row.entity).collect();
+    entities.into_iter().map(|entity| Ok((entity, batch::target(store, entity)?))).collect()
+}
+
+/// The foreign keys of the tables that rows go into. One that leads where rows are hidden from us is the server's to judge.
+async fn references(store: &Store, sources: &BTreeMap<Entity, &BoundSource>) -> Result<Vec<RowReference>, ChangeError> {
+    let tables: BTreeSet<TableName> = sources.values().map(|source| table_of(source)).collect();
+    let mut all = Vec::new();
+    for from in tables {
+        let shape = store.shapes().shape(&from).await?;
+        for key in store.shapes().referred(&from).await? {
+            let Some(column) = shape.column(&key.column).filter(|_| is_seen(store.catalog(), &key.table)) else {
+                continue;
+            };
+            all.push(RowReference {
+                from: from.clone(),
+                required: column.required,
+                folds: column.base == "uuid",
+                column: key.column,
+                to: ReferredKey { table: key.table, column: key.to },
+            });
+        }
+    }
+    Ok(all)
+}
+
+fn is_seen(catalog: &Catalog, table: &TableName) -> bool {
+    let known = catalog.tables.iter().find(|t| t.schema == table.schema && t.name == table.name);
+    known.is_none_or(|t| !t.hides_rows)
+}
+
+/// What is referred to and stands neither in the database nor among the rows nor in earlier parts.
+async fn absent(
+    store: &Store,
+    references: &[RowReference],
+    sources: &BTreeMap<Entity, &BoundSource>,
+    rows: &[NewRow],
+    progress: &ImportProgress,
+) -> Result<HashSet<u64>, ChangeError> {
+    let pairs = || rows.iter().map(|new| (sources[&new.row.entity], new));
+    let offered: HashSet<u64> =
+        pairs().flat_map(|(s, new)| references.iter().filter_map(move |r| r.offered(s, new))).collect();
+    let mut wanted: BTreeMap<&ReferredKey, BTreeSet<String>> = BTreeMap::new();
+    for reference in references {
+        let values = pairs().filter_map(|(source, new)| reference.value(source, new));
+        wanted.entry(&reference.to).or_default().extend(values);
+    }
+    let mut absent = HashSet::new();
+    for (to, mut values) in wanted {
+        progress.with(|known| {
+            values.retain(|value| {
+                let digest = to.digest(value);
+                !offered.contains(&digest) && !known.keys.contains(&digest)
+            });
+        });
+        let keys = values.iter().map(|value| vec![FetchedValue::Text(value.clone())]).collect();
+        let asked = StoredRows { table: to.table.clone(), by: vec![to.column.clone()], keys };
+        let images = match store.shapes().images_of(&asked, &asked.by).await {
+            Ok(images) => images,
+            // What may not be read is the server's to judge.
+            Err(error) if error.is_denied() => continue,
+            Err(error) => return Err(error.into()),
+        };
+        for image in images {
+            if let Some(FetchedValue::Text(there)) = image.get(&to.column) {
+                values.remove(there);
+            }
+        }
+        absent.extend(values.iter().map(|value| to.digest(value)));
+    }
+    Ok(absent)
+}
+
+/// Leaves a stored column of a row empty.
+fn clear(source: &BoundSource, new: &mut NewRow, column: &str) {
+    if let Some(name) = canonical(source, column) {
+        new.row.set(name, Value::Null);
+    }
+    if let Some(surplus) = new.surplus.as_mut() {
+        surplus.hidden.retain(|(name, _)| name != column);
+        surplus.spelled.retain(|(name, _)| name != column);
+    }
+}

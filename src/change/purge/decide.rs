@@ -1,0 +1,132 @@
+//! Decisions about mentions against a plan: those about mentions that are not there, those that cannot be done, and those
+//! about rows that get another key.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::effects::NewValue;
+use super::keys::spelled;
+use super::mention::{self, Mentions, RefusedDecision};
+use super::plan::{AlteredRow, PurgeOptions, PurgePlan};
+use crate::change::ChangeError;
+use crate::memory::nearest::nearest;
+use crate::store::fetched::FetchedValue;
+use crate::store::stored::TableName;
+
+/// Decisions about mentions that are made when an erasure is resumed: they take the place of those made before.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NewDecisions {
+    /// For all certain ones, where that is said again.
+    pub all: Option<Mentions>,
+    /// By id, or by `table.column`.
+    pub each: BTreeMap<String, Mentions>,
+}
+
+impl NewDecisions {
+    /// Whether nothing is decided.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.all.is_none() && self.each.is_empty()
+    }
+
+    /// Puts them in the place of earlier ones.
+    pub fn replace(&self, options: &mut PurgeOptions) {
+        options.mentions = self.all.unwrap_or(options.mentions);
+        options.each.extend(self.each.iter().map(|(name, decision)| (name.clone(), *decision)));
+    }
+
+    /// Whether those that are left in a column were decided together.
+    #[must_use]
+    pub fn covers(&self, place: &str) -> bool {
+        self.all.is_some() || self.each.contains_key(place)
+    }
+
+    /// How many single mentions are decided, by decision: their ids say nothing.
+    #[must_use]
+    pub fn tally(&self) -> BTreeMap<String, usize> {
+        let mut each = BTreeMap::new();
+        self.each.values().for_each(|decision| *each.entry(decision.word().to_owned()).or_default() += 1);
+        each
+    }
+
+    /// Refuses those about mentions that are not there and were not decided so before, and those that cannot be done.
+    ///
+    /// # Errors
+    /// As [`check`].
+    pub fn check(&self, plan: &PurgePlan, before: &BTreeMap<String, Mentions>) -> Result<(), ChangeError> {
+        let again = |name: &str| before.get(name).is_some_and(|decision| self.each.get(name) == Some(decision));
+        let met = &plan.met;
+        if let Some(name) = self.each.keys().find(|name| !met.names.contains(*name) && !again(name)) {
+            return Err(missing(plan, name));
+        }
+        met.refused.iter().filter(|(name, _)| self.each.contains_key(*name)).try_for_each(refused)
+    }
+}
+
+/// Decisions about mentions that the plan did not find.
+#[must_use]
+pub fn unmet(plan: &PurgePlan) -> Vec<&str> {
+    plan.options.each.keys().filter(|name| !plan.met.names.contains(*name)).map(String::as_str).collect()
+}
+
+/// Refuses decisions about mentions that are not there, and those that cannot be done.
+///
+/// # Errors
+/// [`ChangeError::Usage`] with what is near, [`ChangeError::Refused`] with what can be done.
+pub fn check(plan: &PurgePlan) -> Result<(), ChangeError> {
+    match unmet(plan).first() {
+        Some(name) => Err(missing(plan, name)),
+        None => check_possible(plan),
+    }
+}
+
+/// There is no mention of that name.
+fn missing(plan: &PurgePlan, name: &str) -> ChangeError {
+    let ids = plan.mentions.iter().map(|mention| mention.id.as_str());
+    let near = nearest(name, ids.chain(plan.mentioned.keys().map(String::as_str)));
+    let near = near.map_or(String::new(), |near| format!("; near is {near}"));
+    ChangeError::Usage(format!(
+        "no mention has the id `{name}`{near}: the plan shows them, and a TABLE.COLUMN decides for all in it"
+    ))
+}
+
+/// Refuses decisions that cannot be done.
+///
+/// # Errors
+/// [`ChangeError::Refused`] with what can be done.
+pub fn check_possible(plan: &PurgePlan) -> Result<(), ChangeError> {
+    plan.met.refused.iter().try_for_each(refused)
+}
+
+/// A decision that cannot be done.
+fn refused((name, (decision, reason, options)): (&String, &RefusedDecision)) -> Result<(), ChangeError> {
+    let words: Vec<&str> = options.iter().map(|option| option.word()).collect();
+    Err(ChangeError::Refused(format!(
+        "--mention {name}={}: {reason}; what can be done there: {}",
+        decision.word(),
+        words.join(", ")
+    )))
+}
+
+/// Decisions that are about rows whose key gets another name, under the ids that they have then.
+#[must_use]
+pub fn moved(plan: &PurgePlan, pseudonym: &str) -> Vec<(String, Mentions)> {
+    let key_of = |row: &AlteredRow| -> Vec<FetchedValue> { row.key.iter().map(|(_, value)| value.clone()).collect() };
+    let renamed: HashMap<(TableName, String), &AlteredRow> = plan
+        .updates
+        .iter()
+        .filter(|row| row.key.iter().any(|(column, _)| row.update.set.get(column).is_some_and(NewValue::is_around)))
+        .map(|row| ((row.table.clone(), spelled(&key_of(row))), row))
+        .collect();
+    let moved = plan.mentions.iter().filter_map(|mention| {
+        let decision = *plan.options.each.get(&mention.id)?;
+        let row = renamed.get(&(mention.table.clone(), spelled(&mention.key)))?;
+        let by: Vec<String> = row.key.iter().map(|(column, _)| column.clone()).collect();
+        let value = |(column, old): &(String, FetchedValue)| match row.update.set.get(column) {
+            Some(NewValue::Around(pieces)) => FetchedValue::Text(pieces.join(pseudonym)),
+            _ => old.clone(),
+        };
+        let key: Vec<FetchedValue> = row.key.iter().map(value).collect();
+        Some((mention::id(&mention.table, &by, &key, &mention.column, &FetchedValue::Null), decision))
+    });
+    moved.collect()
+}

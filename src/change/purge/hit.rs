@@ -1,0 +1,33 @@
+//! A place in bytes where a handle stands, or the id of a row that goes.
+
+use crate::memory::mention::{self, Certainty};
+
+/// What was found in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ByteFind {
+    /// The handle of that number.
+    Handle(usize),
+    /// The id of a row that goes.
+    Row,
+}
+
+/// A place in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hit {
+    /// What stands there.
+    pub what: ByteFind,
+    /// First byte.
+    pub start: usize,
+    /// Byte after the last one.
+    pub end: usize,
+    /// How sure it is that it means the person.
+    pub certainty: Certainty,
+}
+
+impl Hit {
+    /// Whether it is an id that is also a usual word here.
+    #[must_use]
+    pub fn is_common(&self) -> bool {
+        self.certainty == mention::A_COMMON_WORD
+    }
+}

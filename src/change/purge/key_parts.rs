@@ -1,0 +1,179 @@
+//! Which parts of a key, such as `prefs:ann` or `memories.ann.s1`, are the person, and the key with another name there.
+
+use super::hit::{ByteFind, Hit};
+use super::subject::PersonHandle;
+use crate::memory::mention::Certainty;
+use crate::store::fetched::FetchedValue;
+
+/// What parts the pieces of a key.
+const MARKS: &[u8] = b":/|#";
+/// What may part them, or be part of a longer id.
+const LOOSE: &[u8] = b"._-@";
+/// Columns whose values are paths with a dot between the parts.
+const PATHS: [&str; 2] = ["prefix", "namespace"];
+/// Characters of a pseudonym, and of the number that may follow it.
+const PSEUDONYM: usize = 48;
+/// Characters below which an id in a key may be anything.
+const TELLING: usize = 5;
+
+/// The hits that are a key, or a part of one between marks. What is part of a word in a key is another id.
+#[must_use]
+pub fn parts(value: &[u8], mut hits: Vec<Hit>) -> Vec<Hit> {
+    hits.retain(|hit| {
+        let parted = |beside: Option<&u8>| beside.is_none_or(|b| MARKS.contains(b) || LOOSE.contains(b));
+        let (before, after) = beside(value, hit);
+        let whole = before.is_none() && after.is_none();
+        whole || matches!(hit.what, ByteFind::Handle(_)) && parted(before) && parted(after)
+    });
+    hits
+}
+
+fn beside<'v>(value: &'v [u8], hit: &Hit) -> (Option<&'v u8>, Option<&'v u8>) {
+    (hit.start.checked_sub(1).and_then(|at| value.get(at)), value.get(hit.end))
+}
+
+/// How sure it is that a part of a key is the person. A dot may be part of an id: `ann.k` is somebody else.
+#[must_use]
+pub fn certainty(column: &str, value: &[u8], hits: &[Hit]) -> Certainty {
+    let path = PATHS.contains(&column);
+    let sure = |hit: &Hit| {
+        let (before, after) = beside(value, hit);
+        let id = value.get(hit.start..hit.end).unwrap_or_default();
+        if id.len() < TELLING || id.iter().all(u8::is_ascii_digit) || hit.is_common() {
+            return before.is_none() && after.is_none();
+        }
+        let ends = |beside: Option<&u8>| beside.is_none_or(|b| MARKS.contains(b) || path && *b == b'.');
+        ends(before) && ends(after) || before == Some(&b'.') && after == Some(&b'.')
+    };
+    if hits.iter().any(sure) { Certainty::Certain } else { Certainty::Possible("it may be part of another id") }
+}
+
+/// The key with another name for the person in it: what stands before, between and after the names.
+///
+/// # Errors
+/// Why it cannot have another name.
+pub fn renamed(
+    declared: &str,
+    raw: &FetchedValue,
+    value: &[u8],
+    hits: &[Hit],
+    handles: &[&PersonHandle],
+) -> Result<Vec<String>, &'static str> {
+    let FetchedValue::Text(text) = raw else { return Err("a key that is no text gets no other name") };
+    let lower = declared.to_ascii_lowercase();
+    if !lower.is_empty() && !["char", "text", "clob", "string", "json"].iter().any(|t| lower.contains(t)) {
+        return Err("the type of the key takes no pseudonym");
+    }
+    let left = value.len() - hits.iter().map(|hit| hit.end - hit.start).sum::<usize>();
+    let room = lower.split_once('(').and_then(|(_, rest)| rest.trim_end_matches(')').parse::<usize>().ok());
+    if room.is_some_and(|room| left + hits.len() * PSEUDONYM > room) {
+        return Err("the key has no room for a pseudonym");
+    }
+    let mut pieces = Vec::new();
+    let (mut at, mut number) = (0, String::new());
+    for hit in hits {
+        pieces.push(number + text.get(at..hit.start).unwrap_or_default());
+        number = numbered(hit, value, handles);
+        at = hit.end;
+    }
+    pieces.push(number + text.get(at..).unwrap_or_default());
+    Ok(pieces)
+}
+
+/// What takes the place of a name until the pseudonym is known; no text has it.
+pub const BLANK: &[u8] = b"\x7f";
+
+/// The parts of a text around its blanks, which stand where these hits were.
+#[must_use]
+pub fn pieces(text: &[u8], hits: &[Hit], old: &[u8], handles: &[&PersonHandle]) -> Vec<String> {
+    let text = String::from_utf8_lossy(text);
+    let mut pieces = Vec::new();
+    let mut rest = text.as_ref();
+    let mut number = String::new();
+    for hit in hits {
+        let Some((before, after)) = rest.split_once('\u{7f}') else { break };
+        pieces.push(number + before);
+        number = numbered(hit, old, handles);
+        rest = after.trim_start_matches('\u{7f}');
+    }
+    pieces.push(number + rest);
+    pieces
+}
+
+/// Each handle has a name of its own, and each other spelling of it, so that two keys do not become one.
+fn numbered(hit: &Hit, value: &[u8], handles: &[&PersonHandle]) -> String {
+    let ByteFind::Handle(n) = hit.what else { return String::new() };
+    let number = if n > 0 { format!("-{n}") } else { String::new() };
+    let written = value.get(hit.start..hit.end).unwrap_or_default();
+    if handles.get(n).is_none_or(|handle| handle.value.as_bytes() == written) {
+        return number;
+    }
+    // Too few bits to tell the spelling by.
+    let sum = written.iter().fold(0_u32, |sum, byte| (sum * 31 + u32::from(*byte)) % 997);
+    format!("{number}v{sum}")
+}
+
+/// What stands around a hit up to a blank, a quotation mark or a bracket: an item of a list, if it is one.
+#[must_use]
+pub fn token<'t>(text: &'t [u8], hit: &Hit) -> &'t [u8] {
+    let ends = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b',' | b'[' | b']' | b'{' | b'}' | b'\\');
+    let start = text[..hit.start].iter().rposition(ends).map_or(0, |at| at + 1);
+    let end = text[hit.end..].iter().position(ends).map_or(text.len(), |at| hit.end + at);
+    &text[start..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(column: &str, key: &str, id: &str) -> Option<bool> {
+        let start = key.find(id).expect("it is there");
+        let hit = Hit { what: ByteFind::Handle(0), start, end: start + id.len(), certainty: Certainty::Certain };
+        let hits = parts(key.as_bytes(), vec![hit]);
+        (!hits.is_empty()).then(|| certainty(column, key.as_bytes(), &hits) == Certainty::Certain)
+    }
+
+    #[test]
+    fn a_part_of_a_key_is_the_person_and_a_part_of_a_longer_id_may_be() {
+        for (column, key, id, expected) in [
+            ("id", "prefs:dmitri.omalley", "dmitri.omalley", Some(true)),
+            ("id", "mem:dmitri.omalley:7", "dmitri.omalley", Some(true)),
+            ("id", "memories.johnsmith.s1", "johnsmith", Some(true)),
+            ("prefix", "johnsmith.profile", "johnsmith", Some(true)),
+            ("id", "johnsmith.k", "johnsmith", Some(false)),
+            ("prefix", "memories.hiro-t.s1", "hiro", Some(false)),
+            ("id", "user_johnsmith", "johnsmith", Some(false)),
+            ("id", "xjohnsmith", "johnsmith", None),
+            ("id", "johnsmith2", "johnsmith", None),
+        ] {
+            assert_eq!(of(column, key, id), expected, "{id} in {key}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_renamed_in_its_place_each_handle_by_a_name_of_its_own() {
+        let hit = |n, start, end| Hit { what: ByteFind::Handle(n), start, end, certainty: Certainty::Certain };
+        let handle = |value: &str| PersonHandle {
+            kind: "id".into(),
+            value: value.into(),
+            source: String::new(),
+            unsearched: None,
+            common: None,
+        };
+        let handles = ["ann", "x", "ann@x.org"].map(handle);
+        let handles: Vec<&PersonHandle> = handles.iter().collect();
+        let of = |value: &str, declared: &str| {
+            renamed(
+                declared,
+                &FetchedValue::Text(value.into()),
+                value.as_bytes(),
+                &[hit(0, 2, 5), hit(2, 6, 15)],
+                &handles,
+            )
+        };
+        let pieces = of("a:ann:ann@x.org", "TEXT");
+        assert_eq!(pieces, Ok(vec!["a:".to_owned(), ":".to_owned(), "-2".to_owned()]));
+        assert_ne!(of("a:ANN:ann@x.org", "TEXT"), pieces);
+        assert!(of("a:ann:ann@x.org", "varchar(20)").is_err());
+    }
+}

@@ -1,0 +1,420 @@
+//! Plans an erasure in one read-only transaction: whose rows go, what names the person elsewhere, what comes of it.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::decide;
+use super::disclose;
+use super::effects::{self, KeptRows, NewValue};
+use super::graph::{Graph, as_text, key_of, name};
+use super::keys;
+use super::matcher::{ID_LENGTH, Matcher};
+use super::mention::{Mention, Mentions, Met};
+use super::plan::{AlteredRow, Nameless, PurgeOptions, PurgePlan};
+use super::rarity;
+use super::recompute;
+use super::scan;
+use super::scan_findings::ScanFindings;
+use super::search::{KnownTables, PersonSearch};
+use super::subject::{self, PersonHandle, PurgeSubject};
+use super::vec0;
+use crate::change::plan::{Counts, canonical};
+use crate::change::suppress::hmac;
+use crate::change::{ChangeError, now};
+use crate::layout::erase::EraseAction;
+use crate::store::Store;
+use crate::store::encode::key_columns;
+use crate::store::fetched::FetchedValue;
+use crate::store::snapshot::{Snapshot, WantedRows};
+use crate::store::stored::{StoredRows, TableName};
+
+/// Rounds in which deleted mentions may bring further rows.
+const ROUNDS: usize = 5;
+
+/// Plans, with every decision about a mention as it was asked for.
+///
+/// # Errors
+/// As [`plan_any`]; [`ChangeError::Usage`] for a decision about no mention, [`ChangeError::Refused`] for one that cannot be
+/// done.
+pub async fn plan(
+    store: &Store,
+    given: &str,
+    options: &PurgeOptions,
+    progress: &(dyn Fn(&str, u64) + Sync),
+) -> Result<PurgePlan, ChangeError> {
+    let plan = plan_any(store, given, options, progress).await?;
+    decide::check(&plan)?;
+    Ok(plan)
+}
+
+/// Plans; decisions may be about mentions that are elsewhere.
+///
+/// # Errors
+/// [`ChangeError::Usage`] and [`ChangeError::NotFound`] for a subject that is nobody or several,
+/// [`ChangeError::Refused`] where the layout does not say whose rows are.
+pub async fn plan_any(
+    store: &Store,
+    given: &str,
+    options: &PurgeOptions,
+    progress: &(dyn Fn(&str, u64) + Sync),
+) -> Result<PurgePlan, ChangeError> {
+    subject::check(given)?;
+    let mut snapshot = store.snapshot().await?;
+    if let Err(ChangeError::Refused(reason)) = owners(store) {
+        let subject = subject::by_words(given, &options.aliases)?;
+        let mut plan = rest(&mut snapshot, subject, options, &[], progress).await?;
+        if plan.mentioned.is_empty() {
+            return Err(ChangeError::NotFound(format!("nothing in {} names `{given}`", store.location())));
+        }
+        plan.particular.insert(0, reason);
+        return Ok(plan);
+    }
+    let subject = match subject::resolve(&mut snapshot, given, &options.aliases).await {
+        Err(ChangeError::NotFound(words)) => {
+            let said = words + &erased_before(store, given).await?;
+            let subject = subject::by_words(given, &options.aliases)?;
+            let plan = rest(&mut snapshot, subject, options, &[], progress).await?;
+            return Err(ChangeError::NotFound(said + &in_texts(&plan)));
+        }
+        found => found?,
+    };
+    rest(&mut snapshot, subject, options, &[], progress).await
+}
+
+/// Where a handle stands that nobody's id leads to, such as an e-mail where no table says whose it is.
+fn in_texts(plan: &PurgePlan) -> String {
+    if plan.mentioned.is_empty() {
+        return String::new();
+    }
+    let places: Vec<String> = plan.mentioned.iter().map(|(place, values)| format!("{place} ({values})")).collect();
+    format!(
+        "; texts hold it: {}. Give the person's id, and this as an --alias, to take it out of them",
+        places.join(", ")
+    )
+}
+
+/// Words for somebody who is not there because they were erased.
+async fn erased_before(store: &Store, given: &str) -> Result<String, ChangeError> {
+    let Some(key) = store.records().secret().filter(|_| store.records().can_erase()) else { return Ok(String::new()) };
+    Ok(match store.records().purge_of(&hmac(key, given)).await? {
+        Some(session) => format!("; somebody known so was erased here, and that ended {}", session.status),
+        None => String::new(),
+    })
+}
+
+/// Refuses a database of which no layout says whose its rows are.
+///
+/// # Errors
+/// [`ChangeError::Refused`].
+pub fn owners(store: &Store) -> Result<(), ChangeError> {
+    if !store.recognised().erasure.rules.is_empty() {
+        return Ok(());
+    }
+    Err(ChangeError::Refused(format!(
+        "{}: no layout says whose its rows are, so nothing can be erased here, only searched: what is found has to be erased \
+         with the tool that wrote it (or add [[erase]] rules to a layout file)",
+        store.location()
+    )))
+}
+
+/// Plans for a person who has been found: what is still there. `also` are rows of which it is known already that they go.
+///
+/// # Errors
+/// As [`plan`].
+pub async fn rest(
+    snapshot: &mut Snapshot<'_>,
+    subject: PurgeSubject,
+    options: &PurgeOptions,
+    also: &[StoredRows],
+    progress: &(dyn Fn(&str, u64) + Sync),
+) -> Result<PurgePlan, ChangeError> {
+    let store = snapshot.store;
+    let erasure = &store.recognised().erasure;
+    let relations = snapshot.relations().await?;
+    let mut graph = Graph::new(store, &erasure.rules, relations.clone(), options.account);
+    let about = KnownTables::of(store, &relations).await?;
+    if options.decisions().delete_any() {
+        // A row that goes for what it says takes along what hangs on it, wherever it is.
+        graph.reach(about.tables.iter().map(key_of).collect());
+    }
+    for rows in also {
+        remaining(snapshot, &mut graph, rows).await?;
+    }
+    let mut account = Graph::new(store, &[], relations, true);
+    account.rules = erasure.rules.iter().filter(|r| r.account && !options.account).cloned().collect();
+    account.close(snapshot, &subject.ids).await?;
+    graph.close(snapshot, &subject.ids).await?;
+    let mut subject = subject;
+    rarity::measure(snapshot, &graph, &mut subject.handles, &subject.others, &about.of_people).await?;
+    let search = RoundSearch { subject: &subject, options, about: &about, progress };
+    let (mut updates, found, ids) = rounds(snapshot, &mut graph, &account, &search, also).await?;
+    updates.without(&graph);
+    keys::follow(snapshot, &graph, &mut updates).await?;
+    let recomputed = recompute::all(snapshot, &graph, &found, &mut updates).await?;
+    let mut plan = finished(snapshot, subject, options, &graph, updates, found, ids).await?;
+    if !recomputed {
+        let words = "aggregates of rows that stay are not recomputed: tables that they are made of may not be read";
+        plan.notes.push(words.to_owned());
+    }
+    Ok(plan)
+}
+
+/// What every round of a search goes by.
+#[derive(Clone, Copy)]
+struct RoundSearch<'a> {
+    subject: &'a PurgeSubject,
+    options: &'a PurgeOptions,
+    about: &'a KnownTables,
+    progress: &'a (dyn Fn(&str, u64) + Sync),
+}
+
+/// Searches everything until no row goes for what it says; what changes in rows that stay, what was found, and the ids of
+/// the rows that go.
+async fn rounds(
+    snapshot: &mut Snapshot<'_>,
+    graph: &mut Graph,
+    account: &Graph,
+    search: &RoundSearch<'_>,
+    also: &[StoredRows],
+) -> Result<(KeptRows, ScanFindings, HashSet<String>), ChangeError> {
+    let erasure = &snapshot.store.recognised().erasure;
+    let follows: HashSet<TableName> = erasure.follows.iter().map(name).collect();
+    let RoundSearch { subject, options, about, progress } = *search;
+    let handles: Vec<&PersonHandle> = subject.searched().collect();
+    let mut round = 0;
+    let mut met = Met::default();
+    let mut doomed: Vec<Mention> = Vec::new();
+    let (updates, mut found, ids) = loop {
+        round += 1;
+        graph.close(snapshot, &subject.ids).await?;
+        let mut ids = ids_of(snapshot.store, graph);
+        // What was erased already may have been named again since.
+        ids.extend(told(also.iter().filter(|rows| rows.by.len() == 1).flat_map(|rows| &rows.keys)));
+        let listed = listed(graph, &ids);
+        // The person's own row is called as the person is: elsewhere that is a mention, and what is decided of it counts.
+        ids.retain(|id| !handles.iter().any(|handle| handle.value.eq_ignore_ascii_case(id)));
+        let matcher = Matcher::new(handles.iter().copied(), ids.iter().cloned(), &subject.others)?;
+        let mut updates = KeptRows::default();
+        effects::find(snapshot, graph, &subject.ids, &mut updates).await?;
+        vec0::clear(snapshot, graph, &mut updates).await?;
+        let search = PersonSearch {
+            graph,
+            account,
+            handles: &handles,
+            matcher: &matcher,
+            ids: &ids,
+            listed: &listed,
+            decisions: options.decisions(),
+            about,
+            follows: &follows,
+            progress,
+        };
+        let mut found = scan::everything(snapshot, &search, &mut updates).await?;
+        met.names.append(&mut found.met.names);
+        met.refused.append(&mut found.met.refused);
+        if found.doomed.is_empty() || round > ROUNDS {
+            for (table, key) in &found.forgotten {
+                take(snapshot, graph, table, key).await?;
+            }
+            break (updates, found, ids);
+        }
+        doomed.extend(found.mentions.into_iter().filter(|mention| mention.decision == Mentions::Delete));
+        for (table, key) in &found.doomed {
+            take(snapshot, graph, table, key).await?;
+        }
+    };
+    found.met = met;
+    for mention in &doomed {
+        *found.counted.entry(mention.place()).or_default() += 1;
+        let tally = found.tally.entry(mention.place()).or_default();
+        *(if mention.reason().is_none() { &mut tally.certain } else { &mut tally.possible }) += 1;
+        tally.done += 1;
+    }
+    found.mentions.extend(doomed);
+    Ok((updates, found, ids))
+}
+
+/// Takes those of some rows that are still there.
+async fn remaining(snapshot: &mut Snapshot<'_>, graph: &mut Graph, rows: &StoredRows) -> Result<(), ChangeError> {
+    let columns = graph.table(&rows.table).columns.clone();
+    let Some(by) = rows.by.first() else { return Ok(()) };
+    let wanted = WantedRows { table: &rows.table, columns: &columns, when: None, subject: &[] };
+    let first: Vec<FetchedValue> = rows.keys.iter().filter_map(|key| key.first().cloned()).collect();
+    let keys: HashSet<String> = rows.keys.iter().filter_map(|key| serde_json::to_string(key).ok()).collect();
+    let found = snapshot.select(wanted, by, &first).await?;
+    let taken = graph.table(&rows.table);
+    let same =
+        |row: &Vec<FetchedValue>| serde_json::to_string(&row[..rows.by.len()]).is_ok_and(|key| keys.contains(&key));
+    found.into_iter().filter(same).for_each(|row| taken.add(row));
+    Ok(())
+}
+
+/// Takes a row too.
+async fn take(
+    snapshot: &mut Snapshot<'_>,
+    graph: &mut Graph,
+    table: &TableName,
+    key: &[FetchedValue],
+) -> Result<(), ChangeError> {
+    let taken = graph.table(table);
+    let (by, columns) = (taken.key.clone(), taken.columns.clone());
+    let (Some(first), Some(column)) = (key.first(), by.first()) else { return Ok(()) };
+    let wanted = WantedRows { table, columns: &columns, when: None, subject: &[] };
+    let rows = snapshot.select(wanted, column, std::slice::from_ref(first)).await?;
+    let taken = graph.table(table);
+    rows.into_iter().filter(|row| row[..by.len()] == *key).for_each(|row| taken.add(row));
+    Ok(())
+}
+
+/// Ids of the rows that go, as far as they can be told in texts: keys of one column, and ids of several columns as they are
+/// shown.
+fn ids_of(store: &Store, graph: &Graph) -> HashSet<String> {
+    let mut ids: HashSet<String> =
+        told(graph.tables.values().filter(|t| t.key.len() == 1).flat_map(|t| &t.rows)).collect();
+    for source in &store.recognised().sources {
+        let (Some(columns), Some(taken)) = (key_columns(source), graph.taken(&name(&source.table))) else { continue };
+        let at: Option<Vec<usize>> =
+            columns.iter().map(|column| taken.columns.iter().position(|known| known == column)).collect();
+        let Some(at) = at else { continue };
+        let part = |raw: &FetchedValue| match raw {
+            FetchedValue::Text(text) => Some(Value::from(text.as_str())),
+            FetchedValue::Integer(number) => Some(Value::from(*number)),
+            _ => None,
+        };
+        let id = |row: &Vec<FetchedValue>| {
+            let parts: Option<Vec<Value>> = at.iter().map(|at| part(row.get(*at)?)).collect();
+            parts.map(|parts| Value::from(parts).to_string())
+        };
+        // Within a document such an id stands with its quotes escaped.
+        let escaped = |id: &String| Value::from(id.as_str()).to_string().trim_matches('"').to_owned();
+        let shown: Vec<String> = taken.rows.iter().filter_map(id).collect();
+        ids.extend(shown.iter().map(escaped));
+        ids.extend(shown);
+    }
+    ids
+}
+
+/// The first values of some rows, as far as they can be told in texts.
+fn told<'r>(rows: impl Iterator<Item = &'r Vec<FetchedValue>>) -> impl Iterator<Item = String> {
+    rows.filter_map(|row| as_text(row.first()?)).filter(|id| id.len() >= ID_LENGTH)
+}
+
+/// The ids that the layout's lists may lose: those of the tables they are about, and those that can be told anywhere.
+fn listed(graph: &Graph, ids: &HashSet<String>) -> HashMap<(TableName, String), HashSet<String>> {
+    let mut listed: HashMap<(TableName, String), HashSet<String>> = HashMap::new();
+    for rule in graph.rules.iter().filter(|r| r.action == EraseAction::Remove) {
+        let Some(taken) = rule.of.as_ref().and_then(|of| graph.taken(&name(of))) else { continue };
+        let Some(to) = rule.to.as_ref().or(taken.key.first()) else { continue };
+        let place = (name(&rule.table), rule.column.clone());
+        let own = listed.entry(place).or_insert_with(|| ids.clone());
+        own.extend(taken.values(to, 0).iter().filter_map(as_text));
+    }
+    listed
+}
+
+async fn finished(
+    snapshot: &mut Snapshot<'_>,
+    subject: PurgeSubject,
+    options: &PurgeOptions,
+    graph: &Graph,
+    updates: KeptRows,
+    found: ScanFindings,
+    ids: HashSet<String>,
+) -> Result<PurgePlan, ChangeError> {
+    let store = snapshot.store;
+    let mut deletes = Vec::new();
+    for table in graph.order() {
+        let Some(taken) = graph.taken(&table) else { continue };
+        let keys = taken.rows.iter().map(|row| taken.key_of(row)).collect();
+        deletes.push(StoredRows { table, by: taken.key.clone(), keys });
+    }
+    let mut altered = Vec::new();
+    for ((table, _), (key, update)) in updates.rows {
+        let by = graph.relations.keys.get(&table).cloned().unwrap_or_default();
+        altered.push(AlteredRow { key: by.into_iter().zip(key).collect(), table, update });
+    }
+    let nameless = nameless(store, graph, &altered);
+    let mut counts = Counts::new();
+    let mut count = |table: &TableName, verb: &str, rows: usize| {
+        *counts.entry(table.title()).or_default().entry(verb.to_owned()).or_default() += rows;
+    };
+    deletes.iter().for_each(|rows| count(&rows.table, "delete", rows.keys.len()));
+    altered.iter().for_each(|row| count(&row.table, "update", 1));
+    nameless.iter().for_each(|account| count(&account.table, "insert", 1));
+    let control: Vec<(String, usize)> =
+        subject.searched().zip(&found.control).map(|(h, hits)| (h.kind.clone(), *hits)).collect();
+    let circular = graph.relations.foreign.iter().filter(|f| f.from == f.to).map(|f| f.from.clone()).collect();
+    let mut plan = PurgePlan {
+        plan_id: String::new(),
+        subject,
+        options: options.clone(),
+        deletes,
+        updates: altered,
+        nameless,
+        redacts: found.redacts.clone(),
+        counts,
+        mentions: found.mentions.clone(),
+        mentioned: found.counted.clone(),
+        left_references: found.stuck.clone(),
+        tally: found.tally.clone(),
+        met: found.met.clone(),
+        control,
+        ids,
+        effects: Vec::new(),
+        particular: Vec::new(),
+        notes: Vec::new(),
+        hops: hops(graph),
+        circular,
+        linked: graph.relations.foreign.iter().flat_map(|f| [f.from.clone(), f.to.clone()]).collect(),
+        created_at: now(),
+        values: found.values,
+    };
+    disclose::effects(&mut plan, &found, &store.recognised().erasure.follows);
+    disclose::chains(store, &mut plan, graph).await?;
+    disclose::disclosures(snapshot, &mut plan, graph, &found).await?;
+    plan.plan_id = digest(&plan);
+    Ok(plan)
+}
+
+/// Which tables led to which, as far as rows of them go.
+fn hops(graph: &Graph) -> Vec<(TableName, Option<TableName>)> {
+    let going = |table: &TableName| graph.taken(table).is_some_and(|t| !t.rows.is_empty());
+    let rules = graph.rules.iter().filter(|r| r.action == EraseAction::Delete);
+    let hops = rules.map(|rule| (name(&rule.table), rule.of.as_ref().map(name)));
+    hops.filter(|(table, of)| going(table) && of.as_ref().is_none_or(going)).collect()
+}
+
+/// Where pseudonyms stand in columns that refer to accounts, there must be an account for them.
+fn nameless(store: &Store, graph: &Graph, altered: &[AlteredRow]) -> Option<Nameless> {
+    store.recognised().erasure.accounts.iter().find_map(|account| {
+        let table = name(&account.table);
+        let refers = |row: &AlteredRow| {
+            row.update.set.iter().any(|(column, new)| {
+                *new == NewValue::Pseudonym
+                    && graph
+                        .relations
+                        .foreign
+                        .iter()
+                        .any(|f| f.from == row.table && f.columns.contains(column) && f.to == table)
+            })
+        };
+        altered.iter().any(refers).then(|| Nameless {
+            table,
+            id: account.id.clone(),
+            columns: account.nameless.clone(),
+        })
+    })
+}
+
+fn digest(plan: &PurgePlan) -> String {
+    let mentioned: Vec<_> = plan.mentions.iter().map(|m| (&m.id, m.decision, m.certainty)).collect();
+    let value = json!({
+        "ids": plan.subject.ids, "aliases": plan.options.aliases, "mentions": plan.options.mentions,
+        "each": plan.options.each, "mentioned": mentioned,
+        "account": plan.options.account, "full": plan.options.full, "deletes": plan.deletes, "updates": plan.updates,
+        "nameless": plan.nameless, "redacts": plan.redacts,
+    });
+    hex::encode(Sha256::digest(canonical(&value).as_bytes()))
+}

@@ -1,0 +1,120 @@
+//! What the pass over every text found of a person.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::mention::{Mention, Met};
+use crate::layout::erase::Recompute;
+use crate::store::fetched::FetchedValue;
+use crate::store::stored::TableName;
+
+/// Mentions that are kept with their sample; all are counted.
+pub(super) const KEPT: usize = 10_000;
+
+/// What becomes of the mentions of one place, and how sure they are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct PlaceTally {
+    /// They mean the person.
+    pub certain: usize,
+    /// They may.
+    pub possible: usize,
+    /// Left by choice.
+    pub left: usize,
+    /// Left because the table is outside the layout.
+    pub outside: usize,
+    /// Left although something else was asked for: it cannot be done.
+    pub undone: usize,
+    /// Redacted, or gone with their row.
+    pub done: usize,
+    /// Of those that are left or outside, how many were decided one by one.
+    #[serde(skip)]
+    pub singled: usize,
+}
+
+impl PlaceTally {
+    /// Those that a decision for all, or for all of a column, leaves.
+    #[must_use]
+    pub fn left_together(&self) -> usize {
+        (self.left + self.outside).saturating_sub(self.singled)
+    }
+
+    /// The sum over several places.
+    #[must_use]
+    pub fn all<'t>(tallies: impl IntoIterator<Item = &'t PlaceTally>) -> PlaceTally {
+        tallies.into_iter().fold(PlaceTally::default(), |sum, one| PlaceTally {
+            certain: sum.certain + one.certain,
+            possible: sum.possible + one.possible,
+            left: sum.left + one.left,
+            outside: sum.outside + one.outside,
+            undone: sum.undone + one.undone,
+            done: sum.done + one.done,
+            singled: sum.singled + one.singled,
+        })
+    }
+}
+
+/// Values of a column that could not be looked into, or not be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnreadColumn {
+    /// Why, of the first one.
+    pub why: &'static str,
+    /// How many.
+    pub count: usize,
+}
+
+/// What the pass over everything found.
+#[derive(Debug, Default)]
+pub struct ScanFindings {
+    /// Mentions in rows that stay.
+    pub mentions: Vec<Mention>,
+    /// How many there are, by table and column; also those that are not kept.
+    pub counted: BTreeMap<String, usize>,
+    /// What becomes of them, by table and column; also of those that are not kept.
+    pub tally: BTreeMap<String, PlaceTally>,
+    /// Which decisions were about mentions that are there.
+    pub met: Met,
+    /// Rows that go because they mention the person.
+    pub doomed: Vec<(TableName, Vec<FetchedValue>)>,
+    /// Hits of each handle anywhere, also in the person's own rows: the positive control.
+    pub control: Vec<usize>,
+    /// References to rows that go which cannot be taken out, by table and column.
+    pub stuck: BTreeMap<String, usize>,
+    /// References that go, by table and column.
+    pub loosened: BTreeMap<String, usize>,
+    /// Rows whose aggregate is to be made again.
+    pub recompute: Vec<(Recompute, TableName, Vec<FetchedValue>)>,
+    /// Elements taken out of a canvas list, by row.
+    pub removed: BTreeMap<String, usize>,
+    /// Tables, views and the like whose definition names the person.
+    pub structure: Vec<String>,
+    /// Values that could not be read, and why, by table and column.
+    pub unread: BTreeMap<String, UnreadColumn>,
+    /// Rows of our own records of jobs that name the person or a row that goes: they go too.
+    pub forgotten: Vec<(TableName, Vec<FetchedValue>)>,
+    /// Private values of our own audit trail that name the person or a row that goes.
+    pub redacts: BTreeSet<(i64, String)>,
+    /// Entries of our own audit trail that kept what a row that goes was: all their private values go.
+    pub undone: BTreeSet<i64>,
+    /// Hits in other tables of ours, which hold no personal values.
+    pub ours: BTreeMap<String, usize>,
+    /// Hits in the account that is kept.
+    pub account: usize,
+    /// Values read.
+    pub values: u64,
+}
+
+impl ScanFindings {
+    /// Notes a value that could not be looked into, or not be changed.
+    pub fn not_looked_into(&mut self, place: String, why: &'static str) {
+        self.unread.entry(place).or_insert(UnreadColumn { why, count: 0 }).count += 1;
+    }
+
+    /// What could not be looked into, in words, by column.
+    pub fn unread_words(&self) -> impl Iterator<Item = String> + '_ {
+        let words = |(place, unread): (&String, &UnreadColumn)| {
+            format!("{place}: {} values were left as they are: {}", unread.count, unread.why)
+        };
+        self.unread.iter().map(words)
+    }
+}

@@ -1,0 +1,82 @@
+//! What a search for a person goes by: the handles, the rows that go, what was decided, and what is known of the tables.
+
+use std::collections::{HashMap, HashSet};
+
+use super::graph::{Graph, id_columns, name, people_columns};
+use super::matcher::Matcher;
+use super::mention::Decisions;
+use super::subject::PersonHandle;
+use crate::change::ChangeError;
+use crate::layout::Engine;
+use crate::store::Store;
+use crate::store::own;
+use crate::store::relations::Relations;
+use crate::store::stored::TableName;
+
+/// What is known of a database's tables and columns.
+#[derive(Debug)]
+pub struct KnownTables {
+    /// Schema of our own tables.
+    pub own: Option<String>,
+    /// Tables that the layout knows.
+    pub tables: HashSet<TableName>,
+    /// Columns that hold ids and nothing else.
+    pub ids_only: HashSet<(TableName, String)>,
+    /// Of these, columns that hold ids of people.
+    pub of_people: HashSet<(TableName, String)>,
+    /// The engine holds columns to their types.
+    pub postgres: bool,
+}
+
+impl KnownTables {
+    /// What the layouts and the database itself say.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn of(store: &Store, relations: &Relations) -> Result<Self, ChangeError> {
+        Ok(KnownTables {
+            own: store.records().own().await?.map(|own| own.schema),
+            tables: known_tables(store),
+            ids_only: id_columns(store, relations),
+            of_people: people_columns(store, relations),
+            postgres: store.engine() == Engine::Postgres,
+        })
+    }
+
+    /// Whether a table is one of ours.
+    #[must_use]
+    pub fn is_ours(&self, table: &TableName) -> bool {
+        self.own.as_ref() == Some(&table.schema) && own::TABLES.contains(&table.name.as_str())
+    }
+}
+
+/// What the pass needs to know.
+pub struct PersonSearch<'a> {
+    /// Rows that go.
+    pub graph: &'a Graph,
+    /// Rows of the person's account that are kept, by table.
+    pub account: &'a Graph,
+    /// Handles, in the order of the matcher.
+    pub handles: &'a [&'a PersonHandle],
+    /// What to look for.
+    pub matcher: &'a Matcher,
+    /// Ids of rows that go, as far as they can be told in texts.
+    pub ids: &'a HashSet<String>,
+    /// The ids that lists of the layout may lose, by table and column: short ones too.
+    pub listed: &'a HashMap<(TableName, String), HashSet<String>>,
+    /// What becomes of each mention.
+    pub decisions: Decisions<'a>,
+    /// What is known of tables and columns.
+    pub about: &'a KnownTables,
+    /// Tables that triggers keep in step.
+    pub follows: &'a HashSet<TableName>,
+    /// Told how many values have been read, now and then.
+    pub progress: &'a (dyn Fn(&str, u64) + Sync),
+}
+
+/// Tables that a layout says something of: their rows may be changed.
+pub fn known_tables(store: &Store) -> HashSet<TableName> {
+    let recognised = store.recognised();
+    let sources = recognised.sources.iter().map(|s| name(&s.table));
+    sources.chain(recognised.erasure.rules.iter().map(|r| name(&r.table))).collect()
+}

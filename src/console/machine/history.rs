@@ -1,0 +1,166 @@
+//! The places on the way through the console, and moving from one to another.
+
+use super::place::ScreenPlace;
+use crate::console::core::columns::plural;
+use crate::console::core::context::Context;
+use crate::console::core::message::{Destination, Effect, RequestFailure};
+use crate::console::core::router::Asker;
+use crate::console::core::screen::{Screen, ScreenKind};
+use crate::console::screens::AnyScreen;
+
+/// Places that can be gone back to at most.
+const HISTORY: usize = 40;
+
+/// The places on the way, and where on it we are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct History {
+    places: Vec<ScreenPlace>,
+    at: usize,
+    next: u64,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        let screen = AnyScreen::at(&Destination::Home);
+        History { places: vec![ScreenPlace { id: 0, screen, followed: false, epoch: 0 }], at: 0, next: 1 }
+    }
+}
+
+impl History {
+    /// The place we are at.
+    #[must_use]
+    pub fn here(&self) -> &ScreenPlace {
+        &self.places[self.at]
+    }
+
+    /// The place we are at.
+    pub fn here_mut(&mut self) -> &mut ScreenPlace {
+        &mut self.places[self.at]
+    }
+
+    /// Goes to a new place; those ahead are forgotten.
+    fn push(&mut self, screen: AnyScreen, followed: bool, epoch: u64) {
+        self.places.truncate(self.at + 1);
+        self.places.push(ScreenPlace { id: self.next, screen, followed, epoch });
+        self.next += 1;
+        let surplus = self.places.len().saturating_sub(HISTORY);
+        self.places.drain(..surplus);
+        self.at = self.places.len() - 1;
+    }
+
+    /// Whether there is a place that many places away.
+    #[must_use]
+    pub fn has(&self, by: isize) -> bool {
+        self.at.checked_add_signed(by).is_some_and(|at| at < self.places.len())
+    }
+
+    /// The titles of the places that led here by following, this one last.
+    #[must_use]
+    pub fn crumbs(&self, cx: &Context) -> Vec<String> {
+        let mut first = self.at;
+        while first > 0 && self.places[first].followed {
+            first -= 1;
+        }
+        self.places[first..=self.at].iter().map(|place| place.screen().title(cx)).collect()
+    }
+
+    /// Every place.
+    pub fn places_mut(&mut self) -> impl Iterator<Item = &mut ScreenPlace> {
+        self.places.iter_mut()
+    }
+
+    /// Has the screen that we are at do something; what it asks for comes back to it.
+    pub(super) fn at_screen<R>(
+        &mut self,
+        cx: &mut Context,
+        does: impl FnOnce(&mut dyn Screen, &mut Context) -> R,
+    ) -> R {
+        let here = self.here_mut();
+        cx.asker = Asker::Screen(here.id);
+        let done = does(here.screen.get_mut(), cx);
+        cx.asker = Asker::Core;
+        done
+    }
+
+    /// Goes somewhere; `followed` when something here leads there.
+    pub(super) fn go(&mut self, destination: &Destination, followed: bool, cx: &mut Context) {
+        if let Some(entity) = destination.entity()
+            && let Err(missing) = cx.holds(entity)
+        {
+            let reason = missing.reason.clone().unwrap_or_default();
+            let remedy = missing.remedy.clone().unwrap_or_else(|| "nothing can be done here".to_owned());
+            let what = format!("{} cannot be shown", plural(entity));
+            return cx.fail(RequestFailure::new(what, reason, remedy));
+        }
+        if matches!(destination, Destination::Panel(kind) if self.here().kind() == Some(*kind)) {
+            return;
+        }
+        let mut screen = AnyScreen::at(destination);
+        if screen == self.here().screen {
+            return;
+        }
+        self.inherit(&mut screen);
+        self.leave(cx);
+        self.push(screen, followed, cx.changing.epoch);
+        self.name_window(cx);
+    }
+
+    /// Opens a screen of its own kind from what is selected here.
+    pub(super) fn open(&mut self, kind: ScreenKind, cx: &mut Context) {
+        let origin = self.here().origin();
+        let is_here = self.here().kind() == Some(kind);
+        if is_here && !self.here().screen().opens_again(&origin, cx) {
+            return self.at_screen(cx, |screen, cx| screen.enter_again(&origin, cx));
+        }
+        let mut screen = AnyScreen::new(kind);
+        self.leave(cx);
+        let before = is_here.then(|| self.here().screen.clone());
+        self.inherit(&mut screen);
+        // What it asks for is asked in its own name, so it is there before it is entered.
+        self.push(screen, false, cx.changing.epoch);
+        let followed = self.at_screen(cx, |screen, cx| screen.enter(&origin, cx));
+        let here = self.here_mut();
+        here.followed = followed;
+        if let Some(before) = before {
+            here.screen.inherit(&before, true);
+        }
+        self.name_window(cx);
+    }
+
+    /// What a new screen takes over from the latest of its kind.
+    fn inherit(&self, screen: &mut AnyScreen) {
+        let _ = self.places.iter().rev().any(|earlier| screen.inherit(&earlier.screen, false));
+    }
+
+    /// Goes that many places back (negative) or forward, if there is one.
+    pub(super) fn travel(&mut self, by: isize, cx: &mut Context) {
+        if self.has(by) && by != 0 {
+            self.leave(cx);
+            self.at = self.at.saturating_add_signed(by);
+            self.name_window(cx);
+        }
+    }
+
+    /// Stops what the place waits for. It asks again when we come back.
+    fn leave(&mut self, cx: &mut Context) {
+        self.at_screen(cx, |screen, cx| {
+            screen.left(cx);
+            let waited = screen.release();
+            cx.cancel(waited);
+        });
+    }
+
+    /// Has every place forget what it read: each reads it again.
+    pub(super) fn forget(&mut self, cx: &mut Context) {
+        self.leave(cx);
+        for place in &mut self.places {
+            place.screen.get_mut().forget();
+        }
+    }
+
+    /// Gives the window the name of what is shown.
+    pub(super) fn name_window(&self, cx: &mut Context) {
+        let here = self.here().screen().title(cx);
+        cx.perform(Effect::SetTitle(format!("{here} - mnemoscope")));
+    }
+}

@@ -1,0 +1,50 @@
+//! Where a text stands in a value: the steps through documents within documents that lead there.
+
+use std::ops::Range;
+
+use super::escape::EscapedReading;
+
+/// A step into a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum DocumentStep {
+    /// To the value of a key that stands at these bytes, in quotes where the format has some.
+    Key(Range<usize>),
+    /// To the value of a number as key.
+    Number(i128),
+    /// To an element, from 0.
+    At(usize),
+}
+
+/// Where a text stands in a value.
+#[derive(Debug, Clone, Copy)]
+pub struct TextPlace<'a> {
+    pub(super) up: Option<&'a TextPlace<'a>>,
+    pub(super) source: &'a [u8],
+    pub(super) steps: &'a [DocumentStep],
+}
+
+impl TextPlace<'_> {
+    pub(super) const ROOT: TextPlace<'static> = TextPlace { up: None, source: &[], steps: &[] };
+
+    /// Keys and positions with dots between.
+    pub(super) fn path(&self) -> String {
+        let mut path = self.up.map(TextPlace::path).unwrap_or_default();
+        for step in self.steps {
+            let part = match step {
+                DocumentStep::At(position) => position.to_string(),
+                DocumentStep::Number(number) => number.to_string(),
+                DocumentStep::Key(range) => {
+                    let key = String::from_utf8_lossy(self.source.get(range.clone()).unwrap_or_default());
+                    let quotes = ['"', '\''];
+                    let inner = key.strip_prefix(quotes).and_then(|k| k.strip_suffix(quotes)).unwrap_or(&key);
+                    EscapedReading::of_literal(inner).map_or_else(|| inner.to_owned(), |reading| reading.text)
+                }
+            };
+            if !path.is_empty() {
+                path.push('.');
+            }
+            path.push_str(&part);
+        }
+        path
+    }
+}

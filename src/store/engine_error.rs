@@ -1,0 +1,29 @@
+//! What an engine's error means: in words for people, and for the connection it came over.
+
+/// An engine's error for people, with its code where there is one.
+#[must_use]
+pub fn explain(error: &sqlx::Error) -> String {
+    match error {
+        sqlx::Error::Database(e) => match e.code() {
+            Some(code) => format!("{} [{code}]", e.message()),
+            None => e.message().to_owned(),
+        },
+        sqlx::Error::Io(io) => io.to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// Whether the connection itself is gone, not just the statement refused.
+pub(super) fn lost(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => true,
+        // Class 08 is said by poolers of a server that they lost or have none left of.
+        sqlx::Error::Database(e) => e.code().is_some_and(|c| c.starts_with("57P") || c.starts_with("08")),
+        _ => false,
+    }
+}
+
+/// Whether it was waited for long enough already.
+pub(super) fn is_late(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::Io(io) if io.kind() == std::io::ErrorKind::TimedOut)
+}

@@ -1,0 +1,83 @@
+//! Values as an engine gave them, before a layout says what they mean.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::container;
+
+/// A value as it came out of a database.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FetchedValue {
+    /// SQL NULL.
+    Null,
+    /// Text that is valid UTF-8.
+    Text(String),
+    /// Text that is not: its bytes.
+    BadText(Vec<u8>),
+    /// A blob or bytea.
+    Bytes(Vec<u8>),
+    /// An integer.
+    Integer(i64),
+    /// A floating-point number.
+    Real(f64),
+}
+
+/// A value bound to a placeholder. PostgreSQL always gets text or bytes, with a cast in the statement.
+pub type Param = FetchedValue;
+
+/// One row in the order of the projection.
+pub type RawRow = Vec<FetchedValue>;
+
+/// A value of a row as text; empty where there is none.
+#[must_use]
+pub fn text(row: &[FetchedValue], at: usize) -> String {
+    match row.get(at) {
+        Some(FetchedValue::Text(text)) => text.clone(),
+        Some(FetchedValue::BadText(bytes) | FetchedValue::Bytes(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
+        Some(FetchedValue::Integer(i)) => i.to_string(),
+        Some(FetchedValue::Real(x)) => x.to_string(),
+        Some(FetchedValue::Null) | None => String::new(),
+    }
+}
+
+/// A value of a row as an integer, where it is one or spells one.
+#[must_use]
+pub fn integer(row: &[FetchedValue], at: usize) -> Option<i64> {
+    match row.get(at)? {
+        FetchedValue::Integer(i) => Some(*i),
+        FetchedValue::Text(text) => text.parse().ok(),
+        _ => None,
+    }
+}
+
+/// A value of a row as a number; 0 where it is none.
+#[must_use]
+pub fn number(row: &[FetchedValue], at: usize) -> i64 {
+    integer(row, at).unwrap_or_default()
+}
+
+/// The id of a row of several columns as it is shown, whichever engine put it together.
+pub(super) fn key_text(stored: &str) -> String {
+    serde_json::from_str::<Value>(stored).map_or_else(|_| stored.to_owned(), |key| key.to_string())
+}
+
+/// The JSON text behind a stored value: as it is, out of a blob, or inflated.
+pub(super) fn json_text(raw: &FetchedValue) -> Result<Cow<'_, str>, String> {
+    match raw {
+        FetchedValue::Null => Ok(Cow::Borrowed("null")),
+        FetchedValue::Text(text) => Ok(Cow::Borrowed(text)),
+        FetchedValue::Integer(i) => Ok(Cow::Owned(i.to_string())),
+        FetchedValue::Real(x) => Ok(Cow::Owned(x.to_string())),
+        FetchedValue::BadText(_) => Err("is not valid UTF-8".to_owned()),
+        FetchedValue::Bytes(bytes) => match container::unpacked(bytes) {
+            Some(Err(why)) => Err(why.to_owned()),
+            Some(Ok((_, text))) => {
+                String::from_utf8(text).map(Cow::Owned).map_err(|_| "unpacks to bytes that are no text".to_owned())
+            }
+            None => std::str::from_utf8(bytes)
+                .map(Cow::Borrowed)
+                .map_err(|_| "bytes that are neither zlib nor JSON".to_owned()),
+        },
+    }
+}
