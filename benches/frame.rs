@@ -6,11 +6,13 @@ use chrono::DateTime;
 use divan::Bencher;
 use mnemoscope::console::Painter;
 use mnemoscope::console::core::key::{Code, Key};
+use mnemoscope::console::core::request::Content;
 use mnemoscope::console::core::zone::ShownZone;
 use mnemoscope::console::core::{ConsoleSettings, Effect, Message, OpenedDatabase, Reply, Request};
 use mnemoscope::console::{Model, update};
+use mnemoscope::memory::chain::Chain;
 use mnemoscope::memory::mask::Mask;
-use mnemoscope::memory::query::{Capability, Page, PageStart, Query};
+use mnemoscope::memory::query::{Capability, EpisodeContext, Page, PageStart, Query};
 use mnemoscope::memory::{Entity, Row};
 use mnemoscope::ui::{Glyphs, Look, Theme};
 use ratatui::buffer::Buffer;
@@ -37,10 +39,14 @@ fn row(number: usize) -> Row {
 fn settle(model: &mut Model, effects: Vec<Effect>) {
     let mut waiting: VecDeque<Effect> = effects.into();
     while let Some(effect) = waiting.pop_front() {
-        if let Effect::Ask(ticket, Request::LoadPage(query)) = effect {
-            let page = page(&query);
-            waiting.extend(update(model, Message::Reply(ticket, Reply::Page(Ok(page)))));
-        }
+        let (ticket, reply) = match effect {
+            Effect::Ask(ticket, Request::LoadPage(query)) => (ticket, Reply::Page(Ok(page(&query)))),
+            Effect::Ask(ticket, Request::LoadDetail(..)) => {
+                (ticket, Reply::Detail(Ok(Some(Content::Episode(Box::new(long_episode()))))))
+            }
+            _ => continue,
+        };
+        waiting.extend(update(model, Message::Reply(ticket, reply)));
     }
 }
 
@@ -82,6 +88,60 @@ fn model() -> Model {
 
 fn press(code: Code) -> Message {
     Message::Key(Key { code, ctrl: false, alt: false })
+}
+
+/// An episode with as many segments, canvas events and signals as nobody should have.
+fn long_episode() -> EpisodeContext {
+    const MOMENTS: usize = 2_000;
+    let at =
+        |number: usize| json!(DateTime::from_timestamp(1_781_000_000 + number as i64 * 37, 0).map(|t| t.to_rfc3339()));
+    let rows = |entity: Entity, step: usize, values: &[(&str, serde_json::Value)]| {
+        let row = |number: usize| {
+            let mut row = Row::empty(entity);
+            row.set("id", json!(format!("{entity}_{number}")));
+            row.set("created_at", at(number));
+            values.iter().for_each(|(column, value)| row.set(column, value.clone()));
+            row
+        };
+        (0..MOMENTS).step_by(step).map(row).collect::<Vec<Row>>()
+    };
+    let text = json!("user: where is the parcel?\nassistant: in Zürich, since yesterday. ".repeat(8));
+    EpisodeContext {
+        episode: row(0),
+        segments: rows(Entity::Segment, 1, &[("kind", json!("message")), ("content", text)]),
+        canvas: rows(Entity::CanvasEvent, 5, &[("action", json!("present")), ("canvas_id", json!("c"))]),
+        feedback: rows(Entity::Feedback, 100, &[("kind", json!("rating"))]),
+        chain: Chain { ids: vec!["ep_000000".to_owned()], children: Vec::new(), cycle: false, missing_parent: None },
+        relatives: std::collections::BTreeMap::new(),
+        utility: rows(Entity::UtilityEvent, 50, &[("signal", json!("ignored"))]),
+        links: Vec::new(),
+        memories: Vec::new(),
+        events: Vec::new(),
+        accesses: Vec::new(),
+        findings: Vec::new(),
+    }
+}
+
+/// A key on the first screen, in the overview of a long episode and in its story.
+#[divan::bench(args = ["1", "2\r", "2\r.t"], sample_count = 300)]
+fn key_at(bencher: Bencher, keys: &str) {
+    let mut model = model();
+    for key in keys.chars() {
+        let code = if key == '\r' { Code::Enter } else { Code::Char(key) };
+        let effects = update(&mut model, press(code));
+        settle(&mut model, effects);
+    }
+    let mut painter = Painter::default();
+    let look = Look::new(Theme::dark(), Glyphs::unicode());
+    bencher.bench_local(|| {
+        let effects = update(&mut model, press(Code::Down));
+        settle(&mut model, effects);
+        let mut buf = Buffer::empty(SCREEN);
+        let drawn = painter.draw(&model, &look, &mut buf);
+        let effects = update(&mut model, Message::Drawn(drawn.measures));
+        settle(&mut model, effects);
+        buf
+    });
 }
 
 #[divan::bench(args = [Code::Down, Code::PageDown], sample_count = 1000)]

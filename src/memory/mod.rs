@@ -23,6 +23,7 @@ pub mod row;
 pub mod schema;
 pub mod search;
 pub mod session_links;
+pub mod story;
 pub mod text_check;
 pub mod time;
 pub mod utility;

@@ -72,6 +72,7 @@ fn every_tab_of_an_episode_shows_its_part() {
     let mut console = Console::new(world(), 160, 50);
     console.press("2 j");
     for part in [
+        "a column is",
         "Book the missing",
         "where are the two invoices?",
         "sheets / ledger",
@@ -287,7 +288,7 @@ fn copies_are_effects() {
 #[test]
 fn every_place_knows_its_command_line() {
     let mut console = Console::new(world(), 160, 50);
-    console.press("y c 2 / 'topic = invoices' enter S y c enter l y c");
+    console.press("y c 2 / 'topic = invoices' enter S y c enter . c y c");
     let copied: Vec<&str> = console
         .asked
         .iter()
@@ -536,7 +537,7 @@ fn help_begins_with_the_keys_of_the_screen_and_explains_its_words() {
     for (keys, title, word) in
         [("5", "Keys here: feedback", "feedback"), ("P", "Keys here: prune", "window"), ("", "Words here", "episode")]
     {
-        let mut console = Console::new(world(), 100, 60);
+        let mut console = Console::new(world(), 100, 64);
         console.press(keys);
         console.press("?");
         let lines = console.lines();

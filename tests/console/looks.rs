@@ -56,17 +56,22 @@ fn episodes() {
 
 #[test]
 fn chain() {
-    pictures("chain", "2 enter l");
+    pictures("chain", "2 enter . c");
+}
+
+#[test]
+fn story() {
+    pictures("story", "2 j enter . t j");
 }
 
 #[test]
 fn feedback() {
-    pictures("feedback", "2 j enter l*4");
+    pictures("feedback", "2 j enter . f");
 }
 
 #[test]
 fn utility() {
-    pictures("utility", "2 j enter l*5");
+    pictures("utility", "2 j enter . u");
 }
 
 #[test]

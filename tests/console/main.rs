@@ -19,6 +19,7 @@ mod prune;
 mod readme;
 mod recall;
 mod replay;
+mod story;
 mod studies;
 mod tables;
 mod tasks;

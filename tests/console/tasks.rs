@@ -122,6 +122,16 @@ fn the_chain_is_followed_to_its_root() {
 }
 
 #[test]
+fn the_parent_is_gone_to_and_the_chain_stays_in_sight() {
+    let mut task = Task::at("2 enter . t");
+    task.press("{");
+    task.console.shows("chain");
+    task.console.shows("Book the missing");
+    task.console.shows("where are the two invoices?");
+    task.took(1);
+}
+
+#[test]
 fn the_failures_of_an_agent_that_used_a_sheet() {
     let mut task = Task::at("2");
     task.press("/ 'outcome = failure and agent_id = agent-books and started_at > 30d and canvas sheets' enter");

@@ -74,6 +74,8 @@ pub enum CommandId {
     CopyRows(CopyForm),
     /// Copy the session's changes as a script.
     CopyRunbook,
+    /// Go to the episode that this one follows, or to those that follow it.
+    Relative(bool),
     /// Show a tab by its title.
     ShowTab(&'static str),
     /// Keep the place under a name.
@@ -538,7 +540,10 @@ commands! {
     CommandId::CopyRows(CopyForm::Csv), Rows, ["y v"], "Copy as CSV", "", "Copies the row, or the marked ones, as CSV.";
     CommandId::CopyRows(CopyForm::Markdown), Rows, ["y m"], "Copy as Markdown", "", "Copies the row, or the marked ones, as a table of Markdown.";
     CommandId::CopyRunbook, Everywhere, ["y r"], "Copy the runbook", "", "Copies what was changed in this session as a shell script.";
+    CommandId::Relative(false), Rows, ["{"], "Parent", "parent", "Goes to the episode that this one follows, in the same tab.";
+    CommandId::Relative(true), Rows, ["}"], "Children", "children", "Goes to the episode that follows this one, in the same tab.";
     CommandId::ShowTab("overview"), Rows, [". o"], "Overview", "", "Shows what matters most of the row.";
+    CommandId::ShowTab("story"), Rows, [". t"], "Story", "", "Shows all that happened in the episode in lanes on one time line; enter on a moment shows its lane alone.";
     CommandId::ShowTab("chain"), Rows, [". c"], "Chain", "", "Shows the chain of the episode from its root.";
     CommandId::ShowTab("segments"), Rows, [". s"], "Segments", "", "Shows what was said and done in the episode.";
     CommandId::ShowTab("canvas"), Rows, [". a"], "Canvas", "", "Shows what happened on canvases.";

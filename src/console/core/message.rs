@@ -24,6 +24,8 @@ pub enum ClickTarget {
     Tab(usize),
     /// The detail elsewhere.
     Detail,
+    /// A moment of a story, by its position.
+    Moment(usize),
     /// Something that leads on.
     Link(Destination),
     /// An entry of the home screen.
@@ -47,6 +49,8 @@ pub enum Destination {
     Home,
     /// One row with everything about it.
     Row(Entity, String),
+    /// One row with everything about it, the tab of that title shown.
+    Tab(Entity, String, &'static str),
     /// The rows of an entity.
     List(Entity, Conditions),
     /// A screen of its own kind.
@@ -66,9 +70,10 @@ impl Destination {
     #[must_use]
     pub fn entity(&self) -> Option<Entity> {
         match self {
-            Destination::Row(entity, _) | Destination::List(entity, _) | Destination::Compare(entity, _) => {
-                Some(*entity)
-            }
+            Destination::Row(entity, _)
+            | Destination::Tab(entity, ..)
+            | Destination::List(entity, _)
+            | Destination::Compare(entity, _) => Some(*entity),
             _ => None,
         }
     }
@@ -93,6 +98,8 @@ pub struct Measures {
     pub sought_count: usize,
     /// The one of them that was gone to, counted from 1; 0 where there is none.
     pub sought_line: usize,
+    /// The line that tells of the moment of the story that the cursor is on, counted from 1; 0 where there is none.
+    pub moment_line: usize,
 }
 
 /// Something happened.

@@ -184,6 +184,9 @@ pub trait Screen {
         false
     }
 
+    /// Goes to a moment of the story that is shown.
+    fn go_to_moment(&mut self, _moment: usize) {}
+
     /// Orders the list by a column.
     fn sort_by(&mut self, _column: &'static str, _cx: &mut Context) {}
 

@@ -251,6 +251,7 @@ impl Model {
                 screen.show_tab(*tab);
                 screen.focus(true);
             }),
+            ClickTarget::Moment(moment) => self.at_screen(|screen, _| screen.go_to_moment(*moment)),
             ClickTarget::Link(destination) => self.context.follow(destination.clone()),
             ClickTarget::Command(id) => self.command(*id),
             ClickTarget::Crumb(back) => self.history.travel(-(*back as isize), &mut self.context),
@@ -265,7 +266,9 @@ impl Model {
             return self.at_top(|layer, cx| layer.scroll_by(by, cx));
         }
         self.at_screen(|screen, cx| match target {
-            ClickTarget::Detail | ClickTarget::Tab(_) | ClickTarget::Link(_) => screen.scroll_by(by, cx),
+            ClickTarget::Detail | ClickTarget::Tab(_) | ClickTarget::Link(_) | ClickTarget::Moment(_) => {
+                screen.scroll_by(by, cx);
+            }
             _ => screen.scroll_list(by, cx),
         });
     }

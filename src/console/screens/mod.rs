@@ -124,6 +124,11 @@ impl AnyScreen {
             }
             Destination::Compare(entity, ids) => AnyScreen::Compare(Box::new(CompareScreen::of(*entity, ids))),
             Destination::Find(text) => AnyScreen::Find(Box::new(FindScreen::of(text))),
+            Destination::Tab(entity, id, tab) => {
+                let mut card = CardScreen::of(*entity, id);
+                card.detail.show_named_tab(tab);
+                AnyScreen::Card(Box::new(card))
+            }
             Destination::Row(entity, id) => AnyScreen::Card(Box::new(CardScreen::of(*entity, id))),
         }
     }

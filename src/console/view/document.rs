@@ -33,6 +33,8 @@ pub struct DocumentView {
     pieces: Vec<DocumentLine>,
     pictures: Vec<Buffer>,
     links: Vec<(usize, Destination)>,
+    /// Lines that one steps to.
+    stops: Vec<usize>,
 }
 
 impl DocumentView {
@@ -51,6 +53,25 @@ impl DocumentView {
             return Vec::new();
         }
         self.pieces.iter().enumerate().filter(|(_, piece)| holds(piece)).map(|(at, _)| at).collect()
+    }
+
+    /// The line of a stop, counted from the first.
+    pub fn stop(&self, number: usize) -> Option<usize> {
+        self.stops.get(number).copied()
+    }
+
+    /// The first line that leads there.
+    pub fn leading_to(&self, destination: &Destination) -> Option<usize> {
+        self.links.iter().find(|(_, to)| to == destination).map(|(line, _)| *line)
+    }
+
+    /// Marks a line as the one that the cursor is on.
+    pub fn mark(&self, line: usize, first: usize, area: Rect, buf: &mut Buffer, look: &Look) {
+        let first = first.min(self.len().saturating_sub(usize::from(area.height)));
+        if (first..first + usize::from(area.height)).contains(&line) {
+            let place = Rect { y: area.y + (line - first) as u16, height: 1, ..area };
+            buf.set_style(place, look.style(StyleRole::Selection));
+        }
     }
 
     /// Draws what is seen from line `first` on, what is sought lit.
@@ -140,6 +161,11 @@ impl<'l> DocumentWriter<'l> {
         }
     }
 
+    /// The next line is a stop.
+    pub fn stop(&mut self) {
+        self.document.stops.push(self.document.len());
+    }
+
     /// The last line leads there.
     pub fn link(&mut self, to: Destination) {
         if let Some(last) = self.document.len().checked_sub(1) {
@@ -192,7 +218,13 @@ impl<'l> DocumentWriter<'l> {
 
     /// A text after something short; wrapped rows stand under its beginning.
     pub fn hanging(&mut self, mut head: TextLine, text: &SafeText, role: StyleRole) {
-        let indent = head.width();
+        const INDENT: usize = 4;
+        let mut indent = head.width();
+        if indent * 2 > self.width && indent + text.width() > self.width {
+            self.line(std::mem::take(&mut head));
+            indent = INDENT;
+            head.push_blanks(indent);
+        }
         for (index, part) in text.wrap(self.width.saturating_sub(indent).max(12)).enumerate() {
             if index > 0 {
                 head.push_blanks(indent);

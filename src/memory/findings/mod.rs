@@ -4,6 +4,7 @@
 mod bank;
 mod facts;
 mod links;
+mod marks;
 mod muted;
 mod quote;
 mod scan;

@@ -35,6 +35,8 @@ pub struct LineChart<'a> {
     pub selected: Option<usize>,
     /// The line's role.
     pub role: StyleRole,
+    /// A value stays as it is until the next event, and changes at once there; else it goes there in a straight line.
+    pub is_stepped: bool,
 }
 
 impl<'a> LineChart<'a> {
@@ -42,7 +44,7 @@ impl<'a> LineChart<'a> {
     #[must_use]
     pub fn new(points: &'a [LinePoint]) -> Self {
         let ends = (SafeText::default(), SafeText::default());
-        Self { points, range: (0.0, 1.0), ends, selected: None, role: StyleRole::Series1 }
+        Self { points, range: (0.0, 1.0), ends, selected: None, role: StyleRole::Series1, is_stepped: false }
     }
 
     /// Draws the chart. Labels go first where there is little room.
@@ -130,7 +132,10 @@ impl<'a> LineChart<'a> {
                 continue;
             };
             let here = (x, self.dot_row(value, plot));
-            segment(before.unwrap_or(here), here, &mut set);
+            let from = before.unwrap_or(here);
+            let corner = if self.is_stepped { (here.0, from.1) } else { from };
+            segment(from, corner, &mut set);
+            segment(corner, here, &mut set);
             before = Some(here);
         }
         cells

@@ -2,6 +2,7 @@
 
 mod bars;
 mod heat;
+mod lanes;
 mod line;
 mod scale;
 mod scatter;
@@ -11,6 +12,7 @@ mod timeline;
 
 pub use bars::{DivergingBar, DivergingBars, Histogram};
 pub use heat::CalendarHeat;
+pub use lanes::{ChartLane, LaneChart, LaneLevel, LaneMark};
 pub use line::{LineChart, LinePoint};
 pub use scale::Scale;
 pub use scatter::{Dot, Scatter};

@@ -41,16 +41,50 @@ impl Scale {
         let Some(first) = spans.first().copied().filter(|_| width > 0) else { return Self::default() };
         let end = spans.iter().map(|span| span.1).fold(first.1, f64::max);
         let squeezed = long_pauses(&spans, (end - first.0) * LONG, width / (3 * (GAP + LEAST)));
-        let mut bounds = vec![first.0];
+        Self::between((first.0, end), &squeezed, width, (GAP, LEAST))
+    }
+
+    /// A scale of `width` columns over moments (in order) that folds the longest pauses, and of those as few as tell most
+    /// moments apart. A fold takes `gap` columns and a stretch at least `least`, so that both can be named.
+    #[must_use]
+    pub fn folding(moments: &[f64], width: usize, (gap, least): (usize, usize)) -> Self {
+        /// Columns that a fold must tell apart to be worth its own.
+        const WORTH: usize = 2;
+        let (Some(first), Some(last)) = (moments.first(), moments.last()) else { return Self::default() };
+        let points: Vec<(f64, f64)> = moments.iter().map(|at| (*at, *at)).collect();
+        let most = (width / (gap + 2 * least).max(1)).min(moments.len().saturating_sub(2));
+        let folded = |count: usize| {
+            let pauses = long_pauses(&points, 0.0, count);
+            Self::between((*first, *last), &pauses, width, (gap, least))
+        };
+        let apart = |scale: &Self| {
+            let mut columns: Vec<usize> = moments.iter().map(|at| scale.column(*at)).collect();
+            columns.dedup();
+            columns.len()
+        };
+        let mut best = (folded(0), 0);
+        let plain = apart(&best.0);
+        for count in 1..=most {
+            let scale = folded(count);
+            let gain = apart(&scale).saturating_sub(plain + count * WORTH);
+            if gain > best.1 {
+                best = (scale, gain);
+            }
+        }
+        best.0
+    }
+
+    fn between((first, end): (f64, f64), squeezed: &[(f64, f64)], width: usize, room: (usize, usize)) -> Self {
+        let mut bounds = vec![first];
         for (from, to) in squeezed {
-            bounds.extend([from, to]);
+            bounds.extend([*from, *to]);
         }
         bounds.push(end);
         let mut stretches: Vec<TimeStretch> = bounds
             .chunks_exact(2)
             .map(|ends| TimeStretch { from: ends[0], to: ends[1], column: 0, width: 1 })
             .collect();
-        share_out(&mut stretches, width);
+        share_out(&mut stretches, width, room);
         Self { stretches }
     }
 
@@ -87,9 +121,9 @@ fn long_pauses(spans: &[(f64, f64)], least: f64, most: usize) -> Vec<(f64, f64)>
 }
 
 /// Gives each stretch its least and the rest by duration.
-fn share_out(stretches: &mut [TimeStretch], width: usize) {
-    let gaps = GAP * stretches.len().saturating_sub(1);
-    let least = LEAST.min(width);
+fn share_out(stretches: &mut [TimeStretch], width: usize, (gap, least): (usize, usize)) {
+    let gaps = gap * stretches.len().saturating_sub(1);
+    let least = least.min(width);
     let mut room_left = width.saturating_sub(gaps + least * stretches.len());
     let mut time: f64 = stretches.iter().map(|stretch| stretch.to - stretch.from).sum();
     let mut left = stretches.len();
@@ -99,7 +133,7 @@ fn share_out(stretches: &mut [TimeStretch], width: usize) {
         let share = if time > 0.0 { duration / time } else { 1.0 / left as f64 };
         let more = if left == 1 { room_left } else { ((room_left as f64 * share).round() as usize).min(room_left) };
         (stretch.column, stretch.width) = (column, least + more);
-        column += stretch.width + GAP;
+        column += stretch.width + gap;
         (room_left, time, left) = (room_left - more, time - duration, left - 1);
     }
 }

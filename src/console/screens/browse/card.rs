@@ -1,6 +1,6 @@
 //! One row on the whole screen.
 
-use super::detail::Detail;
+use super::detail::{Detail, DetailTab};
 use super::{draw, follow};
 use crate::console::core::command::CommandId;
 use crate::console::core::context::{Context, Lack};
@@ -37,7 +37,10 @@ impl Screen for CardScreen {
     }
 
     fn hints(&self) -> Vec<CommandId> {
-        use CommandId::{Close, CopyId, Follow, Palette, TabRight};
+        use CommandId::{Close, CopyId, Follow, Open, Palette, Relative, TabRight};
+        if self.detail.current_tab() == DetailTab::Story {
+            return vec![Open, TabRight, Relative(false), Relative(true), Follow, Close, Palette];
+        }
         vec![TabRight, Follow, Close, Palette, CopyId]
     }
 
@@ -66,6 +69,9 @@ impl Screen for CardScreen {
 
     fn can(&self, id: CommandId, _cx: &Context) -> Result<(), Lack> {
         match id {
+            CommandId::Relative(_) if self.detail.entity != Entity::Episode => {
+                Err(("only where an episode is shown".to_owned(), None))
+            }
             CommandId::Follow if self.detail.row().is_none() => Err(("no row is loaded".to_owned(), None)),
             _ => Ok(()),
         }
@@ -75,16 +81,25 @@ impl Screen for CardScreen {
         match id {
             CommandId::Follow => follow::offer(&self.detail, cx),
             CommandId::Seek(onward) => self.detail.seek(onward, cx),
+            CommandId::Relative(child) => self.detail.relative(child, cx),
             _ => {}
         }
     }
 
     fn open(&mut self, cx: &mut Context) {
-        follow::offer(&self.detail, cx);
+        self.detail.open(cx);
     }
 
     fn move_by(&mut self, by: isize, cx: &mut Context) {
+        self.detail.move_by(by, cx);
+    }
+
+    fn scroll_by(&mut self, by: isize, cx: &mut Context) {
         self.detail.scroll_by(by, cx);
+    }
+
+    fn go_to_moment(&mut self, moment: usize) {
+        self.detail.to(moment);
     }
 
     fn close(&mut self, _cx: &mut Context) -> bool {

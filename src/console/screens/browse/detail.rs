@@ -1,14 +1,16 @@
 //! Everything about one row: which tabs it has, what is loaded, where it is scrolled to.
 
+use super::follow;
 use super::whereabouts::Whereabouts;
-use crate::console::core::columns::plural;
+use crate::console::core::columns::{plural, row_name};
 use crate::console::core::condition::Conditions;
-use crate::console::core::context::{Context, ToastTone};
-use crate::console::core::menu::Purpose;
-use crate::console::core::message::{RequestFailure, Ticket};
+use crate::console::core::context::{Context, LayerOpening, ToastTone};
+use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Purpose};
+use crate::console::core::message::{Destination, RequestFailure, Ticket};
 use crate::console::core::request::{Content, Related, Relation, Reply, Request};
 use crate::memory::invocation::filled;
 use crate::memory::query::Query;
+use crate::memory::story::{self, MomentSource, Story};
 use crate::memory::{Entity, Row};
 
 /// Related rows that are read for a detail.
@@ -21,6 +23,8 @@ const RELATED_IDS: usize = 200;
 pub enum DetailTab {
     /// What matters most.
     Overview,
+    /// All that happened, in lanes on one time line.
+    Story,
     /// The chain as a tree on a time line.
     Chain,
     /// The pieces.
@@ -51,6 +55,7 @@ impl DetailTab {
     pub fn title(self) -> &'static str {
         match self {
             DetailTab::Overview => "overview",
+            DetailTab::Story => "story",
             DetailTab::Chain => "chain",
             DetailTab::Segments => "segments",
             DetailTab::Canvas => "canvas",
@@ -73,6 +78,7 @@ impl DetailTab {
         }
         let Some(Content::Episode(context)) = &detail.content else { return None };
         Some(match self {
+            DetailTab::Story => detail.story.moments.len(),
             DetailTab::Chain => (context.chain.ids.len() + context.chain.children.len()).saturating_sub(1),
             DetailTab::Segments => context.segments.len(),
             DetailTab::Canvas => context.canvas.len(),
@@ -92,6 +98,7 @@ pub fn tabs(entity: Entity) -> &'static [DetailTab] {
     match entity {
         Entity::Episode => &[
             DetailTab::Overview,
+            DetailTab::Story,
             DetailTab::Chain,
             DetailTab::Segments,
             DetailTab::Canvas,
@@ -130,6 +137,12 @@ pub struct Detail {
     pub(in crate::console) seeking: bool,
     /// What was read last; of another row while the wanted one is being read.
     pub content: Option<Content>,
+    /// What it tells, where it is an episode.
+    pub story: Story,
+    /// The moment of the story that the cursor is on, by position.
+    pub moment: usize,
+    /// What tells of that moment is gone to as soon as it is known where it stands.
+    pub(in crate::console) to_moment: bool,
     /// Rows related to it.
     pub related: Vec<Related>,
     /// Where the person that it is about is.
@@ -161,6 +174,9 @@ impl Detail {
             sought_at: 0,
             seeking: false,
             content: None,
+            story: Story::default(),
+            moment: 0,
+            to_moment: false,
             related: Vec::new(),
             whereabouts: Whereabouts::default(),
             version: 0,
@@ -221,10 +237,15 @@ impl Detail {
             Ok(Some(content)) => {
                 if self.shown != self.key {
                     self.shown.clone_from(&self.key);
-                    self.scroll = 0;
+                    (self.scroll, self.moment) = (0, 0);
                     self.related.clear();
                     self.whereabouts = Whereabouts::default();
                 }
+                self.story = match &content {
+                    Content::Episode(context) => Story::of(context),
+                    Content::Row(_) => Story::default(),
+                };
+                self.moment = self.moment.min(self.story.moments.len().saturating_sub(1));
                 self.content = Some(content);
             }
             Ok(None) => {
@@ -324,6 +345,10 @@ impl Detail {
     /// It was drawn, and is known where what is sought stands.
     pub fn drawn(&mut self, cx: &Context) {
         self.show_sought(cx);
+        if self.to_moment && cx.measures.moment_line > 0 {
+            self.scroll = cx.measures.moment_line - 1;
+            self.to_moment = false;
+        }
         self.scroll = self.scroll.min(cx.last_line());
     }
 
@@ -332,6 +357,61 @@ impl Detail {
         if self.seeking && cx.measures.sought_line > 0 {
             self.scroll = cx.measures.sought_line.saturating_sub(ABOVE);
             self.seeking = false;
+        }
+    }
+
+    /// Moves the cursor through the moments of a story; else scrolls.
+    pub fn move_by(&mut self, by: isize, cx: &Context) {
+        if self.current_tab() == DetailTab::Story {
+            self.to(self.moment.saturating_add_signed(by));
+        } else {
+            self.scroll_by(by, cx);
+        }
+    }
+
+    /// Goes to a moment of the story, or to the last one.
+    pub fn to(&mut self, moment: usize) {
+        self.moment = moment.min(self.story.moments.len().saturating_sub(1));
+        self.to_moment = true;
+    }
+
+    /// What tells of the moment that the cursor is on.
+    #[must_use]
+    pub fn moment_row(&self) -> Option<Destination> {
+        let Some(Content::Episode(context)) = &self.content else { return None };
+        let (entity, id) = story::row_of(self.story.moments.get(self.moment)?, context);
+        Some(Destination::Row(entity, id))
+    }
+
+    /// Opens what it leads to: from a moment of the story, the tab of its lane at that moment.
+    pub fn open(&mut self, cx: &mut Context) {
+        let moment = self.story.moments.get(self.moment).filter(|_| self.current_tab() == DetailTab::Story);
+        let Some(moment) = moment else { return follow::offer(self, cx) };
+        self.show_named_tab(lane_tab(moment.source).title());
+        self.to_moment = true;
+    }
+
+    /// Goes to the episode that this one follows, or to those that follow it, as they are shown here.
+    pub fn relative(&self, child: bool, cx: &mut Context) {
+        let Some(Content::Episode(context)) = &self.content else { return };
+        let chain = &context.chain;
+        let position = chain.ids.iter().position(|id| id == context.episode.id()).unwrap_or(0);
+        let parent = position.checked_sub(1).and_then(|at| chain.ids.get(at));
+        let to = |id: &String| Destination::Tab(Entity::Episode, id.clone(), self.current_tab().title());
+        match (child, parent, &chain.children[..]) {
+            (false, Some(id), _) | (true, _, [id]) => cx.follow(to(id)),
+            (false, None, _) => cx.say(ToastTone::Info, "this episode follows none"),
+            (true, _, []) => cx.say(ToastTone::Info, "no episode follows this one"),
+            (true, _, several) => {
+                let item = |id: &String| MenuItem {
+                    label: context.relative(id).map_or_else(|| id.clone(), row_name),
+                    note: context.relative(id).and_then(|row| row.text("outcome")).unwrap_or_default().to_owned(),
+                    keys: String::new(),
+                    choice: MenuChoice::Go(to(id)),
+                    unavailable: None,
+                };
+                cx.show(LayerOpening::Menu(Menu::new("Episodes that follow", several.iter().map(item).collect())));
+            }
         }
     }
 
@@ -357,12 +437,26 @@ impl Detail {
     /// Forgets what was read.
     pub fn forget(&mut self) {
         self.content = None;
+        self.story = Story::default();
         self.shown = None;
         self.related.clear();
         self.whereabouts = Whereabouts::default();
         self.failure = None;
         self.gone = false;
         self.version += 1;
+    }
+}
+
+/// The tab that shows the lane of a moment on its own.
+fn lane_tab(source: MomentSource) -> DetailTab {
+    match source {
+        MomentSource::Segment(_) => DetailTab::Segments,
+        MomentSource::Event(_) => DetailTab::Events,
+        MomentSource::Action(_) => DetailTab::Overview,
+        MomentSource::Canvas(_) => DetailTab::Canvas,
+        MomentSource::Feedback(_) => DetailTab::Feedback,
+        MomentSource::Signal(_) => DetailTab::Utility,
+        MomentSource::Access(_) => DetailTab::Accesses,
     }
 }
 

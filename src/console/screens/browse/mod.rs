@@ -30,7 +30,7 @@ use crate::console::view::Canvas;
 use crate::memory::kept::KeptPlace;
 use crate::memory::query::{Order, Page, Query};
 use crate::memory::{Entity, Row};
-use detail::Detail;
+use detail::{Detail, DetailTab};
 use draw::MeasuredColumns;
 
 /// Milliseconds that the cursor rests on a row before its details are read, while others are being read.
@@ -243,10 +243,13 @@ impl Screen for ListScreen {
 
     fn hints(&self) -> Vec<CommandId> {
         use CommandId::{
-            Close, CopyId, Export, Filter, Focus, Follow, Mark, Open, Palette, Sort, TabRight, Tail, Zoom,
+            Close, CopyId, Export, Filter, Focus, Follow, Mark, Open, Palette, Relative, Sort, TabRight, Tail, Zoom,
         };
         match self.pane {
             BrowsePane::List => vec![Open, Filter, Sort, Follow, TabRight, Palette, Tail, Mark, Export, CopyId, Zoom],
+            BrowsePane::Detail if self.detail.current_tab() == DetailTab::Story => {
+                vec![Open, TabRight, Relative(false), Relative(true), Follow, Close, Palette]
+            }
             BrowsePane::Detail => vec![TabRight, Follow, Close, Palette, CopyId, Focus, Zoom],
         }
     }
@@ -312,6 +315,7 @@ impl Screen for ListScreen {
     fn can(&self, id: CommandId, cx: &Context) -> Result<(), Lack> {
         let no = |reason: &str| Err((reason.to_owned(), None));
         match id {
+            CommandId::Relative(_) if self.entity != Entity::Episode => no("only where an episode is shown"),
             CommandId::Follow if self.detail.row().is_none() => no("no row is loaded"),
             CommandId::ClearFilter if self.conditions.is_empty() => no("there is no filter"),
             CommandId::Unmark if self.marks.is_empty() => no("nothing is marked"),
@@ -325,6 +329,7 @@ impl Screen for ListScreen {
             CommandId::Filter if self.pane == BrowsePane::Detail => cx.prompt(Purpose::Within, &self.detail.sought),
             CommandId::Filter => self.open_filter(cx),
             CommandId::Seek(onward) => self.detail.seek(onward, cx),
+            CommandId::Relative(child) => self.detail.relative(child, cx),
             CommandId::ClearFilter => self.narrow(Conditions::default(), cx),
             CommandId::Sort => self.offer_orders(cx),
             CommandId::SortLeft => self.sort_beside(-1, cx),
@@ -342,7 +347,7 @@ impl Screen for ListScreen {
 
     fn open(&mut self, cx: &mut Context) {
         match self.pane {
-            BrowsePane::Detail => follow::offer(&self.detail, cx),
+            BrowsePane::Detail => self.detail.open(cx),
             BrowsePane::List if self.window.current().is_some() => self.pane = BrowsePane::Detail,
             BrowsePane::List => {}
         }
@@ -362,7 +367,7 @@ impl Screen for ListScreen {
 
     fn move_by(&mut self, by: isize, cx: &mut Context) {
         match self.pane {
-            BrowsePane::Detail => self.detail.scroll_by(by, cx),
+            BrowsePane::Detail => self.detail.move_by(by, cx),
             BrowsePane::List => {
                 self.live.pause();
                 self.window.move_by(by);
@@ -374,13 +379,18 @@ impl Screen for ListScreen {
         self.detail.scroll_by(by, cx);
     }
 
+    fn go_to_moment(&mut self, moment: usize) {
+        self.pane = BrowsePane::Detail;
+        self.detail.to(moment);
+    }
+
     fn scroll_list(&mut self, by: isize, cx: &mut Context) {
         self.window.scroll_by(by, cx.measures.list_rows);
     }
 
     fn go_to_end(&mut self, last: bool, cx: &mut Context) {
         if self.pane == BrowsePane::Detail {
-            self.detail.scroll_by(if last { isize::MAX } else { isize::MIN }, cx);
+            self.detail.move_by(if last { isize::MAX } else { isize::MIN }, cx);
         } else if let Some(want) = if last { self.window.last() } else { self.window.first() } {
             self.ask(want, cx);
         }

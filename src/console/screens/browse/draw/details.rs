@@ -9,6 +9,7 @@ use crate::console::core::request::Content;
 use crate::console::screens::browse::detail::{Detail, DetailTab, tabs};
 use crate::console::screens::browse::draw::episode;
 use crate::console::screens::browse::draw::rows;
+use crate::console::screens::browse::draw::story;
 use crate::console::view::document::{DocumentView, DocumentWriter};
 use crate::console::view::{Canvas, Drawn};
 use crate::ui::{
@@ -17,7 +18,7 @@ use crate::ui::{
 
 /// Draws the details with their frame; `filled` when the list beside them was read.
 pub fn draw(detail: &Detail, focused: bool, filled: bool, cx: &Context, canvas: &mut Canvas<'_>) {
-    let Canvas { look, area, buf, drawn, documents } = canvas;
+    let Canvas { look, area, buf, drawn, .. } = canvas;
     let (look, area) = (*look, *area);
     let name = detail.content.as_ref().map(|content| row_name(content.row())).unwrap_or_default();
     let pane = PaneFrame {
@@ -41,6 +42,14 @@ pub fn draw(detail: &Detail, focused: bool, filled: bool, cx: &Context, canvas: 
         return;
     }
     let Some(content) = &detail.content else { return };
+    let lanes = match content {
+        Content::Episode(context) if detail.current_tab() == DetailTab::Story => {
+            story::draw(detail, context, canvas, body)
+        }
+        _ => 0,
+    };
+    let body = look::below(body, lanes.min(body.height));
+    let Canvas { buf, drawn, documents, .. } = canvas;
     let width = usize::from(body.width.saturating_sub(2));
     let name = format!(
         "{} {:?} {} {:?} {width} {} {} {} {}",
@@ -60,7 +69,16 @@ pub fn draw(detail: &Detail, focused: bool, filled: bool, cx: &Context, canvas: 
     let holding = document.holding(&detail.sought);
     drawn.measures.sought_count = holding.len();
     drawn.measures.sought_line = holding.get(detail.sought_at).map_or(0, |line| line + 1);
+    let wanted = if detail.current_tab() == DetailTab::Story {
+        document.stop(detail.moment)
+    } else {
+        detail.moment_row().and_then(|to| document.leading_to(&to))
+    };
+    drawn.measures.moment_line = wanted.map_or(0, |line| line + 1);
     document.draw((detail.scroll, &detail.sought), text, buf, look, drawn);
+    if let Some(line) = wanted.filter(|_| detail.current_tab() == DetailTab::Story && focused) {
+        document.mark(line, detail.scroll, text, buf, look);
+    }
     if detail.is_stale() {
         buf.set_style(text, look.style(StyleRole::Stale));
     }
@@ -105,6 +123,7 @@ fn write(detail: &Detail, content: &Content, look: &Look, width: usize, cx: &Con
     match (detail.current_tab(), content) {
         (DetailTab::Raw, Content::Episode(context)) => writer.json(&context.to_json()),
         (DetailTab::Raw, Content::Row(row)) => writer.json(&row.to_json()),
+        (DetailTab::Story, Content::Episode(context)) => story::write(&mut writer, &detail.story, context),
         (tab, Content::Episode(context)) => episode::tab(&mut writer, context, &detail.related, tab),
         (DetailTab::Where, Content::Row(_)) => {
             crate::console::screens::browse::draw::presence::lines(&mut writer, detail);

@@ -29,7 +29,7 @@ pub fn tab(writer: &mut DocumentWriter<'_>, context: &EpisodeContext, related: &
         DetailTab::Memories => memories(writer, context),
         DetailTab::Events => events(writer, context),
         DetailTab::Accesses => listed(writer, &context.accesses, "No recall of this episode was recorded."),
-        DetailTab::Where | DetailTab::Related | DetailTab::Raw => {}
+        DetailTab::Story | DetailTab::Where | DetailTab::Related | DetailTab::Raw => {}
     }
 }
 
@@ -187,52 +187,62 @@ fn actions(writer: &mut DocumentWriter<'_>, row: &Row) {
         return;
     }
     writer.section("actions", Some(actions.len()));
-    for action in actions {
-        let text = |name: &str| action.get(name).and_then(Value::as_str);
-        let mut line = TextLine::default();
-        if let Some(at) = text("at") {
-            line.push(words::time(at, true), StyleRole::Muted);
-            line.push("  ", StyleRole::Text);
-        }
-        line.append(words::state(text("status").unwrap_or("unknown"), writer.look));
-        line.push("  ", StyleRole::Text);
-        line.push(SafeText::limited(text("step_name").unwrap_or("unnamed step"), 80), StyleRole::Text);
-        if let Some(error) = text("error") {
-            line.push("  ", StyleRole::Text);
-            line.push(SafeText::limited(error, 300), StyleRole::Bad);
-        } else if let Some(result) = action.get("result").filter(|r| !r.is_null()) {
-            line.push("  ", StyleRole::Text);
-            line.push(words::one_line(result, 300), StyleRole::Muted);
-        }
-        writer.line(line);
+    for taken in actions {
+        action(writer, taken);
     }
+}
+
+/// An action that was taken.
+pub fn action(writer: &mut DocumentWriter<'_>, action: &Value) {
+    let text = |name: &str| action.get(name).and_then(Value::as_str);
+    let mut line = TextLine::default();
+    if let Some(at) = text("at") {
+        line.push(words::time(at, true), StyleRole::Muted);
+        line.push("  ", StyleRole::Text);
+    }
+    line.append(words::state(text("status").unwrap_or("unknown"), writer.look));
+    line.push("  ", StyleRole::Text);
+    line.push(SafeText::limited(text("step_name").unwrap_or("unnamed step"), 80), StyleRole::Text);
+    if let Some(error) = text("error") {
+        line.push("  ", StyleRole::Text);
+        line.push(SafeText::limited(error, 300), StyleRole::Bad);
+    } else if let Some(result) = action.get("result").filter(|r| !r.is_null()) {
+        line.push("  ", StyleRole::Text);
+        line.push(words::one_line(result, 300), StyleRole::Muted);
+    }
+    writer.line(line);
 }
 
 fn segments(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     if context.segments.is_empty() {
         writer.text("This episode has no segments.", StyleRole::Muted);
     }
-    for segment in &context.segments {
+    for piece in &context.segments {
         writer.blank();
-        let mut line = TextLine::default();
-        if let Some(number) = words::number(segment.get("sequence")) {
-            line.push(number, StyleRole::Muted);
-            line.push("  ", StyleRole::Text);
-        }
-        line.push(SafeText::limited(segment.text("kind").unwrap_or("segment"), 40), StyleRole::Accent);
-        if let Some(at) = segment.text("created_at") {
-            line.push("  ", StyleRole::Text);
-            line.push(words::time(at, true), StyleRole::Muted);
-        }
-        if let Some(source) = segment.text("source_type") {
-            line.push("  ", StyleRole::Text);
-            line.push(SafeText::limited(source, 40), StyleRole::Muted);
-        }
-        writer.line(line);
-        writer.link(Destination::Row(Entity::Segment, segment.id().to_owned()));
-        writer.long(segment.text("content").unwrap_or_default(), 2, StyleRole::Text);
-        writer.problems(segment);
+        segment(writer, piece);
     }
+}
+
+/// A piece of the episode.
+pub fn segment(writer: &mut DocumentWriter<'_>, segment: &Row) {
+    let mut line = TextLine::default();
+    if let Some(at) = segment.text("created_at") {
+        line.push(words::time(at, true), StyleRole::Muted);
+        line.push("  ", StyleRole::Text);
+    }
+    line.push(SafeText::limited(segment.text("kind").unwrap_or("segment"), 40), StyleRole::Accent);
+    if let Some(number) = words::number(segment.get("sequence")) {
+        line.push("  no. ", StyleRole::Muted);
+        line.push(number, StyleRole::Muted);
+    }
+    if let Some(source) = segment.text("source_type") {
+        line.push("  ", StyleRole::Text);
+        line.push(SafeText::limited(source, 40), StyleRole::Muted);
+    }
+    writer.line(line);
+    writer.link(Destination::Row(Entity::Segment, segment.id().to_owned()));
+    writer.long(segment.text("content").unwrap_or_default(), 2, StyleRole::Text);
+    writer.problems(segment);
 }
 
 fn canvas(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
@@ -241,27 +251,32 @@ fn canvas(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
         writer.text("No canvas event belongs to this episode.", StyleRole::Muted);
     }
     for event in &context.canvas {
-        let mut line = TextLine::default();
-        if let Some(at) = event.text("created_at") {
-            line.push(words::time(at, true), StyleRole::Muted);
-            line.push("  ", StyleRole::Text);
-        }
-        line.append(words::state(event.text("action").unwrap_or("unknown"), writer.look));
-        let what: Vec<SafeText> = ["canvas_type", "component_type", "component_name"]
-            .iter()
-            .filter_map(|column| event.text(column))
-            .map(|text| SafeText::limited(text, 60))
-            .collect();
-        line.push("  ", StyleRole::Text);
-        line.push(SafeText::join(&what, " / "), StyleRole::Text);
-        writer.line(line);
-        writer.link(Destination::Row(Entity::CanvasEvent, event.id().to_owned()));
-        if !matches!(event.get("metadata"), Value::Null) {
-            let text = words::one_line(event.get("metadata"), writer.width.saturating_sub(4) * 2);
-            writer.hanging(TextLine::of("    ", StyleRole::Text), &text, StyleRole::Muted);
-        }
-        writer.problems(event);
+        canvas_event(writer, event);
     }
+}
+
+/// Something that happened on a canvas.
+pub fn canvas_event(writer: &mut DocumentWriter<'_>, event: &Row) {
+    let mut line = TextLine::default();
+    if let Some(at) = event.text("created_at") {
+        line.push(words::time(at, true), StyleRole::Muted);
+        line.push("  ", StyleRole::Text);
+    }
+    line.append(words::state(event.text("action").unwrap_or("unknown"), writer.look));
+    let what: Vec<SafeText> = ["canvas_type", "component_type", "component_name"]
+        .iter()
+        .filter_map(|column| event.text(column))
+        .map(|text| SafeText::limited(text, 60))
+        .collect();
+    line.push("  ", StyleRole::Text);
+    line.push(SafeText::join(&what, " / "), StyleRole::Text);
+    writer.line(line);
+    writer.link(Destination::Row(Entity::CanvasEvent, event.id().to_owned()));
+    if !matches!(event.get("metadata"), Value::Null) {
+        let text = words::one_line(event.get("metadata"), writer.width.saturating_sub(4) * 2);
+        writer.hanging(TextLine::of("    ", StyleRole::Text), &text, StyleRole::Muted);
+    }
+    writer.problems(event);
 }
 
 fn feedback_tab(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
@@ -301,14 +316,19 @@ fn feedback_tab(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     }
     for row in &context.feedback {
         writer.blank();
-        row_line(writer, row);
-        let pairs = [pair(writer, row, "user_id"), pair(writer, row, "source")];
-        writer.pairs(&pairs);
-        if let Some(text) = row.text("correction") {
-            writer.long(text, 2, StyleRole::Text);
-        }
-        writer.problems(row);
+        feedback_row(writer, row);
     }
+}
+
+/// What a user said.
+pub fn feedback_row(writer: &mut DocumentWriter<'_>, row: &Row) {
+    row_line(writer, row);
+    let pairs = [pair(writer, row, "user_id"), pair(writer, row, "source")];
+    writer.pairs(&pairs);
+    if let Some(text) = row.text("correction") {
+        writer.long(text, 2, StyleRole::Text);
+    }
+    writer.problems(row);
 }
 
 fn memories(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
@@ -342,26 +362,31 @@ fn events(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     if context.events.is_empty() {
         writer.text("No event log belongs to this episode.", StyleRole::Muted);
     }
-    for event in &context.events {
-        let mut line = TextLine::default();
-        if let Some(at) = event.text("created_at") {
-            line.push(words::time(at, true), StyleRole::Muted);
-            line.push("  ", StyleRole::Text);
-        }
-        let kind = event.text("kind").unwrap_or("event");
-        let role = if kind.ends_with("failed") {
-            StyleRole::Bad
-        } else if kind.ends_with("completed") {
-            StyleRole::Good
-        } else {
-            StyleRole::Accent
-        };
-        line.push(SafeText::limited(kind, 40), role);
-        line.push("  ", StyleRole::Text);
-        line.push(words::one_line(event.get("data"), writer.width), StyleRole::Muted);
-        writer.line(line);
-        writer.link(Destination::Row(Entity::WorkflowEvent, event.id().to_owned()));
+    for logged in &context.events {
+        event(writer, logged);
     }
+}
+
+/// An entry of the event log.
+pub fn event(writer: &mut DocumentWriter<'_>, event: &Row) {
+    let mut line = TextLine::default();
+    if let Some(at) = event.text("created_at") {
+        line.push(words::time(at, true), StyleRole::Muted);
+        line.push("  ", StyleRole::Text);
+    }
+    let kind = event.text("kind").unwrap_or("event");
+    let role = if kind.ends_with("failed") {
+        StyleRole::Bad
+    } else if kind.ends_with("completed") {
+        StyleRole::Good
+    } else {
+        StyleRole::Accent
+    };
+    line.push(SafeText::limited(kind, 40), role);
+    line.push("  ", StyleRole::Text);
+    line.push(words::one_line(event.get("data"), writer.width), StyleRole::Muted);
+    writer.line(line);
+    writer.link(Destination::Row(Entity::WorkflowEvent, event.id().to_owned()));
 }
 
 fn listed(writer: &mut DocumentWriter<'_>, rows: &[Row], none: &str) {

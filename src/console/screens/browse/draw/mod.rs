@@ -7,6 +7,7 @@ mod episode;
 mod list;
 mod presence;
 mod rows;
+mod story;
 mod summary;
 mod utility;
 

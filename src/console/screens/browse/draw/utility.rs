@@ -4,20 +4,34 @@ use crate::console::core::Destination;
 use crate::console::view::document::DocumentWriter;
 use crate::console::view::words;
 use crate::memory::query::EpisodeContext;
-use crate::memory::utility::{self, Signal, UtilityStep};
-use crate::memory::{Entity, Row};
+use crate::memory::utility::{Signal, UtilityStep};
+use crate::memory::{Entity, Row, story};
 use crate::ui::chart::{self, LineChart, LinePoint};
-use crate::ui::{SafeText, StyleRole, TextLine};
+use crate::ui::glyphs::Glyph;
+use crate::ui::{Look, SafeText, StyleRole, TextLine};
 
 /// Difference of utilities that floating point makes.
 const SAME: f64 = 1e-9;
 
 /// By how much a signal moved the utility, and where an end of the scale held it: `-0.20`, `-0.10 of -0.30, held at 0`.
-fn moved(step: &UtilityStep) -> String {
+pub fn moved(step: &UtilityStep) -> String {
     let by = step.after - step.before;
     match step.signal.map(Signal::delta).filter(|delta| (delta - by).abs() > SAME) {
         Some(delta) => format!("{by:+.2} of {delta:+.2}, held at {:.0}", step.after),
         None => format!("{by:+.2}"),
+    }
+}
+
+/// The sign of a signal.
+pub fn mark(step: &UtilityStep, look: &Look) -> (Glyph, StyleRole) {
+    let g = look.glyphs;
+    match step.signal {
+        Some(Signal::Confirmed) => (g.check, StyleRole::Good),
+        Some(Signal::Corrected) => (g.edit, StyleRole::Warn),
+        Some(Signal::Rejected) => (g.cross, StyleRole::Bad),
+        Some(Signal::Undone) => (g.undo, StyleRole::Bad),
+        Some(Signal::Ignored) => (g.ring, StyleRole::Muted),
+        None => (g.warning, StyleRole::Warn),
     }
 }
 
@@ -41,7 +55,6 @@ fn largest(writer: &mut DocumentWriter<'_>, context: &EpisodeContext, steps: &[U
 /// Writes the line and the signals below it.
 pub fn write(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     let look = writer.look;
-    let g = look.glyphs;
     let stored = context.episode.number("utility");
     if context.utility.is_empty() {
         match stored {
@@ -56,25 +69,17 @@ pub fn write(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
         }
         return;
     }
-    let start = context.utility.first().and_then(|row| row.number("before")).unwrap_or(utility::START);
-    let words_of = context.utility.iter().map(|row| row.text("signal").unwrap_or_default());
-    let replay = utility::replay(start, words_of);
-    let mut points = vec![LinePoint { value: Some(start), mark: None }];
+    let replay = story::signals(context);
+    let mut points = vec![LinePoint { value: Some(replay.start), mark: None }];
     points.extend(context.utility.iter().zip(&replay.steps).map(|(row, step)| LinePoint {
         value: row.number("after").or(Some(step.after)),
-        mark: Some(match step.signal {
-            Some(Signal::Confirmed) => (g.check, StyleRole::Good),
-            Some(Signal::Corrected) => (g.edit, StyleRole::Warn),
-            Some(Signal::Rejected) => (g.cross, StyleRole::Bad),
-            Some(Signal::Undone) => (g.undo, StyleRole::Bad),
-            Some(Signal::Ignored) => (g.ring, StyleRole::Muted),
-            None => (g.warning, StyleRole::Warn),
-        }),
+        mark: Some(mark(step, look)),
     }));
     let at = |row: Option<&Row>| row.and_then(|r| r.text("created_at")).map(words::short_time).unwrap_or_default();
     let ends = (at(context.utility.first()), at(context.utility.last()));
-    let chart = LineChart { ends, ..LineChart::new(&points) };
+    let chart = LineChart { ends, is_stepped: true, ..LineChart::new(&points) };
     writer.picture(10, |area, buf| chart.render(area, buf, look));
+    writer.text("utility, 0 to 1; the signals at even distances, not to scale of time", StyleRole::Muted);
     writer.blank();
     let replayed = replay.utility();
     let mut line = TextLine::of("replayed ", StyleRole::Label).with(format!("{replayed:.2}"), StyleRole::Text);
@@ -87,21 +92,24 @@ pub fn write(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     largest(writer, context, &replay.steps);
     writer.blank();
     for (row, step) in context.utility.iter().zip(&replay.steps) {
-        let mut line = TextLine::default();
-        if let Some(at) = row.text("created_at") {
-            line.push(words::time(at, true), StyleRole::Muted);
-            line.push("  ", StyleRole::Text);
-        }
-        line.append(words::state(row.text("signal").unwrap_or("unknown"), look));
-        line.push(format!("  {:.2} ", step.before), StyleRole::Muted);
-        line.push_glyphs(g.arrow_right, 1, StyleRole::Muted);
-        line.push(format!(" {:.2}", step.after), StyleRole::Text);
-        line.push(format!("  {}", moved(step)), StyleRole::Muted);
-        if let Some(reason) = row.text("reason") {
-            line.push("  ", StyleRole::Text);
-            line.push(SafeText::limited(reason, 200), StyleRole::Text);
-        }
-        writer.line(line);
-        writer.link(Destination::Row(Entity::UtilityEvent, row.id().to_owned()));
+        signal(writer, row, step);
     }
+}
+
+/// A signal and how it moved the utility.
+pub fn signal(writer: &mut DocumentWriter<'_>, row: &Row, step: &UtilityStep) {
+    let (look, g) = (writer.look, writer.look.glyphs);
+    let mut line = TextLine::default();
+    if let Some(at) = row.text("created_at") {
+        line.push(words::time(at, true), StyleRole::Muted);
+        line.push("  ", StyleRole::Text);
+    }
+    line.append(words::state(row.text("signal").unwrap_or("unknown"), look));
+    line.push("  ", StyleRole::Text);
+    let arrow = SafeText::glyphs(g.arrow_right, 1);
+    let reason = SafeText::limited(row.text("reason").unwrap_or_default(), 200);
+    let from = format!("{:.2} ", step.before).into();
+    let to = format!(" {:.2}  {}  ", step.after, moved(step)).into();
+    writer.hanging(line, &SafeText::join(&[from, arrow, to, reason], ""), StyleRole::Text);
+    writer.link(Destination::Row(Entity::UtilityEvent, row.id().to_owned()));
 }

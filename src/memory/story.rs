@@ -1,0 +1,316 @@
+//! An episode as one story: every moment that its context holds, in order of time, with the lane it belongs to.
+
+use serde_json::Value;
+
+use super::query::EpisodeContext;
+use super::utility::{self, UtilityReplay};
+use super::{Entity, Row, time};
+
+/// What a moment tells of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StoryLane {
+    /// What was said.
+    Said,
+    /// What was done.
+    Did,
+    /// What was shown to the user, or done by the user, on canvases.
+    Canvas,
+    /// What users answered.
+    Feedback,
+    /// What moved the utility.
+    Utility,
+    /// Who recalled it.
+    Recalled,
+}
+
+impl StoryLane {
+    /// Every lane, from top to bottom.
+    pub const ALL: [StoryLane; 6] = [
+        StoryLane::Said,
+        StoryLane::Did,
+        StoryLane::Canvas,
+        StoryLane::Feedback,
+        StoryLane::Utility,
+        StoryLane::Recalled,
+    ];
+
+    /// Its name before the lane.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            StoryLane::Said => "said",
+            StoryLane::Did => "did",
+            StoryLane::Canvas => "canvas",
+            StoryLane::Feedback => "feedback",
+            StoryLane::Utility => "utility",
+            StoryLane::Recalled => "recalled",
+        }
+    }
+}
+
+/// Where the context holds what a moment tells, by position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MomentSource {
+    /// Among the segments.
+    Segment(usize),
+    /// Among the workflow events.
+    Event(usize),
+    /// Among the actions of the episode.
+    Action(usize),
+    /// Among the canvas events.
+    Canvas(usize),
+    /// Among the feedback.
+    Feedback(usize),
+    /// Among the signals.
+    Signal(usize),
+    /// Among the accesses.
+    Access(usize),
+}
+
+impl MomentSource {
+    /// The row that tells it; an action is part of the episode's own row.
+    #[must_use]
+    pub fn row(self, context: &EpisodeContext) -> Option<&Row> {
+        match self {
+            MomentSource::Segment(at) => context.segments.get(at),
+            MomentSource::Event(at) => context.events.get(at),
+            MomentSource::Action(_) => None,
+            MomentSource::Canvas(at) => context.canvas.get(at),
+            MomentSource::Feedback(at) => context.feedback.get(at),
+            MomentSource::Signal(at) => context.utility.get(at),
+            MomentSource::Access(at) => context.accesses.get(at),
+        }
+    }
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Moment {
+    /// Where it stands on the axis: seconds since 1970, or its position where the axis is even.
+    pub at: f64,
+    /// Its time is stored. Else it stands where the moment before it in its own list stands.
+    pub is_timed: bool,
+    /// What it tells of.
+    pub lane: StoryLane,
+    /// What tells it.
+    pub source: MomentSource,
+}
+
+/// Every moment of an episode, in order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Story {
+    /// From first to last.
+    pub moments: Vec<Moment>,
+    /// Why the axis is even and not one of true time; none where it is true.
+    pub even: Option<&'static str>,
+}
+
+impl Story {
+    /// The story that a context tells.
+    #[must_use]
+    pub fn of(context: &EpisodeContext) -> Self {
+        let mut told = Told::default();
+        told.list(&context.segments, |row, at| {
+            (!is_told_elsewhere(row, context)).then(|| (segment_lane(row), MomentSource::Segment(at)))
+        });
+        told.list(&context.events, |row, at| Some((event_lane(row), MomentSource::Event(at))));
+        if context.events.is_empty() {
+            // An event log tells the same more fully.
+            told.actions(context.episode.get("actions"));
+        }
+        told.list(&context.canvas, |_, at| Some((StoryLane::Canvas, MomentSource::Canvas(at))));
+        told.list(&context.feedback, |_, at| Some((StoryLane::Feedback, MomentSource::Feedback(at))));
+        told.list(&context.utility, |_, at| Some((StoryLane::Utility, MomentSource::Signal(at))));
+        told.list(&context.accesses, |_, at| Some((StoryLane::Recalled, MomentSource::Access(at))));
+        told.finish(context.episode.text("started_at").and_then(time::epoch_micros))
+    }
+
+    /// How many moments have no time of their own.
+    #[must_use]
+    pub fn untimed(&self) -> usize {
+        self.moments.iter().filter(|moment| !moment.is_timed).count()
+    }
+}
+
+/// Moments as they are found: with their times, or the time of the one before them in their list.
+#[derive(Default)]
+struct Told {
+    found: Vec<(Option<i64>, bool, StoryLane, MomentSource)>,
+}
+
+impl Told {
+    fn list(&mut self, rows: &[Row], moment: impl Fn(&Row, usize) -> Option<(StoryLane, MomentSource)>) {
+        let mut before = None;
+        for (at, row) in rows.iter().enumerate() {
+            let own = row.text("created_at").and_then(time::epoch_micros);
+            before = own.or(before);
+            self.found.extend(moment(row, at).map(|(lane, source)| (before, own.is_some(), lane, source)));
+        }
+    }
+
+    fn actions(&mut self, actions: &Value) {
+        let mut before = None;
+        for (at, action) in actions.as_array().into_iter().flatten().enumerate() {
+            let own = action.get("at").and_then(Value::as_str).and_then(time::epoch_micros);
+            before = own.or(before);
+            self.found.push((before, own.is_some(), StoryLane::Did, MomentSource::Action(at)));
+        }
+    }
+
+    /// Puts them in order; those before every time stand at the beginning of the episode.
+    fn finish(mut self, started: Option<i64>) -> Story {
+        let first = self.found.iter().filter_map(|(at, ..)| *at).min();
+        let last = self.found.iter().filter_map(|(at, ..)| *at).max();
+        let begin = started.or(first);
+        for (at, ..) in &mut self.found {
+            *at = at.or(begin);
+        }
+        // Stable: what is told at the same time stays in the order of lanes, and within a list in its own order.
+        self.found.sort_by_key(|(at, ..)| *at);
+        let even = match (first, last) {
+            (None, _) => Some("no times are stored"),
+            (Some(first), Some(last)) if first == last && started.is_none_or(|at| at == first) => {
+                Some("all has the same time")
+            }
+            _ => None,
+        };
+        let place = |position: usize, at: Option<i64>| match (even, at) {
+            (None, Some(micros)) => micros as f64 / 1e6,
+            _ => position as f64,
+        };
+        let found = self.found.into_iter().enumerate();
+        let moment =
+            |(position, (at, is_timed, lane, source))| Moment { at: place(position, at), is_timed, lane, source };
+        Story { moments: found.map(moment).collect(), even }
+    }
+}
+
+/// Whether a segment only repeats a canvas event, feedback or an event that is told by its own row.
+fn is_told_elsewhere(segment: &Row, context: &EpisodeContext) -> bool {
+    let Some(source) = segment.text("source_id").filter(|id| !id.is_empty()) else { return false };
+    let among = |rows: &[Row]| rows.iter().any(|row| row.id() == source);
+    match segment.text("source_type") {
+        Some("canvas_audit") => among(&context.canvas),
+        Some("agent_feedback") => among(&context.feedback),
+        _ => false,
+    }
+}
+
+fn segment_lane(row: &Row) -> StoryLane {
+    match row.text("kind").unwrap_or_default() {
+        kind if kind.contains("canvas") => StoryLane::Canvas,
+        kind if ["execution", "action", "tool", "step"].iter().any(|word| kind.contains(word)) => StoryLane::Did,
+        _ => StoryLane::Said,
+    }
+}
+
+fn event_lane(row: &Row) -> StoryLane {
+    if row.text("kind").is_some_and(|kind| kind.contains("message")) { StoryLane::Said } else { StoryLane::Did }
+}
+
+/// The signals of an episode, replayed from where the first one began.
+#[must_use]
+pub fn signals(context: &EpisodeContext) -> UtilityReplay {
+    let start = context.utility.first().and_then(|row| row.number("before")).unwrap_or(utility::START);
+    utility::replay(start, context.utility.iter().map(|row| row.text("signal").unwrap_or_default()))
+}
+
+/// Destination of a moment: the kind and id of the row that tells it; the episode's own for an action.
+#[must_use]
+pub fn row_of(moment: &Moment, context: &EpisodeContext) -> (Entity, String) {
+    let row = moment.source.row(context).unwrap_or(&context.episode);
+    (row.entity, row.id().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::memory::chain::Chain;
+
+    fn row(entity: Entity, values: &[(&str, Value)]) -> Row {
+        let mut row = Row::empty(entity);
+        for (column, value) in values {
+            row.set(column, value.clone());
+        }
+        row
+    }
+
+    fn context() -> EpisodeContext {
+        EpisodeContext {
+            episode: row(Entity::Episode, &[("id", json!("e"))]),
+            segments: Vec::new(),
+            canvas: Vec::new(),
+            feedback: Vec::new(),
+            chain: Chain { ids: vec!["e".to_owned()], children: Vec::new(), cycle: false, missing_parent: None },
+            relatives: std::collections::BTreeMap::new(),
+            utility: Vec::new(),
+            links: Vec::new(),
+            memories: Vec::new(),
+            events: Vec::new(),
+            accesses: Vec::new(),
+            findings: Vec::new(),
+        }
+    }
+
+    fn at(entity: Entity, time: &str, more: &[(&str, Value)]) -> Row {
+        let mut row = row(entity, more);
+        row.set("created_at", json!(time));
+        row
+    }
+
+    #[test]
+    fn moments_of_all_lanes_stand_in_order_of_time() {
+        let mut context = context();
+        context.segments = vec![
+            at(Entity::Segment, "2026-02-04T08:00:00Z", &[("kind", json!("message"))]),
+            row(Entity::Segment, &[("kind", json!("execution"))]),
+            at(Entity::Segment, "2026-02-04T08:11:00Z", &[("kind", json!("message"))]),
+        ];
+        context.feedback = vec![at(Entity::Feedback, "2026-02-06T14:02:00Z", &[])];
+        context.canvas = vec![at(Entity::CanvasEvent, "2026-02-04T08:04:00Z", &[])];
+        let story = Story::of(&context);
+        let told: Vec<(StoryLane, bool)> = story.moments.iter().map(|m| (m.lane, m.is_timed)).collect();
+        assert_eq!(
+            told,
+            [
+                (StoryLane::Said, true),
+                (StoryLane::Did, false),
+                (StoryLane::Canvas, true),
+                (StoryLane::Said, true),
+                (StoryLane::Feedback, true)
+            ]
+        );
+        assert_eq!(story.moments[1].at, story.moments[0].at, "it stands where the one before it stands");
+        assert_eq!((story.even, story.untimed()), (None, 1));
+    }
+
+    #[test]
+    fn without_times_the_axis_is_even_and_says_why() {
+        let mut context = context();
+        context.segments = vec![row(Entity::Segment, &[]), row(Entity::Segment, &[])];
+        let story = Story::of(&context);
+        assert_eq!(story.even, Some("no times are stored"));
+        assert_eq!(story.moments.iter().map(|m| m.at).collect::<Vec<f64>>(), [0.0, 1.0]);
+        let same = |_| at(Entity::Segment, "2026-02-04T08:00:00Z", &[]);
+        context.segments = (0..3).map(same).collect();
+        assert_eq!(Story::of(&context).even, Some("all has the same time"));
+    }
+
+    #[test]
+    fn what_two_rows_tell_is_told_once() {
+        let mut context = context();
+        let copy =
+            [("kind", json!("canvas_update")), ("source_type", json!("canvas_audit")), ("source_id", json!("c"))];
+        context.segments = vec![at(Entity::Segment, "2026-02-04T08:00:00Z", &copy)];
+        assert_eq!(Story::of(&context).moments.len(), 1, "nothing else tells it");
+        context.canvas = vec![at(Entity::CanvasEvent, "2026-02-04T08:00:00Z", &[("id", json!("c"))])];
+        let told: Vec<MomentSource> = Story::of(&context).moments.iter().map(|m| m.source).collect();
+        assert_eq!(told, [MomentSource::Canvas(0)]);
+        context.episode.set("actions", json!([{"step_name": "fetch", "at": "2026-02-04T08:01:00Z"}]));
+        assert_eq!(Story::of(&context).moments.len(), 2);
+        context.events = vec![at(Entity::WorkflowEvent, "2026-02-04T08:01:00Z", &[("kind", json!("step.completed"))])];
+        assert!(Story::of(&context).moments.iter().all(|m| m.source != MomentSource::Action(0)));
+    }
+}
