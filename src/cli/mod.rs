@@ -151,7 +151,7 @@ fn run(cli: &Cli) -> Result<(), CommandFailure> {
         Some(Command::Man) => return output::piped(|out| clap_mangen::Man::new(Cli::command()).render(out)),
         _ => {}
     }
-    let config = config::load().map_err(CommandFailure::usage)?;
+    let config = config::load().map_err(|e| CommandFailure::usage(format!("{e:#}")))?;
     if let (Some(word), None) = (&cli.positional, &cli.command) {
         check_meant(word, &config)?;
     }
