@@ -93,12 +93,12 @@ pub async fn look(
     survey.resurrected().await?;
     survey.overdue().await?;
     survey.vectors().await?;
-    let bank = survey.banks().await?;
+    let banks = survey.banks().await?;
     survey.episodes().await?;
     survey.rest().await?;
     survey.texts();
-    if let Some(bank) = bank {
-        survey.near_copies(&bank).await?;
+    if let Some(banks) = banks {
+        survey.near_copies(&banks).await?;
     }
     survey.memories().await?;
     if !survey.left.is_empty() {
@@ -407,7 +407,8 @@ impl Survey<'_> {
         Ok(())
     }
 
-    async fn banks(&mut self) -> Result<Option<CaseBank>, ChangeError> {
+    /// Banks and what is recalled of them; the cases of each, id and message.
+    async fn banks(&mut self) -> Result<Option<Vec<Vec<(Box<str>, u64)>>>, ChangeError> {
         if !self.wants(BANK) && !self.wants(TEXT) {
             return Ok(None);
         }
@@ -442,7 +443,7 @@ impl Survey<'_> {
         }
         self.found("low_reward_often_recalled", case, bank.low_and_frequent());
         self.found("swamping_case", case, bank.swamping());
-        Ok(Some(bank))
+        Ok(Some(bank.into_banks()))
     }
 
     async fn episodes(&mut self) -> Result<(), ChangeError> {
@@ -495,7 +496,12 @@ impl Survey<'_> {
         self.memory_links(&mut story).await?;
         if self.lacks(Entity::UtilityEvent).is_none() {
             let together = comes_together(self.store, Entity::UtilityEvent).await?;
-            self.each(Entity::UtilityEvent, |row| utilities.signal(row, together)).await?;
+            let signal = |row: &Row| {
+                if let Some(place) = row.text("episode_id").and_then(|id| story.place(id)) {
+                    utilities.signal(row, place, together);
+                }
+            };
+            self.each(Entity::UtilityEvent, signal).await?;
             let differing = utilities.differing();
             let ids = differing.into_iter().filter_map(|place| story.id(place));
             let differing = FindingTally::of(ids, self.most());

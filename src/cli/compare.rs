@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::context::Session;
@@ -29,6 +30,15 @@ pub struct Compare {
     pub second: String,
 }
 
+/// What is printed as JSON.
+#[derive(Serialize)]
+struct ComparedRows<'a> {
+    entity: &'static str,
+    ids: [&'a str; 2],
+    same: bool,
+    fields: &'a [FieldPair],
+}
+
 /// Compares two rows.
 ///
 /// # Errors
@@ -44,10 +54,12 @@ pub(super) async fn run(session: &Session<'_>, asked: &Compare) -> Result<(), Co
         })?);
     }
     mask_rows(session, &mut rows);
-    let fields = compare(&rows[0], &rows[1]);
+    let ids = [rows[0].id().to_owned(), rows[1].id().to_owned()];
+    let second = rows.swap_remove(1);
+    let fields = compare(rows.swap_remove(0), second);
     let shown = || {
         let same = fields.iter().all(|field| field.same || field.column == "id");
-        json!({ "entity": entity.name(), "ids": [rows[0].id(), rows[1].id()], "same": same, "fields": fields })
+        ComparedRows { entity: entity.name(), ids: ids.each_ref().map(String::as_str), same, fields: &fields }
     };
     match session.format() {
         Format::Json => output::json(&shown()),

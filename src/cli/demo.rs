@@ -11,6 +11,7 @@ use super::options::Global;
 use crate::change::anchor;
 use crate::config;
 use crate::demo::{self, DemoOptions, DemoProgress};
+use crate::ground::unfinished::EndWithoutRemains;
 use crate::memory::time;
 use crate::store::bulk;
 use crate::ui::text::SafeText;
@@ -53,6 +54,7 @@ pub async fn make(
     };
     let shows = std::io::stderr().is_terminal() && !global.no_progress && !global.quiet;
     let mut last = u64::MAX;
+    let without_remains = EndWithoutRemains::begin();
     let made = demo::build(&path, &options, |progress| {
         let (words, percent) = match progress {
             DemoProgress::Rows { episodes, of } => ("writing episodes", episodes * 100 / of.max(1)),
@@ -64,6 +66,7 @@ pub async fn make(
         }
     })
     .await;
+    drop(without_remains);
     if shows {
         eprint!("\r\x1b[K");
     }

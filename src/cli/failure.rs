@@ -198,6 +198,12 @@ impl From<LabError> for CommandFailure {
     }
 }
 
+impl From<anyhow::Error> for CommandFailure {
+    fn from(error: anyhow::Error) -> Self {
+        CommandFailure::failed(format!("{error:#}"))
+    }
+}
+
 impl From<std::io::Error> for CommandFailure {
     fn from(error: std::io::Error) -> Self {
         CommandFailure::failed(error.to_string())

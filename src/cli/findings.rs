@@ -79,7 +79,7 @@ pub enum MuteCommand {
 async fn mute(session: &Session<'_>, command: &MuteCommand) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let place = store.location();
-    let known = mutes::load(place).map_err(CommandFailure::failed)?;
+    let known = mutes::load(place)?;
     let left = match command {
         MuteCommand::Muted => known,
         MuteCommand::Mute { what, reason, actor } => {
@@ -93,7 +93,7 @@ async fn mute(session: &Session<'_>, command: &MuteCommand) -> Result<(), Comman
             };
             let actor = actor.clone().filter(|a| !a.trim().is_empty()).unwrap_or_else(login);
             let mute = Mute { what, reason: reason.clone(), actor, at: change::now() };
-            mutes::add(place, &mute).map_err(CommandFailure::failed)?
+            mutes::add(place, &mute)?
         }
         MuteCommand::Unmute { what } => {
             let what = named(what).map_or_else(|_| what.clone(), str::to_owned);
@@ -101,7 +101,7 @@ async fn mute(session: &Session<'_>, command: &MuteCommand) -> Result<(), Comman
                 let names = known.iter().map(|mute| mute.what.as_str());
                 return Err(CommandFailure::not_found(unknown("muted kind or id", &what, names)));
             }
-            mutes::end(place, &what).map_err(CommandFailure::failed)?
+            mutes::end(place, &what)?
         }
     };
     let shown = muted_json(session, &left, &[]);
@@ -153,7 +153,7 @@ pub(super) async fn run(session: &Session<'_>, asked: &Findings) -> Result<(), C
     let fail_on = asked.fail_on;
     let kind = asked.kind.as_deref().map(named).transpose()?;
     let store = session.store().await?;
-    let mutes = mutes::load(store.location()).map_err(CommandFailure::failed)?;
+    let mutes = mutes::load(store.location())?;
     let examples = if kind.is_some() { EXAMPLES_OF_ONE } else { EXAMPLES };
     let retention = retain::usual().map(|file| retain::read(&file)).transpose()?;
     let wanted = FindingRequest { kind, examples, brief: None, muted: Muted::of(&mutes), retention };

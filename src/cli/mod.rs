@@ -55,6 +55,7 @@ use std::time::Instant;
 use clap::{CommandFactory as _, Parser as _, ValueEnum as _};
 
 use crate::config::{self, Config};
+use crate::ground::unfinished::EndWithoutRemains;
 use crate::memory::nearest::nearest;
 use args::{Cli, Command};
 use context::Session;
@@ -150,7 +151,7 @@ fn run(cli: &Cli) -> Result<(), CommandFailure> {
         Some(Command::Man) => return output::piped(|out| clap_mangen::Man::new(Cli::command()).render(out)),
         _ => {}
     }
-    let config = config::load().map_err(CommandFailure::usage)?;
+    let config = config::load().map_err(|e| CommandFailure::usage(format!("{e:#}")))?;
     if let (Some(word), None) = (&cli.positional, &cli.command) {
         check_meant(word, &config)?;
     }
@@ -159,10 +160,17 @@ fn run(cli: &Cli) -> Result<(), CommandFailure> {
         .enable_all()
         .build()
         .map_err(|e| CommandFailure::failed(format!("the runtime did not start: {e}")))?;
+    let _without_remains = ends_at_once(cli.command.as_ref()).then(EndWithoutRemains::begin);
     let outcome = runtime.block_on(dispatch(cli, &config));
     // A read that was broken off need not be waited for.
     runtime.shutdown_background();
     outcome
+}
+
+/// Whether a signal ends a command at once. The console and running backfills see to that by themselves; a demo does when
+/// it opens the console.
+fn ends_at_once(command: Option<&Command>) -> bool {
+    !matches!(command, None | Some(Command::Console { .. } | Command::Demo { .. } | Command::Backfill(_)))
 }
 
 /// Refuses a word alone that names no database but resembles a command or a profile.

@@ -315,7 +315,7 @@ pub async fn apply_kept(session: &Session<'_>, kept: &KeptPlan, author: &Author)
 /// Forgets what the console keeps about the database and may name the person.
 fn forget_in_console(receipt: &mut PurgeReceipt, database: &str, given: &str) {
     if let Err(why) = config::desk::forget_person(database, given) {
-        receipt.disclosures.push(format!("what the console keeps about this database may name the person: {why}"));
+        receipt.disclosures.push(format!("what the console keeps about this database may name the person: {why:#}"));
     }
 }
 

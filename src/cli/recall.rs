@@ -268,7 +268,7 @@ async fn answer(
             return Err(CommandFailure::usage("--save: name the question"));
         }
         let kept = SavedQuestion { name: name.clone(), inquiry: asked };
-        queries::save(store.location(), &kept).map_err(CommandFailure::failed)?;
+        queries::save(store.location(), &kept)?;
     }
     Ok(answer)
 }
@@ -293,7 +293,7 @@ async fn request_of(
 pub async fn kept(session: &Session<'_>, store: &Store) -> Vec<KeptQuestion> {
     let at = time::spell_utc(Utc::now()).unwrap_or_default();
     let saved = queries::load(store.location()).unwrap_or_else(|why| {
-        warn_notes(&[format!("kept questions are not looked at: {why}")]);
+        warn_notes(&[format!("kept questions are not looked at: {why:#}")]);
         Vec::new()
     });
     let mut kept = Vec::new();

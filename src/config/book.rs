@@ -3,11 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::state_folder;
-use crate::ground::input_file::{self, InputError};
+use super::{read_toml, state_folder};
 use crate::ground::private_file;
 
 /// Bytes that such a file may have.
@@ -48,10 +48,10 @@ impl Book {
     ///
     /// # Errors
     /// What is wrong with the file, with its name.
-    pub fn load<T: DeserializeOwned>(self, database: &str) -> Result<Vec<T>, String> {
+    pub fn load<T: DeserializeOwned>(self, database: &str) -> anyhow::Result<Vec<T>> {
         let Some(path) = self.path() else { return Ok(Vec::new()) };
         let database = key(database);
-        let entries = read::<T>(&path)?.entries.into_iter();
+        let entries = read::<T>(&path)?.into_iter();
         Ok(entries.filter(|entry| entry.database == database).map(|entry| entry.kept).collect())
     }
 
@@ -75,23 +75,23 @@ impl Book {
         self,
         database: &str,
         edit: impl FnOnce(&mut Vec<T>),
-    ) -> Result<Vec<T>, String> {
-        let path = self.path().ok_or("there is no folder to keep this in: set MNEMOSCOPE_STATE")?;
-        let wrong = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
+    ) -> anyhow::Result<Vec<T>> {
+        let path = self.path().context("there is no folder to keep this in: set MNEMOSCOPE_STATE")?;
+        let named = || path.display().to_string();
         let folder = path.parent().unwrap_or(Path::new("."));
-        private_file::folder(folder).map_err(|e| wrong(&e))?;
+        private_file::folder(folder).with_context(named)?;
         // Two runs at the same time lose nothing of each other's.
-        let turn = private_file::lock_file(&path.with_extension("lock")).map_err(|e| wrong(&e))?;
-        turn.lock().map_err(|e| wrong(&e))?;
+        let turn = private_file::lock_file(&path.with_extension("lock")).with_context(named)?;
+        turn.lock().with_context(named)?;
         let database = key(database);
         let (own, mut others): (Vec<_>, Vec<_>) =
-            read::<T>(&path)?.entries.into_iter().partition(|entry| entry.database == database);
+            read::<T>(&path)?.into_iter().partition(|entry| entry.database == database);
         let mut kept: Vec<T> = own.into_iter().map(|entry| entry.kept).collect();
         edit(&mut kept);
         others.extend(kept.iter().cloned().map(|kept| Entry { database: database.clone(), kept }));
         others.sort_by(|a, b| a.database.cmp(&b.database));
-        let text = toml::to_string_pretty(&Page { entries: others }).map_err(|e| wrong(&e))?;
-        write(&path, &format!("{}\n\n{text}", self.heading)).map_err(|e| wrong(&e))?;
+        let text = toml::to_string_pretty(&Page { entries: others }).with_context(named)?;
+        write(&path, &format!("{}\n\n{text}", self.heading)).with_context(named)?;
         Ok(kept)
     }
 }
@@ -102,16 +102,8 @@ fn key(database: &str) -> String {
     Path::new(plain).canonicalize().map_or_else(|_| database.to_owned(), |path| path.display().to_string())
 }
 
-fn read<T: DeserializeOwned>(path: &Path) -> Result<Page<T>, String> {
-    let text = match input_file::read_text(path, MOST) {
-        Ok(text) => text,
-        Err(InputError::NotFound) => return Ok(Page { entries: Vec::new() }),
-        Err(e) => return Err(format!("{}: {e}", path.display())),
-    };
-    toml::from_str(&text).map_err(|e| {
-        let line = e.span().map_or(1, |s| text[..s.start.min(text.len())].matches('\n').count() + 1);
-        format!("{}:{line}: {}", path.display(), e.message())
-    })
+fn read<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Vec<Entry<T>>> {
+    Ok(read_toml::<Page<T>>(path, MOST)?.map(|page| page.entries).unwrap_or_default())
 }
 
 /// Replaces the file as a whole: whoever reads it meanwhile sees the old one or the new one.

@@ -38,7 +38,7 @@ pub struct ConsoleLooks {
 ///
 /// # Errors
 /// What is wrong with the file, with its name.
-pub fn places(database: &str) -> Result<Vec<KeptPlace>, String> {
+pub fn places(database: &str) -> anyhow::Result<Vec<KeptPlace>> {
     PLACES.load(database)
 }
 
@@ -46,7 +46,7 @@ pub fn places(database: &str) -> Result<Vec<KeptPlace>, String> {
 ///
 /// # Errors
 /// The file is damaged or cannot be written.
-pub fn keep_place(database: &str, place: &KeptPlace) -> Result<Vec<KeptPlace>, String> {
+pub fn keep_place(database: &str, place: &KeptPlace) -> anyhow::Result<Vec<KeptPlace>> {
     PLACES.change(database, |kept: &mut Vec<KeptPlace>| {
         kept.retain(|other| other.name != place.name);
         kept.push(place.clone());
@@ -58,7 +58,7 @@ pub fn keep_place(database: &str, place: &KeptPlace) -> Result<Vec<KeptPlace>, S
 ///
 /// # Errors
 /// The file is damaged or cannot be written.
-pub fn forget_place(database: &str, name: &str) -> Result<Vec<KeptPlace>, String> {
+pub fn forget_place(database: &str, name: &str) -> anyhow::Result<Vec<KeptPlace>> {
     PLACES.change(database, |kept: &mut Vec<KeptPlace>| kept.retain(|other| other.name != name))
 }
 
@@ -90,7 +90,7 @@ pub fn keep_looks(looks: &ConsoleLooks) {
 ///
 /// # Errors
 /// A file is damaged or cannot be written.
-pub fn forget_person(database: &str, given: &str) -> Result<(), String> {
+pub fn forget_person(database: &str, given: &str) -> anyhow::Result<()> {
     if !filters(database).is_empty() {
         FILTERS.change(database, |kept: &mut Vec<WrittenFilter>| kept.clear())?;
     }

@@ -10,6 +10,8 @@ pub mod queries;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context as _, anyhow};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 
 use crate::ground::input_file::{self, InputError, SETTINGS_BYTES};
@@ -135,17 +137,24 @@ pub fn state_folder() -> Option<PathBuf> {
 ///
 /// # Errors
 /// What is wrong with the file, with its name.
-pub fn load() -> Result<Config, String> {
+pub fn load() -> anyhow::Result<Config> {
     let Some(path) = path() else { return Ok(Config::default()) };
-    let text = match input_file::read_text(&path, SETTINGS_BYTES) {
-        Ok(text) => text,
-        Err(InputError::NotFound) => return Ok(Config::default()),
-        Err(e) => return Err(format!("{}: {e}", path.display())),
+    Ok(read_toml(&path, SETTINGS_BYTES)?.unwrap_or_default())
+}
+
+/// A TOML file of at most that many bytes; none where there is no such file.
+///
+/// # Errors
+/// What is wrong with the file, after its name and the line.
+fn read_toml<T: DeserializeOwned>(path: &Path, most: u64) -> anyhow::Result<Option<T>> {
+    let text = match input_file::read_text(path, most) {
+        Err(InputError::NotFound) => return Ok(None),
+        read => read.with_context(|| path.display().to_string())?,
     };
     // The parser quotes the line: it may hold a password in a URL.
-    toml::from_str(&text).map_err(|e| {
+    toml::from_str(&text).map(Some).map_err(|e| {
         let line = e.span().map_or(1, |s| text[..s.start.min(text.len())].matches('\n').count() + 1);
-        format!("{}:{line}: {}", path.display(), e.message())
+        anyhow!("{}:{line}: {}", path.display(), e.message())
     })
 }
 

@@ -10,7 +10,7 @@ const BOOK: Book =
 ///
 /// # Errors
 /// What is wrong with the file, with its name.
-pub fn load(database: &str) -> Result<Vec<Mute>, String> {
+pub fn load(database: &str) -> anyhow::Result<Vec<Mute>> {
     BOOK.load(database)
 }
 
@@ -24,7 +24,7 @@ pub fn muted(database: &str) -> Muted {
 ///
 /// # Errors
 /// The file is damaged or cannot be written.
-pub fn add(database: &str, mute: &Mute) -> Result<Vec<Mute>, String> {
+pub fn add(database: &str, mute: &Mute) -> anyhow::Result<Vec<Mute>> {
     BOOK.change(database, |kept: &mut Vec<Mute>| {
         kept.retain(|other| other.what != mute.what);
         kept.push(mute.clone());
@@ -36,6 +36,6 @@ pub fn add(database: &str, mute: &Mute) -> Result<Vec<Mute>, String> {
 ///
 /// # Errors
 /// The file is damaged or cannot be written.
-pub fn end(database: &str, what: &str) -> Result<Vec<Mute>, String> {
+pub fn end(database: &str, what: &str) -> anyhow::Result<Vec<Mute>> {
     BOOK.change(database, |kept: &mut Vec<Mute>| kept.retain(|other| other.what != what))
 }

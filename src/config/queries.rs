@@ -18,7 +18,7 @@ pub fn path() -> Option<PathBuf> {
 ///
 /// # Errors
 /// What is wrong with the file, with its name.
-pub fn load(database: &str) -> Result<Vec<SavedQuestion>, String> {
+pub fn load(database: &str) -> anyhow::Result<Vec<SavedQuestion>> {
     BOOK.load(database)
 }
 
@@ -26,7 +26,7 @@ pub fn load(database: &str) -> Result<Vec<SavedQuestion>, String> {
 ///
 /// # Errors
 /// The file is damaged or cannot be written.
-pub fn save(database: &str, saved: &SavedQuestion) -> Result<Vec<SavedQuestion>, String> {
+pub fn save(database: &str, saved: &SavedQuestion) -> anyhow::Result<Vec<SavedQuestion>> {
     BOOK.change(database, |kept: &mut Vec<SavedQuestion>| {
         kept.retain(|other| other.name != saved.name);
         kept.push(saved.clone());
@@ -38,6 +38,6 @@ pub fn save(database: &str, saved: &SavedQuestion) -> Result<Vec<SavedQuestion>,
 ///
 /// # Errors
 /// The file is damaged or cannot be written.
-pub fn forget(database: &str, name: &str) -> Result<Vec<SavedQuestion>, String> {
+pub fn forget(database: &str, name: &str) -> anyhow::Result<Vec<SavedQuestion>> {
     BOOK.change(database, |kept: &mut Vec<SavedQuestion>| kept.retain(|other| other.name != name))
 }

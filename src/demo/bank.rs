@@ -89,7 +89,7 @@ impl DemoBanks {
         });
         // People ask the same thing twice: such cases are duplicates by hash.
         if profile.message.is_empty() || !chance.is(0.06) {
-            let ask = moment.words.say(moment.topic.asks, &mut chance);
+            let ask = moment.words.say(&moment.topic.asks, &mut chance);
             profile.message = format!("{}. {ask}", moment.title);
         }
         let id = ids.case.next();
@@ -256,7 +256,7 @@ fn case(
         .with("traces", traces)
         .with("outcome", moment.outcome.word())
         .with("reward", reward)
-        .with("tags", list(&[moment.agent().domain, topic.name, *chance.pick(topic.tags)]))
+        .with("tags", list(&[moment.agent().domain, topic.name, *chance.pick(&topic.tags)]))
         .with("reference_case_ids", list(references))
         .with("created_at", stamp(moment.ended))
         .with("quarantined", chance.is(0.004))

@@ -39,7 +39,7 @@ pub fn events(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> Vec<DemoRow> {
     let count = chance.weighted(&[0.45, 0.4, 0.15]).max(usize::from(moment.rich));
     let mut rows = Vec::new();
     for part in 0..count {
-        let show = *chance.pick(moment.topic.shows);
+        let show = *chance.pick(&moment.topic.shows);
         let canvas = ids.canvas.next();
         let mut clock = moment.within((part as f64 + 0.3) / (count as f64 + 0.5));
         for (action, wait, metadata) in session(moment, show, &mut chance) {

@@ -51,7 +51,7 @@ impl EventLogWriter<'_, '_> {
 pub fn write(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> EventLog {
     let mut chance = moment.chance("log");
     let words = moment.words;
-    let steps = moment.topic.steps;
+    let steps = &moment.topic.steps;
     let mut log =
         EventLog { rows: Vec::new(), thoughts: Vec::new(), actions: Vec::new(), result: None, interventions: 0 };
     // Long episodes spend their time waiting for people, not in the log.
@@ -65,7 +65,7 @@ pub fn write(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> EventLog {
     for (position, step) in steps.iter().enumerate() {
         let last = position + 1 == steps.len();
         if position == 0 || chance.is(0.35) {
-            let thought = words.say(moment.topic.thoughts, &mut chance);
+            let thought = words.say(&moment.topic.thoughts, &mut chance);
             let w = wait(&mut chance);
             writer.add("agent_message", w, json!({"role": "assistant", "content": thought}));
             log.thoughts.push(thought);
@@ -124,7 +124,7 @@ pub fn write(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> EventLog {
 
 /// How the episode ended, in words.
 pub fn summary(moment: &EpisodeFacts<'_>, chance: &mut Chance) -> String {
-    let phrases = if moment.outcome.pleases() { moment.topic.successes } else { moment.topic.failures };
+    let phrases = if moment.outcome.pleases() { &moment.topic.successes } else { &moment.topic.failures };
     moment.words.say(phrases, chance)
 }
 
@@ -138,7 +138,7 @@ fn ask_person(writer: &mut EventLogWriter<'_, '_>, chance: &mut Chance, pace: i6
     } else {
         &["corrected", "rejected", "undone"]
     });
-    let comment = (verdict != "confirmed").then(|| moment.words.say(moment.topic.corrections, chance));
+    let comment = (verdict != "confirmed").then(|| moment.words.say(&moment.topic.corrections, chance));
     let payload = json!({"verdict": verdict, "by": moment.person.mail, "comment": comment});
     writer.add("hook.received", chance.between(pace, pace * 3), json!({"hook_id": hook, "payload": payload}));
 }

@@ -190,21 +190,22 @@ mod tests {
     fn every_slot_of_every_topic_is_known() {
         let (user, colleague) = (world::person(1, 1), world::person(2, 1));
         let mut chance = Chance::new(1, "test", 1);
-        for topic in TOPICS {
+        assert_eq!(TOPICS.len(), 18, "the file is read");
+        for topic in TOPICS.iter() {
             let words = StoryWords::new(&mut chance, topic, &user, &colleague, 4);
             let steps = topic.steps.iter().flat_map(|s| [s.result, s.error]);
             let phrases = [
-                topic.titles,
-                topic.situations,
-                topic.thoughts,
-                topic.successes,
-                topic.failures,
-                topic.insights,
-                topic.decisions,
-                topic.asks,
-                topic.answers,
-                topic.corrections,
-                topic.facts,
+                &topic.titles,
+                &topic.situations,
+                &topic.thoughts,
+                &topic.successes,
+                &topic.failures,
+                &topic.insights,
+                &topic.decisions,
+                &topic.asks,
+                &topic.answers,
+                &topic.corrections,
+                &topic.facts,
             ];
             for phrase in phrases.into_iter().flatten().copied().chain(steps) {
                 let filled = words.fill(phrase, &mut chance);

@@ -56,7 +56,7 @@ pub fn feedback(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> DemoFeedback
                 .with("user_id", &moment.person.id)
                 .with("kind", kind)
                 .with("rating", rating)
-                .with("correction", corrects.then(|| moment.words.say(moment.topic.corrections, &mut chance)))
+                .with("correction", corrects.then(|| moment.words.say(&moment.topic.corrections, &mut chance)))
                 .with("created_at", stamp(clock)),
         );
     }

@@ -84,11 +84,11 @@ pub fn episode(moment: &EpisodeFacts<'_>, fate: &EpisodeFate) -> DemoRow {
         _ if age < 1.5 && chance.is(0.5) => "active",
         _ => "closed",
     };
-    let situation = words.say(topic.situations, &mut chance);
-    let thought = words.say(topic.thoughts, &mut chance);
-    let decision = words.say(topic.decisions, &mut chance);
+    let situation = words.say(&topic.situations, &mut chance);
+    let thought = words.say(&topic.thoughts, &mut chance);
+    let decision = words.say(&topic.decisions, &mut chance);
     let end = summary(moment, &mut chance);
-    let insight = (over && chance.is(0.7)).then(|| words.say(topic.insights, &mut chance));
+    let insight = (over && chance.is(0.7)).then(|| words.say(&topic.insights, &mut chance));
     let log = fate.log.as_ref();
     let result = match log {
         Some(log) => log.result.clone(),
@@ -157,7 +157,7 @@ fn tenths(number: f64) -> f64 {
 fn tags(moment: &EpisodeFacts<'_>, chance: &mut Chance) -> Vec<&'static str> {
     let count = 1 + chance.below(2) as usize;
     let mut tags = vec![moment.agent().domain];
-    tags.extend(chance.some(moment.topic.tags, count));
+    tags.extend(chance.some(&moment.topic.tags, count));
     tags
 }
 
@@ -165,7 +165,7 @@ fn tools(moment: &EpisodeFacts<'_>, chance: &mut Chance) -> Vec<&'static str> {
     let count = 1 + chance.below(3) as usize;
     let steps: Vec<&'static str> = moment.topic.steps.iter().map(|step| step.name).collect();
     let mut tools: Vec<&'static str> = chance.some(&steps, count).into_iter().copied().collect();
-    tools.extend(chance.some(moment.topic.tools, 1));
+    tools.extend(chance.some(&moment.topic.tools, 1));
     tools
 }
 

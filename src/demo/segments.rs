@@ -8,12 +8,12 @@ use super::rows::{DemoRow, SEGMENTS};
 pub fn write(moment: &EpisodeFacts<'_>, canvas: &[DemoRow], ids: &mut IdCounters) -> Vec<DemoRow> {
     let mut chance = moment.chance("segments");
     let (words, topic) = (moment.words, moment.topic);
-    let ask = words.say(topic.asks, &mut chance);
-    let answer = words.say(topic.answers, &mut chance);
+    let ask = words.say(&topic.asks, &mut chance);
+    let answer = words.say(&topic.answers, &mut chance);
     let opening = format!("user: {ask}\nassistant: {answer}");
     let mut pieces = vec![("message", opening, "chat_message", ids.message.next())];
     if chance.is(0.6) {
-        let step = chance.pick(topic.steps);
+        let step = chance.pick(&topic.steps);
         let content = format!("{}: {}", step.name, words.fill(step.result, &mut chance));
         pieces.push(("execution", content, "agent_execution", moment.run().to_owned()));
     }
@@ -23,9 +23,9 @@ pub fn write(moment: &EpisodeFacts<'_>, canvas: &[DemoRow], ids: &mut IdCounters
     }
     if chance.is(0.55) {
         let (replies, ends) = match moment.outcome {
-            EpisodeEnd::Ongoing => (topic.asks, topic.answers),
-            outcome if outcome.pleases() => (topic.decisions, topic.successes),
-            _ => (topic.corrections, topic.failures),
+            EpisodeEnd::Ongoing => (&topic.asks, &topic.answers),
+            outcome if outcome.pleases() => (&topic.decisions, &topic.successes),
+            _ => (&topic.corrections, &topic.failures),
         };
         let reply = words.say(replies, &mut chance);
         let last = words.say(ends, &mut chance);

@@ -114,15 +114,15 @@ impl MemoryShelf {
     }
 
     fn row(&self, number: usize, people: &[DemoPerson]) -> DemoRow {
-        let topic = TOPICS[number / self.per_topic];
+        let topic = &TOPICS[number / self.per_topic];
         let at = self.stored_at(number % self.per_topic);
         let mut chance = Chance::new(self.seed, "memory", number as u64);
         let (author, colleague) = (chance.pick(people), chance.pick(people));
         let words = StoryWords::new(&mut chance, topic, author, colleague, month(at));
         let kind = Self::kind(number);
-        let fact = words.say(topic.facts, &mut chance);
+        let fact = words.say(&topic.facts, &mut chance);
         let (title, text) = if kind == "closet" {
-            let more = [words.say(topic.facts, &mut chance), words.say(topic.insights, &mut chance)];
+            let more = [words.say(&topic.facts, &mut chance), words.say(&topic.insights, &mut chance)];
             (format!("{}: what we know", topic.name), format!("{fact}\n{}\n{}", more[0], more[1]))
         } else {
             (format!("{} / {}", topic.name, words.customer), fact)

@@ -196,11 +196,11 @@ impl StoryTeller {
             story: self.stories,
             topic,
             person,
-            title: words.say(TOPICS[topic].titles, chance),
+            title: words.say(&TOPICS[topic].titles, chance),
             words,
             session: self.ids.session.next(),
             step: 0,
-            left: left.unwrap_or_else(|| 1 + chance.weighted(TOPICS[topic].length) as u32),
+            left: left.unwrap_or_else(|| 1 + chance.weighted(&TOPICS[topic].length) as u32),
             parent: None,
             gap: (4, 40),
         }
@@ -211,7 +211,7 @@ impl StoryTeller {
         let colleagues: Vec<&DemoPerson> =
             self.people.iter().take(200).filter(|p| p.organisation == user.organisation && p.id != user.id).collect();
         let colleague = if colleagues.is_empty() { user } else { chance.pick(&colleagues) };
-        StoryWords::new(chance, TOPICS[topic], user, colleague, month(now))
+        StoryWords::new(chance, &TOPICS[topic], user, colleague, month(now))
     }
 
     /// The agent whose digest has that number; one a week and agent.
@@ -262,7 +262,7 @@ impl StoryTeller {
 
     fn tell(&mut self, cue: Cue, thread: &Thread, person: &DemoPerson, chance: &mut Chance) -> Scene {
         let Cue { number, started, trick, digest } = cue;
-        let topic = TOPICS[thread.topic];
+        let topic = &TOPICS[thread.topic];
         let rich = trick.is_some();
         let long = if thread.left > 1 || thread.step > 0 { 2 } else { 1 };
         let ended = started + chance.between(2, 45) * long * MINUTE + chance.between(0, 60 * SECOND);

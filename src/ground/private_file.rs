@@ -10,6 +10,7 @@ use std::time::Duration;
 use rustix::fs::OFlags;
 
 use super::open_files::is_open_here;
+use super::unfinished::UnfinishedPath;
 
 /// How long a file may be in the making.
 const MAKING: Duration = Duration::from_hours(1);
@@ -23,7 +24,7 @@ const OWNER_ONLY: u32 = 0o600;
 /// A private file in the making, beside the place where it will be. Dropped before it is finished, it is gone.
 #[derive(Debug)]
 pub struct PrivateFile {
-    part: PathBuf,
+    part: UnfinishedPath,
     whole: PathBuf,
     file: BufWriter<File>,
 }
@@ -38,7 +39,8 @@ impl PrivateFile {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it does not end in a file's name"));
         }
         let part = whole.with_file_name(format!(".mnemoscope-{:016x}.part", rand::random::<u64>()));
-        let file = OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(&part)?;
+        let part = UnfinishedPath::new(&part);
+        let file = OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(part.path())?;
         Ok(PrivateFile { part, whole: whole.to_path_buf(), file: BufWriter::new(file) })
     }
 
@@ -49,7 +51,7 @@ impl PrivateFile {
     pub fn replace(mut self) -> io::Result<()> {
         self.sync()?;
         check_place(&self.whole)?;
-        fs::rename(&self.part, &self.whole)?;
+        fs::rename(self.part.path(), &self.whole)?;
         sync_folder(&self.whole);
         Ok(())
     }
@@ -62,10 +64,10 @@ impl PrivateFile {
         self.sync()?;
         check_name(&self.whole)?;
         // A link, unlike a new name, never takes the place of a file that came meanwhile.
-        match fs::hard_link(&self.part, &self.whole) {
+        match fs::hard_link(self.part.path(), &self.whole) {
             // Not every file system has links.
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists && self.whole.symlink_metadata().is_err() => {
-                fs::rename(&self.part, &self.whole)?;
+                fs::rename(self.part.path(), &self.whole)?;
             }
             linked => linked?,
         }
@@ -92,7 +94,7 @@ impl Write for PrivateFile {
 impl Drop for PrivateFile {
     fn drop(&mut self) {
         // Gone already where it got its name by being renamed.
-        let _ = fs::remove_file(&self.part);
+        let _ = fs::remove_file(self.part.path());
     }
 }
 

@@ -13,7 +13,7 @@ use crate::memory::{Entity, Row, feedback, json, time};
 use crate::recall::understand::canvas::{self, CanvasStudy, CanvasSummary, CanvasUse};
 use crate::recall::understand::forgetting::{AgeTally, AgedEpisode};
 use crate::recall::understand::graduation;
-use crate::recall::understand::quality::{self, ProposalDecision, WorkedEpisode};
+use crate::recall::understand::quality::{self, ProposalDecision, WorkTally, WorkedEpisode};
 use crate::recall::understand::report::{CanvasPattern, Graduation, InsightRule, Insights};
 use crate::recall::understand::usefulness::{self, JudgedMemories, MemoryUses};
 use crate::store::{Store, StoreError, named_ids};
@@ -28,7 +28,7 @@ const ALONE: usize = 4_096;
 #[derive(Default)]
 struct Episodes {
     /// Only for the readiness of an agent.
-    worked: Vec<WorkedEpisode>,
+    worked: WorkTally,
     aged: AgeTally,
     facts: IdTable<EpisodeFacts>,
     /// Canvas events that point back to no episode, with the one that names them.
@@ -39,14 +39,34 @@ struct Episodes {
     there: bool,
 }
 
-/// What is known of an episode.
+/// What is known of an episode, in few bytes: there may be millions.
 #[derive(Clone, Copy)]
 struct EpisodeFacts {
-    /// Known feedback aggregate.
-    feedback: Option<f64>,
-    utility: Option<f64>,
-    /// When it began, in microseconds since 1970.
-    at: Option<i64>,
+    /// Feedback aggregate; not a number where it is unknown.
+    feedback: f64,
+    /// The same.
+    utility: f64,
+    /// When it began, in microseconds since 1970; the least number where that is unknown.
+    at: i64,
+}
+
+impl EpisodeFacts {
+    fn new(feedback: Option<f64>, utility: Option<f64>, at: Option<i64>) -> Self {
+        let number = |value: Option<f64>| value.unwrap_or(f64::NAN);
+        EpisodeFacts { feedback: number(feedback), utility: number(utility), at: at.unwrap_or(i64::MIN) }
+    }
+
+    fn feedback(self) -> Option<f64> {
+        Some(self.feedback).filter(|value| !value.is_nan())
+    }
+
+    fn utility(self) -> Option<f64> {
+        Some(self.utility).filter(|value| !value.is_nan())
+    }
+
+    fn at(self) -> Option<i64> {
+        Some(self.at).filter(|at| *at != i64::MIN)
+    }
 }
 
 impl Episodes {
@@ -88,17 +108,18 @@ async fn read_feedback(store: &Store, agent: Option<&str>, told: Told<'_>) -> Re
     Ok(said)
 }
 
-/// Reads episodes; what the readiness of an agent needs of each of them only where that is `graded`.
+/// Reads episodes. Where the readiness of an agent is asked for, `graded` says how many of the latest it looks at.
 async fn read_episodes(
     store: &Store,
     agent: Option<&str>,
     said: &FeedbackCounts,
     now: &str,
-    (graded, coded): (bool, bool),
+    (graded, coded): (Option<usize>, bool),
     told: Told<'_>,
 ) -> Result<Episodes, StoreError> {
     let links = store.contexts().episode_links();
-    let mut found = Episodes { named: loose_events(store, &links).await?, ..Episodes::default() };
+    let named = loose_events(store, &links).await?;
+    let mut found = Episodes { named, worked: WorkTally::new(graded.unwrap_or_default()), ..Episodes::default() };
     let supervised = match agent.filter(|_| coded) {
         Some(agent) => decisions(store, agent).await?,
         None => HashMap::new(),
@@ -153,9 +174,9 @@ async fn read_episodes(
         found.count += 1;
         found.rated |= row.number("utility").is_some();
         let at = started.as_deref().and_then(time::epoch_micros);
-        found.facts.add(&id, EpisodeFacts { feedback: aggregate, utility: row.number("utility"), at });
-        if graded {
-            found.worked.push(WorkedEpisode {
+        found.facts.add(&id, EpisodeFacts::new(aggregate, row.number("utility"), at));
+        if graded.is_some() {
+            found.worked.add(WorkedEpisode {
                 outcome: row.text("outcome").map(str::to_owned),
                 started_at: started,
                 feedback: aggregate,
@@ -213,16 +234,17 @@ fn teaching(metadata: &Value) -> Option<f64> {
     metadata.get("quality_score").filter(|_| proposal)?.as_f64().filter(|quality| *quality > 0.0)
 }
 
-/// What canvas events come to, canvas by canvas; none where the database keeps none.
+/// What canvas events come to, and how `of_each` canvas went where that is asked for; none where the database keeps none.
 async fn read_canvases(
     store: &Store,
     agent: Option<&str>,
     episodes: &Episodes,
+    of_each: bool,
     told: Told<'_>,
 ) -> Result<Option<CanvasSummary>, StoreError> {
     let columns = ["canvas_id", "canvas_type", "component_type", "action", "created_at", "episode_id", "metadata"];
     let query = Query { by: Some("canvas_id"), unparsed: true, ..of_agent(Entity::CanvasEvent, &columns, agent) };
-    let (mut study, mut strangers) = (CanvasStudy::default(), HashMap::new());
+    let (mut study, mut strangers) = (CanvasStudy::new(of_each), HashMap::new());
     let mut canvas: Vec<CanvasUse> = Vec::new();
     let ordered = store.sources_of(query.entity).is_ok() && store.walks().comes_ordered(&query).await?;
     let there = each(store, &query, told, |row| {
@@ -237,7 +259,7 @@ async fn read_canvases(
     .await?;
     canvas.sort_by(|a, b| a.canvas.cmp(&b.canvas));
     canvas.chunk_by_mut(|a, b| a.canvas == b.canvas).for_each(|events| study.add(events));
-    let feedback = |episode| episodes.facts.at(episode).and_then(|facts| facts.feedback);
+    let feedback = |episode| episodes.facts.at(episode).and_then(EpisodeFacts::feedback);
     Ok(there.then(|| study.close(feedback)))
 }
 
@@ -289,10 +311,9 @@ async fn read_uses(
     if episodes.rated {
         linked = each(store, &links, told, |row| {
             let known = row.text("episode_id").and_then(|id| episodes.facts.get(id));
-            if let (Some(memory), Some(EpisodeFacts { utility: Some(utility), at, .. })) =
-                (row.text("memory_id"), known)
-            {
-                uses.add(memory, at, utility);
+            let utility = known.and_then(EpisodeFacts::utility);
+            if let (Some(memory), Some(known), Some(utility)) = (row.text("memory_id"), known, utility) {
+                uses.add(memory, known.at(), utility);
             }
         })
         .await?;
@@ -334,9 +355,10 @@ pub async fn insights(
     mask: Option<&Mask>,
     told: Told<'_>,
 ) -> Result<Insights, LabError> {
-    let said = read_feedback(store, agent, told).await?;
-    let episodes = read_episodes(store, agent, &said, now, (false, false), told).await?;
-    let canvases = read_canvases(store, agent, &episodes, told).await?;
+    let mut said = read_feedback(store, agent, told).await?;
+    let episodes = read_episodes(store, agent, &said, now, (None, false), told).await?;
+    said.scores = MeansById::default();
+    let canvases = read_canvases(store, agent, &episodes, false, told).await?;
     let uses = read_uses(store, agent, &episodes, told).await?;
     if let Some(agent) = agent {
         let nothing = episodes.count == 0 && said.rows == 0 && canvases.as_ref().is_none_or(|c| c.events == 0);
@@ -400,28 +422,25 @@ pub async fn graduation(store: &Store, agent: &str, now: &str, told: Told<'_>) -
     let known = find_agent(store, agent).await?;
     let said = read_feedback(store, Some(agent), told).await?;
     let coded = has_code(store);
-    let episodes = read_episodes(store, Some(agent), &said, now, (true, coded), told).await?;
-    if known.is_none() && episodes.worked.is_empty() {
+    let text = |column: &str| known.as_ref().and_then(|a| a.text(column)).map(str::to_owned);
+    let status = text("status");
+    let latest = graduation::window(status.as_deref());
+    let episodes = read_episodes(store, Some(agent), &said, now, (Some(latest), coded), told).await?;
+    if known.is_none() && episodes.worked.episodes == 0 {
         return Err(no_agent(store, agent));
     }
-    let canvases = read_canvases(store, Some(agent), &episodes, told).await?;
-    let outcomes = canvases.as_ref().map(|c| c.outcomes.clone()).unwrap_or_default();
-    let quality = quality::quality(&episodes.worked, &outcomes);
-    let canvas_periods = quality::periods(&outcomes);
+    let canvases = read_canvases(store, Some(agent), &episodes, true, told).await?;
+    let outcomes = canvases.as_ref().map(|c| c.outcomes.as_slice()).unwrap_or_default();
+    let quality = quality::quality(&episodes.worked, outcomes);
+    let canvas_periods = quality::periods(outcomes);
     let chat = said.there.then_some(said.corrections);
     let on_canvas = canvases.as_ref().map(CanvasSummary::corrections);
     let interventions = quality::interventions(&episodes.worked, chat, on_canvas);
-    let text = |column: &str| known.as_ref().and_then(|a| a.text(column)).map(str::to_owned);
-    let status = text("status");
-    let mut by_outcome = std::collections::BTreeMap::new();
-    for episode in &episodes.worked {
-        *by_outcome.entry(episode.outcome.clone().unwrap_or_default()).or_default() += 1;
-    }
     Ok(Graduation {
         agent: agent.to_owned(),
         name: text("name"),
-        episodes: episodes.worked.len(),
-        outcomes: by_outcome,
+        episodes: episodes.worked.episodes,
+        outcomes: episodes.worked.outcomes.clone(),
         documented: graduation::documented(&quality, &canvas_periods, &interventions),
         coded: coded.then(|| graduation::coded(&episodes.worked, status.as_deref())),
         coded_reason: no_code(store),

@@ -146,9 +146,9 @@ impl ParentLinks {
     /// Every circle among the links, each as its ids from child to parent; a row that is its own parent is one too.
     #[must_use]
     pub fn cycles(&self) -> Vec<Vec<String>> {
-        let parents: Vec<Option<usize>> = (0..self.rows.len()).map(|position| self.parent_position(position)).collect();
         let id = |position: &usize| self.rows.get(*position).map(|(id, _)| id.clone());
-        circles(&parents).iter().map(|circle| circle.iter().filter_map(id).collect()).collect()
+        let circles = circles(self.rows.len(), |position| self.parent_position(position));
+        circles.iter().map(|circle| circle.iter().filter_map(id).collect()).collect()
     }
 
     fn row(&self, id: &str) -> Option<&(String, Option<String>)> {
@@ -164,20 +164,20 @@ impl ParentLinks {
     }
 }
 
-/// Every circle of rows whose parents stand at these positions, each from child to parent; a row that is its own parent is
-/// one too.
+/// Every circle among so many rows, each from child to parent; a row that is its own parent is one too. `parent` tells the
+/// position of a row's parent.
 #[must_use]
-pub fn circles(parents: &[Option<usize>]) -> Vec<Vec<usize>> {
-    let parent = |position: usize| parents.get(position).copied().flatten();
-    let mut walked_in: Vec<Option<usize>> = vec![None; parents.len()];
+pub fn circles(rows: usize, parent: impl Fn(usize) -> Option<usize>) -> Vec<Vec<usize>> {
+    const FRESH: usize = usize::MAX;
+    let mut walked_in = vec![FRESH; rows];
     let mut found = Vec::new();
-    for start in 0..parents.len() {
+    for start in 0..rows {
         let mut next = Some(start);
-        while let Some(position) = next.filter(|p| walked_in.get(*p).is_some_and(Option::is_none)) {
-            walked_in[position] = Some(start); // in range: the filter has just read it
+        while let Some(position) = next.filter(|p| walked_in.get(*p) == Some(&FRESH)) {
+            walked_in[position] = start; // in range: the filter has just read it
             next = parent(position);
         }
-        if let Some(met) = next.filter(|p| walked_in.get(*p) == Some(&Some(start))) {
+        if let Some(met) = next.filter(|p| walked_in.get(*p) == Some(&start)) {
             let onwards = std::iter::successors(parent(met), |p| parent(*p)).take_while(|p| *p != met);
             found.push(std::iter::once(met).chain(onwards).collect());
         }

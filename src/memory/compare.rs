@@ -46,23 +46,25 @@ pub enum PieceOf {
     Added,
 }
 
-/// Compares two rows of one entity, column by column in the canonical order. Columns that both leave empty are left out.
+/// Compares two rows of one entity, column by column in the canonical order, and takes their values out of them. Columns
+/// that both leave empty are left out.
 #[must_use]
-pub fn compare(first: &Row, second: &Row) -> Vec<FieldPair> {
+pub fn compare(mut first: Row, mut second: Row) -> Vec<FieldPair> {
+    let columns = first.entity.columns();
     let pair = |column: &Column| {
-        let values = [first.get(column.name).clone(), second.get(column.name).clone()];
+        let values = [first.take(column.name), second.take(column.name)];
         if values.iter().all(Value::is_null) {
             return None;
         }
         let same = values[0] == values[1];
-        let texts = values.each_ref().map(|value| text_of(column, value));
-        let words = match texts {
-            [Some(a), Some(b)] if !same => pieces(&a, &b),
+        let texts = || values.each_ref().map(|value| text_of(column, value));
+        let words = match (!same).then(texts) {
+            Some([Some(a), Some(b)]) => pieces(&a, &b),
             _ => None,
         };
         Some(FieldPair { column: column.name, same, values, words })
     };
-    first.entity.columns().iter().filter_map(pair).collect()
+    columns.iter().filter_map(pair).collect()
 }
 
 /// The text of a value that reads as one: free text, and JSON in its indented form.
@@ -160,7 +162,7 @@ mod tests {
 
     #[test]
     fn texts_differ_by_words_and_lists_as_a_whole() {
-        let pairs = compare(&episode("late loads at Alder", &["a"]), &episode("late loads at Birch", &["b"]));
+        let pairs = compare(episode("late loads at Alder", &["a"]), episode("late loads at Birch", &["b"]));
         let names: Vec<&str> = pairs.iter().map(|pair| pair.column).collect();
         assert_eq!(names, ["title", "tags"], "what both leave empty is left out");
         let words = pairs[0].words.as_ref().expect("words");
@@ -168,16 +170,16 @@ mod tests {
         let expected = [(PieceOf::Same, "late loads at "), (PieceOf::Removed, "Alder"), (PieceOf::Added, "Birch")];
         assert_eq!(shown, expected);
         assert_eq!(pairs[1].words, None);
-        assert!(compare(&episode("x", &[]), &episode("x", &[])).iter().all(|pair| pair.same));
+        assert!(compare(episode("x", &[]), episode("x", &[])).iter().all(|pair| pair.same));
     }
 
     #[test]
     fn very_long_texts_are_compared_by_lines_or_not_at_all() {
         let lines = |last: &str| "one two three four\n".repeat(2_000) + last;
-        let pairs = compare(&episode(&lines("a"), &[]), &episode(&lines("b"), &[]));
+        let pairs = compare(episode(&lines("a"), &[]), episode(&lines("b"), &[]));
         assert_eq!(pairs[0].words.as_ref().map(Vec::len), Some(3));
         let huge = "x\n".repeat(PIECES + 1);
-        assert_eq!(compare(&episode(&huge, &[]), &episode("y", &[]))[0].words, None);
+        assert_eq!(compare(episode(&huge, &[]), episode("y", &[]))[0].words, None);
     }
 
     proptest! {

@@ -8,9 +8,9 @@ use crate::memory::Entity;
 use crate::memory::kept::{KeptPlace, WrittenFilter};
 use crate::store::Store;
 
-fn kept(result: Result<Vec<KeptPlace>, String>) -> Result<Vec<KeptPlace>, RequestFailure> {
+fn kept(result: anyhow::Result<Vec<KeptPlace>>) -> Result<Vec<KeptPlace>, RequestFailure> {
     let remedy = "look at the file; MNEMOSCOPE_STATE names another folder";
-    result.map_err(|why| RequestFailure::new("Kept places", why, remedy))
+    result.map_err(|why| RequestFailure::new("Kept places", format!("{why:#}"), remedy))
 }
 
 /// The places kept for a database.

@@ -47,6 +47,11 @@ impl Worker {
         Author { actor: self.actor.clone(), reason, ticket: None }
     }
 
+    /// Plans something, and keeps the plan until it is applied or left.
+    async fn plan(&self, store: &Store, proposal: Proposal) -> Reply {
+        Reply::Planned(change::plan(store, &self.plans, self.ticket, proposal, &self.author(None)).await)
+    }
+
     /// Tells how far it is.
     fn tell(&self, reply: Reply) {
         // Nobody listens only when the console has ended.
@@ -73,15 +78,8 @@ impl Worker {
             Request::Watch(query) => match live::watch(store, &query, |rows| self.tell(Reply::News(rows))).await {},
             Request::LoadRelated(relations) => Reply::Related(load::related(seen, relations).await),
             Request::Find(search, entity, after) => Reply::Found(load::found(seen, &search, entity, after).await),
-            Request::Plan(proposal) => {
-                let planned = change::plan(store, &self.plans, self.ticket, *proposal, &self.author(None)).await;
-                Reply::Planned(planned)
-            }
-            Request::PlanAhead(operation) => {
-                let proposal = Proposal::from(*operation);
-                let planned = change::plan(store, &self.plans, self.ticket, proposal, &self.author(None)).await;
-                Reply::Planned(planned)
-            }
+            Request::Plan(proposal) => self.plan(store, *proposal).await,
+            Request::PlanAhead(operation) => self.plan(store, (*operation).into()).await,
             Request::Apply { planned, reason } => {
                 let (kept, author) = (self.plans.take(planned), self.author(reason.clone()));
                 Reply::Applied(reason, change::apply(store, kept, &author).await)

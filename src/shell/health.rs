@@ -69,23 +69,23 @@ pub async fn quoted(
 
 /// What is muted, and why.
 pub fn muted(store: &Store) -> Result<Vec<Mute>, RequestFailure> {
-    mutes::load(store.location()).map_err(|why| unkept("What is muted could not be read", why))
+    mutes::load(store.location()).map_err(|why| unkept("What is muted could not be read", &why))
 }
 
 /// Mutes a kind or a row; all that is muted then.
 pub fn mute(store: &Store, what: &str, reason: &str, actor: &str) -> Result<Vec<Mute>, RequestFailure> {
     let (what, reason, actor) = (what.to_owned(), reason.to_owned(), actor.to_owned());
     let mute = Mute { what, reason, actor, at: change::now() };
-    mutes::add(store.location(), &mute).map_err(|why| unkept("It was not muted", why))
+    mutes::add(store.location(), &mute).map_err(|why| unkept("It was not muted", &why))
 }
 
 /// Hears of a kind or a row again; all that is muted then.
 pub fn unmute(store: &Store, what: &str) -> Result<Vec<Mute>, RequestFailure> {
-    mutes::end(store.location(), what).map_err(|why| unkept("It is still muted", why))
+    mutes::end(store.location(), what).map_err(|why| unkept("It is still muted", &why))
 }
 
-fn unkept(what: &str, why: String) -> RequestFailure {
-    RequestFailure::new(what, why, "look at the file; MNEMOSCOPE_STATE names another folder")
+fn unkept(what: &str, why: &anyhow::Error) -> RequestFailure {
+    RequestFailure::new(what, format!("{why:#}"), "look at the file; MNEMOSCOPE_STATE names another folder")
 }
 
 /// How the migrations stand.

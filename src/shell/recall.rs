@@ -75,19 +75,19 @@ fn failure(error: &LabError) -> RequestFailure {
 
 /// The questions that are kept for a database.
 pub fn saved(store: &Store) -> Result<Vec<SavedQuestion>, RequestFailure> {
-    queries::load(store.location()).map_err(|why| unkept("The kept questions were not read", why))
+    queries::load(store.location()).map_err(|why| unkept("The kept questions were not read", &why))
 }
 
 /// Keeps a question; all that are kept then.
 pub fn save(store: &Store, saved: &SavedQuestion) -> Result<Vec<SavedQuestion>, RequestFailure> {
-    queries::save(store.location(), saved).map_err(|why| unkept("The question was not kept", why))
+    queries::save(store.location(), saved).map_err(|why| unkept("The question was not kept", &why))
 }
 
 /// Forgets a question; all that are kept then.
 pub fn forget(store: &Store, name: &str) -> Result<Vec<SavedQuestion>, RequestFailure> {
-    queries::forget(store.location(), name).map_err(|why| unkept("The question was not forgotten", why))
+    queries::forget(store.location(), name).map_err(|why| unkept("The question was not forgotten", &why))
 }
 
-fn unkept(what: &str, why: String) -> RequestFailure {
-    RequestFailure::new(what, why, "fix or remove that file; databases are not touched by it")
+fn unkept(what: &str, why: &anyhow::Error) -> RequestFailure {
+    RequestFailure::new(what, format!("{why:#}"), "fix or remove that file; databases are not touched by it")
 }

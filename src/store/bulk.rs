@@ -12,6 +12,8 @@ use sqlx::sqlite::{Sqlite, SqliteSynchronous};
 use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteLockingMode};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 
+use crate::ground::unfinished::UnfinishedPath;
+
 /// Tables and indexes of the native layout.
 pub const NATIVE_SCHEMA: &str = concat!(
     include_str!("../../assets/migrations/mnemoscope/sqlite/0001_native.sql"),
@@ -21,8 +23,10 @@ pub const NATIVE_SCHEMA: &str = concat!(
 /// Values in one statement: enough to make its cost small, few enough that a batch stays small too.
 const VALUES_PER_STATEMENT: usize = 2_400;
 
-/// Page cache while building, in KiB.
-const CACHE_KIB: u32 = 64 * 1024;
+/// Page cache while rows are written, in KiB.
+const CACHE_KIB: u32 = 32 * 1024;
+/// Page cache while indexes are built, in KiB. Keys are sorted in as much again, so more costs twice.
+const SORT_KIB: u32 = 16 * 1024;
 
 /// A value as it is stored.
 #[derive(Debug, Clone, PartialEq)]
@@ -141,7 +145,7 @@ impl Loader {
         let partial = Partial::beside(target)?;
         // No journal and no waiting for the disk: a file that fails is thrown away, and only a whole one is moved.
         let mut connection = SqliteConnectOptions::new()
-            .filename(&partial.0)
+            .filename(partial.0.path())
             .journal_mode(SqliteJournalMode::Off)
             .synchronous(SqliteSynchronous::Off)
             .locking_mode(SqliteLockingMode::Exclusive)
@@ -211,6 +215,7 @@ impl Loader {
         run(&mut self.connection, "COMMIT".to_owned()).await?;
         let indexes = std::mem::take(&mut self.indexes);
         let all = indexes.len();
+        run(&mut self.connection, format!("PRAGMA cache_size = -{SORT_KIB}")).await?;
         for (done, index) in indexes.into_iter().enumerate() {
             progress(done, all);
             run(&mut self.connection, index).await?;
@@ -219,7 +224,7 @@ impl Loader {
         run(&mut self.connection, "PRAGMA journal_mode = WAL".to_owned()).await?;
         self.connection.close().await?;
 
-        let partial = &self.partial.0;
+        let partial = self.partial.0.path();
         let file = fs::File::open(partial).map_err(at(partial))?;
         file.sync_all().map_err(at(partial))?;
         let bytes = file.metadata().map_err(at(partial))?.len();
@@ -267,7 +272,7 @@ fn statements(schema: &str) -> Vec<String> {
 
 /// The file in the making; removed with what SQLite may have put beside it when it goes out of use.
 #[derive(Debug)]
-struct Partial(PathBuf);
+struct Partial(UnfinishedPath);
 
 impl Partial {
     /// A new file in the target's folder, under a name of its own.
@@ -279,15 +284,16 @@ impl Partial {
         partial.push(name);
         partial.push(format!(".{}-{number}.partial", std::process::id()));
         let path = target.with_file_name(partial);
+        let partial = Partial(UnfinishedPath::new(&path));
         fs::OpenOptions::new().write(true).create_new(true).open(&path).map_err(at(&path))?;
-        Ok(Partial(path))
+        Ok(partial)
     }
 }
 
 impl Drop for Partial {
     fn drop(&mut self) {
         // Nobody is left to tell; after a rename there is nothing to remove.
-        for path in journals(&self.0).into_iter().chain([self.0.clone()]) {
+        for path in journals(self.0.path()).into_iter().chain([self.0.path().to_owned()]) {
             let _ = fs::remove_file(path);
         }
     }

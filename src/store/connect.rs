@@ -19,6 +19,7 @@ use super::session::{Opener, Sessions};
 use super::withhold::recognise_readable;
 use super::{Store, catalog};
 use crate::ground::input_file::{self, SETTINGS_BYTES};
+use crate::ground::unfinished::UnfinishedPath;
 use crate::ground::{location, server_words};
 use crate::layout::{Catalog, Engine, Layout, LayoutError, builtin, parse, recognise::unmet};
 use crate::memory::invocation::Invocation;
@@ -207,11 +208,11 @@ fn lines(errors: &[LayoutError]) -> String {
 
 /// A private copy of a database, removed when it is dropped.
 #[derive(Debug)]
-pub struct PrivateCopy(PathBuf);
+pub struct PrivateCopy(UnfinishedPath);
 
 impl Drop for PrivateCopy {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = std::fs::remove_dir_all(self.0.path());
     }
 }
 
@@ -553,7 +554,7 @@ async fn private_copy(
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(&folder).map_err(|e| UnreadBytes::of(&folder.display().to_string(), e))?;
-        let copy = PrivateCopy(folder.clone());
+        let copy = PrivateCopy(UnfinishedPath::new(&folder));
         raw_files.copy(files.clone()).await?;
         if standing() == before {
             return Ok((copy, main, copies));

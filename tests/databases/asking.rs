@@ -395,6 +395,8 @@ fn what_is_printed_fits_its_schema() {
             let linked = linked.take().as_str().map_or_else(|| episode.clone(), str::to_owned);
             let ids = desk.json(&["list", "episode", "--limit", "2"]);
             let ids: Vec<String> = ids["rows"].as_array().expect("rows").iter().map(id_of).collect();
+            let agent = desk.json(&["show", "episode", &episode])["episode"]["agent_id"].clone();
+            let agent = agent.as_str().expect("an agent").to_owned();
             for (name, arguments) in [
                 ("plan", add.to_vec()),
                 ("receipt", [&add[..], &["--apply"]].concat()),
@@ -414,6 +416,14 @@ fn what_is_printed_fits_its_schema() {
                 ("audit_list", vec!["audit", "list"]),
                 ("audit_verify", vec!["audit", "verify"]),
                 ("tables", vec!["tables"]),
+                ("table", vec!["table", "episodes"]),
+                ("replay", vec!["replay", "loads"]),
+                ("context", vec!["context", "a load", "--ranking", "boosted"]),
+                ("insights", vec!["insights"]),
+                ("graduation", vec!["graduation", &agent]),
+                ("evaluate", vec!["evaluate"]),
+                ("policy_list", vec!["policy", "list"]),
+                ("backfill", vec!["backfill"]),
             ] {
                 assert_fits(name, &desk.json(&arguments));
             }

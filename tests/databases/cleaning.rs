@@ -93,7 +93,7 @@ fn secrets_are_taken_out_of_keys_names_and_lists_and_counted_where_they_stay() {
         let receipt: Value = serde_json::from_slice(&done.stdout).expect("a receipt");
         assert_ne!(check(&receipt, "rows that still need it")["found"], "none");
         let logs = check(&receipt, "event logs and audit trails")["found"].as_str().expect("words");
-        assert!(logs.starts_with("1 rows hold secrets"), "{logs}");
+        assert!(logs.starts_with("1 row holds secrets"), "{logs}");
         for table in ["memory_audit", "memory_audit_private", "memory_jobs"] {
             let column = if table == "memory_jobs" {
                 "counts"

@@ -4,6 +4,7 @@
 mod beside;
 mod fire;
 mod hostile;
+mod interrupted;
 mod peak;
 mod plants;
 mod pty;

@@ -2,7 +2,7 @@
 
 use super::{ChangeError, FindingNews, Survey};
 use crate::memory::Entity;
-use crate::memory::findings::{CaseBank, FindingTally};
+use crate::memory::findings::FindingTally;
 use crate::memory::prune::NEAR;
 use crate::memory::vector::{dot, unit};
 
@@ -18,7 +18,7 @@ const PROGRESS: usize = 500;
 
 impl Survey<'_> {
     /// Compares the vectors of each bank; large banks only where this kind alone is asked for.
-    pub(super) async fn near_copies(&mut self, bank: &CaseBank) -> Result<(), ChangeError> {
+    pub(super) async fn near_copies(&mut self, banks: &[Vec<(Box<str>, u64)>]) -> Result<(), ChangeError> {
         if !self.wants(&[NEAR_COPY]) {
             return Ok(());
         }
@@ -32,8 +32,8 @@ impl Survey<'_> {
         }
         let all = self.wanted.kind == Some(NEAR_COPY);
         let mut copies = FindingTally::default();
-        for cases in bank.banks().into_iter().filter(|cases| all || cases.len() <= COMPARED) {
-            self.compare(&cases, &mut copies).await?;
+        for cases in banks.iter().filter(|cases| all || cases.len() <= COMPARED) {
+            self.compare(cases, &mut copies).await?;
             if self.stopped {
                 return Ok(());
             }
@@ -44,13 +44,13 @@ impl Survey<'_> {
 
     /// Counts the cases whose vector is nearly that of one before them and whose message is not: those are told as
     /// copies already.
-    async fn compare(&mut self, cases: &[(&str, u64)], copies: &mut FindingTally) -> Result<(), ChangeError> {
-        let ids: Vec<String> = cases.iter().map(|(id, _)| (*id).to_owned()).collect();
+    async fn compare(&mut self, cases: &[(Box<str>, u64)], copies: &mut FindingTally) -> Result<(), ChangeError> {
+        let ids: Vec<String> = cases.iter().map(|(id, _)| id.to_string()).collect();
         let mut vectors = self.store.embeddings().vectors(Entity::Case, &ids).await?;
         let mut kept: Vec<(u64, Vec<f32>)> = Vec::new();
         let most = self.most();
         for (at, (id, message)) in cases.iter().enumerate() {
-            let Some(vector) = vectors.remove(*id).and_then(unit) else { continue };
+            let Some(vector) = vectors.remove(&**id).and_then(unit) else { continue };
             let near = |(other, before): &&(u64, Vec<f32>)| {
                 other != message && before.len() == vector.len() && dot(before, &vector) > NEAR
             };

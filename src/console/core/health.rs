@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::ticket::{RequestFailure, Ticket};
 use crate::console::screens::findings::messages::LookNews;
-use crate::memory::findings::{Finding, NotApplicable, Severity};
+use crate::memory::findings::{Finding, NotApplicable, Severity, kind_named};
 
 /// Findings that the first screen lists.
 const WORST: usize = 5;
@@ -57,9 +57,8 @@ pub struct FindingGroup<'h> {
 impl FindingGroup<'_> {
     /// What is so, after the count.
     #[must_use]
-    pub fn what(&self) -> &str {
-        let message = self.findings.first().map(|finding| finding.message.as_str()).unwrap_or_default();
-        message.split_once(' ').map_or(message, |(_, what)| what)
+    pub fn what(&self) -> String {
+        kind_named(self.kind).map(|kind| kind.what(self.count)).unwrap_or_default()
     }
 }
 

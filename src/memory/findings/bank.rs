@@ -6,7 +6,7 @@ use super::{FindingTally, short};
 use crate::memory::{Row, time};
 
 /// Rows of one owner within [`BURST_MICROS`] that make a burst.
-const BURST: usize = 5;
+pub(super) const BURST: usize = 5;
 const BURST_MICROS: i64 = 60_000_000;
 
 /// A reward or utility up to this is little.
@@ -159,11 +159,11 @@ impl CaseBank {
 
     /// The cases of each bank, in the order in which they came: id, and what stands for the message.
     #[must_use]
-    pub fn banks(&self) -> Vec<Vec<(&str, u64)>> {
-        let mut banks: BTreeMap<&str, Vec<(&str, u64)>> = BTreeMap::new();
-        for case in self.order.iter().filter_map(|key| self.cases.get(key)) {
+    pub fn into_banks(mut self) -> Vec<Vec<(Box<str>, u64)>> {
+        let mut banks: BTreeMap<&str, Vec<(Box<str>, u64)>> = BTreeMap::new();
+        for case in self.order.iter().filter_map(|key| self.cases.remove(key)) {
             let profile = self.profiles.get(&case.profile).map_or("", |p| p.id.as_str());
-            banks.entry(profile).or_default().push((&case.id, case.message));
+            banks.entry(profile).or_default().push((case.id.into(), case.message));
         }
         banks.into_values().collect()
     }

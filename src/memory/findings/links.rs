@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::marks::{EpisodeMark, EpisodeMarks, MarkFlag, NEVER, NamedKind, moment};
 use super::{FindingTally, bank, short};
 use crate::memory::chain::{self, ChainMember, LinkFault};
 use crate::memory::session_links::{CanvasEventTime, EpisodeSpan, SessionSpans};
-use crate::memory::{Row, feedback, time};
+use crate::memory::{Row, time};
 
 /// What an episode names, in its lists and elsewhere.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,78 +26,53 @@ pub struct NamedLinks<'e> {
     pub fillable: [bool; 2],
 }
 
-/// An episode, in as few bytes as will do: there may be millions.
-#[derive(Debug)]
-struct EpisodeMark {
-    id: Box<str>,
-    session: u64,
-    /// Microseconds since 1970; [`NEVER`] where none is known.
-    started: i64,
-    ended: i64,
-    /// Number of its agent's name.
-    agent: u32,
-    /// Where its executions, canvas events and feedback end among all hashes, each after the one before.
-    ends: [u32; 3],
-    has_list: bool,
-    repeats: bool,
-    /// Its list of canvas events is there to be filled.
-    open: bool,
-    /// Its list of feedback is there to be filled.
-    open_feedback: bool,
-    /// There is a place for the number of its canvas events, and their list can be read.
-    counted: bool,
-    count: i64,
-    /// The same of the score of its feedback.
-    scored: bool,
-    /// Not a number where none is stored.
-    score: f64,
-    canvas_back: bool,
+/// The episode that something names as its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NamedEpisode {
+    /// It names none.
+    None,
+    /// The one at this place.
+    At(u32),
+    /// One that is not there.
+    Unknown,
 }
 
-/// Kinds of hashes that an episode names, in their order.
-const EXECUTIONS: usize = 0;
-const CANVAS: usize = 1;
-const FEEDBACK: usize = 2;
-
-/// No moment.
-const NEVER: i64 = i64::MIN;
-
-/// Feedback, by what it hangs on.
+/// Feedback that its episode does not name, or that others may name too, by what it hangs on.
 #[derive(Debug)]
 struct LinkedFeedback {
     key: u64,
-    episode: u64,
     execution: u64,
-    /// What it names as its episode, and when it was: only of what names an execution.
-    names: Option<Box<str>>,
+    names: NamedEpisode,
     at: i64,
-    /// Not a number where it has none.
+    /// Not a number where it has none that counts.
     score: f64,
-    counts: bool,
 }
 
-/// An event that may still be linked: when it was and what it names.
-type Loose = (i64, Option<Box<str>>, u64);
+/// An event that may still be linked: it names an episode whose list is there to be filled, or none.
+#[derive(Debug)]
+struct LooseEvent {
+    session: u64,
+    key: u64,
+    at: i64,
+    names: NamedEpisode,
+}
 
-/// Episodes with what hangs on them, as far as findings need it. Episodes come first; [`LinkedEpisodes::chains`] ends them.
+/// Episodes with what hangs on them, as far as findings need it. Episodes come first; [`LinkedEpisodes::chains`] ends
+/// them. What an episode names, and names it too, leaves no more than a bit.
 #[derive(Debug, Default)]
 pub struct LinkedEpisodes {
-    marks: Vec<EpisodeMark>,
-    /// Executions, canvas events and feedback that episodes name.
-    hashes: Vec<u64>,
-    agents: HashMap<String, u32>,
-    /// Place of an episode by its hash, in order of the hashes.
-    places: Vec<(u64, u32)>,
+    marks: EpisodeMarks,
     /// Episodes with the parent that they name.
     parents: Vec<(u32, u64)>,
     open_sessions: HashSet<u64>,
-    /// Canvas events with the episode that each points back to.
+    /// Other canvas events with the episode that each points back to.
     events: Vec<(u64, u64)>,
-    loose: HashMap<u64, Vec<Loose>>,
+    loose: Vec<LooseEvent>,
+    /// Sums and numbers of the scores of feedback that an episode names and that names it.
+    scores: Vec<f64>,
+    scored: Vec<u32>,
     said: Vec<LinkedFeedback>,
     orphans: FindingTally,
-    /// When episodes of one person and session began.
-    times: Vec<(u64, i64, u64)>,
     missing_memories: FindingTally,
     most: usize,
 }
@@ -125,107 +101,109 @@ impl LinkedEpisodes {
 
     /// Takes an episode with what it names.
     pub fn episode(&mut self, row: &Row, named: &NamedLinks<'_>) {
-        let key = short(row.id());
-        let place = self.marks.len() as u32;
         let session = row.text("session_id").filter(|s| !s.is_empty()).map_or(0, short);
         if let Some(parent) = row.text("parent_id") {
-            self.parents.push((place, short(parent)));
+            self.parents.push((self.marks.len() as u32, short(parent)));
         }
-        let agent = row.text("agent_id").map_or(0, |name| self.agent(name));
         let readable = row.is_readable("canvas_ids");
-        let listed = row.list("canvas_ids");
+        let (listed, feedback_listed) = (row.list("canvas_ids"), row.list("feedback_ids"));
         let open = named.fillable[0] && session != 0 && listed.is_empty() && readable;
         if open {
             self.open_sessions.insert(session);
         }
-        let user = row.text("user_id").unwrap_or_default();
-        if (session != 0 || !user.is_empty())
-            && let Some(at) = row.text("started_at").and_then(time::epoch_micros)
-        {
-            let by = format!("{user}\n{}", row.text("session_id").unwrap_or_default());
-            self.times.push((short(&by), at, key));
-        }
-        let distinct = |ids: &[&str]| ids.iter().collect::<HashSet<_>>().len() == ids.len();
+        let feedback_readable = row.is_readable("feedback_ids");
+        let flags = [
+            (MarkFlag::HasList, readable && !row.get("canvas_ids").is_null()),
+            (MarkFlag::Repeats, repeats(&listed) || repeats(&feedback_listed)),
+            (MarkFlag::Open, open),
+            (MarkFlag::OpenFeedback, named.fillable[1] && feedback_readable && feedback_listed.is_empty()),
+            (
+                MarkFlag::Counted,
+                named.counted && readable && (row.is_readable("metadata") || !row.get("metadata").is_null()),
+            ),
+            (MarkFlag::Scored, named.scored && feedback_readable),
+            (MarkFlag::CanvasBack, named.canvas_back),
+        ];
+        let mut mark = EpisodeMark::new(row, short(row.id()), session, &flags);
+        mark.agent = row.text("agent_id").map_or(0, |name| self.marks.number(name));
+        mark.user = row.text("user_id").filter(|user| !user.is_empty()).map_or(0, |name| self.marks.number(name));
         let executions = sorted(row.list("execution_ids").into_iter().map(short));
         let canvas = sorted(named.canvas.iter().map(|id| short(id)));
         let feedback = sorted(named.feedback.iter().map(|id| short(id)));
-        let ends = [executions, canvas, feedback].map(|hashes| {
-            self.hashes.extend(hashes);
-            self.hashes.len() as u32
-        });
-        self.places.push((key, place));
-        self.marks.push(EpisodeMark {
-            id: row.id().into(),
-            session,
-            started: moment(row, "started_at"),
-            ended: moment(row, "ended_at"),
-            agent,
-            ends,
-            has_list: readable && !row.get("canvas_ids").is_null(),
-            repeats: !distinct(&listed) || !distinct(&row.list("feedback_ids")),
-            open,
-            open_feedback: named.fillable[1] && row.is_readable("feedback_ids") && row.list("feedback_ids").is_empty(),
-            counted: named.counted && readable && (row.is_readable("metadata") || !row.get("metadata").is_null()),
-            count: row.get("canvas_action_count").as_i64().unwrap_or_default(),
-            scored: named.scored && row.is_readable("feedback_ids"),
-            score: row.number("feedback_score").unwrap_or(f64::NAN),
-            canvas_back: named.canvas_back,
-        });
+        self.marks.add(row.id(), mark, [executions, canvas, feedback]);
     }
 
-    /// Number of an agent's name, from 1.
-    fn agent(&mut self, name: &str) -> u32 {
-        let next = self.agents.len() as u32 + 1;
-        match self.agents.get(name) {
-            Some(number) => *number,
-            None => *self.agents.entry(name.to_owned()).or_insert(next),
+    /// The place of an episode by its id; none when there is no such episode.
+    #[must_use]
+    pub fn place(&self, id: &str) -> Option<usize> {
+        self.marks.place(short(id))
+    }
+
+    /// The id of an episode by its place among those that were taken.
+    #[must_use]
+    pub fn id(&self, place: usize) -> Option<&str> {
+        self.marks.id(place)
+    }
+
+    fn named_by(&self, row: &Row) -> NamedEpisode {
+        match row.text("episode_id") {
+            None => NamedEpisode::None,
+            Some(id) => self.place(id).map_or(NamedEpisode::Unknown, |place| NamedEpisode::At(place as u32)),
         }
-    }
-
-    fn place(&self, key: u64) -> Option<usize> {
-        let at = self.places.binary_search_by_key(&key, |(known, _)| *known).ok()?;
-        self.places.get(at).map(|(_, place)| *place as usize)
-    }
-
-    /// What an episode names: executions, canvas events or feedback.
-    fn hashes(&self, place: usize, kind: usize) -> &[u64] {
-        let end = |place: usize, kind: usize| self.marks.get(place).map_or(0, |mark| mark.ends[kind] as usize);
-        let start = match (kind, place.checked_sub(1)) {
-            (1.., _) => end(place, kind - 1),
-            (0, Some(before)) => end(before, FEEDBACK),
-            (0, None) => 0,
-        };
-        self.hashes.get(start..end(place, kind)).unwrap_or_default()
     }
 
     /// Takes a canvas event.
     pub fn canvas(&mut self, row: &Row) {
+        let (key, names) = (short(row.id()), self.named_by(row));
         let session = row.text("session_id").map_or(0, short);
-        let key = short(row.id());
-        if self.open_sessions.contains(&session) {
-            let event = (moment(row, "created_at"), row.text("episode_id").map(Box::from), key);
-            self.loose.entry(session).or_default().push(event);
+        if self.open_sessions.contains(&session) && self.may_be_linked(session, names) {
+            self.loose.push(LooseEvent { session, key, at: moment(row, "created_at"), names });
+        }
+        if let NamedEpisode::At(place) = names
+            && let Some(hash) = self.marks.only_named(place as usize, NamedKind::Canvas, key)
+        {
+            self.marks.meet(hash);
+            return;
         }
         self.events.push((key, row.text("episode_id").map_or(0, short)));
     }
 
+    fn may_be_linked(&self, session: u64, names: NamedEpisode) -> bool {
+        match names {
+            NamedEpisode::None => true,
+            NamedEpisode::Unknown => false,
+            NamedEpisode::At(place) => {
+                self.marks.get(place as usize).is_some_and(|mark| mark.session == session && mark.is(MarkFlag::Open))
+            }
+        }
+    }
+
     /// Takes feedback.
     pub fn feedback(&mut self, row: &Row) {
+        let (key, names) = (short(row.id()), self.named_by(row));
         let execution = row.text("execution_id").filter(|e| !e.is_empty()).map_or(0, short);
-        self.said.push(LinkedFeedback {
-            key: short(row.id()),
-            episode: row.text("episode_id").map_or(0, short),
-            execution,
-            names: row.text("episode_id").filter(|_| execution != 0).map(Box::from),
-            at: moment(row, "created_at"),
-            score: row.number("score").unwrap_or(f64::NAN),
-            counts: row.get("counts").as_bool().unwrap_or(true),
-        });
+        let counts = row.get("counts").as_bool().unwrap_or(true);
+        let score = row.number("score").filter(|_| counts).unwrap_or(f64::NAN);
+        if let NamedEpisode::At(place) = names
+            && let place = place as usize
+            && let Some(hash) = self.marks.only_named(place, NamedKind::Feedback, key)
+            && (execution == 0 || self.marks.named(place, NamedKind::Executions).binary_search(&execution).is_ok())
+        {
+            if self.marks.meet(hash)
+                && !score.is_nan()
+                && let (Some(sum), Some(n)) = (self.scores.get_mut(place), self.scored.get_mut(place))
+            {
+                *sum += score;
+                *n += 1;
+            }
+            return;
+        }
+        self.said.push(LinkedFeedback { key, execution, names, at: moment(row, "created_at"), score });
     }
 
     /// Takes a segment.
     pub fn segment(&mut self, row: &Row) {
-        if row.text("episode_id").is_some_and(|id| self.place(short(id)).is_none()) {
+        if row.text("episode_id").is_some_and(|id| self.place(id).is_none()) {
             self.orphans.add(row.id(), self.most);
         }
     }
@@ -238,22 +216,21 @@ impl LinkedEpisodes {
     /// Chains and bursts: what episodes alone tell. All of them have been taken.
     #[must_use]
     pub fn chains(&mut self) -> Faults {
-        // Of an id that comes twice the last row holds.
-        self.places.sort_unstable_by_key(|(key, place)| (*key, std::cmp::Reverse(*place)));
-        self.places.dedup_by_key(|(key, _)| *key);
+        self.marks.index();
         let parents = std::mem::take(&mut self.parents);
-        let mut parent_of = vec![None; self.marks.len()];
-        for (place, parent) in &parents {
-            parent_of[*place as usize] = self.place(*parent);
-        }
-        let circles = chain::circles(&parent_of);
+        // In the order of their places.
+        let parent_of = |place: usize| {
+            let at = parents.binary_search_by_key(&place, |(child, _)| *child as usize).ok()?;
+            self.marks.place(parents.get(at)?.1)
+        };
+        let circles = chain::circles(self.marks.len(), parent_of);
         // In a circle some parent is always younger: that is no finding of its own.
         let circling: HashSet<usize> = circles.iter().flatten().copied().collect();
         let (mut missing, mut foreign, mut younger) = (Vec::new(), Vec::new(), Vec::new());
-        for (place, _) in &parents {
+        for (place, parent) in &parents {
             let place = *place as usize;
             let Some(child) = self.member(place) else { continue };
-            let mother = parent_of.get(place).copied().flatten().and_then(|parent| self.member(parent));
+            let mother = self.marks.place(*parent).and_then(|parent| self.member(parent));
             for fault in chain::faults(seen(&child), mother.as_ref().map(seen)) {
                 match fault {
                     LinkFault::MissingParent => missing.push(child.0.to_owned()),
@@ -275,32 +252,34 @@ impl LinkedEpisodes {
             ("cross_agent_parent", ids(foreign)),
             ("parent_younger", ids(younger)),
         ];
-        chains.into_iter().chain([("write_burst", self.bursts())]).collect()
-    }
-
-    /// The id of an episode by its place among those that were taken.
-    #[must_use]
-    pub fn id(&self, place: usize) -> Option<&str> {
-        self.marks.get(place).map(|mark| &*mark.id)
+        let found = chains.into_iter().chain([("write_burst", self.bursts())]).collect();
+        (self.scores, self.scored) = (vec![0.0; self.marks.len()], vec![0; self.marks.len()]);
+        found
     }
 
     /// An episode as a member of a chain: id, agent, when it started.
     fn member(&self, place: usize) -> Option<(&str, Option<String>, Option<String>)> {
         let mark = self.marks.get(place)?;
         let agent = (mark.agent > 0).then(|| mark.agent.to_string());
-        Some((&mark.id, agent, spelled(mark.started)))
+        Some((self.id(place)?, agent, spelled(mark.started)))
     }
 
-    fn bursts(&mut self) -> FindingTally {
+    /// Episodes of one person and session that began within a minute.
+    fn bursts(&self) -> FindingTally {
         let mut tally = FindingTally::default();
-        let mut times = std::mem::take(&mut self.times);
-        times.sort_unstable();
-        let mut groups: Vec<&[(u64, i64, u64)]> = times.chunk_by(|a, b| a.0 == b.0).collect();
-        groups.sort_by_key(|group| group.first().map(|(_, at, _)| *at));
+        let of = |place: &u32| self.marks.get(*place as usize).map(|mark| (mark.user, mark.session));
+        let at = |place: &u32| self.marks.get(*place as usize).map_or(NEVER, |mark| mark.started);
+        let whose = self.marks.iter().filter(|(_, m)| (m.session != 0 || m.user != 0) && m.started != NEVER);
+        let mut places: Vec<u32> = whose.map(|(place, _)| place as u32).collect();
+        places.sort_unstable_by_key(|place| (of(place), at(place)));
+        let mut groups: Vec<&[u32]> =
+            places.chunk_by(|a, b| of(a) == of(b)).filter(|group| group.len() >= bank::BURST).collect();
+        groups.sort_by_key(|group| group.first().map(at));
         for group in groups {
-            let group: Vec<(i64, u64)> = group.iter().map(|(_, at, key)| (*at, *key)).collect();
+            let key = |place: &u32| self.marks.get(*place as usize).map_or(0, |mark| mark.key);
+            let group: Vec<(i64, u64)> = group.iter().map(|place| (at(place), key(place))).collect();
             for burst in bank::bursts(&group) {
-                let ids = burst.iter().filter_map(|key| Some(self.id(self.place(*key)?)?.to_owned()));
+                let ids = burst.iter().filter_map(|key| Some(self.id(self.marks.place(*key)?)?.to_owned()));
                 tally.group(ids.collect(), self.most);
             }
         }
@@ -316,21 +295,25 @@ impl LinkedEpisodes {
         self.said.sort_by_key(|said| said.key);
         self.said.dedup_by_key(|said| said.key);
         let mut back_canvas: Vec<(u32, u64)> =
-            self.events.iter().filter_map(|(key, episode)| Some((self.place(*episode)? as u32, *key))).collect();
+            self.events.iter().filter_map(|(key, episode)| Some((self.marks.place(*episode)? as u32, *key))).collect();
         back_canvas.sort_unstable();
-        let mut back_said: Vec<(u32, u64)> =
-            self.said.iter().filter_map(|said| Some((self.place(said.episode)? as u32, said.key))).collect();
+        let back = |said: &LinkedFeedback| match said.names {
+            NamedEpisode::At(place) => Some((place, said.key)),
+            NamedEpisode::None | NamedEpisode::Unknown => None,
+        };
+        let mut back_said: Vec<(u32, u64)> = self.said.iter().filter_map(back).collect();
         back_said.sort_unstable();
         let open = self.linkable();
         let unsaid = self.sayable();
         // In an order that is the same each time.
         let mut found: BTreeMap<&'static str, FindingTally> =
             KINDS.iter().map(|kind| (*kind, FindingTally::default())).collect();
-        for (place, mark) in self.marks.iter().enumerate() {
+        for (place, mark) in self.marks.iter() {
             let mut faults = self.faults(place, mark, of(&back_canvas, place), of(&back_said, place));
             faults.extend(open.contains(&place).then_some("not_linked"));
             faults.extend(unsaid.contains(&place).then_some("feedback_not_linked"));
-            faults.into_iter().for_each(|kind| found.entry(kind).or_default().add(&mark.id, self.most));
+            let id = self.id(place).unwrap_or_default();
+            faults.into_iter().for_each(|kind| found.entry(kind).or_default().add(id, self.most));
         }
         let mut found: Faults = found.into_iter().collect();
         found.push(("orphan_segment", self.orphans.clone()));
@@ -355,50 +338,63 @@ impl LinkedEpisodes {
         back_canvas: &[(u32, u64)],
         back_said: &[(u32, u64)],
     ) -> Vec<&'static str> {
-        let own = short(&mark.id);
-        let (canvas, feedback) = (self.hashes(place, CANVAS), self.hashes(place, FEEDBACK));
-        let events: Vec<u64> = canvas.iter().filter_map(|key| self.event(*key)).collect();
-        let dangling = events.len() < canvas.len() || feedback.iter().any(|key| self.said(*key).is_none());
-        let elsewhere = |episode: u64| episode != 0 && episode != own;
-        let wrong = mark.canvas_back && events.iter().any(|episode| elsewhere(*episode));
-        let no_back = mark.canvas_back && events.contains(&0);
+        let canvas = self.marks.named(place, NamedKind::Canvas);
+        let (mut linked, mut dangling, mut wrong, mut no_back) = (0, false, false, false);
+        for (key, met) in self.marks.named_met(place, NamedKind::Canvas) {
+            let episode = if met { Some(mark.key) } else { self.event(key) };
+            linked += i32::from(episode.is_some());
+            dangling |= episode.is_none();
+            no_back |= episode == Some(0);
+            wrong |= episode.is_some_and(|episode| episode != 0 && episode != mark.key);
+        }
         let further = back_canvas.iter().filter(|(_, key)| canvas.binary_search(key).is_err()).count();
-        let not_named = mark.has_list && further > 0;
-        let linked = (events.len() + further) as i64;
-        let count = mark.counted && mark.count != linked;
-        let rows = sorted(feedback.iter().copied().chain(back_said.iter().map(|(_, key)| *key)));
-        let scores = rows.iter().filter_map(|key| self.said(*key)).filter(|said| said.counts).map(|said| said.score);
-        let mean = feedback::aggregate(scores.filter(|score| !score.is_nan()));
+        let not_named = mark.is(MarkFlag::HasList) && further > 0;
+        let count = mark.is(MarkFlag::Counted) && mark.count != linked + further as i32;
+        let unmet = self.marks.named_met(place, NamedKind::Feedback).filter(|(_, met)| !met).map(|(key, _)| key);
+        let rows = sorted(unmet.chain(back_said.iter().map(|(_, key)| *key)));
+        let told: Vec<&LinkedFeedback> = rows.iter().filter_map(|key| self.said(*key)).collect();
+        // What points back is there.
+        dangling |= told.len() < rows.len();
+        let mut sum = self.scores.get(place).copied().unwrap_or_default();
+        let mut n = self.scored.get(place).copied().unwrap_or_default();
+        for score in told.iter().map(|said| said.score).filter(|score| !score.is_nan()) {
+            (sum, n) = (sum + score, n + 1);
+        }
+        let mean = (n > 0).then(|| sum / f64::from(n));
         let same = match (Some(mark.score).filter(|score| !score.is_nan()), mean) {
             (Some(a), Some(b)) => (a - b).abs() < 1e-6,
             (None, None) => true,
             _ => false,
         };
+        let back = mark.is(MarkFlag::CanvasBack);
         let faults = [
             (dangling, "dangling_id"),
-            (mark.repeats, "repeated_id"),
-            (wrong, "wrong_back_link"),
-            (no_back || not_named, "one_way_link"),
+            (mark.is(MarkFlag::Repeats), "repeated_id"),
+            (back && wrong, "wrong_back_link"),
+            (back && no_back || not_named, "one_way_link"),
             (count, "count_differs"),
-            (mark.scored && !same, "aggregate_differs"),
+            (mark.is(MarkFlag::Scored) && !same, "aggregate_differs"),
         ];
         faults.into_iter().filter_map(|(holds, kind)| holds.then_some(kind)).collect()
     }
 
     /// Episodes to which a canvas event of their session belongs that is not linked to any.
-    fn linkable(&self) -> HashSet<usize> {
+    fn linkable(&mut self) -> HashSet<usize> {
+        self.loose.sort_unstable_by_key(|event| event.session);
+        let asked: HashSet<u64> = self.loose.iter().map(|event| event.session).collect();
         let mut by_session: HashMap<u64, Vec<usize>> = HashMap::new();
-        for (place, mark) in self.marks.iter().enumerate().filter(|(_, m)| self.open_sessions.contains(&m.session)) {
+        for (place, mark) in self.marks.iter().filter(|(_, m)| asked.contains(&m.session)) {
             by_session.entry(mark.session).or_default().push(place);
         }
+        let is_open = |place: usize| self.marks.get(place).is_some_and(|mark| mark.is(MarkFlag::Open));
         let mut linkable = HashSet::new();
-        for (session, places) in &by_session {
-            let Some(events) = self.loose.get(session) else { continue };
-            let listed = |place: &usize| self.hashes(*place, CANVAS).iter().copied();
-            let lists: HashSet<u64> = places.iter().filter(|p| !self.marks[**p].open).flat_map(listed).collect();
-            let unlisted = events.iter().filter(|(_, _, key)| !lists.contains(key));
-            let owners = self.owners(places, unlisted.map(|(at, names, _)| (*at, names.as_deref())));
-            linkable.extend(owners.into_iter().filter(|place| self.marks[*place].open));
+        for events in self.loose.chunk_by(|a, b| a.session == b.session) {
+            let Some(places) = events.first().and_then(|event| by_session.get(&event.session)) else { continue };
+            let listed = |place: &usize| self.marks.named(*place, NamedKind::Canvas).iter().copied();
+            let lists: HashSet<u64> = places.iter().filter(|place| !is_open(**place)).flat_map(listed).collect();
+            let unlisted = events.iter().filter(|event| !lists.contains(&event.key));
+            let owners = self.owners(places, unlisted.map(|event| (event.at, event.names)));
+            linkable.extend(owners.into_iter().filter(|place| is_open(*place)));
         }
         linkable
     }
@@ -411,42 +407,51 @@ impl LinkedEpisodes {
             asked.entry(said.execution).or_default().push(said);
         }
         for place in 0..self.marks.len() {
-            for execution in self.hashes(place, EXECUTIONS).iter().filter(|e| asked.contains_key(e)) {
+            let executions = self.marks.named(place, NamedKind::Executions);
+            for execution in executions.iter().filter(|e| asked.contains_key(e)) {
                 by_execution.entry(*execution).or_default().push(place);
             }
         }
+        let is_open = |place: usize| self.marks.get(place).is_some_and(|mark| mark.is(MarkFlag::OpenFeedback));
         let mut sayable = HashSet::new();
         for (execution, places) in &by_execution {
             let listed: HashSet<u64> =
-                places.iter().flat_map(|place| self.hashes(*place, FEEDBACK).iter().copied()).collect();
+                places.iter().flat_map(|place| self.marks.named(*place, NamedKind::Feedback).iter().copied()).collect();
             let said = asked.get(execution).into_iter().flatten().filter(|said| !listed.contains(&said.key));
-            let owners = self.owners(places, said.map(|said| (said.at, said.names.as_deref())));
-            sayable.extend(owners.into_iter().filter(|place| self.marks[*place].open_feedback));
+            let owners = self.owners(places, said.map(|said| (said.at, said.names)));
+            sayable.extend(owners.into_iter().filter(|place| is_open(*place)));
         }
         sayable
     }
 
     /// The episodes among some to which what happened at these moments, naming these episodes, belongs.
-    fn owners<'e>(&self, places: &[usize], moments: impl Iterator<Item = (i64, Option<&'e str>)>) -> Vec<usize> {
-        let marks: Vec<&EpisodeMark> = places.iter().filter_map(|place| self.marks.get(*place)).collect();
+    fn owners(&self, places: &[usize], moments: impl Iterator<Item = (i64, NamedEpisode)>) -> Vec<usize> {
+        let marks: Vec<(&str, &EpisodeMark)> =
+            places.iter().filter_map(|place| Some((self.id(*place)?, self.marks.get(*place)?))).collect();
         let times: Vec<[Option<String>; 2]> =
-            marks.iter().map(|mark| [spelled(mark.started), spelled(mark.ended)]).collect();
+            marks.iter().map(|(_, mark)| [spelled(mark.started), spelled(mark.ended)]).collect();
         let spans: Vec<EpisodeSpan<'_>> = marks
             .iter()
             .zip(&times)
-            .map(|(mark, [started, ended])| EpisodeSpan {
-                id: &mark.id,
-                started: started.as_deref(),
-                ended: ended.as_deref(),
-            })
+            .map(|((id, _), [started, ended])| EpisodeSpan { id, started: started.as_deref(), ended: ended.as_deref() })
             .collect();
         let spans = SessionSpans::new(&spans);
-        let owner = |(at, names): (i64, Option<&str>)| {
-            let at = spelled(at);
-            spans.owner(CanvasEventTime { at: at.as_deref(), names }).and_then(|i| places.get(i)).copied()
+        let owner = |(at, names): (i64, NamedEpisode)| match names {
+            NamedEpisode::At(place) => Some(place as usize).filter(|place| places.contains(place)),
+            NamedEpisode::Unknown => None,
+            NamedEpisode::None => {
+                let at = spelled(at);
+                let event = CanvasEventTime { at: at.as_deref(), names: None };
+                spans.owner(event).and_then(|i| places.get(i)).copied()
+            }
         };
         moments.filter_map(owner).collect()
     }
+}
+
+/// Whether something stands in a list more than once.
+fn repeats(ids: &[&str]) -> bool {
+    ids.len() > 1 && ids.iter().collect::<HashSet<_>>().len() < ids.len()
 }
 
 /// What of pairs, in order, belongs to an episode.
@@ -454,11 +459,6 @@ fn of(pairs: &[(u32, u64)], place: usize) -> &[(u32, u64)] {
     let start = pairs.partition_point(|(of, _)| (*of as usize) < place);
     let end = pairs.partition_point(|(of, _)| (*of as usize) <= place);
     pairs.get(start..end).unwrap_or_default()
-}
-
-/// A moment of a row, in microseconds since 1970.
-fn moment(row: &Row, column: &str) -> i64 {
-    row.text(column).and_then(time::epoch_micros).unwrap_or(NEVER)
 }
 
 /// A moment in the canonical spelling; none for [`NEVER`].
@@ -476,4 +476,112 @@ fn sorted(hashes: impl Iterator<Item = u64>) -> Vec<u64> {
 
 fn seen<'m>(member: &'m (&str, Option<String>, Option<String>)) -> ChainMember<'m> {
     ChainMember { id: member.0, agent_id: member.1.as_deref(), started_at: member.2.as_deref() }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::memory::Entity;
+
+    fn row(entity: Entity, values: &[(&str, Value)]) -> Row {
+        let mut row = Row::empty(entity);
+        values.iter().for_each(|(column, value)| row.set(column, value.clone()));
+        row
+    }
+
+    fn told(story: &LinkedEpisodes, faults: &Faults) -> Vec<String> {
+        assert!(story.id(0).is_some());
+        let told = faults.iter().filter(|(_, tally)| tally.count > 0);
+        told.map(|(kind, tally)| format!("{kind} {}", tally.examples.join(" "))).collect()
+    }
+
+    /// Episodes: id, canvas events and feedback that it names, its count and score.
+    fn story(episodes: &[(&str, &[&str], &[&str], i64, Option<f64>)]) -> LinkedEpisodes {
+        let mut story = LinkedEpisodes::new(5);
+        for (id, canvas, feedback, count, score) in episodes {
+            let row = row(
+                Entity::Episode,
+                &[
+                    ("id", json!(id)),
+                    ("session_id", json!(format!("session of {id}"))),
+                    ("execution_ids", json!([format!("run of {id}")])),
+                    ("canvas_ids", json!(canvas)),
+                    ("feedback_ids", json!(feedback)),
+                    ("canvas_action_count", json!(count)),
+                    ("feedback_score", json!(score)),
+                ],
+            );
+            let named = NamedLinks {
+                canvas: canvas.iter().map(|id| Cow::Borrowed(*id)).collect(),
+                feedback: feedback.iter().map(|id| Cow::Borrowed(*id)).collect(),
+                canvas_back: true,
+                counted: true,
+                scored: true,
+                fillable: [true, true],
+            };
+            story.episode(&row, &named);
+        }
+        let chains = story.chains();
+        assert_eq!(told(&story, &chains), Vec::<String>::new());
+        story
+    }
+
+    fn event(story: &mut LinkedEpisodes, id: &str, episode: Option<&str>, session: &str) {
+        let values = [("id", json!(id)), ("episode_id", json!(episode)), ("session_id", json!(session))];
+        story.canvas(&row(Entity::CanvasEvent, &values));
+    }
+
+    fn said(story: &mut LinkedEpisodes, id: &str, episode: Option<&str>, run: &str, score: f64) {
+        let values = [
+            ("id", json!(id)),
+            ("episode_id", json!(episode)),
+            ("execution_id", json!(run)),
+            ("score", json!(score)),
+            ("counts", json!(true)),
+        ];
+        story.feedback(&row(Entity::Feedback, &values));
+    }
+
+    #[test]
+    fn what_is_linked_both_ways_is_no_finding() {
+        let mut story = story(&[("a", &["c1", "c2"], &["f1", "f2"], 2, Some(0.5)), ("b", &[], &[], 0, None)]);
+        for id in ["c1", "c2"] {
+            event(&mut story, id, Some("a"), "session of a");
+        }
+        said(&mut story, "f1", Some("a"), "run of a", 1.0);
+        said(&mut story, "f2", Some("a"), "", 0.0);
+        let found = story.links();
+        assert_eq!(told(&story, &found), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_two_episodes_name_belongs_to_the_one_that_it_names() {
+        let mut story = story(&[("a", &["c1"], &["f1"], 1, Some(1.0)), ("b", &["c1"], &["f1"], 1, Some(0.0))]);
+        event(&mut story, "c1", Some("a"), "session of a");
+        said(&mut story, "f1", Some("a"), "run of a", 1.0);
+        let found = story.links();
+        assert_eq!(told(&story, &found), ["aggregate_differs b", "wrong_back_link b"]);
+    }
+
+    #[test]
+    fn links_that_lead_one_way_or_nowhere_are_told() {
+        let mut story = story(&[
+            ("a", &["c1", "gone"], &["nowhere"], 1, None),
+            ("b", &[], &[], 0, None),
+            ("c", &["c3"], &[], 1, Some(-1.0)),
+        ]);
+        event(&mut story, "c1", None, "session of a");
+        event(&mut story, "c2", Some("b"), "session of b");
+        event(&mut story, "c3", Some("c"), "session of c");
+        event(&mut story, "c4", None, "session of b");
+        said(&mut story, "f2", None, "run of b", 1.0);
+        said(&mut story, "f3", Some("c"), "run of c", -1.0);
+        let found = story.links();
+        assert_eq!(
+            told(&story, &found),
+            ["count_differs b", "dangling_id a", "feedback_not_linked b c", "not_linked b", "one_way_link a b",]
+        );
+    }
 }

@@ -4,6 +4,7 @@
 mod bank;
 mod facts;
 mod links;
+mod marks;
 mod muted;
 mod quote;
 mod scan;
@@ -45,10 +46,23 @@ pub struct FindingKind {
     pub name: &'static str,
     /// How much it matters.
     pub severity: Severity,
-    /// What is so, after the count.
-    pub message: &'static str,
+    /// What is so, after the count: `{of one|of several}` where the number decides.
+    message: &'static str,
     /// Words of the command that fixes it, or shows it where no command can.
     pub remedy: &'static str,
+}
+
+impl FindingKind {
+    /// What is so of that many, to stand after the count.
+    #[must_use]
+    pub fn what(&self, count: u64) -> String {
+        let mut sentence = String::new();
+        for (at, part) in self.message.split(['{', '}']).enumerate() {
+            let (one, several) = part.split_once('|').filter(|_| at % 2 == 1).unwrap_or((part, part));
+            sentence += if count == 1 { one } else { several };
+        }
+        sentence
+    }
 }
 
 const fn kind(name: &'static str, severity: Severity, message: &'static str, remedy: &'static str) -> FindingKind {
@@ -57,151 +71,216 @@ const fn kind(name: &'static str, severity: Severity, message: &'static str, rem
 
 /// Every kind, in the order in which they are looked for.
 pub const KINDS: &[FindingKind] = &[
-    kind("audit_break", Severity::High, "faults of the audit trail: it is not what was written", "audit verify"),
+    kind(
+        "audit_break",
+        Severity::High,
+        "{fault|faults} of the audit trail: it is not what was written",
+        "audit verify",
+    ),
     kind(
         "migration_drift",
         Severity::High,
-        "migrations were applied with other statements than this version has: nothing is applied on top",
+        "{migration was|migrations were} applied with other statements than this version has: nothing is applied on top",
         "migrate",
     ),
-    kind("missing_table", Severity::Medium, "tables of the layout are missing", "migrate --apply"),
-    kind("missing_column", Severity::Medium, "columns of the layout are missing", "migrate --apply"),
+    kind(
+        "missing_table",
+        Severity::Medium,
+        "{table of the layout is|tables of the layout are} missing",
+        "migrate --apply",
+    ),
+    kind(
+        "missing_column",
+        Severity::Medium,
+        "{column of the layout is|columns of the layout are} missing",
+        "migrate --apply",
+    ),
     kind(
         "missing_index",
         Severity::Medium,
-        "indexes of the layout are missing: its queries read whole tables",
+        "{index of the layout is|indexes of the layout are} missing: its queries read whole tables",
         "migrate --apply",
     ),
     kind(
         "unread_table",
         Severity::Medium,
-        "tables of the layout cannot be read by your role, wholly or in part: what they hold is left out",
+        "{table|tables} of the layout cannot be read by your role, wholly or in part: what {it holds|they hold} is left out",
         "status",
     ),
     kind(
         "hidden_rows",
         Severity::Medium,
-        "tables may hide rows from your role by row-level security: every count is of the rows that it sees",
+        "{table|tables} may hide rows from your role by row-level security: every count is of the rows that it sees",
         "status",
     ),
-    kind("overdue", Severity::Medium, "rows are past their retention rules", "retain"),
+    kind("overdue", Severity::Medium, "{row is past its|rows are past their} retention rules", "retain"),
     kind(
         "vector_missing",
         Severity::Medium,
-        "rows have no vector: they are not found by meaning",
+        "{row has no vector: it is|rows have no vector: they are} not found by meaning",
         "backfill embeddings",
     ),
-    kind("vector_size", Severity::High, "vectors have another size than most", "backfill embeddings"),
-    kind("over_window", Severity::Medium, "banks hold more cases than their window", "prune"),
+    kind("vector_size", Severity::High, "{vector has|vectors have} another size than most", "backfill embeddings"),
+    kind(
+        "over_window",
+        Severity::Medium,
+        "{bank holds more cases than its|banks hold more cases than their} window",
+        "prune",
+    ),
     kind(
         "window_of_nought",
         Severity::Medium,
-        "banks have a window of 0, a mistake that pruning passes over",
+        "{bank has|banks have} a window of 0, a mistake that pruning passes over",
         "profile set $id --window 200",
     ),
-    kind("policy_without_cases", Severity::Low, "policies of banks without a case", "policy list"),
+    kind("policy_without_cases", Severity::Low, "{policy of a bank|policies of banks} without a case", "policy list"),
     kind(
         "duplicate_case",
         Severity::Medium,
-        "cases repeat a newer one of their bank (same message)",
+        "{case repeats a newer one of its|cases repeat a newer one of their} bank (same message)",
         "prune --duplicates",
     ),
     kind(
         "near_duplicate_case",
         Severity::Low,
-        "cases say what another one of their bank says in other words (cosine above 0.95)",
+        "{case says what another one of its|cases say what another one of their} bank says in other words (cosine above 0.95)",
         "quarantine $id",
     ),
     kind(
         "vector_duplicates_left",
         Severity::Low,
-        "banks hold over 2,000 cases: their vectors are compared only when asked for",
+        "{bank holds over 2,000 cases: its|banks hold over 2,000 cases: their} vectors are compared only when asked for",
         "findings --kind near_duplicate_case",
     ),
     kind(
         "contradicting_facts",
         Severity::Medium,
-        "facts contradict an older one: same subject and predicate, another object, at the same time",
+        "{fact contradicts|facts contradict} an older one: same subject and predicate, another object, at the same time",
         "compare memory $id",
     ),
     kind(
         "near_duplicate_memory",
         Severity::Low,
-        "groups of memories of one person say the same (cosine above 0.95, or nine in ten words)",
+        "{group of memories of one person says|groups of memories of one person say} the same (cosine above 0.95, or nine in ten words)",
         "compare memory $id",
     ),
     kind(
         "write_burst",
         Severity::High,
-        "bursts: five or more rows of one person and agent or session within a minute",
+        "{burst|bursts}: five or more rows of one person and agent or session within a minute",
         "quarantine $id",
     ),
-    kind("dangling_reference", Severity::Low, "cases refer to cases that are not there", "backfill links"),
+    kind(
+        "dangling_reference",
+        Severity::Low,
+        "{case refers|cases refer} to cases that are not there",
+        "backfill links",
+    ),
     kind(
         "low_reward_often_recalled",
         Severity::Medium,
-        "rows of little worth are recalled again and again",
+        "{row of little worth is|rows of little worth are} recalled again and again",
         "quarantine $id",
     ),
     kind(
         "swamping_case",
         Severity::Medium,
-        "cases turn up in most recalls of their bank, whatever was asked",
+        "{case turns up in most recalls of its|cases turn up in most recalls of their} bank, whatever was asked",
         "quarantine $id",
     ),
-    kind("chain_cycle", Severity::High, "chains of parents run in a circle", "unlink $id"),
-    kind("missing_parent", Severity::Medium, "episodes name a parent that is not there", "unlink $id"),
-    kind("cross_agent_parent", Severity::Medium, "episodes name a parent of another agent", "unlink $id"),
-    kind("parent_younger", Severity::Medium, "episodes name a parent that started after them", "unlink $id"),
-    kind("not_linked", Severity::Medium, "episodes lack the canvas events of their session", "backfill canvas-links"),
+    kind("chain_cycle", Severity::High, "{chain of parents runs|chains of parents run} in a circle", "unlink $id"),
+    kind("missing_parent", Severity::Medium, "{episode names|episodes name} a parent that is not there", "unlink $id"),
+    kind(
+        "cross_agent_parent",
+        Severity::Medium,
+        "{episode names|episodes name} a parent of another agent",
+        "unlink $id",
+    ),
+    kind(
+        "parent_younger",
+        Severity::Medium,
+        "{episode names a parent that started after it|episodes name a parent that started after them}",
+        "unlink $id",
+    ),
+    kind(
+        "not_linked",
+        Severity::Medium,
+        "{episode lacks the canvas events of its|episodes lack the canvas events of their} session",
+        "backfill canvas-links",
+    ),
     kind(
         "feedback_not_linked",
         Severity::Medium,
-        "episodes lack the feedback on their execution",
+        "{episode lacks the feedback on its|episodes lack the feedback on their} execution",
         "backfill feedback-links",
     ),
     kind(
         "dangling_id",
         Severity::Medium,
-        "episodes name canvas events or feedback that are not there",
+        "{episode names|episodes name} canvas events or feedback that are not there",
         "backfill links",
     ),
-    kind("repeated_id", Severity::Low, "episodes name a canvas event or feedback more than once", "backfill links"),
-    kind("one_way_link", Severity::Medium, "episodes with links that lead one way only", "backfill links"),
+    kind(
+        "repeated_id",
+        Severity::Low,
+        "{episode names|episodes name} a canvas event or feedback more than once",
+        "backfill links",
+    ),
+    kind("one_way_link", Severity::Medium, "{episode|episodes} with links that lead one way only", "backfill links"),
     kind(
         "wrong_back_link",
         Severity::Medium,
-        "episodes name rows that point back to another episode",
+        "{episode names|episodes name} rows that point back to another episode",
         "show episode $id",
     ),
     kind(
         "count_differs",
         Severity::Low,
-        "episodes whose canvas count is not that of their rows",
+        "{episode whose canvas count is not that of its|episodes whose canvas count is not that of their} rows",
         "backfill aggregates",
     ),
     kind(
         "aggregate_differs",
         Severity::Medium,
-        "episodes whose feedback score is not that of their rows",
+        "{episode whose feedback score is not that of its|episodes whose feedback score is not that of their} rows",
         "backfill aggregates",
     ),
     kind(
         "utility_differs",
         Severity::Medium,
-        "episodes whose utility is out of 0..1 or is not what their signals come to",
+        "{episode whose utility is out of 0..1 or is not what its|episodes whose utility is out of 0..1 or is not what their} signals come to",
         "backfill utility",
     ),
-    kind("resurrected", Severity::High, "people who were erased here are back", "purge $id"),
-    kind("orphan_segment", Severity::Low, "segments belong to no episode", "show segment $id"),
-    kind("missing_memory", Severity::Low, "episodes link memories that are not there", "show episode $id"),
-    kind("unreadable_value", Severity::Medium, "rows hold something that cannot be read", "show $entity $id"),
-    kind("secret", Severity::High, "rows hold secrets or tokens in their text", "backfill secrets"),
-    kind("instruction", Severity::High, "rows read like an instruction to an agent", "show $entity $id"),
+    kind(
+        "resurrected",
+        Severity::High,
+        "{person who was erased here is|people who were erased here are} back",
+        "purge $id",
+    ),
+    kind("orphan_segment", Severity::Low, "{segment belongs|segments belong} to no episode", "show segment $id"),
+    kind(
+        "missing_memory",
+        Severity::Low,
+        "{episode links|episodes link} memories that are not there",
+        "show episode $id",
+    ),
+    kind(
+        "unreadable_value",
+        Severity::Medium,
+        "{row holds|rows hold} something that cannot be read",
+        "show $entity $id",
+    ),
+    kind(
+        "secret",
+        Severity::High,
+        "{row holds secrets or tokens in its|rows hold secrets or tokens in their} text",
+        "backfill secrets",
+    ),
+    kind("instruction", Severity::High, "{row reads|rows read} like an instruction to an agent", "show $entity $id"),
     kind(
         "hidden_characters",
         Severity::Medium,
-        "rows hide characters or hold control characters",
+        "{row hides characters or holds|rows hide characters or hold} control characters",
         "backfill hidden-characters",
     ),
 ];
@@ -279,7 +358,7 @@ impl Finding {
             severity: kind.severity,
             entity,
             count: tally.count,
-            message: format!("{} {}", tally.count, kind.message),
+            message: format!("{} {}", tally.count, kind.what(tally.count)),
             remedy: filled(&words.replace("$entity", entity.unwrap_or("episode")), &ids),
             examples: tally.examples,
         }
@@ -314,4 +393,21 @@ pub fn short(id: &str) -> u64 {
     id.hash(&mut hasher);
     // Nought means none.
     hasher.finish() | 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_agrees_with_its_number() {
+        let said = |name: &str, count| kind_named(name).expect("a kind").what(count);
+        assert_eq!(said("secret", 1), "row holds secrets or tokens in its text");
+        assert_eq!(said("secret", 2), "rows hold secrets or tokens in their text");
+        assert!(said("unread_table", 1).ends_with("what it holds is left out"));
+        for kind in KINDS {
+            assert_ne!(kind.what(1), kind.what(2), "{}", kind.name);
+            assert!(!kind.what(1).contains(['{', '|', '}']), "{}", kind.name);
+        }
+    }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use super::short;
 use crate::memory::{Row, time, utility};
 
 /// How far a stored utility may lie from the replayed one.
@@ -19,27 +18,26 @@ struct UtilityMove {
 /// Stored utilities of episodes beside the signals that moved them.
 #[derive(Debug, Default)]
 pub struct UtilityHistories {
-    /// By the place of the episode.
-    stored: Vec<(u64, Option<f64>)>,
-    /// Signals of the episode that comes now, or of all.
-    moves: HashMap<u64, Vec<UtilityMove>>,
-    /// What the signals of an episode come to.
-    replayed: Vec<(u64, f64)>,
+    /// By the place of the episode; not a number where none is stored.
+    stored: Vec<f64>,
+    /// Signals of the episode that comes now, or of all, by its place.
+    moves: HashMap<usize, Vec<UtilityMove>>,
+    /// Places of those whose signals come to something else.
+    differing: Vec<usize>,
 }
 
 impl UtilityHistories {
     /// Takes an episode.
     pub fn episode(&mut self, row: &Row) {
-        self.stored.push((short(row.id()), row.number("utility")));
+        self.stored.push(row.number("utility").unwrap_or(f64::NAN));
     }
 
-    /// Takes a signal. Where those of one episode come `together`, only they are kept.
-    pub fn signal(&mut self, row: &Row, together: bool) {
-        let Some(episode) = row.text("episode_id").map(short) else { return };
-        if together && !self.moves.contains_key(&episode) {
+    /// Takes a signal of the episode at a place. Where those of one episode come `together`, only they are kept.
+    pub fn signal(&mut self, row: &Row, place: usize, together: bool) {
+        if together && !self.moves.contains_key(&place) {
             self.replay();
         }
-        self.moves.entry(episode).or_default().push(UtilityMove {
+        self.moves.entry(place).or_default().push(UtilityMove {
             at: row.text("created_at").and_then(time::epoch_micros),
             id: row.id().into(),
             signal: row.text("signal").unwrap_or_default().into(),
@@ -48,7 +46,12 @@ impl UtilityHistories {
     }
 
     fn replay(&mut self) {
-        self.replayed.extend(self.moves.drain().map(|(episode, mut moves)| (episode, replayed(&mut moves))));
+        for (place, mut moves) in self.moves.drain() {
+            let stored = self.stored.get(place).copied().unwrap_or(f64::NAN);
+            if stored.is_nan() || (stored - replayed(&mut moves)).abs() >= TOLERANCE {
+                self.differing.push(place);
+            }
+        }
     }
 
     /// Places of the episodes whose stored utility lies outside of 0..1, or is not what a replay of their signals comes
@@ -56,18 +59,11 @@ impl UtilityHistories {
     #[must_use]
     pub fn differing(mut self) -> Vec<usize> {
         self.replay();
-        self.replayed.sort_unstable_by_key(|(episode, _)| *episode);
-        let replayed = |episode: &u64| {
-            let at = self.replayed.binary_search_by_key(episode, |(known, _)| *known).ok()?;
-            self.replayed.get(at).map(|(_, utility)| *utility)
-        };
-        let differs = |(episode, stored): &(u64, Option<f64>)| {
-            let outside = stored.is_some_and(|utility| !(0.0..=1.0).contains(&utility));
-            let differs = |new: f64| stored.is_none_or(|utility| (utility - new).abs() >= TOLERANCE);
-            outside || replayed(episode).is_some_and(differs)
-        };
-        let places = self.stored.iter().enumerate().filter(|(_, stored)| differs(stored));
-        places.map(|(place, _)| place).collect()
+        let outside = |(_, utility): &(usize, &f64)| !utility.is_nan() && !(0.0..=1.0).contains(*utility);
+        self.differing.extend(self.stored.iter().enumerate().filter(outside).map(|(place, _)| place));
+        self.differing.sort_unstable();
+        self.differing.dedup();
+        self.differing
     }
 }
 
@@ -93,13 +89,14 @@ mod tests {
     #[test]
     fn a_stored_utility_is_held_against_its_history() {
         let mut histories = UtilityHistories::default();
-        for (id, utility) in [
+        let episodes = [
             ("right", json!(0.4)),
             ("wrong", json!(0.99)),
             ("beyond", json!(1.7)),
             ("silent", json!(0.3)),
             ("none", Value::Null),
-        ] {
+        ];
+        for (id, utility) in episodes.clone() {
             histories.episode(&row(Entity::Episode, &[("id", json!(id)), ("utility", utility)]));
         }
         // Given newest first: the order of time decides.
@@ -110,7 +107,9 @@ mod tests {
             ("u4", "none", "ignored", "2026-02-01T00:00:00.000000Z"),
         ] {
             let values = [("id", id), ("episode_id", episode), ("signal", signal), ("created_at", at)];
-            histories.signal(&row(Entity::UtilityEvent, &values.map(|(column, value)| (column, json!(value)))), false);
+            let place = episodes.iter().position(|(id, _)| *id == episode).unwrap();
+            let signal = row(Entity::UtilityEvent, &values.map(|(column, value)| (column, json!(value))));
+            histories.signal(&signal, place, false);
         }
         assert_eq!(histories.differing(), [1, 2, 4]);
     }

@@ -132,7 +132,7 @@ pub struct CanvasSummary {
     pub types: Vec<Engagement>,
     /// By canvas and component type.
     pub components: Vec<Engagement>,
-    /// How each canvas went.
+    /// How each canvas went; empty where that is not asked for.
     pub outcomes: Vec<CanvasOutcome>,
     /// Events in all.
     pub events: usize,
@@ -172,7 +172,7 @@ impl NumberSet {
 #[must_use]
 pub fn understand(mut events: Vec<CanvasUse>, feedback: &[Option<f64>]) -> CanvasSummary {
     events.sort_by(|a, b| a.canvas.cmp(&b.canvas));
-    let mut study = CanvasStudy::default();
+    let mut study = CanvasStudy::new(true);
     for canvas in events.chunk_by_mut(|a, b| a.canvas == b.canvas) {
         study.add(canvas);
     }
@@ -184,7 +184,8 @@ pub fn understand(mut events: Vec<CanvasUse>, feedback: &[Option<f64>]) -> Canva
 pub struct CanvasStudy {
     /// Counts of a type, and of its components.
     types: BTreeMap<String, (CanvasTally, BTreeMap<String, CanvasTally>)>,
-    outcomes: Vec<CanvasOutcome>,
+    /// Only where it is asked for how each canvas went.
+    outcomes: Option<Vec<CanvasOutcome>>,
     /// For each episode its place among those that were met, from 1; 0 for the others.
     places: Vec<u32>,
     /// The episodes that were met, in order.
@@ -193,6 +194,12 @@ pub struct CanvasStudy {
 }
 
 impl CanvasStudy {
+    /// A study that tells how each canvas went, where that is asked for.
+    #[must_use]
+    pub fn new(of_each: bool) -> Self {
+        CanvasStudy { outcomes: of_each.then(Vec::new), ..CanvasStudy::default() }
+    }
+
     /// All events of a canvas, or events without one: each of these stands alone.
     pub fn add(&mut self, events: &mut [CanvasUse]) {
         events.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
@@ -221,7 +228,9 @@ impl CanvasStudy {
             }
         }
         self.events += events.len();
-        self.outcomes.push(outcome);
+        if let Some(outcomes) = &mut self.outcomes {
+            outcomes.push(outcome);
+        }
     }
 
     /// The place of an episode among those that were met.
@@ -252,7 +261,7 @@ impl CanvasStudy {
         CanvasSummary {
             types: ranked(types),
             components: ranked(components),
-            outcomes: self.outcomes,
+            outcomes: self.outcomes.unwrap_or_default(),
             events: self.events,
         }
     }

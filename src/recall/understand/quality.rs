@@ -1,5 +1,7 @@
 //! Quality of an agent's work and how often people had to step in.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::Serialize;
 
 use super::canvas::CanvasOutcome;
@@ -55,29 +57,139 @@ pub fn completion(outcome: &str) -> f64 {
     }
 }
 
+/// Sums up episodes as they come; only the latest are kept whole.
+#[derive(Debug, Clone, Default)]
+pub struct WorkTally {
+    /// How many.
+    pub episodes: usize,
+    /// How many of each outcome; empty where none is recorded.
+    pub outcomes: BTreeMap<String, usize>,
+    /// The skills that they were executions of.
+    pub skills: BTreeSet<String>,
+    /// Qualities of the teaching that they are records of.
+    pub teaching: MeanSum,
+    completion: MeanSum,
+    feedback: MeanSum,
+    /// Human interventions; none where none of them has such a number.
+    interventions: Option<usize>,
+    /// Of those with an outcome, the latest.
+    decided: LatestOf<f64>,
+    whole: LatestOf<WorkedEpisode>,
+}
+
+impl WorkTally {
+    /// A tally that keeps the latest `whole` episodes whole.
+    #[must_use]
+    pub fn new(whole: usize) -> Self {
+        let (decided, whole) = (LatestOf::new(LATEST), LatestOf::new(whole));
+        WorkTally { decided, whole, ..WorkTally::default() }
+    }
+
+    /// Takes an episode.
+    pub fn add(&mut self, episode: WorkedEpisode) {
+        self.episodes += 1;
+        match self.outcomes.get_mut(episode.outcome.as_deref().unwrap_or_default()) {
+            Some(count) => *count += 1,
+            None => *self.outcomes.entry(episode.outcome.clone().unwrap_or_default()).or_default() += 1,
+        }
+        if let Some(value) = episode.outcome.as_deref().map(completion) {
+            self.completion.add(value);
+            self.decided.add(episode.started_at.as_deref(), || value);
+        }
+        if let Some(feedback) = episode.feedback {
+            self.feedback.add(feedback.midpoint(1.0));
+        }
+        if let Some(interventions) = episode.interventions {
+            *self.interventions.get_or_insert(0) += interventions.max(0) as usize;
+        }
+        if let Some(skill) = episode.skill.as_ref().filter(|skill| !self.skills.contains(*skill)) {
+            self.skills.insert(skill.clone());
+        }
+        if let Some(quality) = episode.teaching.filter(|quality| *quality > 0.0) {
+            self.teaching.add(quality);
+        }
+        let started = episode.started_at.clone();
+        self.whole.add(started.as_deref(), || episode);
+    }
+
+    /// The latest episodes, the latest first; at most `most`.
+    #[must_use]
+    pub fn latest(&self, most: usize) -> Vec<&WorkedEpisode> {
+        self.whole.rows(most)
+    }
+}
+
+/// Numbers of which the mean is asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MeanSum {
+    sum: f64,
+    /// How many.
+    pub n: usize,
+}
+
+impl MeanSum {
+    fn add(&mut self, value: f64) {
+        self.sum += value;
+        self.n += 1;
+    }
+
+    /// Their mean; none of none.
+    #[must_use]
+    pub fn mean(self) -> Option<f64> {
+        (self.n > 0).then(|| self.sum / self.n as f64)
+    }
+}
+
+/// The latest of very many; those of one time stay in the order in which they came.
+#[derive(Debug, Clone, Default)]
+struct LatestOf<T> {
+    most: usize,
+    rows: Vec<(Option<String>, T)>,
+}
+
+impl<T> LatestOf<T> {
+    fn new(most: usize) -> Self {
+        LatestOf { most, rows: Vec::new() }
+    }
+
+    fn add(&mut self, at: Option<&str>, row: impl FnOnce() -> T) {
+        // Once cut, what stands at the end of those that stay is the oldest.
+        if self.rows.get(self.most.wrapping_sub(1)).is_some_and(|(oldest, _)| oldest.as_deref() > at) {
+            return;
+        }
+        self.rows.push((at.map(str::to_owned), row()));
+        if self.rows.len() >= 2 * self.most.max(1) {
+            self.rows.sort_by(|a, b| b.0.cmp(&a.0));
+            self.rows.truncate(self.most);
+        }
+    }
+
+    fn rows(&self, most: usize) -> Vec<&T> {
+        let mut rows: Vec<_> = self.rows.iter().collect();
+        rows.sort_by(|a, b| b.0.cmp(&a.0));
+        rows.into_iter().take(most.min(self.most)).map(|(_, row)| row).collect()
+    }
+}
+
 /// Quality = 0.4 task completion + 0.3 canvas success + 0.2 feedback quality + 0.1 consistency, each in 0..1; a missing
 /// term leaves its weight to the others. Completion is the mean over the episodes whose outcome is recorded; canvas
 /// success the mean over canvases; feedback quality the mean of (aggregate + 1) / 2 over the episodes with a known
 /// aggregate; consistency 1 - 2 x standard deviation of completion over the [`LATEST`] episodes.
 #[must_use]
-pub fn quality(episodes: &[WorkedEpisode], canvases: &[CanvasOutcome]) -> WeightedMean {
-    let mut dated: Vec<&WorkedEpisode> = episodes.iter().filter(|e| e.outcome.is_some()).collect();
-    dated.sort_by(|a, b| b.started_at.cmp(&a.started_at));
-    let completions: Vec<f64> = dated.iter().filter_map(|e| e.outcome.as_deref().map(completion)).collect();
-    let latest = completions.get(..completions.len().min(LATEST)).unwrap_or_default();
-    let feedback: Vec<f64> = episodes.iter().filter_map(|e| e.feedback).map(|f| f.midpoint(1.0)).collect();
+pub fn quality(worked: &WorkTally, canvases: &[CanvasOutcome]) -> WeightedMean {
+    let latest: Vec<f64> = worked.decided.rows(LATEST).into_iter().copied().collect();
     let no = |words: &str| Err(words.to_owned());
-    let completed = mean(completions.iter().copied()).map_or_else(|| no("no episode has an outcome"), Ok);
+    let completed = worked.completion.mean().map_or_else(|| no("no episode has an outcome"), Ok);
     let shown = mean(canvases.iter().map(|c| c.value)).map_or_else(|| no("there are no canvas events"), Ok);
-    let said = mean(feedback.iter().copied()).map_or_else(|| no("no episode has scored feedback"), Ok);
+    let said = worked.feedback.mean().map_or_else(|| no("no episode has scored feedback"), Ok);
     let steady = match latest.len() {
         0 | 1 => no("fewer than two episodes have an outcome"),
-        _ => Ok(1.0 - 2.0 * deviation(latest)),
+        _ => Ok(1.0 - 2.0 * deviation(&latest)),
     };
     WeightedMean::of(vec![
-        WeightedTerm::new("task_completion", 0.4, completions.len(), completed),
+        WeightedTerm::new("task_completion", 0.4, worked.completion.n, completed),
         WeightedTerm::new("canvas_success", 0.3, canvases.len(), shown),
-        WeightedTerm::new("feedback_quality", 0.2, feedback.len(), said),
+        WeightedTerm::new("feedback_quality", 0.2, worked.feedback.n, said),
         WeightedTerm::new("consistency", 0.1, latest.len(), steady),
     ])
 }
@@ -141,19 +253,24 @@ pub struct Interventions {
 
 /// Intervention rate = corrections / episodes, of the sources that the memory keeps.
 #[must_use]
-pub fn interventions(episodes: &[WorkedEpisode], chat: Option<usize>, canvas: Option<usize>) -> Interventions {
-    let recorded: Vec<i64> = episodes.iter().filter_map(|e| e.interventions).collect();
-    let workflow = (!recorded.is_empty()).then(|| recorded.iter().map(|n| (*n).max(0) as usize).sum::<usize>());
+pub fn interventions(worked: &WorkTally, chat: Option<usize>, canvas: Option<usize>) -> Interventions {
+    let workflow = worked.interventions;
     let sources = [chat, canvas, workflow];
     let corrections = sources.iter().flatten().sum();
-    let known = sources.iter().any(Option::is_some) && !episodes.is_empty();
-    let rate = known.then(|| corrections as f64 / episodes.len() as f64);
-    Interventions { rate, corrections, episodes: episodes.len(), chat, canvas, workflow }
+    let known = sources.iter().any(Option::is_some) && worked.episodes > 0;
+    let rate = known.then(|| corrections as f64 / worked.episodes as f64);
+    Interventions { rate, corrections, episodes: worked.episodes, chat, canvas, workflow }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn tally(episodes: impl IntoIterator<Item = WorkedEpisode>) -> WorkTally {
+        let mut tally = WorkTally::new(1);
+        episodes.into_iter().for_each(|episode| tally.add(episode));
+        tally
+    }
 
     fn worked(outcome: &str, feedback: Option<f64>) -> WorkedEpisode {
         WorkedEpisode {
@@ -173,7 +290,7 @@ mod tests {
             worked("ongoing", None),
         ];
         let canvases = [1.0, 0.0, 0.5, 0.5].map(|value| CanvasOutcome { value, at: None });
-        let found = quality(&episodes, &canvases);
+        let found = quality(&tally(episodes), &canvases);
         let values: Vec<f64> = found.terms.iter().filter_map(|t| t.value).collect();
         // Completion 1, 0, 0.5, 0: mean 0.375, deviation sqrt(0.171875).
         let steady = 1.0 - 2.0 * 0.171_875_f64.sqrt();
@@ -183,11 +300,26 @@ mod tests {
     }
 
     #[test]
+    fn the_latest_are_those_of_a_full_sort() {
+        let episode = |n: i64| WorkedEpisode {
+            started_at: (n % 5 > 0).then(|| format!("{:02}", n * 37 % 11)),
+            interventions: Some(n),
+            ..WorkedEpisode::default()
+        };
+        let mut all: Vec<WorkedEpisode> = (0..90).map(episode).collect();
+        let mut kept = WorkTally::new(7);
+        all.iter().for_each(|episode| kept.add(episode.clone()));
+        all.sort_by(|a, b| b.started_at.cmp(&a.started_at));
+        assert_eq!(kept.latest(7), all.iter().take(7).collect::<Vec<_>>());
+        assert_eq!(kept.latest(3), all.iter().take(3).collect::<Vec<_>>());
+    }
+
+    #[test]
     fn the_three_sources_are_counted_apart() {
         let episodes = [worked("success", None), worked("success", None)];
-        let found = interventions(&episodes, Some(3), None);
+        let found = interventions(&tally(episodes), Some(3), None);
         assert_eq!((found.rate, found.corrections, found.workflow, found.canvas), (Some(2.5), 5, Some(2), None));
-        assert_eq!(interventions(&[], Some(1), Some(1)).rate, None);
+        assert_eq!(interventions(&tally([]), Some(1), Some(1)).rate, None);
     }
 
     #[test]

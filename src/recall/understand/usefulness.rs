@@ -19,19 +19,27 @@ pub const RULE: &str = "of at least 3 uses, the latest 20: mean utility 0.4 or l
 
 /// Uses of memories, by episodes or cases whose utility (or reward) is known. Of each memory only the latest are kept.
 #[derive(Debug, Clone, Default)]
-pub struct MemoryUses(HashMap<String, Vec<TimedUse>>);
+pub struct MemoryUses(HashMap<Box<str>, Vec<TimedUse>>);
 
-/// A use: when, in microseconds since 1970, and the utility of what used the memory, in 0..1.
-type TimedUse = (Option<i64>, f64);
+/// A use: when, in microseconds since 1970, [`NEVER`] where that is unknown, and the utility of what used the memory, in
+/// 0..1.
+type TimedUse = (i64, f64);
+
+/// Before all times.
+const NEVER: i64 = i64::MIN;
 
 impl MemoryUses {
     /// Takes a use of a memory.
     pub fn add(&mut self, memory: &str, at: Option<i64>, utility: f64) {
         let uses = match self.0.get_mut(memory) {
             Some(uses) => uses,
-            None => self.0.entry(memory.to_owned()).or_default(),
+            None => self.0.entry(memory.into()).or_default(),
         };
-        uses.push((at, utility));
+        // Most have few uses, and there may be very many memories.
+        if uses.len() == uses.capacity() {
+            uses.reserve_exact(uses.len() / 2 + 2);
+        }
+        uses.push((at.unwrap_or(NEVER), utility));
         if uses.len() >= 2 * LATEST {
             latest(uses);
         }
@@ -107,13 +115,13 @@ pub fn judge(uses: MemoryUses, shown: usize) -> JudgedMemories {
 }
 
 /// A memory by its uses.
-fn of_one(id: String, mut uses: Vec<TimedUse>) -> Option<Usefulness> {
+fn of_one(id: Box<str>, mut uses: Vec<TimedUse>) -> Option<Usefulness> {
     latest(&mut uses);
     let n = uses.len();
     let utility = mean(uses.iter().map(|(_, utility)| *utility)).filter(|_| n >= LEAST)?;
     let low = uses.iter().filter(|(_, utility)| *utility < 0.5).count();
     let high = uses.iter().filter(|(_, utility)| *utility > 0.5).count();
-    Some(Usefulness { id, title: None, utility, n, low, high })
+    Some(Usefulness { id: id.into(), title: None, utility, n, low, high })
 }
 
 #[cfg(test)]

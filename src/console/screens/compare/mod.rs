@@ -85,7 +85,7 @@ impl CompareScreen {
             self.rows.swap(0, 1);
         }
         if let [Some(first), Some(second)] = self.rows.each_ref().map(ComparedRow::row) {
-            self.fields = compare(first, second);
+            self.fields = compare(first.clone(), second.clone());
         }
     }
 }

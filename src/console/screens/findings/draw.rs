@@ -86,7 +86,7 @@ fn group_row(group: &FindingGroup<'_>) -> TableRow {
     let cells = vec![
         TextLine::of(word, role),
         TextLine::of(figures::count(group.count), StyleRole::Number),
-        TextLine::of(SafeText::limited(group.what(), 300), StyleRole::Text),
+        TextLine::of(SafeText::limited(&group.what(), 300), StyleRole::Text),
     ];
     TableRow { cells, marked: false, stale: false }
 }
@@ -140,7 +140,8 @@ fn draw_detail(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect,
 /// What it means, how it changed, and what fixes it.
 fn meaning(group: &FindingGroup<'_>, cx: &Context, width: usize, look: &Look) -> Vec<TextLine> {
     let (word, role) = severity(group.severity);
-    let sentence = SafeText::join(&[figures::count(group.count), " ".into(), SafeText::limited(group.what(), 400)], "");
+    let sentence =
+        SafeText::join(&[figures::count(group.count), " ".into(), SafeText::limited(&group.what(), 400)], "");
     let mut lines: Vec<TextLine> =
         look.spelled(&sentence).wrap(width).map(|part| TextLine::of(part, StyleRole::Heading)).collect();
     let mut line = TextLine::of(word, role);

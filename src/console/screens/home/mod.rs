@@ -21,7 +21,7 @@ use crate::console::view::words::age;
 use crate::console::view::{Canvas, health};
 use crate::job::plan::JobProgress;
 use crate::memory::filter::{Filter, Operand, Operator};
-use crate::memory::findings::Finding;
+use crate::memory::findings::{Finding, kind_named};
 use crate::memory::query::{Page, Query};
 use crate::memory::time;
 use crate::memory::{Entity, Row};
@@ -305,7 +305,7 @@ fn to_judge(feedback: &WaitingFeedback, cx: &Context) -> NeededStep {
 }
 
 fn of_finding(finding: &Finding, count: u64) -> NeededStep {
-    let what = finding.message.split_once(' ').map_or(finding.message.as_str(), |(_, what)| what);
+    let what = kind_named(finding.kind).map(|kind| kind.what(count)).unwrap_or_default();
     let (word, role) = health::severity(finding.severity);
     NeededStep {
         key: "F",

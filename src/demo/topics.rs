@@ -1,14 +1,12 @@
 //! What the agents of the demo work on: the words of their episodes, with slots in braces (see [`super::phrase`]).
 
-mod data;
-mod engineering;
-mod finance;
-mod research;
-mod support;
-mod travel;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
 
 /// A kind of canvas with what is shown on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum CanvasShow {
     /// A table; people close it at once.
     Sheet,
@@ -33,7 +31,8 @@ pub enum CanvasShow {
 }
 
 /// One step of a topic's workflow.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TopicStep {
     /// Name, as in the event log.
     pub name: &'static str,
@@ -44,7 +43,8 @@ pub struct TopicStep {
 }
 
 /// What an agent keeps working on.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Topic {
     /// Name, as in `topic`.
     pub name: &'static str,
@@ -55,57 +55,39 @@ pub struct Topic {
     /// Letters before the numbers that it deals with.
     pub reference: &'static str,
     /// Titles of episodes.
-    pub titles: &'static [&'static str],
+    pub titles: Vec<&'static str>,
     /// Situations that episodes start from.
-    pub situations: &'static [&'static str],
+    pub situations: Vec<&'static str>,
     /// What the agent considers.
-    pub thoughts: &'static [&'static str],
+    pub thoughts: Vec<&'static str>,
     /// How it ends well.
-    pub successes: &'static [&'static str],
+    pub successes: Vec<&'static str>,
     /// How it ends badly or half-way.
-    pub failures: &'static [&'static str],
+    pub failures: Vec<&'static str>,
     /// What was learned.
-    pub insights: &'static [&'static str],
+    pub insights: Vec<&'static str>,
     /// What was decided.
-    pub decisions: &'static [&'static str],
+    pub decisions: Vec<&'static str>,
     /// What people ask.
-    pub asks: &'static [&'static str],
+    pub asks: Vec<&'static str>,
     /// What the agent answers.
-    pub answers: &'static [&'static str],
+    pub answers: Vec<&'static str>,
     /// What people correct.
-    pub corrections: &'static [&'static str],
+    pub corrections: Vec<&'static str>,
     /// Facts that are kept in memories.
-    pub facts: &'static [&'static str],
+    pub facts: Vec<&'static str>,
     /// Steps of the workflow.
-    pub steps: &'static [TopicStep],
+    pub steps: Vec<TopicStep>,
     /// Tools besides the steps' own.
-    pub tools: &'static [&'static str],
+    pub tools: Vec<&'static str>,
     /// Tags.
-    pub tags: &'static [&'static str],
+    pub tags: Vec<&'static str>,
     /// What is shown.
-    pub shows: &'static [CanvasShow],
+    pub shows: Vec<CanvasShow>,
     /// How many episodes a story has, as weights of one, two, three, ….
-    pub length: &'static [f64],
+    pub length: Vec<f64>,
 }
 
-/// All topics.
-pub const TOPICS: &[&Topic] = &[
-    &support::DELIVERIES,
-    &support::INVOICES,
-    &support::DEVICES,
-    &data::DUPLICATES,
-    &data::LOADS,
-    &data::DASHBOARD,
-    &engineering::LEAK,
-    &engineering::NOTES,
-    &engineering::FLAKES,
-    &travel::REBOOKING,
-    &travel::HOTELS,
-    &travel::EXPENSES,
-    &research::PRICING,
-    &research::PAPERS,
-    &research::SURVEY,
-    &finance::CLOSE,
-    &finance::REMINDERS,
-    &finance::TAXES,
-];
+/// All topics, in the order of the file: a story names them by their position.
+pub static TOPICS: LazyLock<Vec<Topic>> =
+    LazyLock::new(|| serde_json::from_str(include_str!("../../assets/demo/topics.json")).unwrap_or_default());

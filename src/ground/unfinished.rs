@@ -1,0 +1,70 @@
+//! Files that are only half of something: they go when the program is told to end while they are being made.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::{Handle, Signals};
+use signal_hook::low_level::emulate_default_handler;
+
+/// Files and folders in the making.
+static PATHS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// A file or folder that is of no use before it is finished. Dropped, it is nobody's concern any more.
+#[derive(Debug)]
+pub struct UnfinishedPath(PathBuf);
+
+impl UnfinishedPath {
+    /// Something that is there, or will be in a moment.
+    #[must_use]
+    pub fn new(path: &Path) -> Self {
+        PATHS.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
+        UnfinishedPath(path.to_owned())
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for UnfinishedPath {
+    fn drop(&mut self) {
+        PATHS.lock().unwrap_or_else(PoisonError::into_inner).retain(|path| *path != self.0);
+    }
+}
+
+/// While this lives, SIGINT and SIGTERM end the program as they always do, after unfinished files were removed.
+#[derive(Debug)]
+pub struct EndWithoutRemains(Option<Handle>);
+
+impl EndWithoutRemains {
+    /// Waits for these signals from now on.
+    #[must_use]
+    pub fn begin() -> Self {
+        let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return EndWithoutRemains(None) };
+        let handle = signals.handle();
+        thread::spawn(move || {
+            for signal in signals.forever() {
+                // The lock stays: what would be begun now waits for the end.
+                let paths = PATHS.lock().unwrap_or_else(PoisonError::into_inner);
+                for path in paths.iter() {
+                    let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+                }
+                let _ = emulate_default_handler(signal);
+            }
+        });
+        EndWithoutRemains(Some(handle))
+    }
+}
+
+impl Drop for EndWithoutRemains {
+    fn drop(&mut self) {
+        if let Some(handle) = &self.0 {
+            handle.close();
+        }
+    }
+}

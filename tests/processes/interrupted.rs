@@ -1,0 +1,161 @@
+//! Commands that are interrupted, as by Ctrl-C: they end at once, by the signal, and nothing is left half done.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::yield_now;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// How soon a command is to end.
+const AT_ONCE: Duration = Duration::from_millis(100);
+const SIGINT: i32 = 2;
+/// Other work may keep the machine from ending a process in time, but not each time.
+const TRIES: usize = 12;
+
+struct Desk {
+    folder: TempDir,
+    database: PathBuf,
+}
+
+impl Desk {
+    fn new() -> Desk {
+        let folder = TempDir::new().unwrap();
+        let database = folder.path().join("demo.db");
+        let desk = Desk { folder, database };
+        let path = desk.database.display().to_string();
+        for words in [
+            &["demo", &path, "--episodes", "2000", "--no-console", "--at", "2026-06-15T16:00:00Z"][..],
+            &["-d", &path, "migrate", "--apply"],
+        ] {
+            assert!(desk.begun(words).wait().unwrap().success(), "{words:?}");
+        }
+        desk
+    }
+
+    fn begun(&self, words: &[&str]) -> Child {
+        Command::new(env!("CARGO_BIN_EXE_mnemoscope"))
+            .env_clear()
+            .env("HOME", self.folder.path())
+            .env("MNEMOSCOPE_STATE", self.folder.path().join("state"))
+            .env("MNEMOSCOPE_ACTOR", "tester")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .args(words)
+            .spawn()
+            .unwrap()
+    }
+
+    fn on(&self, words: &[&str]) -> Vec<String> {
+        ["-d", self.database.to_str().unwrap()].iter().chain(words).map(|word| (*word).to_owned()).collect()
+    }
+
+    fn json(&self, words: &[&str]) -> Value {
+        let words = self.on(&[words, &["--format", "json"]].concat());
+        let output = Command::new(env!("CARGO_BIN_EXE_mnemoscope"))
+            .env_clear()
+            .env("HOME", self.folder.path())
+            .env("MNEMOSCOPE_STATE", self.folder.path().join("state"))
+            .args(&words)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// Interrupts a command once it is under way; how it ended and how soon. None where it was done before that.
+    fn interrupted(&self, words: &[&str], is_under_way: impl Fn(u32) -> bool) -> Option<(ExitStatus, Duration)> {
+        let mut child = self.begun(words);
+        while !is_under_way(child.id()) {
+            if child.try_wait().unwrap().is_some() {
+                return None;
+            }
+            yield_now();
+        }
+        let told = Instant::now();
+        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().is_ok());
+        let status = child.wait().unwrap();
+        (!status.success()).then(|| (status, told.elapsed()))
+    }
+
+    /// Interrupts a command until it ends at once.
+    fn ends_at_once(&self, words: &[&str], is_under_way: impl Fn(u32) -> bool) {
+        let ends = (0..TRIES).filter_map(|_| self.interrupted(words, &is_under_way));
+        let mut slowest = Vec::new();
+        for (status, took) in ends {
+            assert_eq!(status.signal(), Some(SIGINT), "{words:?}: {status:?}");
+            if took < AT_ONCE {
+                return;
+            }
+            slowest.push(took);
+        }
+        panic!("{words:?} took {slowest:?}");
+    }
+
+    /// Names that begin with a point, as those of files in the making do.
+    fn remains(&self) -> Vec<String> {
+        let names = fs::read_dir(self.folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        names.filter_map(|name| name.into_string().ok()).filter(|name| name.starts_with('.')).collect()
+    }
+}
+
+/// Whether a process has a file open.
+fn has_open(process: u32, path: &Path) -> bool {
+    let open = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+    open.filter_map(|link| fs::read_link(link.path()).ok()).any(|file| file == path)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_read_ends_at_once() {
+    let desk = Desk::new();
+    for words in [&["findings"][..], &["insights"], &["export", "episode", "segment"], &["purge", "ruth.fraser"]] {
+        let words = desk.on(words);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        desk.ends_at_once(&words, |process| has_open(process, &desk.database));
+    }
+    assert_eq!(desk.json(&["audit", "verify"])["ok"], true);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn half_a_file_is_not_left_behind() {
+    let desk = Desk::new();
+    let demo = desk.folder.path().join("second.db");
+    let words = ["demo", demo.to_str().unwrap(), "--episodes", "50000", "--no-console"];
+    desk.ends_at_once(&words, |_| !desk.remains().is_empty());
+    assert_eq!(desk.remains(), Vec::<String>::new());
+    assert!(!demo.exists());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_change_is_done_or_not_begun() {
+    let desk = Desk::new();
+    let cases = || {
+        let status = desk.json(&["status", "--sizes"]);
+        let tables = status["tables"].as_array().unwrap().clone();
+        tables.iter().find(|table| table["name"] == "agent_memory_cases").unwrap()["rows"].as_u64().unwrap()
+    };
+    let counts = desk.json(&["prune", "--window", "1"])["counts"].clone();
+    let goes = counts["agent_memory_cases"]["delete"].as_u64().unwrap();
+    let (before, words) = (cases(), desk.on(&["prune", "--window", "1", "--apply"]));
+    assert!(goes > 0, "{counts}");
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    for wait in 0..6 {
+        let begun = Instant::now();
+        let under_way =
+            |process| has_open(process, &desk.database) && begun.elapsed() >= Duration::from_millis(wait * 60);
+        let ended = desk.interrupted(&words, under_way);
+        let left = cases();
+        assert!(left == before || left == before - goes, "{left} of {before} cases are left, {goes} were to go");
+        assert_eq!(desk.json(&["audit", "verify"])["ok"], true);
+        if ended.is_none() || left < before {
+            break;
+        }
+    }
+}
