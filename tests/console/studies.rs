@@ -124,7 +124,8 @@ fn graduated(id: &str) -> Graduation {
         skill: i.is_multiple_of(5).then(|| format!("skill-{i}")),
         ..work::WorkedEpisode::default()
     };
-    let episodes: Vec<_> = (0..12).map(worked).collect();
+    let mut episodes = work::WorkTally::new(12);
+    (0..12).for_each(|i| episodes.add(worked(i)));
     let outcomes: Vec<_> = (0..8)
         .map(|i| canvas::CanvasOutcome { value: f64::from(i % 3) / 2.0, at: Some(i64::from(i) * 10 * 86_400_000_000) })
         .collect();

@@ -497,8 +497,10 @@ mod tests {
         told.map(|(kind, tally)| format!("{kind} {}", tally.examples.join(" "))).collect()
     }
 
-    /// Episodes: id, canvas events and feedback that it names, its count and score.
-    fn story(episodes: &[(&str, &[&str], &[&str], i64, Option<f64>)]) -> LinkedEpisodes {
+    /// An episode: its id, canvas events and feedback that it names, its count and score.
+    type Told<'t> = (&'t str, &'t [&'t str], &'t [&'t str], i64, Option<f64>);
+
+    fn story(episodes: &[Told<'_>]) -> LinkedEpisodes {
         let mut story = LinkedEpisodes::new(5);
         for (id, canvas, feedback, count, score) in episodes {
             let row = row(
