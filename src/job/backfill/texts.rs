@@ -70,7 +70,8 @@ pub async fn kept(
     }
     let mut checks = Vec::new();
     if logged > 0 {
-        let found = format!("{logged} rows hold {what}: a log is never rewritten");
+        let rows = if logged == 1 { "1 row holds".to_owned() } else { format!("{logged} rows hold") };
+        let found = format!("{rows} {what}: a log is never rewritten");
         checks.push(JobCheck { what: "event logs and audit trails".to_owned(), ok: true, found });
     }
     if !others.is_empty() {
