@@ -150,7 +150,9 @@ fn hidden_characters_are_taken_out_of_keys_and_names_too() {
         }
         let receipt: Value = serde_json::from_slice(&done.stdout).expect("a receipt");
         assert!(
-            check(&receipt, "event logs and audit trails")["found"].as_str().is_some_and(|w| w.contains("row holds"))
+            check(&receipt, "event logs and audit trails")["found"]
+                .as_str()
+                .is_some_and(|w| w.contains("hidden characters: a log"))
         );
     }
 }
