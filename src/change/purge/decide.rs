@@ -51,7 +51,7 @@ impl NewDecisions {
     /// Refuses those about mentions that are not there and were not decided so before, and those that cannot be done.
     ///
     /// # Errors
-    /// As [`check`].
+    /// [`ChangeError::Usage`] with what is near, [`ChangeError::Refused`] with what can be done.
     pub fn check(&self, plan: &PurgePlan, before: &BTreeMap<String, Mentions>) -> Result<(), ChangeError> {
         let again = |name: &str| before.get(name).is_some_and(|decision| self.each.get(name) == Some(decision));
         let met = &plan.met;
