@@ -7,6 +7,8 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::support::alone_in;
+
 struct Desk {
     folder: TempDir,
     database: PathBuf,
@@ -28,14 +30,7 @@ impl Desk {
     }
 
     fn run(&self, words: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_mnemoscope"))
-            .env_clear()
-            .env("HOME", self.folder.path())
-            .env("MNEMOSCOPE_STATE", self.folder.path().join("state"))
-            .env("MNEMOSCOPE_ACTOR", "tester")
-            .args(words)
-            .output()
-            .unwrap()
+        alone_in(self.folder.path()).args(words).output().unwrap()
     }
 
     fn on(&self, words: &[&str]) -> Output {

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use crate::support::alone_in;
+
 struct Desk {
     folder: TempDir,
     database: PathBuf,
@@ -32,14 +34,8 @@ impl Desk {
     }
 
     fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
-        command
-            .env_clear()
-            .env("HOME", self.folder.path())
-            .env("MNEMOSCOPE_STATE", self.folder.path().join("state"))
-            .env("MNEMOSCOPE_ACTOR", "tester")
-            .stdin(Stdio::null())
-            .args(words);
+        let mut command = alone_in(self.folder.path());
+        command.args(words);
         command
     }
 

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::support::alone_in;
+
 /// How soon a command is to end.
 const AT_ONCE: Duration = Duration::from_millis(100);
 const SIGINT: i32 = 2;
@@ -37,17 +39,7 @@ impl Desk {
     }
 
     fn begun(&self, words: &[&str]) -> Child {
-        Command::new(env!("CARGO_BIN_EXE_mnemoscope"))
-            .env_clear()
-            .env("HOME", self.folder.path())
-            .env("MNEMOSCOPE_STATE", self.folder.path().join("state"))
-            .env("MNEMOSCOPE_ACTOR", "tester")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .args(words)
-            .spawn()
-            .unwrap()
+        alone_in(self.folder.path()).stdout(Stdio::null()).stderr(Stdio::null()).args(words).spawn().unwrap()
     }
 
     fn on(&self, words: &[&str]) -> Vec<String> {
@@ -56,13 +48,7 @@ impl Desk {
 
     fn json(&self, words: &[&str]) -> Value {
         let words = self.on(&[words, &["--format", "json"]].concat());
-        let output = Command::new(env!("CARGO_BIN_EXE_mnemoscope"))
-            .env_clear()
-            .env("HOME", self.folder.path())
-            .env("MNEMOSCOPE_STATE", self.folder.path().join("state"))
-            .args(&words)
-            .output()
-            .unwrap();
+        let output = alone_in(self.folder.path()).args(&words).output().unwrap();
         assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).unwrap()
     }

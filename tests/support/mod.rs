@@ -8,13 +8,26 @@ pub mod postgres;
 pub mod world;
 
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use mnemoscope::store::OpenOptions;
 
 /// The program under test.
 pub fn program() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_mnemoscope"))
+}
+
+/// The program with nothing in its surroundings but a folder, which it keeps all in, and somebody who works there.
+pub fn alone_in(folder: &Path) -> Command {
+    let mut command = Command::new(program());
+    command
+        .env_clear()
+        .env("HOME", folder)
+        .env("MNEMOSCOPE_STATE", folder.join("state"))
+        .env("MNEMOSCOPE_ACTOR", "tester")
+        .stdin(Stdio::null());
+    command
 }
 
 /// How a test opens a database: raw bytes are read by the program, which the test itself is not.
