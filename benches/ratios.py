@@ -52,8 +52,8 @@ COMMANDS = {
     "page": ("list episode", None),
     "filter": ("list episode --where summary~zzznothing", [f"{EPISODES} WHERE summary LIKE '%zzznothing%'"]),
     "canvas filter": (
-        "list canvas_event --where canvas_type=zzznothing",
-        ["SELECT * FROM canvas_audit WHERE canvas_type = 'zzznothing' ORDER BY created_at DESC, id DESC"],
+        "list canvas_event --where metadata~zzznothing",
+        ["SELECT * FROM canvas_audit WHERE metadata LIKE '%zzznothing%'"],
     ),
     "order without index": (
         "list episode --order decay_score:desc",
