@@ -133,15 +133,18 @@ fn key_at(bencher: Bencher, keys: &str) {
     }
     let mut painter = Painter::default();
     let look = Look::new(Theme::dark(), Glyphs::unicode());
-    bencher.bench_local(|| {
-        let effects = update(&mut model, press(Code::Down));
-        settle(&mut model, effects);
-        let mut buf = Buffer::empty(SCREEN);
-        let drawn = painter.draw(&model, &look, &mut buf);
-        let effects = update(&mut model, Message::Drawn(drawn.measures));
-        settle(&mut model, effects);
-        buf
-    });
+    bencher.bench_local(|| key_to_frame(&mut model, &mut painter, &look, Code::Down));
+}
+
+/// What a key costs: the model as it is after it, and the frame that shows it.
+fn key_to_frame(model: &mut Model, painter: &mut Painter, look: &Look, code: Code) -> Buffer {
+    let effects = update(model, press(code));
+    settle(model, effects);
+    let mut buf = Buffer::empty(SCREEN);
+    let drawn = painter.draw(model, look, &mut buf);
+    let effects = update(model, Message::Drawn(drawn.measures));
+    settle(model, effects);
+    buf
 }
 
 #[divan::bench(args = [Code::Down, Code::PageDown], sample_count = 1000)]
@@ -149,15 +152,7 @@ fn update_and_draw(bencher: Bencher, code: Code) {
     let mut model = model();
     let mut painter = Painter::default();
     let look = Look::new(Theme::dark(), Glyphs::unicode());
-    bencher.bench_local(|| {
-        let effects = update(&mut model, press(code));
-        settle(&mut model, effects);
-        let mut buf = Buffer::empty(SCREEN);
-        let drawn = painter.draw(&model, &look, &mut buf);
-        let effects = update(&mut model, Message::Drawn(drawn.measures));
-        settle(&mut model, effects);
-        buf
-    });
+    bencher.bench_local(|| key_to_frame(&mut model, &mut painter, &look, code));
 }
 
 fn main() {

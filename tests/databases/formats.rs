@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::alone_in;
+use crate::support::{alone_in, demo_in};
 
 struct Desk {
     folder: TempDir,
@@ -18,15 +18,8 @@ impl Desk {
     /// A demo database in a folder of its own.
     fn new() -> Desk {
         let folder = TempDir::new().unwrap();
-        let database = folder.path().join("demo.db");
-        let desk = Desk { folder, database };
-        let path = desk.database.display().to_string();
-        assert!(
-            desk.run(&["demo", &path, "--episodes", "60", "--no-console", "--at", "2026-06-15T16:00:00Z"])
-                .status
-                .success()
-        );
-        desk
+        let database = demo_in(folder.path(), 60);
+        Desk { folder, database }
     }
 
     fn run(&self, words: &[&str]) -> Output {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::support::alone_in;
+use crate::support::{alone_in, changeable_demo_in};
 
 struct Desk {
     folder: TempDir,
@@ -20,17 +20,8 @@ impl Desk {
     /// A small demo database with a trail, in a folder of its own.
     fn new() -> Desk {
         let folder = TempDir::new().unwrap();
-        let database = folder.path().join("demo.db");
-        let desk = Desk { folder, database };
-        let path = desk.database.display().to_string();
-        for words in [
-            &["demo", &path, "--episodes", "24", "--no-console", "--at", "2026-06-15T16:00:00Z"][..],
-            &["-d", &path, "migrate", "--apply"],
-        ] {
-            let output = desk.command(words).output().unwrap();
-            assert!(output.status.success(), "{}", told(&output));
-        }
-        desk
+        let database = changeable_demo_in(folder.path(), 24);
+        Desk { folder, database }
     }
 
     fn command(&self, words: &[&str]) -> Command {

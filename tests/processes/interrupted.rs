@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::alone_in;
+use crate::support::{alone_in, changeable_demo_in};
 
 /// How soon a command is to end.
 const AT_ONCE: Duration = Duration::from_millis(100);
@@ -26,16 +26,8 @@ struct Desk {
 impl Desk {
     fn new() -> Desk {
         let folder = TempDir::new().unwrap();
-        let database = folder.path().join("demo.db");
-        let desk = Desk { folder, database };
-        let path = desk.database.display().to_string();
-        for words in [
-            &["demo", &path, "--episodes", "2000", "--no-console", "--at", "2026-06-15T16:00:00Z"][..],
-            &["-d", &path, "migrate", "--apply"],
-        ] {
-            assert!(desk.begun(words).wait().unwrap().success(), "{words:?}");
-        }
-        desk
+        let database = changeable_demo_in(folder.path(), 2000);
+        Desk { folder, database }
     }
 
     fn begun(&self, words: &[&str]) -> Child {

@@ -30,6 +30,24 @@ pub fn alone_in(folder: &Path) -> Command {
     command
 }
 
+/// Makes a demo database in a folder, which ends at the same moment at any time.
+pub fn demo_in(folder: &Path, episodes: u32) -> PathBuf {
+    let database = folder.join("demo.db");
+    let count = episodes.to_string();
+    let words = ["--episodes", &count, "--no-console", "--at", "2026-06-15T16:00:00Z"];
+    let output = alone_in(folder).arg("demo").arg(&database).args(words).output().expect("the program");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    database
+}
+
+/// The same with an audit trail, so that it can be changed.
+pub fn changeable_demo_in(folder: &Path, episodes: u32) -> PathBuf {
+    let database = demo_in(folder, episodes);
+    let output = alone_in(folder).arg("-d").arg(&database).args(["migrate", "--apply"]).output().expect("the program");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    database
+}
+
 /// How a test opens a database: raw bytes are read by the program, which the test itself is not.
 pub fn options() -> OpenOptions {
     OpenOptions { program: Some(program()), ..OpenOptions::default() }

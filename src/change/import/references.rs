@@ -90,14 +90,18 @@ impl ReferredKey {
 impl RowReference {
     /// What a row refers to by this key.
     fn value(&self, source: &BoundSource, new: &NewRow) -> Option<String> {
-        let value = (table_of(source) == self.from).then(|| new.stored_text(source, &self.column))??;
-        Some(if self.folds { value.to_lowercase() } else { value })
+        self.text(source, new, &self.from, &self.column)
     }
 
     /// What a row can be referred to by.
     fn offered(&self, source: &BoundSource, new: &NewRow) -> Option<u64> {
-        let value = (table_of(source) == self.to.table).then(|| new.stored_text(source, &self.to.column))??;
-        Some(self.to.digest(&if self.folds { value.to_lowercase() } else { value }))
+        self.text(source, new, &self.to.table, &self.to.column).map(|value| self.to.digest(&value))
+    }
+
+    /// What a row of a table stores in a column, as this key compares it.
+    fn text(&self, source: &BoundSource, new: &NewRow, table: &TableName, column: &str) -> Option<String> {
+        let value = (table_of(source) == *table).then(|| new.stored_text(source, column))??;
+        Some(if self.folds { value.to_lowercase() } else { value })
     }
 }
 

@@ -480,16 +480,11 @@ fn seen<'m>(member: &'m (&str, Option<String>, Option<String>)) -> ChainMember<'
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
+    use super::super::tests::row;
     use super::*;
     use crate::memory::Entity;
-
-    fn row(entity: Entity, values: &[(&str, Value)]) -> Row {
-        let mut row = Row::empty(entity);
-        values.iter().for_each(|(column, value)| row.set(column, value.clone()));
-        row
-    }
 
     fn told(story: &LinkedEpisodes, faults: &Faults) -> Vec<String> {
         assert!(story.id(0).is_some());

@@ -397,7 +397,17 @@ pub fn short(id: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
+    use super::super::Row;
     use super::*;
+
+    /// A row with some columns set.
+    pub fn row(entity: Entity, values: &[(&str, Value)]) -> Row {
+        let mut row = Row::empty(entity);
+        values.iter().for_each(|(column, value)| row.set(column, value.clone()));
+        row
+    }
 
     #[test]
     fn a_sentence_agrees_with_its_number() {

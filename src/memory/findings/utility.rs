@@ -77,14 +77,9 @@ fn replayed(moves: &mut [UtilityMove]) -> f64 {
 mod tests {
     use serde_json::{Value, json};
 
+    use super::super::tests::row;
     use super::*;
     use crate::memory::Entity;
-
-    fn row(entity: Entity, values: &[(&str, Value)]) -> Row {
-        let mut row = Row::empty(entity);
-        values.iter().for_each(|(column, value)| row.set(column, value.clone()));
-        row
-    }
 
     #[test]
     fn a_stored_utility_is_held_against_its_history() {
