@@ -375,23 +375,12 @@ impl Operation {
                 let words = words.chain(with_options([("--outcome", outcome.clone())])).collect();
                 Face::about(case, format!("Set the reward of case {case} to {reward}"), words)
             }
-            Operation::Window { profile, window } => {
-                let (kept, size) = match window {
-                    Some(window) => (format!("{window} cases"), window.to_string()),
-                    None => ("every case".to_owned(), "all".to_owned()),
-                };
-                let words = words(["profile", "set", profile, "--window", &size]);
-                Face::about(profile, format!("Keep {kept} of profile {profile}"), words)
-            }
+            Operation::Window { profile, window } => of_window(profile, *window),
             Operation::ActivatePolicy { id } => {
                 Face::about(id, format!("Activate policy {id}"), words(["policy", "activate", id]))
             }
             Operation::TrainPolicy { bank, pairs, seed } => {
-                let pairs = pairs.as_ref().map(|file| file.name.clone());
-                let seed = Some(seed).filter(|seed| **seed != TRAINING_SEED).map(u64::to_string);
-                let words = words(["policy", "train", bank]).into_iter();
-                let words = words.chain(with_options([("--pairs", pairs), ("--seed", seed)])).collect();
-                Face::about(bank, format!("Train a policy for bank {bank}"), words)
+                of_training(bank, pairs.as_ref().map(|file| &*file.name), *seed)
             }
             Operation::Prune(rules) => Face::of_rows("Prune banks".to_owned(), rules.words()),
             Operation::Quarantine { cases } => of_cases("Quarantine", "quarantine", cases),
@@ -488,6 +477,22 @@ impl FeedbackFields {
         ];
         with_options(options).chain(with_switches([("--again", self.again)]))
     }
+}
+
+fn of_window(profile: &str, window: Option<i64>) -> Face<'_> {
+    let (kept, size) = match window {
+        Some(window) => (format!("{window} cases"), window.to_string()),
+        None => ("every case".to_owned(), "all".to_owned()),
+    };
+    let words = words(["profile", "set", profile, "--window", &size]);
+    Face::about(profile, format!("Keep {kept} of profile {profile}"), words)
+}
+
+fn of_training<'o>(bank: &'o str, pairs: Option<&str>, seed: u64) -> Face<'o> {
+    let seed = Some(seed).filter(|seed| *seed != TRAINING_SEED).map(|seed| seed.to_string());
+    let words = words(["policy", "train", bank]).into_iter();
+    let words = words.chain(with_options([("--pairs", pairs.map(str::to_owned)), ("--seed", seed)])).collect();
+    Face::about(bank, format!("Train a policy for bank {bank}"), words)
 }
 
 fn of_cases<'o>(title: &str, command: &str, cases: &[String]) -> Face<'o> {

@@ -1,7 +1,7 @@
 //! What a run of a job did: the receipt.
 
 use super::plan::{BadRow, EntrySpan, JobCheck, JobProgress, JobReceipt, JobState};
-use crate::change::plan::{Counts, SHOWN};
+use crate::change::plan::{Counts, Receipt, SHOWN};
 use crate::change::{Change, new_id, now};
 use crate::memory::invocation::Invocation;
 
@@ -59,24 +59,27 @@ impl JobOutcome {
             (None, Some((first, last))) => (Some(undo_command(&self.invocation, first, last)), None),
         };
         let bad = |[entity, id, problem]: [String; 3]| BadRow { entity, id, problem };
-        JobReceipt {
+        let receipt = Receipt {
             receipt_id: new_id(),
             plan_id: self.progress.id.clone(),
             operation: self.operation.clone(),
             status: self.status().to_owned(),
             counts: self.counts.clone(),
             changes: self.changes.iter().take(SHOWN).cloned().collect(),
-            changes_total: self.progress.changed,
+            changes_total: usize::try_from(self.progress.changed).unwrap_or(usize::MAX),
             effects: self.effects.clone(),
             disclosures: self.disclosures.clone(),
             applied_at: now(),
             audit_seq: self.entries.map(|(_, last)| last),
+            undo,
+            undo_reason,
+        };
+        JobReceipt {
+            receipt,
             job: self.progress.clone(),
             verification: self.checks.clone(),
             quarantine: self.set_aside.iter().cloned().map(bad).collect(),
             audit_entries: self.entries.map(|(first, last)| EntrySpan { first, last }),
-            undo_reason,
-            undo,
             anchor_problem: None,
         }
     }

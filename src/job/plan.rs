@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub use super::pace::{Pace, Sizing};
-use crate::change::plan::{Change, Counts};
+use crate::change::plan::Receipt;
 
 /// Rows to be looked at up to which a job keeps what an undo needs: some hundred bytes for each row that changes, half a
 /// hundred megabytes in all. Beyond that the trail would grow as large as what it is about.
@@ -234,28 +234,10 @@ pub struct EntrySpan {
 /// What a run of a job did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobReceipt {
-    /// Identity of the receipt.
-    pub receipt_id: String,
-    /// The run.
-    pub plan_id: String,
-    /// What it does, as in the audit trail.
-    pub operation: String,
-    /// `applied`, `nothing to do`, `incomplete`, or the state that it stopped in.
-    pub status: String,
-    /// Rows by table, over all its runners.
-    pub counts: Counts,
-    /// The first changes that its last runner made.
-    pub changes: Vec<Change>,
-    /// How many rows changed.
-    pub changes_total: u64,
-    /// What came of it.
-    pub effects: Vec<String>,
-    /// What should be known.
-    pub disclosures: Vec<String>,
-    /// When.
-    pub applied_at: String,
-    /// Number of its last audit entry.
-    pub audit_seq: Option<i64>,
+    /// What a change's receipt says too: the run is its plan, its counts are over all runners, its changes the first of
+    /// the last runner, its status may also be `incomplete` or the state that the run stopped in.
+    #[serde(flatten)]
+    pub receipt: Receipt,
     /// How far it is.
     pub job: JobProgress,
     /// What looking at the result found; empty unless it is done.
@@ -265,12 +247,6 @@ pub struct JobReceipt {
     /// Its audit entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit_entries: Option<EntrySpan>,
-    /// Why it cannot be undone.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub undo_reason: Option<String>,
-    /// The command that takes it back.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub undo: Option<String>,
     /// Why no anchor of it could be kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub anchor_problem: Option<String>,

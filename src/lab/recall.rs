@@ -320,7 +320,8 @@ impl CandidateSieve<'_> {
     }
 }
 
-async fn proven(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuestion) -> Result<RankedFind, LabError> {
+/// The domain and topic that proven usefulness looks for, and whether words or vectors stand in for them.
+fn sought(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuestion) -> (ProvenQuery, bool) {
     let mut sought = ProvenQuery { domain: request.domain.clone(), topic: request.topic.clone() };
     if let Some(row) = &asked.row {
         sought = sought.or_that_of(row);
@@ -334,6 +335,11 @@ async fn proven(store: &Store, request: &RecallRequest, asked: &mut ResolvedQues
     if request.text.is_some() && !by_text {
         asked.notes.push("the text plays no part in this ranking: name a domain and a topic".to_owned());
     }
+    (sought, by_text)
+}
+
+async fn proven(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuestion) -> Result<RankedFind, LabError> {
+    let (sought, by_text) = sought(store, request, asked);
     let (memories, episodes) = (store.sources_of(Entity::Memory).is_ok(), store.sources_of(Entity::Episode).is_ok());
     if !memories && !episodes {
         store.sources_of(Entity::Memory)?;

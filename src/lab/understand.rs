@@ -124,45 +124,15 @@ async fn read_episodes(
         Some(agent) => decisions(store, agent).await?,
         None => HashMap::new(),
     };
-    let mut columns = vec![
-        "id",
-        "outcome",
-        "started_at",
-        "feedback_score",
-        "intervention_count",
-        "utility",
-        "decay_score",
-        "access_count",
-        "archived_at",
-        "consolidated_into",
-        "status",
-    ];
-    if coded {
-        columns.extend(["constitutional_score", "confidence", "success", "metadata"]);
-    }
-    for link in links.iter().filter(|l| l.to == Entity::CanvasEvent) {
-        match &link.by {
-            LinkBy::List(column) | LinkBy::Path(column, _) => {
-                columns.extend(Entity::Episode.column(column).map(|c| c.name));
-            }
-            LinkBy::Back => {}
-        }
-    }
+    let columns = columns_of_episodes(coded, &links);
     let today = time::epoch_micros(now);
     found.there = each(store, &of_agent(Entity::Episode, &columns, agent), told, |row| {
         let id = row.id().to_owned();
         let started = row.text("started_at").map(str::to_owned);
         let aggregate = row.number("feedback_score").or_else(|| said.scores.get(&id));
-        let put_away = !row.get("archived_at").is_null()
-            || !row.get("consolidated_into").is_null()
-            || matches!(row.text("status"), Some("archived" | "summarized"));
-        if let (Some(today), Some(at)) = (today, started.as_deref().and_then(time::epoch_micros)) {
-            found.aged.add(&AgedEpisode {
-                days: (today - at) as f64 / 86_400e6,
-                decay: row.number("decay_score"),
-                accesses: row.get("access_count").as_i64(),
-                put_away,
-            });
+        let at = started.as_deref().and_then(time::epoch_micros);
+        if let (Some(today), Some(at)) = (today, at) {
+            found.aged.add(&aged(&row, today - at));
         }
         if !found.named.is_empty() {
             for event in named_ids(&row, &links, Entity::CanvasEvent) {
@@ -173,7 +143,6 @@ async fn read_episodes(
         }
         found.count += 1;
         found.rated |= row.number("utility").is_some();
-        let at = started.as_deref().and_then(time::epoch_micros);
         found.facts.add(&id, EpisodeFacts::new(aggregate, row.number("utility"), at));
         if graded.is_some() {
             found.worked.add(WorkedEpisode {
@@ -193,6 +162,37 @@ async fn read_episodes(
     .await?;
     found.facts = found.facts.sorted(|_, _| std::cmp::Ordering::Equal);
     Ok(found)
+}
+
+/// The columns that [`read_episodes`] reads: more where an agent's answers were judged.
+fn columns_of_episodes(coded: bool, links: &[EpisodeLink]) -> Vec<&'static str> {
+    let mut columns = vec!["id", "outcome", "started_at", "feedback_score", "intervention_count", "utility"];
+    columns.extend(["decay_score", "access_count", "archived_at", "consolidated_into", "status"]);
+    if coded {
+        columns.extend(["constitutional_score", "confidence", "success", "metadata"]);
+    }
+    for link in links.iter().filter(|l| l.to == Entity::CanvasEvent) {
+        match &link.by {
+            LinkBy::List(column) | LinkBy::Path(column, _) => {
+                columns.extend(Entity::Episode.column(column).map(|c| c.name));
+            }
+            LinkBy::Back => {}
+        }
+    }
+    columns
+}
+
+/// How an episode ages that began so many microseconds ago.
+fn aged(row: &Row, micros: i64) -> AgedEpisode {
+    let put_away = !row.get("archived_at").is_null()
+        || !row.get("consolidated_into").is_null()
+        || matches!(row.text("status"), Some("archived" | "summarized"));
+    AgedEpisode {
+        days: micros as f64 / 86_400e6,
+        decay: row.number("decay_score"),
+        accesses: row.get("access_count").as_i64(),
+        put_away,
+    }
 }
 
 /// Canvas events that point back to no episode, where episodes name theirs.

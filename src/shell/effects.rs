@@ -71,7 +71,7 @@ impl Worker {
             Request::LoadPage(query) => Reply::Page(load::page(seen, &query).await),
             Request::Count(query) => Reply::Counted(load::count(seen, &query).await),
             Request::LoadValues(entity, column) => Reply::Values(load::values(seen, entity, column).await),
-            Request::LoadDetail(entity, id, key) => Reply::Detail(load::detail(seen, entity, &id, &key).await),
+            Request::LoadDetail(entity, key) => Reply::Detail(load::detail(seen, entity, &key).await),
             Request::LoadWork => Reply::Work(home::work(store).await),
             Request::LoadNames(wanted) => Reply::Named(load::names(seen, wanted).await),
             Request::Watch(_) if self.past => std::future::pending().await,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::load;
 use crate::console::core::RequestFailure;
 use crate::console::core::request::Export;
-use crate::console::core::window::{row_id, row_key};
+use crate::console::core::window::RowKey;
 use crate::ground::private_file::PrivateFile;
 use crate::memory::mask::Mask;
 use crate::memory::query::{PageStart, Query};
@@ -37,20 +37,20 @@ pub async fn write(
     match &export.only {
         Some(keys) if export.query.entity != Entity::MemoryLink => {
             for keys in keys.chunks(BATCH) {
-                let ids: Vec<String> = keys.iter().map(|key| row_id(key).to_owned()).collect();
+                let ids: Vec<String> = keys.iter().map(|key| key.id().to_owned()).collect();
                 let rows = store.related(export.query.entity, "id", &ids).await;
                 let rows = rows.map_err(|e| load::failure("The rows could not be read", &e))?;
-                let wanted: HashSet<&str> = keys.iter().map(String::as_str).collect();
-                out.rows(rows, |row| wanted.contains(row_key(row).as_str())).map_err(failed)?;
+                let wanted: HashSet<&RowKey> = keys.iter().collect();
+                out.rows(rows, |row| wanted.contains(&RowKey::of(row))).map_err(failed)?;
                 told(out.rows);
             }
         }
         only => {
-            let wanted: Option<HashSet<&str>> = only.as_ref().map(|keys| keys.iter().map(String::as_str).collect());
+            let wanted: Option<HashSet<&RowKey>> = only.as_ref().map(|keys| keys.iter().collect());
             let mut query = Query { limit: BATCH, start: PageStart::First, ..export.query.clone() };
             loop {
                 let page = load::page(store, &query).await?;
-                let is_wanted = |row: &Row| wanted.as_ref().is_none_or(|keys| keys.contains(row_key(row).as_str()));
+                let is_wanted = |row: &Row| wanted.as_ref().is_none_or(|keys| keys.contains(&RowKey::of(row)));
                 out.rows(page.rows, is_wanted).map_err(failed)?;
                 told(out.rows);
                 match page.next {

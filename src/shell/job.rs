@@ -64,7 +64,7 @@ pub async fn run(
     };
     let outcome = job::run(&store, &*job, &author, &JobSettings::default(), entry, wish, &mut each).await;
     let mut receipt = outcome.map_err(failed)?.receipt();
-    receipt.disclosures.extend(anchor::missed(&store).await);
+    receipt.receipt.disclosures.extend(anchor::missed(&store).await);
     Ok(Box::new(receipt))
 }
 

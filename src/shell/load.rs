@@ -6,7 +6,7 @@ use crate::console::core::RequestFailure;
 use crate::console::core::columns::plural;
 use crate::console::core::names::name_columns;
 use crate::console::core::request::{Content, Related, Relation, RowCount};
-use crate::console::core::window::row_key;
+use crate::console::core::window::RowKey;
 use crate::console::screens::find::messages::FoundRows;
 use crate::memory::query::{PAGE, Page, PageStart, Query, StoreStatus};
 use crate::memory::search::Search;
@@ -75,17 +75,18 @@ pub async fn values(store: &Store, entity: Entity, column: &'static str) -> Resu
 }
 
 /// A row with everything about it.
-pub async fn detail(store: &Store, entity: Entity, id: &str, key: &str) -> Result<Option<Content>, RequestFailure> {
+pub async fn detail(store: &Store, entity: Entity, key: &RowKey) -> Result<Option<Content>, RequestFailure> {
     let failed = |e: StoreError| failure(&format!("The {} could not be read", entity.title()), &e);
+    let id = key.id();
     if entity == Entity::Episode {
         let context = store.contexts().episode(id).await.map_err(failed)?;
         return Ok(context.map(|context| Content::Episode(Box::new(context))));
     }
-    let row = if key == id {
+    let row = if key.is_id() {
         store.row(entity, id).await.map_err(failed)?
     } else {
         let rows = store.related(entity, "id", &[id.to_owned()]).await.map_err(failed)?;
-        rows.into_iter().find(|row| row_key(row) == key)
+        rows.into_iter().find(|row| RowKey::of(row) == *key)
     };
     Ok(row.map(|row| Content::Row(Box::new(row))))
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use chrono::{DateTime, Utc};
 use mnemoscope::change::plan::erasure::UnfinishedErasure;
 use mnemoscope::console::core::request::{Content, Related, Relation};
-use mnemoscope::console::core::window::row_key;
+use mnemoscope::console::core::window::RowKey;
 use mnemoscope::console::core::zone::ShownZone;
 use mnemoscope::console::core::{
     ClickTarget, ConsoleSettings, Destination, Effect, Key, Message, OpenedDatabase, Reply, Request, RequestFailure,
@@ -50,6 +50,10 @@ pub struct Database {
     pub rows: BTreeMap<Entity, Vec<Row>>,
 }
 
+fn cursor_of(row: &Row) -> String {
+    format!("{:?}", RowKey::of(row))
+}
+
 impl Database {
     fn of(&self, entity: Entity) -> &[Row] {
         self.rows.get(&entity).map_or(&[], Vec::as_slice)
@@ -64,7 +68,7 @@ impl Database {
         let mut rows: Vec<&Row> = self.of(query.entity).iter().filter(wanted).collect();
         let key = |row: &Row| (row.get(column).to_string(), row.id().to_owned());
         rows.sort_by(|a, b| if descending { key(b).cmp(&key(a)) } else { key(a).cmp(&key(b)) });
-        let at = |cursor: &str| rows.iter().position(|row| row_key(row) == cursor).expect("a row of this list");
+        let at = |cursor: &str| rows.iter().position(|row| cursor_of(row) == cursor).expect("a row of this list");
         let (from, to) = match &query.start {
             PageStart::First => (0, query.limit),
             PageStart::Last => (rows.len().saturating_sub(query.limit), rows.len()),
@@ -74,17 +78,22 @@ impl Database {
         let to = to.min(rows.len());
         let page: Vec<Row> = rows[from.min(to)..to].iter().map(|row| (*row).clone()).collect();
         Page {
-            next: page.last().filter(|_| to < rows.len()).map(row_key),
-            previous: page.first().filter(|_| from > 0).map(row_key),
+            next: page.last().filter(|_| to < rows.len()).map(cursor_of),
+            previous: page.first().filter(|_| from > 0).map(cursor_of),
             rows: page,
         }
     }
 
-    fn detail(&self, entity: Entity, id: &str, key: &str) -> Option<Content> {
-        let found = self.of(entity).iter().find(|row| row.id() == id && (key == id || row_key(row) == key))?.clone();
+    fn detail(&self, entity: Entity, key: &RowKey) -> Option<Content> {
+        let found = self
+            .of(entity)
+            .iter()
+            .find(|row| row.id() == key.id() && (key.is_id() || RowKey::of(row) == *key))?
+            .clone();
         if entity != Entity::Episode {
             return Some(Content::Row(Box::new(found)));
         }
+        let id = key.id();
         let of = |entity: Entity| -> Vec<Row> {
             self.of(entity).iter().filter(|row| row.text("episode_id") == Some(id)).cloned().collect()
         };
@@ -292,9 +301,9 @@ impl Console {
             Effect::Ask(ticket, Request::LoadPage(query)) => {
                 Message::Reply(ticket, Reply::Page(failed.map_or_else(|| Ok(self.database.page(&query)), Err)))
             }
-            Effect::Ask(ticket, Request::LoadDetail(entity, id, key)) => Message::Reply(
+            Effect::Ask(ticket, Request::LoadDetail(entity, key)) => Message::Reply(
                 ticket,
-                Reply::Detail(failed.map_or_else(|| Ok(self.database.detail(entity, &id, &key)), Err)),
+                Reply::Detail(failed.map_or_else(|| Ok(self.database.detail(entity, &key)), Err)),
             ),
             Effect::Ask(ticket, Request::LoadRelated(relations)) => {
                 Message::Reply(ticket, Reply::Related(Ok(self.database.related(&relations))))

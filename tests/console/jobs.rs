@@ -1,6 +1,6 @@
 //! Jobs in the console: proposed, started after a yes, told to stop, shown on every screen, and not left behind.
 
-use mnemoscope::change::plan::{ChangeDanger, Counts};
+use mnemoscope::change::plan::{ChangeDanger, Counts, Receipt};
 use mnemoscope::console::core::{Effect, Message, Proposal, Reply, Request, RequestFailure, Ticket};
 use mnemoscope::job::plan::{JobBeat, JobCheck, JobOffer, JobProgress, JobReceipt, JobState, JobWish};
 
@@ -29,7 +29,7 @@ pub fn progress(state: JobState, seen: u64) -> JobProgress {
 }
 
 pub fn receipt(status: &str) -> Box<JobReceipt> {
-    Box::new(JobReceipt {
+    let receipt = Receipt {
         receipt_id: "r-1".to_owned(),
         plan_id: "j-1".to_owned(),
         operation: "backfill.canvas-links".to_owned(),
@@ -41,12 +41,15 @@ pub fn receipt(status: &str) -> Box<JobReceipt> {
         disclosures: Vec::new(),
         applied_at: "2026-02-04T10:00:00.000000Z".to_owned(),
         audit_seq: None,
+        undo: None,
+        undo_reason: None,
+    };
+    Box::new(JobReceipt {
+        receipt,
         job: progress(JobState::Succeeded, 1_000),
         verification: Vec::new(),
         quarantine: Vec::new(),
         audit_entries: None,
-        undo_reason: None,
-        undo: None,
         anchor_problem: None,
     })
 }
@@ -113,7 +116,8 @@ fn a_job_is_started_after_its_plan_was_confirmed_and_shows_how_it_goes() {
     console.shows("canvas-links 50% running");
     let check = JobCheck { what: "rows that still need it".to_owned(), ok: true, found: "none".to_owned() };
     let undo = Some("mnemoscope undo 7 --apply".to_owned());
-    let receipt = Box::new(JobReceipt { verification: vec![check], undo, ..*receipt("applied") });
+    let mut receipt = receipt("applied");
+    (receipt.verification, receipt.receipt.undo) = (vec![check], undo);
     console.tell(Message::Reply(ticket, Reply::JobEnded(Ok(receipt))));
     console.shows("canvas-links: applied");
     console.press("J");

@@ -1,6 +1,7 @@
 //! Key scripts: what keys do to what is shown and asked for.
 
 use mnemoscope::console::core::request::Export;
+use mnemoscope::console::core::window::RowKey;
 use mnemoscope::console::core::{ClickTarget, Effect, Message, Reply, Request, RequestFailure};
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::query::Page;
@@ -136,7 +137,9 @@ fn fast_steps_read_the_details_of_the_row_rested_on_only() {
         _ => None,
     });
     console.tell(Message::Elapsed(rest.expect("a moment is waited for")));
-    assert!(matches!(console.held.back(), Some(Effect::Ask(_, Request::LoadDetail(_, id, _))) if id == "ep-000279"));
+    assert!(
+        matches!(console.held.back(), Some(Effect::Ask(_, Request::LoadDetail(_, key))) if key.id() == "ep-000279")
+    );
 }
 
 #[test]
@@ -337,7 +340,7 @@ fn marked_rows_are_exported_and_the_file_is_told() {
     console.shows(&format!("episode-{}.jsonl", now().format("%Y%m%d-%H%M%S")));
     console.press("ctrl-u 'out.jsonl' enter");
     let export = exports(&console)[0].clone();
-    assert_eq!(export.only.as_deref(), Some(&["ep-000026", "ep-000028", "ep-000029"].map(str::to_owned)[..]));
+    assert_eq!(export.only.as_deref(), Some(&["ep-000026", "ep-000028", "ep-000029"].map(RowKey::of_id)[..]));
     let ticket = console.model.context.exporting.expect("an export under way").0;
     console.tell(Message::Reply(ticket, Reply::Exported(Ok((3, "/somewhere/out.jsonl".to_owned())))));
     console.shows("3 rows written to /somewhere/out.jsonl");

@@ -107,16 +107,3 @@ fn the_readme_lists_every_shipped_layout() {
         }
     }
 }
-
-/// The part of a text between two marker comments.
-fn between<'t>(text: &'t str, name: &str) -> &'t str {
-    let (begin, end) = (format!("<!-- {name}:begin -->"), format!("<!-- {name}:end -->"));
-    let after = text.split_once(&begin).unwrap_or_else(|| panic!("README has no {begin}")).1;
-    after.split_once(&end).unwrap_or_else(|| panic!("README has no {end}")).0.trim()
-}
-
-#[test]
-fn there_is_a_picture_of_the_console() {
-    let picture = between(include_str!("../../README.md"), "picture");
-    assert!(picture.lines().count() > 20 && picture.contains("episodes"), "the picture is missing");
-}

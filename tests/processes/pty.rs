@@ -7,6 +7,7 @@ mod erasing;
 mod everyday;
 mod hostile;
 mod masked;
+mod picture;
 pub mod terminal;
 
 use std::os::unix::fs::PermissionsExt as _;

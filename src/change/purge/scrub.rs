@@ -167,31 +167,7 @@ pub fn lists_without(text: &str, is_gone: &dyn Fn(&str) -> bool) -> Option<Strin
 fn walk(value: &RawValue, base: usize, going: &Going<'_>, edits: &mut Vec<(usize, usize, Vec<u8>)>) {
     let text = value.get();
     if text.starts_with('[') {
-        let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(text) else { return };
-        let place = |item: &RawValue| (item.get().as_ptr() as usize - base, item.get().len());
-        let gone: Vec<bool> = items.iter().map(|item| (going.element)(item)).collect();
-        let mut kept_before = false;
-        for (i, item) in items.iter().enumerate() {
-            let (start, length) = place(item);
-            if !gone[i] {
-                kept_before = true;
-                walk(item, base, going, edits);
-                continue;
-            }
-            // With the comma before it where something is kept before, else with the one after it.
-            let from = match i.checked_sub(1).and_then(|b| items.get(b)) {
-                Some(before) if kept_before => {
-                    let (before, length) = place(before);
-                    before + length
-                }
-                _ => start,
-            };
-            let to = match items.get(i + 1) {
-                Some(after) if !kept_before => place(after).0,
-                _ => start + length,
-            };
-            edits.push((from, to, Vec::new()));
-        }
+        walk_list(&serde_json::from_str::<Vec<&RawValue>>(text).unwrap_or_default(), base, going, edits);
     } else if text.starts_with('{') {
         for (_, member) in json::members(text).unwrap_or_default() {
             if (going.member)(member) {
@@ -201,6 +177,32 @@ fn walk(value: &RawValue, base: usize, going: &Going<'_>, edits: &mut Vec<(usize
                 walk(member, base, going, edits);
             }
         }
+    }
+}
+
+fn walk_list(items: &[&RawValue], base: usize, going: &Going<'_>, edits: &mut Vec<(usize, usize, Vec<u8>)>) {
+    let place = |item: &RawValue| (item.get().as_ptr() as usize - base, item.get().len());
+    let mut kept_before = false;
+    for (i, item) in items.iter().enumerate() {
+        let (start, length) = place(item);
+        if !(going.element)(item) {
+            kept_before = true;
+            walk(item, base, going, edits);
+            continue;
+        }
+        // With the comma before it where something is kept before, else with the one after it.
+        let from = match i.checked_sub(1).and_then(|b| items.get(b)) {
+            Some(before) if kept_before => {
+                let (before, length) = place(before);
+                before + length
+            }
+            _ => start,
+        };
+        let to = match items.get(i + 1) {
+            Some(after) if !kept_before => place(after).0,
+            _ => start + length,
+        };
+        edits.push((from, to, Vec::new()));
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::columns::read_columns;
 use super::ticket::Ticket;
-use super::window::row_key;
+use super::window::RowKey;
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row};
 
@@ -21,7 +21,7 @@ pub struct LiveTail {
     /// The list follows what comes.
     pub follows: bool,
     /// Keys of the newest rows when the list was read.
-    known: Option<BTreeSet<String>>,
+    known: Option<BTreeSet<RowKey>>,
 }
 
 impl LiveTail {
@@ -51,11 +51,11 @@ impl LiveTail {
     }
 
     /// Counts what is new among the newest rows; `held` are the newest that the list shows, where it shows those.
-    pub fn count(&mut self, newest: &[Row], held: &[String]) {
-        let first = || newest.iter().map(row_key).collect();
+    pub fn count(&mut self, newest: &[Row], held: &[RowKey]) {
+        let first = || newest.iter().map(RowKey::of).collect();
         let known =
             self.known.get_or_insert_with(|| if held.is_empty() { first() } else { held.iter().cloned().collect() });
-        let is_known = |row: &Row| known.contains(&row_key(row));
+        let is_known = |row: &Row| known.contains(&RowKey::of(row));
         self.fresh = newest.iter().position(is_known).unwrap_or(newest.len());
     }
 }

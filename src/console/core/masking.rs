@@ -13,6 +13,7 @@ use crate::console::core::change::Refusal;
 use crate::console::core::condition::Conditions;
 use crate::console::core::message::{Effect, RequestFailure};
 use crate::console::core::request::{Content, Related, Relation, Reply, Request};
+use crate::console::core::window::RowKey;
 use crate::job::plan::JobBeat;
 use crate::memory::filter::Operand;
 use crate::memory::mask::Mask;
@@ -223,11 +224,12 @@ impl Masking {
         }
         match request {
             Request::LoadPage(query) | Request::Watch(query) | Request::Count(query) => self.query(query),
-            Request::LoadDetail(_, id, key) => {
-                self.real(id);
-                self.real(key);
+            Request::LoadDetail(_, key) => key.texts_mut().for_each(|text| self.real(text)),
+            Request::Export(export) => {
+                self.query(&mut export.query);
+                let keys = export.only.iter_mut().flatten();
+                keys.flat_map(RowKey::texts_mut).for_each(|text| self.real(text));
             }
-            Request::Export(export) => self.query(&mut export.query),
             Request::Recall { inquiry, .. } => self.inquiry(inquiry),
             // What is kept is asked again some day: it must mean the person, not the pseudonym.
             Request::SaveQuery(saved) => self.inquiry(&mut saved.inquiry),

@@ -4,6 +4,7 @@ use super::change::{AppliedPlan, Refusal};
 use super::opened::OpenedDatabase;
 use super::proposal::Proposal;
 use super::ticket::{RequestFailure, Ticket};
+use super::window::RowKey;
 use crate::change::operation::Operation;
 use crate::change::plan::Plan;
 use crate::change::plan::erasure::{ErasureChoice, ErasureOutcome, Preview, UnfinishedErasure};
@@ -100,8 +101,8 @@ impl Content {
 pub struct Export {
     /// The rows; limit and start are ignored.
     pub query: Query,
-    /// Only the rows with these keys ([`crate::console::core::window::row_key`]), when some are marked.
-    pub only: Option<Vec<String>>,
+    /// Only the rows with these keys, when some are marked.
+    pub only: Option<Vec<RowKey>>,
     /// The file, which must not exist yet.
     pub path: String,
     /// Personal values are replaced.
@@ -140,7 +141,7 @@ pub enum Request {
     /// Read a page.
     LoadPage(Box<Query>),
     /// Read a row with everything about it: its id, and its key where several rows have that id.
-    LoadDetail(Entity, String, String),
+    LoadDetail(Entity, RowKey),
     /// Read rows that are related to one.
     LoadRelated(Vec<(String, Relation)>),
     /// Read what rows are called that other rows refer to, by their ids.

@@ -71,23 +71,49 @@ pub struct PageWindow {
     filled: bool,
 }
 
-/// What names a row of a list: its id, with what else is needed where ids may repeat.
-#[must_use]
-pub fn row_key(row: &Row) -> String {
-    let text = |column: &str| row.text(column).unwrap_or_default();
-    match row.entity {
-        Entity::Feedback | Entity::AuditEntry => format!("{}\u{1f}{}", row.id(), text("source")),
-        Entity::MemoryLink => {
-            format!("{}\u{1f}{}\u{1f}{}\u{1f}{}", text("episode_id"), text("memory_id"), text("kind"), row.get("rank"))
-        }
-        _ => row.id().to_owned(),
-    }
+/// What names a row of a list: its id, with what else is needed where ids may repeat or are missing.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RowKey {
+    id: String,
+    beside: Vec<String>,
 }
 
-/// The id of a row out of what names it in a list.
-#[must_use]
-pub fn row_id(key: &str) -> &str {
-    key.split('\u{1f}').next().unwrap_or_default()
+impl RowKey {
+    /// The key of a row.
+    #[must_use]
+    pub fn of(row: &Row) -> Self {
+        let text = |column: &&str| row.text(column).map_or_else(|| row.get(column).to_string(), str::to_owned);
+        let texts = |columns: &[&str]| columns.iter().map(text).collect();
+        let beside = match row.entity {
+            Entity::Feedback | Entity::AuditEntry => texts(&["source"]),
+            Entity::MemoryLink => texts(&["episode_id", "memory_id", "kind", "rank"]),
+            _ => Vec::new(),
+        };
+        RowKey { id: row.id().to_owned(), beside }
+    }
+
+    /// The key of whichever row has an id.
+    #[must_use]
+    pub fn of_id(id: &str) -> Self {
+        RowKey { id: id.to_owned(), beside: Vec::new() }
+    }
+
+    /// The row's id; empty where it has none.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Whether it is the id alone.
+    #[must_use]
+    pub fn is_id(&self) -> bool {
+        self.beside.is_empty()
+    }
+
+    /// Its texts, to put other names in their place.
+    pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        std::iter::once(&mut self.id).chain(&mut self.beside)
+    }
 }
 
 /// Whether a page begins where its start says, rather than ending there.
@@ -180,7 +206,7 @@ impl PageWindow {
 
     /// Takes the page that was wanted. False when the selected row is gone.
     pub fn receive(&mut self, want: &WantedPage, page: Page) -> bool {
-        let before = self.current().map(row_key);
+        let before = self.current().map(RowKey::of);
         match want {
             WantedPage::First | WantedPage::Last => self.jump(want, page),
             WantedPage::Again(start, _) => self.replace(start, page),
@@ -189,7 +215,7 @@ impl PageWindow {
         }
         self.filled = true;
         self.received += 1;
-        let after = self.current().map(row_key);
+        let after = self.current().map(RowKey::of);
         matches!(want, WantedPage::First | WantedPage::Last) || before.is_none() || before == after
     }
 
@@ -202,7 +228,7 @@ impl PageWindow {
     }
 
     fn replace(&mut self, start: &PageStart, page: Page) {
-        let key = self.current().map(row_key);
+        let key = self.current().map(RowKey::of);
         let line = self.selected.saturating_sub(self.top);
         let before = self.held_before(start);
         // A page that ends somewhere is counted from there, any other from where it begins.
@@ -212,7 +238,7 @@ impl PageWindow {
         let row = self.selected.saturating_sub(skipped.unwrap_or(0));
         self.above = if page.previous.is_none() { Some(0) } else { above };
         self.below = page.next.is_none().then_some(0);
-        let found = key.and_then(|key| page.rows.iter().position(|row| row_key(row) == key));
+        let found = key.and_then(|key| page.rows.iter().position(|row| RowKey::of(row) == key));
         self.selected = found.unwrap_or(row.min(page.rows.len().saturating_sub(1)));
         self.top = self.selected.saturating_sub(line);
         self.pages = VecDeque::from([HeldPages { start: start.clone(), page }]);

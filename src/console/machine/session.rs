@@ -195,7 +195,7 @@ impl Context {
         let running = &mut self.running;
         match result {
             Ok(receipt) => {
-                let status = receipt.status.clone();
+                let status = receipt.receipt.status.clone();
                 running.note(&live.name, status.clone());
                 running.receipts.push((live.name.clone(), *receipt));
                 let tone = if status == JobState::Failed.word() { ToastTone::Warn } else { ToastTone::Good };

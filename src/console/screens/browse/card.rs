@@ -8,6 +8,7 @@ use crate::console::core::menu::Purpose;
 use crate::console::core::message::Ticket;
 use crate::console::core::request::Reply;
 use crate::console::core::screen::{Screen, ScreenFace};
+use crate::console::core::window::RowKey;
 use crate::console::view::Canvas;
 use crate::memory::kept::KeptPlace;
 use crate::memory::{Entity, Row};
@@ -23,7 +24,7 @@ impl CardScreen {
     /// The row of that id, nothing read yet.
     #[must_use]
     pub fn of(entity: Entity, id: &str) -> Self {
-        CardScreen { detail: Detail { key: Some(id.to_owned()), id: id.to_owned(), ..Detail::new(entity) } }
+        CardScreen { detail: Detail { key: Some(RowKey::of_id(id)), ..Detail::new(entity) } }
     }
 }
 
@@ -33,7 +34,7 @@ impl Screen for CardScreen {
     }
 
     fn title(&self, _cx: &Context) -> String {
-        format!("{} {}", self.detail.entity.title(), self.detail.id)
+        format!("{} {}", self.detail.entity.title(), self.detail.id())
     }
 
     fn hints(&self) -> Vec<CommandId> {
@@ -49,7 +50,7 @@ impl Screen for CardScreen {
     }
 
     fn selected(&self) -> Option<(Entity, &str)> {
-        Some((self.detail.entity, self.detail.id.as_str()))
+        Some((self.detail.entity, self.detail.id()))
     }
 
     fn twin(&self, _cx: &Context) -> Vec<String> {
@@ -129,7 +130,7 @@ impl Screen for CardScreen {
     }
 
     fn kept(&self) -> Option<KeptPlace> {
-        let (entity, id) = (Some(self.detail.entity), Some(self.detail.id.clone()));
+        let (entity, id) = (Some(self.detail.entity), Some(self.detail.id().to_owned()));
         Some(KeptPlace { entity, id, ..KeptPlace::default() })
     }
 

@@ -8,6 +8,7 @@ use crate::console::core::context::{Context, LayerOpening, ToastTone};
 use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Purpose};
 use crate::console::core::message::{Destination, RequestFailure, Ticket};
 use crate::console::core::request::{Content, Related, Relation, Reply, Request};
+use crate::console::core::window::RowKey;
 use crate::memory::invocation::filled;
 use crate::memory::query::Query;
 use crate::memory::story::{self, MomentSource, Story};
@@ -119,12 +120,10 @@ pub fn tabs(entity: Entity) -> &'static [DetailTab] {
 pub struct Detail {
     /// Kind of row.
     pub entity: Entity,
-    /// Key of the row that is wanted ([`crate::console::core::window::row_key`], or its id); none when the list has none.
-    pub key: Option<String>,
-    /// Id of that row.
-    pub id: String,
+    /// Key of the row that is wanted (its id alone on a card); none when the list has none.
+    pub key: Option<RowKey>,
     /// Key of the row that was read last.
-    pub shown: Option<String>,
+    pub shown: Option<RowKey>,
     /// Position of the tab among [`tabs`].
     pub tab: usize,
     /// First line shown.
@@ -166,7 +165,6 @@ impl Detail {
         Detail {
             entity,
             key: None,
-            id: String::new(),
             shown: None,
             tab: 0,
             scroll: 0,
@@ -220,6 +218,12 @@ impl Detail {
         }
     }
 
+    /// The id of the row that is wanted; empty where it has none.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        self.key.as_ref().map_or("", RowKey::id)
+    }
+
     /// Shows the tab of that title; whether there is one.
     pub fn show_named_tab(&mut self, title: &str) -> bool {
         let tab = tabs(self.entity).iter().position(|tab| tab.title() == title);
@@ -258,17 +262,16 @@ impl Detail {
 
     /// Asks for the wanted row; `listed` is it as a list holds it.
     pub fn ask(&mut self, listed: Option<&Row>, cx: &mut Context) {
-        if self.id.is_empty() {
+        let Some(key) = self.key.clone().filter(|key| !key.id().is_empty()) else {
             // A row without an id is all that is known of it.
             if let Some(row) = listed {
                 self.receive(Ok(Some(Content::Row(Box::new(row.clone())))));
                 self.ask_related(cx);
             }
             return;
-        }
+        };
         cx.cancel(self.pending.take());
-        let key = self.key.clone().unwrap_or_default();
-        self.pending = Some(cx.ask(Request::LoadDetail(self.entity, self.id.clone(), key)));
+        self.pending = Some(cx.ask(Request::LoadDetail(self.entity, key)));
     }
 
     fn ask_related(&mut self, cx: &mut Context) {
@@ -429,8 +432,8 @@ impl Detail {
     #[must_use]
     pub fn twin(&self) -> Vec<String> {
         match self.current_tab() {
-            DetailTab::Chain => vec![filled("chain $id", &[&self.id])],
-            _ => vec![filled(&format!("show {} $id", self.entity.name()), &[&self.id])],
+            DetailTab::Chain => vec![filled("chain $id", &[self.id()])],
+            _ => vec![filled(&format!("show {} $id", self.entity.name()), &[self.id()])],
         }
     }
 

@@ -7,7 +7,7 @@ use crate::console::core::context::{Context, LayerOpening, ToastTone};
 use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Prompt, Purpose};
 use crate::console::core::request::{Export, Request, RowCount};
 use crate::console::core::screen::Judged;
-use crate::console::core::window::row_key;
+use crate::console::core::window::RowKey;
 use crate::memory::query::{Order, Query};
 use crate::memory::{Entity, ValueKind, nearest};
 use crate::ui::figures;
@@ -133,7 +133,7 @@ impl ListScreen {
     }
 
     pub(super) fn mark(&mut self) {
-        if let Some(key) = self.window.current().map(row_key) {
+        if let Some(key) = self.window.current().map(RowKey::of) {
             if !self.marks.remove(&key) {
                 self.marks.insert(key);
             }

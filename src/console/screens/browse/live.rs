@@ -4,7 +4,7 @@ use super::ListScreen;
 use crate::console::core::context::Context;
 use crate::console::core::live::{COUNTED, LiveTail};
 use crate::console::core::request::Request;
-use crate::console::core::window::{WantedPage, row_key};
+use crate::console::core::window::{RowKey, WantedPage};
 use crate::memory::Row;
 
 impl ListScreen {
@@ -19,8 +19,8 @@ impl ListScreen {
     /// The newest rows are these now.
     pub(super) fn take_news(&mut self, newest: &[Row], cx: &mut Context) {
         let shows_newest = self.order.is_none() && self.window.number() == Some(self.window.selected() + 1);
-        let held: Vec<String> =
-            if shows_newest { self.window.rows().take(COUNTED).map(row_key).collect() } else { Vec::new() };
+        let held: Vec<RowKey> =
+            if shows_newest { self.window.rows().take(COUNTED).map(RowKey::of).collect() } else { Vec::new() };
         if self.pending.as_ref().is_none_or(|(_, want)| !want.replaces()) {
             self.live.count(newest, &held);
         }

@@ -25,7 +25,7 @@ use crate::console::core::proposal::Proposal;
 use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Judged, Screen, ScreenFace};
 use crate::console::core::twin::words;
-use crate::console::core::window::{PageWindow, WantedPage, row_id, row_key};
+use crate::console::core::window::{PageWindow, RowKey, WantedPage};
 use crate::console::view::Canvas;
 use crate::memory::kept::KeptPlace;
 use crate::memory::query::{Order, Page, Query};
@@ -59,7 +59,7 @@ pub struct ListScreen {
     /// The rows held.
     pub window: PageWindow,
     /// Keys of the marked rows.
-    pub marks: BTreeSet<String>,
+    pub marks: BTreeSet<RowKey>,
     /// Which pane has the keys.
     pub pane: BrowsePane,
     /// The pane with the keys has the whole screen.
@@ -167,8 +167,7 @@ impl ListScreen {
 
     /// The details follow the selected row.
     fn follow_selection(&mut self, cx: &mut Context) {
-        let selected = self.window.current().map(|row| (row_key(row), row.id().to_owned()));
-        let key = selected.as_ref().map(|(key, _)| key.clone());
+        let key = self.window.current().map(RowKey::of);
         if self.detail.key == key {
             return;
         }
@@ -177,7 +176,6 @@ impl ListScreen {
         cx.cancel(self.resting.take());
         cx.cancel(self.detail.release());
         self.detail.key = key;
-        self.detail.id = selected.map(|(_, id)| id).unwrap_or_default();
         self.detail.failure = None;
         self.detail.gone = false;
         self.detail.version += 1;
@@ -449,12 +447,12 @@ impl Screen for ListScreen {
         if self.entity != entity {
             return Vec::new();
         }
-        let ids = self.marks.iter().map(|key| row_id(key).to_owned());
+        let ids = self.marks.iter().map(|key| key.id().to_owned());
         ids.filter(|id| !id.is_empty()).collect()
     }
 
     fn marked_rows(&self) -> Vec<Row> {
-        self.window.rows().filter(|row| self.marks.contains(&row_key(row))).cloned().collect()
+        self.window.rows().filter(|row| self.marks.contains(&RowKey::of(row))).cloned().collect()
     }
 
     fn kept(&self) -> Option<KeptPlace> {

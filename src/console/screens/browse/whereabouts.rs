@@ -25,7 +25,7 @@ impl Detail {
     fn wants_whereabouts(&self) -> bool {
         let known = &self.whereabouts;
         let is_new = known.found.is_none() && known.pending.is_none() && known.failure.is_none();
-        self.current_tab() == DetailTab::Where && self.row().is_some() && is_new && !self.id.is_empty()
+        self.current_tab() == DetailTab::Where && self.row().is_some() && is_new && !self.id().is_empty()
     }
 
     /// Looks for where the person is when somebody wants to see it, and stops when nobody does.
@@ -33,7 +33,7 @@ impl Detail {
         let leaves = self.current_tab() != DetailTab::Where || self.row().is_none();
         cx.cancel(self.whereabouts.pending.take_if(|_| leaves));
         if self.wants_whereabouts() {
-            self.whereabouts.pending = Some(cx.ask(Request::LoadWhereabouts(self.id.clone())));
+            self.whereabouts.pending = Some(cx.ask(Request::LoadWhereabouts(self.id().to_owned())));
             self.version += 1;
         }
     }

@@ -10,6 +10,7 @@ use crate::console::core::message::{Destination, RequestFailure, Ticket};
 use crate::console::core::request::{Content, Reply, Request};
 use crate::console::core::screen::{Screen, ScreenFace};
 use crate::console::core::twin::words;
+use crate::console::core::window::RowKey;
 use crate::console::view::Canvas;
 use crate::memory::compare::{FieldPair, compare};
 use crate::memory::{Entity, Row};
@@ -108,7 +109,7 @@ impl Screen for CompareScreen {
             return;
         }
         for row in self.rows.iter_mut().filter(|row| row.content.is_none() && row.pending.is_none() && !row.gone) {
-            row.pending = Some(cx.ask(Request::LoadDetail(self.entity, row.id.clone(), row.id.clone())));
+            row.pending = Some(cx.ask(Request::LoadDetail(self.entity, RowKey::of_id(&row.id))));
         }
     }
 

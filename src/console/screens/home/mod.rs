@@ -16,7 +16,7 @@ use crate::console::core::message::{Destination, RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
 use crate::console::core::twin::words;
-use crate::console::core::window::row_key;
+use crate::console::core::window::RowKey;
 use crate::console::view::words::age;
 use crate::console::view::{Canvas, health};
 use crate::job::plan::JobProgress;
@@ -396,7 +396,7 @@ impl Screen for HomeScreen {
                 }
             }
             Reply::News(newest) if self.pending.is_none() => {
-                let held: Vec<String> = self.rows().iter().take(COUNTED).map(row_key).collect();
+                let held: Vec<RowKey> = self.rows().iter().take(COUNTED).map(RowKey::of).collect();
                 self.live.count(&newest, &held);
                 if self.live.follows && self.live.fresh > 0 {
                     self.read_recent(cx);

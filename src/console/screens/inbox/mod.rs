@@ -21,6 +21,7 @@ use crate::console::core::message::{Destination, RequestFailure, Ticket};
 use crate::console::core::request::{Content, Reply, Request};
 use crate::console::core::screen::{Judged as Judgement, Screen, ScreenFace, ScreenKind};
 use crate::console::core::twin::words;
+use crate::console::core::window::RowKey;
 use crate::console::view::Canvas;
 use crate::memory::feedback::{RATING, THUMBS_DOWN, THUMBS_UP};
 use crate::memory::filter::{Filter, Operand, Operator};
@@ -226,7 +227,7 @@ impl InboxScreen {
         }
         cx.cancel(self.pending_episode.take());
         self.episode = wanted.clone().map(|id| (id, None));
-        self.pending_episode = wanted.map(|id| cx.ask(Request::LoadDetail(Entity::Episode, id.clone(), id)));
+        self.pending_episode = wanted.map(|id| cx.ask(Request::LoadDetail(Entity::Episode, RowKey::of_id(&id))));
     }
 
     fn take_page(&mut self, ticket: Ticket, result: Result<Page, RequestFailure>, cx: &mut Context) {

@@ -167,13 +167,14 @@ fn run_lines(run: &JobProgress, width: usize, look: &Look) -> Vec<TextLine> {
 }
 
 fn receipt_lines(receipt: &JobReceipt, width: usize, look: &Look) -> Vec<TextLine> {
+    let change = &receipt.receipt;
     let pairs =
-        [("status", Some(&receipt.status)), ("undo", receipt.undo.as_ref()), ("undo", receipt.undo_reason.as_ref())];
+        [("status", Some(&change.status)), ("undo", change.undo.as_ref()), ("undo", change.undo_reason.as_ref())];
     let pair =
         |(name, text): (&'static str, Option<&String>)| Some(NamedValue::new(name, SafeText::limited(text?, 300)));
     let pairs: Vec<NamedValue> = pairs.into_iter().filter_map(pair).collect();
     let mut lines = key_values(&pairs, width, look);
-    lines.extend(count_lines(&receipt.counts, width, look));
+    lines.extend(count_lines(&change.counts, width, look));
     for check in &receipt.verification {
         let role = if check.ok { StyleRole::Good } else { StyleRole::Warn };
         lines.push(TextLine::of(SafeText::limited(&format!("{}: {}", check.what, check.found), 200), role));

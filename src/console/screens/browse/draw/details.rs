@@ -143,7 +143,7 @@ fn message(detail: &Detail, filled: bool) -> Option<Card> {
         return Some(card.hint(KeyHint::new("r", "try again")));
     }
     if detail.gone {
-        let id = SafeText::limited(&detail.id, 60);
+        let id = SafeText::limited(detail.id(), 60);
         return Some(
             Card::new(CardTone::Warn, format!("There is no such {}", detail.entity.title()))
                 .line(id)

@@ -5,7 +5,7 @@ use ratatui::{buffer::Buffer, layout::Rect};
 use crate::console::core::ClickTarget;
 use crate::console::core::columns::{ValueStyle, plural};
 use crate::console::core::context::Context;
-use crate::console::core::window::row_key;
+use crate::console::core::window::RowKey;
 use crate::console::screens::browse::draw::columns::{FittedColumn, fitted};
 use crate::console::screens::browse::draw::summary;
 use crate::console::screens::browse::{BrowsePane as Keys, ListScreen};
@@ -101,7 +101,7 @@ fn table_row(row: &Row, cx: &Context, browse: &ListScreen, fitted: &[FittedColum
         marked.append(std::mem::take(cell));
         *cell = marked;
     }
-    TableRow { cells, marked: browse.marks.contains(&row_key(row)), stale: browse.is_stale() }
+    TableRow { cells, marked: browse.marks.contains(&RowKey::of(row)), stale: browse.is_stale() }
 }
 
 /// What stands in the place of rows: nothing yet, nothing at all, or why not.
