@@ -114,7 +114,8 @@ const DEFINITIONS_POSTGRES: &str = "WITH mine AS (SELECT n.oid, n.nspname FROM p
      UNION ALL SELECT 'policy', p.polname, concat_ws(' ', pg_get_expr(p.polqual, p.polrelid), \
        pg_get_expr(p.polwithcheck, p.polrelid)) FROM pg_policy p JOIN rel ON rel.oid = p.polrelid \
      UNION ALL SELECT 'function', p.proname, concat_ws(' ', array_to_string(p.proargnames, ' '), \
-       array_to_string(p.proconfig, ' '), CASE WHEN p.prokind <> 'a' THEN pg_get_functiondef(p.oid) END) \
+       array_to_string(p.proconfig, ' '), CASE WHEN p.prokind <> 'a' THEN pg_get_functiondef(p.oid) END, \
+       (SELECT concat_ws(' ', g.agginitval, g.aggminitval) FROM pg_aggregate g WHERE g.aggfnoid = p.oid)) \
        FROM pg_proc p JOIN mine ON mine.oid = p.pronamespace WHERE NOT EXISTS (SELECT 1 FROM pg_depend d \
          WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e') \
      UNION ALL SELECT 'type', t.typname, concat_ws(' ', t.typdefault, \

@@ -5,9 +5,7 @@ use super::subject::PersonHandle;
 use crate::memory::mention::Certainty;
 use crate::store::fetched::FetchedValue;
 
-/// What parts the pieces of a key.
-const MARKS: &[u8] = b":/|#";
-/// What may part them, or be part of a longer id.
+/// What may part the pieces of a key, or be part of a longer id; any other mark parts them.
 const LOOSE: &[u8] = b"._-@";
 /// Columns whose values are paths with a dot between the parts.
 const PATHS: [&str; 2] = ["prefix", "namespace"];
@@ -16,15 +14,10 @@ const PSEUDONYM: usize = 48;
 /// Characters below which an id in a key may be anything.
 const TELLING: usize = 5;
 
-/// The hits that are a key, or a part of one between marks. What is part of a word in a key is another id.
+/// The hits that are a key, or a part of one. The id of a row that goes counts only as a whole.
 #[must_use]
 pub fn parts(value: &[u8], mut hits: Vec<Hit>) -> Vec<Hit> {
-    hits.retain(|hit| {
-        let parted = |beside: Option<&u8>| beside.is_none_or(|b| MARKS.contains(b) || LOOSE.contains(b));
-        let (before, after) = beside(value, hit);
-        let whole = before.is_none() && after.is_none();
-        whole || matches!(hit.what, ByteFind::Handle(_)) && parted(before) && parted(after)
-    });
+    hits.retain(|hit| matches!(hit.what, ByteFind::Handle(_)) || beside(value, hit) == (None, None));
     hits
 }
 
@@ -32,7 +25,8 @@ fn beside<'v>(value: &'v [u8], hit: &Hit) -> (Option<&'v u8>, Option<&'v u8>) {
     (hit.start.checked_sub(1).and_then(|at| value.get(at)), value.get(hit.end))
 }
 
-/// How sure it is that a part of a key is the person. A dot may be part of an id: `ann.k` is somebody else.
+/// How sure it is that a part of a key is the person. A dot may be part of an id: `ann.k` is somebody else, and so may
+/// letters and digits.
 #[must_use]
 pub fn certainty(column: &str, value: &[u8], hits: &[Hit]) -> Certainty {
     let path = PATHS.contains(&column);
@@ -42,8 +36,10 @@ pub fn certainty(column: &str, value: &[u8], hits: &[Hit]) -> Certainty {
         if id.len() < TELLING || id.iter().all(u8::is_ascii_digit) || hit.is_common() {
             return before.is_none() && after.is_none();
         }
-        let ends = |beside: Option<&u8>| beside.is_none_or(|b| MARKS.contains(b) || path && *b == b'.');
-        ends(before) && ends(after) || before == Some(&b'.') && after == Some(&b'.')
+        let parted = |b: u8| path && b == b'.' || !LOOSE.contains(&b) && !b.is_ascii_alphanumeric();
+        let ends = |beside: Option<&u8>| beside.is_none_or(|b| parted(*b));
+        let between = ends(before) && ends(after) || before == Some(&b'.') && after == Some(&b'.');
+        between && hit.certainty.is_certain()
     };
     if hits.iter().any(sure) { Certainty::Certain } else { Certainty::Possible("it may be part of another id") }
 }
@@ -61,7 +57,12 @@ pub fn renamed(
 ) -> Result<Vec<String>, &'static str> {
     let FetchedValue::Text(text) = raw else { return Err("a key that is no text gets no other name") };
     let lower = declared.to_ascii_lowercase();
-    if !lower.is_empty() && !["char", "text", "clob", "string", "json"].iter().any(|t| lower.contains(t)) {
+    if hits.is_empty() {
+        return Err("what it holds stands in an encoding, and other rows may refer to it");
+    }
+    if lower.contains('[')
+        || !lower.is_empty() && !["char", "text", "clob", "string", "json"].iter().any(|t| lower.contains(t))
+    {
         return Err("the type of the key takes no pseudonym");
     }
     let left = value.len() - hits.iter().map(|hit| hit.end - hit.start).sum::<usize>();
@@ -126,25 +127,28 @@ pub fn token<'t>(text: &'t [u8], hit: &Hit) -> &'t [u8] {
 mod tests {
     use super::*;
 
-    fn of(column: &str, key: &str, id: &str) -> Option<bool> {
+    fn of(column: &str, key: &str, id: &str) -> bool {
         let start = key.find(id).expect("it is there");
         let hit = Hit { what: ByteFind::Handle(0), start, end: start + id.len(), certainty: Certainty::Certain };
-        let hits = parts(key.as_bytes(), vec![hit]);
-        (!hits.is_empty()).then(|| certainty(column, key.as_bytes(), &hits) == Certainty::Certain)
+        certainty(column, key.as_bytes(), &parts(key.as_bytes(), vec![hit])) == Certainty::Certain
     }
 
     #[test]
     fn a_part_of_a_key_is_the_person_and_a_part_of_a_longer_id_may_be() {
         for (column, key, id, expected) in [
-            ("id", "prefs:dmitri.omalley", "dmitri.omalley", Some(true)),
-            ("id", "mem:dmitri.omalley:7", "dmitri.omalley", Some(true)),
-            ("id", "memories.johnsmith.s1", "johnsmith", Some(true)),
-            ("prefix", "johnsmith.profile", "johnsmith", Some(true)),
-            ("id", "johnsmith.k", "johnsmith", Some(false)),
-            ("prefix", "memories.hiro-t.s1", "hiro", Some(false)),
-            ("id", "user_johnsmith", "johnsmith", Some(false)),
-            ("id", "xjohnsmith", "johnsmith", None),
-            ("id", "johnsmith2", "johnsmith", None),
+            ("id", "prefs:dmitri.omalley", "dmitri.omalley", true),
+            ("id", "mem:dmitri.omalley:7", "dmitri.omalley", true),
+            ("id", "memories.johnsmith.s1", "johnsmith", true),
+            ("prefix", "johnsmith.profile", "johnsmith", true),
+            ("id", "johnsmith.k", "johnsmith", false),
+            ("prefix", "memories.hiro-t.s1", "hiro", false),
+            ("id", "user_johnsmith", "johnsmith", false),
+            ("id", "xjohnsmith", "johnsmith", false),
+            ("id", "johnsmith2", "johnsmith", false),
+            ("id", "[\"users\", \"johnsmith\"]", "johnsmith", true),
+            ("id", "('users', 'johnsmith')", "johnsmith", true),
+            ("id", "a note for johnsmith", "johnsmith", true),
+            ("id", "请联系johnsmith谢谢", "johnsmith", true),
         ] {
             assert_eq!(of(column, key, id), expected, "{id} in {key}");
         }

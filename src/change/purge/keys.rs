@@ -67,6 +67,8 @@ pub struct Keys {
     pub columns: HashSet<(TableName, String)>,
     /// Values that get another name, wherever they stand, and the parts of them that do.
     pub renamed: HashSet<String>,
+    /// Values that keep their name.
+    pub kept: HashSet<String>,
 }
 
 impl Keys {
@@ -115,9 +117,11 @@ pub async fn find(snapshot: &mut Snapshot<'_>, search: &PersonSearch<'_>) -> Res
     }
     for part in &parts_found {
         let FetchedValue::Text(text) = &part.raw else { continue };
-        if decided(search, part, text) == Mentions::Redact && !keys.follows(&part.table, &part.column, text) {
-            keys.renamed.insert(text.clone());
-        }
+        match decided(search, part, text) {
+            Mentions::Redact if !keys.follows(&part.table, &part.column, text) => keys.renamed.insert(text.clone()),
+            Mentions::Leave => keys.kept.insert(text.clone()),
+            Mentions::Redact | Mentions::Delete => false,
+        };
     }
     Ok(keys)
 }

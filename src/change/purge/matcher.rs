@@ -198,13 +198,23 @@ impl Matcher {
         hits
     }
 
-    /// What a value of an id column says of the person: as a whole, or as a part of it between marks.
+    /// What a text of an id column says of the person: as a whole, as a part of it, or in an encoding; the latter has no
+    /// place that could get another name.
     #[must_use]
-    pub fn look_at_key(&self, text: &str, column: &str, place: MentionText) -> (ValueLook, Vec<Hit>) {
+    pub fn look_at_key(
+        &self,
+        raw: &FetchedValue,
+        text: &str,
+        column: &str,
+        place: MentionText,
+    ) -> (ValueLook, Vec<Hit>) {
         let found = self.finder.find(text, place);
         let whole = matches!(&found[..], [span] if (span.start, span.end) == (0, text.len())).then(|| found[0]);
         let mut hits = key_parts::parts(text.as_bytes(), self.find(text));
         hits.retain(|hit| matches!(hit.what, ByteFind::Handle(_)));
+        if hits.is_empty() {
+            return (self.look(raw, place), hits);
+        }
         let certainty = match whole {
             Some(span) => span.certainty,
             None => key_parts::certainty(column, text.as_bytes(), &hits),
@@ -352,6 +362,11 @@ mod tests {
             ("id", "auth0|ab12", "auth0%7Cab12", "auth0%7Cab12"),
             ("id", "a%b.c", "a%25b.c", "a%25b.c"),
             ("id", "anya.k", r"C:\home\tanya.k", r"C:\home\tanya.k"),
+            ("id", "anya.k", r"[INFO] C:\home\tanya.k", r"[INFO] C:\home\tanya.k"),
+            ("id", "anya.k", r#""C:\home\tanya.k" is the path"#, r#""C:\home\tanya.k" is the path"#),
+            ("id", "anya.k", r#"{"n":1} in C:\home\tanya.k"#, r#"{"n":1} in C:\home\tanya.k"#),
+            ("id", "anya.k", r#"got [{"a":"x\tanya.k"}] back"#, r#"got [{"a":"x\t******"}] back"#),
+            ("id", "anya.k", r#"{"a":"x\tanya.k"#, r#"{"a":"x\t******"#),
             ("name", "Ann Smith", "m=Ann+Smith&n=Ann%20Smith", "m=%5Berased%5D&n=%5Berased%5D"),
             ("name", "Zoë Reed", r#"{"a":"Zo\u00eb\nReed"}"#, r#"{"a":"[erased]"}"#),
             ("name", "Dmitri O'Malley", "Dmitri&nbsp;O&#39;Malley", "[erased]"),

@@ -23,6 +23,7 @@ use crate::store::stored::TableName;
 
 /// Why nothing is taken out of a key.
 const IN_KEY: &str = "a key: other rows may refer to it";
+const LIKE_A_KEY: Certainty = Certainty::Possible("the same as a key that stays");
 
 /// One value that holds something.
 struct ValueSpot<'a> {
@@ -69,9 +70,9 @@ impl TablePlace<'_> {
                 continue;
             }
             found.values += 1;
-            let (look, parts) = match raw {
+            let (mut look, parts) = match raw {
                 FetchedValue::Text(text) if self.ids_only[i] => {
-                    let (look, parts) = self.search.matcher.look_at_key(text, &self.texts[i].0, self.about[i]);
+                    let (look, parts) = self.search.matcher.look_at_key(raw, text, &self.texts[i].0, self.about[i]);
                     if self.is_ours() && !look.whole { (ValueLook::default(), Vec::new()) } else { (look, parts) }
                 }
                 // Free text that has to be unique: what stands there gets a name of its own.
@@ -82,6 +83,11 @@ impl TablePlace<'_> {
                 }
                 _ => (self.search.matcher.look(raw, self.about[i]), Vec::new()),
             };
+            let is_key = look.whole || self.keyed[i] || self.ids_only[i];
+            if matches!(raw, FetchedValue::Text(text) if !is_key && self.keys.kept.contains(text)) {
+                // It may name the row, which keeps its key.
+                look.sightings.iter_mut().for_each(|sighting| sighting.certainty = LIKE_A_KEY);
+            }
             if let Some(part) =
                 look.contents.opaque.first().filter(|_| self.opaque[i] && matches!(raw, FetchedValue::Bytes(_)))
             {

@@ -155,7 +155,8 @@ async fn structure(snapshot: &mut Snapshot<'_>, search: &PersonSearch<'_>) -> Re
     let mut named = Vec::new();
     for object in snapshot.definitions().await? {
         if names(&object.name) {
-            named.push(format!("a {} is called by a handle", object.kind));
+            let article = if object.kind.starts_with(['a', 'e', 'i']) { "an" } else { "a" };
+            named.push(format!("{article} {} is called by a handle", object.kind));
         } else if names(&object.text) || names(&object.unquoted()) {
             named.push(format!("the definition of the {} {} names the person", object.kind, object.name));
         }

@@ -113,6 +113,10 @@ pub fn fold(text: &str) -> TracedText {
         let seen = piece.chars().filter(|c| !is_unseen(*c)).map(plain_mark);
         let small = seen.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
         buffer.extend(small.nfkc().filter(|c| !is_unseen(*c)));
+        // The capital of a Turkish `i`.
+        if buffer == "i\u{307}" {
+            buffer.pop();
+        }
         out.put(&buffer, piece.len());
         rest = &rest[piece.len()..];
     }
@@ -204,6 +208,7 @@ mod tests {
                 "dmitri o'malley",
             ),
             ("Zoe\u{308} NU\u{301}N\u{303}EZ", "zoë núñez"),
+            ("DM\u{130}TR\u{130} DMI\u{307}TRI", "dmitri dmitri"),
             ("STRASSE Stra\u{df}e", "strasse strasse"),
             ("\u{1112}\u{1161}\u{11ab}", "\u{d55c}"),
             ("\u{660}\u{661}-\u{6f2}\u{2011}3", "01-2-3"),

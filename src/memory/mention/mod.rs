@@ -13,16 +13,17 @@
 //! | nothing of the same word | certain | certain | certain | certain | certain |
 //! | `_` | possible | possible | possible | possible | possible |
 //! | a digit | possible; after a digit another number: none | possible | possible | possible | none |
-//! | a letter | possible where it is long and mixed (`xuser-ana`), else another word: none | none: another address | possible | none; possible in Korean | possible |
+//! | a letter | possible where it is long and mixed (`xuser-ana`), else another word: none | possible | possible | none; possible in Korean | possible |
 //! | `.` `-` `+` before, after a letter or digit | certain | possible | `-`: possible | possible | certain |
-//! | `.` or `-` behind, before a letter or digit | certain | none: another host | `-`: possible | possible | none after `.` |
+//! | `.` or `-` behind, before a letter or digit | certain | possible | `-`: possible | possible | none after `.` |
 //! | `@` behind, before a letter or digit | possible | certain | certain | possible | certain |
 //! | `\n` and the like, not as JSON | possible | possible | possible | possible | certain |
 //!
 //! Further:
 //! - A name is certain also as `Last, First`. Possible are: the other order without a comma, initials (`D. O'Malley`,
-//!   `Dmitri O.`), a middle name more or less, parts run together or joined by `_ . - +`, no apostrophe or hyphen. A part
-//!   of a name alone is no mention.
+//!   `Dmitri O.`), a middle name more or less, parts run together or joined by `_ . - +`, no apostrophe or hyphen, other
+//!   marks or markup between the parts (`Dmitri</b> <b>O'Malley`). A part of a name alone is no mention.
+//! - An apostrophe may be written as in SQL or a shell: `O''Malley`, `O'\\''Malley`.
 //! - A name under five letters is possible, and certain as the whole value of a column of names.
 //! - An id that is short, a number, or a usual word of this database ([`SoughtHandle::common`]) is possible, and certain as the
 //!   whole value where people are named. Within a time, a date or a longer number it is no mention.
@@ -50,6 +51,8 @@ const NAME_LETTERS: usize = 5;
 const STURDY: usize = 8;
 /// Letters that a word between the first and the last name has at most.
 const MIDDLE: usize = 24;
+/// Bytes of marks and markup between the parts of a name at most.
+const BETWEEN: usize = 64;
 
 /// How sure it is that a place means the person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -178,8 +181,8 @@ pub struct MentionSpan {
 enum HandleMeans {
     /// A handle, written in some way.
     Handle { handle: usize, certainty: Certainty, capital: bool, looks: WordLooks },
-    /// A first name, behind which a further word and the last name may stand.
-    First { handle: usize, last: String, looks: WordLooks },
+    /// One end of a name, behind which the other may stand; after a first name also after a further word.
+    Parted { handle: usize, other: String, is_first: bool, looks: WordLooks },
     /// Somebody else's handle; as it is written where the person has the same in another case.
     Other { exactly: Option<String> },
 }
@@ -253,12 +256,22 @@ impl MentionFinder {
             };
             for way in written {
                 let looks = WordLooks::of(&way.text);
-                words.push(way.text);
-                means.push(HandleMeans::Handle { handle: i, certainty: way.certainty, capital: way.capital, looks });
+                for text in name::quoted(way.text) {
+                    words.push(text);
+                    means.push(HandleMeans::Handle {
+                        handle: i,
+                        certainty: way.certainty,
+                        capital: way.capital,
+                        looks,
+                    });
+                }
             }
             if let Some((first, last)) = name::ends_of(&plain).filter(|_| sought.shape == HandleShape::Name) {
-                words.push(format!("{first} "));
-                means.push(HandleMeans::First { handle: i, last, looks: WordLooks::of(&plain) });
+                let looks = WordLooks::of(&plain);
+                for (word, other, is_first) in [(&first, &last, true), (&last, &first, false)] {
+                    words.push(word.clone());
+                    means.push(HandleMeans::Parted { handle: i, other: other.clone(), is_first, looks });
+                }
             }
             mine.insert(plain);
         }
@@ -266,8 +279,10 @@ impl MentionFinder {
             let plain = folded(other.trim());
             if !plain.is_empty() {
                 let exactly = mine.contains(&plain).then(|| other.trim().to_owned());
-                words.push(plain);
-                means.push(HandleMeans::Other { exactly });
+                for text in name::quoted(plain) {
+                    words.push(text);
+                    means.push(HandleMeans::Other { exactly: exactly.clone() });
+                }
             }
         }
         let first: HashSet<&str> = words
@@ -338,13 +353,15 @@ impl MentionFinder {
                         });
                     }
                 }
-                HandleMeans::First { handle, last, looks } => {
-                    if let Some(end) = middle(&trace.text[end..], last).map(|length| end + length)
+                HandleMeans::Parted { handle, other, is_first, looks } => {
+                    let behind = &trace.text[end..];
+                    let middle = middle(behind, other).filter(|_| *is_first).map(|length| (length, MIDDLE_NAME));
+                    let parted = middle.or_else(|| Some((across(behind, other)?, MARKS_BETWEEN)));
+                    if let Some((end, certainty)) = parted.map(|(length, certainty)| (end + length, certainty))
                         && let Some(told) = self.judge(*handle, *looks, &near, (start, end), place)
                     {
                         let (start, end) = near.span(start, end);
-                        let certainty = Certainty::Possible("with a middle name").and(told);
-                        found.spans.push(MentionSpan { handle: *handle, start, end, certainty });
+                        found.spans.push(MentionSpan { handle: *handle, start, end, certainty: certainty.and(told) });
                     }
                 }
                 HandleMeans::Other { exactly } => {
@@ -396,6 +413,8 @@ const A_SHORT_NAME: Certainty = Certainty::Possible("a short name");
 const WITH_LETTERS: Certainty = Certainty::Possible("with letters beside it");
 const LONGER_ADDRESS: Certainty = Certainty::Possible("part of a longer address");
 const LONGER_NAME: Certainty = Certainty::Possible("part of a longer name");
+const MIDDLE_NAME: Certainty = Certainty::Possible("with a middle name");
+const MARKS_BETWEEN: Certainty = Certainty::Possible("with marks between its parts");
 
 /// A folded text, and how to look around in it.
 struct FoldedText<'a> {
@@ -472,7 +491,7 @@ impl FoldedText<'_> {
             HandleShape::Id | HandleShape::Session | HandleShape::Profile => {
                 self.id(looks, (start, before), (end, behind), letter)?
             }
-            HandleShape::Mail => self.mail(start, end, letter)?,
+            HandleShape::Mail => self.mail(start, end, letter),
             HandleShape::Name => self.name(looks, start, end, letter)?,
             HandleShape::Phone => {
                 let digit = before == BesidePlace::Digit || behind == BesidePlace::Digit;
@@ -508,13 +527,10 @@ impl FoldedText<'_> {
         Some(if mail || host { LONGER_ADDRESS } else { Certainty::Certain })
     }
 
-    fn mail(&self, start: usize, end: usize, letter: bool) -> Option<Certainty> {
-        if letter
-            || self.goes_on_behind(end, ".-", char::is_alphanumeric) && !self.starts_sentence(end) && !self.is_dash(end)
-        {
-            return None;
-        }
-        Some(if self.goes_on_before(start, ".-+") { LONGER_ADDRESS } else { Certainty::Certain })
+    fn mail(&self, start: usize, end: usize, letter: bool) -> Certainty {
+        let behind = self.goes_on_behind(end, ".-", char::is_alphanumeric);
+        let longer = behind && !self.starts_sentence(end) && !self.is_dash(end);
+        if letter || longer || self.goes_on_before(start, ".-+") { LONGER_ADDRESS } else { Certainty::Certain }
     }
 
     fn name(&self, looks: WordLooks, start: usize, end: usize, letter: bool) -> Option<Certainty> {
@@ -560,12 +576,32 @@ impl FoldedText<'_> {
 
 /// How many bytes from the end of a first name to the end of the last one, where one further word stands between.
 fn middle(behind: &str, last: &str) -> Option<usize> {
-    let (word, rest) = behind.split_once(' ')?;
-    let name = word.strip_suffix('.').unwrap_or(word);
+    let (word, rest) = behind.strip_prefix(' ')?.split_once(' ')?;
+    let name = word.strip_suffix('.').unwrap_or(word).trim_matches(['"', '\'', '(', ')', '\u{201c}', '\u{201d}']);
     let fits = !name.is_empty()
         && name.chars().count() <= MIDDLE
         && name.chars().all(|c| c.is_alphabetic() || c == '\'' || c == '-');
-    (fits && name != "and" && rest.starts_with(last)).then(|| word.len() + 1 + last.len())
+    (fits && name != "and" && rest.starts_with(last)).then(|| 2 + word.len() + last.len())
+}
+
+/// How many bytes from the end of one part of a name to the end of the other, where nothing but marks, markup and
+/// escapes of blanks stand between.
+fn across(behind: &str, other: &str) -> Option<usize> {
+    let mut at = 0;
+    while at <= BETWEEN {
+        let rest = behind.get(at..)?;
+        if at > 0 && rest.starts_with(other) {
+            return Some(at + other.len());
+        }
+        let tag = || rest[1..].find(['<', '>']).filter(|end| rest[1 + end..].starts_with('>'));
+        at += match rest.chars().next()? {
+            '<' => tag().map_or(1, |end| end + 2),
+            '\\' if rest[1..].starts_with(['n', 'r', 't']) => 2,
+            mark if !mark.is_alphanumeric() => mark.len_utf8(),
+            _ => return None,
+        };
+    }
+    None
 }
 
 /// Whether a handle cannot be told from words and numbers by its looks: a word, a number, or short.

@@ -64,22 +64,33 @@ pub fn written(name: &str) -> Vec<WrittenName> {
             add(format!("{f}. {} {last}", middle.join(" ")), initials, false);
         }
     }
+    let respelled = Certainty::Possible("without its apostrophe or hyphen");
+    let bare = ordered.replace('\'', "");
+    let apart = ordered.replace("' ", "").replace('\'', " ");
+    for text in [bare.clone(), apart.clone(), ordered.replace('-', " "), ordered.replace('-', "")] {
+        add(text, respelled, false);
+    }
     let joined = Certainty::Possible("run together");
     let letters = ordered.chars().filter(|c| c.is_alphabetic()).count();
-    for order in [&parts[..], &[&[*last], rest].concat()[..]] {
-        for mark in ["_", ".", "-", "+"] {
-            add(order.join(mark), joined, false);
-        }
-        if letters >= RUN_TOGETHER {
-            add(order.concat(), joined, false);
+    for spelled in [&ordered, &bare, &apart, &bare.replace('-', " "), &bare.replace('-', "")] {
+        let parts: Vec<&str> = spelled.split(' ').filter(|part| !part.is_empty()).collect();
+        let [rest @ .., last] = &parts[..] else { continue };
+        for order in [&parts[..], &[&[*last], rest].concat()[..]] {
+            for mark in ["_", ".", "-", "+"] {
+                add(order.join(mark), joined, false);
+            }
+            if letters >= RUN_TOGETHER {
+                add(order.concat(), joined, false);
+            }
         }
     }
-    let respelled = Certainty::Possible("without its apostrophe or hyphen");
-    add(ordered.replace('\'', ""), respelled, false);
-    add(ordered.replace("' ", "").replace('\'', " "), respelled, false);
-    add(ordered.replace('-', " "), respelled, false);
-    add(ordered.replace('-', ""), respelled, false);
     all
+}
+
+/// A text with its apostrophes as they are, and as SQL and shells write them within a quoted text.
+pub fn quoted(text: String) -> impl Iterator<Item = String> {
+    let marks: &[&str] = if text.contains('\'') { &["'", "''", "'\\''", "'\"'\"'"] } else { &[""] };
+    marks.iter().map(move |mark| if mark.is_empty() { text.clone() } else { text.replace('\'', mark) })
 }
 
 /// `last, first` the other way round.

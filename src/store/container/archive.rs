@@ -14,6 +14,8 @@ pub(super) struct Archive<'a>(ZipArchive<Cursor<&'a [u8]>>);
 #[derive(Debug, Default)]
 pub(super) struct ArchivedFile {
     pub name: String,
+    /// What is said of it.
+    pub comment: String,
     /// What it holds, as far as it could be read.
     pub inner: Vec<u8>,
     /// Bytes that it holds by its own account.
@@ -43,6 +45,7 @@ impl<'a> Archive<'a> {
         match self.0.by_index(number) {
             Ok(file) => {
                 out.size = file.size() as usize;
+                file.comment().clone_into(&mut out.comment);
                 let read = file.take(limit as u64 + 1).read_to_end(&mut out.inner);
                 out.unread = match read {
                     Ok(_) if out.inner.len() > limit => Some(TOO_LARGE),

@@ -33,6 +33,20 @@ impl<'a> CborReader<'a> {
             _ => Err(BrokenDocument),
         }
     }
+
+    /// The pieces of one text, or of bytes, up to a mark.
+    fn joined(&mut self, major: u8) -> Result<Vec<u8>, BrokenDocument> {
+        let mut all = Vec::new();
+        loop {
+            let head = self.cursor.byte()?;
+            if head == 0xFF {
+                return Ok(all);
+            }
+            let length = self.argument(head)?.filter(|_| head >> 5 == major).ok_or(BrokenDocument)?;
+            let range = self.cursor.take(length)?;
+            all.extend_from_slice(&self.cursor.bytes[range]);
+        }
+    }
 }
 
 impl PieceReader for CborReader<'_> {
@@ -66,8 +80,8 @@ impl PieceReader for CborReader<'_> {
                 (1, Some(number)) => Some(PieceBody::Number(-1 - i128::from(number))),
                 (2, Some(length)) => Some(PieceBody::Bytes(self.cursor.take(length)?)),
                 (3, Some(length)) => Some(PieceBody::Text(self.cursor.take(length)?)),
-                // Pieces of one text or of bytes, up to a mark.
-                (2 | 3, None) | (4, _) => {
+                (2 | 3, None) => Some(PieceBody::Joined(self.joined(major)?)),
+                (4, _) => {
                     self.nesting.begin(DocumentStep::Key(0..0));
                     self.nesting.enter(argument, false)?;
                     continue;

@@ -120,6 +120,48 @@ pub(super) fn runs(bytes: &[u8], shortest: usize) -> impl Iterator<Item = (Range
     })
 }
 
+/// How often [`wide`] reads its bytes.
+pub(super) const WIDE_READINGS: usize = 12;
+
+/// Whether letters of two or four bytes each may stand in bytes: four in a row of one block of the first ones, or two of
+/// four bytes.
+pub(super) fn may_be_wide(bytes: &[u8]) -> bool {
+    bytes.contains(&0)
+        && bytes.windows(8).any(|w| {
+            let one_block =
+                w[1] <= 0x0E && [w[3], w[5], w[7]] == [w[1]; 3] && [w[0], w[2], w[4], w[6]].iter().all(|b| *b != 0);
+            let long = [w[2], w[3], w[6], w[7]] == [0; 4] && (w[0], w[1]) != (0, 0) && (w[4], w[5]) != (0, 0);
+            one_block || long
+        })
+}
+
+/// Texts in UTF-16 and UTF-32 of either order that begin at any byte: runs of letters, digits, blanks and ASCII.
+pub(super) fn wide(bytes: &[u8], each: &mut dyn FnMut(&str)) {
+    for (width, offset) in [(2, 0), (2, 1), (4, 0), (4, 1), (4, 2), (4, 3)] {
+        for order in [UnitOrder::Little, UnitOrder::Big] {
+            let mut run = String::new();
+            let mut end = |run: &mut String| {
+                if run.len() >= RUN {
+                    each(run);
+                }
+                run.clear();
+            };
+            for unit in bytes.get(offset..).unwrap_or_default().chunks_exact(width) {
+                let number = unit.iter().enumerate().fold(0_u32, |number, (at, byte)| {
+                    let place = if order == UnitOrder::Little { at } else { width - 1 - at };
+                    number | u32::from(*byte) << (8 * place)
+                });
+                match char::from_u32(number).filter(|c| c.is_alphanumeric() || !c.is_ascii_control() && *c < '\u{3000}')
+                {
+                    Some(c) => run.push(c),
+                    None => end(&mut run),
+                }
+            }
+            end(&mut run);
+        }
+    }
+}
+
 /// As [`runs`], of four bytes and more.
 pub(super) fn letters(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, &str)> {
     runs(bytes, RUN)

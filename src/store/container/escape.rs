@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use html_escape::NAMED_ENTITIES;
+
 use super::Edit;
 
 /// A text with its escapes resolved.
@@ -32,30 +34,29 @@ pub(super) enum EscapeNotation {
     Backslash,
 }
 
-/// Names of the characters U+00A0 to U+00FF in HTML, in order.
-const LATIN: &str = "nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 \
-    acute micro para middot cedil sup1 ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml Aring AElig \
-    Ccedil Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml ETH Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash Ugrave \
-    Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil egrave eacute ecirc euml igrave \
-    iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute ucirc uuml yacute thorn yuml";
-
 impl EscapedReading {
     /// Resolves the escapes of any text: of URLs, of HTML, and those of programs that mean one character wherever they
-    /// stand (`\u0040`, `\"`). In what `is_quoted` says comes out of a quoted string, `\n` and the like too; elsewhere
+    /// stand (`\u0040`, `\"`). In the quoted strings of a document that stands in the text, `\n` and the like too; elsewhere
     /// that may be a part of a path. None when there are no escapes.
-    pub fn of(text: &str, is_quoted: bool) -> Option<Self> {
+    pub fn of(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
         if !bytes.iter().any(|b| matches!(b, b'%' | b'&' | b'\\' | b'+')) {
             return None;
         }
         let mut marks = Vec::new();
         let mut in_query = false;
+        let quoted = if bytes.contains(&b'\\') { quoted_strings(bytes) } else { Vec::new() };
+        let mut strings = quoted.iter().peekable();
         Self::build(
             text,
             |at| match bytes[at] {
                 b'%' => escaped_byte_char(bytes, at, b"%").map(|(c, end)| (c, end, EscapeNotation::Percent)),
                 b'&' => entity(text, at).map(|(c, end)| (c, end, EscapeNotation::Entity)),
-                b'\\' => backslash(bytes, at, is_quoted).map(|(c, end)| (c, end, EscapeNotation::Backslash)),
+                b'\\' => {
+                    while strings.next_if(|string| string.end <= at).is_some() {}
+                    let is_quoted = strings.peek().is_some_and(|string| string.contains(&at));
+                    backslash(bytes, at, is_quoted).map(|(c, end)| (c, end, EscapeNotation::Backslash))
+                }
                 b'+' if in_query => Some((' ', at + 1, EscapeNotation::Percent)),
                 byte => {
                     in_query = byte == b'=' || in_query && !byte.is_ascii_whitespace();
@@ -214,25 +215,52 @@ fn escaped_byte_char(bytes: &[u8], at: usize, prefix: &[u8]) -> Option<(char, us
     Some((c, at + length * width))
 }
 
+/// Where the quoted strings of JSON stand in a text that is none as a whole: from a bracket that a quotation mark follows
+/// to the one that closes it, or to the end where it was cut off.
+fn quoted_strings(bytes: &[u8]) -> Vec<Range<usize>> {
+    let begins = |rest: &[u8]| {
+        let mut first = rest.iter().take(DOCUMENT).skip_while(|b| b.is_ascii_whitespace() || matches!(b, b'[' | b'{'));
+        matches!(first.next(), Some(b'"' | b'\''))
+    };
+    let (mut found, mut depth) = (Vec::new(), 0_usize);
+    let mut open: Option<(usize, u8)> = None;
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        match (byte, open) {
+            (b'\\', Some(_)) => at += 1,
+            (mark, Some((start, quote))) if *mark == quote => {
+                found.push(start..at);
+                open = None;
+            }
+            (mark @ (b'"' | b'\''), None) if depth > 0 => open = Some((at + 1, *mark)),
+            (b'{' | b'[', None) if depth > 0 || begins(&bytes[at..]) => depth += 1,
+            (b'}' | b']', None) => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        at += 1;
+    }
+    found.extend(open.map(|(start, _)| start..bytes.len()));
+    found
+}
+
+/// Bytes in which a document shows its first quotation mark.
+const DOCUMENT: usize = 32;
+/// Letters of the longest name of a character in HTML.
+const ENTITY: usize = 31;
+
 fn entity(text: &str, at: usize) -> Option<(char, usize)> {
     let rest = text.as_bytes().get(at + 1..)?;
-    let length = rest.iter().take(12).position(|b| *b == b';')?;
+    let length = rest.iter().take(ENTITY + 1).position(|b| *b == b';')?;
     let name = text.get(at + 1..at + 1 + length)?;
-    let c = match name {
-        "amp" => '&',
-        "lt" => '<',
-        "gt" => '>',
-        "quot" => '"',
-        "apos" => '\'',
-        "lsquo" => '\u{2018}',
-        "rsquo" => '\u{2019}',
-        "commat" => '@',
-        _ => numeric_entity(name).or_else(|| {
-            let position = LATIN.split_ascii_whitespace().position(|known| known == name)?;
-            char::from_u32(0xA0 + position as u32)
-        })?,
-    };
+    let c = numeric_entity(name).or_else(|| named_entity(name))?;
     Some((c, at + 1 + length + 1))
+}
+
+/// The character that HTML calls by a name.
+fn named_entity(name: &str) -> Option<char> {
+    let at = NAMED_ENTITIES.binary_search_by(|(known, _)| (*known).cmp(name.as_bytes())).ok()?;
+    let mut letters = NAMED_ENTITIES[at].1.chars();
+    letters.next().filter(|_| letters.next().is_none())
 }
 
 fn numeric_entity(name: &str) -> Option<char> {

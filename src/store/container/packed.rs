@@ -79,7 +79,16 @@ pub(super) fn begins(bytes: &[u8]) -> bool {
     unpack(bytes, PROBE).is_some_and(|out| (out.whole || out.too_large) && !out.inner.is_empty())
 }
 
-/// Packs bytes as a stream was that they come from; a gzip member keeps its name and time.
+/// What the header of a gzip member says in words: the name of its file, a comment, what a program added.
+pub(super) fn header_words(stream: &[u8]) -> Option<String> {
+    let decoder = GzDecoder::new(stream);
+    let header = decoder.header()?;
+    let parts = [header.filename(), header.comment(), header.extra()];
+    let words: Vec<_> = parts.into_iter().flatten().map(String::from_utf8_lossy).collect();
+    (!words.is_empty()).then(|| words.join("\n"))
+}
+
+/// Packs bytes as a stream was that they come from; a gzip member keeps its name and time, where it has an old one.
 ///
 /// # Errors
 /// What the encoder refuses.

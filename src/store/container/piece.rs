@@ -32,6 +32,8 @@ pub(super) enum PieceBody {
     Line(Range<usize>),
     /// Bytes of any kind.
     Bytes(Range<usize>),
+    /// A text, or bytes, that stands in pieces, put together.
+    Joined(Vec<u8>),
     /// A whole number.
     Number(i128),
 }
@@ -65,6 +67,7 @@ pub(super) fn longest_text(bytes: &[u8], mut pieces: impl PieceReader) -> Option
                 longest = longest.max(range.len());
             }
             Ok(Some(DocumentPiece { body: PieceBody::Line(range), .. })) => longest = longest.max(range.len()),
+            Ok(Some(DocumentPiece { body: PieceBody::Joined(all), .. })) => longest = longest.max(all.len()),
             Ok(Some(_)) => {}
             Err(BrokenDocument) => return None,
         }

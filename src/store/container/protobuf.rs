@@ -27,7 +27,7 @@ pub(super) fn longest(bytes: &[u8], depth: usize) -> Option<usize> {
         match piece.body {
             PieceBody::Text(range) => longest = longest.max(range.len()),
             PieceBody::Bytes(range) => longest = longest.max(self::longest(&bytes[range], depth - 1).unwrap_or(0)),
-            PieceBody::Line(_) | PieceBody::Number(_) => {}
+            PieceBody::Line(_) | PieceBody::Joined(_) | PieceBody::Number(_) => {}
         }
     }
     (longest > 0).then_some(longest)

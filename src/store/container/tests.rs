@@ -528,3 +528,36 @@ fn a_pickle_is_written_again_with_its_frames_and_a_class_keeps_its_name() {
     let class = b"\x80\x04\x8c\x0fann@example.org\x94\x8c\x01C\x94\x93\x94)\x81.".to_vec();
     assert!(matches!(without(&FetchedValue::Bytes(class), MAIL, "x"), Rewritten::Cannot(Layer::Pickle)));
 }
+
+#[test]
+fn what_stands_in_pieces_or_beside_the_contents_is_found() {
+    let mail = "dmitri@omalley.example";
+    let pieces = [&[0xBF, 0x61, b'a', 0x7F, 0x66][..], b"dmitri", &[0x70], b"@omalley.example", &[0xFF, 0xFF]].concat();
+    let mut member =
+        flate2::GzBuilder::new().filename("dmitri@omalley.example").write(Vec::new(), Compression::default());
+    member.write_all(b"nothing here").unwrap();
+    let member = FetchedValue::Bytes(member.finish().unwrap());
+    let units = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let long = |text: &str| text.chars().flat_map(|c| u32::from(c).to_be_bytes()).collect::<Vec<u8>>();
+    for (name, value) in [
+        ("pieces of a CBOR text", FetchedValue::Bytes(pieces)),
+        ("the header of a gzip member", member.clone()),
+        ("UTF-16 behind one byte", FetchedValue::Bytes([&[1][..], &units(mail)].concat())),
+        (
+            "UTF-16 between other bytes",
+            FetchedValue::Bytes([&[0xFF, 0xC0, 0x81][..], &units(mail), &[0xFF; 40]].concat()),
+        ),
+        ("UTF-32", FetchedValue::Bytes(long(mail))),
+        ("UTF-16 stored as a text", FetchedValue::Text(String::from_utf8(units(mail)).unwrap())),
+        ("named characters", text("dmitri&commat;omalley&period;example")),
+        ("named characters of JSON", text(r#"{"a":"dmitri&commat;omalley&period;example"}"#)),
+    ] {
+        assert_eq!(count(&value, mail), 1, "{name}");
+    }
+    let Rewritten::New(renamed) = without(&member, mail, "[erased]") else { panic!("not written") };
+    assert_eq!(count(&renamed, "nothing here"), 1);
+    assert_eq!(count(&renamed, mail), 0);
+    assert_eq!(without(&text("dmitri&commat;omalley&period;example"), mail, "x"), Rewritten::New(text("x")));
+    let name = "\u{414}\u{43c}\u{438}\u{442}\u{440}\u{438}\u{439} \u{418}\u{432}\u{430}\u{43d}\u{43e}\u{432}";
+    assert_eq!(count(&FetchedValue::Bytes([&[1][..], &units(name)].concat()), name), 1);
+}

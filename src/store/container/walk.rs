@@ -100,6 +100,7 @@ impl<'v> Walk<'v> {
         if let Some(edits) = self.bytes_as_text(text, place) {
             return edits;
         }
+        self.wide(text.as_bytes(), place);
         self.readings(text, kind, None, place)
     }
 
@@ -150,8 +151,7 @@ impl<'v> Walk<'v> {
         reading: Option<&EscapedReading>,
         place: &TextPlace<'_>,
     ) -> Vec<Edit> {
-        let is_quoted = text.trim_start().starts_with(['{', '[', '"']) || text.contains("{\"");
-        let next = EscapedReading::of(text, is_quoted);
+        let next = EscapedReading::of(text);
         let mut edits = self.words(text, reading, place);
         edits.extend(self.hand_over(text, kind, (reading, next.as_ref()), place));
         let Some(next) = next else { return edits };
@@ -283,6 +283,10 @@ impl<'v> Walk<'v> {
                         let inside = walk.bytes(part(range), &place);
                         (!inside.is_empty()).then(|| edited(part(range), inside))
                     }
+                    PieceBody::Joined(all) => {
+                        walk.bytes(all, &place);
+                        None
+                    }
                 };
                 let Some(new) = new else { continue };
                 if layer == Layer::Pickle && pickle::names_class(bytes, piece.whole.end) {
@@ -315,6 +319,7 @@ impl<'v> Walk<'v> {
                 let steps = [DocumentStep::Key(0..file.name.len())];
                 let place = TextPlace { up: Some(place), source: file.name.as_bytes(), steps: &steps };
                 walk.text(&file.name, LeafKind::Key, &place);
+                walk.text(&file.comment, LeafKind::Text, &place);
                 walk.unpackable = walk.unpackable.saturating_sub(file.inner.len());
                 walk.bytes(&file.inner, &place);
                 if let Some(why) = file.unread {
@@ -369,6 +374,20 @@ impl<'v> Walk<'v> {
             }
             Vec::new()
         });
+        self.wide(bytes, place);
+    }
+
+    /// Letters of two and four bytes each that begin anywhere in other bytes: searched only.
+    fn wide(&mut self, bytes: &[u8], place: &TextPlace<'_>) {
+        if !charset::may_be_wide(bytes) || !self.spend(bytes.len() * charset::WIDE_READINGS, place) {
+            return;
+        }
+        self.within(Layer::Binary, 0, place, |walk| {
+            charset::wide(bytes, &mut |run| {
+                walk.leaf(run, LeafKind::Text, place);
+            });
+            Vec::new()
+        });
     }
 
     /// Bytes beside compressed streams.
@@ -390,16 +409,22 @@ impl<'v> Walk<'v> {
             self.contents.compressed = true;
             self.unpackable = self.unpackable.saturating_sub(inner.len());
             let inside = self.within(layer, inner.len(), place, |walk| walk.bytes(&inner, place));
+            let header = (layer == Layer::Gzip).then(|| packed::header_words(stream)).flatten();
+            let renamed = header.is_some_and(|words| {
+                let edits = self.within(layer, words.len(), place, |walk| walk.text(&words, LeafKind::Key, place));
+                !edits.is_empty()
+            });
             if !whole {
                 let why = if too_large { packed::TOO_LARGE } else { packed::BROKEN };
                 self.opaque(why, bytes.len() - at, place);
-                if !inside.is_empty() {
+                if !inside.is_empty() || renamed {
                     self.cannot = self.cannot.or(Some(layer));
                 }
                 return edits;
             }
-            if !inside.is_empty() {
-                match packed::pack(layer, &edited(&inner, inside), stream) {
+            if !inside.is_empty() || renamed {
+                // A header that names somebody goes.
+                match packed::pack(layer, &edited(&inner, inside), if renamed { &[] } else { stream }) {
                     Ok(new) => edits.push(Edit { range: at..at + used, bytes: new }),
                     Err(_) => self.cannot = self.cannot.or(Some(layer)),
                 }
@@ -520,7 +545,7 @@ fn is_plain(text: &str) -> bool {
         }
         run = 0;
         match byte {
-            b'\\' | b'&' | b'%' => return false,
+            b'\\' | b'&' | b'%' | 0 => return false,
             b'=' => assigned = true,
             _ => {}
         }

@@ -1,7 +1,7 @@
 //! Finds handles in one stored value, in whatever it is encoded: in any case and either Unicode form, as words of their
 //! own, and told apart from longer words around them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use unicode_normalization::UnicodeNormalization as _;
@@ -195,14 +195,14 @@ impl HandleWords {
         let bytes = text.as_bytes();
         let mut until: HashMap<usize, usize> = HashMap::new();
         let mut tails: Vec<(usize, usize)> = Vec::new();
-        let mut ended: Vec<(usize, usize)> = Vec::new();
+        let mut ended: HashSet<(usize, usize)> = HashSet::new();
         for hit in self.plain.find_overlapping_iter(bytes).filter(|hit| is_new(hit.start()..hit.end())) {
             let Some(word) = self.meant.get(hit.pattern().as_usize()).copied() else { continue };
             if word.tail {
                 tails.push((word.handle, hit.end()));
                 continue;
             }
-            ended.push((word.handle, hit.end()));
+            ended.insert((word.handle, hit.end()));
             let last = until.entry(word.handle).or_insert(0);
             if hit.start() < *last {
                 continue;
