@@ -159,7 +159,7 @@ pub async fn add_beside(
     fresh.iter().for_each(|r| draft.adds(&r.row));
     // One statement fills the same columns of all its rows, after those that they refer to.
     let never_empty = never_empty(store, source);
-    let mut alike: BTreeMap<(usize, Vec<String>, Vec<&str>), Vec<AlikeRow>> = BTreeMap::new();
+    let mut alike: BTreeMap<AlikeKey<'_>, Vec<AlikeRow>> = BTreeMap::new();
     for (generation, new) in generations(store, source, &fresh).await?.into_iter().zip(&fresh) {
         let mut stored: StoredColumns = new.stored(&shape, &table_of(source)).cloned().collect();
         stored.sort_by(|a, b| a.0.cmp(&b.0));
@@ -177,6 +177,9 @@ pub async fn add_beside(
     vectors::add(draft, source, &fresh).await?;
     Ok(tally)
 }
+
+/// What rows of one INSERT have in common: how many they hang on, their columns kept as they stood, and the canonical ones.
+type AlikeKey<'c> = (usize, Vec<String>, Vec<&'c str>);
 
 /// A row of an INSERT: the values of its canonical columns, and those kept as they stood.
 type AlikeRow = (Vec<GivenValue>, StoredColumns);

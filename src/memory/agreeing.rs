@@ -2,22 +2,20 @@
 
 /// A sentence in which `{of one|of several}` stands for either, as the number decides; anything else in braces stays.
 #[must_use]
-pub fn agreeing<N: PartialEq + From<u8>>(number: N, sentence: &str) -> String {
+pub fn agreeing<N: Copy + PartialEq + From<u8>>(number: N, sentence: &str) -> String {
     let is_one = number == N::from(1);
     let mut said = String::with_capacity(sentence.len());
     let mut rest = sentence;
     while let Some((before, after)) = rest.split_once('{') {
         said += before;
-        rest = match after.split_once('}').and_then(|(forms, after)| Some((forms.split_once('|')?, after))) {
-            Some(((one, several), after)) => {
-                said += if is_one { one } else { several };
-                after
-            }
-            None => {
-                said.push('{');
-                after
-            }
+        let forms = after.split_once('}').and_then(|(forms, after)| Some((forms.split_once('|')?, after)));
+        let Some(((one, several), after)) = forms else {
+            said.push('{');
+            rest = after;
+            continue;
         };
+        said += if is_one { one } else { several };
+        rest = after;
     }
     said + rest
 }
