@@ -11,6 +11,7 @@ use super::apply::KeptUndo;
 use super::audit::{self, OpenedEntry};
 use super::draft::trail;
 pub use super::plan::past::{AsOf, Moment};
+use crate::memory::agreeing;
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::{Order, Query};
 use crate::memory::{Entity, Row, feedback};
@@ -68,7 +69,7 @@ pub async fn view(store: &Store, moment: &Moment) -> Result<(Store, AsOf), Chang
     mutations.extend(histories);
     let (view, unseen) = store.ahead().as_of(&mutations, &as_of.at).await?;
     if unseen > 0 {
-        as_of.unknown.push(format!("utility and aggregates of {unseen} episodes are shown as they are now"));
+        as_of.unknown.push(agreeing(unseen, &format!("utility and aggregates of {unseen} {{episode are shown as they are|episodes are shown as they are}} now")));
     }
     Ok((view, as_of))
 }

@@ -9,10 +9,11 @@ use super::draft::Draft;
 use super::feedback::{addable, writable};
 use super::record::vectors;
 use crate::layout::{BoundOrigin, BoundSource, Derivation, Engine, Fill};
+use crate::memory::agreeing;
 use crate::memory::{Entity, Row, json};
 use crate::store::encode::{GivenValue, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
-use crate::store::shape::TableShape;
+use crate::store::shape::{ShapeColumn, TableShape};
 use crate::store::stored::{Image, StoredRows, TableName};
 use crate::store::surplus::{StoredColumns, Surplus};
 use crate::store::{Store, StoreError};
@@ -157,14 +158,18 @@ pub async fn add_beside(
     }
     fresh.iter().for_each(|r| draft.adds(&r.row));
     // One statement fills the same columns of all its rows, after those that they refer to.
-    let mut alike: BTreeMap<(usize, Vec<String>), Vec<AlikeRow>> = BTreeMap::new();
+    let never_empty = never_empty(store, source);
+    let mut alike: BTreeMap<AlikeKey<'_>, Vec<AlikeRow>> = BTreeMap::new();
     for (generation, new) in generations(store, source, &fresh).await?.into_iter().zip(&fresh) {
         let mut stored: StoredColumns = new.stored(&shape, &table_of(source)).cloned().collect();
         stored.sort_by(|a, b| a.0.cmp(&b.0));
         let names = stored.iter().map(|(name, _)| name.clone()).collect();
-        alike.entry((generation, names)).or_default().push((given(new, &columns), stored));
+        let filled = |c: &&str| !never_empty.contains(c) || new.now.contains(c) || !new.row.get(c).is_null();
+        let columns: Vec<&str> = columns.iter().copied().filter(filled).collect();
+        let given = given(new, &columns);
+        alike.entry((generation, names, columns)).or_default().push((given, stored));
     }
-    for rows in alike.into_values() {
+    for ((_, _, columns), rows) in alike {
         let rows: Vec<(&[GivenValue], &StoredColumns)> = rows.iter().map(|(given, s)| (given.as_slice(), s)).collect();
         let insertion = store.encoder().insertions_as_stored(source, &columns, &rows, owner).await?;
         draft.push(insertion);
@@ -173,8 +178,20 @@ pub async fn add_beside(
     Ok(tally)
 }
 
+/// What rows of one INSERT have in common: how many they hang on, their columns kept as they stood, and the canonical ones.
+type AlikeKey<'c> = (usize, Vec<String>, Vec<&'c str>);
+
 /// A row of an INSERT: the values of its canonical columns, and those kept as they stood.
 type AlikeRow = (Vec<GivenValue>, StoredColumns);
+
+/// Canonical columns that the table never leaves empty: where a row says nothing of one, it gets the table's default.
+fn never_empty(store: &Store, source: &BoundSource) -> HashSet<&'static str> {
+    let name = table_of(source);
+    let table = store.catalog().tables.iter().find(|t| t.schema == name.schema && t.name == name.name);
+    let is_never = |stored: &str| table.and_then(|t| t.column(stored)).is_some_and(|c| c.not_null);
+    let names = source.entity.columns().iter().map(|c| c.name);
+    names.filter(|c| plain_column(source, c).is_some_and(|(stored, _)| is_never(stored))).collect()
+}
 
 /// How many of the rows each one hangs on, by foreign keys of the table onto itself: the server takes no row before the one
 /// that it refers to. Rows of a circle come together.
@@ -184,8 +201,13 @@ async fn generations(store: &Store, source: &BoundSource, rows: &[&NewRow]) -> R
         return Ok(generations);
     }
     let table = table_of(source);
+    let shape = store.shapes().shape(&table).await?;
     for key in store.shapes().referred(&table).await?.into_iter().filter(|key| key.table == table) {
-        let value = |row: usize, column: &str| rows[row].stored_text(source, column);
+        let folds = shape.column(&key.column).is_some_and(ShapeColumn::folds_case);
+        let value = |row: usize, column: &str| {
+            let text = rows[row].stored_text(source, column)?;
+            Some(if folds { text.to_lowercase() } else { text })
+        };
         let places: HashMap<String, usize> =
             (0..rows.len()).filter_map(|row| Some((value(row, &key.to)?, row))).collect();
         let parents: Vec<Option<usize>> =
@@ -231,7 +253,9 @@ fn lost_columns(draft: &mut Draft<'_>, source: &BoundSource, shape: &TableShape,
         }
     }
     for (name, count) in lost {
-        draft.disclosures.push(format!("{table} has no place for {count} values of `{name}`: left out"));
+        draft
+            .disclosures
+            .push(agreeing(count, &format!("{table} has no place for {count} {{value|values}} of `{name}`: left out")));
     }
 }
 

@@ -12,6 +12,7 @@ use super::record::canonical_row;
 use super::reward::trail;
 use super::{ChangeError, batch, feedback, new_id};
 use crate::layout::BoundSource;
+use crate::memory::agreeing;
 use crate::memory::text_check::TextOddities;
 use crate::memory::{Entity, Row, text_check, time};
 use crate::recall::keyword;
@@ -209,7 +210,7 @@ async fn tell_case(draft: &mut Draft<'_>, before: &Row, after: &Row) -> Result<(
     if let Some(profile) = after.text("profile_id") {
         let policies = store.related(Entity::Policy, "profile_id", &[profile.to_owned()]).await?.len();
         if policies > 0 {
-            draft.effects.push(format!("{policies} policy versions of its profile were trained before this change"));
+            draft.effects.push(agreeing(policies, &format!("{policies} policy {{version|versions}} of its profile {{was trained|were trained}} before this change")));
         }
     }
     if before.get("reward") == after.get("reward") && before.get("outcome") == after.get("outcome") {

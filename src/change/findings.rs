@@ -338,7 +338,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// People who are on the list of the erased and have rows again.
+    /// People who are on the list of the erased and are there again. An account that their erasure left is not them.
     async fn resurrected(&mut self) -> Result<(), ChangeError> {
         const KIND: &str = "resurrected";
         if !self.wants(&[KIND]) {
@@ -356,17 +356,25 @@ impl Survey<'_> {
             erased => erased?,
         };
         let Some(erased) = erased else { return Ok(()) };
-        let (mut back, most) = (FindingTally::default(), self.most());
+        let mut named: Vec<String> = Vec::new();
         let query = Query { columns: Some(vec!["id", "name", "handles"]), ..Query::new(Entity::Subject) };
         let subject = |row: Row| {
-            let named = [row.id()].into_iter().chain(row.text("name")).chain(row.list("handles"));
-            if named.into_iter().any(|handle| erased.lists(handle)) {
-                back.add(row.id(), most);
+            let mut handles = [row.id()].into_iter().chain(row.text("name")).chain(row.list("handles"));
+            if handles.any(|handle| erased.lists(handle)) {
+                named.push(row.id().to_owned());
             }
             ControlFlow::Continue(())
         };
         self.store.walks().each_row(&query, subject).await?;
-        self.found(KIND, Some(Entity::Subject), back);
+        let kept = match erased.left_accounts(self.store, &named).await {
+            Err(StoreError::Denied { reason, remedy }) => {
+                self.not_applicable(&[KIND], &format!("{reason}; {remedy}"));
+                return Ok(());
+            }
+            kept => kept?,
+        };
+        let back = named.iter().filter(|id| !kept.contains(*id));
+        self.found(KIND, Some(Entity::Subject), FindingTally::of(back, self.most()));
         Ok(())
     }
 

@@ -12,6 +12,7 @@ use super::reward::trail;
 use super::{ChangeError, new_id};
 use crate::lab::training::{self, TrainingPairs};
 use crate::lab::{LabError, silent};
+use crate::memory::agreeing;
 use crate::memory::{Entity, Row};
 use crate::recall::learn::assess::{TrainedPolicy, train_and_hold_out};
 use crate::recall::learn::version::Version;
@@ -126,11 +127,11 @@ fn stored_metrics(trained: &TrainedPolicy, pairs: &TrainingPairs, seed: u64) -> 
 fn say(draft: &mut Draft<'_>, trained: &TrainedPolicy, pairs: &TrainingPairs) {
     let held = &trained.held_out;
     let number = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{x:.3}"));
-    draft.effects.push(format!("trained on {} pairs, from {}", trained.n, pairs.source));
+    draft.effects.push(agreeing(trained.n, &format!("trained on {} {{pair|pairs}}, from {}", trained.n, pairs.source)));
     draft.effects.push(format!(
-        "on {} held-out pairs of {} queries: AUC {}, Brier {}, calibration error {}, loss {}",
-        held.n,
-        held.queries,
+        "on {} of {}: AUC {}, Brier {}, calibration error {}, loss {}",
+        agreeing(held.n, &format!("{} held-out {{pair|pairs}}", held.n)),
+        agreeing(held.queries, &format!("{} {{query|queries}}", held.queries)),
         number(held.metrics.auc),
         number(held.metrics.brier),
         number(held.metrics.ece),

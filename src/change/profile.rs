@@ -7,6 +7,7 @@ use super::draft::Draft;
 use super::feedback::writable;
 use super::plan::{ChangeDanger, Plan};
 use crate::memory::Entity;
+use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::encode::GivenValue;
 
@@ -36,10 +37,13 @@ pub async fn set_window(store: &Store, profile: &str, window: Option<i64>) -> Re
     if let Some(size) = window.as_i64() {
         let cases = store.related(Entity::Case, "profile_id", &[profile.to_owned()]).await?.len() as i64;
         if cases > size {
-            draft.effects.push(format!(
-                "{} of its {cases} cases lie outside the window: `{}` removes them",
+            draft.effects.push(agreeing(
                 cases - size,
-                store.invocation().line(["prune", "--apply"])
+                &format!(
+                    "{} of its {cases} {{cases lies|cases lie}} outside the window: `{}` {{removes it|removes them}}",
+                    cases - size,
+                    store.invocation().line(["prune", "--apply"])
+                ),
             ));
         }
     }

@@ -7,6 +7,7 @@ use super::draft::Draft;
 use super::plan::{ChangeDanger, Plan};
 use super::prune::case_source;
 use crate::memory::Entity;
+use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::encode::{GivenValue, plain_column, table_of};
 
@@ -47,8 +48,11 @@ pub async fn hold(store: &Store, cases: &[String], held: bool) -> Result<Plan, C
         changed += 1;
     }
     if changed > 0 {
-        let word = if held { "are no longer recalled" } else { "are recalled again" };
-        draft.effects.push(format!("{changed} cases {word} by readers that mind the column `quarantined`"));
+        let word = if held { "no longer recalled" } else { "recalled again" };
+        draft.effects.push(agreeing(
+            changed,
+            &format!("{changed} {{case is|cases are}} {word} by readers that mind the column `quarantined`"),
+        ));
     }
     Ok(draft.seal())
 }

@@ -13,6 +13,7 @@ use super::purge::hanging::hanging_on;
 use super::reward::trail;
 use super::{ChangeError, feedback, signal};
 use crate::layout::BoundSource;
+use crate::memory::agreeing;
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::{PageStart, Query};
 use crate::memory::{Entity, Row};
@@ -127,14 +128,20 @@ pub(super) async fn take(draft: &mut Draft<'_>, located: &[LocatedRow<'_>]) -> R
     for rows in going.deletes {
         let is_named = seeds.iter().any(|seed| seed.table == rows.table);
         if !is_named {
-            draft.effects.push(format!("{} rows of {} go with them", rows.keys.len(), rows.table.title()));
+            draft.effects.push(agreeing(
+                rows.keys.len(),
+                &format!("{} {{row of|rows of}} {} {{goes with|go with}} them", rows.keys.len(), rows.table.title()),
+            ));
         }
         let images = draft.watch(rows.clone()).await?;
         size += images.iter().map(weight).sum::<usize>();
         draft.push(Mutation::Delete(rows));
     }
     if !few || size > UNDO_SIZE {
-        draft.undo_reason = Some(format!("{total} rows go, {} MB: too much to keep for an undo", size >> 20));
+        draft.undo_reason = Some(agreeing(
+            total,
+            &format!("{total} {{row goes|rows go}}, {} MB: too much to keep for an undo", size >> 20),
+        ));
     }
     Ok(())
 }

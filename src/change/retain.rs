@@ -10,6 +10,7 @@ use super::feedback::writable;
 use super::plan::{ChangeDanger, Plan};
 use super::{ChangeError, remove};
 use crate::memory::Entity;
+use crate::memory::agreeing;
 use crate::memory::query::Query;
 use crate::memory::retention::{ReadRule, RetainedRow, RetentionRules};
 use crate::store::Store;
@@ -102,10 +103,13 @@ pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeE
         let (mut kept, mut taken) = (0, 0);
         for id in &ids {
             if located.len() >= MOST {
-                draft.disclosures.push(format!(
-                    "{} more rows of {} are overdue: one plan takes {MOST}, run it again",
+                draft.disclosures.push(agreeing(
                     ids.len() - taken - kept,
-                    entity.title()
+                    &format!(
+                        "{} more {{row of|rows of}} {} {{is overdue|are overdue}}: one plan takes {MOST}, run it again",
+                        ids.len() - taken - kept,
+                        entity.title()
+                    ),
                 ));
                 break;
             }
@@ -119,12 +123,16 @@ pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeE
             located.push(found);
         }
         if kept > 0 {
-            draft
-                .disclosures
-                .push(format!("{kept} rows of {} stay: their people are under a legal hold", entity.title()));
+            draft.disclosures.push(agreeing(
+                kept,
+                &format!(
+                    "{kept} {{row of|rows of}} {} {{stays: its person is|stay: their people are}} under a legal hold",
+                    entity.title()
+                ),
+            ));
         }
         if taken > 0 {
-            draft.effects.push(format!("{taken} of {of} rows of {} go", entity.title()));
+            draft.effects.push(agreeing(taken, &format!("{taken} of {of} rows of {} {{goes|go}}", entity.title())));
         }
     }
     if !located.is_empty() {

@@ -6,6 +6,7 @@ use super::draft::Draft;
 use super::feedback::writable;
 use super::plan::{ChangeDanger, Plan};
 use super::{ChangeError, new_id};
+use crate::memory::agreeing;
 use crate::memory::nearest::unknown;
 use crate::memory::{Entity, Row};
 use crate::store::encode::{GivenValue, plain_column};
@@ -50,7 +51,7 @@ pub async fn set(store: &Store, case: &str, reward: f64, outcome: Option<&str>) 
     if let Some(profile) = found.row.text("profile_id") {
         let policies = store.related(Entity::Policy, "profile_id", &[profile.to_owned()]).await?.len();
         if policies > 0 {
-            draft.effects.push(format!("{policies} policy versions of its profile were trained before this change"));
+            draft.effects.push(agreeing(policies, &format!("{policies} policy {{version|versions}} of its profile {{was trained|were trained}} before this change")));
         }
     }
     let payload = json!({ "caseId": case, "rewardScore": reward, "outcome": shown.get("outcome") });

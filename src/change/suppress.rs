@@ -9,9 +9,10 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use super::{ChangeError, Plan};
 use crate::memory::Row;
-use crate::store::Store;
+use crate::memory::agreeing;
 use crate::store::fetched::FetchedValue;
-use crate::store::stored::Mutation;
+use crate::store::stored::{Mutation, StoredRows, TableName};
+use crate::store::{Store, StoreError};
 
 const TAG: &[u8] = b"mnemoscope suppression 1\n";
 
@@ -69,6 +70,39 @@ impl<'s> Erased<'s> {
         self.listed.contains(&hmac(self.key, handle))
     }
 
+    /// Of some people, those whose erasure left their account with the application, and of whom nothing else is there.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn left_accounts(&self, store: &Store, ids: &[String]) -> Result<HashSet<String>, StoreError> {
+        let erasure = &store.recognised().erasure;
+        let accounts: Vec<String> =
+            erasure.accounts.iter().map(|a| TableName::new(&a.table.0, &a.table.1).title()).collect();
+        let mut left = HashSet::new();
+        for id in ids.iter().filter(|id| !accounts.is_empty() && self.lists(id)) {
+            let purge = store.records().purge_of(&hmac(self.key, id)).await?;
+            if purge.is_some_and(|purge| !accounts.iter().any(|table| purge.took_from(table))) {
+                left.insert(id.clone());
+            }
+        }
+        let owners =
+            erasure.rules.iter().filter(|r| r.of.is_none() && r.when.is_none() && r.inside.is_whole() && !r.account);
+        for rule in owners {
+            let table = TableName::new(&rule.table.0, &rule.table.1);
+            let shape = store.shapes().shape(&table).await?;
+            let Some(column) = shape.column(&rule.column) else { continue };
+            let asked = left.iter().filter(|id| column.base != "uuid" || uuid::Uuid::try_parse(id).is_ok());
+            let keys = asked.map(|id| vec![FetchedValue::Text(id.clone())]).collect();
+            let rows = StoredRows { table, by: vec![column.name.clone()], keys };
+            for image in store.shapes().images_of(&rows, &rows.by).await? {
+                if let Some(FetchedValue::Text(owner)) = image.get(&column.name) {
+                    left.remove(owner);
+                }
+            }
+        }
+        Ok(left)
+    }
+
     /// Whether a text names one of them.
     #[must_use]
     pub fn is_in(&self, text: &str) -> bool {
@@ -117,8 +151,11 @@ pub async fn check(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
     if returning == 0 {
         return Ok(());
     }
-    Err(ChangeError::Refused(format!(
-        "{returning} new rows would bring back a person who was erased here: take them out of what is to be written, or \
+    Err(ChangeError::Refused(agreeing(
+        returning,
+        &format!(
+            "{returning} new {{row|rows}} would bring back a person who was erased here: {{take it|take them}} out of what is to be written, or \
          ask whoever asked for the erasure"
+        ),
     )))
 }

@@ -11,6 +11,7 @@ use super::plan::{Change, ChangeDanger, Plan};
 use super::{ChangeError, new_id};
 use crate::layout::Engine;
 use crate::memory::Entity;
+use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
 use crate::store::stored::{Cell, Image, Mutation, ROW_NUMBER, RowRevisions, StoredRows, TableName};
@@ -152,7 +153,10 @@ async fn leaning(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> {
             let count = images.iter().filter(|image| !going(image)).count();
             if count > 0 {
                 let (from, to) = (referring.table.title(), rows.table.title());
-                leaning.push(format!("{count} rows of {from} refer to rows of {to} that would go"));
+                leaning.push(agreeing(
+                    count,
+                    &format!("{count} {{row of {from} refers|rows of {from} refer}} to rows of {to} that would go"),
+                ));
             }
         }
     }
@@ -249,12 +253,12 @@ async fn hanging(store: &Store, values: &Values) -> Result<Vec<String>, ChangeEr
             let gone = |key: &&Vec<FetchedValue>| !there.contains(&json!(key).to_string());
             let missing = rows.keys.iter().filter(gone).count();
             if missing > 0 {
-                lost.push(format!(
-                    "{missing} values of {}.{} would refer to rows of {} that are not there, which its foreign key forbids",
+                lost.push(agreeing(missing, &format!(
+                    "{missing} {{value|values}} of {}.{} would refer to rows of {} that are not there, which its foreign key forbids",
                     table.title(),
                     key.column,
                     key.table.title()
-                ));
+                )));
             }
         }
     }

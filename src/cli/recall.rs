@@ -200,7 +200,7 @@ pub async fn parents(session: &Session<'_>, id: &str) -> Result<(), CommandFailu
     let missing = || CommandFailure::not_found(format!("there is no episode `{id}` in {}", store.location()));
     let episode = store.row(Entity::Episode, id).await?.ok_or_else(missing)?;
     let has_vector = !store.embeddings().vectors(Entity::Episode, &[id.to_owned()]).await?.is_empty();
-    let mut found = lab_parents::suggest(&store, &episode, None).await?;
+    let mut found = lab_parents::suggest(&store, &episode, None, None).await?;
     if session.mask().is_some() {
         found.iter_mut().for_each(|s| s.title = None);
     }

@@ -6,6 +6,7 @@ use super::plan::undo_reason;
 use super::{BatchAsk, Job};
 use crate::change::plan::SHOWN;
 use crate::change::{ChangeDanger, ChangeError, Plan, now};
+use crate::memory::agreeing;
 use crate::store::Store;
 
 /// Rows that are planned at a time.
@@ -38,7 +39,7 @@ pub async fn look(store: &Store, job: &dyn Job, each: &mut (dyn FnMut(u64) + Sen
     sum.effects.extend(job.summed(&sums));
     sum.facts = json!({ "seen": seen, "bad": bad });
     if bad > 0 {
-        sum.disclosures.push(format!("{bad} rows cannot be handled: they are set aside and listed"));
+        sum.disclosures.push(agreeing(bad, &format!("{bad} {{row cannot|rows cannot}} be handled: {{it is set aside and listed|they are set aside and listed}}")));
     }
     sum.plan_id = sum.digest();
     Ok(sum)

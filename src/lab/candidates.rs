@@ -7,7 +7,7 @@ use crate::memory::filter::Filter;
 use crate::memory::vector::{ComparedBy, VectorTally};
 use crate::memory::{Entity, Row};
 use crate::recall::among;
-use crate::recall::keyword::WordFinder;
+use crate::recall::keyword::{ComparedText, WordFinder};
 use crate::recall::shortlist::{FoundLikeness, Placing, Shortlist};
 use crate::store::Store;
 
@@ -37,7 +37,7 @@ pub(super) enum Measure {
     /// By their vectors.
     Cosines(IdTable<f64>),
     /// By the words that a text of them holds.
-    Words(WordFinder, fn(&Row) -> String),
+    Words(WordFinder, ComparedText),
 }
 
 impl Measure {
@@ -48,7 +48,7 @@ impl Measure {
         kind: Entity,
         filters: &[Filter],
         asked: &ResolvedQuestion,
-        text: fn(&Row) -> String,
+        text: ComparedText,
     ) -> Result<(Measure, &'static str, Option<(VectorTally, ComparedBy)>), LabError> {
         let name = among::likeness_name(asked.vector.is_some());
         let Some(vector) = &asked.vector else {
@@ -67,7 +67,7 @@ impl Measure {
             Measure::Nothing => FoundLikeness::Cosine(None),
             Measure::Cosines(cosines) => FoundLikeness::Cosine(cosines.get(row.id())),
             Measure::Words(finder, _) if finder.is_empty() => FoundLikeness::Cosine(Some(0.0)),
-            Measure::Words(finder, text) => FoundLikeness::Words { held: finder.held(&text(row)), apart: 0 },
+            Measure::Words(finder, text) => FoundLikeness::Words { held: finder.held_by(row, *text), apart: 0 },
         }
     }
 

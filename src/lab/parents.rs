@@ -1,18 +1,81 @@
 //! Parent suggestions for a stored episode, or for one about to be recorded.
 
-use super::LabError;
+use super::{LabError, each, silent};
 use crate::memory::filter::{Filter, Operand, Operator};
+use crate::memory::query::Query;
 use crate::memory::vector::cosine_of;
 use crate::memory::{Entity, Row, time};
 use crate::recall::parents::{self, Suggestion};
 use crate::store::Store;
 
+/// Episodes that took longer than a parent may lie back, kept one by one; of more only the longest time is known.
+const LONG_ONES: usize = 100_000;
+
+/// How early parents may have begun: read once, it spares each of very many searches a look at all episodes of an agent,
+/// since episodes are found by when they began.
+#[derive(Debug, Default)]
+pub struct EarliestStarts {
+    /// End and start of episodes that took longer than [`parents::WITHIN_HOURS`], in microseconds since 1970.
+    long: Vec<(i64, i64)>,
+    /// The longest time that one took, in microseconds, where there are too many to keep.
+    longest: Option<i64>,
+    /// Some ended and never began.
+    unknown: bool,
+}
+
+impl EarliestStarts {
+    /// Reads when all episodes began and ended.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn read(store: &Store) -> Result<EarliestStarts, LabError> {
+        let mut starts = EarliestStarts::default();
+        let columns = Some(vec!["started_at", "ended_at"]);
+        each(store, &Query { columns, ..Query::new(Entity::Episode) }, &silent, |row| {
+            let micros = |column: &str| row.text(column).and_then(time::epoch_micros);
+            let Some(ended) = micros("ended_at") else { return };
+            match micros("started_at") {
+                Some(started) if ended - started > micros_of(parents::WITHIN_HOURS) => starts.add(ended, started),
+                Some(_) => {}
+                None => starts.unknown = true,
+            }
+        })
+        .await?;
+        Ok(starts)
+    }
+
+    fn add(&mut self, ended: i64, started: i64) {
+        if self.longest.is_some() || self.long.len() == LONG_ONES {
+            let took = |(ended, started): (i64, i64)| ended - started;
+            let known = self.long.drain(..).map(took).max().max(self.longest);
+            self.longest = known.max(Some(took((ended, started))));
+        } else {
+            self.long.push((ended, started));
+        }
+    }
+
+    /// The earliest moment at which a parent of an episode that began at `moment` may have begun; none where one may have
+    /// no start at all.
+    fn before(&self, moment: &str) -> Option<String> {
+        let at = time::epoch_micros(moment).filter(|_| !self.unknown)?;
+        let window = at - micros_of(parents::WITHIN_HOURS)..=at;
+        let long = self.long.iter().filter(|(ended, _)| window.contains(ended)).map(|(_, started)| *started).min();
+        let usual = window.start() - self.longest.unwrap_or(micros_of(parents::WITHIN_HOURS));
+        time::from_epoch(long.map_or(usual, |long| long.min(usual)), time::EpochUnit::Microseconds)
+    }
+}
+
 /// The parents that an episode may have, most alike first: see [`parents::suggest`]. `vector` is the episode's own; the
-/// row's stored one is read where none is given.
+/// row's stored one is read where none is given. `starts` makes it quick where it is known.
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn suggest(store: &Store, episode: &Row, vector: Option<&[f32]>) -> Result<Vec<Suggestion>, LabError> {
+pub async fn suggest(
+    store: &Store,
+    episode: &Row,
+    vector: Option<&[f32]>,
+    starts: Option<&EarliestStarts>,
+) -> Result<Vec<Suggestion>, LabError> {
     let stored;
     let vector = match vector {
         Some(vector) => vector,
@@ -27,13 +90,17 @@ pub async fn suggest(store: &Store, episode: &Row, vector: Option<&[f32]>) -> Re
         }
     };
     let Some(started) = episode.text("started_at") else { return Ok(Vec::new()) };
-    let mut filters =
-        vec![Filter { column: "ended_at", op: Operator::LessOrEqual, value: Operand::Time(started.to_owned()) }];
+    let bound = |column: &'static str, op: Operator, at: String| Filter { column, op, value: Operand::Time(at) };
+    let mut filters = vec![bound("ended_at", Operator::LessOrEqual, started.to_owned())];
     if let Some(agent) = episode.text("agent_id") {
         filters.push(super::equal("agent_id", agent));
     }
     if let Some(earliest) = hours_before(started, parents::WITHIN_HOURS) {
-        filters.push(Filter { column: "ended_at", op: Operator::GreaterOrEqual, value: Operand::Time(earliest) });
+        filters.push(bound("ended_at", Operator::GreaterOrEqual, earliest));
+    }
+    if let Some(earliest) = starts.and_then(|starts| starts.before(started)) {
+        filters.push(bound("started_at", Operator::GreaterOrEqual, earliest));
+        filters.push(bound("started_at", Operator::LessOrEqual, started.to_owned()));
     }
     let columns = ["agent_id", "status", "started_at", "ended_at", "title"];
     let rows = store.candidates(Entity::Episode, &filters, &columns, &[]).await?;
@@ -50,5 +117,9 @@ pub async fn suggest(store: &Store, episode: &Row, vector: Option<&[f32]>) -> Re
 }
 
 fn hours_before(moment: &str, hours: f64) -> Option<String> {
-    time::from_epoch(time::epoch_micros(moment)? - (hours * 3.6e9) as i64, time::EpochUnit::Microseconds)
+    time::from_epoch(time::epoch_micros(moment)? - micros_of(hours), time::EpochUnit::Microseconds)
+}
+
+fn micros_of(hours: f64) -> i64 {
+    (hours * 3.6e9) as i64
 }

@@ -16,7 +16,7 @@ use crate::memory::{Entity, Row};
 use crate::recall::among::{self, RankingInput};
 use crate::recall::answer::{RecallAnswer, RecallRequest, RecalledItem, StageTimes, UsedPolicy, WordsBy};
 use crate::recall::features::{features, overlap, words};
-use crate::recall::keyword;
+use crate::recall::keyword::{self, ComparedText};
 use crate::recall::rank::{self, LeftOut, ProvenQuery, RankedRow, Ranking};
 use crate::recall::shortlist::{FirstRows, Shortlist, ShortlistEnd};
 use crate::store::Store;
@@ -280,7 +280,7 @@ async fn boosted(store: &Store, request: &RecallRequest, asked: &ResolvedQuestio
         _ if by_words => TOLD_OF_EPISODE,
         _ => OF_EPISODE,
     };
-    let (measure, name, compared) = Measure::of(store, kind, &filters, asked, keyword::text_of).await?;
+    let (measure, name, compared) = Measure::of(store, kind, &filters, asked, ComparedText::Whole).await?;
     let way = RankingInput::Boosted { asked: asked.is_something(), name, at: &request.at };
     let place = |row: Row, likeness: Option<f64>| among::placed(row, likeness, &way);
     // Every row has a place in this ranking: words only move it.
@@ -346,7 +346,8 @@ async fn proven(store: &Store, request: &RecallRequest, asked: &mut ResolvedQues
     }
     let filters = owned(store, Entity::Memory, request);
     let (measure, like, compared) = if by_text {
-        let (measure, name, compared) = Measure::of(store, Entity::Memory, &filters, asked, keyword::text_of).await?;
+        let (measure, name, compared) =
+            Measure::of(store, Entity::Memory, &filters, asked, ComparedText::Whole).await?;
         (measure, Some(name), compared)
     } else {
         (Measure::Nothing, None, None)
@@ -416,7 +417,7 @@ async fn similar(store: &Store, request: &RecallRequest, asked: &ResolvedQuestio
         filters.extend(request.workflow.as_deref().map(|w| equal("workflow_name", w)));
         columns = &["started_at", "title", "summary", "observation", "result", "success", "outcome", "workflow_name"];
     }
-    let text = if kind == Entity::Memory { keyword::text_of } else { keyword::situation_and_outcome };
+    let text = ComparedText::of_ranking(Ranking::Similar, kind);
     let (measure, name, compared) = Measure::of(store, kind, &filters, asked, text).await?;
     let way = RankingInput::Likeness { name };
     let place = |row: Row, likeness: Option<f64>| among::placed(row, likeness, &way);
@@ -442,7 +443,7 @@ async fn cases(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuest
     let columns = &["prompt", "outcome", "reward", "tags", "created_at", "quarantined"];
     let words = if policy.is_some() { Vec::new() } else { asking_words(asked) };
     let recalls = if request.downweight { Some(recalls(store, request, asked).await?) } else { None };
-    let (measure, name, compared) = Measure::of(store, Entity::Case, &filters, asked, keyword::text_of).await?;
+    let (measure, name, compared) = Measure::of(store, Entity::Case, &filters, asked, ComparedText::Whole).await?;
     let situation = asked.situation(request.text.as_deref(), &request.at);
     let seen =
         |row: &Row, likeness: Option<f64>| features(&situation, row, likeness.filter(|_| asked.vector.is_some()));

@@ -5,7 +5,7 @@ use super::situation::ResolvedQuestion;
 use super::{LabError, owner};
 use crate::memory::{Entity, Row};
 use crate::recall::features::{name_match, words};
-use crate::recall::keyword;
+use crate::recall::keyword::ComparedText;
 use crate::recall::rank::{self, RankedRow};
 use crate::recall::sequence::{OVERFETCH, sequence};
 use crate::recall::shortlist::{FoundLikeness, ShortlistEnd};
@@ -47,7 +47,7 @@ pub async fn replay(
     let vector = vector.filter(|_| store.embeddings().has_vectors(Entity::Episode));
     let asked =
         ResolvedQuestion { words: words(topic), vector: vector.map(<[f32]>::to_vec), ..ResolvedQuestion::default() };
-    let (measure, name, _) = Measure::of(store, Entity::Episode, &filters, &asked, keyword::text_of).await?;
+    let (measure, name, _) = Measure::of(store, Entity::Episode, &filters, &asked, ComparedText::Whole).await?;
     let about = |row: &Row| name_match(Some(topic), row.text("topic"));
     let place = |row: Row, likeness: Option<f64>| {
         let relevance = match vector {

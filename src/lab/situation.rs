@@ -6,7 +6,7 @@ use super::LabError;
 use super::RecallRequest;
 use crate::memory::{Entity, Row};
 use crate::recall::features::{Situation, tags, words};
-use crate::recall::keyword;
+use crate::recall::keyword::ComparedText;
 use crate::recall::rank::Ranking;
 use crate::store::Store;
 
@@ -53,11 +53,7 @@ impl ResolvedQuestion {
         }
         if let Some(id) = &request.like {
             let row = pointed_at(store, id, request.ranking).await?;
-            let text = if request.ranking == Ranking::Similar && row.entity == Entity::Episode {
-                keyword::situation_and_outcome(&row)
-            } else {
-                keyword::text_of(&row)
-            };
+            let text = ComparedText::of_ranking(request.ranking, row.entity).of(&row);
             asked.words.extend(words(&text));
             asked.tags = tags(&row);
             if asked.vector.is_none() {

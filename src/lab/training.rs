@@ -6,6 +6,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::{LabError, Told, each, equal};
+use crate::memory::agreeing;
 use crate::memory::query::Query;
 use crate::memory::vector::cosine_of;
 use crate::memory::{Entity, Row, reward};
@@ -134,10 +135,13 @@ pub async fn from_bank(store: &Store, profile: Option<&str>, told: Told<'_>) -> 
     found.cases = used.into_iter().map(str::to_owned).collect();
     found.cases.sort_unstable();
     if gone > 0 {
-        found.notes.push(format!("{gone} references lead to cases that are gone, quarantined or of another bank"));
+        found.notes.push(agreeing(gone, &format!("{gone} {{reference leads to a case that is|references lead to cases that are}} gone, quarantined or of another bank")));
     }
     if unrewarded > 0 {
-        found.notes.push(format!("{unrewarded} cases have no reward to take a label from"));
+        found.notes.push(agreeing(
+            unrewarded,
+            &format!("{unrewarded} {{case has|cases have}} no reward to take a label from"),
+        ));
     }
     Ok(found)
 }

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::entity::{Column, ValueKind};
-use super::time;
+use super::{json, time};
 
 /// Reads a value for a column: text as it is, numbers, true or false, times and ages, JSON, lists as JSON or with commas.
 /// `null` empties the column, `'null'` in quotes is the word.
@@ -30,7 +30,9 @@ pub fn read_value(column: &Column, text: &str, now: DateTime<Utc>) -> Result<Val
         ValueKind::List if !text.trim_start().starts_with('[') => {
             text.split(',').map(str::trim).filter(|item| !item.is_empty()).collect()
         }
-        ValueKind::Json | ValueKind::List => serde_json::from_str(text).map_err(|_| "JSON")?,
+        ValueKind::Json | ValueKind::List => {
+            json::exactly(text).map_err(|_| "JSON, its whole numbers within 64 bits")?
+        }
     })
 }
 

@@ -63,6 +63,16 @@ pub fn read(text: &str) -> JsonReading {
     read_with(text, WideNumber::Digits)
 }
 
+/// Reads JSON that somebody gives to be stored: numbers as they are written; of a key that occurs twice
+/// the last value holds.
+///
+/// # Errors
+/// What could not be kept as it is, or be read at all.
+pub fn exactly(text: &str) -> Result<Value, String> {
+    let JsonReading { value, problems } = read(text);
+    problems.into_iter().next().map_or(Ok(value), Err)
+}
+
 /// Reads a stored id list: SQL NULL (`None`), the JSON text `null` and `[]` are empty lists; a scalar, an object, a
 /// Python repr, an empty text or invalid JSON name nothing and are a problem; so is each element that is no string,
 /// while the others stay.

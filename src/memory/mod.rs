@@ -1,6 +1,7 @@
 //! What agents remember: the entities with their canonical columns, and the rules that hold for them.
 //! Pure: no database, file, clock or terminal is known here.
 
+mod agreeing;
 pub mod assign;
 pub mod chain;
 pub mod compare;
@@ -32,5 +33,6 @@ pub mod veil;
 pub mod vocabulary;
 pub mod workflow;
 
+pub use agreeing::agreeing;
 pub use entity::{Column, Entity, Personal, ValueKind};
 pub use row::{Problem, Row};

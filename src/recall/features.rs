@@ -157,16 +157,23 @@ pub fn asked_text(prompt: &Value) -> String {
 /// All texts within a JSON value, in order, one a line.
 #[must_use]
 pub fn all_text(value: &Value) -> String {
-    let mut found = Vec::new();
-    gather(value, &mut found);
-    found.join("\n")
+    let mut found = String::new();
+    let mut first = true;
+    each_text(value, &mut |text| {
+        if !std::mem::take(&mut first) {
+            found.push('\n');
+        }
+        found.push_str(text);
+    });
+    found
 }
 
-fn gather<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
+/// Hands each text within a JSON value to `each`, in order.
+pub fn each_text(value: &Value, each: &mut dyn FnMut(&str)) {
     match value {
-        Value::String(text) => found.push(text),
-        Value::Array(items) => items.iter().for_each(|item| gather(item, found)),
-        Value::Object(object) => object.values().for_each(|item| gather(item, found)),
+        Value::String(text) => each(text),
+        Value::Array(items) => items.iter().for_each(|item| each_text(item, each)),
+        Value::Object(object) => object.values().for_each(|item| each_text(item, each)),
         _ => {}
     }
 }

@@ -6,24 +6,72 @@ use std::ops::Range;
 use aho_corasick::AhoCorasick;
 use serde_json::Value;
 
-use super::features::{all_text, asked_text, words};
+use super::features::{all_text, asked_text, each_text, words};
+use super::rank::Ranking;
 use crate::memory::{Entity, Row};
+
+/// Which text of a row is compared with what is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ComparedText {
+    /// All that it is found by: see [`text_of`].
+    Whole,
+    /// Situation and outcome of an episode, as `similar` compares them.
+    SituationAndOutcome,
+}
+
+impl ComparedText {
+    /// What a ranking compares of rows of a kind.
+    #[must_use]
+    pub fn of_ranking(ranking: Ranking, kind: Entity) -> Self {
+        if ranking == Ranking::Similar && kind == Entity::Episode {
+            ComparedText::SituationAndOutcome
+        } else {
+            ComparedText::Whole
+        }
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn of(self, row: &Row) -> String {
+        match self {
+            ComparedText::Whole => text_of(row),
+            ComparedText::SituationAndOutcome => situation_and_outcome(row),
+        }
+    }
+
+    /// Hands the text to `each` in parts, none of which ends within a word.
+    pub fn each_part(self, row: &Row, each: &mut dyn FnMut(&str)) {
+        match self {
+            ComparedText::Whole => match columns_of(row.entity) {
+                Some(columns) => columns.iter().for_each(|column| each_text(row.get(column), each)),
+                None => each(&text_of(row)),
+            },
+            ComparedText::SituationAndOutcome => each(&situation_and_outcome(row)),
+        }
+    }
+}
+
+/// The columns whose texts a row is found by; none for cases, which are found by what was asked.
+fn columns_of(entity: Entity) -> Option<&'static [&'static str]> {
+    match entity {
+        Entity::Case => None,
+        Entity::Memory => Some(&["title", "text", "collection", "tags"]),
+        _ => Some(&["title", "summary", "detail", "observation", "topic", "domain", "tags", "workflow_name"]),
+    }
+}
 
 /// The words by which a row is found.
 #[must_use]
 pub fn text_of(row: &Row) -> String {
-    let columns: &[&str] = match row.entity {
-        Entity::Case => return format!("{}\n{}", asked_text(row.get("prompt")), row.list("tags").join("\n")),
-        Entity::Memory => &["title", "text", "collection", "tags"],
-        _ => &["title", "summary", "detail", "observation", "topic", "domain", "tags", "workflow_name"],
+    let Some(columns) = columns_of(row.entity) else {
+        return format!("{}\n{}", asked_text(row.get("prompt")), row.list("tags").join("\n"));
     };
     let parts: Vec<String> = columns.iter().map(|c| all_text(row.get(c))).filter(|t| !t.is_empty()).collect();
     parts.join("\n")
 }
 
 /// Situation and outcome of an episode, as `similar` compares them.
-#[must_use]
-pub fn situation_and_outcome(episode: &Row) -> String {
+fn situation_and_outcome(episode: &Row) -> String {
     let told = |column: &str| all_text(episode.get(column));
     let situation = match told("observation") {
         text if text.is_empty() => format!("{}\n{}", told("title"), told("summary")),
@@ -37,6 +85,9 @@ pub fn situation_and_outcome(episode: &Row) -> String {
     format!("{situation}\n{outcome}\n{}", told("workflow_name"))
 }
 
+/// Letters that are not plain and become plain ones in lower case.
+const BECOME_PLAIN: [char; 2] = ['\u{130}', '\u{212a}'];
+
 /// Which of the asked words a text holds: a bit a word, in their order.
 pub type HeldWords = Vec<u64>;
 
@@ -46,6 +97,8 @@ pub struct WordFinder {
     asked: Vec<String>,
     /// Finds the words within plain text; none where there is nothing to look for.
     needles: Option<AhoCorasick>,
+    /// All of them are of plain letters and digits.
+    plain: bool,
 }
 
 impl WordFinder {
@@ -55,7 +108,8 @@ impl WordFinder {
         let asked: Vec<String> = asked.iter().cloned().collect();
         let mut builder = AhoCorasick::builder();
         let needles = builder.ascii_case_insensitive(true).build(&asked).ok().filter(|_| !asked.is_empty());
-        WordFinder { asked, needles }
+        let plain = asked.iter().all(|word| word.is_ascii());
+        WordFinder { asked, needles, plain }
     }
 
     /// Whether there is nothing to look for.
@@ -64,30 +118,43 @@ impl WordFinder {
         self.asked.is_empty()
     }
 
+    /// Which of the words a row holds in what is compared of it.
+    #[must_use]
+    pub fn held_by(&self, row: &Row, text: ComparedText) -> HeldWords {
+        let mut held = self.none();
+        text.each_part(row, &mut |part| self.find(part, &mut held));
+        held
+    }
+
     /// Which of the words a text holds.
     #[must_use]
     pub fn held(&self, text: &str) -> HeldWords {
-        let mut held = vec![0; self.asked.len().div_ceil(64)];
-        match &self.needles {
-            // Other letters may become plain ones in lower case, and are parted by other rules.
-            Some(needles) if text.is_ascii() => {
-                for found in needles.find_overlapping_iter(text) {
-                    let at = found.pattern().as_usize();
-                    let bit = 1 << (at % 64);
-                    if held[at / 64] & bit == 0 && stands_alone(text.as_bytes(), found.range()) {
-                        held[at / 64] |= bit;
-                    }
-                }
-            }
-            Some(_) => {
-                let told = words(text);
-                for (at, _) in self.asked.iter().enumerate().filter(|(_, word)| told.contains(*word)) {
-                    held[at / 64] |= 1 << (at % 64);
-                }
-            }
-            None => {}
-        }
+        let mut held = self.none();
+        self.find(text, &mut held);
         held
+    }
+
+    fn none(&self) -> HeldWords {
+        vec![0; self.asked.len().div_ceil(64)]
+    }
+
+    fn find(&self, text: &str, held: &mut HeldWords) {
+        let Some(needles) = &self.needles else { return };
+        if text.is_ascii() {
+            for found in needles.find_overlapping_iter(text) {
+                let at = found.pattern().as_usize();
+                let bit = 1 << (at % 64);
+                if held[at / 64] & bit == 0 && stands_alone(text.as_bytes(), found.range()) {
+                    held[at / 64] |= bit;
+                }
+            }
+        } else if !self.plain || text.contains(BECOME_PLAIN) || needles.is_match(text) {
+            // Other letters are parted by other rules.
+            let told = words(text);
+            for (at, _) in self.asked.iter().enumerate().filter(|(_, word)| told.contains(*word)) {
+                held[at / 64] |= 1 << (at % 64);
+            }
+        }
     }
 }
 

@@ -58,7 +58,7 @@ async fn around(store: &Store, id: &str, limit: usize) -> Result<ReplayedTopic, 
 async fn step(store: &Store, row: Row, relevance: Option<f64>) -> Result<ReplayStep, LabError> {
     let mut suggested = Vec::new();
     if row.text("parent_id").is_none() {
-        suggested = parents::suggest(store, &row, None).await?;
+        suggested = parents::suggest(store, &row, None, None).await?;
         suggested.truncate(PARENTS);
     }
     Ok(ReplayStep { row, relevance, parents: suggested })

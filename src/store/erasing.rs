@@ -31,6 +31,13 @@ pub struct PurgeSession {
 }
 
 impl PurgeSession {
+    /// Whether rows of a table, by its title, were taken away.
+    #[must_use]
+    pub fn took_from(&self, table: &str) -> bool {
+        let counts: serde_json::Value = serde_json::from_str(&self.counts).unwrap_or_default();
+        counts[table]["delete"].as_u64().is_some_and(|rows| rows > 0)
+    }
+
     /// Whether it has not ended verified.
     #[must_use]
     pub fn is_open(&self) -> bool {

@@ -25,6 +25,14 @@ pub struct ShapeColumn {
     pub required: bool,
 }
 
+impl ShapeColumn {
+    /// Whether values that differ in the case of their letters alone are the same.
+    #[must_use]
+    pub fn folds_case(&self) -> bool {
+        self.base == "uuid" || self.base.rsplit('.').next() == Some("citext")
+    }
+}
+
 /// The stored columns of a table, in order; generated ones are left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableShape {

@@ -109,7 +109,7 @@ impl ShapeReader<'_> {
             let key_of = |row: &Row| found.key_of(row).unwrap_or_default();
             let by = found.by.clone();
             let keys = open.iter().map(|(_, row)| key_of(row).into_iter().map(FetchedValue::Text).collect()).collect();
-            let images = self.images(&StoredRows { table: found.table.clone(), by: by.clone(), keys }).await?;
+            let images = self.readable(&StoredRows { table: found.table.clone(), by: by.clone(), keys }).await?;
             let images: HashMap<Vec<String>, &Image> = images.iter().map(|image| (key_in(image, &by), image)).collect();
             let ids: Vec<String> = open.iter().map(|(_, row)| row.id().to_owned()).collect();
             let vectors = if source.vector.is_some() {
@@ -164,6 +164,19 @@ impl ShapeReader<'_> {
         Ok(all)
     }
 
+    /// Stored rows, without the columns that our role may not read.
+    async fn readable(self, rows: &StoredRows) -> Result<Vec<Image>, StoreError> {
+        let table = &rows.table;
+        let known = self.store.catalog().tables.iter().find(|t| t.schema == table.schema && t.name == table.name);
+        match known.filter(|t| t.columns.iter().any(|c| c.denied)) {
+            None => self.images(rows).await,
+            Some(known) => {
+                let open: Vec<String> = known.columns.iter().filter(|c| !c.denied).map(|c| c.name.clone()).collect();
+                self.images_of(rows, &open).await
+            }
+        }
+    }
+
     /// The rows of the table beside that hold the vectors of some ids.
     async fn beside(self, shelf: Option<&VectorShelf>, ids: &[String]) -> Result<HashMap<String, Image>, StoreError> {
         let Some((shelf, key)) = shelf.and_then(|s| Some((s, s.key.clone()?))).filter(|_| !ids.is_empty()) else {
@@ -171,7 +184,7 @@ impl ShapeReader<'_> {
         };
         let by = vec![key];
         let keys = ids.iter().map(|id| vec![FetchedValue::Text(id.clone())]).collect();
-        let images = self.images(&StoredRows { table: shelf.table.clone(), by: by.clone(), keys }).await?;
+        let images = self.readable(&StoredRows { table: shelf.table.clone(), by: by.clone(), keys }).await?;
         Ok(images.into_iter().map(|image| (key_in(&image, &by).join(""), image)).collect())
     }
 

@@ -8,6 +8,7 @@ use mnemoscope::change::import::{self, ImportPart, ImportProgress};
 use mnemoscope::change::operation::ImportFormat;
 use mnemoscope::change::{self, Author, ChangeError, Plan, Receipt, audit, migrate, record, undo};
 use mnemoscope::demo;
+use mnemoscope::memory::assign::read_value;
 use mnemoscope::memory::query::{PageStart, Query};
 use mnemoscope::memory::{Entity, Row};
 use mnemoscope::store::{Store, Target};
@@ -277,7 +278,7 @@ fn rows_come_after_those_that_they_refer_to_and_without_those_that_are_not_there
         let stored = ["child root", "grandchild child", "late grandchild", "lost -", "one two", "root lost", "two one"];
         let found: Vec<String> = sqlx::query_scalar(parents).fetch_all(&mut server).await.expect("episodes");
         assert_eq!(found, stored);
-        let left_out = "1 values of episodes.parent_id are left out";
+        let left_out = "1 value of episodes.parent_id is left out: it refers to a row of episodes that is";
         assert_eq!(said.iter().filter(|words| words.contains("left out")).count(), 1, "{said:?}");
         assert!(said.iter().any(|words| words.starts_with(left_out)), "{said:?}");
         // Where the column may not be empty, the row is bad.
@@ -286,6 +287,83 @@ fn rows_come_after_those_that_they_refer_to_and_without_those_that_are_not_there
         let store = open(&world.target).await;
         let refused = import::plan(&store, ImportFormat::Jsonl, "x.jsonl", &episode("lost", "nowhere"), false).await;
         assert!(matches!(&refused, Err(ChangeError::Usage(words)) if words.contains("line 1")), "{refused:?}");
+    });
+}
+
+#[test]
+fn what_a_foreign_key_compares_in_any_case_is_not_left_out() {
+    block_on(async {
+        let Some(world) = native_on_postgres().await else { return };
+        let Target::Postgres(url) = &world.target else { panic!("a server") };
+        let mut server = PgConnection::connect(url).await.expect("the server");
+        if sqlx::raw_sql("CREATE EXTENSION citext").execute(&mut server).await.is_err() {
+            eprintln!("SKIPPED: this PostgreSQL has no extension citext");
+            return;
+        }
+        let key = "ALTER TABLE episodes ALTER id TYPE citext, ALTER parent_id TYPE citext; \
+             INSERT INTO episodes (id, title) VALUES ('Stored', 'there'); \
+             ALTER TABLE episodes ADD FOREIGN KEY (parent_id) REFERENCES episodes (id)";
+        sqlx::raw_sql(key).execute(&mut server).await.expect("a key");
+        let episode = |id: &str, parent: &str| {
+            json!({"entity": "episode", "id": id, "title": id, "parent_id": parent}).to_string()
+        };
+        let text = [episode("leaf", "BRANCH"), episode("Branch", "sTORED"), episode("lost", "nowhere")].join("\n");
+        let store = open(&world.target).await;
+        let plan = import::plan(&store, ImportFormat::Jsonl, "x.jsonl", &text, false).await;
+        let receipt = done(&world, plan).await;
+        let said = receipt.disclosures.join("; ");
+        assert!(said.contains("1 value of episodes.parent_id is left out"), "{said}");
+        let parents = "SELECT id || ' ' || coalesce(parent_id, '-') FROM episodes WHERE id <> 'stored' ORDER BY id";
+        let found: Vec<String> = sqlx::query_scalar(parents).fetch_all(&mut server).await.expect("episodes");
+        assert_eq!(found, ["Branch sTORED", "leaf BRANCH", "lost -"]);
+    });
+}
+
+#[test]
+fn a_column_that_the_other_layout_lacks_takes_the_default_of_its_table() {
+    block_on(async {
+        let Some(database) = Database::fresh() else { return };
+        build_postgres(Layout::EnnubeJson, database.url()).await;
+        let from = Target::Postgres(database.url().to_owned());
+        let lines = printed(&from, &["export", "profile", "case"]);
+        let cases = lines.lines().filter(|line| line.contains("\"entity\":\"case\"")).count();
+        assert!(cases > 0, "{lines}");
+        let file = native(1).await;
+        for world in [Some(file), native_on_postgres().await].into_iter().flatten() {
+            done(&world, import::plan(&world.store, ImportFormat::Jsonl, "x.jsonl", &lines, false).await).await;
+            let known = all(&world.store, Entity::Case).await;
+            let came = known.iter().filter(|row| lines.contains(row.id())).collect::<Vec<_>>();
+            assert_eq!(came.len(), cases);
+            assert!(came.iter().all(|row| row.get("quarantined") == &json!(false)));
+        }
+    });
+}
+
+#[test]
+fn a_number_that_cannot_be_kept_is_refused_wherever_json_is_given() {
+    block_on(async {
+        let world = native(3).await;
+        let store = &world.store;
+        let wide = "12345678901234567890123";
+        let episode = format!("{{\"id\":\"wide\",\"agent_id\":\"a\",\"title\":\"t\",\"metadata\":{{\"n\":{wide}}}}}");
+        let refused = record::episode(store, &episode).await;
+        assert!(matches!(&refused, Err(ChangeError::Usage(words)) if words.contains("64 bits")), "{refused:?}");
+        let memory = format!("{{\"id\":\"wide\",\"text\":\"t\",\"metadata\":[{wide}]}}");
+        let refused = record::plan(store, Entity::Memory, &memory).await;
+        assert!(matches!(&refused, Err(ChangeError::Usage(words)) if words.contains("64 bits")), "{refused:?}");
+        let column = Entity::Episode.column("metadata").expect("a column");
+        let read = |text: &str| read_value(column, text, chrono::Utc::now());
+        assert!(read(&format!("{{\"n\":{wide}}}")).is_err());
+        assert_eq!(read("{\"n\":18446744073709551615}"), Ok(json!({"n": u64::MAX})));
+        let memento = format!("{{\"case\":\"What?\",\"plan\":{{\"n\":{wide}}},\"case_label\":\"positive\"}}");
+        let trajectory = format!(
+            "[{{\"task_id\":9,\"trial\":0,\"reward\":1.0,\"info\":{{\"task\":{{\"user_id\":\"eve\",\"n\":{wide}}}}},\
+             \"traj\":[{{\"role\":\"user\",\"content\":\"x\"}}]}}]"
+        );
+        for (format, text) in [(ImportFormat::Memento, memento), (ImportFormat::TauBench, trajectory)] {
+            let refused = import::plan(store, format, "x", &text, false).await;
+            assert!(matches!(&refused, Err(ChangeError::Usage(words)) if words.contains("64 bits")), "{refused:?}");
+        }
     });
 }
 
@@ -412,7 +490,7 @@ fn rows_that_a_layout_keeps_in_its_own_words_are_left_out_and_named() {
         let lines = printed(&target, &["export", "feedback", "episode"]);
         let plan = import::plan(&open(&target).await, ImportFormat::Jsonl, "x.jsonl", &lines, false).await;
         let said = plan.expect("a plan").disclosures.join("; ");
-        assert!(said.contains("feedback rows are left out: Nous keeps outcome signals in its own words"), "{said}");
+        assert!(said.contains("feedback row is left out: Nous keeps outcome signals in its own words"), "{said}");
     });
 }
 

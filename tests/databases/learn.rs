@@ -442,9 +442,7 @@ fn judged_queries_are_ranked_and_counted_by_hand() {
     assert_eq!((&quality["hit_rate"]["value"], &quality["precision_at_k"]["value"]), (&json!(0.5), &json!(0.125)));
     assert_eq!((&quality["mrr"]["value"], &quality["ndcg_at_k"]["value"]), (&json!(0.5), &json!(0.5)));
     let notes = found["notes"].to_string();
-    assert!(
-        notes.contains("1 queries name a row that is not there") && notes.contains("1 relevant rows are not there")
-    );
+    assert!(notes.contains("1 query names a row that is not there") && notes.contains("1 relevant row is not there"));
     std::fs::write(&judged, "").expect("a file");
     for (arguments, code) in [
         (vec!["evaluate", "--judged", judged.to_str().unwrap()], 5),

@@ -591,6 +591,36 @@ fn an_erased_person_is_noticed_when_brought_back() {
 }
 
 #[test]
+fn an_account_that_was_left_is_no_return_and_a_new_one_is() {
+    block_on(async {
+        let everywhere = [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await];
+        for world in everywhere.into_iter().flatten() {
+            let back = |world: &World| {
+                let found = finished(world, &["findings", "--kind", "resurrected"]);
+                assert!(found.status.success(), "{}", String::from_utf8_lossy(&found.stderr));
+                let found: Value = serde_json::from_slice(&found.stdout).expect("findings");
+                found["findings"][0]["examples"].clone()
+            };
+            assert!(finished(&world, &["purge", "user-ana", "--apply"]).status.success());
+            assert_eq!(world.count("users WHERE id = 'user-ana'").await, 1, "the account is left");
+            assert_eq!(back(&world), Value::Null);
+            world.run("INSERT INTO chat_sessions (id, user_id, title) VALUES ('s-9', 'user-ana', 'back')").await;
+            assert_eq!(back(&world), json!(["user-ana"]));
+            world.run("DELETE FROM chat_sessions WHERE id = 's-9'").await;
+            assert_eq!(back(&world), Value::Null);
+            // Once the account was erased too, an account alone is a return.
+            let erased = finished(&world, &["purge", "user-ana", "--account", "erase", "--apply"]);
+            assert!(erased.status.success(), "{}", String::from_utf8_lossy(&erased.stderr));
+            assert_eq!(world.count("users WHERE id = 'user-ana'").await, 0);
+            let account = "INSERT INTO users (id, email, first_name, last_name, role, status) \
+                 VALUES ('user-ana', 'new@initech.example', 'A', 'R', 'member', 'active')";
+            world.run(account).await;
+            assert_eq!(back(&world), json!(["user-ana"]));
+        }
+    });
+}
+
+#[test]
 fn what_others_are_known_by_too_is_no_sign_of_a_return() {
     block_on(async {
         for world in [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await].into_iter().flatten() {

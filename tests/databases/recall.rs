@@ -12,7 +12,8 @@ use crate::support::block_on;
 use crate::support::postgres::Database;
 use mnemoscope::change::operation::Pruning;
 use mnemoscope::change::{self, Author, Plan, migrate, prune, purge, quarantine, reward, what_if};
-use mnemoscope::lab::{self, RecallRequest, parents};
+use mnemoscope::lab::parents::{self, EarliestStarts};
+use mnemoscope::lab::{self, RecallRequest};
 use mnemoscope::memory::vector::cosine_of;
 use mnemoscope::memory::{Entity, time};
 use mnemoscope::recall::answer::NO_POLICY;
@@ -408,16 +409,36 @@ fn a_question_is_kept_and_asked_again() {
     assert!(code == 1 && words.contains("queries.toml:"), "{words}");
 }
 
+/// Another process changes rows.
+fn change(world: &World, sql: &'static str) {
+    block_on(async {
+        if let Some(database) = &world.database {
+            let mut link = PgConnection::connect(database.url()).await.unwrap();
+            sqlx::raw_sql(sql).execute(&mut link).await.unwrap();
+        } else {
+            let path = world.folder.path().join("memory.db");
+            let mut link = SqliteConnection::connect(&format!("sqlite:{}", path.display())).await.unwrap();
+            sqlx::raw_sql(sql).execute(&mut link).await.unwrap();
+        }
+    });
+}
+
 #[test]
 fn parents_ended_within_two_days_and_are_alike() {
     for world in worlds() {
         let suggested = |id: &str| {
             let episode = block_on(world.store.row(Entity::Episode, id)).unwrap().unwrap();
-            let found = block_on(parents::suggest(&world.store, &episode, None)).unwrap();
+            let starts = block_on(EarliestStarts::read(&world.store)).unwrap();
+            let found = block_on(parents::suggest(&world.store, &episode, None, None)).unwrap();
+            let quickly = block_on(parents::suggest(&world.store, &episode, None, Some(&starts))).unwrap();
+            assert_eq!(found, quickly, "{id} of {:?}", world.kept);
             found.iter().map(|s| (s.id.clone(), s.hours_before)).collect::<Vec<_>>()
         };
         assert_eq!(suggested("e05"), [("e04".to_owned(), 23.0)], "{:?}", world.kept);
         assert_eq!(suggested("e04"), [], "{:?}", world.kept);
+        // One that took weeks is found too.
+        change(&world, "UPDATE episodes SET started_at = '2026-01-10T08:00:00.000000Z' WHERE id = 'e04'");
+        assert_eq!(suggested("e05"), [("e04".to_owned(), 23.0)], "{:?}", world.kept);
     }
 }
 

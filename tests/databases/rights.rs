@@ -267,6 +267,12 @@ fn a_column_that_may_not_be_read_is_null() {
         let remedy = capability(&status, "agent_feedback")["remedy"].as_str().expect("a remedy").to_owned();
         assert_eq!(remedy, format!("GRANT SELECT (user_correction) ON agent_feedback TO {}", world.role));
         assert_eq!(world.reader(&["findings"]).code, Some(0));
+        let exported = world.reader(&["export", "feedback"]);
+        assert_eq!(exported.code, Some(0), "{}", exported.words);
+        assert!(exported.words.contains("agent_feedback"), "what is left out is named: {}", exported.words);
+        let raw = world.read(&["table", "agent_feedback"]);
+        assert!(raw["rows"].as_array().is_some_and(|rows| !rows.is_empty()), "{raw:#}");
+        assert!(!raw.to_string().contains("user_correction"), "{raw:#}");
         world.run(&remedy).await;
         assert!(!says(&world.read(&["status"])["capabilities"], &["user_correction"]));
         world.end().await;

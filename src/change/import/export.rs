@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::super::batch::{self, NewRow};
 use super::super::record::canonical_row;
 use super::ImportContents;
+use crate::memory::agreeing;
 use crate::memory::text_check::{TextOddities, check};
 use crate::memory::{Entity, json};
 use crate::store::Store;
@@ -36,13 +37,15 @@ pub fn read(store: &Store, text: &str, first_line: usize) -> ImportContents {
             }
         }
     }
-    contents
-        .notes
-        .extend(elsewhere.into_iter().map(|((entity, why), n)| format!("{n} {entity} rows are left out: {why}")));
+    contents.notes.extend(
+        elsewhere
+            .into_iter()
+            .map(|((entity, why), n)| agreeing(n, &format!("{n} {entity} {{row is|rows are}} left out: {why}"))),
+    );
     if without_vector > 0 {
         contents
             .notes
-            .push(format!("{without_vector} rows had a vector that the file does not hold: they come without"));
+            .push(agreeing(without_vector, &format!("{without_vector} {{row had|rows had}} a vector that the file does not hold: {{it comes|they come}} without")));
     }
     contents
 }
@@ -152,11 +155,8 @@ fn object(line: &str) -> Result<(Map<String, Value>, Option<Surplus>), String> {
     };
     let mut object = Map::new();
     for (name, part) in parts {
-        let reading = json::read(part.get());
-        if let Some(problem) = reading.problems.into_iter().next() {
-            return Err(format!("`{name}`: {problem}"));
-        }
-        object.insert(name, reading.value);
+        let value = json::exactly(part.get()).map_err(|problem| format!("`{name}`: {problem}"))?;
+        object.insert(name, value);
     }
     Ok((object, surplus))
 }

@@ -28,7 +28,7 @@ pub fn read(name: &str, text: &str) -> ImportContents {
 }
 
 fn case(contents: &mut ImportContents, agent: &str, bank: &str, line: &str) -> Result<(), String> {
-    let value: Value = serde_json::from_str(line).map_err(|e| format!("not JSON: {e}"))?;
+    let value = json::exactly(line).map_err(|problem| format!("not JSON that can be kept: {problem}"))?;
     if value.get("truth_label").is_some() {
         return Err("this is a judged pair, not a case: `policy train --pairs FILE` takes those".to_owned());
     }

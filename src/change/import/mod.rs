@@ -20,6 +20,7 @@ use super::feedback::addable;
 use super::operation::ImportFormat;
 use super::plan::{ChangeDanger, Plan};
 use crate::layout::BoundSource;
+use crate::memory::agreeing;
 use crate::memory::text_check::{self, TextOddities};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
@@ -138,7 +139,10 @@ pub async fn plan_part(
             )));
         }
         let places: Vec<String> = contents.bad.iter().take(20).map(|(place, _)| place.to_string()).collect();
-        draft.disclosures.push(format!("{} bad ones are left out, at {}", contents.bad.len(), places.join(", ")));
+        draft.disclosures.push(agreeing(
+            contents.bad.len(),
+            &format!("{} {{bad one is|bad ones are}} left out, at {}", contents.bad.len(), places.join(", ")),
+        ));
     }
     known_profiles(store, &mut contents.rows, part.progress).await?;
     draft.disclosures.append(&mut contents.notes);
@@ -150,11 +154,9 @@ pub async fn plan_part(
     for entity in ORDER.iter().chain([&Entity::Access]) {
         let Some(rows) = by_entity.remove(entity) else { continue };
         let tally = batch::add(&mut draft, *entity, &rows).await?;
-        draft.effects.push(format!(
-            "{} {} rows are new, {} are there already",
+        draft.effects.push(agreeing(
             tally.added,
-            entity.title(),
-            tally.present
+            &format!("{} {} {{row is new|rows are new}}, {} there already", tally.added, entity.title(), tally.present),
         ));
     }
     draft.facts.insert("format".to_owned(), Value::from(format!("{format:?}").to_lowercase()));

@@ -12,6 +12,7 @@ use crate::change::ChangeError;
 use crate::change::batch::{self, NewRow, canonical};
 use crate::layout::{BoundSource, Catalog, Engine};
 use crate::memory::Entity;
+use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::encode::table_of;
 use crate::store::fetched::FetchedValue;
@@ -156,10 +157,10 @@ pub(super) async fn settle(
             }
         }
         contents.notes.extend(without.into_iter().map(|((from, column, to), count)| {
-            format!(
-                "{count} values of {from}.{column} are left out: they refer to rows of {to} that are neither there nor in \
+            agreeing(count, &format!(
+                "{count} {{value of|values of}} {from}.{column} {{is left out: it refers to a row of {to} that is|are left out: they refer to rows of {to} that are}} neither there nor in \
                  the file, which its foreign key forbids"
-            )
+            ))
         }));
     }
     if waiting.len() > WAITING {
@@ -195,7 +196,7 @@ async fn references(store: &Store, sources: &BTreeMap<Entity, &BoundSource>) -> 
             all.push(RowReference {
                 from: from.clone(),
                 required: column.required,
-                folds: column.base == "uuid",
+                folds: column.folds_case(),
                 column: key.column,
                 to: ReferredKey { table: key.table, column: key.to },
             });
@@ -244,6 +245,7 @@ async fn absent(
         for image in images {
             if let Some(FetchedValue::Text(there)) = image.get(&to.column) {
                 values.remove(there);
+                values.remove(&there.to_lowercase());
             }
         }
         absent.extend(values.iter().map(|value| to.digest(value)));

@@ -1,11 +1,12 @@
 //! τ-bench result files: a list of trajectories with task, messages, tool calls and reward.
 
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::super::ChangeError;
 use super::super::batch::NewRow;
 use super::{ImportContents, agent_name, digest, message_hash, profile};
-use crate::memory::Entity;
+use crate::memory::{Entity, json};
 
 /// Characters of a title.
 const TITLE: usize = 120;
@@ -15,7 +16,7 @@ const TITLE: usize = 120;
 /// # Errors
 /// [`ChangeError::Usage`] when it is no list of trajectories at all.
 pub fn read(name: &str, text: &str) -> Result<ImportContents, ChangeError> {
-    let all: Vec<Value> = serde_json::from_str(text)
+    let all: Vec<&RawValue> = serde_json::from_str(text)
         .map_err(|e| ChangeError::Usage(format!("{name}: this is no JSON list of trajectories: {e}")))?;
     let agent = agent_name(name);
     let mut contents = ImportContents::default();
@@ -33,10 +34,14 @@ pub fn read(name: &str, text: &str) -> Result<ImportContents, ChangeError> {
     );
     for (position, trajectory) in all.iter().enumerate() {
         contents.place = position + 1;
-        if let Err(why) = check(trajectory) {
-            contents.is_bad(why);
-            continue;
-        }
+        let read = json::exactly(trajectory.get()).and_then(|read| check(&read).map(|()| read));
+        let trajectory = match &read {
+            Ok(trajectory) => trajectory,
+            Err(why) => {
+                contents.is_bad(why.clone());
+                continue;
+            }
+        };
         let user = trajectory_of(&mut contents, &agent, trajectory);
         if !users.contains(&user) {
             // The bank is of all of them.
@@ -215,7 +220,7 @@ fn segments(contents: &mut ImportContents, episode: &str, messages: &[Value]) ->
         for call in message["tool_calls"].as_array().into_iter().flatten() {
             let name = call["function"]["name"].as_str().unwrap_or("unknown").to_owned();
             let written = call["function"]["arguments"].as_str().unwrap_or("{}");
-            let read: Value = serde_json::from_str(written).unwrap_or_else(|_| Value::from(written));
+            let read = json::exactly(written).unwrap_or_else(|_| Value::from(written));
             let arguments = contents.value(&read);
             let id = call["id"].as_str().unwrap_or_default().to_owned();
             let text = format!("{name}({arguments})");

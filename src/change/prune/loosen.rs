@@ -11,6 +11,7 @@ use crate::change::draft::Draft;
 use crate::change::purge::scrub::lists_without;
 use crate::layout::BoundSource;
 use crate::memory::Entity;
+use crate::memory::agreeing;
 use crate::store::container::{self, Change, Leaf, Limits, Rewritten, Visitor};
 use crate::store::encode::{GivenValue, encode, plain_column, table_of, touch};
 use crate::store::fetched::FetchedValue;
@@ -74,11 +75,11 @@ pub async fn references(
     if !naming.is_empty() {
         let ids: Vec<&str> = naming.iter().take(NAMED).map(|n| n.id.as_str()).collect();
         let more = if naming.len() > NAMED { ", …" } else { "" };
-        draft.effects.push(format!(
-            "{} cases that stay name some that go; these references are taken out: {}{more}",
+        draft.effects.push(agreeing(naming.len(), &format!(
+            "{} {{case that stays names|cases that stay name}} some that go; these references are taken out: {}{more}",
             naming.len(),
             ids.join(", ")
-        ));
+        )));
     }
     Ok(())
 }
@@ -174,7 +175,12 @@ pub async fn links(draft: &mut Draft<'_>, doomed: &HashSet<&str>) -> Result<(), 
         draft.push(Mutation::Delete(rows));
     }
     if gone > 0 {
-        draft.effects.push(format!("{gone} links of episodes to cases that go are taken away"));
+        draft.effects.push(agreeing(
+            gone,
+            &format!(
+                "{gone} {{link of an episode to a case that goes is|links of episodes to cases that go are}} taken away"
+            ),
+        ));
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ use super::plan::{ChangeDanger, Plan, SHOWN};
 use super::reward::trail;
 use super::{ChangeError, now};
 use crate::layout::BoundSource;
+use crate::memory::agreeing;
 use crate::memory::prune::{Candidate, PruneReason, PruneWindow, Rules, SUGGESTED_WINDOW, judge, newest_first};
 use crate::memory::query::{PageStart, Query};
 use crate::memory::{Entity, Row, time};
@@ -250,16 +251,23 @@ fn tell(draft: &mut Draft<'_>, (window, rules): (PruneWindow, &Rules), banks: &[
         bank.doomed().for_each(|(_, why)| *by_rule.entry(why).or_default() += 1);
         let by_rule: Vec<String> = by_rule.iter().map(|(why, count)| format!("{count} {}", why.word())).collect();
         let (all, goes) = (bank.cases.len(), bank.count());
-        draft.effects.push(format!(
-            "{}: {goes} of {all} cases go, {} stay ({})",
-            bank.title(),
-            all - goes,
-            by_rule.join(", ")
+        draft.effects.push(agreeing(
+            goes,
+            &format!(
+                "{}: {goes} of {all} {{cases goes,|cases go,}} {} stay ({})",
+                bank.title(),
+                all - goes,
+                by_rule.join(", ")
+            ),
         ));
     }
     if let Some(rest) = pruned.get(TOLD..).filter(|rest| !rest.is_empty()) {
         let count: usize = rest.iter().map(|bank| bank.count()).sum();
-        draft.effects.push(format!("{} more banks: {count} cases go", rest.len()));
+        draft.effects.push(format!(
+            "{}: {}",
+            agreeing(rest.len(), &format!("{} more {{bank|banks}}", rest.len())),
+            agreeing(count, &format!("{count} {{case goes|cases go}}"))
+        ));
     }
     let by_own = match window {
         PruneWindow::Newest(_) => false,
@@ -268,14 +276,22 @@ fn tell(draft: &mut Draft<'_>, (window, rules): (PruneWindow, &Rules), banks: &[
     };
     let open = banks.iter().filter(|bank| bank.window.is_none() && bank.profile.is_some()).count();
     if open > 0 && by_own {
-        draft.disclosures.push(format!(
-            "{} no window and every case is kept there unless --window says otherwise; {SUGGESTED_WINDOW} is suggested",
-            if open == 1 { "1 bank has".to_owned() } else { format!("{open} banks have") }
+        draft.disclosures.push(agreeing(
+            open,
+            &format!(
+                "{open} {{bank has|banks have}} no window and every case is kept there unless --window says otherwise; \
+                 {SUGGESTED_WINDOW} is suggested"
+            ),
         ));
     }
     let without: usize = banks.iter().map(|bank| bank.without_vector).sum();
     if without > 0 {
-        draft.disclosures.push(format!("{without} cases have no vector that could be read: they count as different"));
+        draft.disclosures.push(agreeing(
+            without,
+            &format!(
+                "{without} {{case has|cases have}} no vector that could be read: {{it counts|they count}} as different"
+            ),
+        ));
     }
     draft.facts.insert("banks".to_owned(), Value::from(pruned.len()));
 }
@@ -435,7 +451,12 @@ async fn note(draft: &mut Draft<'_>, banks: &[PrunedBank]) -> Result<(), ChangeE
         }
     }
     if policies > 0 {
-        draft.effects.push(format!("{policies} policy versions of these banks were trained before this change"));
+        draft.effects.push(agreeing(
+            policies,
+            &format!(
+                "{policies} policy {{version|versions}} of these banks {{was trained|were trained}} before this change"
+            ),
+        ));
     }
     Ok(())
 }

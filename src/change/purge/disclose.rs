@@ -10,6 +10,7 @@ use super::search::known_tables;
 use crate::change::ChangeError;
 use crate::layout::erase::{EraseAction, TableKey};
 use crate::memory::Entity;
+use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::encode::{plain_column, table_of};
 use crate::store::snapshot::Snapshot;
@@ -32,8 +33,11 @@ pub fn effects(plan: &mut PurgePlan, found: &ScanFindings, follows: &[TableKey])
     for row in &plan.updates {
         row.update.why.iter().for_each(|why| *counted.entry(why).or_default() += 1);
     }
-    let mut effects: Vec<String> = counted.into_iter().map(|(why, rows)| format!("{why}: {rows} rows")).collect();
-    effects.extend(found.loosened.iter().map(|(place, values)| format!("{place}: {values} values named rows that go")));
+    let mut effects: Vec<String> =
+        counted.into_iter().map(|(why, rows)| agreeing(rows, &format!("{why}: {rows} {{row|rows}}"))).collect();
+    effects.extend(found.loosened.iter().map(|(place, values)| {
+        agreeing(*values, &format!("{place}: {values} {{value named|values named}} rows that go"))
+    }));
     if let Some(account) = &plan.nameless {
         effects.push(format!("{} gets one nameless account, for pseudonyms to refer to", account.table.title()));
     }
@@ -41,7 +45,10 @@ pub fn effects(plan: &mut PurgePlan, found: &ScanFindings, follows: &[TableKey])
         effects.push(format!("{} is kept in step by triggers: its rows are not counted", name(table).title()));
     }
     if !plan.redacts.is_empty() {
-        effects.push(format!("{} private values of our audit trail are redacted", plan.redacts.len()));
+        effects.push(agreeing(
+            plan.redacts.len(),
+            &format!("{} private {{value|values}} of our audit trail{{ is | are }}redacted", plan.redacts.len()),
+        ));
     }
     plan.effects = effects;
 }
@@ -66,11 +73,11 @@ pub async fn chains(store: &Store, plan: &mut PurgePlan, graph: &Graph) -> Resul
         };
         let stay = children.iter().filter(|child| !gone.iter().any(|id| id == child.id())).count();
         if stay > 0 {
-            plan.effects.push(format!(
-                "{}: {stay} rows follow a row that goes; they follow the strongest of their other links then, or begin a \
+            plan.effects.push(agreeing(stay, &format!(
+                "{}: {stay} {{row follows|rows follow}} a row that goes; {{it follows|they follow}} the strongest of {{its other|their other}} links then, {{or begins|or begin}} a \
                  chain",
                 table_of(source).title()
-            ));
+            )));
         }
     }
     Ok(())
@@ -87,19 +94,22 @@ pub async fn disclosures(
     found: &ScanFindings,
 ) -> Result<(), ChangeError> {
     if found.account > 0 {
-        plan.particular.push(format!(
-            "the person's account with the application is kept ({} values of it name the person): --account erase takes it",
+        plan.particular.push(agreeing(found.account, &format!(
+            "the person's account with the application is kept ({} {{value of it names|values of it name}} the person): --account erase takes it",
             found.account
-        ));
+        )));
     }
     let unknown = left(plan, found);
     for (place, rows) in &found.stuck {
-        plan.particular.push(format!("{place}: {rows} references to rows that go cannot be taken out"));
+        plan.particular.push(agreeing(
+            *rows,
+            &format!("{place}: {rows} {{reference to a row that goes|references to rows that go}} cannot be taken out"),
+        ));
     }
     for (place, hits) in &found.ours {
-        plan.particular.push(format!(
-            "{place} of our own tables names the person {hits} times and is not changed: the audit trail would break"
-        ));
+        plan.particular.push(agreeing(*hits, &format!(
+            "{place} of our own tables names the person {hits} {{time|times}} and is not changed: the audit trail would break"
+        )));
     }
     for (kind, _) in plan.control.iter().filter(|(_, hits)| *hits == 0) {
         plan.notes.push(format!(
@@ -154,16 +164,19 @@ fn left(plan: &mut PurgePlan, found: &ScanFindings) -> BTreeSet<String> {
         *outside.entry(table.to_owned()).or_default() += tally.outside;
     }
     for (table, rows) in &outside {
-        plan.particular.push(format!(
-            "the table {table} is outside the layout and names the person in {rows} values: left as it is"
+        plan.particular.push(agreeing(
+            *rows,
+            &format!(
+                "the table {table} is outside the layout and names the person in {rows} {{value|values}}: left as it is"
+            ),
         ));
     }
     let PlaceTally { left, .. } = PlaceTally::all(found.tally.values());
     if left > 0 {
-        plan.particular.push(format!(
-            "{left} values in other people's rows name the person, or may, and are left: --mentions redact takes the words \
+        plan.particular.push(agreeing(left, &format!(
+            "{left} {{value in|values in}} other people's {{rows names|rows name}} the person, or may, {{and is left|and are left}}: --mentions redact takes the words \
              out, --mention ID=redact those of one"
-        ));
+        )));
     }
     for (place, tally) in found.tally.iter().filter(|(_, tally)| tally.undone > 0) {
         let reason = plan
@@ -171,12 +184,12 @@ fn left(plan: &mut PurgePlan, found: &ScanFindings) -> BTreeSet<String> {
             .iter()
             .find(|m| !m.chosen && m.place() == *place)
             .and_then(|m| m.refusals.of(plan.options.mentions));
-        plan.particular.push(format!(
-            "{place}: {} values name the person and stay, although something else is asked for: {}; the erasure ends \
-             incomplete unless they are decided by --mention",
+        plan.particular.push(agreeing(tally.undone, &format!(
+            "{place}: {} {{value names|values name}} the person and {{stays,|stay,}} although something else is asked for: {}; the erasure ends \
+             incomplete unless {{it is decided|they are decided}} by --mention",
             tally.undone,
             reason.unwrap_or("it cannot be done there")
-        ));
+        )));
     }
     outside.into_keys().collect()
 }
@@ -217,7 +230,7 @@ async fn ownerless(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: &Gr
         }
         let rows = snapshot.count_empty(&table, &owners).await?;
         if rows > 0 {
-            plan.notes.push(format!("{rows} rows of {} name no owner: whose they are cannot be told", table.title()));
+            plan.notes.push(agreeing(rows, &format!("{rows} {{row of|rows of}} {} {{names no|name no}} owner: {{whose it is|whose they are}} cannot be told", table.title())));
         }
     }
     Ok(())

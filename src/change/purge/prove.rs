@@ -11,6 +11,7 @@ use super::traces::{self, TraceSearch};
 use super::vectors;
 use super::verdict::{PurgeStatus, Remain, RemainKind};
 use crate::change::{ChangeError, now};
+use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::proof::bytes::{ByteScan, UncheckedBytes};
 use crate::store::proof::index::SideIndex;
@@ -132,17 +133,22 @@ pub async fn before(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> R
     if let Some(scan) = &scan {
         let unseen = scan.not_found(&needles).into_iter().filter(|n| *n >= handles).count();
         if unseen > 0 {
-            kept.notes
-                .push(format!("{unseen} of {} vectors were not found among the bytes before", kept.vectors.len()));
+            kept.notes.push(agreeing(
+                unseen,
+                &format!(
+                    "{unseen} of {} vectors {{was not|were not}} found among the bytes before",
+                    kept.vectors.len()
+                ),
+            ));
         }
     }
     kept.bytes_before = scan.map(|scan| by_handle(&scan.by_needle(), handles));
     let unseen = kept.bytes_before.iter().flatten().filter(|hits| **hits == 0).count();
     if unseen > 0 {
-        kept.notes.push(format!(
-            "{unseen} handles were not found among the bytes of the files before: packed, or not to be told there; that they \
+        kept.notes.push(agreeing(unseen, &format!(
+            "{unseen} {{handle was|handles were}} not found among the bytes of the files before: packed, or not to be told there; that they \
              are not there afterwards proves nothing"
-        ));
+        )));
     }
     Ok(())
 }
@@ -169,7 +175,13 @@ pub async fn after(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> Re
     let hanging = broken(store).await;
     for (key, rows) in proof.done(hanging, RemainKind::Unread, "looking for references to rows that are gone")? {
         if rows > kept.broken_before.get(&key).copied().unwrap_or_default() {
-            proof.find(RemainKind::Dangling, format!("{rows} rows refer to rows that are not there: {key}"));
+            proof.find(
+                RemainKind::Dangling,
+                agreeing(
+                    rows,
+                    &format!("{rows} {{row refers to a row that is|rows refer to rows that are}} not there: {key}"),
+                ),
+            );
         }
     }
     timed(kept, "verify", began);
@@ -195,14 +207,17 @@ async fn asked(store: &Store, kept: &KeptSession, handles: &[String], proof: &mu
         if let Some(reason) = index.unread.as_ref().filter(|_| sides.is_empty()) {
             proof.find(RemainKind::IndexUnread, format!("the search index {name} could not be asked: {reason}"));
         } else if hits > 0 && !told && index.contentless {
-            proof.find(RemainKind::Index, format!("the search index {name} still gives {hits} entries for the person"));
+            proof.find(
+                RemainKind::Index,
+                agreeing(hits, &format!("the search index {name} still gives {hits} {{entry|entries}} for the person")),
+            );
         } else if hits > 0 && !told && proof.logical + proof.account == 0 {
             // It was made again from rows that stay, and none of them names the person.
             let what = format!(
-                "the search index {name} gives {hits} entries for the person's words: rows that stay hold them in other \
-                 spellings or with marks between"
+                "the search index {name} gives {hits} {{entry|entries}} for the person's words: rows that stay hold them in \
+                 other spellings or with marks between"
             );
-            proof.find(RemainKind::Untold, what);
+            proof.find(RemainKind::Untold, agreeing(hits, &what));
         }
     }
     for side in &kept.side_indexes {
@@ -210,9 +225,12 @@ async fn asked(store: &Store, kept: &KeptSession, handles: &[String], proof: &mu
         if orphans > 0 {
             proof.index += orphans;
             let (index, table) = (&side.index, side.table.title());
-            let what = format!(
-                "the search index {index} keeps {orphans} entries about rows of {table} that are gone: take them out with \
+            let what = agreeing(
+                orphans,
+                &format!(
+                    "the search index {index} keeps {orphans} {{entry about a row|entries about rows}} of {table} {{that is gone: take it|that are gone: take them}} out with \
                  the program that keeps it, and resume"
+                ),
             );
             proof.find(RemainKind::Index, what);
         }

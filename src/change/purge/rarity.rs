@@ -8,6 +8,7 @@ use super::column_words::{leaf_place, place_of};
 use super::graph::Graph;
 use super::subject::PersonHandle;
 use crate::change::ChangeError;
+use crate::memory::agreeing;
 use crate::memory::mention::{HandleShape, MentionFinder, MentionText, SoughtHandle, is_plain};
 use crate::store::container::{self, Leaf, LeafKind, Limits};
 use crate::store::fetched::FetchedValue;
@@ -55,7 +56,10 @@ pub async fn measure(
     for (i, count) in doubtful.into_iter().zip(counts) {
         let least = if is_plain(&handles[i].value) { 1 } else { FIXED };
         handles[i].common = match count {
-            Count { whole, .. } if whole >= least => Some(format!("{whole} values that name nobody are this word")),
+            Count { whole, .. } if whole >= least => Some(agreeing(
+                whole,
+                &format!("{whole} {{value that names nobody is|values that name nobody are}} this word"),
+            )),
             Count { texts: held, .. } if is_plain(&handles[i].value) && held > USUAL.0 && held > texts / USUAL.1 => {
                 Some(format!("{held} of {texts} texts hold this word"))
             }

@@ -11,6 +11,7 @@ use super::receipt::{AccountFate, PurgeReceipt, PurgeRecheck, RecheckFound, Trai
 use super::verdict::{self, PurgeStatus, Remain, RemainKind};
 use crate::change::suppress::{Key, candidates, hmac};
 use crate::change::{ChangeError, audit, now};
+use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::container::{self, Leaf, Limits};
 use crate::store::fetched::FetchedValue;
@@ -46,12 +47,18 @@ pub async fn recheck(store: &Store, named: &str, desk: &Desk<'_>) -> Result<Purg
         || receipt.status == PurgeStatus::Disclosed;
     let mut findings: Vec<Remain> = unread.into_iter().map(|what| Remain::new(RemainKind::Unread, what)).collect();
     if back > 0 {
-        findings.push(Remain::new(RemainKind::Rows, format!("{back} rows are the person's: written since")));
+        findings.push(Remain::new(
+            RemainKind::Rows,
+            agreeing(back, &format!("{back} {{row is|rows are}} the person's: written since")),
+        ));
     } else if hits > 0 && left {
         let what = "the erasure left words about the person: which of them are newer cannot be told";
         findings.push(Remain::new(RemainKind::Left, what));
     } else if hits > 0 {
-        findings.push(Remain::new(RemainKind::Mention, format!("{hits} values name the person: written since")));
+        findings.push(Remain::new(
+            RemainKind::Mention,
+            agreeing(hits, &format!("{hits} {{value names|values name}} the person: written since")),
+        ));
     }
     let status = verdict::status(&findings).max(receipt.status);
     let standing =

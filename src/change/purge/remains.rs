@@ -15,6 +15,7 @@ use super::search::{KnownTables, PersonSearch};
 use super::subject::PersonHandle;
 use super::verdict::{Remain, RemainKind};
 use crate::change::ChangeError;
+use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::aside::ColumnStatistics;
 use crate::store::stored::TableName;
@@ -38,7 +39,13 @@ pub async fn logical(
     for (table, taken) in graph.tables.iter().filter(|(_, taken)| !taken.rows.is_empty()) {
         let rows = taken.rows.len();
         let title = table.title();
-        proof.find(RemainKind::Rows, format!("{rows} rows of {title} are the person's: written while it was erased"));
+        proof.find(
+            RemainKind::Rows,
+            agreeing(
+                rows,
+                &format!("{rows} {{row of|rows of}} {title}{{ is | are }}the person's: written while it was erased"),
+            ),
+        );
     }
     graph.tables.clear();
     for (table, reason) in &relations.unread {
@@ -119,8 +126,12 @@ fn judged(found: &ScanFindings, kept: &KeptSession, known: &[String], copies: &[
     };
     for (place, count) in &found.counted {
         if is_of(place, copies) {
-            let what =
-                format!("{place}: {count} values of the materialised view name the person; refresh it and resume");
+            let what = agreeing(
+                *count,
+                &format!(
+                    "{place}: {count} {{value of|values of}} the materialised {{view names|view name}} the person; refresh it and resume"
+                ),
+            );
             add(RemainKind::Mention, *count, what);
             continue;
         }
@@ -131,16 +142,30 @@ fn judged(found: &ScanFindings, kept: &KeptSession, known: &[String], copies: &[
         let chosen = (tally.singled + together).min(count.saturating_sub(tally.done + undone));
         let rest = count - undone - chosen;
         if is_of(place, known) {
-            add(RemainKind::Left, chosen, format!("{place}: {chosen} values name the person and are left"));
+            add(
+                RemainKind::Left,
+                chosen,
+                agreeing(
+                    chosen,
+                    &format!("{place}: {chosen} {{value names|values name}} the person and {{is left|are left}}"),
+                ),
+            );
         } else {
-            let what =
-                format!("{place} is outside the layout: {chosen} values name the person and are left as they are");
+            let what = agreeing(
+                chosen,
+                &format!(
+                    "{place} is outside the layout: {chosen} {{value names|values name}} the person and {{is left as it is|are left as they are}}"
+                ),
+            );
             add(RemainKind::Outside, chosen, what);
         }
         add(RemainKind::Mention, undone, impossible(found, place, undone));
-        let what = format!(
-            "{place}: {rest} values name the person, and no choice was made to leave them: written meanwhile, or copied by a \
+        let what = agreeing(
+            rest,
+            &format!(
+                "{place}: {rest} {{value names|values name}} the person, and no choice was made to {{leave it|leave them}}: written meanwhile, or copied by a \
              trigger"
+            ),
         );
         add(RemainKind::Mention, rest, what);
     }
@@ -149,27 +174,64 @@ fn judged(found: &ScanFindings, kept: &KeptSession, known: &[String], copies: &[
         add(
             RemainKind::LeftReference,
             said,
-            format!("{place}: {said} references to rows that are gone cannot be taken out"),
+            agreeing(
+                said,
+                &format!(
+                    "{place}: {said} {{reference to a row that is gone|references to rows that are gone}} cannot be taken out"
+                ),
+            ),
         );
         let rest = count - said;
-        add(RemainKind::Reference, rest, format!("{place}: {rest} values refer to rows that are gone"));
+        add(
+            RemainKind::Reference,
+            rest,
+            agreeing(
+                rest,
+                &format!("{place}: {rest} {{value refers to a row that is|values refer to rows that are}} gone"),
+            ),
+        );
     }
     for (place, count) in &found.loosened {
-        add(RemainKind::Reference, *count, format!("{place}: {count} values still refer to rows that are gone"));
+        add(
+            RemainKind::Reference,
+            *count,
+            agreeing(
+                *count,
+                &format!(
+                    "{place}: {count} {{value still refers to a row that is|values still refer to rows that are}} gone"
+                ),
+            ),
+        );
     }
     for (place, count) in &found.ours {
-        let what =
-            format!("{place} of our own tables names the person {count} times: without it the audit trail breaks");
+        let what = agreeing(
+            *count,
+            &format!(
+                "{place} of our own tables names the person {count} {{time|times}}: without it the audit trail breaks"
+            ),
+        );
         add(RemainKind::Trail, *count, what);
     }
     let none = |kind, what: String| (Remain::new(kind, what), 0);
     if !found.redacts.is_empty() {
         let count = found.redacts.len();
-        all.push(none(RemainKind::Private, format!("{count} private values of the audit trail still name the person")));
+        all.push(none(
+            RemainKind::Private,
+            agreeing(
+                count,
+                &format!("{count} private {{value|values}} of the audit trail {{still names|still name}} the person"),
+            ),
+        ));
     }
     if found.account > 0 {
         let count = found.account;
-        all.push(none(RemainKind::Account, format!("the account is kept: {count} values of it name the person")));
+        all.push(none(
+            RemainKind::Account,
+            agreeing(
+                count,
+                &format!("the account is kept: {count} {{value of it names|values of it name}} the person"),
+            ),
+        ));
     }
     for object in &found.structure {
         all.push(none(RemainKind::Structure, format!("{object}; the database's structure is not changed")));
@@ -188,12 +250,15 @@ fn impossible(found: &ScanFindings, place: &str, count: usize) -> String {
         undone.iter().find_map(|mention| mention.refusal()).unwrap_or("what was asked for cannot be done there");
     let can_go = undone.iter().all(|mention| mention.refusals.delete.is_none());
     let shown: Vec<&str> = undone.iter().take(SHOWN).map(|mention| mention.id.as_str()).collect();
-    format!(
-        "{place}: {count} values name the person and stay, although something else was asked for ({reason}); resume with \
+    agreeing(
+        count,
+        &format!(
+            "{place}: {count} {{value names|values name}} the person and {{stays,|stay,}} although something else was asked for ({reason}); resume with \
          --mention {place}=leave{}, or decide one by one: {}{}",
-        if can_go { " or =delete" } else { "" },
-        shown.join(", "),
-        if count > shown.len() { " and more" } else { "" }
+            if can_go { " or =delete" } else { "" },
+            shown.join(", "),
+            if count > shown.len() { " and more" } else { "" }
+        ),
     )
 }
 

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::mention::{Mention, Met};
 use crate::layout::erase::Recompute;
+use crate::memory::agreeing;
 use crate::store::fetched::FetchedValue;
 use crate::store::stored::TableName;
 
@@ -113,7 +114,13 @@ impl ScanFindings {
     /// What could not be looked into, in words, by column.
     pub fn unread_words(&self) -> impl Iterator<Item = String> + '_ {
         let words = |(place, unread): (&String, &UnreadColumn)| {
-            format!("{place}: {} values were left as they are: {}", unread.count, unread.why)
+            agreeing(
+                unread.count,
+                &format!(
+                    "{place}: {} {{value was left as it is|values were left as they are}}: {}",
+                    unread.count, unread.why
+                ),
+            )
         };
         self.unread.iter().map(words)
     }

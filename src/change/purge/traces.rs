@@ -10,6 +10,7 @@ use super::subject::PersonHandle;
 use super::vectors;
 use super::verdict::RemainKind;
 use crate::change::ChangeError;
+use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
 use crate::store::proof::bytes::{ByteSearch, NeedleContexts};
@@ -70,7 +71,13 @@ pub async fn bytes(
             .map(|(_, handle)| handle.kind.as_str())
             .chain(scan.by_needle().keys().any(|(n, _)| *n >= handles.len()).then_some("vector"))
             .collect();
-        let what = format!("{hits} places among the bytes of the files still hold handles ({})", kinds.join(", "));
+        let what = agreeing(
+            hits,
+            &format!(
+                "{hits} {{place|places}} among the bytes of the files {{still holds|still hold}} handles ({})",
+                kinds.join(", ")
+            ),
+        );
         proof.find(RemainKind::Bytes, what);
     }
     Ok(())
@@ -119,12 +126,16 @@ async fn explained(
     }
     for (kind, places) in untold {
         let what = format!(
-            "bytes cannot tell whether copies of a handle of the kind {kind} are left: rows that stay hold it in {places} places"
+            "bytes cannot tell whether copies of a handle of the kind {kind} are left: rows that stay hold it in {places} {}",
+            if places == 1 { "place" } else { "places" }
         );
         proof.find(RemainKind::Untold, what);
     }
     for (place, count) in unnamed {
-        let what = format!("{place} names the person {count} times in a spelling that is not taken out");
+        let what = agreeing(
+            count,
+            &format!("{place} names the person {count} {{time|times}} in a spelling that is not taken out"),
+        );
         proof.find(RemainKind::Mention, what);
     }
     Ok(())

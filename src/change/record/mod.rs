@@ -9,6 +9,7 @@ mod parent;
 mod vector;
 pub(super) mod vectors;
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::draft::{Draft, check_id};
@@ -18,7 +19,7 @@ use crate::layout::BoundSource;
 use crate::memory::entity::Personal;
 use crate::memory::nearest::nearest;
 use crate::memory::text_check::{self, TextOddities};
-use crate::memory::{Entity, Row, ValueKind, time};
+use crate::memory::{Entity, Row, ValueKind, json, time};
 use crate::store::Store;
 use crate::store::encode::table_of;
 
@@ -72,8 +73,11 @@ pub fn canonical_row(entity: Entity, object: &Map<String, Value>, found: &mut Te
 
 /// The object that a text holds.
 fn object(text: &str) -> Result<Map<String, Value>, ChangeError> {
-    let value = serde_json::from_str(text).map_err(|e| ChangeError::Usage(format!("this is no JSON: {e}")))?;
-    match value {
+    let value: &RawValue =
+        serde_json::from_str(text).map_err(|e| ChangeError::Usage(format!("this is no JSON: {e}")))?;
+    match json::exactly(value.get())
+        .map_err(|problem| ChangeError::Usage(format!("this JSON cannot be kept as it is: {problem}")))?
+    {
         Value::Object(object) => Ok(object),
         _ => Err(ChangeError::Usage("one JSON object is expected".to_owned())),
     }

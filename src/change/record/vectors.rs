@@ -4,6 +4,7 @@ use crate::change::ChangeError;
 use crate::change::batch::NewRow;
 use crate::change::draft::Draft;
 use crate::layout::BoundSource;
+use crate::memory::agreeing;
 use crate::store::embedding::{VectorShelf, spelled};
 use crate::store::encode::{plain_column, table_of};
 use crate::store::fetched::FetchedValue;
@@ -23,7 +24,9 @@ pub async fn add(draft: &mut Draft<'_>, source: &BoundSource, rows: &[&NewRow]) 
     let shelf = match VectorShelf::of(source) {
         Ok(shelf) => shelf,
         Err(why) => {
-            draft.disclosures.push(format!("{} vectors are left out: {why}", with.len()));
+            draft
+                .disclosures
+                .push(agreeing(with.len(), &format!("{} {{vector is|vectors are}} left out: {why}", with.len())));
             return Ok(());
         }
     };
@@ -54,7 +57,10 @@ pub async fn add(draft: &mut Draft<'_>, source: &BoundSource, rows: &[&NewRow]) 
         }
     }
     if odd > 0 {
-        let words = format!("{odd} vectors are left out: {} takes those of another size", shelf.table.title());
+        let words = agreeing(
+            odd,
+            &format!("{odd} {{vector is|vectors are}} left out: {} takes those of another size", shelf.table.title()),
+        );
         draft.disclosures.push(words);
     }
     let Some(key) = &shelf.key else { return Ok(()) };
@@ -66,7 +72,10 @@ pub async fn add(draft: &mut Draft<'_>, source: &BoundSource, rows: &[&NewRow]) 
         let before = beside.len();
         beside.retain(|columns| lacks(columns).is_none());
         let (table, gone) = (shelf.table.title(), before - beside.len());
-        draft.disclosures.push(format!("{gone} vectors are left out: nothing says what {table}.{column} would hold"));
+        draft.disclosures.push(agreeing(
+            gone,
+            &format!("{gone} {{vector is|vectors are}} left out: nothing says what {table}.{column} would hold"),
+        ));
     }
     beside.sort_by_key(|columns| columns.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>());
     for rows in beside.chunk_by(|a, b| a.iter().map(|(name, _)| name).eq(b.iter().map(|(name, _)| name))) {

@@ -14,6 +14,7 @@ use crate::change::{ChangeDanger, ChangeError, Draft};
 use crate::job::{BatchAsk, Job, JobBatch};
 use crate::lab::embed::{Endpoint, embed_all};
 use crate::layout::BoundSource;
+use crate::memory::agreeing;
 use crate::memory::text_check;
 use crate::memory::{Entity, Row};
 use crate::recall::keyword;
@@ -152,18 +153,27 @@ impl Job for Embeddings {
     fn summed(&self, sums: &Map<String, Value>) -> Vec<String> {
         let sum = |key: &str| sums.get(key).and_then(Value::as_u64).unwrap_or_default();
         let (rows, characters) = (sum("texts"), sum("characters"));
-        let mut said = vec![format!(
-            "{rows} texts of {characters} characters, about {} tokens (rough: {TOKEN} characters each), in about {} requests \
+        let mut said = vec![agreeing(
+            rows,
+            &format!(
+                "{rows} {{text|texts}} of {characters} characters, about {} tokens (rough: {TOKEN} characters each), in about {} requests \
              of up to {REQUEST} to {}",
-            characters.div_ceil(TOKEN),
-            rows.div_ceil(REQUEST as u64),
-            self.endpoint.host()
+                characters.div_ceil(TOKEN),
+                rows.div_ceil(REQUEST as u64),
+                self.endpoint.host()
+            ),
         )];
         if sum("cut") > 0 {
-            said.push(format!("{} texts are cut to {LONGEST} characters", sum("cut")));
+            said.push(agreeing(
+                sum("cut"),
+                &format!("{} {{text is|texts are}} cut to {LONGEST} characters", sum("cut")),
+            ));
         }
         if sum("textless") > 0 {
-            said.push(format!("{} rows have no text and get no vector", sum("textless")));
+            said.push(agreeing(
+                sum("textless"),
+                &format!("{} {{row has|rows have}} no text {{and gets|and get}} no vector", sum("textless")),
+            ));
         }
         said.extend(left_out(sums));
         said

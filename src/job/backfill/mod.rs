@@ -23,6 +23,7 @@ use super::plan::{JobOffer, JobSettings};
 use super::{Job, record};
 use crate::change::ChangeError;
 use crate::lab::embed::Endpoint;
+use crate::memory::agreeing;
 use crate::store::{Store, StoreError};
 
 /// What a backfill is told besides how fast to go.
@@ -186,11 +187,14 @@ pub const LEFT_OUT: &[&str] = &[sources::ERASED, sources::UNREAD];
 #[must_use]
 pub fn left_out(sums: &Map<String, Value>) -> Vec<String> {
     let reasons = [
-        (sources::ERASED, "they are of people who were erased here, or would name them"),
+        (sources::ERASED, "{it is|they are} of people who were erased here, or would name them"),
         (sources::UNREAD, "what would decide cannot be read"),
     ];
     let rows = |why: &str| sums.get(why).and_then(Value::as_u64).filter(|rows| *rows > 0);
-    let line = |(why, words): (&str, &str)| Some(format!("{} rows are left as they are: {words}", rows(why)?));
+    let line = |(why, words): (&str, &str)| {
+        let rows = rows(why)?;
+        Some(agreeing(rows, &format!("{rows} {{row is left as it is|rows are left as they are}}: {words}")))
+    };
     reasons.into_iter().filter_map(line).collect()
 }
 

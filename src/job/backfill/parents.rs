@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::rows::{self, RowBackfill, RowBench, RowPart, RowVerdict};
 use crate::change::ChangeError;
 use crate::job::Job;
-use crate::lab::{LabError, parents};
+use crate::lab::LabError;
+use crate::lab::parents::{self, EarliestStarts};
 use crate::memory::{Entity, Row};
 use crate::recall::parents::precedes;
 use crate::store::Store;
@@ -51,7 +52,7 @@ async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
     for found in bench.found {
         let vector = vectors.get(found.row.id()).filter(|_| open(&found));
         let parent = match vector {
-            Some(vector) => parent(bench.store, found, vector).await?,
+            Some(vector) => parent(&bench, found, vector).await?,
             None => None,
         };
         verdicts.push(parent.map_or(RowVerdict::Keep, |id| RowVerdict::Set(vec![("parent_id", Value::from(id))])));
@@ -62,8 +63,10 @@ async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
 /// The best parent whose stored ancestors all come before the episode. Links made here lead back in time, so a circle
 /// would need a stored link that leads forward past the episode; this looks at stored links only, and the answer is the
 /// same whatever this job links before or after, in batches of any size.
-async fn parent(store: &Store, found: &WalkedRow, vector: &[f32]) -> Result<Option<String>, ChangeError> {
-    let suggestions = parents::suggest(store, &found.row, Some(vector)).await.map_err(failed)?;
+async fn parent(bench: &RowBench<'_>, found: &WalkedRow, vector: &[f32]) -> Result<Option<String>, ChangeError> {
+    let store = bench.store;
+    let starts = bench.starts.get_or_try_init(|| EarliestStarts::read(store)).await.map_err(failed)?;
+    let suggestions = parents::suggest(store, &found.row, Some(vector), Some(starts)).await.map_err(failed)?;
     for suggestion in suggestions {
         let Some((chain, rows)) = store.contexts().chain(&suggestion.id).await? else { continue };
         let up: Vec<&Row> = chain.ids.iter().filter_map(|id| rows.get(id)).collect();

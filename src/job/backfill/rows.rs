@@ -2,12 +2,14 @@
 
 use futures::future::BoxFuture;
 use serde_json::Value;
+use tokio::sync::OnceCell;
 
 use super::sources::{ERASED, RevisedRows, SourcePlace, UNREAD, note, spare, with_owner, writable};
 use crate::change::suppress::Erased;
 use crate::change::{ChangeDanger, ChangeError, Draft};
 use crate::job::plan::{BadRow, JobCheck};
 use crate::job::{BatchAsk, Job, JobBatch};
+use crate::lab::parents::EarliestStarts;
 use crate::layout::BoundSource;
 use crate::memory::{Entity, Row, text_check};
 use crate::store::Store;
@@ -39,6 +41,8 @@ pub struct RowBench<'a> {
     pub found: &'a [WalkedRow],
     /// What is written, and what of it is empty.
     pub revising: &'a RevisedRows<'a>,
+    /// How early parents may have begun, read by the first batch that asks.
+    pub starts: &'a OnceCell<EarliestStarts>,
 }
 
 /// Judges rows, one verdict each, in order.
@@ -92,14 +96,17 @@ pub fn make(store: &Store, spec: &'static RowBackfill) -> Result<Box<dyn Job>, C
     let mut why = None;
     for part in spec.parts {
         match writable(store, part.entity, part.needs) {
-            Ok(_) => return Ok(Box::new(OverRows(spec))),
+            Ok(_) => return Ok(Box::new(OverRows { spec, starts: OnceCell::new() })),
             Err(error) => why = Some(why.unwrap_or(error)),
         }
     }
     Err(why.unwrap_or_else(|| ChangeError::Refused("there is nothing that it could be done on".to_owned())))
 }
 
-struct OverRows(&'static RowBackfill);
+struct OverRows {
+    spec: &'static RowBackfill,
+    starts: OnceCell<EarliestStarts>,
+}
 
 impl OverRows {
     fn sources<'s>(&self, store: &'s Store) -> Vec<(&'static RowPart, &'s BoundSource)> {
@@ -108,13 +115,13 @@ impl OverRows {
             let useful = move |s: &&BoundSource| part.writes.iter().any(|c| plain_column(s, c).is_some());
             sources.into_iter().filter(useful).map(move |s| (part, s))
         };
-        self.0.parts.iter().flat_map(of).collect()
+        self.spec.parts.iter().flat_map(of).collect()
     }
 }
 
 impl Job for OverRows {
     fn name(&self) -> &'static str {
-        self.0.name
+        self.spec.name
     }
 
     fn relies_on<'a>(&'a self, store: &'a Store) -> Vec<TableName> {
@@ -141,19 +148,19 @@ impl Job for OverRows {
     }
 
     fn effects(&self) -> Vec<String> {
-        self.0.rules.iter().map(|r| (*r).to_owned()).collect()
+        self.spec.rules.iter().map(|r| (*r).to_owned()).collect()
     }
 
     fn disclosures(&self) -> Vec<String> {
-        self.0.disclosures.iter().map(|d| (*d).to_owned()).collect()
+        self.spec.disclosures.iter().map(|d| (*d).to_owned()).collect()
     }
 
     fn undo_reason(&self) -> Option<String> {
-        self.0.undo_reason.map(str::to_owned)
+        self.spec.undo_reason.map(str::to_owned)
     }
 
     fn verify<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Vec<JobCheck>, ChangeError>> {
-        match self.0.verify {
+        match self.spec.verify {
             Some(verify) => verify(store),
             None => Box::pin(async { Ok(Vec::new()) }),
         }
@@ -161,7 +168,7 @@ impl Job for OverRows {
 }
 
 async fn batch(job: &OverRows, ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
-    let (spec, store) = (job.0, ask.store);
+    let (spec, store) = (job.spec, ask.store);
     let sources = job.sources(store);
     let place = SourcePlace::read(ask.place);
     let mut draft = Draft::batch(store, ask.own, spec.operation, ChangeDanger::Guarded);
@@ -179,7 +186,8 @@ async fn batch(job: &OverRows, ask: BatchAsk<'_>) -> Result<JobBatch, ChangeErro
     let walk = RowWalk { source, columns: &columns, stored: &revising.stored, narrow: part.narrow.to_vec() };
     let found = store.walks().walk(&walk, place.after.as_ref(), ask.size).await?;
     let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
-    let verdicts = (spec.judge)(RowBench { store, source, found: &found, revising: &revising }).await?;
+    let verdicts =
+        (spec.judge)(RowBench { store, source, found: &found, revising: &revising, starts: &job.starts }).await?;
     let mut bad = Vec::new();
     let (mut spared, mut unread) = (0, 0);
     for (found, verdict) in found.iter().zip(verdicts) {

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::rows::{RowBench, RowPart, RowVerdict};
 use crate::change::ChangeError;
 use crate::job::plan::JobCheck;
+use crate::memory::agreeing;
 use crate::memory::findings::{HeldText, TextScanner};
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row, ValueKind};
@@ -70,8 +71,7 @@ pub async fn kept(
     }
     let mut checks = Vec::new();
     if logged > 0 {
-        let rows = if logged == 1 { "1 row holds".to_owned() } else { format!("{logged} rows hold") };
-        let found = format!("{rows} {what}: a log is never rewritten");
+        let found = agreeing(logged, &format!("{logged} {{row holds|rows hold}} {what}: a log is never rewritten"));
         checks.push(JobCheck { what: "event logs and audit trails".to_owned(), ok: true, found });
     }
     if !others.is_empty() {

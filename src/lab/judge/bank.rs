@@ -12,7 +12,7 @@ use crate::memory::query::Query;
 use crate::memory::{Entity, Row, reward, time};
 use crate::recall::answer::{PolicyChoice, choice};
 use crate::recall::features::{case_text, tags, words};
-use crate::recall::keyword;
+use crate::recall::keyword::ComparedText;
 use crate::recall::policy::Policy;
 use crate::recall::rank::Ranking;
 use crate::recall::understand::quality::completion;
@@ -65,11 +65,7 @@ impl BankItem {
             let went = row.text("outcome").filter(|o| !matches!(*o, "unknown" | "ongoing")).map(completion);
             (went, row.number("feedback_score").map(|score| score < 0.0))
         };
-        let said = if ranking == Ranking::Similar && row.entity == Entity::Episode {
-            keyword::situation_and_outcome(&row)
-        } else {
-            keyword::text_of(&row)
-        };
+        let said = ComparedText::of_ranking(ranking, row.entity).of(&row);
         let told = if row.entity == Entity::Case { words(&case_text(&row)) } else { BTreeSet::new() };
         let at = row.text(row.entity.time_column()).and_then(time::epoch_micros);
         TEXTS.iter().for_each(|column| row.set(column, Value::Null));

@@ -4,6 +4,7 @@ use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::bank::{BankItem, OwnerBank};
+use crate::memory::agreeing;
 use crate::memory::vector::cosine_of;
 use crate::memory::{Entity, Row, time};
 use crate::recall::among::{self, RankingInput, likeness_name};
@@ -222,10 +223,18 @@ pub fn judged(bank: &OwnerBank, queries: &[JudgedQuery], k: usize, notes: &mut V
         trials.push(Trial::of(&found, &query.relevant, k, now));
     }
     if unknown > 0 {
-        notes.push(format!("{unknown} queries name a row that is not there: they are left out"));
+        notes.push(agreeing(
+            unknown,
+            &format!(
+                "{unknown} {{query names|queries name}} a row that is not there: {{it is left|they are left}} out"
+            ),
+        ));
     }
     if !gone.is_empty() {
-        notes.push(format!("{} relevant rows are not there: they count as missed", gone.len()));
+        notes.push(agreeing(
+            gone.len(),
+            &format!("{} relevant {{row is|rows are}} not there: {{it counts|they count}} as missed", gone.len()),
+        ));
     }
     trials
 }

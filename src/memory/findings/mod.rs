@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Entity;
 use super::invocation::{filled, needs_dashes};
+use super::{Entity, agreeing};
 
 pub use bank::{CaseBank, is_poison};
 pub use facts::{StandingMemories, StandingMemory, copies};
@@ -56,12 +56,7 @@ impl FindingKind {
     /// What is so of that many, to stand after the count.
     #[must_use]
     pub fn what(&self, count: u64) -> String {
-        let mut sentence = String::new();
-        for (at, part) in self.message.split(['{', '}']).enumerate() {
-            let (one, several) = part.split_once('|').filter(|_| at % 2 == 1).unwrap_or((part, part));
-            sentence += if count == 1 { one } else { several };
-        }
-        sentence
+        agreeing(count, self.message)
     }
 }
 

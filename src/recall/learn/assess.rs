@@ -8,6 +8,7 @@ use super::logistic::train;
 use super::metrics::{self, CalibrationBin, Interval, LabelledPrediction, Metrics};
 use super::split::{PARTS, parts};
 use super::{LearnError, TrainingExample, check};
+use crate::memory::agreeing;
 use crate::recall::policy::{FEATURES, Policy, WeightSpelling};
 
 /// Queries from which an interval says something: a few drawn again are the same few again.
@@ -116,8 +117,11 @@ fn verdict(auc: Option<[f64; 2]>, queries: usize) -> (&'static str, String) {
     match auc {
         Some(_) if queries < ENOUGH => (
             "unknown",
-            format!(
-                "{queries} queries are too few to tell it from chance ({ENOUGH} are asked for): do not activate it on this"
+            agreeing(
+                queries,
+                &format!(
+                    "{queries} {{query is|queries are}} too few to tell it from chance ({ENOUGH} are asked for): do not activate it on this"
+                ),
             ),
         ),
         None => ("unknown", "there are not pairs of both kinds to measure by: do not activate it on this".to_owned()),
@@ -169,10 +173,10 @@ fn why_no_auc(examples: &[TrainingExample]) -> Option<String> {
     let labels = labels(examples);
     let [negative, positive] = [0, 1].map(|kind| labels.iter().filter(|has| has[kind]).count());
     (negative < 2 || positive < 2).then(|| {
-        format!(
-            "no AUC is given: {positive} queries have positive pairs and {negative} negative ones, and two of each are \
+        agreeing(positive, &format!(
+            "no AUC is given: {positive} {{query has|queries have}} positive pairs and {negative} negative ones, and two of each are \
              needed to train on one and hold the other out; do not activate it on this"
-        )
+        ))
     })
 }
 
@@ -281,7 +285,7 @@ mod tests {
             }
             let lone = [pair(0, true), pair(1, false), pair(2, false)];
             let found = train_and_hold_out(&lone, WeightSpelling::Snake, seed).unwrap();
-            assert!(found.held_out.metrics.auc.is_none() && found.held_out.advice.contains("1 queries have positive"));
+            assert!(found.held_out.metrics.auc.is_none() && found.held_out.advice.contains("1 query has positive"));
         }
     }
 

@@ -116,8 +116,12 @@ impl RawTables<'_> {
             table.bytes = known.bytes;
             // What may not be read is not asked for.
             table.columns = known.columns.iter().filter(|c| !c.denied).cloned().collect();
+            let denied = UnsearchedReason::Denied.words();
             if known.denied {
-                table.unread = Some(UnsearchedReason::Denied.words());
+                table.unread = Some(denied);
+            } else if table.unread == Some(denied) && table.key.iter().all(|k| known.readable(k).is_some()) {
+                // Some of its columns may be read.
+                table.unread = None;
             }
         }
         for source in &self.store.recognised().sources {

@@ -179,12 +179,10 @@ fn what_could_not_be_redacted_is_incomplete_until_it_is_decided_otherwise() {
 
             let half = world.resume("user-ana", &decided(&[(&one, Mentions::Leave)])).await.expect("a receipt");
             assert_eq!(half["status"], "incomplete", "{half:#}");
-            assert!(half["incomplete"].to_string().contains("episodes.packed: 1 values"), "{half:#}");
+            assert!(half["incomplete"].to_string().contains("episodes.packed: 1 value"), "{half:#}");
             let ended = world.resume("user-ana", &decided(&[(&two, Mentions::Delete)])).await.expect("a receipt");
             assert_eq!(ended["status"], "verified with disclosures", "{ended:#}");
-            assert!(
-                ended["disclosures"].to_string().contains("episodes.packed: 1 values name the person and are left")
-            );
+            assert!(ended["disclosures"].to_string().contains("episodes.packed: 1 value names the person and is left"));
             assert_eq!(world.texts("SELECT id FROM episodes WHERE packed IS NOT NULL").await, ["plant-1"]);
             assert_eq!(world.count("episodes WHERE id = 'plant-2'").await, 0);
             let told = &ended["decisions_on_resume"];
