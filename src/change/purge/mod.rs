@@ -14,6 +14,7 @@ pub(in crate::change) mod hanging;
 mod hit;
 mod key_parts;
 mod keys;
+mod lexemes;
 mod matcher;
 pub mod mention;
 mod place;

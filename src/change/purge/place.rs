@@ -8,6 +8,7 @@ use super::graph::{as_text, name};
 use super::hit::{ByteFind, Hit};
 use super::key_parts;
 use super::keys::Keys;
+use super::lexemes;
 use super::matcher::{ValueLook, ValueSighting, mark};
 use super::mention::{self, Mention, MentionRefusals, Mentions, OUTSIDE};
 use super::scan_findings::{KEPT, ScanFindings};
@@ -80,6 +81,12 @@ impl TablePlace<'_> {
                     let mut parts = self.search.matcher.find(text);
                     parts.retain(|hit| matches!(hit.what, ByteFind::Handle(_)) && hit.certainty.is_certain());
                     (self.search.matcher.look(raw, self.about[i]), parts)
+                }
+                FetchedValue::Text(vector) if self.texts[i].1 == "tsvector" => {
+                    let text = FetchedValue::Text(lexemes::in_order(vector));
+                    let looks = [raw, &text].map(|text| self.search.matcher.look(text, self.about[i]));
+                    let [stored, ordered] = looks;
+                    (if ordered.sightings.is_empty() { stored } else { ordered }, Vec::new())
                 }
                 _ => (self.search.matcher.look(raw, self.about[i]), Vec::new()),
             };

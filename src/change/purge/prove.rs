@@ -206,11 +206,18 @@ async fn asked(store: &Store, kept: &KeptSession, handles: &[String], proof: &mu
         let told = !sides.is_empty() && !sides.iter().any(|side| changed(side));
         if let Some(reason) = index.unread.as_ref().filter(|_| sides.is_empty()) {
             proof.find(RemainKind::IndexUnread, format!("the search index {name} could not be asked: {reason}"));
-        } else if hits > 0 && !told && (index.contentless || proof.logical + proof.account == 0) {
+        } else if hits > 0 && !told && index.contentless {
             proof.find(
                 RemainKind::Index,
                 agreeing(hits, &format!("the search index {name} still gives {hits} {{entry|entries}} for the person")),
             );
+        } else if hits > 0 && !told && proof.logical + proof.account == 0 {
+            // It was made again from rows that stay, and none of them names the person.
+            let what = format!(
+                "the search index {name} gives {hits} {{entry|entries}} for the person's words: rows that stay hold them in \
+                 other spellings or with marks between"
+            );
+            proof.find(RemainKind::Untold, agreeing(hits, &what));
         }
     }
     for side in &kept.side_indexes {

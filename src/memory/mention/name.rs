@@ -89,7 +89,7 @@ pub fn written(name: &str) -> Vec<WrittenName> {
 
 /// A text with its apostrophes as they are, and as SQL and shells write them within a quoted text.
 pub fn quoted(text: String) -> impl Iterator<Item = String> {
-    let marks: &[&str] = if text.contains('\'') { &["'", "''", "'\\''", "'\"'\"'"] } else { &[""] };
+    let marks: &[&str] = if text.contains('\'') { &["'", "''", r"'\''", r#"'"'"'"#] } else { &[""] };
     marks.iter().map(move |mark| if mark.is_empty() { text.clone() } else { text.replace('\'', mark) })
 }
 

@@ -140,7 +140,7 @@ fn a_name_is_found_however_it_is_written() {
             ("Dmitri O'Malley\u{2014}he", &["Dmitri O'Malley"]),
             ("Dmitri met Mr O'Malley", &[]),
             ("VALUES ('Dmitri O''Malley')", &["Dmitri O''Malley"]),
-            ("echo 'Dmitri O'\\''Malley'", &["Dmitri O'\\''Malley"]),
+            (r"echo 'Dmitri O'\''Malley'", &[r"Dmitri O'\''Malley"]),
             ("Dmitri \"Dim\" O'Malley", &["?Dmitri \"Dim\" O'Malley"]),
             ("1,Dmitri,O'Malley,2", &["?Dmitri,O'Malley"]),
             ("O'Malley; Dmitri", &["?O'Malley; Dmitri"]),

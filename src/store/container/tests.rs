@@ -549,6 +549,18 @@ fn what_stands_in_pieces_or_beside_the_contents_is_found() {
         ),
         ("UTF-32", FetchedValue::Bytes(long(mail))),
         ("UTF-16 stored as a text", FetchedValue::Text(String::from_utf8(units(mail)).unwrap())),
+        ("hex of UTF-16 with a mark", text(&hex::encode([&[0xFF, 0xFE][..], &units(mail)].concat()))),
+        ("base64 of UTF-16 of two scripts", text(&STANDARD.encode(units("“请联系dmitri@omalley.example谢谢”")))),
+        (
+            "hex of a message of LangGraph",
+            text(&hex::encode([&[0x81, 0xA1, b'm', 0xC7, 24, 5, 0x91, 0xB6][..], mail.as_bytes()].concat())),
+        ),
+        (
+            "base64 of gzip in MessagePack",
+            text(&STANDARD.encode(
+                [&[0x81, 0xA1, b'm', 0xC4, gzip(mail.as_bytes()).len() as u8][..], &gzip(mail.as_bytes())].concat(),
+            )),
+        ),
         ("named characters", text("dmitri&commat;omalley&period;example")),
         ("named characters of JSON", text(r#"{"a":"dmitri&commat;omalley&period;example"}"#)),
     ] {

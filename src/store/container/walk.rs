@@ -572,7 +572,28 @@ fn means_something(bytes: &[u8]) -> bool {
     let text = std::str::from_utf8(bytes).is_ok_and(charset::is_clean);
     text || charset::utf16(bytes).is_some()
         || packed::begins(bytes)
-        || structure(bytes).is_some_and(|(_, longest)| longest >= WORD)
+        || charset::may_be_wide(bytes)
+        || structure(bytes).is_some_and(|(layer, longest)| longest >= WORD || holds_something(layer, bytes))
+}
+
+/// Whether bytes within a document are a text, a stream or a document.
+fn holds_something(layer: Layer, bytes: &[u8]) -> bool {
+    let mut pieces: Box<dyn PieceReader + '_> = match layer {
+        Layer::Msgpack => Box::new(msgpack::MsgpackReader::new(bytes)),
+        Layer::Pickle => Box::new(pickle::PickleReader::new(bytes)),
+        Layer::Cbor => Box::new(cbor::CborReader::new(bytes)),
+        _ => return false,
+    };
+    while let Ok(Some(piece)) = pieces.next() {
+        let PieceBody::Bytes(range) = piece.body else { continue };
+        let part = bytes.get(range).unwrap_or_default();
+        let text = std::str::from_utf8(part).is_ok_and(charset::is_clean);
+        let means = text || packed::begins(part) || structure(part).is_some_and(|(_, longest)| longest >= WORD);
+        if part.len() >= WORD && means {
+            return true;
+        }
+    }
+    false
 }
 
 /// What unknown bytes are, as far as their beginning says.

@@ -212,7 +212,8 @@ fn may_mean(start: &[u8]) -> bool {
         let cut = std::str::from_utf8(start).map_or_else(|e| e.error_len().is_none(), |_| true);
         cut && start.iter().all(clean)
     };
-    let wide = || start.iter().step_by(2).all(|b| *b == 0) || start.iter().skip(1).step_by(2).all(|b| *b == 0);
+    // Letters of two bytes: a sign of ASCII among them has a zero.
+    let wide = || start.contains(&0) || matches!(start, [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]);
     let format = || super::packed::header(start).is_some() || super::piece::may_begin(start);
     text() || format() || wide()
 }

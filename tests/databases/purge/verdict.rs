@@ -252,6 +252,24 @@ fn columns_are_read_by_what_their_type_is() {
 }
 
 #[test]
+fn a_name_is_found_in_a_text_search_vector_and_in_an_aggregate() {
+    block_on(async {
+        let Some(world) = on_postgres(Layout::Atom).await else { return };
+        world
+            .run(
+                "CREATE TABLE sought (id INTEGER PRIMARY KEY, words tsvector); \
+                 INSERT INTO sought VALUES (1, to_tsvector('simple', 'please call Ana Ruiz now')), \
+                   (2, to_tsvector('simple', 'ruiz is not ana here')); \
+                 CREATE AGGREGATE glued (text) (sfunc = textcat, stype = text, initcond = 'user-ana')",
+            )
+            .await;
+        let (plan, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+        assert_eq!(plan["mentions_by_column"]["sought.words"]["outside"], 1, "{plan:#}");
+        assert!(says(&receipt, &["sought.words"]) && says(&receipt, &["glued"]), "{receipt:#}");
+    });
+}
+
+#[test]
 fn a_domain_over_text_is_redacted_unless_it_has_a_rule_of_its_own() {
     block_on(async {
         let Some(world) = on_postgres(Layout::Atom).await else { return };
@@ -405,6 +423,23 @@ fn search_indexes_that_keep_entries_of_rows_that_are_gone_are_named() {
             let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
             assert_eq!(receipt["status"], "verified", "{options}: {receipt:#}");
         }
+    });
+}
+
+#[test]
+fn a_search_index_that_takes_other_peoples_words_for_the_persons_is_named() {
+    block_on(async {
+        let world = on_sqlite(Layout::Atom).await;
+        world
+            .run(
+                "UPDATE chat_sessions SET title = 'the user \u{c1}na said' WHERE user_id = 'user-ben'; \
+                 CREATE VIRTUAL TABLE talk USING fts5 (title, content='chat_sessions'); \
+                 INSERT INTO talk (talk) VALUES ('rebuild')",
+            )
+            .await;
+        let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+        assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+        assert!(says(&receipt, &["talk", "other spellings"]), "{receipt:#}");
     });
 }
 
