@@ -169,7 +169,7 @@ pub async fn add_beside(
         let given = given(new, &columns);
         alike.entry((generation, names, columns)).or_default().push((given, stored));
     }
-    let mut statements: BTreeMap<(usize, Vec<String>), Mutation> = BTreeMap::new();
+    let mut statements: BTreeMap<(Generation, Vec<String>), Mutation> = BTreeMap::new();
     for ((generation, _, columns), rows) in alike {
         let rows: Vec<(&[GivenValue], &StoredColumns)> = rows.iter().map(|(given, s)| (given.as_slice(), s)).collect();
         let insertion = in_order(store.encoder().insertions_as_stored(source, &columns, &rows, owner).await?);
@@ -198,7 +198,15 @@ fn in_order(insertion: Mutation) -> Mutation {
 }
 
 /// What rows of one INSERT have in common: how many they hang on, their columns kept as they stood, and the canonical ones.
-type AlikeKey<'c> = (usize, Vec<String>, Vec<&'c str>);
+type AlikeKey<'c> = (Generation, Vec<String>, Vec<&'c str>);
+
+/// When a row goes in: after as many others as it hangs on; rows of a circle all at once, and nothing with them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Generation {
+    depth: usize,
+    /// Number of the circle; 0 for a row of none.
+    circle: usize,
+}
 
 /// A row of an INSERT: the values of its canonical columns, and those kept as they stood.
 type AlikeRow = (Vec<GivenValue>, StoredColumns);
@@ -214,8 +222,8 @@ fn never_empty(store: &Store, source: &BoundSource) -> HashSet<&'static str> {
 
 /// How many of the rows each one hangs on, by foreign keys of the table onto itself: the server takes no row before the one
 /// that it refers to. Rows of a circle come together.
-async fn generations(store: &Store, source: &BoundSource, rows: &[&NewRow]) -> Result<Vec<usize>, ChangeError> {
-    let mut generations = vec![0; rows.len()];
+async fn generations(store: &Store, source: &BoundSource, rows: &[&NewRow]) -> Result<Vec<Generation>, ChangeError> {
+    let mut generations = vec![Generation::default(); rows.len()];
     if store.engine() != Engine::Postgres || rows.len() < 2 {
         return Ok(generations);
     }
@@ -239,8 +247,8 @@ async fn generations(store: &Store, source: &BoundSource, rows: &[&NewRow]) -> R
 }
 
 /// How many others are above each one; those of a circle have none above them.
-fn depths(parents: &[Option<usize>]) -> Vec<usize> {
-    let mut depths: Vec<Option<usize>> = vec![None; parents.len()];
+fn depths(parents: &[Option<usize>]) -> Vec<Generation> {
+    let mut depths: Vec<Option<Generation>> = vec![None; parents.len()];
     for start in 0..parents.len() {
         let (mut path, mut at) = (Vec::new(), Some(start));
         let mut on_path = HashMap::new();
@@ -250,10 +258,11 @@ fn depths(parents: &[Option<usize>]) -> Vec<usize> {
             at = parents[row];
         }
         let circle = at.and_then(|row| on_path.get(&row).copied()).unwrap_or(path.len());
-        path.drain(circle..).for_each(|row| depths[row] = Some(0));
-        let first = at.and_then(|row| depths[row]).map_or(0, |above| above + 1);
+        let of_circle = Generation { depth: 0, circle: start + 1 };
+        path.drain(circle..).for_each(|row| depths[row] = Some(of_circle));
+        let first = at.and_then(|row| depths[row]).map_or(0, |above| above.depth + 1);
         for (depth, row) in (first..).zip(path.into_iter().rev()) {
-            depths[row] = Some(depth);
+            depths[row] = Some(Generation { depth, circle: 0 });
         }
     }
     depths.into_iter().map(Option::unwrap_or_default).collect()
