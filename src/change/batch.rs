@@ -14,7 +14,7 @@ use crate::memory::{Entity, Row, json};
 use crate::store::encode::{GivenValue, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
 use crate::store::shape::{ShapeColumn, TableShape};
-use crate::store::stored::{Image, StoredRows, TableName};
+use crate::store::stored::{Image, Mutation, StoredRows, TableName};
 use crate::store::surplus::{StoredColumns, Surplus};
 use crate::store::{Store, StoreError};
 
@@ -169,13 +169,32 @@ pub async fn add_beside(
         let given = given(new, &columns);
         alike.entry((generation, names, columns)).or_default().push((given, stored));
     }
-    for ((_, _, columns), rows) in alike {
+    let mut statements: BTreeMap<(usize, Vec<String>), Mutation> = BTreeMap::new();
+    for ((generation, _, columns), rows) in alike {
         let rows: Vec<(&[GivenValue], &StoredColumns)> = rows.iter().map(|(given, s)| (given.as_slice(), s)).collect();
-        let insertion = store.encoder().insertions_as_stored(source, &columns, &rows, owner).await?;
-        draft.push(insertion);
+        let insertion = in_order(store.encoder().insertions_as_stored(source, &columns, &rows, owner).await?);
+        let Mutation::Insert { columns, rows, .. } = &insertion else { continue };
+        match statements.get_mut(&(generation, columns.clone())) {
+            Some(Mutation::Insert { rows: known, .. }) => known.extend(rows.iter().cloned()),
+            _ => drop(statements.insert((generation, columns.clone()), insertion)),
+        }
     }
+    statements.into_values().for_each(|insertion| draft.push(insertion));
     vectors::add(draft, source, &fresh).await?;
     Ok(tally)
+}
+
+/// New rows with their columns in order of their names. Rows of a circle refer to each other, and a server takes them in one
+/// statement only: those that fill the same columns go together, whichever of these are kept as they stood.
+fn in_order(insertion: Mutation) -> Mutation {
+    let Mutation::Insert { table, key, mut columns, mut rows } = insertion else { return insertion };
+    let mut places: Vec<usize> = (0..columns.len()).collect();
+    places.sort_by(|a, b| columns[*a].cmp(&columns[*b]));
+    for row in &mut rows {
+        *row = places.iter().filter_map(|place| row.get(*place).cloned()).collect();
+    }
+    columns.sort();
+    Mutation::Insert { table, key, columns, rows }
 }
 
 /// What rows of one INSERT have in common: how many they hang on, their columns kept as they stood, and the canonical ones.
