@@ -250,7 +250,7 @@ async fn later(store: &Store, entity: Entity, as_of: &mut AsOf) -> Result<Vec<Ro
     if store.sources_of(entity).is_err() {
         return Ok(Vec::new());
     }
-    let after = Filter { column: column.name, op: Operator::Greater, value: Operand::Time(as_of.at.clone()) };
+    let after = Filter::new(column.name, Operator::Greater, Operand::Time(as_of.at.clone()));
     let query = Query {
         filters: vec![after],
         order: Some(Order { column: column.name, descending: false }),

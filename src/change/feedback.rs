@@ -335,8 +335,7 @@ async fn hanging<'s>(draft: &mut Draft<'s>, found: &LocatedRow<'s>) -> Result<Ve
     if let Some(column) = Entity::Episode.column("feedback_ids").filter(|_| listed) {
         let mut query = Query::new(Entity::Episode);
         query.columns = Some(vec!["id"]);
-        query.filters =
-            vec![Filter { column: column.name, op: Operator::Has, value: Operand::Text(found.row.id().to_owned()) }];
+        query.filters = vec![Filter::new(column.name, Operator::Has, Operand::Text(found.row.id().to_owned()))];
         loop {
             let page = store.page(&query).await?;
             ids.extend(page.rows.iter().map(|row| row.id().to_owned()));

@@ -177,7 +177,7 @@ async fn leave_lists(
     for id in ids {
         let mut query = Query {
             columns: Some(vec!["id"]),
-            filters: vec![Filter { column: name, op: Operator::Has, value: Operand::Text(id.clone()) }],
+            filters: vec![Filter::new(name, Operator::Has, Operand::Text(id.clone()))],
             ..Query::new(source.entity)
         };
         loop {

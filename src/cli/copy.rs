@@ -19,7 +19,7 @@ use crate::change::import::{self, ImportPart, ImportProgress, ORDER};
 use crate::change::operation::ImportFormat;
 use crate::change::plan::Counts;
 use crate::change::{self, anchor, batch};
-use crate::memory::filter::Filter;
+use crate::memory::filter::{Filter, alternatives};
 use crate::memory::query::{PageStart, Query};
 use crate::memory::text_check::{self, TextOddities};
 use crate::memory::{Entity, Row};
@@ -205,6 +205,12 @@ impl Copy<'_> {
     fn query(&self, entity: Entity) -> Result<Query, CommandFailure> {
         let mut query = Query { limit: STRIDE, ..Query::new(entity) };
         for text in &self.asked.filters {
+            if Entity::ALL.iter().any(|entity| alternatives(*entity, text).len() > 1) {
+                // Kinds of rows lack columns: of an `or` between two, one would be left out without a word.
+                return Err(CommandFailure::usage(format!(
+                    "--where: `{text}`: copy knows no `or`; copy once for each"
+                )));
+            }
             let name = text.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
             let known = Entity::ALL.iter().any(|other| other.column(name).is_some());
             if entity.column(name).is_some() || !known {

@@ -130,7 +130,7 @@ impl Tail<'_> {
         later.order = self.query.entity.column(column).map(|c| Order { column: c.name, descending: false });
         if let (Some(latest), Some(order)) = (&self.latest, &later.order) {
             let value = Operand::Time(latest.clone());
-            later.filters.push(Filter { column: order.column, op: Operator::GreaterOrEqual, value });
+            later.filters.push(Filter::new(order.column, Operator::GreaterOrEqual, value));
         }
         loop {
             let page = self.store.page(&later).await?;

@@ -1,7 +1,7 @@
 //! What may have been meant where a list is empty: values that the data holds, for a word that it does not.
 
 use super::output;
-use crate::memory::filter::{Operand, Operator};
+use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::nearest::{nearest, unknown};
 use crate::memory::query::Query;
 use crate::memory::{Entity, ValueKind};
@@ -16,7 +16,7 @@ const WORDS: usize = 60;
 /// Says on standard error which values there are, for each condition of an empty list that asks for a value which no row
 /// has. What cannot be read is not said: the list itself was answered.
 pub async fn values(store: &Store, query: &Query) {
-    for filter in &query.filters {
+    for filter in query.filters.iter().flat_map(Filter::alternatives) {
         let (Operand::Text(word), Operator::Equal | Operator::Has) = (&filter.value, filter.op) else { continue };
         say(store, query.entity, filter.column, word).await;
     }

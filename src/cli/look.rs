@@ -30,7 +30,8 @@ const STRIDE: usize = 500;
 /// Which rows of an entity.
 #[derive(Debug, Clone, Args)]
 pub struct Selection {
-    /// Condition `column OP value` with = != < <= > >= ~ (contains) has (list holds); several must all hold. Times take
+    /// Condition `column OP value` with = != < <= > >= ~ (contains) has (list holds); several must all hold,
+    /// of those joined by `or` one. Times take
     /// RFC 3339 or an age such as 30d.
     #[arg(long = "where", value_name = "EXPR")]
     pub filters: Vec<String>,

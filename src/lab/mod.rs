@@ -45,7 +45,7 @@ pub enum LabError {
 
 /// The filter `column = value`.
 fn equal(column: &'static str, value: &str) -> Filter {
-    Filter { column, op: Operator::Equal, value: Operand::Text(value.to_owned()) }
+    Filter::new(column, Operator::Equal, Operand::Text(value.to_owned()))
 }
 
 /// The filters of an owner.

@@ -90,7 +90,7 @@ pub async fn suggest(
         }
     };
     let Some(started) = episode.text("started_at") else { return Ok(Vec::new()) };
-    let bound = |column: &'static str, op: Operator, at: String| Filter { column, op, value: Operand::Time(at) };
+    let bound = |column: &'static str, op: Operator, at: String| Filter::new(column, op, Operand::Time(at));
     let mut filters = vec![bound("ended_at", Operator::LessOrEqual, started.to_owned())];
     if let Some(agent) = episode.text("agent_id") {
         filters.push(super::equal("agent_id", agent));

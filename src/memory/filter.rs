@@ -111,7 +111,8 @@ impl fmt::Display for Operand {
     }
 }
 
-/// One condition on rows of an entity. Its `Display` is an expression that parses to the same filter.
+/// One condition on rows of an entity, or several of which one must hold. Its `Display` is an expression that parses to
+/// the same filter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filter {
     /// Canonical column of the entity for which it was parsed.
@@ -120,6 +121,8 @@ pub struct Filter {
     pub op: Operator,
     /// With what.
     pub value: Operand,
+    /// What will do instead; these have no alternatives of their own.
+    pub or: Vec<Filter>,
 }
 
 /// Why an expression is no filter.
@@ -231,12 +234,41 @@ impl<'t> Expression<'t> {
 }
 
 impl Filter {
-    /// Parses `column OP value`.
+    /// A single condition.
+    #[must_use]
+    pub fn new(column: &'static str, op: Operator, value: Operand) -> Filter {
+        Filter { column, op, value, or: Vec::new() }
+    }
+
+    /// Its conditions, of which one must hold.
+    pub fn alternatives(&self) -> impl Iterator<Item = &Filter> {
+        std::iter::once(self).chain(&self.or)
+    }
+
+    /// The columns that it looks at.
+    pub fn columns(&self) -> impl Iterator<Item = &'static str> {
+        self.alternatives().map(|filter| filter.column)
+    }
+
+    /// What its columns are compared with.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = (&'static str, &mut Operand)> {
+        let own = (self.column, &mut self.value);
+        std::iter::once(own).chain(self.or.iter_mut().map(|filter| (filter.column, &mut filter.value)))
+    }
+
+    /// Parses `column OP value`, or several joined by ` or `, in parentheses or not. An `or` that no further condition
+    /// follows is part of the value.
     ///
     /// The value may be quoted with `'…'` or `"…"`, the quote doubled inside; spaces around the operator are free,
     /// but `has` needs them. Times take an age before `now`, see [`time::parse_moment`]; a date alone is its midnight.
     /// Booleans take true, false, 1 and 0.
     pub fn parse(entity: Entity, text: &str, now: DateTime<Utc>) -> Result<Filter, FilterError> {
+        let mut parsed = alternatives(entity, text).into_iter().map(|part| Filter::parse_one(entity, part, now));
+        let first = parsed.next().unwrap_or_else(|| Filter::parse_one(entity, text, now))?;
+        Ok(Filter { or: parsed.collect::<Result<_, _>>()?, ..first })
+    }
+
+    fn parse_one(entity: Entity, text: &str, now: DateTime<Utc>) -> Result<Filter, FilterError> {
         let (name, _) = split_name(text.trim());
         let column = entity.column(name).ok_or_else(|| unknown_column(entity, name))?;
         let expression = Expression::parse(text)?;
@@ -247,10 +279,10 @@ impl Filter {
             check_operator(column, op)?;
             operand(column, op, &expression.value, now)?
         };
-        Ok(Filter { column: column.name, op, value })
+        Ok(Filter::new(column.name, op, value))
     }
 
-    /// Whether a row satisfies it.
+    /// Whether a row satisfies one of its conditions.
     ///
     /// As in SQL a null satisfies no comparison, not even `!=`; only `= null` and `!= null` ask for presence. Texts
     /// compare by code point, numbers by value, times by their canonical text. `~` looks into the text, of JSON and
@@ -258,6 +290,10 @@ impl Filter {
     /// wants an element that is that text, or a number or boolean that is written so.
     #[must_use]
     pub fn matches(&self, row: &Row) -> bool {
+        self.alternatives().any(|filter| filter.holds(row))
+    }
+
+    fn holds(&self, row: &Row) -> bool {
         let stored = row.get(self.column);
         if self.value == Operand::Null {
             return stored.is_null() == (self.op == Operator::Equal);
@@ -276,8 +312,41 @@ impl Filter {
 
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {}", self.column, self.op.sign(), self.value)
+        let one = |filter: &Filter| format!("{} {} {}", filter.column, filter.op.sign(), filter.value);
+        if self.or.is_empty() {
+            return f.write_str(&one(self));
+        }
+        write!(f, "({})", self.alternatives().map(one).collect::<Vec<_>>().join(" or "))
     }
+}
+
+/// The conditions of an expression: the parts between ` or `, outside of quotes, where a condition on a column follows.
+#[must_use]
+pub fn alternatives(entity: Entity, text: &str) -> Vec<&str> {
+    let text = text.trim();
+    let text = text.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')).unwrap_or(text);
+    const OR: &str = " or ";
+    let begins = |rest: &str| {
+        let known = |said: Expression<'_>| entity.column(said.name).is_some();
+        Expression::parse(rest.split(OR).next().unwrap_or(rest)).is_ok_and(known)
+    };
+    let (mut parts, mut start, mut quote) = (Vec::new(), 0, None);
+    for (at, c) in text.char_indices() {
+        match quote {
+            Some(open) if c == open => quote = None,
+            Some(_) => {}
+            None if c == '\'' || c == '"' => quote = Some(c),
+            None => {
+                let joint = text.get(at..at + OR.len()).is_some_and(|s| s.eq_ignore_ascii_case(OR));
+                if joint && begins(&text[at + OR.len()..]) {
+                    parts.push(&text[start..at]);
+                    start = at + OR.len();
+                }
+            }
+        }
+    }
+    parts.push(&text[start..]);
+    parts
 }
 
 fn unknown_column(entity: Entity, name: &str) -> FilterError {
@@ -473,7 +542,7 @@ mod tests {
             ),
             ("started_at ~ 2026-02", "started_at", Operator::Contains, text("2026-02")),
         ] {
-            assert_eq!(parse(Entity::Episode, expression), Filter { column, op, value }, "{expression}");
+            assert_eq!(parse(Entity::Episode, expression), Filter::new(column, op, value), "{expression}");
         }
     }
 
@@ -570,7 +639,7 @@ mod tests {
                     ),
                     ValueKind::Json | ValueKind::List => Operand::Null,
                 };
-                (entity, column, Filter { column: column.name, op, value })
+                (entity, column, Filter::new(column.name, op, value))
             })
             .prop_filter("the operator fits", |(_, column, filter)| match filter.value {
                 Operand::Null => matches!(filter.op, Operator::Equal | Operator::NotEqual),
@@ -579,9 +648,17 @@ mod tests {
             .prop_map(|(entity, _, filter)| (entity, filter))
     }
 
+    /// A filter, and one with others of its entity beside it.
+    fn any_filters() -> impl Strategy<Value = (Entity, Filter)> {
+        (any_filter(), prop::collection::vec(any_filter(), 0..8)).prop_map(|((entity, filter), others)| {
+            let or = others.into_iter().filter(|(other, _)| *other == entity).map(|(_, filter)| filter).collect();
+            (entity, Filter { or, ..filter })
+        })
+    }
+
     proptest! {
         #[test]
-        fn what_is_shown_parses_to_the_same((entity, filter) in any_filter()) {
+        fn what_is_shown_parses_to_the_same((entity, filter) in any_filters()) {
             prop_assert_eq!(Filter::parse(entity, &filter.to_string(), now()), Ok(filter));
         }
 

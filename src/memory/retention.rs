@@ -169,7 +169,7 @@ impl ReadRule {
     pub fn columns(&self) -> Vec<&'static str> {
         let mut names = vec!["user_id", "agent_id", "profile_id", "outcome", "utility", "expires_at"];
         names.push(self.entity.time_column());
-        names.extend(self.filters.iter().map(|filter| filter.column));
+        names.extend(self.filters.iter().flat_map(Filter::columns));
         names.into_iter().filter_map(|name| self.entity.column(name)).map(|column| column.name).collect()
     }
 

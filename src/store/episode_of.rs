@@ -72,7 +72,7 @@ impl ContextReader<'_> {
         filters: &[Filter],
     ) -> Result<Option<EpisodeBelonging>, StoreError> {
         let asked = filters.iter().find_map(|f| match &f.value {
-            Operand::Text(id) if f.column == "episode_id" && f.op == Operator::Equal => Some(id),
+            Operand::Text(id) if f.column == "episode_id" && f.op == Operator::Equal && f.or.is_empty() => Some(id),
             _ => None,
         });
         let Some(episode) = asked.filter(|_| source.derive == Some(Derivation::EpisodeLinks)) else { return Ok(None) };

@@ -68,7 +68,7 @@ impl Store {
         };
         let mut wanted: Vec<&str> = columns.to_vec();
         wanted.push("id");
-        wanted.extend(filters.iter().map(|f| f.column));
+        wanted.extend(filters.iter().flat_map(Filter::columns));
         let derived = |source: &&BoundSource| source.derive.is_some() && wanted.iter().any(|c| source.derives(c));
         let sources = self.sources_of(entity)?;
         if sources.iter().any(derived) {

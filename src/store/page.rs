@@ -246,8 +246,7 @@ impl Store {
     /// own events have to be read. None where they are many, or nothing of the kind is asked.
     async fn few_canvas_events(&self, query: &Query) -> Result<Option<FewCanvasEvents>, StoreError> {
         let Some(wanted) = query.canvas.as_ref().filter(|_| query.entity == Entity::Episode) else { return Ok(None) };
-        let equal =
-            |column, value: &String| Filter { column, op: Operator::Equal, value: Operand::Text(value.clone()) };
+        let equal = |column, value: &String| Filter::new(column, Operator::Equal, Operand::Text(value.clone()));
         let mut filters = vec![equal("canvas_type", &wanted.canvas_type)];
         filters.extend(wanted.action.as_ref().map(|action| equal("action", action)));
         let columns = ["id", "episode_id", "canvas_type", "action"];
@@ -500,7 +499,8 @@ fn spelled_as_stored(engine: Engine, source: &BoundSource, filter: &Filter) -> F
         }
         (value, _) => value.clone(),
     };
-    Filter { value, ..filter.clone() }
+    let or = filter.or.iter().map(|filter| spelled_as_stored(engine, source, filter)).collect();
+    Filter { column: filter.column, op: filter.op, value, or }
 }
 
 /// The ids that an episode's lists and JSON paths name, in order, once each.
@@ -603,7 +603,7 @@ fn wanted_columns<'q>(query: &'q Query, order: &Order, source: &BoundSource) -> 
     let mut wanted: Vec<&str> = query.columns.as_ref()?.clone();
     wanted.push("id");
     wanted.push(order.column);
-    wanted.extend(query.filters.iter().map(|f| f.column));
+    wanted.extend(query.filters.iter().flat_map(Filter::columns));
     if query.search.is_some() {
         wanted.extend(search::columns(query.entity));
     }

@@ -10,6 +10,7 @@ use super::fetched::{FetchedValue, RawRow};
 use super::select::{Projection, SelectStatement, from_clause, narrow};
 use super::{RowWalks, StoreError, codec};
 use crate::layout::{BoundFrom, BoundSource, Engine};
+use crate::memory::filter::Filter;
 use crate::memory::query::{PageStart, Query};
 use crate::memory::{Entity, Row};
 
@@ -29,7 +30,7 @@ impl RowWalks<'_> {
         let wanted: Option<Vec<&str>> = query.columns.as_ref().map(|columns| {
             let mut wanted = columns.clone();
             wanted.push("id");
-            wanted.extend(query.filters.iter().map(|f| f.column));
+            wanted.extend(query.filters.iter().flat_map(Filter::columns));
             wanted
         });
         let sources = self.store.sources_of(query.entity)?;

@@ -151,19 +151,31 @@ pub fn from_clause(source: &BoundSource) -> String {
 
 /// Adds what the database can decide of a filter; nothing when it cannot decide any of it.
 pub fn narrow(engine: Engine, source: &BoundSource, filter: &Filter, statement: &mut SelectStatement) {
-    let [column] = source.column(filter.column) else { return };
+    let known = statement.params.len();
+    let conditions = filter.alternatives().map(|filter| condition(engine, source, filter, statement));
+    match conditions.collect::<Option<Vec<String>>>() {
+        None => statement.params.truncate(known),
+        Some(conditions) if filter.or.is_empty() => {
+            let _ = write!(statement.sql, " AND {}", conditions.concat());
+        }
+        Some(conditions) => {
+            let _ = write!(statement.sql, " AND ({})", conditions.join(" OR "));
+        }
+    }
+}
+
+/// The condition in the database; none where it cannot decide it.
+fn condition(engine: Engine, source: &BoundSource, filter: &Filter, statement: &mut SelectStatement) -> Option<String> {
+    let [column] = source.column(filter.column) else { return None };
     if !keeps(source, filter.column) {
-        return;
+        return None;
     }
     if !column.inside.is_whole() {
-        if let Some(condition) = inside_contains(engine, source, column, filter, statement) {
-            let _ = write!(statement.sql, " AND {condition}");
-        }
-        return;
+        return inside_contains(engine, source, column, filter, statement);
     }
-    let Some(bare) = dialect::expression(&column.origin) else { return };
+    let bare = dialect::expression(&column.origin)?;
     let kind = source.entity.column(filter.column).map_or(ValueKind::Text, |c| c.kind);
-    let condition = match (kind, filter.op, &filter.value) {
+    match (kind, filter.op, &filter.value) {
         (ValueKind::Text, Op::Equal, Operand::Text(value)) => equal_text(engine, column, &bare, value, statement),
         (ValueKind::Text, Op::Contains, Operand::Text(value)) => contains(engine, column, &bare, value, statement),
         (ValueKind::Json, Op::Contains, Operand::Text(value)) => {
@@ -174,9 +186,6 @@ pub fn narrow(engine: Engine, source: &BoundSource, filter: &Filter, statement: 
         (_, op, Operand::Integer(value)) => number(engine, column, &bare, op, *value as f64, statement),
         (_, op, Operand::Real(value)) => number(engine, column, &bare, op, *value, statement),
         _ => None,
-    };
-    if let Some(condition) = condition {
-        let _ = write!(statement.sql, " AND {condition}");
     }
 }
 

@@ -273,6 +273,8 @@ async fn stored_words_of_any_spelling_are_canonical_ones_and_found_as_such() {
     }
     for (filter, found) in [
         ("outcome = success", &["e0", "e1"][..]),
+        ("outcome = success or outcome = aborted", &["e0", "e1", "e4"]),
+        ("metadata ~ FAILED or id = e5 or status = abandoned", &["e2", "e4", "e5"]),
         ("outcome = failure", &["e2", "e3"]),
         ("outcome = aborted", &["e4"]),
         ("outcome = unknown", &["e5"]),

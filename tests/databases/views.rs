@@ -1,6 +1,6 @@
 //! What lists, contexts and exports show of a row where its links stand elsewhere, and what goes out and comes back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::support::block_on;
 use crate::support::fixtures::Layout;
@@ -93,6 +93,13 @@ fn feedback_is_listed_with_the_episode_that_it_belongs_to() {
                 all(&world, Query { limit: 3, order: Some(by_episode), ..Query::new(Entity::Feedback) }).await;
             let named: Vec<_> = ordered.iter().filter_map(|r| r.text("episode_id")).collect();
             assert!(named.is_sorted() && ordered.len() == listed.len(), "{named:?}");
+            let either = "episode_id = 'li-run' or episode_id = 'li-one' or id = 'none'";
+            let filters = vec![Filter::parse(Entity::Feedback, either, chrono::Utc::now()).expect("a filter")];
+            let found = all(&world, Query { limit: 2, filters, ..Query::new(Entity::Feedback) }).await;
+            let found: HashSet<&str> = found.iter().map(Row::id).collect();
+            let of_either = of.iter().filter(|(_, of)| matches!(**of, Some("li-run" | "li-one")));
+            let wanted: HashSet<&str> = of_either.map(|(id, _)| *id).collect();
+            assert!(found == wanted && !wanted.is_empty(), "{found:?}, not {wanted:?}");
             for episode in ["li-run", "li-list", "li-one", "li-meta", "li-other", "ep-list", "nobody"] {
                 let filter = format!("episode_id = '{episode}'");
                 let filters = vec![Filter::parse(Entity::Feedback, &filter, chrono::Utc::now()).expect("a filter")];

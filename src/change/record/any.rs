@@ -108,7 +108,7 @@ async fn of_feedback(store: &Store, text: &str) -> Result<Plan, ChangeError> {
 /// The same text in the same collection by the same person is the same memory.
 async fn refuse_same_text(store: &Store, row: &Row) -> Result<(), ChangeError> {
     let (Some(text), Some(column)) = (row.text("text"), Entity::Memory.column("text")) else { return Ok(()) };
-    let same = Filter { column: column.name, op: Operator::Equal, value: Operand::Text(text.to_owned()) };
+    let same = Filter::new(column.name, Operator::Equal, Operand::Text(text.to_owned()));
     let found = store.page(&Query { filters: vec![same], ..Query::new(Entity::Memory) }).await?.rows;
     let alike = |other: &&Row| ["collection", "user_id", "agent_id"].iter().all(|c| other.get(c) == row.get(c));
     match found.iter().find(alike) {

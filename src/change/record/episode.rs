@@ -121,7 +121,7 @@ async fn kin(store: &Store, source: &BoundSource, row: &Row) -> Result<Option<Im
 }
 
 pub(super) fn equal(column: &str, value: Operand) -> Option<Filter> {
-    Entity::Episode.column(column).map(|c| Filter { column: c.name, op: Operator::Equal, value })
+    Entity::Episode.column(column).map(|c| Filter::new(c.name, Operator::Equal, value))
 }
 
 /// An episode of the same agent and user that started at the same moment and says the same is the same episode.

@@ -90,7 +90,7 @@ async fn candidates(draft: &Draft<'_>, agent: &str, started: &str) -> Result<Vec
     query.filters.extend(equal("agent_id", Operand::Text(agent.to_owned())));
     let ended = Entity::Episode.column("ended_at").map_or("ended_at", |c| c.name);
     for (op, bound) in [(Operator::GreaterOrEqual, earliest), (Operator::LessOrEqual, started.to_owned())] {
-        query.filters.push(Filter { column: ended, op, value: Operand::Time(bound) });
+        query.filters.push(Filter::new(ended, op, Operand::Time(bound)));
     }
     let mut rows = Vec::new();
     loop {

@@ -9,7 +9,7 @@ use crate::console::core::columns::title_column;
 use crate::console::core::zone::ShownZone;
 use crate::memory::Entity;
 use crate::memory::entity::{Column, Personal, ValueKind};
-use crate::memory::filter::{Expression, Filter, Operand, Operator};
+use crate::memory::filter::{self, Expression, Filter, Operand, Operator};
 use crate::memory::query::CanvasFilter;
 use crate::memory::search::Search;
 
@@ -26,14 +26,14 @@ impl Conditions {
     /// Rows whose column is that text.
     #[must_use]
     pub fn equal(column: &'static str, text: &str) -> Self {
-        let filter = Filter { column, op: Operator::Equal, value: Operand::Text(text.to_owned()) };
+        let filter = Filter::new(column, Operator::Equal, Operand::Text(text.to_owned()));
         Conditions { filters: vec![filter], canvas: None }
     }
 
     /// Rows whose list holds that text.
     #[must_use]
     pub fn has(column: &'static str, text: &str) -> Self {
-        let filter = Filter { column, op: Operator::Has, value: Operand::Text(text.to_owned()) };
+        let filter = Filter::new(column, Operator::Has, Operand::Text(text.to_owned()));
         Conditions { filters: vec![filter], canvas: None }
     }
 
@@ -44,7 +44,7 @@ impl Conditions {
     }
 
     /// Reads a line: conditions of the command line joined by ` and `, `canvas TYPE[:ACTION]` for episodes, or any other
-    /// words, all of which the entity's title must hold.
+    /// words, all of which the entity's title must hold. An ` or ` joins its neighbours alone.
     ///
     /// # Errors
     /// What is wrong, for people.
@@ -56,12 +56,7 @@ impl Conditions {
         if !looks_like_conditions(entity, line) {
             // Words in any order; quotes keep some together.
             let words = Search::parse(line)?;
-            let holds = |word: &String| Filter {
-                column: title_column(entity),
-                op: Operator::Contains,
-                value: Operand::Text(word.clone()),
-            };
-            conditions.filters = words.terms().iter().filter(|word| !is_joint(word)).map(holds).collect();
+            conditions.filters = titles(entity, words.terms());
             return Ok(conditions);
         }
         for part in split(line) {
@@ -70,7 +65,9 @@ impl Conditions {
                 Some(_) if conditions.canvas.is_some() => return Err("one canvas condition at a time".to_owned()),
                 Some(canvas) => conditions.canvas = Some(CanvasFilter::parse(canvas)),
                 None => {
-                    let part = by_clock(entity, part, zone);
+                    let parts = filter::alternatives(entity, part);
+                    let parts: Vec<_> = parts.into_iter().map(|part| by_clock(entity, part, zone)).collect();
+                    let part = parts.join(" or ");
                     conditions.filters.push(Filter::parse(entity, &part, now).map_err(|e| e.to_string())?);
                 }
             }
@@ -107,14 +104,27 @@ pub fn canvas_text(canvas: &CanvasFilter) -> String {
     }
 }
 
-/// Whether a word only joins others.
-fn is_joint(word: &str) -> bool {
-    word.eq_ignore_ascii_case("and")
+/// Titles that hold all of these words; of words with an `or` between them, one.
+fn titles(entity: Entity, words: &[String]) -> Vec<Filter> {
+    let mut filters: Vec<Filter> = Vec::new();
+    let mut either = false;
+    for word in words.iter().filter(|word| !word.eq_ignore_ascii_case("and")) {
+        if word.eq_ignore_ascii_case("or") && !filters.is_empty() {
+            either = true;
+            continue;
+        }
+        let filter = Filter::new(title_column(entity), Operator::Contains, Operand::Text(word.clone()));
+        match filters.last_mut().filter(|_| std::mem::take(&mut either)) {
+            Some(last) => last.or.push(filter),
+            None => filters.push(filter),
+        }
+    }
+    filters
 }
 
 /// Whether a line means conditions: its first word is a column, or an operator follows it.
 fn looks_like_conditions(entity: Entity, line: &str) -> bool {
-    let line = line.trim();
+    let line = line.trim().trim_start_matches('(');
     let end = line.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(line.len());
     let (word, rest) = (&line[..end], line[end..].trim_start());
     let operator = rest.starts_with(['=', '!', '<', '>', '~']);
@@ -173,6 +183,8 @@ enum WrittenPart<'l> {
 
 fn written(entity: Entity, before_cursor: &str) -> WrittenPart<'_> {
     let part = split(before_cursor).last().copied().unwrap_or_default().trim_start();
+    // After an `or` another condition begins.
+    let part = part.rfind(" or ").map_or(part, |at| &part[at + 4..]).trim_start().trim_start_matches('(');
     if let Some(canvas) = canvas_part(entity, part).filter(|_| part.contains(' ')) {
         return match canvas.split_once(':') {
             Some((_, action)) => WrittenPart::Value(CANVAS.1, action),
@@ -304,6 +316,23 @@ mod tests {
     }
 
     #[test]
+    fn one_of_several_conditions_is_enough() {
+        for line in [
+            "outcome = failure or outcome = 'partial' and utility < 0.3",
+            "(outcome = failure OR outcome = partial) and utility < 0.3",
+        ] {
+            let conditions = parse(line).unwrap();
+            assert_eq!(conditions.line(), "(outcome = 'failure' or outcome = 'partial') and utility < 0.3");
+            assert_eq!(parse(&conditions.line()).unwrap(), conditions);
+        }
+        // Without a condition behind it, it is part of what is looked for.
+        assert_eq!(parse("title ~ this or that").unwrap().line(), "title ~ 'this or that'");
+        let east = ShownZone::new(vec![(0, 7_200)]);
+        let read = Conditions::parse(Entity::Episode, "ended_at = null or ended_at > '2026-02-04 10:00'", now(), &east);
+        assert_eq!(read.unwrap().line(), "(ended_at = null or ended_at > 2026-02-04T08:00:00.000000Z)");
+    }
+
+    #[test]
     fn times_are_meant_as_lists_show_them() {
         let east = ShownZone::new(vec![(0, 7_200)]);
         let read = |line: &str| Conditions::parse(Entity::Episode, line, now(), &east).unwrap().line();
@@ -317,6 +346,10 @@ mod tests {
     fn plain_words_search_the_title() {
         let conditions = parse("quarterly report and more").unwrap();
         assert_eq!(conditions.line(), "title ~ 'quarterly' and title ~ 'report' and title ~ 'more'");
+        assert_eq!(
+            parse("late invoice or refund").unwrap().line(),
+            "title ~ 'late' and (title ~ 'invoice' or title ~ 'refund')"
+        );
         assert_eq!(parse("\"quarterly report\"").unwrap().line(), "title ~ 'quarterly report'");
         assert!(parse("  ").unwrap().is_empty());
     }
@@ -334,6 +367,7 @@ mod tests {
         let none = KnownValues::new();
         assert_eq!(completions(Entity::Episode, "outcome = failure and ut", &none).1[0], "utility");
         assert_eq!(completions(Entity::Episode, "tags ", &none).1[0], "has");
+        assert_eq!(completions(Entity::Episode, "outcome = failure or ut", &none).1[0], "utility");
         assert!(completions(Entity::Episode, "outcome = fa", &none).1.is_empty());
     }
 

@@ -15,7 +15,7 @@ use crate::console::core::message::{Effect, RequestFailure};
 use crate::console::core::request::{Content, Related, Relation, Reply, Request};
 use crate::console::core::window::RowKey;
 use crate::job::plan::JobBeat;
-use crate::memory::filter::Operand;
+use crate::memory::filter::{Filter, Operand};
 use crate::memory::mask::Mask;
 use crate::memory::query::Query;
 use crate::memory::veil::Veil;
@@ -210,8 +210,8 @@ impl Masking {
     }
 
     fn query(&self, query: &mut Query) {
-        for filter in &mut query.filters {
-            if let Operand::Text(text) = &mut filter.value {
+        for (_, value) in query.filters.iter_mut().flat_map(Filter::values_mut) {
+            if let Operand::Text(text) = value {
                 self.real(text);
             }
         }
@@ -383,12 +383,12 @@ impl Masking {
     pub fn shown(&self, conditions: &Conditions) -> Conditions {
         let mut shown = conditions.clone();
         if self.on {
-            for filter in &mut shown.filters {
-                let column = crate::memory::Entity::ALL.iter().find_map(|e| e.column(filter.column));
-                if let (Some(Personal::Identity), Operand::Text(text)) = (column.map(|c| c.personal), &mut filter.value)
+            for (name, value) in shown.filters.iter_mut().flat_map(Filter::values_mut) {
+                let column = crate::memory::Entity::ALL.iter().find_map(|e| e.column(name));
+                if let (Some(Personal::Identity), Operand::Text(text)) = (column.map(|c| c.personal), value)
                     && !self.names.contains_key(text.as_str())
                 {
-                    *text = self.mask.pseudonym(filter.column, text);
+                    *text = self.mask.pseudonym(name, text);
                 }
             }
         }

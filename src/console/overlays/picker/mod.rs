@@ -69,7 +69,7 @@ impl Picker {
             Err(problem) => self.problem = Some(problem),
         }
         if !text.is_empty() && !text.contains(char::is_whitespace) {
-            let id = Filter { column: "id", op: Operator::Contains, value: Operand::Text(text) };
+            let id = Filter::new("id", Operator::Contains, Operand::Text(text));
             queries.push((vec![id], None));
             self.problem = None;
         }

@@ -9,6 +9,7 @@ use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Purpose};
 use crate::console::core::message::{Destination, RequestFailure, Ticket};
 use crate::console::core::request::{Content, Related, Relation, Reply, Request};
 use crate::console::core::window::RowKey;
+use crate::memory::filter::Filter;
 use crate::memory::invocation::filled;
 use crate::memory::query::Query;
 use crate::memory::story::{self, MomentSource, Story};
@@ -469,7 +470,8 @@ fn can_relate(relation: &Relation, cx: &Context) -> bool {
     match relation {
         Relation::Ids(entity, _) => cx.holds(*entity).is_ok(),
         Relation::List(query) => {
-            cx.holds(query.entity).is_ok() && query.filters.iter().all(|f| filled(query.entity, f.column))
+            cx.holds(query.entity).is_ok()
+                && query.filters.iter().flat_map(Filter::columns).all(|column| filled(query.entity, column))
         }
     }
 }

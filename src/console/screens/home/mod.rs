@@ -262,9 +262,9 @@ impl HomeScreen {
         };
         let below = |text: &'static str, column: &'static str, limit: f64| {
             let low = |row: &Row| row.number(column).is_some_and(|value| value < limit);
-            listed(text, count(&low), Filter { column, op: Operator::Less, value: Operand::Real(limit) })
+            listed(text, count(&low), Filter::new(column, Operator::Less, Operand::Real(limit)))
         };
-        let failure = Filter { column: "outcome", op: Operator::Equal, value: Operand::Text("failure".to_owned()) };
+        let failure = Filter::new("outcome", Operator::Equal, Operand::Text("failure".to_owned()));
         let mut found = vec![
             listed("failed", count(&|row: &Row| row.text("outcome") == Some("failure")), failure),
             below("were disliked", "feedback_score", 0.0),

@@ -209,7 +209,7 @@ impl InboxScreen {
         self.episode = None;
         cx.cancel(self.pending_owner.take().map(|(ticket, _)| ticket));
         cx.cancel(self.pending_episode.take());
-        let filter = Filter { column: "feedback_ids", op: Operator::Has, value: Operand::Text(id.clone()) };
+        let filter = Filter::new("feedback_ids", Operator::Has, Operand::Text(id.clone()));
         let columns = Some(vec!["id"]);
         let query = Query { limit: 1, columns, filters: vec![filter], ..Query::new(Entity::Episode) };
         self.pending_owner = Some((cx.ask(Request::LoadPage(Box::new(query))), id));
