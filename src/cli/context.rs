@@ -1,8 +1,13 @@
 //! What a command works in: the options that every command takes, the settings, and the database that they name.
 
+use std::collections::HashSet;
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
+use clap::CommandFactory as _;
+use strsim::osa_distance;
+
+use super::args::Cli;
 use super::failure::CommandFailure;
 use super::options::{Format, Global};
 use super::output;
@@ -14,6 +19,9 @@ use crate::memory::mask::Mask;
 use crate::memory::nearest::{nearest, unknown};
 use crate::memory::veil::Veil;
 use crate::store::{OpenError, OpenOptions, Store, Target};
+
+/// Letters of a word of which one may be wrong, for it to be taken for a handle that was misspelt.
+const MISSPELT: usize = 4;
 
 /// That no database is named.
 pub(super) const NO_DATABASE: &str = "no database is named: use -d DATABASE, MNEMOSCOPE_DATABASE, DATABASE_URL or a default \
@@ -185,8 +193,34 @@ impl Session<'_> {
     /// What hides the handles of the people in a database, where values are masked.
     async fn veil(&self, store: &Store) -> Result<Option<Veil>, CommandFailure> {
         let Some(mask) = self.mask() else { return Ok(None) };
-        Ok(Veil::new(&mask, people::handles(store).await?))
+        let mut handles = people::handles(store).await?;
+        let misspelt = misspelt_handles(std::env::args().skip(1), &handles);
+        handles.extend(misspelt);
+        Ok(Veil::new(&mask, handles))
     }
+}
+
+/// Of the words that somebody typed those that are nearly a handle: an error that repeats one tells who was meant.
+fn misspelt_handles(typed: impl Iterator<Item = String>, handles: &[String]) -> Vec<String> {
+    let known = Cli::command();
+    let is_command = |word: &str| known.get_subcommands().any(|command| command.get_name() == word);
+    let handles: HashSet<String> = handles.iter().map(|handle| handle.to_lowercase()).collect();
+    let is_near = |word: &String| {
+        let word = word.to_lowercase();
+        let letters = word.chars().count();
+        handles.iter().any(|handle| {
+            handle.chars().count().abs_diff(letters) * MISSPELT <= letters
+                && osa_distance(&word, handle) * MISSPELT <= letters
+        })
+    };
+    let typed: Vec<String> = typed.collect();
+    let parts = typed.iter().flat_map(|word| word.split(['/', '=', ':'])).flat_map(with_stem).map(str::to_owned);
+    parts.filter(|word| !word.is_empty() && !is_command(word)).filter(is_near).collect()
+}
+
+/// A part of a path, and the same without its ending.
+fn with_stem(part: &str) -> [&str; 2] {
+    [part, part.rsplit_once('.').map_or(part, |(stem, _)| stem)]
 }
 
 /// The endpoint that the settings name; its key comes from the environment.

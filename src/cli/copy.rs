@@ -19,6 +19,7 @@ use crate::change::import::{self, ImportPart, ImportProgress, ORDER};
 use crate::change::operation::ImportFormat;
 use crate::change::plan::Counts;
 use crate::change::{self, anchor, batch};
+use crate::memory::agreeing;
 use crate::memory::filter::{Filter, alternatives};
 use crate::memory::query::{PageStart, Query};
 use crate::memory::text_check::{self, TextOddities};
@@ -125,8 +126,11 @@ pub(super) async fn run(session: &Session<'_>, asked: &CopyArgs) -> Result<(), C
     if missing == 0 && different == 0 {
         return Ok(());
     }
-    Err(CommandFailure::incomplete(format!(
-        "{missing} rows of the source are not in the target, and {different} say something else there: see `compared`"
+    Err(CommandFailure::incomplete(agreeing(
+        missing as u64,
+        &format!(
+            "{missing} {{row of the source is|rows of the source are}} not in the target, {different} differ there: see `compared`"
+        ),
     )))
 }
 

@@ -72,7 +72,8 @@ pub async fn make(
     }
     let summary = made.map_err(|error| match error {
         bulk::BulkError::Exists(_) => {
-            CommandFailure::failed(format!("{error}; open it with `mnemoscope PATH`, or name another file"))
+            CommandFailure::failed(format!("{error} and is not overwritten: open it with `mnemoscope PATH`, name another file, or remove it and run this \
+                 again, which ends the anchors of its trail and keeps them on record"))
         }
         other => CommandFailure::failed(other.to_string()),
     })?;

@@ -76,6 +76,7 @@ pub fn main() -> ExitCode {
             let format = asked_format();
             match misspelt(&wrong) {
                 None if !format.is_some_and(Format::is_json) => {
+                    veil_words();
                     failure::say("", &wrong.render().to_string());
                     return ExitCode::from(2);
                 }
@@ -89,10 +90,54 @@ pub fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
+            veil_words();
             failure.tell(as_json);
             ExitCode::from(failure.code)
         }
     }
+}
+
+/// Where values are masked, and a command failed before it opened the database: asks that for the handles that the words
+/// about the failure may repeat. A database that cannot be opened knows none.
+fn veil_words() {
+    let Some(config) = config::load().ok().filter(|_| !output::is_veiled()) else { return };
+    let Some(asked) = asked_globals() else { return };
+    // What it failed for may be the layout or the profile.
+    let bare = asked
+        .database
+        .as_ref()
+        .and_then(|name| Cli::try_parse_from(["mnemoscope", "--mask", "-qd", name, "status"]).ok());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    if let (Some(_), Ok(runtime)) = (session(&asked, &config).mask(), runtime) {
+        let _ = [Some(&asked), bare.as_ref()]
+            .into_iter()
+            .flatten()
+            .any(|cli| runtime.block_on(session(cli, &config).store()).is_ok());
+    }
+}
+
+/// The surroundings of a command that changes nothing.
+fn session<'a>(cli: &'a Cli, config: &'a Config) -> Session<'a> {
+    Session { global: &cli.global, database: cli.database.as_deref(), config, changes: false }
+}
+
+/// What the command line says of the database and of masking, also where the rest of it cannot be read.
+fn asked_globals() -> Option<Cli> {
+    let matches = Cli::command().ignore_errors(true).try_get_matches().ok()?;
+    let mut deepest = &matches;
+    while let Some((_, inner)) = deepest.subcommand() {
+        deepest = inner;
+    }
+    let said = |name: &str| deepest.try_get_one::<String>(name).ok().flatten();
+    let masks = deepest.try_get_one::<bool>("mask").ok().flatten() == Some(&true);
+    let layouts = deepest.try_get_many::<String>("layout").ok().flatten().into_iter().flatten();
+    let mut words = vec!["mnemoscope".to_owned(), "--quiet".to_owned()];
+    words.extend(masks.then(|| "--mask".to_owned()));
+    words.extend(said("database").or_else(|| matches.get_one("positional")).map(|name| format!("--database={name}")));
+    words.extend(said("profile").map(|name| format!("--profile={name}")));
+    words.extend(layouts.map(|name| format!("--layout={name}")));
+    words.push("status".to_owned());
+    Cli::try_parse_from(words).ok()
 }
 
 /// The format that a command line asks for which could not be read.

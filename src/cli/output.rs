@@ -26,6 +26,12 @@ pub fn veil(veil: Veil) {
     VEILS.write().unwrap_or_else(PoisonError::into_inner).push(Arc::new(veil));
 }
 
+/// Whether handles are hidden so far.
+#[must_use]
+pub fn is_veiled() -> bool {
+    !veils().is_empty()
+}
+
 fn veils() -> Vec<Arc<Veil>> {
     VEILS.read().unwrap_or_else(PoisonError::into_inner).clone()
 }

@@ -18,6 +18,7 @@ use crate::change::purge::verdict::PurgeStatus;
 use crate::change::purge::{self, Desk, KeptPlan, Mentions, NewDecisions, Progress as Say, PurgeOptions, Sink};
 use crate::change::{Author, ChangeError, anchor, what_if};
 use crate::config;
+use crate::memory::agreeing;
 use crate::memory::mask::Mask;
 use crate::store::{Store, StoreError};
 
@@ -268,7 +269,10 @@ async fn verify(session: &Session<'_>, receipt: &str) -> Result<(), CommandFailu
     output::shape(session.format(), &answer)?;
     if answer.status == PurgeStatus::Incomplete {
         let hits = answer.verification.logical.hits;
-        return Err(CommandFailure::incomplete(format!("{hits} values name the person again, or still")));
+        return Err(CommandFailure::incomplete(agreeing(
+            hits,
+            &format!("{hits} {{value names|values name}} the person again, or still"),
+        )));
     }
     Ok(())
 }

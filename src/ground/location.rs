@@ -1,4 +1,8 @@
-//! Databases as they may be named to people: never with a password, wherever in the name it stands. Pure.
+//! Databases as they may be named to people: never with a password, wherever in the name it stands. A login without a
+//! password may be a password alone: it is shown once a server has let it in as a role.
+
+use std::collections::BTreeSet;
+use std::sync::{PoisonError, RwLock};
 
 use url::{Position, Url};
 
@@ -32,8 +36,43 @@ const HARMLESS: [&str; 15] = [
 /// Words before `=` that tell of a secret.
 const SECRETS: [&str; 6] = ["pass", "pwd", "secret", "token", "sslkey", "api_key"];
 
-/// A path or a URL as it may be shown: of a server's URL the user, the place and the harmless options are left; what only
-/// resembles a URL, or holds connection words with a password, is not repeated at all.
+/// Names that are known to be a user's: a server has let this process in by them, or a password stands beside them.
+static ROLES: RwLock<BTreeSet<String>> = RwLock::new(BTreeSet::new());
+
+/// Notes that a server let somebody in by the name that stands in a URL: it is a role, and shown from now on.
+pub fn let_in(text: &str) {
+    user_alone(text).iter().for_each(|user| note_role(user));
+}
+
+fn note_role(user: &str) {
+    if is_role(user) && !is_known(user) {
+        ROLES.write().unwrap_or_else(PoisonError::into_inner).insert(user.to_owned());
+    }
+}
+
+fn is_known(user: &str) -> bool {
+    ROLES.read().unwrap_or_else(PoisonError::into_inner).contains(user)
+}
+
+/// What stands in the user's place of a server's URL that has no password beside it.
+fn user_alone(text: &str) -> Option<String> {
+    let place = server_words::hosts_of(text)?;
+    let login = text[..place.start].split_once("://")?.1.strip_suffix('@')?;
+    (!login.contains(':') && !login.is_empty()).then(|| login.to_owned())
+}
+
+/// What a server says while it lets nobody in, such as `role "ada" does not exist`: without what stands in the user's
+/// place of a URL, which may be a password.
+#[must_use]
+pub fn without_user(words: &str, text: &str) -> String {
+    let Some(user) = user_alone(text).filter(|user| !is_known(user)) else { return words.to_owned() };
+    let decoded = percent_encoding::percent_decode_str(&user).decode_utf8_lossy().into_owned();
+    [user, decoded].iter().fold(words.to_owned(), |words, user| words.replace(&format!("\"{user}\""), "\"…\""))
+}
+
+/// A path or a URL as it may be shown: of a server's URL the user, the place and the harmless options are left; a user
+/// without a password only where that is known for one. What only resembles a URL, or holds connection
+/// words with a password, is not repeated at all.
 #[must_use]
 pub fn shown(text: &str) -> String {
     if server_words::is_url(text) {
@@ -98,10 +137,15 @@ fn harmless(mut url: Url) -> Option<Url> {
         return None;
     }
     url.set_fragment(None);
+    let is_alone = url.password().is_none_or(str::is_empty);
     if url.password().is_some() {
         url.set_password(None).ok()?;
     }
-    if !url.username().is_empty() && !is_role(url.username()) {
+    let user = url.username();
+    if !is_alone {
+        note_role(user);
+    }
+    if !user.is_empty() && (!is_role(user) || !is_known(user)) {
         url.set_username("").ok()?;
     }
     let options: Vec<(String, String)> =
@@ -158,7 +202,8 @@ fn has_secret_word(text: &str) -> bool {
     })
 }
 
-/// Words without the logins of URLs: `scheme://user:password@` becomes `scheme://user@`.
+/// Words without the logins of URLs: `scheme://user:password@` becomes `scheme://user@`, and `scheme://user@` loses the
+/// user unless that is known for one.
 fn without_logins(words: &str) -> String {
     let (mut out, mut rest) = (String::with_capacity(words.len()), words);
     while let Some(at) = rest.find("://") {
@@ -169,8 +214,10 @@ fn without_logins(words: &str) -> String {
         let (address, next) = after.split_at(end);
         match address.rfind('@') {
             Some(sign) => {
-                let user = address[..sign].split(':').next().filter(|user| is_role(user)).unwrap_or("…");
-                out.push_str(user);
+                let login = &address[..sign];
+                let (user, password) = login.split_once(':').unwrap_or((login, ""));
+                let is_shown = is_role(user) && (!password.is_empty() || is_known(user));
+                out.push_str(if is_shown { user } else { "…" });
                 out.push_str(&address[sign..]);
             }
             None => out.push_str(address),
@@ -206,14 +253,19 @@ mod tests {
 
     #[test]
     fn a_name_keeps_what_helps_and_loses_every_password() {
+        let_in("postgres://let.in@host/db");
+        let_in("postgres://no role@host/db");
         for (text, expected) in [
             ("postgres://ada:S3cret@host:6432/db", "postgres://ada@host:6432/db"),
-            ("postgresql://ada@host/db?password=S3cret&sslmode=require", "postgresql://ada@host/db?sslmode=require"),
-            ("postgres://ada@host/db?p%61sswd=S3cret", "postgres://ada@host/db"),
-            ("postgres://ada@host/db?user=ada&options=-c+x.password%3DS3cret", "postgres://ada@host/db?user=ada"),
+            ("postgresql://eve@host/db?password=S3cret&sslmode=require", "postgresql://host/db?sslmode=require"),
+            ("postgres://eve@host/db?p%61sswd=S3cret", "postgres://host/db"),
+            ("postgres://eve@host/db?user=ada&options=-c+x.password%3DS3cret", "postgres://host/db?user=ada"),
             ("postgres://ada%3AS3cret@host/db", "postgres://host/db"),
             ("postgres://host/db?user=ada:S3cret", "postgres://host/db"),
-            ("postgres://ada@host/db#S3cret", "postgres://ada@host/db"),
+            ("postgres://eve@host/db#S3cret", "postgres://host/db"),
+            ("postgres://S3cret@host/db", "postgres://host/db"),
+            ("postgres://S3cret:@a,b/db", "postgres://a,b/db"),
+            ("postgres://let.in@host/db", "postgres://let.in@host/db"),
             ("postgres://ada:1/S3cret@host/db", "postgres://… (not a valid URL)"),
             ("postgres://ada:12?S3cret@host/db", "postgres://… (not a valid URL)"),
             ("postgres://ada:12#S3cret@host/db", "postgres://… (not a valid URL)"),
@@ -247,12 +299,24 @@ mod tests {
     }
 
     #[test]
+    fn what_a_server_says_of_a_login_alone_does_not_repeat_it() {
+        let said = "role \"S3 cret\" does not exist; database \"S3%20cret\" is not there";
+        assert_eq!(
+            without_user(said, "postgres://S3%20cret@h"),
+            "role \"…\" does not exist; database \"…\" is not there"
+        );
+        assert_eq!(without_user("role \"ada\" may not", "postgres://ada:S3cret@h"), "role \"ada\" may not");
+    }
+
+    #[test]
     fn words_lose_the_passwords_that_they_quote() {
+        let_in("postgres://let.in@host/db");
         let typed = ["-d", "--profile=postgres:/u:S3 cret@h", "postgres://u:S3`cret@h/db"];
         for (words, expected) in [
             ("no profile `postgres:/u:S3 cret@h` here", "no profile `…://… (not a valid URL)` here"),
             ("no command `postgres://u:S3`cret@h/db`", "no command `postgres://u@h/db`"),
             ("see \"mysql://u:S3cret@h/db\" and a@b.c", "see \"mysql://u@h/db\" and a@b.c"),
+            ("a login alone, https://S3cret@h/ or db://let.in@h", "a login alone, https://…@h/ or db://let.in@h"),
             ("at http://h/?token=S3cret&x=1 now", "at http://h/?token=…&x=1 now"),
             ("PGPASSWORD=S3cret psql", "PGPASSWORD=… psql"),
             ("password=\"\" x", "password=\"\" x"),

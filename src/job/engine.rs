@@ -17,6 +17,7 @@ use crate::change::apply::{FailedTransaction, apply_batch};
 use crate::change::plan::{Counts, SHOWN};
 use crate::change::{Author, Change, ChangeError, now, suppress};
 use crate::layout::Engine;
+use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::write::WriteError;
 
@@ -167,7 +168,10 @@ impl Runner<'_> {
                 return self.finish(left).await;
             }
             passes += 1;
-            (self.each)(JobBeat::Said(format!("{left} rows came meanwhile or were skipped: going through again")));
+            (self.each)(JobBeat::Said(agreeing(
+                left,
+                &format!("{left} {{row|rows}} came meanwhile or {{was|were}} skipped: going through again"),
+            )));
             let mut sums = self.held.sums();
             // They are counted again.
             backfill::LEFT_OUT.iter().for_each(|why| drop(sums.remove(*why)));

@@ -323,9 +323,9 @@ impl fmt::Display for Filter {
 /// The conditions of an expression: the parts between ` or `, outside of quotes, where a condition on a column follows.
 #[must_use]
 pub fn alternatives(entity: Entity, text: &str) -> Vec<&str> {
+    const OR: &str = " or ";
     let text = text.trim();
     let text = text.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')).unwrap_or(text);
-    const OR: &str = " or ";
     let begins = |rest: &str| {
         let known = |said: Expression<'_>| entity.column(said.name).is_some();
         Expression::parse(rest.split(OR).next().unwrap_or(rest)).is_ok_and(known)

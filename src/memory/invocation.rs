@@ -46,6 +46,13 @@ impl Invocation {
         Invocation::of(named.chain(layouts).map(str::to_owned).collect())
     }
 
+    /// The same, with another name of the database in the place of one that said less.
+    #[must_use]
+    pub fn naming(&self, less: &str, name: &str) -> Self {
+        let renamed = |word: &String| if word == less { name.to_owned() } else { word.clone() };
+        Invocation { words: self.words.iter().map(renamed).collect() }
+    }
+
     /// The command line of a command and its arguments.
     #[must_use]
     pub fn line<'w>(&'w self, words: impl IntoIterator<Item = &'w str>) -> String {

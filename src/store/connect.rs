@@ -170,7 +170,7 @@ pub enum OpenError {
         message: String,
     },
     /// The words that name a server cannot be followed.
-    #[error("no server can be made out: {0}; a URL looks like postgres://user@host:5432/name")]
+    #[error("no server can be made out: {0}; a URL looks like postgres://user:password@host:5432/name")]
     Url(String),
     /// No layout of that name.
     #[error("there is no layout `{0}`{1}; `mnemoscope layouts` lists them, and a file's name works too")]
@@ -231,13 +231,15 @@ impl Store {
     /// # Errors
     /// [`OpenError`], each kind with what to do about it.
     pub async fn open(target: &Target, options: &OpenOptions) -> Result<Store, OpenError> {
-        let location = target.shown();
+        let typed = target.shown();
         let (own, faults) = own_layouts(options);
         let mut layouts = layouts_for(options, &own)?;
         let opened = match target {
             Target::File(path) => open_file(path, &layouts, options).await?,
             Target::Postgres(url) => open_postgres(url, options).await?,
         };
+        // The user of a URL is known for a role by now.
+        let location = target.shown();
         let engine = opened.sessions.engine();
         let failed = |e: sqlx::Error| classify(&location, &e);
         let refusals = RefusedAbilities::default();
@@ -275,7 +277,10 @@ impl Store {
             recognised,
             sessions: Arc::new(opened.sessions),
             catalog,
-            invocation: options.invocation.clone().unwrap_or_else(|| Invocation::at(&location, &options.layouts)),
+            invocation: match &options.invocation {
+                Some(invocation) => invocation.naming(&typed, &location),
+                None => Invocation::at(&location, &options.layouts),
+            },
             location,
             place: opened.companion.as_ref().map_or_else(|| target.place(), |c| c.path.display().to_string()),
             companion: opened.companion,
@@ -588,13 +593,15 @@ async fn open_postgres(words: &str, options: &OpenOptions) -> Result<OpenedConne
     let named = Server::named(words, options.connect_timeout, options.statement_timeout);
     let server = Arc::new(named.map_err(OpenError::Url)?);
     let opened = Sessions::open(Opener::Postgres(Arc::clone(&server)), options.connections).await;
-    let sessions = opened.map_err(|error| match classify(&location::shown(words), &error) {
+    let said = |error: &sqlx::Error| location::without_user(&explain(error), words);
+    let sessions = opened.map_err(|error| match classified(&location::shown(words), &error, said(&error)) {
         OpenError::Login { location, message, .. } => {
             let hint = server.notes.iter().fold(String::new(), |hint, note| hint + "; " + note);
             OpenError::Login { location, message, hint }
         }
         other => other,
     })?;
+    location::let_in(words);
     let mut notes = server.notes.clone();
     notes.extend(server.choice().map(|host| format!("of the hosts that were named, this is {host}")));
     Ok(OpenedConnection { sessions, notes, blocked: None, copy: None, companion: None })
@@ -618,8 +625,11 @@ async fn server_notes(
 }
 
 fn classify(location: &str, error: &sqlx::Error) -> OpenError {
+    classified(location, error, explain(error))
+}
+
+fn classified(location: &str, error: &sqlx::Error, message: String) -> OpenError {
     let location = location.to_owned();
-    let message = explain(error);
     match error {
         sqlx::Error::Database(e) => match e.code().as_deref() {
             Some(code) if code.starts_with("28") => OpenError::Login { location, message, hint: String::new() },

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::page::named_ids;
 use super::{ContextReader, StoreError};
 use crate::layout::EpisodeLink;
+use crate::memory::agreeing;
 use crate::memory::chain::{Chain, ChainWalk};
 use crate::memory::query::{EpisodeContext, ShownFinding};
 use crate::memory::{Entity, Row, feedback};
@@ -351,14 +352,18 @@ fn link_findings(
     let there: HashSet<&str> = rows.iter().map(Row::id).collect();
     let what = to.title();
     let dangling = named.iter().map(|id| &**id).filter(|id| !there.contains(id));
-    findings.extend(finding_of("dangling_id", |n| format!("{n} ids of {what} rows that are not there"), dangling));
+    findings.extend(finding_of(
+        "dangling_id",
+        |n| agreeing(n, &format!("{n} {{id of a {what} row that is|ids of {what} rows that are}} not there")),
+        dangling,
+    ));
     // Only those of rows that are there matter from here on.
     let named: HashSet<&str> = named.iter().filter_map(|id| there.get(&**id).copied()).collect();
     let mut repeated: Vec<&str> = context.episode.list(list);
     repeated.sort_unstable();
     let repeated: Vec<&str> =
         repeated.chunk_by(|a, b| a == b).filter(|same| same.len() > 1).map(|same| same[0]).collect();
-    let words = |n| format!("{list} names {n} rows more than once");
+    let words = |n| agreeing(n, &format!("{list} names {n} {{row|rows}} more than once"));
     findings.extend(finding_of("repeated_id", words, repeated.iter().copied()));
     if !links.iter().any(|l| l.to == to && l.by == crate::layout::LinkBy::Back) {
         return;
@@ -370,7 +375,11 @@ fn link_findings(
         .map(|r| r.id().to_owned())
         .collect();
     if !elsewhere.is_empty() {
-        let words = format!("{} {what} rows that the episode names point back to another episode", elsewhere.len());
+        let n = elsewhere.len();
+        let words = format!(
+            "{n} {what} {{row that the episode names points|rows that the episode names point}} back to another"
+        );
+        let words = agreeing(n, &words);
         findings.push(finding("wrong_back_link", words, &elsewhere));
     }
     let no_back: Vec<String> = rows
@@ -379,7 +388,10 @@ fn link_findings(
         .map(|r| r.id().to_owned())
         .collect();
     if !no_back.is_empty() {
-        let words = format!("{} {what} rows that the episode names do not point back", no_back.len());
+        let n = no_back.len();
+        let words =
+            format!("{n} {what} {{row that the episode names does|rows that the episode names do}} not point back");
+        let words = agreeing(n, &words);
         findings.push(finding("one_way_link", words, &no_back));
     }
     let not_named: Vec<String> = rows
@@ -388,7 +400,11 @@ fn link_findings(
         .map(|r| r.id().to_owned())
         .collect();
     if !not_named.is_empty() && !context.episode.get(list).is_null() {
-        let words = format!("{} {what} rows point to the episode and are not in its {list}", not_named.len());
+        let n = not_named.len();
+        let words = format!(
+            "{n} {what} {{row points to the episode and is|rows point to the episode and are}} not in its {list}"
+        );
+        let words = agreeing(n, &words);
         findings.push(finding("one_way_link", words, &not_named));
     }
 }

@@ -341,6 +341,19 @@ impl WriteTransaction<'_> {
         Ok(shape::images(&shape, answers))
     }
 
+    /// How many of some rows are there now, as this transaction sees them and without locking any.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn remaining(&mut self, rows: &StoredRows) -> Result<usize, WriteError> {
+        let shape = self.shape(&rows.table).await?;
+        let mut there = 0;
+        for (sql, params) in shape::image_statements(self.engine(), &shape, rows, false) {
+            there += self.link()?.fetch(&sql, &params).await?.len();
+        }
+        Ok(there)
+    }
+
     /// Makes one change.
     ///
     /// # Errors

@@ -132,8 +132,21 @@ fn every_term_is_shown_with_its_reason_and_they_sum() {
 }
 
 #[test]
+fn a_row_is_held_against_the_first_term_by_term() {
+    let mut console = Console::new(world(), 160, 60);
+    console.press("W");
+    let rows = console.model.at_recall().unwrap().left.rows().to_vec();
+    let apart = rows[0].ranked.score.total - rows[1].ranked.score.total;
+    console.shows("against 2");
+    console.shows(&format!("{apart:.4} ahead, most of it by"));
+    console.press("j");
+    console.shows("against 1");
+    console.shows(&format!("{apart:.4} behind, most of it by"));
+}
+
+#[test]
 fn a_written_situation_is_ranked_and_the_fallback_is_said() {
-    let mut console = Console::new(world(), 140, 40);
+    let mut console = Console::new(world(), 140, 50);
     console.press("W");
     console.shows("writes a situation");
     console.shows("by time alone: nothing is asked");

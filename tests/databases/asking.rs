@@ -424,6 +424,12 @@ fn what_is_printed_fits_its_schema() {
                 ("evaluate", vec!["evaluate"]),
                 ("policy_list", vec!["policy", "list"]),
                 ("backfill", vec!["backfill"]),
+                ("layouts", vec!["layouts"]),
+                ("layouts_columns", vec!["layouts", "columns", "memory"]),
+                ("migrate", vec!["migrate"]),
+                ("migrate", vec!["migrate", "--apply"]),
+                ("queries", vec!["queries"]),
+                ("jobs_run", vec!["jobs", "run"]),
             ] {
                 assert_fits(name, &desk.json(&arguments));
             }

@@ -74,6 +74,9 @@ fn no_spelling_of_a_database_makes_a_command_repeat_its_password() {
         "postgres://ada%3AS3cret@127.0.0.1:1/db",
         "postgres://ada@127.0.0.1:1/db?password=S3cret",
         "postgres://ada@127.0.0.1:1/db?passwd=S3cret",
+        "postgres://S3cret@127.0.0.1:1/db",
+        "postgres://S3cret@[bad",
+        "mysql://S3cret@127.0.0.1/db",
         "postgres://ada@127.0.0.1:1/db?user=ada:S3cret",
         "postgres://ada:S3/cret@127.0.0.1:1/db",
         "postgres://ada:S3 cret@[bad",
@@ -460,6 +463,21 @@ fn a_masked_session_prints_no_handle_of_anybody() {
         &["backfill", "links"],
         &["export", "episode", "memory"],
         &["purge", id, "--apply"],
+        // What the operator typed is repeated in words about the failure, most of them before the database is opened.
+        &["show", id],
+        &["show", near],
+        &[id],
+        &["list", "episode", near],
+        &["list", "episode", "--order", id],
+        &["status", "--format", id],
+        &["status", "--profile", id],
+        &["apply", &format!("/none/{id}.json")],
+        &["--layout", &format!("/none/{near}.toml"), "status"],
+        &["layouts", "check", &format!("/none/{id}.toml")],
+        &["import", "jsonl", &format!("/none/{near}.jsonl")],
+        &["audit", "anchor", &format!("/none/{id}")],
+        &["policy", "activate", id],
+        &["table", id],
     ];
     let entities = mnemoscope::memory::Entity::ALL.iter().map(|entity| vec!["list", entity.name()]);
     let commands = commands.iter().map(|words| words.to_vec()).chain(entities);
@@ -469,6 +487,7 @@ fn a_masked_session_prints_no_handle_of_anybody() {
             let said = told(&output).to_lowercase();
             let seen: Vec<&String> = known.iter().filter(|handle| said.contains(&handle.to_lowercase())).collect();
             assert!(seen.is_empty(), "{words:?} as {format}: {seen:?}");
+            assert!(!said.contains(near), "{words:?} as {format}: {said}");
         }
     }
 }

@@ -102,6 +102,26 @@ fn paused(why: &str) -> ChangeError {
     ChangeError::Conflict { message, rows: Vec::new() }
 }
 
+/// Rows are there as they were read, and the database did not let them go or change.
+fn held_back(what: &str) -> ChangeError {
+    let message = format!(
+        "{what}: a trigger, a rule or a policy (row-level security) of the database keeps them so. The purge is paused; drop \
+         or disable that for this erasure, or run as a role that it lets through, then --resume"
+    );
+    ChangeError::Conflict { message, rows: Vec::new() }
+}
+
+/// Why rows did not change that were just seen as the plan read them.
+fn unchanged(error: WriteError) -> Halt {
+    match error {
+        WriteError::Missed { table, expected, hit } => {
+            held_back(&format!("{table}: {hit} of {expected} rows changed, though they are there as they were read"))
+                .into()
+        }
+        error => error.into(),
+    }
+}
+
 /// The place of a run in its session: the time of the last batch. Of two runs that know the same one, the first to make
 /// the next batch has it; the other can write nothing more.
 #[derive(Debug)]
@@ -417,12 +437,24 @@ async fn make(
         }
         BatchStep::Update(row) => {
             let RowUpdate { table, key, set } = checked(writer, kept, row).await?;
-            writer.run(&Mutation::Update { table, key, set }).await?;
+            writer.run(&Mutation::Update { table, key, set }).await.map_err(unchanged)?;
         }
         BatchStep::Rename(rows) => rename(writer, kept, plan, rows).await?,
-        BatchStep::Delete(rows) => writer.run(&Mutation::Delete(rows.clone())).await?,
+        BatchStep::Delete(rows) => delete(writer, rows).await?,
     }
     Ok(())
+}
+
+/// Deletes rows. Those that are there afterwards were not taken by somebody else.
+async fn delete(writer: &mut WriteTransaction<'_>, rows: &StoredRows) -> Result<(), Halt> {
+    let deleted = writer.run(&Mutation::Delete(rows.clone())).await;
+    if let Err(WriteError::Missed { table, expected, .. }) = &deleted {
+        let there = writer.remaining(rows).await?;
+        if there > 0 {
+            return Err(held_back(&format!("{table}: {there} of {expected} rows are there after deleting them")).into());
+        }
+    }
+    Ok(deleted?)
 }
 
 /// Rows that may get another key in one statement.
@@ -443,7 +475,7 @@ async fn rename(
             continue;
         }
         let RowUpdate { table, key, set } = update;
-        writer.run(&Mutation::Update { table, key, set }).await?;
+        writer.run(&Mutation::Update { table, key, set }).await.map_err(unchanged)?;
     }
     if together.len() > TOGETHER {
         return Err(ChangeError::Refused(format!(
@@ -453,7 +485,7 @@ async fn rename(
         ))
         .into());
     }
-    Ok(writer.together(&together).await?)
+    writer.together(&together).await.map_err(unchanged)
 }
 
 /// What a row that stays gets, if it is still what the plan read.

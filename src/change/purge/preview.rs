@@ -10,6 +10,7 @@ use crate::change::plan::erasure::{Branch, ErasureCheck, ErasureHandle, ErasureO
 use crate::change::suppress::hmac;
 use crate::change::{ChangeError, purge};
 use crate::layout::Engine;
+use crate::memory::agreeing;
 use crate::store::stored::TableName;
 use crate::store::{Store, StoreError};
 
@@ -144,15 +145,15 @@ pub fn outcome(receipt: PurgeReceipt) -> ErasureOutcome {
     let found = &receipt.verification;
     let check = |name: &str, found: String, good| ErasureCheck { name: name.to_owned(), found, good };
     let values = match (found.logical.hits, found.logical.left) {
-        (hits, 0) => format!("{hits} hits"),
-        (hits, left) => format!("{hits} hits, {left} of them left on purpose"),
+        (hits, 0) => agreeing(hits, &format!("{hits} {{hit|hits}}")),
+        (hits, left) => agreeing(hits, &format!("{hits} {{hit|hits}}, {left} of {{it|them}} left on purpose")),
     };
     let ControlFound { found: there, of } = found.control;
     let index = found.index.hits;
     let verification = vec![
         check("found before", format!("{there} of {of} handles: what is looked for can be found"), Some(there == of)),
         check("values", values, Some(found.logical.hits == 0)),
-        check("search indexes", format!("{index} hits"), Some(index == 0)),
+        check("search indexes", agreeing(index, &format!("{index} {{hit|hits}}")), Some(index == 0)),
         bytes(&found.bytes),
     ];
     ErasureOutcome {
@@ -168,7 +169,14 @@ pub fn outcome(receipt: PurgeReceipt) -> ErasureOutcome {
 
 fn bytes(found: &ByteHits) -> ErasureCheck {
     let (words, good) = if found.checked {
-        (format!("{} hits in {} files", found.hits, found.files.len()), Some(found.hits == 0))
+        (
+            format!(
+                "{}, in {}",
+                agreeing(found.hits, &format!("{} {{hit|hits}}", found.hits)),
+                agreeing(found.files.len() as u64, &format!("{} {{file|files}}", found.files.len()))
+            ),
+            Some(found.hits == 0),
+        )
     } else {
         let reason = found.reason.as_deref().unwrap_or("the files of a server cannot be read from here");
         (format!("not checked: {reason}"), None)

@@ -395,8 +395,11 @@ async fn others(
         found.extend(named.into_iter().map(|(id, _)| id));
     }
     let wanted: HashSet<String> = words.iter().map(|word| folded(word)).collect();
-    found.retain(|other| wanted.iter().any(|word| folded(other).contains(word.as_str())));
-    found.retain(|other| !subject.handles.iter().any(|h| h.value == *other));
+    let own: HashSet<&str> = subject.handles.iter().map(|handle| handle.value.as_str()).collect();
+    found.retain(|other| {
+        let plain = folded(other);
+        !own.contains(other.as_str()) && wanted.iter().any(|word| plain.contains(word.as_str()))
+    });
     Ok(found.into_iter().collect())
 }
 

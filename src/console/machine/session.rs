@@ -13,6 +13,7 @@ use crate::console::overlays::menu::MenuLayer;
 use crate::console::overlays::unlock::WriteState;
 use crate::job::plan::{JobBeat, JobProgress, JobReceipt, JobState, JobWish};
 use crate::memory::Entity;
+use crate::memory::agreeing;
 
 impl Model {
     /// Takes a reply that the core itself waits for.
@@ -50,7 +51,10 @@ impl Model {
             Reply::Exported(result) => {
                 self.context.exporting = None;
                 match result {
-                    Ok((rows, path)) => self.context.say(ToastTone::Good, format!("{rows} rows written to {path}")),
+                    Ok((rows, path)) => self.context.say(
+                        ToastTone::Good,
+                        format!("{} written to {path}", agreeing(rows as u64, &format!("{rows} {{row|rows}}"))),
+                    ),
                     Err(failure) => self.context.fail(failure),
                 }
             }
@@ -175,7 +179,10 @@ impl Context {
                 let is_news = before != Some((progress.state, progress.throttle.clone()));
                 let line = match (&progress.throttle, progress.state) {
                     (Some(why), _) => why.clone(),
-                    (None, state) => format!("{} after {} batches", state.word(), progress.batches),
+                    (None, state) => agreeing(
+                        progress.batches,
+                        &format!("{} after {} {{batch|batches}}", state.word(), progress.batches),
+                    ),
                 };
                 live.progress = Some(progress);
                 if !is_news {

@@ -107,8 +107,9 @@ impl Needles {
     #[must_use]
     pub fn new(handles: &[String], vectors: &[Vec<f32>]) -> Self {
         let mut all = Needles { handles: handles.len() + vectors.len(), ..Needles::default() };
+        let mut tails = BTreeSet::new();
         for (number, handle) in handles.iter().enumerate() {
-            all.add_handle(number, handle);
+            all.add_handle(number, handle, &mut tails);
         }
         for (number, vector) in vectors.iter().enumerate() {
             all.add_vector(handles.len() + number, vector);
@@ -116,7 +117,9 @@ impl Needles {
         all
     }
 
-    fn add_handle(&mut self, handle: usize, text: &str) {
+    /// Adds a handle's encodings. A tail that several handles have, such as the end of one host's addresses, is looked for
+    /// once: it tells no more of one than of another, and thousands of the same would take quadratic room.
+    fn add_handle(&mut self, handle: usize, text: &str, known_tails: &mut BTreeSet<Vec<u8>>) {
         if text.len() < SHORTEST {
             self.unusable.push(Unusable { handle, form: None, reason: "too short to tell among bytes".to_owned() });
             return;
@@ -135,7 +138,7 @@ impl Needles {
         let tails: BTreeSet<Vec<u8>> =
             [text.to_owned(), text.to_lowercase()].iter().filter_map(|text| tail(text)).collect();
         for bytes in tails {
-            if seen.insert(bytes.clone()) {
+            if seen.insert(bytes.clone()) && known_tails.insert(bytes.clone()) {
                 self.needles.push(Needle { handle, form: NeedleForm::Tail, bytes });
             }
         }
@@ -294,6 +297,14 @@ mod tests {
         assert_eq!(unused, [0, 1, 2, 5]);
         let used: Vec<usize> = needles.forms().into_keys().collect();
         assert_eq!(used, [3, 4, 6]);
+    }
+
+    #[test]
+    fn a_tail_that_many_handles_share_is_looked_for_once() {
+        let handles: Vec<String> = (0..300).map(|n| format!("alias{n}@host{n}.example")).collect();
+        let needles = Needles::new(&handles, &[]).needles;
+        assert_eq!(needles.iter().filter(|n| n.form == NeedleForm::Tail && n.bytes == b".example").count(), 1);
+        assert!((0..300).all(|number| needles.iter().any(|n| n.handle == number && n.form == NeedleForm::Utf8)));
     }
 
     #[test]

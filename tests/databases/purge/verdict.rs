@@ -386,6 +386,38 @@ fn statistics_and_dead_rows_of_other_tables_are_cleaned_too() {
 }
 
 #[test]
+fn rows_that_the_database_does_not_let_go_are_told_with_the_likely_cause() {
+    block_on(async {
+        for verb in ["DELETE", "UPDATE"] {
+            for world in atoms().await {
+                world.run("UPDATE chat_sessions SET title = 'ask user-ana' WHERE user_id = 'user-ben'").await;
+                let (keep, undo) = match world.target {
+                    Target::File(_) => (
+                        format!("CREATE TRIGGER keep BEFORE {verb} ON chat_sessions BEGIN SELECT RAISE(IGNORE); END"),
+                        "DROP TRIGGER keep",
+                    ),
+                    Target::Postgres(_) => (
+                        format!("CREATE RULE keep AS ON {verb} TO chat_sessions DO INSTEAD NOTHING"),
+                        "DROP RULE keep ON chat_sessions",
+                    ),
+                };
+                world.run(&keep).await;
+                for resume in [false, true] {
+                    let error = world.carry_out("user-ana", &everything(), resume).await.expect_err("kept");
+                    assert!(matches!(error, ChangeError::Conflict { .. }), "{error}");
+                    let words = error.to_string();
+                    let told = ["chat_sessions", "trigger", "rule", "policy", "--resume"];
+                    assert!(told.iter().all(|word| words.contains(word)), "{words}");
+                }
+                world.run(undo).await;
+                let ended = world.carry_out("user-ana", &everything(), true).await.expect("a receipt");
+                assert_eq!(ended["status"], world.best(), "{ended:#}");
+            }
+        }
+    });
+}
+
+#[test]
 fn search_indexes_that_keep_entries_of_rows_that_are_gone_are_named() {
     block_on(async {
         for (kind, options) in [
@@ -406,6 +438,7 @@ fn search_indexes_that_keep_entries_of_rows_that_are_gone_are_named() {
             let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
             assert_eq!(receipt["status"], "incomplete", "{kind} {options}: {receipt:#}");
             assert!(says(&receipt, &["talk", "entries"]), "{kind} {options}: {receipt:#}");
+            assert!(!says(&receipt, &["damaged"]), "{kind} {options}: {receipt:#}");
             world.run("DROP TABLE talk").await;
             let again = world.carry_out("user-ana", &everything(), true).await.expect("a receipt");
             assert_eq!(again["status"], "verified", "{again:#}");

@@ -1,5 +1,6 @@
 //! Recall: what is asked above, what it recalls in one or two rankings, and why.
 
+mod against;
 mod head;
 mod list;
 mod reasons;

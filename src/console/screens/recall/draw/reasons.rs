@@ -3,6 +3,7 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
+use super::against;
 use crate::console::core::ClickTarget;
 use crate::console::core::columns::row_name;
 use crate::console::core::context::Context;
@@ -39,6 +40,7 @@ pub fn draw(cx: &Context, recall: &RecallScreen, look: &Look, area: Rect, buf: &
     if let Some(found) = &side.found {
         if let Some(item) = side.current() {
             terms(&mut sheet, found, item);
+            against::draw(&mut sheet, side, item);
             beside(&mut sheet, recall, item);
             context(&mut sheet, found, item);
             around(&mut sheet, item);
