@@ -2,6 +2,7 @@
 
 mod draft;
 mod language;
+mod servers;
 mod stores;
 
 use mnemoscope::layout::{

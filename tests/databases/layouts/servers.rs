@@ -1,0 +1,235 @@
+//! The layouts of agent frameworks' stores on PostgreSQL, through the command: recognised without being asked for, every
+//! row with its text and person, edited and brought back, and one person erased.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+
+use super::stores::told_in;
+use crate::support::block_on;
+use crate::support::postgres::Database;
+
+/// A store with rows of two people, Ada (`ada-1`) and Bo (`bo-22`).
+struct ServerStore {
+    layout: &'static str,
+    statements: &'static str,
+    /// Tables that hold people's words.
+    tables: &'static [&'static str],
+    entity: &'static str,
+    column: &'static str,
+    rows: usize,
+    /// Rows of Bo, which are left.
+    left: usize,
+}
+
+const STORES: &[ServerStore] = &[
+    ServerStore {
+        layout: "mem0",
+        statements: r#"CREATE EXTENSION vector; CREATE TABLE mem0 (id uuid PRIMARY KEY, vector vector(2), payload jsonb);
+            CREATE TABLE "My notes" (id uuid PRIMARY KEY, vector vector(2), payload jsonb);
+            CREATE TABLE mem0_entities (id uuid PRIMARY KEY, vector vector(2), payload jsonb);
+            INSERT INTO mem0 VALUES ('00000000-0000-0000-0000-000000000001', '[1,0]', '{"data":"Ada likes tea","user_id":"ada-1",
+                "hash":"x","text_lemmatized":"Ada like tea","created_at":"2026-01-01T00:00:00.5+00:00","updated_at":null}'),
+              ('00000000-0000-0000-0000-000000000002', NULL, '{"data":"Bo likes coffee","user_id":"bo-22"}');
+            INSERT INTO "My notes" VALUES ('00000000-0000-0000-0000-000000000003', '[0,1]', '{"data":"Ada rows","user_id":"ada-1"}'),
+              ('00000000-0000-0000-0000-000000000004', NULL, NULL);
+            INSERT INTO mem0_entities VALUES ('00000000-0000-0000-0000-000000000005', '[1,0]', '{"data":"Ada likes","user_id":"ada-1"}');"#,
+        tables: &["mem0", "\"My notes\"", "mem0_entities"],
+        entity: "memory",
+        column: "text",
+        rows: 4,
+        left: 2,
+    },
+    ServerStore {
+        layout: "langgraph-store",
+        statements: r#"CREATE EXTENSION vector; CREATE TABLE store_migrations (v int PRIMARY KEY);
+            CREATE TABLE store (prefix text NOT NULL, key text NOT NULL, value jsonb NOT NULL, created_at timestamptz DEFAULT now(),
+              updated_at timestamptz DEFAULT now(), expires_at timestamptz, ttl_minutes int, PRIMARY KEY (prefix, key));
+            CREATE TABLE store_vectors (prefix text NOT NULL, key text NOT NULL, field_name text NOT NULL, embedding vector(2),
+              PRIMARY KEY (prefix, key, field_name), FOREIGN KEY (prefix, key) REFERENCES store (prefix, key) ON DELETE CASCADE);
+            INSERT INTO store VALUES ('memories.ada-1.s1', 'k''1', '{"text":"Ada likes tea","topics":["food"]}', now(), now(), NULL, NULL),
+              ('ada-1.profile', 'k/2', '{"kind":"Memory","content":{"content":"Ada rows"}}', now(), NULL, NULL, NULL),
+              ('memories.ada-11', 'k1', '{"text":"Bo likes coffee"}', now(), now(), '2020-01-01', 5);
+            INSERT INTO store_vectors VALUES ('memories.ada-1.s1', 'k''1', '$', '[1,0]'), ('memories.ada-11', 'k1', '$', '[0,1]');"#,
+        tables: &["store", "store_vectors"],
+        entity: "memory",
+        column: "text",
+        rows: 3,
+        left: 1,
+    },
+    ServerStore {
+        layout: "langgraph-checkpoints",
+        statements: r#"CREATE TABLE checkpoints (thread_id text NOT NULL, checkpoint_ns text NOT NULL DEFAULT '', checkpoint_id text NOT NULL,
+              parent_checkpoint_id text, type text, checkpoint jsonb NOT NULL, metadata jsonb NOT NULL DEFAULT '{}',
+              PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id));
+            CREATE TABLE checkpoint_blobs (thread_id text, checkpoint_ns text DEFAULT '', channel text, version text, type text, blob bytea,
+              PRIMARY KEY (thread_id, checkpoint_ns, channel, version));
+            CREATE TABLE checkpoint_writes (thread_id text, checkpoint_ns text DEFAULT '', checkpoint_id text, task_id text, idx int,
+              channel text, type text, blob bytea, task_path text DEFAULT '', PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id, task_id, idx));
+            INSERT INTO checkpoints VALUES ('t1', '', '1', NULL, NULL, '{"ts":"2026-01-01T00:00:00+00:00"}', '{"user_id":"ada-1","step":0}'),
+              ('t1', '', '2', '1', NULL, '{"ts":"2026-01-01T00:00:01+00:00"}', '{"step":null}'),
+              ('ada-1:x', '', '1', NULL, NULL, '{"ts":"2026-01-01T00:00:00+00:00"}', '{}'),
+              ('t2', 'sub|x', '1', NULL, NULL, '{"ts":"2026-01-01T00:00:00+00:00"}', '{"user_id":"bo-22"}');
+            INSERT INTO checkpoint_blobs VALUES ('t1', '', 'messages', '1', 'msgpack', '\x9181a7636f6e74656e74ad416461206c696b657320746561'),
+              ('t1', '', 'other', '1', 'empty', NULL),
+              ('t2', '', 'messages', '1', 'msgpack', '\x9181a7636f6e74656e74af426f206c696b657320636f66666565');
+            INSERT INTO checkpoint_writes VALUES ('t1', '', '1', 't', -1, 'messages', 'json', '\x22416461206c696b657322', ''),
+              ('t2', 'sub|x', '1', 't', 0, 'messages', 'bytes', '\xff00', '');"#,
+        tables: &["checkpoints", "checkpoint_blobs", "checkpoint_writes"],
+        entity: "episode",
+        column: "detail",
+        rows: 3,
+        left: 1,
+    },
+    ServerStore {
+        layout: "hindsight",
+        statements: r#"CREATE TABLE banks (bank_id text PRIMARY KEY, name text, updated_at timestamptz);
+            CREATE TABLE documents (id text, bank_id text, original_text text, tags text[], retain_params jsonb, created_at timestamptz,
+              updated_at timestamptz, PRIMARY KEY (id, bank_id));
+            CREATE TABLE chunks (chunk_id text PRIMARY KEY, document_id text, bank_id text, chunk_index int, chunk_text text, created_at timestamptz);
+            CREATE TABLE memory_units (id uuid PRIMARY KEY, bank_id text NOT NULL, document_id text, text text NOT NULL, context text,
+              fact_type text NOT NULL, metadata jsonb NOT NULL, tags text[] NOT NULL, created_at timestamptz NOT NULL DEFAULT now(),
+              updated_at timestamptz NOT NULL DEFAULT now(), embedding float4[], search_vector tsvector);
+            INSERT INTO banks VALUES ('ada-1', 'Ada', now()), ('bo-22', 'Bo', now());
+            INSERT INTO documents VALUES ('d1', 'ada-1', 'Ada likes tea. Ada rows.', '{x}', NULL, now(), now());
+            INSERT INTO chunks VALUES ('c1', 'd1', 'ada-1', 0, 'Ada likes tea.', now());
+            INSERT INTO memory_units VALUES ('00000000-0000-0000-0000-000000000001', 'ada-1', 'd1', 'Ada likes tea', NULL, 'world', '{"a":null}', '{x,"y z"}'),
+              ('00000000-0000-0000-0000-000000000002', 'ada-1', 'd1', 'Ada rows', 'sport', 'world', '{}', '{}'),
+              ('00000000-0000-0000-0000-000000000003', 'bo-22', NULL, 'Bo likes coffee', NULL, 'opinion', '{}', '{}');"#,
+        tables: &["banks", "documents", "chunks", "memory_units"],
+        entity: "memory",
+        column: "text",
+        rows: 3,
+        left: 1,
+    },
+    ServerStore {
+        layout: "letta",
+        statements: r#"CREATE TABLE identities (id text PRIMARY KEY, identifier_key text, name text, updated_at timestamptz);
+            CREATE TABLE agents (id text PRIMARY KEY, name text, description text, metadata_ json, created_at timestamptz, updated_at timestamptz);
+            CREATE TABLE identities_agents (identity_id text REFERENCES identities (id) ON DELETE CASCADE, agent_id text, PRIMARY KEY (identity_id, agent_id));
+            CREATE TABLE archives (id text PRIMARY KEY, name text);
+            CREATE TABLE archives_agents (agent_id text, archive_id text, PRIMARY KEY (agent_id, archive_id));
+            CREATE TABLE archival_passages (id text PRIMARY KEY, text text, embedding float4[], tags json, is_deleted bool NOT NULL DEFAULT false,
+              archive_id text, metadata_ json, created_at timestamptz, updated_at timestamptz);
+            CREATE TABLE passage_tags (id text PRIMARY KEY, tag text, passage_id text);
+            CREATE TABLE block (id text PRIMARY KEY, label text, value text, is_deleted bool NOT NULL DEFAULT false, metadata_ json,
+              created_at timestamptz, updated_at timestamptz);
+            CREATE TABLE blocks_agents (agent_id text, block_id text, PRIMARY KEY (agent_id, block_id));
+            CREATE TABLE messages (id text PRIMARY KEY, agent_id text, role text, text text, content json, tool_calls json, sequence_id bigint,
+              conversation_id text, created_at timestamptz);
+            INSERT INTO identities VALUES ('i1', 'ada-1', 'Ada'), ('i2', 'bo-22', 'Bo');
+            INSERT INTO agents VALUES ('a1', 'helper'), ('a2', 'helper'), ('a3', 'shared');
+            INSERT INTO identities_agents VALUES ('i1', 'a1'), ('i2', 'a2'), ('i1', 'a3'), ('i2', 'a3');
+            INSERT INTO archives VALUES ('v1', 'x'), ('v2', 'y'), ('v3', 'both');
+            INSERT INTO archives_agents VALUES ('a1', 'v1'), ('a2', 'v2'), ('a3', 'v3');
+            INSERT INTO archival_passages VALUES ('p1', 'Ada likes tea', NULL, '["x"]', false, 'v1', '{}', now(), now()),
+              ('p2', 'Bo likes coffee', NULL, 'null', false, 'v2', NULL, now(), NULL), ('p3', 'All share this', NULL, NULL, true, 'v3', NULL, now(), NULL);
+            INSERT INTO passage_tags VALUES ('g1', 'x', 'p1');
+            INSERT INTO block VALUES ('b1', 'human', 'Ada rows', false, '{}', now(), now()), ('b2', 'human', 'Bo rows', false, '{}', now(), now());
+            INSERT INTO blocks_agents VALUES ('a1', 'b1'), ('a2', 'b2');
+            INSERT INTO messages VALUES ('m1', 'a1', 'user', NULL, '[{"type":"text","text":"Ada likes tea"}]', NULL, 1, NULL, now());"#,
+        tables: &[
+            "identities",
+            "identities_agents",
+            "archives",
+            "archival_passages",
+            "passage_tags",
+            "block",
+            "messages",
+        ],
+        entity: "memory",
+        column: "text",
+        rows: 5,
+        left: 3,
+    },
+    ServerStore {
+        layout: "agno",
+        statements: r#"CREATE TABLE agno_memories (memory_id varchar PRIMARY KEY, memory jsonb NOT NULL, input varchar, agent_id varchar,
+              team_id varchar, user_id varchar, topics jsonb, feedback varchar, created_at bigint NOT NULL, updated_at bigint);
+            INSERT INTO agno_memories VALUES ('m/1', '"Ada likes tea"', NULL, NULL, NULL, 'ada-1', '["x"]', 'positive', 1772461855, NULL),
+              ('m''2', '{"memory":"Ada rows"}', 'Ada asks', NULL, NULL, 'ada-1', 'null', NULL, 1772461855, 1772461856),
+              ('m3', '"Bo likes coffee"', NULL, 'a', NULL, 'bo-22', NULL, NULL, 1772461855, NULL);"#,
+        tables: &["agno_memories"],
+        entity: "memory",
+        column: "text",
+        rows: 3,
+        left: 1,
+    },
+];
+
+/// Rows of tables as text.
+async fn dump(url: &str, tables: &[&str]) -> Vec<String> {
+    let mut link = PgConnection::connect(url).await.expect("a connection");
+    let mut all = Vec::new();
+    for table in tables {
+        let sql = AssertSqlSafe(format!("SELECT t::text FROM {table} t ORDER BY 1"));
+        let rows = sqlx::query_scalar::<_, String>(sql).fetch_all(&mut link).await.expect("rows");
+        all.extend(rows.into_iter().map(|row| format!("{table} {row}")));
+    }
+    link.close().await.expect("closed");
+    all
+}
+
+async fn fill(url: &str, statements: &'static str) {
+    let mut link = PgConnection::connect(url).await.expect("a connection");
+    sqlx::raw_sql(statements).execute(&mut link).await.expect("statements");
+    link.close().await.expect("closed");
+}
+
+/// Whether a stored row says something of Ada: in its text, or in bytes, which stand there in hexadecimal digits.
+fn names_ada(row: &str) -> bool {
+    row.contains("Ada ")
+        || row.contains("ada-1,")
+        || row.contains("\"ada-1\"")
+        || row.contains(&hex::encode("Ada likes"))
+}
+
+#[test]
+fn every_store_on_a_server_is_recognised_listed_edited_and_erased() {
+    for store in STORES {
+        let Some(database) = Database::fresh() else { return };
+        if store.statements.contains("EXTENSION vector") && !database.has_vector() {
+            continue;
+        }
+        let home = tempfile::tempdir().expect("a folder");
+        block_on(fill(database.url(), store.statements));
+        let stored = || block_on(dump(database.url(), store.tables));
+        let told = |arguments: &[&str]| told_in(home.path(), Path::new(database.url()), arguments);
+        let rows = |more: &[&str]| -> Vec<Value> {
+            let listed = told(&[&["list", store.entity, "--limit", "100"], more].concat());
+            listed["rows"].as_array().expect("rows").clone()
+        };
+        assert_eq!(told(&["status"])["layouts"][0]["name"], store.layout);
+        let found = rows(&[]);
+        assert_eq!(found.len(), store.rows, "{}: {found:#?}", store.layout);
+        assert!(found.iter().all(|row| row["problems"].is_null()), "{}: {found:#?}", store.layout);
+        let row = found.iter().find(|row| row[store.column] == "Ada likes tea");
+        let row = row.unwrap_or_else(|| panic!("{}: {found:#?}", store.layout));
+        assert!(rows(&["--mask"]).iter().all(|row| row[store.column] != "Ada likes tea"), "{}", store.layout);
+
+        told(&["migrate", "--apply"]);
+        if store.entity == "memory" {
+            assert_eq!(
+                rows(&["--where", "user_id=ada-1"]).len(),
+                found.iter().filter(|r| r["user_id"] == "ada-1").count()
+            );
+            assert_eq!(row["user_id"], "ada-1", "{}", store.layout);
+            let before = stored();
+            let id = row["id"].as_str().expect("an id");
+            let receipt = told(&["edit", "memory", id, "text=Ada collects \"blue\" kites", "--apply"]);
+            let found = told(&["recall", "blue kites", "--ranking", "similar"]);
+            assert_eq!(found["rows"][0]["id"], json!(id), "{}: {found:#}", store.layout);
+            told(&["undo", &receipt["audit_seq"].to_string(), "--apply"]);
+            assert_eq!(stored(), before, "{}", store.layout);
+        }
+        let before = stored();
+        told(&["purge", "ada-1", "--mentions", "redact", "--apply"]);
+        let after = stored();
+        assert_eq!(rows(&[]).len(), store.left, "{}", store.layout);
+        assert!(!after.iter().any(|row| names_ada(row)), "{}: {after:#?}", store.layout);
+        for row in before.iter().filter(|row| row.contains("Bo ") || row.contains("bo-22")) {
+            assert!(after.contains(row), "{}: {row}\n{after:#?}", store.layout);
+        }
+    }
+}
