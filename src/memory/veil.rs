@@ -85,9 +85,10 @@ fn ends_word(before: &str) -> bool {
 
 fn is_telling(handle: &str) -> bool {
     let is_number = || handle.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-'));
+    let word = handle.to_lowercase();
     let is_ours = || {
-        Entity::ALL.iter().any(|e| e.name() == handle || e.column(handle).is_some())
-            || matches!(handle, "true" | "false" | "null")
+        Entity::ALL.iter().any(|e| e.name() == word || e.column(&word).is_some())
+            || matches!(word.as_str(), "true" | "false" | "null" | "rows" | "next" | "problems")
     };
     handle.chars().count() >= SHORTEST && !is_number() && !is_ours()
 }
@@ -99,7 +100,8 @@ mod tests {
     #[test]
     fn handles_are_hidden_wherever_they_stand_as_words() {
         let mask = Mask::new([1; 32]);
-        let handles = ["maria.k", "Maria Ki\u{e9}", "maria.k@x.org", "4711", "episode", "a\"bc"];
+        let handles =
+            ["maria.k", "Maria Ki\u{e9}", "maria.k@x.org", "4711", "episode", "a\"bc", "NULL", "Title", "rows"];
         let veil = Veil::new(&mask, handles.map(str::to_owned)).unwrap();
         let person = mask.pseudonym("user_id", "maria.k");
         assert_eq!(veil.over("prefs:maria.k/MARIA.K_x"), format!("prefs:{person}/{person}_x"));
@@ -107,7 +109,7 @@ mod tests {
         for told in ["mail maria.k@x.org now", "MARIA KI\u{e9} said", "\"a\\\"bc\"", "maria ki\u{e9}"] {
             assert!(veil.over(told).contains("person-"), "{told}");
         }
-        for other in ["xmaria.k", "maria.kr", "4711", "an episode", "maria"] {
+        for other in ["xmaria.k", "maria.kr", "4711", "an episode", "maria", "{\"rows\": [{\"title\": null}]}"] {
             assert_eq!(veil.over(other), other);
         }
         assert!(Veil::new(&mask, ["1".to_owned()]).is_none());

@@ -101,16 +101,22 @@ impl LocatedRow<'_> {
     fn keep_form(&self, column: &str, name: &str, cell: &mut Cell) -> Result<(), String> {
         let (Some(old), Cell::Is(FetchedValue::Text(new))) = (self.image.get(name), &*cell) else { return Ok(()) };
         let is_text = self.source.entity.column(column).is_some_and(|c| c.kind == ValueKind::Text);
-        if is_text && is_shared(self.source, name) && is_document(old) && !is_document(&FetchedValue::Text(new.clone()))
-        {
+        let new = new.clone();
+        let is_json = |raw: &FetchedValue| text_of(raw).is_some_and(|text| json::read(text).problems.is_empty());
+        let shared = is_text && is_shared(self.source, name);
+        if shared && is_document(old) && !is_document(&FetchedValue::Text(new.clone())) {
             let table = self.table().title();
             return Err(format!(
                 "{table}.{name} holds a JSON document, of which `{column}` is the whole here: give a JSON document, not words"
             ));
         }
-        if let (FetchedValue::Bytes(_), true) = (old, is_text) {
-            *cell = Cell::Is(FetchedValue::Bytes(new.clone().into_bytes()));
-        }
+        // In the place of a number, a text or null of JSON words are a text of JSON.
+        let quoted = shared && is_json(old) && !is_json(&FetchedValue::Text(new.clone()));
+        let new = if quoted { Value::from(new).to_string() } else { new };
+        *cell = Cell::Is(match old {
+            FetchedValue::Bytes(_) if is_text => FetchedValue::Bytes(new.into_bytes()),
+            _ => FetchedValue::Text(new),
+        });
         Ok(())
     }
 
@@ -193,12 +199,15 @@ fn is_shared(source: &BoundSource, name: &str) -> bool {
 
 /// Whether a stored value is a JSON object or list.
 fn is_document(raw: &FetchedValue) -> bool {
-    let text = match raw {
-        FetchedValue::Text(text) => text.as_str(),
-        FetchedValue::Bytes(bytes) => std::str::from_utf8(bytes).unwrap_or_default(),
-        _ => return false,
-    };
-    text.trim_start().starts_with(['{', '[']) && json::read(text).problems.is_empty()
+    text_of(raw).is_some_and(|text| text.trim_start().starts_with(['{', '[']) && json::read(text).problems.is_empty())
+}
+
+fn text_of(raw: &FetchedValue) -> Option<&str> {
+    match raw {
+        FetchedValue::Text(text) => Some(text),
+        FetchedValue::Bytes(bytes) => std::str::from_utf8(bytes).ok(),
+        _ => None,
+    }
 }
 
 /// The stored copies of canonical values that are written, each with its column. Of a copy within a value that is there, one

@@ -100,6 +100,11 @@ pub fn usable(path: &str) -> Option<String> {
     (!plain.split('.').any(|step| step == "*")).then(|| plain.to_owned())
 }
 
+/// The same with every element of a list.
+pub fn every(path: &str) -> Option<String> {
+    usable(path).map(|_| path.replace("[]", ".*").trim_start_matches('.').to_owned())
+}
+
 /// Whether a text is a time: at least a whole date, year first.
 pub fn is_time(text: &str) -> bool {
     text.len() >= 10

@@ -94,6 +94,8 @@ pub struct Evidence {
     pub uuid: Option<u8>,
     /// Texts of parts, one of which several texts share: what stands between the parts, and the place of that one from 0.
     pub parted: Option<(char, usize)>,
+    /// The same where a word such as `users` in every text says that a person's name follows it.
+    pub led: Option<(char, usize)>,
     /// All texts are roles in a conversation.
     pub roles: bool,
 }
@@ -114,6 +116,7 @@ impl Evidence {
             mails: texts.iter().filter(|t| t.len() < 200 && holds_mail(t)).count(),
             uuid: uuid_version(&texts),
             parted: parted(&texts),
+            led: led(&texts),
             roles: texts.iter().all(|t| names::is_role(t)),
         }
     }
@@ -150,9 +153,23 @@ impl Evidence {
     }
 }
 
+/// What stands between the parts of a text.
+const APART: [char; 4] = [':', '/', '|', '#'];
+
+/// What parts texts such as `users/ann/facts`, all with a word that a person's name follows, and the place of the name.
+fn led(texts: &[&str]) -> Option<(char, usize)> {
+    let leads = |apart: char, place: usize| {
+        texts.iter().all(|text| {
+            let mut parts = text.split(apart).skip(place);
+            parts.next().is_some_and(names::leads_to_person) && parts.next().is_some_and(|name| !name.is_empty())
+        })
+    };
+    let found = |apart: char| Some((apart, (0..2).find(|place| leads(apart, *place))? + 1));
+    APART.into_iter().chain(['.']).filter(|_| !texts.is_empty()).find_map(found)
+}
+
 /// What parts texts such as `ann:3`, and which of the parts is shared by several of them, as a person's would be.
 fn parted(texts: &[&str]) -> Option<(char, usize)> {
-    const APART: [char; 4] = [':', '/', '|', '#'];
     let whole: HashSet<&str> = texts.iter().copied().collect();
     let shares = |apart: char, place: usize| {
         let parts: Option<HashSet<&str>> = whole.iter().map(|text| text.split(apart).nth(place)).collect();

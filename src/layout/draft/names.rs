@@ -16,6 +16,13 @@ const PERSON: &[&str] = &[
     "employee",
     "identity",
     "account",
+    "peer",
+    "principal",
+    "visitor",
+    "guest",
+    "caller",
+    "subscriber",
+    "uid",
     "username",
     "nick",
     "nickname",
@@ -31,6 +38,36 @@ const PERSON: &[&str] = &[
     "utente",
 ];
 
+/// Short spellings of words, and the word that each stands for.
+const SHORT: &[(&str, &str)] = &[
+    ("usr", "user"),
+    ("cust", "customer"),
+    ("acct", "account"),
+    ("cli", "client"),
+    ("ppl", "people"),
+    ("msg", "message"),
+    ("conv", "conversation"),
+    ("convo", "conversation"),
+    ("sess", "session"),
+    ("mem", "memory"),
+    ("obs", "observation"),
+    ("evt", "event"),
+    ("hist", "history"),
+    ("doc", "document"),
+    ("txt", "text"),
+    ("cntnt", "content"),
+    ("ttl", "title"),
+    ("nm", "name"),
+    ("eml", "email"),
+    ("ident", "id"),
+    ("crt", "created"),
+    ("cts", "created"),
+    ("uts", "updated"),
+    ("upd", "updated"),
+    ("dt", "date"),
+    ("tm", "time"),
+];
+
 /// Words of who said something: a person, or only a role.
 const SPEAKER: &[&str] = &["author", "sender", "speaker", "from", "who", "by"];
 
@@ -38,7 +75,7 @@ const SPEAKER: &[&str] = &["author", "sender", "speaker", "from", "who", "by"];
 const ROLES: &[&str] = &["user", "assistant", "system", "human", "ai", "bot", "agent", "model", "tool", "function"];
 
 /// What a person's word is followed by where a column names the person, and does not describe them.
-const NAMING: &[&str] = &["id", "uid", "uuid", "key", "sub", "handle", "identifier", "email", "mail", "name"];
+const NAMING: &[&str] = &["id", "uid", "uuid", "key", "sub", "ref", "handle", "identifier", "email", "mail", "name"];
 
 /// Words of what is remembered, and how surely.
 const MEMORY: &[(&str, i32)] = &[
@@ -57,6 +94,8 @@ const MEMORY: &[(&str, i32)] = &[
     ("summary", 4),
     ("store", 4),
     ("block", 4),
+    ("notebook", 4),
+    ("recollection", 6),
     ("document", 4),
     ("state", 3),
     ("history", 3),
@@ -207,8 +246,27 @@ const TIME: &[&str] = &[
     "deleted",
 ];
 
-/// The words of a name in small letters: parted by what is no letter or digit, and by capitals.
+/// The words of a name in small letters, short spellings written out: `usr_id` and `userId` are both `user`, `id`.
 pub fn words(name: &str) -> Vec<String> {
+    parts(name).into_iter().flat_map(|word| written_out(&word)).collect()
+}
+
+/// A word in full; `userid` and `custname` are two.
+fn written_out(word: &str) -> Vec<String> {
+    let full = |word: &str| {
+        let plural = word.strip_suffix('s').filter(|one| one.len() >= 3).unwrap_or(word);
+        let is_it = |(short, _): &&(&str, &str)| *short == word || *short == plural;
+        SHORT.iter().find(is_it).map_or_else(|| word.to_owned(), |(_, full)| (*full).to_owned())
+    };
+    let person = |end: &str| word.strip_suffix(end).map(full).filter(|rest| PERSON.contains(&rest.as_str()));
+    let ends = ["id", "name", "key"].into_iter().filter(|_| !PERSON.contains(&word));
+    ends.map(|end| (person(end), end))
+        .find_map(|(person, end)| Some(vec![person?, end.to_owned()]))
+        .unwrap_or_else(|| vec![full(word)])
+}
+
+/// A name, parted by what is no letter or digit, and by capitals.
+fn parts(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut fresh = true;
     let mut before_lower = false;
@@ -261,7 +319,13 @@ pub struct TableWords {
 /// Reads a table's name. The last word says what a row is; those before it only hint.
 pub fn of_table(name: &str) -> TableWords {
     let name = name.rsplit('.').next().unwrap_or(name);
-    let words = singulars(name);
+    let mut words = singulars(name);
+    // An item of memory is a memory.
+    if let [.., what, "item" | "entry" | "record"] = words.iter().map(String::as_str).collect::<Vec<_>>()[..]
+        && MEMORY.iter().any(|(known, _)| *known == what)
+    {
+        words.pop();
+    }
     let Some((last, before)) = words.split_last() else { return TableWords::default() };
     let points = |list: &[(&str, i32)]| {
         let found = |word: &str| list.iter().find(|(known, _)| *known == word).map_or(0, |(_, points)| *points);
@@ -291,9 +355,17 @@ pub fn is_person(name: &str) -> bool {
     let is_one = |word: &String| PERSON.contains(&word.as_str());
     match &words[..] {
         [one] => is_one(one) && one != "contact",
-        [.., who, what] => is_one(who) && NAMING.contains(&what.as_str()),
+        [.., who, what] if NAMING.contains(&what.as_str()) => is_one(who),
+        [first, .., who] => {
+            ["user", "customer", "client", "person"].contains(&who.as_str()) && !["is", "has"].contains(&first.as_str())
+        }
         [] => false,
     }
+}
+
+/// Whether a word says that what follows it is a person's name, as in `users/ann`.
+pub fn leads_to_person(part: &str) -> bool {
+    matches!(&singulars(part)[..], [one] if PERSON.contains(&one.as_str()))
 }
 
 /// Whether a path into JSON leads to a person: by its last step, or by the last two together, as in `person.id`.
@@ -347,14 +419,30 @@ mod tests {
         assert_eq!(words("createdAt_epoch"), ["created", "at", "epoch"]);
         assert_eq!(singulars("agent_memories"), ["agent", "memory"]);
         assert_eq!(singulars("status"), ["statu"]);
+        assert_eq!(words("usr_msgs"), ["user", "message"]);
+        assert_eq!(words("custid"), ["customer", "id"]);
     }
 
     #[test]
     fn a_person_is_named_and_not_described() {
-        for name in ["user_id", "userId", "owner", "customer_key", "speaker_user_id", "kundeId", "account_id", "nick"] {
+        for name in [
+            "user_id",
+            "userId",
+            "owner",
+            "customer_key",
+            "speaker_user_id",
+            "kundeId",
+            "account_id",
+            "nick",
+            "usr_id",
+            "userid",
+            "peer_name",
+            "uid",
+            "from_user",
+        ] {
             assert!(is_person(name), "{name}");
         }
-        for name in ["user_agent", "user_prompt", "user_turn_number", "subject", "id", "agent_id"] {
+        for name in ["user_agent", "user_prompt", "user_turn_number", "subject", "id", "agent_id", "is_user"] {
             assert!(!is_person(name), "{name}");
         }
     }
@@ -370,6 +458,7 @@ mod tests {
     fn the_last_word_says_what_a_row_is() {
         assert!(of_table("session_messages").message > of_table("session_messages").session);
         assert!(of_table("public.user_memories").memory == 6);
+        assert!(of_table("mem_items").memory > of_table("mem_items").message);
         assert!(of_table("store_migrations").books);
         assert!(of_text("content") > of_text("search_text"));
     }

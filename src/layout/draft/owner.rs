@@ -1,10 +1,10 @@
 //! Whose rows are: columns, and places within JSON, that name a person.
 
-use super::Sure;
 use super::document::usable;
 use super::evidence::ValueShape;
 use super::names;
 use super::source::KnownTable;
+use super::{SampledReference, Sure};
 
 /// A way in which rows belong to a person.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,7 +56,12 @@ pub fn of_table(known: &KnownTable<'_>) -> Vec<OwnerGuess> {
         let name = column.name.as_str();
         let is_word =
             matches!(evidence.shape, ValueShape::Text | ValueShape::Whole | ValueShape::Empty) && !evidence.is_prose();
-        if names::is_person(name) && is_word {
+        // `uid` may be the row's own.
+        let is_own_id = known.single_key() == Some(name) && names::words(name) == ["uid"];
+        let to_people = |r: &&SampledReference| r.column == name && names::of_table(&r.table).people;
+        if let Some(to) = known.table.references.iter().find(to_people) {
+            add(name, None, format!("a foreign key to {}, which lists people", to.table), Sure::High, evidence.filled);
+        } else if names::is_person(name) && is_word && !is_own_id {
             let sure = if evidence.filled > 0 { Sure::High } else { Sure::Medium };
             add(name, None, format!("named as a person; {}", evidence.words()), sure, evidence.filled);
         } else if evidence.mails > 0 && is_word && names::is_external(name) {
@@ -69,6 +74,10 @@ pub fn of_table(known: &KnownTable<'_>) -> Vec<OwnerGuess> {
             );
         } else if names::is_speaker(name) && is_word && evidence.distinct > 1 && !evidence.roles {
             add(name, None, format!("named as who speaks; {}", evidence.words()), Sure::Medium, evidence.filled);
+        } else if let Some(part) = evidence.led.filter(|_| names::is_scope(name) && is_word) {
+            let why = format!("a person's word stands before their part {} between `{}`", part.1, part.0);
+            let (table, column, rows) = (known.table.name.clone(), name.to_owned(), evidence.filled);
+            parted.push(OwnerGuess { table, column, path: None, part: Some(part), why, sure: Sure::Medium, rows });
         } else if let Some((apart, place)) = evidence.parted.filter(|_| names::is_scope(name) && is_word) {
             let why = format!("several values share their part {place} between `{apart}`");
             let (table, column) = (known.table.name.clone(), name.to_owned());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::document::usable;
+use super::document::{every, usable};
 use super::evidence::{Clock, Evidence, ValueShape};
 use super::names::{self, TableWords};
 use super::owner;
@@ -261,7 +261,7 @@ fn paths(evidence: &Evidence) -> Vec<String> {
             (leaf.texts > 0 && leaf.times == 0 && (name >= 2 || name == 0 && prose > 0) && points >= 5)
                 .then_some((points, leaf.texts, path))
         })
-        .filter_map(|(points, texts, path)| Some((points, texts, usable(path)?)))
+        .filter_map(|(points, texts, path)| Some((points, texts, every(path)?)))
         .collect();
     found.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)).then(a.2.cmp(&b.2)));
     let mut ordered: Vec<String> = Vec::new();
@@ -331,8 +331,9 @@ fn role(known: &KnownTable<'_>) -> Option<(i32, Entity, String)> {
     };
     // A session is what messages belong to: named so, and without a text that its rows are about.
     if session > memories.max(messages) && key > 0 {
+        let owned = 2 * i32::from(!owner::of_table(known).is_empty());
         return Some((
-            session + 2 + time + base / 4,
+            session + 2 + time + base / 4 + owned,
             Entity::Episode,
             reasons(words(session, "sessions"), &[(time, "it has times"), (1, "it has a key")]),
         ));
@@ -499,7 +500,7 @@ impl Mapping<'_> {
         let name = ["text", "content", "detail"].into_iter().find(|name| self.has(name))?;
         let texts = self.known.texts();
         let (points, column, evidence) = texts.first()?;
-        if self.entity == Entity::Episode && *points < 6 {
+        if self.entity == Entity::Episode && *points < 6 && best_path(evidence).is_none() {
             return None;
         }
         let mut ways: Vec<ColumnReading> = Vec::new();
@@ -555,6 +556,12 @@ impl Mapping<'_> {
                 }
                 _ => {}
             }
+        }
+        // A column that is called as the sessions' key is.
+        let alike = |key: &&str| *key != "id" && self.known.columns().any(|(column, _)| column.name == *key);
+        if let Some(key) = episodes.iter().filter_map(|episode| episode.single_key()).find(alike) {
+            let why = "called as the key of what the row belongs to";
+            return self.add("episode_id", vec![whole(ReadPlace::Column(key.to_owned()))], why, Sure::Medium);
         }
         let named = |words: &[&str]| {
             let fits = |(column, evidence): &(&SampledColumn, &Evidence)| {

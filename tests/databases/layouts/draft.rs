@@ -129,6 +129,58 @@ const KINDS: &[Kind] = &[
         time: "2026-03-02T10:34:58.000000Z",
         person: "table = \"user\"\ncolumn = \"id\"\naccount = true",
     },
+    Kind {
+        name: "short words",
+        statements: &[
+            "CREATE TABLE usr (uid INTEGER PRIMARY KEY, nm TEXT, eml TEXT)",
+            "CREATE TABLE conv (cid INTEGER PRIMARY KEY, uid INTEGER REFERENCES usr (uid), ttl TEXT, cts INTEGER)",
+            "CREATE TABLE msg (mid INTEGER PRIMARY KEY, cid INTEGER REFERENCES conv (cid), rl TEXT, txt TEXT, ts INTEGER)",
+            "INSERT INTO usr VALUES (1, 'Ada', 'ada@example.org')",
+            "INSERT INTO conv VALUES (7, 1, 'Trains', 1772461855)",
+            "INSERT INTO msg VALUES (1, 7, 'u', 'When does the last train leave?', 1772461855)",
+        ],
+        entity: "segment",
+        text: "When does the last train leave?",
+        time: "2026-03-02T14:30:55.000000Z",
+        person: "table = \"conv\"\ncolumn = \"uid\"",
+    },
+    Kind {
+        name: "an item of memory under a short word's person",
+        statements: &[
+            "CREATE TABLE mem_items (pk INTEGER PRIMARY KEY, usr_id TEXT, cntnt TEXT, crt_dt TEXT, mtdt TEXT)",
+            "INSERT INTO mem_items VALUES (1, 'ada', 'Ada keeps bees on the roof', '2026-03-02 14:30:55', '{}')",
+        ],
+        entity: "memory",
+        text: "Ada keeps bees on the roof",
+        time: "2026-03-02T14:30:55.000000Z",
+        person: "table = \"mem_items\"\ncolumn = \"usr_id\"",
+    },
+    Kind {
+        name: "a person behind a word in a path",
+        statements: &[
+            "CREATE TABLE agent_memory (namespace TEXT, item_key TEXT, val TEXT, saved_on INTEGER, \
+             PRIMARY KEY (namespace, item_key))",
+            "INSERT INTO agent_memory VALUES ('users/ada/facts', 'k1', 'Ada plays the cello on Mondays', 1772461855)",
+        ],
+        entity: "memory",
+        text: "Ada plays the cello on Mondays",
+        time: "2026-03-02T14:30:55.000000Z",
+        person: "column = \"namespace\"\nby = \"/\"\npart = 1",
+    },
+    Kind {
+        name: "events of runs that name whom they are for",
+        statements: &[
+            "CREATE TABLE agent_runs (run TEXT PRIMARY KEY, agent TEXT, principal TEXT, started DATETIME)",
+            "CREATE TABLE agent_events (seq INTEGER PRIMARY KEY, run TEXT, data JSON, at DATETIME)",
+            "INSERT INTO agent_runs VALUES ('r1', 'helper', 'ada', '2026-03-02 14:30:50')",
+            "INSERT INTO agent_events VALUES (1, 'r1', '{\"parts\":[{\"text\":\"Ada asks for\"},{\"text\":\"the next train\"}]}', \
+             '2026-03-02 14:30:55')",
+        ],
+        entity: "segment",
+        text: "Ada asks for\nthe next train",
+        time: "2026-03-02T14:30:55.000000Z",
+        person: "table = \"agent_runs\"\ncolumn = \"principal\"",
+    },
 ];
 
 fn mnemoscope(folder: &Path, arguments: &[&str]) -> Output {

@@ -278,8 +278,13 @@ pub fn made(folder: &TempDir, name: &str, statements: &str) -> PathBuf {
 
 /// What a command prints, as JSON.
 pub fn told(database: &Path, arguments: &[&str]) -> Value {
+    told_in(database.parent().expect("a folder"), database, arguments)
+}
+
+/// The same, with the folder that is the home.
+pub fn told_in(home: &Path, database: &Path, arguments: &[&str]) -> Value {
     let mut command = Command::new(program());
-    command.env("HOME", database.parent().expect("a folder")).env_remove("MNEMOSCOPE_DATABASE");
+    command.env("HOME", home).env_remove("MNEMOSCOPE_DATABASE");
     let done = command.arg("-d").arg(database).args(arguments).args(["--format", "json"]).output().expect("it runs");
     let words = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "{} {arguments:?}: {words}", database.display());
@@ -373,6 +378,68 @@ fn every_store_is_recognised_listed_masked_and_erased() {
         let gone = |needle: &str| !bytes.windows(needle.len()).any(|part| part == needle.as_bytes());
         assert!(gone("Ada likes") && gone("Ada asks"), "{}", store.layout);
     }
+}
+
+#[test]
+fn words_in_the_place_of_a_json_scalar_are_a_json_text() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let more = "INSERT INTO store VALUES ('memories.bo', 'n', CAST('12.5' AS BLOB), NULL, NULL, NULL, NULL), \
+                ('memories.bo', 'w', 'plain words', NULL, NULL, NULL, NULL);";
+    let database = made(&folder, "store", &format!("{}{more}", STORES[0].statements));
+    told(&database, &["migrate", "--apply"]);
+    let before = stored(&database);
+    for (key, kept) in [("n", hex::encode("\"Bo \\\"rows\\\"\"").to_uppercase()), ("w", "'Bo \"rows\"'".to_owned())] {
+        let id = format!("[\"memories.bo\",\"{key}\"]");
+        let receipt = told(&database, &["edit", "memory", &id, "text=Bo \"rows\"", "--apply"]);
+        assert!(stored(&database)["store"].contains(&kept), "{key}: {:#?}", stored(&database));
+        told(&database, &["undo", &receipt["audit_seq"].to_string(), "--apply"]);
+        assert_eq!(stored(&database), before);
+    }
+}
+
+#[test]
+fn checkpoints_of_every_encoding_have_their_time_and_words() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = STORES.iter().find(|store| store.layout == "langgraph-checkpoints").expect("the store");
+    // {"ts": …} pickled by protocol 0, as JSON, and encrypted.
+    let more = "DELETE FROM writes; DELETE FROM checkpoints;
+        INSERT INTO checkpoints VALUES ('bo:1', '', '1', NULL, 'pickle', CAST('(dVts' || char(10) || 'V2026-01-01T00:00:00+00:00'
+          || char(10) || 's.' AS BLOB), CAST('{}' AS BLOB)),
+          ('bo:2', '', '1', NULL, 'json', CAST('{\"ts\":\"2026-01-01T00:00:00+00:00\"}' AS BLOB), CAST('{}' AS BLOB)),
+          ('bo:3', '', '1', NULL, 'msgpack+aes', x'00112233', CAST('{}' AS BLOB));";
+    let database = made(&folder, "kinds", &format!("{}{more}", store.statements));
+    for (entity, column) in [("episode", "started_at"), ("workflow_event", "created_at")] {
+        let found = rows(&database, entity, &[]);
+        assert!(found.iter().all(|row| row["problems"].is_null()), "{found:#?}");
+        let times = found.iter().filter(|row| row[column] == "2026-01-01T00:00:00.000000Z").count();
+        assert_eq!((found.len(), times), (3, 2), "{found:#?}");
+    }
+}
+
+#[test]
+fn agno_is_known_by_any_of_its_tables_and_messages_of_any_kind_are_listed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let memories = "CREATE TABLE agno_memories (memory_id VARCHAR PRIMARY KEY, memory JSON NOT NULL, input VARCHAR, agent_id VARCHAR,
+          team_id VARCHAR, user_id VARCHAR, topics JSON, updated_at BIGINT);
+        INSERT INTO agno_memories VALUES ('m1', '\"Ada likes tea\"', NULL, NULL, NULL, 'ada', NULL, 1772461855);";
+    let database = made(&folder, "memories", memories);
+    let row = &rows(&database, "memory", &[])[0];
+    assert_eq!((&row["text"], &row["created_at"]), (&json!("Ada likes tea"), &json!("2026-03-02T14:30:55.000000Z")));
+    let runs = "CREATE TABLE agno_runs (run_id VARCHAR PRIMARY KEY, session_id VARCHAR, run_type VARCHAR, user_id VARCHAR, \
+          run_index INTEGER, run_data JSON, created_at BIGINT, updated_at BIGINT);
+        INSERT INTO agno_runs VALUES ('r1', 's1', 'agent', 'ada', 0, '{\"messages\":[\"bare\",null,{\"role\":\"user\",\"content\":\"hi\"},
+          {\"role\":\"user\",\"content\":\"old\",\"from_history\":true}]}', 1772461855, NULL);";
+    let database = made(&folder, "runs", runs);
+    assert_eq!(rows(&database, "segment", &[]).len(), 3);
+}
+
+#[test]
+fn a_person_called_like_a_word_of_json_spoils_no_masked_answer() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let more = "INSERT INTO store VALUES ('memories.NULL', 'n', '{\"text\":\"x\"}', NULL, NULL, NULL, NULL), \
+                ('memories.Rows', 'n', '{\"text\":\"x\"}', NULL, NULL, NULL, NULL);";
+    let database = made(&folder, "store", &format!("{}{more}", STORES[0].statements));
+    assert_eq!(rows(&database, "memory", &["--mask"]).len(), 5);
 }
 
 #[test]
