@@ -32,6 +32,7 @@ pub mod vector;
 pub mod veil;
 pub mod vocabulary;
 pub mod workflow;
+pub mod workings;
 
 pub use agreeing::agreeing;
 pub use entity::{Column, Entity, Personal, ValueKind};

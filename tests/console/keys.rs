@@ -583,3 +583,11 @@ fn the_palette_finds_by_sense() {
     assert!(found("purge").contains("Erase a person"));
     assert!(found("undo").contains("Undo the last change"));
 }
+
+#[test]
+fn help_works_out_the_numbers_of_the_selected_row() {
+    let mut console = Console::new(world(), 120, 40);
+    console.press("2 enter ?");
+    console.shows("Numbers here");
+    console.shows("0.90 is stored; no signal is here");
+}

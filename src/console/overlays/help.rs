@@ -1,4 +1,7 @@
-//! The help of a screen: its keys first, then its words, then everything else; it can be searched.
+//! The help of a screen: how the numbers of the selected row come about, its keys, its words, then everything else; it
+//! can be searched.
+
+use std::borrow::Cow;
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -12,6 +15,8 @@ use crate::console::core::message::ClickTarget;
 use crate::console::core::screen::Screen;
 use crate::console::view::keys::{input_line, key_name};
 use crate::console::view::{Canvas, Drawn};
+use crate::memory::Entity;
+use crate::memory::workings::{NumberWorking, workings};
 use crate::ui::chrome::hint_line;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{Align, KeyHint, Look, Modal, PaneFrame, SafeText, StyleRole, TextLine, look as lay};
@@ -23,6 +28,8 @@ pub struct HelpLayer {
     title: String,
     /// The scopes whose keys mean something there, its own first.
     scopes: Vec<CommandScope>,
+    /// How the numbers of the selected row come about.
+    numbers: Vec<NumberWorking>,
     /// The words that it explains.
     words: [GlossaryEntry; 5],
     /// What is sought in it, while or after it is written.
@@ -46,6 +53,13 @@ impl HelpLayer {
         HelpLayer {
             title: screen.title(cx),
             scopes: own.into_iter().chain(rows.iter().copied()).collect(),
+            numbers: match screen.whole_row() {
+                Some(row) => {
+                    let context = |entity| screen.context_rows(entity);
+                    workings(row, context(Entity::Feedback), context(Entity::UtilityEvent))
+                }
+                None => Vec::new(),
+            },
             words: words_of(screen.leads_here()),
             sought: None,
             writing: false,
@@ -138,18 +152,18 @@ struct HelpLine {
     /// Its name, by which it is found too.
     title: &'static str,
     /// What that does or means.
-    help: &'static str,
+    help: Cow<'static, str>,
 }
 
 impl HelpLine {
-    fn named(name: &'static str, help: &'static str) -> Self {
-        HelpLine { keys: vec![name], title: name, help }
+    fn named(name: &'static str, help: impl Into<Cow<'static, str>>) -> Self {
+        HelpLine { keys: vec![name], title: name, help: help.into() }
     }
 
     /// Whether it holds what is sought.
     fn holds(&self, sought: &str) -> bool {
         let keys = self.keys.iter().any(|key| key.to_lowercase() == sought);
-        keys || [self.title, self.help].iter().any(|text| text.to_lowercase().contains(sought))
+        keys || [self.title, &*self.help].iter().any(|text| text.to_lowercase().contains(sought))
     }
 }
 
@@ -171,28 +185,32 @@ fn keys_in(scope: CommandScope) -> Vec<HelpLine> {
     };
     let commands = COMMANDS.iter().filter(|command| command.scope == scope).filter(is_first);
     let line = |command: &ConsoleCommand| match command.id {
-        CommandId::Seek(_) => HelpLine { keys: vec![";", ","], title: command.title, help: command.help },
-        CommandId::Relative(_) => HelpLine { keys: vec!["{", "}"], title: "Parent, children", help: RELATIVES },
-        CommandId::ShowTab(_) => HelpLine { keys: vec!["."], title: "Tabs", help: TABS },
-        _ => HelpLine { keys: command.keys.to_vec(), title: command.title, help: command.help },
+        CommandId::Seek(_) => HelpLine { keys: vec![";", ","], title: command.title, help: command.help.into() },
+        CommandId::Relative(_) => HelpLine { keys: vec!["{", "}"], title: "Parent, children", help: RELATIVES.into() },
+        CommandId::ShowTab(_) => HelpLine { keys: vec!["."], title: "Tabs", help: TABS.into() },
+        _ => HelpLine { keys: command.keys.to_vec(), title: command.title, help: command.help.into() },
     };
     commands.map(line).collect()
 }
 
-/// The screen's own keys, its words, what means the same everywhere, then the keys of other screens.
+/// The numbers of the selected row, the screen's own keys, its words, what means the same everywhere, then the keys of other screens.
 fn sections(layer: &HelpLayer) -> Vec<HelpSection> {
     let (title, scopes) = (&layer.title, &layer.scopes);
     let mut sections: Vec<HelpSection> = Vec::new();
+    if !layer.numbers.is_empty() {
+        let numbers = layer.numbers.iter().map(|(number, working)| HelpLine::named(number, working.clone()));
+        sections.push(("Numbers here".to_owned(), numbers.collect()));
+    }
     let own: Vec<_> = scopes.iter().flat_map(|scope| keys_in(*scope)).collect();
     if !own.is_empty() {
         sections.push((format!("Keys here: {title}"), own));
     }
     sections.push((
         "Words here".to_owned(),
-        layer.words.iter().map(|(word, means)| HelpLine::named(word, means)).collect(),
+        layer.words.iter().map(|(word, means)| HelpLine::named(word, *means)).collect(),
     ));
     sections.push((CommandScope::Everywhere.title().to_owned(), keys_in(CommandScope::Everywhere)));
-    let overlays = IN_OVERLAYS.iter().map(|(keys, help)| HelpLine::named(keys, help)).collect();
+    let overlays = IN_OVERLAYS.iter().map(|(keys, help)| HelpLine::named(keys, *help)).collect();
     sections.push(("Menus and fields".to_owned(), overlays));
     let others =
         CommandScope::ALL.iter().filter(|scope| **scope != CommandScope::Everywhere && !scopes.contains(scope));
@@ -217,7 +235,7 @@ fn lines(sections: &[HelpSection], sought: &str, width: usize, look: &Look) -> V
             let role = if keys.is_empty() { StyleRole::Muted } else { StyleRole::Key };
             let keys = if keys.is_empty() { "by the palette".into() } else { keys_of(keys, look) };
             let mut line = TextLine::of(look.pad(&keys, KEYS, Align::Left), role);
-            for (index, part) in SafeText::new(help).wrap(width.saturating_sub(KEYS).max(12)).enumerate() {
+            for (index, part) in SafeText::new(&**help).wrap(width.saturating_sub(KEYS).max(12)).enumerate() {
                 if index > 0 {
                     line.push_blanks(KEYS);
                 }
