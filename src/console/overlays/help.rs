@@ -235,7 +235,7 @@ fn lines(sections: &[HelpSection], sought: &str, width: usize, look: &Look) -> V
             let role = if keys.is_empty() { StyleRole::Muted } else { StyleRole::Key };
             let keys = if keys.is_empty() { "by the palette".into() } else { keys_of(keys, look) };
             let mut line = TextLine::of(look.pad(&keys, KEYS, Align::Left), role);
-            for (index, part) in SafeText::new(&**help).wrap(width.saturating_sub(KEYS).max(12)).enumerate() {
+            for (index, part) in SafeText::new(help).wrap(width.saturating_sub(KEYS).max(12)).enumerate() {
                 if index > 0 {
                     line.push_blanks(KEYS);
                 }
