@@ -241,7 +241,7 @@ fn another_database_is_gone_to_and_what_was_kept_is_there_at_the_next_start() {
 fn a_situation_is_ranked_kept_and_asked_again() {
     let home = Home::new();
     home.demo();
-    let terminal = episodes(Start::new(&home, &["demo.db"]).sized(160, 48));
+    let terminal = episodes(Start::new(&home, &["demo.db"]).sized(160, 60));
     terminal.press("W");
     terminal.shows("as in episode");
     terminal.shows("by vectors, read and compared here");
