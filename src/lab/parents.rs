@@ -8,7 +8,8 @@ use crate::memory::{Entity, Row, time};
 use crate::recall::parents::{self, Suggestion};
 use crate::store::Store;
 
-/// Episodes that took longer than a parent may lie back, kept one by one; of more only the longest time is known.
+/// Episodes that took longer than a parent may lie back, or have no start, kept one by one. Of more long ones only the
+/// longest time is known; with more that have no start, nothing is.
 const LONG_ONES: usize = 100_000;
 
 /// How early parents may have begun: read once, it spares each of very many searches a look at all episodes of an agent,
@@ -19,8 +20,8 @@ pub struct EarliestStarts {
     long: Vec<(i64, i64)>,
     /// The longest time that one took, in microseconds, where there are too many to keep.
     longest: Option<i64>,
-    /// Some ended and never began.
-    unknown: bool,
+    /// End and id of those that ended and never began.
+    startless: Vec<(i64, String)>,
 }
 
 impl EarliestStarts {
@@ -37,7 +38,8 @@ impl EarliestStarts {
             match micros("started_at") {
                 Some(started) if ended - started > micros_of(parents::WITHIN_HOURS) => starts.add(ended, started),
                 Some(_) => {}
-                None => starts.unknown = true,
+                None if starts.startless.len() <= LONG_ONES => starts.startless.push((ended, row.id().to_owned())),
+                None => {}
             }
         })
         .await?;
@@ -54,14 +56,16 @@ impl EarliestStarts {
         }
     }
 
-    /// The earliest moment at which a parent of an episode that began at `moment` may have begun; none where one may have
-    /// no start at all.
-    fn before(&self, moment: &str) -> Option<String> {
-        let at = time::epoch_micros(moment).filter(|_| !self.unknown)?;
+    /// The earliest moment at which a parent of an episode that began at `moment` may have begun, and the ids of those that
+    /// never began; none where these are too many.
+    fn before(&self, moment: &str) -> Option<(String, Vec<String>)> {
+        let at = time::epoch_micros(moment).filter(|_| self.startless.len() <= LONG_ONES)?;
         let window = at - micros_of(parents::WITHIN_HOURS)..=at;
+        let startless = self.startless.iter().filter(|(ended, _)| window.contains(ended)).map(|(_, id)| id.clone());
         let long = self.long.iter().filter(|(ended, _)| window.contains(ended)).map(|(_, started)| *started).min();
         let usual = window.start() - self.longest.unwrap_or(micros_of(parents::WITHIN_HOURS));
-        time::from_epoch(long.map_or(usual, |long| long.min(usual)), time::EpochUnit::Microseconds)
+        let earliest = time::from_epoch(long.map_or(usual, |long| long.min(usual)), time::EpochUnit::Microseconds)?;
+        Some((earliest, startless.collect()))
     }
 }
 
@@ -98,12 +102,15 @@ pub async fn suggest(
     if let Some(earliest) = hours_before(started, parents::WITHIN_HOURS) {
         filters.push(bound("ended_at", Operator::GreaterOrEqual, earliest));
     }
-    if let Some(earliest) = starts.and_then(|starts| starts.before(started)) {
+    let columns = ["id", "agent_id", "status", "started_at", "ended_at", "title"];
+    let mut rows = Vec::new();
+    if let Some((earliest, startless)) = starts.and_then(|starts| starts.before(started)) {
+        rows = store.related_columns(Entity::Episode, "id", &startless, Some(&columns)).await?;
+        rows.retain(|row| row.text("started_at").is_none() && filters.iter().all(|filter| filter.matches(row)));
         filters.push(bound("started_at", Operator::GreaterOrEqual, earliest));
         filters.push(bound("started_at", Operator::LessOrEqual, started.to_owned()));
     }
-    let columns = ["agent_id", "status", "started_at", "ended_at", "title"];
-    let rows = store.candidates(Entity::Episode, &filters, &columns, &[]).await?;
+    rows.extend(store.candidates(Entity::Episode, &filters, &columns, &[]).await?);
     let ids: Vec<String> = rows.iter().map(|row| row.id().to_owned()).collect();
     let vectors = store.embeddings().vectors(Entity::Episode, &ids).await?;
     let candidates: Vec<(Row, Option<f64>)> = rows
