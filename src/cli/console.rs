@@ -92,6 +92,7 @@ fn door(session: &Session<'_>, named: Option<&str>) -> Result<Option<shell::Door
 
 /// The databases that can be opened from the console: each by what it is called alone, without this command's options.
 fn doors(session: &Session<'_>) -> shell::Doors {
+    let commands = session.commands;
     let global = Arc::new(Global { profile: None, layout: Vec::new(), quiet: true, ..session.global.clone() });
     let config = Arc::new(session.config.clone());
     let known = Arc::clone(&config);
@@ -104,7 +105,7 @@ fn doors(session: &Session<'_>) -> shell::Doors {
             } else {
                 named
             };
-            let session = Session { global: &global, database: None, config: &config, changes: false };
+            let session = Session { global: &global, commands, database: None, config: &config, changes: false };
             door(&session, Some(&named)).map_err(told)?.ok_or_else(|| "no database is named".to_owned())
         };
         Box::pin(opened) as BoxFuture<'static, Result<shell::Door, String>>

@@ -4,10 +4,8 @@ use std::collections::HashSet;
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
-use clap::CommandFactory as _;
 use strsim::osa_distance;
 
-use super::args::Cli;
 use super::failure::CommandFailure;
 use super::options::{Format, Global};
 use super::output;
@@ -31,6 +29,8 @@ pub(super) const NO_DATABASE: &str = "no database is named: use -d DATABASE, MNE
 pub struct Session<'a> {
     /// Options for every command.
     pub global: &'a Global,
+    /// The names of all commands.
+    pub commands: fn() -> Vec<String>,
     /// The database, as far as the command line names one.
     pub database: Option<&'a str>,
     /// The settings.
@@ -194,16 +194,15 @@ impl Session<'_> {
     async fn veil(&self, store: &Store) -> Result<Option<Veil>, CommandFailure> {
         let Some(mask) = self.mask() else { return Ok(None) };
         let mut handles = people::handles(store).await?;
-        let misspelt = misspelt_handles(std::env::args().skip(1), &handles);
+        let misspelt = misspelt_handles(std::env::args().skip(1), &(self.commands)(), &handles);
         handles.extend(misspelt);
         Ok(Veil::new(&mask, handles))
     }
 }
 
 /// Of the words that somebody typed those that are nearly a handle: an error that repeats one tells who was meant.
-fn misspelt_handles(typed: impl Iterator<Item = String>, handles: &[String]) -> Vec<String> {
-    let known = Cli::command();
-    let is_command = |word: &str| known.get_subcommands().any(|command| command.get_name() == word);
+fn misspelt_handles(typed: impl Iterator<Item = String>, commands: &[String], handles: &[String]) -> Vec<String> {
+    let is_command = |word: &str| commands.iter().any(|command| command == word);
     let handles: HashSet<String> = handles.iter().map(|handle| handle.to_lowercase()).collect();
     let is_near = |word: &String| {
         let word = word.to_lowercase();

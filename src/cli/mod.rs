@@ -116,9 +116,13 @@ fn veil_words() {
     }
 }
 
+fn command_names() -> Vec<String> {
+    Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect()
+}
+
 /// The surroundings of a command that changes nothing.
 fn session<'a>(cli: &'a Cli, config: &'a Config) -> Session<'a> {
-    Session { global: &cli.global, database: cli.database.as_deref(), config, changes: false }
+    Session { global: &cli.global, commands: command_names, database: cli.database.as_deref(), config, changes: false }
 }
 
 /// What the command line says of the database and of masking, also where the rest of it cannot be read.
@@ -224,9 +228,7 @@ fn check_meant(word: &str, config: &Config) -> Result<(), CommandFailure> {
     if is_named || word.contains(['/', '.', ':']) {
         return Ok(());
     }
-    let known = Cli::command();
-    let names = known.get_subcommands().map(clap::Command::get_name).chain(config.profile.keys().map(String::as_str));
-    match nearest(word, names) {
+    match nearest(word, command_names().iter().chain(config.profile.keys()).map(String::as_str)) {
         Some(near) => Err(CommandFailure::usage(format!(
             "there is neither a database nor a command `{word}`; did you mean `{near}`?"
         ))),
@@ -240,7 +242,8 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), CommandFailure> {
         Some(Command::Backfill(asked)) => asked.names_one(),
         _ => false,
     };
-    let session = Session { global: &cli.global, database: cli.database.as_deref(), config, changes };
+    let session =
+        Session { global: &cli.global, commands: command_names, database: cli.database.as_deref(), config, changes };
     match &cli.command {
         None => console::open(&session, cli.positional.as_deref(), &console::Look::default()).await,
         Some(Command::Console { database, look }) => console::open(&session, database.as_deref(), look).await,

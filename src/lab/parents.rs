@@ -37,9 +37,8 @@ impl EarliestStarts {
             let Some(ended) = micros("ended_at") else { return };
             match micros("started_at") {
                 Some(started) if ended - started > micros_of(parents::WITHIN_HOURS) => starts.add(ended, started),
-                Some(_) => {}
                 None if starts.startless.len() <= LONG_ONES => starts.startless.push((ended, row.id().to_owned())),
-                None => {}
+                _ => {}
             }
         })
         .await?;

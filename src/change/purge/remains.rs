@@ -118,21 +118,45 @@ pub async fn learned(store: &Store, kept: &KeptSession) -> Result<Vec<ColumnStat
 
 /// What was found, each with how many values it is: by choice as many as were chosen, and the rest by nobody's.
 fn judged(found: &ScanFindings, kept: &KeptSession, known: &[String], copies: &[String]) -> Vec<(Remain, usize)> {
+    let mut all = mentions_left(found, kept, known, copies);
+    all.extend(references_left(found, kept));
+    for (place, count) in &found.ours {
+        let what = "of our own tables names the person";
+        let what = format!("{place} {what} {count} {{time|times}}: without it the audit trail breaks");
+        all.extend(counted(RemainKind::Trail, *count, &what));
+    }
+    let none = |kind, what: String| (Remain::new(kind, what), 0);
+    let redacts = found.redacts.len();
+    let what = format!("{redacts} private {{value|values}} of the audit trail {{still names|still name}} the person");
+    all.extend(counted(RemainKind::Private, redacts, &what).map(|(remain, _)| (remain, 0)));
+    let account = found.account;
+    let what = format!("the account is kept: {account} {{value of it names|values of it name}} the person");
+    all.extend(counted(RemainKind::Account, account, &what).map(|(remain, _)| (remain, 0)));
+    for object in &found.structure {
+        all.push(none(RemainKind::Structure, format!("{object}; the database's structure is not changed")));
+    }
+    all.extend(found.unread_words().map(|words| none(RemainKind::Opaque, words)));
+    all
+}
+
+/// What so many values leave, in a sentence that agrees with their number; nothing for none.
+fn counted(kind: RemainKind, count: usize, sentence: &str) -> Option<(Remain, usize)> {
+    (count > 0).then(|| (Remain::new(kind, agreeing(count, sentence)), count))
+}
+
+fn mentions_left(
+    found: &ScanFindings,
+    kept: &KeptSession,
+    known: &[String],
+    copies: &[String],
+) -> Vec<(Remain, usize)> {
+    const NAME: &str = "{value names|values name} the person";
     let mut all = Vec::new();
-    let mut add = |kind, count: usize, what: String| {
-        if count > 0 {
-            all.push((Remain::new(kind, what), count));
-        }
-    };
     for (place, count) in &found.counted {
         if is_of(place, copies) {
-            let what = agreeing(
-                *count,
-                &format!(
-                    "{place}: {count} {{value of|values of}} the materialised {{view names|view name}} the person; refresh it and resume"
-                ),
-            );
-            add(RemainKind::Mention, *count, what);
+            let what = "the materialised {view names|view name} the person; refresh it and resume";
+            let what = format!("{place}: {count} {{value of|values of}} {what}");
+            all.extend(counted(RemainKind::Mention, *count, &what));
             continue;
         }
         // What was to go was chosen by nobody to stay; nor was what is more than was there when it was chosen.
@@ -142,101 +166,34 @@ fn judged(found: &ScanFindings, kept: &KeptSession, known: &[String], copies: &[
         let chosen = (tally.singled + together).min(count.saturating_sub(tally.done + undone));
         let rest = count - undone - chosen;
         if is_of(place, known) {
-            add(
-                RemainKind::Left,
-                chosen,
-                agreeing(
-                    chosen,
-                    &format!("{place}: {chosen} {{value names|values name}} the person and {{is left|are left}}"),
-                ),
-            );
+            let what = format!("{place}: {chosen} {NAME} and {{is left|are left}}");
+            all.extend(counted(RemainKind::Left, chosen, &what));
         } else {
-            let what = agreeing(
-                chosen,
-                &format!(
-                    "{place} is outside the layout: {chosen} {{value names|values name}} the person and {{is left as it is|are left as they are}}"
-                ),
-            );
-            add(RemainKind::Outside, chosen, what);
+            let left = "{is left as it is|are left as they are}";
+            let what = format!("{place} is outside the layout: {chosen} {NAME} and {left}");
+            all.extend(counted(RemainKind::Outside, chosen, &what));
         }
-        add(RemainKind::Mention, undone, impossible(found, place, undone));
-        let what = agreeing(
-            rest,
-            &format!(
-                "{place}: {rest} {{value names|values name}} the person, and no choice was made to {{leave it|leave them}}: written meanwhile, or copied by a \
-             trigger"
-            ),
-        );
-        add(RemainKind::Mention, rest, what);
+        all.extend(counted(RemainKind::Mention, undone, &impossible(found, place, undone)));
+        let why = "no choice was made to {leave it|leave them}: written meanwhile, or copied by a trigger";
+        all.extend(counted(RemainKind::Mention, rest, &format!("{place}: {rest} {NAME}, and {why}")));
     }
+    all
+}
+
+fn references_left(found: &ScanFindings, kept: &KeptSession) -> Vec<(Remain, usize)> {
+    let mut all = Vec::new();
     for (place, count) in &found.stuck {
         let said = *count.min(kept.left_references.get(place).unwrap_or(&0));
-        add(
-            RemainKind::LeftReference,
-            said,
-            agreeing(
-                said,
-                &format!(
-                    "{place}: {said} {{reference to a row that is gone|references to rows that are gone}} cannot be taken out"
-                ),
-            ),
-        );
+        let what = "{reference to a row that is gone|references to rows that are gone} cannot be taken out";
+        all.extend(counted(RemainKind::LeftReference, said, &format!("{place}: {said} {what}")));
         let rest = count - said;
-        add(
-            RemainKind::Reference,
-            rest,
-            agreeing(
-                rest,
-                &format!("{place}: {rest} {{value refers to a row that is|values refer to rows that are}} gone"),
-            ),
-        );
+        let what = "{value refers to a row that is|values refer to rows that are} gone";
+        all.extend(counted(RemainKind::Reference, rest, &format!("{place}: {rest} {what}")));
     }
     for (place, count) in &found.loosened {
-        add(
-            RemainKind::Reference,
-            *count,
-            agreeing(
-                *count,
-                &format!(
-                    "{place}: {count} {{value still refers to a row that is|values still refer to rows that are}} gone"
-                ),
-            ),
-        );
+        let what = "{value still refers to a row that is|values still refer to rows that are} gone";
+        all.extend(counted(RemainKind::Reference, *count, &format!("{place}: {count} {what}")));
     }
-    for (place, count) in &found.ours {
-        let what = agreeing(
-            *count,
-            &format!(
-                "{place} of our own tables names the person {count} {{time|times}}: without it the audit trail breaks"
-            ),
-        );
-        add(RemainKind::Trail, *count, what);
-    }
-    let none = |kind, what: String| (Remain::new(kind, what), 0);
-    if !found.redacts.is_empty() {
-        let count = found.redacts.len();
-        all.push(none(
-            RemainKind::Private,
-            agreeing(
-                count,
-                &format!("{count} private {{value|values}} of the audit trail {{still names|still name}} the person"),
-            ),
-        ));
-    }
-    if found.account > 0 {
-        let count = found.account;
-        all.push(none(
-            RemainKind::Account,
-            agreeing(
-                count,
-                &format!("the account is kept: {count} {{value of it names|values of it name}} the person"),
-            ),
-        ));
-    }
-    for object in &found.structure {
-        all.push(none(RemainKind::Structure, format!("{object}; the database's structure is not changed")));
-    }
-    all.extend(found.unread_words().map(|words| none(RemainKind::Opaque, words)));
     all
 }
 
