@@ -330,6 +330,12 @@ pub fn alternatives(entity: Entity, text: &str) -> Vec<&str> {
         let known = |said: Expression<'_>| entity.column(said.name).is_some();
         Expression::parse(rest.split(OR).next().unwrap_or(rest)).is_ok_and(known)
     };
+    parts_between(text, OR, begins)
+}
+
+/// The parts of a text between those joints, in any case and outside of quotes, behind which the rest is `wanted`.
+#[must_use]
+pub fn parts_between<'t>(text: &'t str, joint: &str, wanted: impl Fn(&str) -> bool) -> Vec<&'t str> {
     let (mut parts, mut start, mut quote) = (Vec::new(), 0, None);
     for (at, c) in text.char_indices() {
         match quote {
@@ -337,10 +343,12 @@ pub fn alternatives(entity: Entity, text: &str) -> Vec<&str> {
             Some(_) => {}
             None if c == '\'' || c == '"' => quote = Some(c),
             None => {
-                let joint = text.get(at..at + OR.len()).is_some_and(|s| s.eq_ignore_ascii_case(OR));
-                if joint && begins(&text[at + OR.len()..]) {
+                let behind = at + joint.len();
+                let joins = text.get(at..behind).is_some_and(|s| s.eq_ignore_ascii_case(joint));
+                // One may begin with the blank that ends the one before.
+                if joins && at >= start && wanted(&text[behind..]) {
                     parts.push(&text[start..at]);
-                    start = at + OR.len();
+                    start = behind;
                 }
             }
         }

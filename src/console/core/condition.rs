@@ -138,25 +138,8 @@ fn canvas_part(entity: Entity, part: &str) -> Option<&str> {
     (entity == Entity::Episode && (rest.is_empty() || rest.starts_with(' '))).then(|| rest.trim())
 }
 
-/// The parts between ` and `, outside of quotes.
 fn split(line: &str) -> Vec<&str> {
-    let (mut parts, mut start, mut quote) = (Vec::new(), 0, None);
-    for (at, c) in line.char_indices() {
-        match quote {
-            Some(open) if c == open => quote = None,
-            Some(_) => {}
-            None if c == '\'' || c == '"' => quote = Some(c),
-            None => {
-                let joint = line.get(at..at + 5).is_some_and(|s| s.eq_ignore_ascii_case(" and "));
-                if joint && at >= start {
-                    parts.push(&line[start..at]);
-                    start = at + 5;
-                }
-            }
-        }
-    }
-    parts.push(line.get(start..).unwrap_or_default());
-    parts
+    filter::parts_between(line, " and ", |_| true)
 }
 
 /// Values that columns of an entity hold, by the column; those of canvas conditions under `canvas` and `canvas action`.
