@@ -11,7 +11,7 @@ use super::record::vectors;
 use crate::layout::{BoundOrigin, BoundSource, Derivation, Engine, Fill};
 use crate::memory::agreeing;
 use crate::memory::{Entity, Row, json};
-use crate::store::encode::{GivenValue, plain_column, table_of};
+use crate::store::encode::{GivenValue, goes_within, key_columns, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
 use crate::store::shape::{ShapeColumn, TableShape};
 use crate::store::stored::{Image, Mutation, StoredRows, TableName};
@@ -121,17 +121,41 @@ pub async fn add_beside(
     rows: &[NewRow],
     owner: Option<&Image>,
 ) -> Result<ImportTally, ChangeError> {
-    if rows.is_empty() {
-        return Ok(ImportTally::default());
+    match target(draft.store, entity) {
+        _ if rows.is_empty() => Ok(ImportTally::default()),
+        Ok(source) => add_to(draft, source, rows, owner).await,
+        Err(why) => Err(why),
     }
-    let store = draft.store;
-    let source = target(store, entity)?;
+}
+
+/// As [`add_beside`], into a source of the entity that is named.
+///
+/// # Errors
+/// As [`add`].
+pub async fn add_to(
+    draft: &mut Draft<'_>,
+    source: &BoundSource,
+    rows: &[NewRow],
+    owner: Option<&Image>,
+) -> Result<ImportTally, ChangeError> {
+    let (store, entity) = (draft.store, source.entity);
     addable(source)?;
     let key: &[&str] = if entity.column("id").is_some() { &["id"] } else { &["episode_id", "memory_id"] };
-    let stored_key: Vec<String> =
-        key.iter().filter_map(|c| plain_column(source, c)).map(|(name, _)| name.to_owned()).collect();
-    let key_of =
-        |row: &Row| -> Vec<String> { key.iter().map(|c| row.text(c).unwrap_or_default().to_owned()).collect() };
+    let parts = key_columns(source).unwrap_or_default();
+    let mut stored_key: Vec<String> = parts.iter().map(|name| (*name).to_owned()).collect();
+    if parts.is_empty() {
+        stored_key.extend(key.iter().filter_map(|c| plain_column(source, c)).map(|(name, _)| name.to_owned()));
+    }
+    let key_of = |row: &Row| -> Vec<String> {
+        match key_texts(row.id(), parts.len()) {
+            Some(parts) => parts,
+            None => key.iter().map(|c| row.text(c).unwrap_or_default().to_owned()).collect(),
+        }
+    };
+    if let Some(odd) = rows.iter().find(|new| !parts.is_empty() && key_of(&new.row).len() != parts.len()) {
+        let (table, id) = (table_of(source).title(), odd.row.id());
+        return Err(ChangeError::Usage(format!("{table}: the id `{id}` is no JSON list of {}", parts.join(", "))));
+    }
     let mut seen: HashSet<Vec<String>> = HashSet::new();
     let keys = rows.iter().map(|r| key_of(&r.row).into_iter().map(FetchedValue::Text).collect()).collect();
     for image in store.shapes().images(&StoredRows { table: table_of(source), by: stored_key.clone(), keys }).await? {
@@ -182,6 +206,12 @@ pub async fn add_beside(
     statements.into_values().for_each(|insertion| draft.push(insertion));
     vectors::add(draft, source, &fresh).await?;
     Ok(tally)
+}
+
+/// The parts of an id that is made of several columns, as texts.
+fn key_texts(id: &str, parts: usize) -> Option<Vec<String>> {
+    let values: Vec<Value> = serde_json::from_str(id).ok().filter(|values: &Vec<Value>| values.len() == parts)?;
+    Some(values.into_iter().map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).collect())
 }
 
 /// New rows with their columns in order of their names. Rows of a circle refer to each other, and a server takes them in one
@@ -332,13 +362,18 @@ pub fn target(store: &Store, entity: Entity) -> Result<&BoundSource, ChangeError
 pub fn has_place(source: &BoundSource, name: &str) -> bool {
     let by_word = |fill: &Fill| matches!(fill, Fill::Word { column, .. } if column == name);
     plain_column(source, name).is_some()
+        || goes_within(source, name)
+        || name == "id" && key_columns(source).is_some()
         || source.write.as_ref().is_some_and(|w| w.insert.iter().any(|(_, fill)| by_word(fill)))
 }
 
 /// Whether a value is stored, in its own column, by a word, or as a part of another value that is stored.
 #[must_use]
 pub fn is_kept(source: &BoundSource, row: &Row, column: &str) -> bool {
-    if plain_column(source, column).is_some() {
+    if plain_column(source, column).is_some()
+        || goes_within(source, column)
+        || column == "id" && key_columns(source).is_some()
+    {
         return true;
     }
     let fills = source.write.as_ref().map(|w| w.insert.as_slice()).unwrap_or_default();

@@ -271,7 +271,7 @@ pub async fn supersede(store: &Store, id: &str, text: &str) -> Result<Plan, Chan
             row = row.at_once(column.name);
         }
     }
-    batch::add_beside(&mut draft, Entity::Memory, &[row], Some(&found.image)).await?;
+    batch::add_to(&mut draft, found.source, &[row], Some(&found.image)).await?;
     draft.effects.push(format!("memory {id} stays, marked as superseded by {new_key}"));
     if found.source.vector.is_some() {
         let again = store.invocation().line(["backfill", "embeddings", "--apply"]);
@@ -318,7 +318,10 @@ fn follow_up(followed: &LocatedRow<'_>, by: &mut Row, id: &str) {
 }
 
 /// Sets columns of a row to what they have become.
-async fn set_again(
+///
+/// # Errors
+/// [`ChangeError::Refused`] for a value that cannot be stored; else the engine's refusal.
+pub(super) async fn set_again(
     draft: &mut Draft<'_>,
     found: &LocatedRow<'_>,
     row: &Row,

@@ -328,10 +328,14 @@ fn feedback_list(source: &BoundSource) -> Option<&str> {
 }
 
 /// Every episode that a feedback row hangs on: by list and by back-link.
-async fn hanging<'s>(draft: &mut Draft<'s>, found: &LocatedRow<'s>) -> Result<Vec<LocatedRow<'s>>, ChangeError> {
+pub(super) async fn hanging<'s>(
+    draft: &mut Draft<'s>,
+    found: &LocatedRow<'_>,
+) -> Result<Vec<LocatedRow<'s>>, ChangeError> {
     let store = draft.store;
     let mut ids: Vec<String> = found.row.text("episode_id").map(str::to_owned).into_iter().collect();
-    let listed = store.sources_of(Entity::Episode)?.iter().any(|source| feedback_list(source).is_some());
+    let Ok(sources) = store.sources_of(Entity::Episode) else { return Ok(Vec::new()) };
+    let listed = sources.iter().any(|source| feedback_list(source).is_some());
     if let Some(column) = Entity::Episode.column("feedback_ids").filter(|_| listed) {
         let mut query = Query::new(Entity::Episode);
         query.columns = Some(vec!["id"]);

@@ -231,10 +231,13 @@ impl Survey<'_> {
             }
         }
         if tally.count > 0 && self.wants(&[kind.name]) {
-            let together = tally.together.clone();
+            let copies = kind.name == memories::COPIES;
+            let pair = tally.together.len() == 2;
             let mut finding = Finding::new(kind, entity.map(Entity::name), tally);
-            if memories::PAIRED.contains(&kind.name) && self.supersedes() {
-                finding = finding.superseding(&together);
+            if memories::PAIRED.contains(&kind.name) && (pair || !copies) && self.supersedes() {
+                finding = finding.superseding();
+            } else if copies && self.merges() {
+                finding = finding.merging();
             }
             if let Some(id) = finding.remedy.strip_prefix("quarantine ").filter(|_| !self.quarantines()) {
                 finding.remedy = format!("reward {id} 0");

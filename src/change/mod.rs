@@ -16,6 +16,7 @@ pub mod feedback;
 pub mod findings;
 pub mod hold;
 pub mod import;
+pub mod merge;
 pub mod migrate;
 pub mod operation;
 pub mod plan;
@@ -162,6 +163,7 @@ pub async fn plan(store: &Store, operation: &Operation, author: &Author) -> Resu
         Operation::Edit { entity, id, set } => edit::edit(store, *entity, id, set).await,
         Operation::Remove { entity, ids } => remove::plan(store, *entity, ids).await,
         Operation::Supersede { memory, text } => edit::supersede(store, memory, text).await,
+        Operation::Merge { memory, copies } => merge::plan(store, memory, copies).await,
         Operation::Retain { rules, .. } => retain::plan(store, rules).await,
         Operation::Undo { seq } => undo::undo(store, *seq).await,
     }

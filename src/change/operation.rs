@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::memory::Entity;
+use crate::memory::agreeing;
 use crate::memory::prune::PruneWindow;
 use crate::memory::retention::RetentionRules;
 use crate::memory::utility::Signal;
@@ -270,6 +271,13 @@ pub enum Operation {
         /// What is so instead.
         text: String,
     },
+    /// Make copies of a memory one with it.
+    Merge {
+        /// The id of the one that stays.
+        memory: String,
+        /// The ids of those that go.
+        copies: Vec<String>,
+    },
     /// Take away what retention rules no longer keep.
     Retain {
         /// What the file of the rules is called.
@@ -414,6 +422,11 @@ impl Operation {
             }
             Operation::Supersede { memory, text } => {
                 Face::about(memory, format!("Supersede memory {memory}"), words(["supersede", memory, "--by", text]))
+            }
+            Operation::Merge { memory, copies } => {
+                let title =
+                    agreeing(copies.len(), &format!("Merge {} {{copy|copies}} into memory {memory}", copies.len()));
+                Face::about(memory, title, words(["merge", memory]).into_iter().chain(copies.iter().cloned()).collect())
             }
             Operation::Retain { file, .. } => Face::of_rows(format!("Keep what {file} says"), words(["retain", file])),
             Operation::Undo { seq } => Face::of_rows(format!("Undo change {seq}"), words(["undo", &seq.to_string()])),

@@ -49,7 +49,7 @@ pub async fn plan(store: &Store, entity: Entity, ids: &[String]) -> Result<Plan,
         refuse_held(&held, &found.row)?;
         located.push(found);
     }
-    take(&mut draft, &located).await?;
+    take(&mut draft, &located, None).await?;
     Ok(draft.seal())
 }
 
@@ -65,7 +65,7 @@ fn allowed(store: &Store, entity: Entity) -> Result<(), ChangeError> {
 }
 
 /// Refuses a row of a person under a legal hold.
-fn refuse_held(held: &HashSet<String>, row: &Row) -> Result<(), ChangeError> {
+pub(super) fn refuse_held(held: &HashSet<String>, row: &Row) -> Result<(), ChangeError> {
     match row.text("user_id").filter(|user| held.contains(*user)) {
         Some(_) => Err(ChangeError::Refused(format!(
             "{} {} belongs to a person under a legal hold: `unhold` ends that",
@@ -76,14 +76,48 @@ fn refuse_held(held: &HashSet<String>, row: &Row) -> Result<(), ChangeError> {
     }
 }
 
-/// Adds to a plan that rows go, with everything that comes of it.
+/// Takes rows away whose layout says that the stored row stays: it is marked, or loses what belongs to this entity.
+async fn leave(draft: &mut Draft<'_>, found: &LocatedRow<'_>) -> Result<(), ChangeError> {
+    let store = draft.store;
+    let shape = store.shapes().shape(&found.table()).await?;
+    if found.is_removed(store.engine(), &shape).map_err(ChangeError::Refused)? {
+        return Ok(());
+    }
+    if found.row.entity == Entity::Feedback && !feedback::hanging(draft, found).await?.is_empty() {
+        let again = store.invocation().line(["feedback", "remove", found.row.id()]);
+        return Err(ChangeError::Refused(format!("an episode counts feedback {}: `{again}`", found.row.id())));
+    }
+    draft.removes(&found.row);
+    draft.push(found.removal(store.engine(), &shape).map_err(ChangeError::Refused)?);
+    Ok(())
+}
+
+/// Adds to a plan that rows go, with everything that comes of it. Lists that name one get `heir` in its place.
 ///
 /// # Errors
 /// As [`plan`].
-pub(super) async fn take(draft: &mut Draft<'_>, located: &[LocatedRow<'_>]) -> Result<(), ChangeError> {
+pub(super) async fn take(
+    draft: &mut Draft<'_>,
+    located: &[LocatedRow<'_>],
+    heir: Option<&str>,
+) -> Result<(), ChangeError> {
     let store = draft.store;
+    let (located, staying): (Vec<&LocatedRow<'_>>, Vec<&LocatedRow<'_>>) =
+        located.iter().partition(|found| found.goes());
+    for found in &staying {
+        leave(draft, found).await?;
+    }
+    if !staying.is_empty() {
+        draft.effects.push(agreeing(
+            staying.len(),
+            &format!("{} stored {{row stays|rows stay}}, marked or emptied as the layout says", staying.len()),
+        ));
+    }
+    if located.is_empty() {
+        return Ok(());
+    }
     let mut seeds: BTreeMap<String, StoredRows> = BTreeMap::new();
-    for found in located {
+    for found in &located {
         let rows = found.rows();
         let seed = seeds.entry(json!([rows.table, rows.by]).to_string());
         let keys = rows.keys.clone();
@@ -92,7 +126,7 @@ pub(super) async fn take(draft: &mut Draft<'_>, located: &[LocatedRow<'_>]) -> R
     }
     let seeds: Vec<StoredRows> = seeds.into_values().collect();
     let going = hanging_on(store, &seeds).await?;
-    let of = |entity: Entity| located.iter().filter(move |found| found.row.entity == entity);
+    let of = |entity: Entity| located.iter().copied().filter(move |found| found.row.entity == entity);
     let doomed: HashSet<&str> = of(Entity::Case).map(|found| found.row.id()).collect();
     if !doomed.is_empty() {
         for source in store.sources_of(Entity::Case)? {
@@ -110,7 +144,7 @@ pub(super) async fn take(draft: &mut Draft<'_>, located: &[LocatedRow<'_>]) -> R
     for (table, column, ids) in &going.lists {
         let own = !doomed.is_empty() && column_of(store, table, column).is_some_and(|(s, _)| s.entity == Entity::Case);
         if !own {
-            leave_lists(draft, table, column, ids, &going.deletes).await?;
+            leave_lists(draft, table, column, ids, &going.deletes, heir).await?;
         }
     }
     let events: Vec<&LocatedRow<'_>> = of(Entity::CanvasEvent).collect();
@@ -160,13 +194,14 @@ fn column_of<'s>(
     })
 }
 
-/// Takes ids out of the lists of rows that stay.
+/// Takes ids out of the lists of rows that stay. An heir stands in their place, but not in its own lists.
 async fn leave_lists(
     draft: &mut Draft<'_>,
     table: &crate::store::stored::TableName,
     column: &str,
     ids: &[String],
     going: &[StoredRows],
+    heir: Option<&str>,
 ) -> Result<(), ChangeError> {
     let store = draft.store;
     let Some((source, name)) = column_of(store, table, column) else {
@@ -196,8 +231,18 @@ async fn leave_lists(
         if going.iter().any(|gone| gone.table == rows.table && gone.keys.contains(&rows.keys[0])) {
             continue;
         }
-        let kept: Vec<&str> =
-            found.row.list(name).into_iter().filter(|id| !ids.iter().any(|gone| gone == id)).collect();
+        if source.entity == Entity::Memory && heir == Some(id) {
+            continue;
+        }
+        let mut kept: Vec<&str> = Vec::new();
+        for known in found.row.list(name) {
+            let stays = if ids.iter().any(|gone| gone == known) { heir } else { Some(known) };
+            if let Some(id) = stays
+                && !(heir == Some(id) && kept.contains(&id))
+            {
+                kept.push(id);
+            }
+        }
         let mut shown = found.row.clone();
         shown.set(name, json!(kept));
         let values = [(name, GivenValue::Is(json!(kept)))];

@@ -43,13 +43,18 @@ pub async fn overdue(store: &Store, rules: &RetentionRules) -> Result<Vec<Overdu
         let used =
             if own.iter().any(|rule| rule.asks_use()) { last_uses(store, entity).await? } else { HashMap::new() };
         let mut columns: Vec<&'static str> = own.iter().flat_map(|rule| rule.columns()).collect();
+        // What was taken away stays in some stores, marked: it is no row any more.
+        let marked = store.sources_of(entity)?.iter().any(|source| source.marks_removed());
+        columns.extend(Entity::column(entity, "status").filter(|_| marked).map(|column| column.name));
         columns.sort_unstable();
         columns.dedup();
         let mut seen: Vec<Vec<RetainedRow>> = vec![Vec::new(); own.len()];
         store
             .walks()
             .each_row(&Query { columns: Some(columns), ..Query::new(entity) }, |row| {
-                seen.iter_mut().zip(&own).for_each(|(rows, rule)| rows.push(rule.look(&row)));
+                if !marked || row.text("status") != Some("deleted") {
+                    seen.iter_mut().zip(&own).for_each(|(rows, rule)| rows.push(rule.look(&row)));
+                }
                 ControlFlow::Continue(())
             })
             .await?;
@@ -136,7 +141,7 @@ pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeE
         }
     }
     if !located.is_empty() {
-        remove::take(&mut draft, &located).await?;
+        remove::take(&mut draft, &located, None).await?;
     }
     Ok(draft.seal())
 }

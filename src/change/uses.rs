@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::ChangeError;
+use super::batch::NewRow;
 use super::draft::Draft;
 use super::feedback::writable;
+use super::{ChangeError, batch};
 use crate::layout::BoundSource;
 use crate::memory::{Entity, Row, utility};
+use crate::store::Store;
 use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
 use crate::store::stored::StoredRows;
@@ -62,21 +64,63 @@ async fn links(draft: &mut Draft<'_>, column: &str, value: &str) -> Result<Vec<R
     Ok(store.related(Entity::MemoryLink, column, &[value.to_owned()]).await?)
 }
 
+/// The utility of a memory that these episodes used, one of them as it will be.
+async fn utility_of(
+    store: &Store,
+    users: &BTreeSet<String>,
+    changed: Option<&Row>,
+) -> Result<Option<f64>, ChangeError> {
+    let others: Vec<String> = users.iter().filter(|id| changed.is_none_or(|row| row.id() != *id)).cloned().collect();
+    let columns = ["id", "started_at", "utility"];
+    let mut rows: BTreeMap<(String, String), f64> = BTreeMap::new();
+    let read = store.related_columns(Entity::Episode, "id", &others, Some(&columns)).await?;
+    for row in read.iter().chain(changed) {
+        let started = row.text("started_at").unwrap_or_default().to_owned();
+        rows.extend(row.number("utility").map(|utility| ((started, row.id().to_owned()), utility)));
+    }
+    Ok(utility::of_memory(rows.into_values().rev()))
+}
+
+/// The links of memories that become one: those that it lacks are added. What it is used by then, as its columns say it.
+///
+/// # Errors
+/// The engine's refusal.
+pub(super) async fn gather(
+    draft: &mut Draft<'_>,
+    kept: &LocatedRow<'_>,
+    copies: &[LocatedRow<'_>],
+) -> Result<Vec<(&'static str, Value)>, ChangeError> {
+    let store = draft.store;
+    if store.sources_of(Entity::MemoryLink).is_err() {
+        let own = |found: &LocatedRow<'_>| found.row.get("uses").as_i64();
+        let sum: Option<i64> = copies.iter().chain([kept]).filter_map(own).reduce(|a, b| a.saturating_add(b));
+        return Ok(sum.map(|sum| ("uses", Value::from(sum))).into_iter().collect());
+    }
+    let mut users: BTreeSet<String> = BTreeSet::new();
+    for link in links(draft, "memory_id", kept.row.id()).await? {
+        users.extend(link.text("episode_id").map(str::to_owned));
+    }
+    let mut new = Vec::new();
+    for copy in copies {
+        for mut link in links(draft, "memory_id", copy.row.id()).await? {
+            if link.text("episode_id").is_some_and(|episode| users.insert(episode.to_owned())) {
+                link.set("memory_id", Value::from(kept.row.id()));
+                new.push(NewRow::from(link));
+            }
+        }
+    }
+    batch::add(draft, Entity::MemoryLink, &new).await?;
+    let utility = utility_of(store, &users, None).await?;
+    Ok(vec![("uses", Value::from(users.len() as u64)), ("utility", utility.map_or(Value::Null, Value::from))])
+}
+
 /// Sets uses and utility of one memory where they differ from what its episodes give.
 async fn settle(draft: &mut Draft<'_>, memory: &LocatedRow<'_>, episode: &Row) -> Result<(), ChangeError> {
     let store = draft.store;
     let links = links(draft, "memory_id", memory.row.id()).await?;
     let mut users: BTreeSet<String> = links.iter().filter_map(|l| l.text("episode_id").map(str::to_owned)).collect();
     users.insert(episode.id().to_owned());
-    let others: Vec<String> = users.iter().filter(|id| *id != episode.id()).cloned().collect();
-    let columns = ["id", "started_at", "utility"];
-    let mut rows: BTreeMap<(String, String), f64> = BTreeMap::new();
-    let read = store.related_columns(Entity::Episode, "id", &others, Some(&columns)).await?;
-    for row in read.iter().chain([episode]) {
-        let started = row.text("started_at").unwrap_or_default().to_owned();
-        rows.extend(row.number("utility").map(|utility| ((started, row.id().to_owned()), utility)));
-    }
-    let utility = utility::of_memory(rows.into_values().rev());
+    let utility = utility_of(store, &users, Some(episode)).await?;
     let mut shown = memory.row.clone();
     let mut values: Vec<(&str, GivenValue)> = Vec::new();
     let stored = memory.row.number("utility");

@@ -9,7 +9,7 @@ use super::bank::{Cases, ProfileCommand, Prune};
 use super::context::Session;
 use super::copy::CopyArgs;
 use super::doing::{By, Doing, PLAN_BYTES, author, carry_out, print_receipt};
-use super::edit::{EditArgs, RemoveArgs, SupersedeArgs};
+use super::edit::{EditArgs, MergeArgs, RemoveArgs, SupersedeArgs};
 use super::failure::CommandFailure;
 use super::feedback::FeedbackCommand;
 use super::import::ImportArgs;
@@ -76,6 +76,8 @@ pub enum ChangeCommand {
     Remove(RemoveArgs),
     /// Put a new memory in the place of one that stays, marked and linked: supersede ID --by 'he lives in Kiel'
     Supersede(SupersedeArgs),
+    /// Make copies of a memory one with it: it gets their tags, sources and links, and they go: merge MEMORY COPY COPY
+    Merge(MergeArgs),
     /// Add one row from JSON in canonical columns; an episode may come with its vector as `embedding`, by
     /// which its parent is found.
     Record {
@@ -193,6 +195,7 @@ pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), C
         ChangeCommand::Edit(args) => args.operation()?,
         ChangeCommand::Remove(args) => args.operation()?,
         ChangeCommand::Supersede(args) => args.operation()?,
+        ChangeCommand::Merge(args) => args.operation(),
         ChangeCommand::Copy(args) => return copy::run(session, args).await,
         ChangeCommand::Retain(args) => args.operation()?,
         ChangeCommand::Jobs { command } => return jobs::run(session, command).await,

@@ -1,4 +1,4 @@
-//! `edit`, `remove`, `supersede`: any row whose layout says how it is written.
+//! `edit`, `remove`, `supersede`, `merge`: any row whose layout says how it is written.
 
 // Help texts are shown as they stand: backticks would be.
 #![allow(clippy::doc_markdown)]
@@ -61,6 +61,27 @@ pub struct SupersedeArgs {
     /// What to do.
     #[command(flatten)]
     pub doing: Doing,
+}
+
+/// Copies of a memory that become one with it.
+#[derive(Debug, Args)]
+pub struct MergeArgs {
+    /// The id of the memory that stays.
+    pub memory: String,
+    /// The ids of its copies, which go.
+    #[arg(required = true, value_name = "COPY")]
+    pub copies: Vec<String>,
+    /// What to do.
+    #[command(flatten)]
+    pub doing: Doing,
+}
+
+impl MergeArgs {
+    /// What is to be done.
+    #[must_use]
+    pub fn operation(&self) -> (Operation, &Doing) {
+        (Operation::Merge { memory: self.memory.clone(), copies: self.copies.clone() }, &self.doing)
+    }
 }
 
 impl EditArgs {

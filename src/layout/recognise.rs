@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::write::Removal;
 use super::{
     BoundVector, Catalog, ColumnOrigin, ColumnSpec, Derivation, Engine, EpisodeLink, FromClause, Inside, Layout, Need,
     Source, StoredAs, Write,
@@ -247,6 +248,12 @@ impl BoundSource {
     #[must_use]
     pub fn is_writable(&self) -> bool {
         self.write.as_ref().is_some_and(|write| write.refuse.is_none())
+    }
+
+    /// Whether a row that is taken away stays, marked.
+    #[must_use]
+    pub fn marks_removed(&self) -> bool {
+        self.write.as_ref().is_some_and(|write| matches!(write.remove, Removal::Mark(_)))
     }
 }
 

@@ -57,12 +57,19 @@ pub enum CopyForm {
     Md5,
     /// Its SHA-256 digest as hexadecimal digits.
     Sha256,
+    /// The same of nothing but its small letters a to z and digits, capitals made small.
+    Sha256Letters,
 }
 
 impl CopyForm {
     /// The words of layout files.
-    pub const WORDS: &'static [(&'static str, CopyForm)] =
-        &[("same", CopyForm::Same), ("lower", CopyForm::Lower), ("md5", CopyForm::Md5), ("sha256", CopyForm::Sha256)];
+    pub const WORDS: &'static [(&'static str, CopyForm)] = &[
+        ("same", CopyForm::Same),
+        ("lower", CopyForm::Lower),
+        ("md5", CopyForm::Md5),
+        ("sha256", CopyForm::Sha256),
+        ("sha256-letters", CopyForm::Sha256Letters),
+    ];
 
     /// The copy of a text.
     #[must_use]
@@ -72,6 +79,11 @@ impl CopyForm {
             CopyForm::Lower => text.to_lowercase(),
             CopyForm::Md5 => hex::encode(Md5::digest(text.as_bytes())),
             CopyForm::Sha256 => hex::encode(Sha256::digest(text.as_bytes())),
+            CopyForm::Sha256Letters => {
+                let mut plain = text.to_lowercase();
+                plain.retain(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit());
+                CopyForm::Sha256.of(&plain)
+            }
         }
     }
 }

@@ -12,7 +12,9 @@ use super::stored::{Cell, Image, Mutation, StoredRows, TableName, spell};
 use super::surplus::StoredColumns;
 use super::{RowEncoder, StoreError, within};
 use crate::layout::write::Removal;
-use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Engine, Fill, StoredAs, TimeSpelling, Write};
+use crate::layout::{
+    BoundColumn, BoundOrigin, BoundSource, Codec, Engine, Fill, StoredAs, TextPart, TimeSpelling, Write,
+};
 use crate::memory::{Entity, Row, ValueKind, json};
 
 /// A canonical value to be stored.
@@ -92,6 +94,15 @@ impl LocatedRow<'_> {
                 };
             }
         }
+        let moves = |(name, cell): &&(String, Cell)| {
+            self.key.iter().any(|(part, old)| part == name && *cell != Cell::Is(old.clone()))
+        };
+        if let Some((name, _)) = set.iter().find(moves) {
+            return Err(format!(
+                "{}.{name} is a part of the row's id, which others may name: record a new row and remove this one",
+                self.table().title()
+            ));
+        }
         touch(self.source, shape, &mut set);
         Ok(Mutation::Update { table: self.table(), key: self.key.clone(), set })
     }
@@ -141,6 +152,27 @@ impl LocatedRow<'_> {
             None => ways().find(|way| within_table(way).is_some())?,
         };
         Some((within_table(way)?, way))
+    }
+
+    /// Whether the stored row goes when this one is taken away; otherwise it stays with other values.
+    #[must_use]
+    pub fn goes(&self) -> bool {
+        self.source.write.as_ref().is_none_or(|write| write.remove == Removal::Delete)
+    }
+
+    /// Whether it was taken away before, and stayed as its layout says.
+    ///
+    /// # Errors
+    /// Why it cannot be taken away.
+    pub fn is_removed(&self, engine: Engine, shape: &TableShape) -> Result<bool, String> {
+        let Mutation::Update { set, .. } = self.removal(engine, shape)? else { return Ok(false) };
+        let touched = touched(self.source, shape);
+        let mut marks = set.iter().filter(|(name, _)| !touched.iter().any(|(other, _)| other == name));
+        Ok(marks.all(|(name, cell)| match (cell, self.image.get(name)) {
+            (Cell::Is(value), Some(stored)) => value == stored,
+            (Cell::Now(_), Some(stored)) => *stored != FetchedValue::Null,
+            _ => false,
+        }))
     }
 
     /// What taking the row away means: that it goes, or that it stays with other values.
@@ -265,18 +297,20 @@ fn put_within(
         },
         (_, value) => value.clone(),
     };
-    let empty = FetchedValue::Text("{}".to_owned());
-    let old = if *old == FetchedValue::Null && way.inside.decode.is_empty() && way.inside.path.is_some() {
-        &empty
-    } else {
-        old
-    };
+    let is_json = way.inside.decode.iter().all(|codec| *codec == Codec::Json);
+    let empty = FetchedValue::Text(if way.inside.path.is_some() { "{}" } else { "null" }.to_owned());
+    let within = way.inside.path.is_some() || !way.inside.decode.is_empty();
+    let old = if *old == FetchedValue::Null && is_json && within { &empty } else { old };
     within::replaced(old, &way.inside, &value).map_err(|why| format!("{}.{column} {why}", table_of(source).title()))
 }
 
-/// Adds what the layout sets with every change of a row.
+/// Adds what the layout sets with every change of a row, unless the change says otherwise.
 pub fn touch(source: &BoundSource, shape: &TableShape, set: &mut Vec<(String, Cell)>) {
-    set.extend(touched(source, shape).into_iter().map(|(name, times)| (name, Cell::Now(times))));
+    for (name, times) in touched(source, shape) {
+        if !set.iter().any(|(known, _)| *known == name) {
+            set.push((name, Cell::Now(times)));
+        }
+    }
 }
 
 /// The stored columns that take the time of every change of a row, with how it is spelled.
@@ -360,7 +394,7 @@ pub(super) fn encode_value(
     let mut cells = Vec::new();
     if let ("id", Some(names), Some(Value::String(id))) = (column, key_columns(source), value) {
         let parts = key_parts(id, names.len());
-        let parts = parts.ok_or_else(|| format!("{title}: `{id}` is no list of {}", names.join(", ")))?;
+        let parts = parts.ok_or_else(|| format!("{title}: the id `{id}` is no JSON list of {}", names.join(", ")))?;
         return Ok(names.into_iter().map(str::to_owned).zip(parts.into_iter().map(Cell::Is)).collect());
     }
     for (position, way) in source.column(column).iter().enumerate() {
@@ -519,9 +553,51 @@ fn array_literal(items: &[Value]) -> String {
     format!("{{{}}}", items.iter().map(element).collect::<Vec<_>>().join(","))
 }
 
-/// Whether a canonical column stands within a stored one of the source's table, and in none of its own.
-fn is_within(source: &BoundSource, column: &str) -> bool {
-    plain_column(source, column).is_none() && source.column(column).iter().any(|way| within_table(way).is_some())
+/// Whether a canonical column of a new row is put into a stored value: it stands in none of its own, or in one that is a
+/// document of which other columns are read.
+pub fn goes_within(source: &BoundSource, column: &str) -> bool {
+    let is_text = source.entity.column(column).is_some_and(|c| c.kind == ValueKind::Text);
+    let key = key_columns(source).unwrap_or_default();
+    let place = |way: &BoundColumn| within_table(way).is_some_and(|name| key.contains(&name) || can_be_made(way));
+    let within = || source.column(column).iter().any(place);
+    match plain_column(source, column) {
+        None => within(),
+        Some((name, _)) => is_text && within() && is_shared(source, name),
+    }
+}
+
+/// Whether what a way leads to can be put where nothing stands yet: a whole value, or a member of an object.
+fn can_be_made(way: &BoundColumn) -> bool {
+    let inside = &way.inside;
+    let member = |path: &String| !path.contains(['.', '*']) && path.parse::<usize>().is_err();
+    inside.decode.iter().all(|codec| *codec == Codec::Json)
+        && inside.path.as_ref().is_none_or(member)
+        && (inside.by.is_none() || inside.part == TextPart::Any)
+}
+
+/// Canonical columns of what a row says: what they say goes before the same in a document that is given with them.
+const SAID: [&str; 2] = ["text", "content"];
+
+/// Adds a cell of a new row; the name of the column where another value is in it already.
+fn add_cell(cells: &mut Vec<(String, Cell)>, (name, cell): (String, Cell)) -> Result<(), String> {
+    let nothing = Cell::Is(FetchedValue::Null);
+    match cells.iter_mut().find(|(known, _)| *known == name) {
+        None => cells.push((name, cell)),
+        Some((_, known)) if *known == nothing => *known = cell,
+        Some((_, known)) if cell != nothing && !same(known, &cell) => return Err(name),
+        Some(_) => {}
+    }
+    Ok(())
+}
+
+/// Whether two cells say the same, a number as a text or not.
+fn same(a: &Cell, b: &Cell) -> bool {
+    let text = |cell: &Cell| match cell {
+        Cell::Is(FetchedValue::Integer(number)) => Some(number.to_string()),
+        Cell::Is(FetchedValue::Text(text)) => Some(text.clone()),
+        _ => None,
+    };
+    a == b || text(a).is_some_and(|a| Some(a) == text(b))
 }
 
 /// No stored columns.
@@ -643,8 +719,10 @@ impl<'a> RowEncoder<'a> {
         }
         let key_columns: &[&str] =
             if source.entity.column("id").is_some() { &["id"] } else { &["episode_id", "memory_id"] };
-        let stored: Option<Vec<String>> =
-            key_columns.iter().map(|c| Some(plain_column(source, c)?.0.to_owned())).collect();
+        let stored: Option<Vec<String>> = match self::key_columns(source) {
+            Some(parts) => Some(parts.into_iter().map(str::to_owned).collect()),
+            None => key_columns.iter().map(|c| Some(plain_column(source, c)?.0.to_owned())).collect(),
+        };
         let key = stored.filter(|_| !write.numbered).unwrap_or_default();
         Ok(Mutation::Insert { table, key, columns: names, rows: cells })
     }
@@ -659,22 +737,41 @@ impl<'a> RowEncoder<'a> {
         owner: Option<&Image>,
     ) -> Result<Vec<(String, Cell)>, String> {
         let mut cells: Vec<(String, Cell)> = Vec::new();
+        let only_within = |c: &str| {
+            plain_column(source, c).is_none() && source.column(c).iter().any(|way| within_table(way).is_some())
+        };
+        let within = |c: &str| goes_within(source, c) || only_within(c);
         let by_word = |c: &str| write.insert.iter().any(|(_, f)| matches!(f, Fill::Word { column, .. } if column == c));
         for (column, value) in values {
             let elsewhere =
                 *column == "id" && write.numbered || by_word(column) && plain_column(source, column).is_none();
-            if !elsewhere && !is_within(source, column) {
-                cells.extend(encode(self.store.engine(), source, shape, column, value)?);
+            if !elsewhere && !within(column) {
+                for cell in encode(self.store.engine(), source, shape, column, value)? {
+                    add_cell(&mut cells, cell).map_err(|name| format!("{name} and `{column}` do not say the same"))?;
+                }
             }
         }
+        let key = key_columns(source).unwrap_or_default();
         // What stands within a stored value is put into it once that is there.
         for (column, value) in values {
-            let ways = source.column(column).iter().filter(|_| is_within(source, column));
-            let mut places = ways.filter_map(|way| Some((within_table(way)?, way)));
-            if let (Some((name, way)), GivenValue::Is(value)) = (places.next(), value) {
-                let old = current(&cells, &Image(Vec::new()), name).clone();
+            let ways = source.column(column).iter().filter(|_| within(column));
+            let places: Vec<(&str, &BoundColumn)> = ways.filter_map(|way| Some((within_table(way)?, way))).collect();
+            let none = Image(Vec::new());
+            let says = |place: &&(&str, &BoundColumn)| {
+                within::found(current(&cells, &none, place.0), &place.1.inside).0.is_some_and(|found| !found.is_null())
+            };
+            // Of a value that is not there yet the whole is the best place, else the one least deep.
+            let depth = |place: &&(&str, &BoundColumn)| (!can_be_made(place.1), place.1.inside.path.is_some());
+            let said = places.iter().find(says);
+            let place = said.or(places.iter().min_by_key(depth));
+            if let (Some((name, way)), GivenValue::Is(value)) = (place, value) {
+                let (name, old) = (*name, current(&cells, &none, name).clone());
                 if value.is_null() || within::found(&old, &way.inside).0.as_ref() == Some(value) {
                     continue;
+                }
+                if said.is_some() && (key.contains(&name) || !SAID.contains(column)) {
+                    let title = table_of(source).title();
+                    return Err(format!("{title}.{name}: what is given for it says another `{column}`"));
                 }
                 let new = put_within(self.store.engine(), source, column, way, value, &old)?;
                 cells.retain(|(known, _)| known != name);

@@ -1,5 +1,6 @@
 //! Findings and migrations on screen: told as they come, followed, fixed, applied after a confirmation.
 
+use mnemoscope::change::Operation;
 use mnemoscope::console::core::{Effect, Message, Reply, Request, Ticket};
 use mnemoscope::console::screens::findings::LookNews;
 use mnemoscope::console::screens::migrations::{MigrationItem, MigrationList, MigrationStanding};
@@ -23,6 +24,7 @@ fn finding(
         message: format!("{} of them", ids.len()),
         examples: ids.iter().map(|id| (*id).to_owned()).collect(),
         remedy: remedy.to_owned(),
+        together: ids.iter().map(|id| (*id).to_owned()).collect(),
     }
 }
 
@@ -97,6 +99,21 @@ fn what_the_console_cannot_mend_says_which_command_does() {
     tell(&mut console, ticket, LookNews::Found(Box::new(unread)));
     console.press("j x");
     console.shows("status: y c copies the command");
+}
+
+#[test]
+fn copies_of_a_memory_lie_side_by_side_and_become_one() {
+    let (mut console, ticket) = looking(160, 50);
+    let ids = ["dr-1", "dr-2", "dr-3"];
+    let copies = finding("near_duplicate_memory", Severity::Low, Some("memory"), &ids, "merge dr-3 dr-1 dr-2");
+    tell(&mut console, ticket, LookNews::Found(Box::new(copies)));
+    console.model.context.changing.unlocked = true;
+    console.press("x");
+    let (_, request) = asked(&mut console, |request| matches!(request, Request::Plan(_)));
+    let merge = Operation::Merge { memory: "dr-3".to_owned(), copies: vec!["dr-1".to_owned(), "dr-2".to_owned()] };
+    assert!(format!("{request:?}").contains(&format!("{merge:?}")), "{request:?}");
+    console.press("esc enter");
+    assert_eq!(console.model.crumbs().last().map(String::as_str), Some("two memories compared"));
 }
 
 #[test]

@@ -233,3 +233,59 @@ fn facts_that_contradict_and_near_copies_are_found_and_superseded() {
         }
     });
 }
+
+const TRIPLE: &str = "INSERT INTO memories (id, kind, text, user_id, tags, importance, source_ids, created_at, uses) VALUES \
+    ('m-1', 'note', 'Ada likes green tea in the morning', 'ada-1', '[\"food\"]', 0.2, '[]', '2026-02-01T00:00:00.000000Z', 2), \
+    ('m-2', 'note', 'ada likes green tea, in the morning', 'ada-1', '[\"drink\"]', 0.8, '[\"m-9\"]', '2026-02-02T00:00:00.000000Z', 1), \
+    ('m-3', 'note', 'Ada likes green tea in the morning!', 'ada-1', '[\"food\"]', NULL, '[\"m-1\"]', '2026-02-03T00:00:00.000000Z', 1), \
+    ('m-sum', 'summary', 'what Ada likes', 'ada-1', NULL, NULL, '[\"m-1\",\"m-2\",\"m-7\"]', '2026-02-04T00:00:00.000000Z', 0), \
+    ('m-bo', 'note', 'Ada likes green tea in the morning', 'bo', NULL, NULL, NULL, '2026-02-04T00:00:00.000000Z', 0); \
+    INSERT INTO episode_memories (episode_id, memory_id, kind, rank) VALUES \
+    ('e-1', 'm-1', 'recalled', 0), ('e-2', 'm-1', 'recalled', 1), ('e-2', 'm-3', 'recalled', 0), ('e-3', 'm-2', 'recalled', 0); \
+    INSERT INTO memory_access (id, ids, kind, created_at) VALUES ('a-1', '[\"m-2\",\"m-sum\"]', 'memory', '2026-02-04T00:00:00.000000Z')";
+
+#[test]
+fn copies_of_a_memory_become_one_that_keeps_their_links() {
+    block_on(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("native.db"), "").expect("an empty file");
+        let database = Database::fresh();
+        let file = Target::File(folder.path().join("native.db"));
+        for target in std::iter::once(file).chain(database.iter().map(|d| Target::Postgres(d.url().to_owned()))) {
+            migrate::apply(&open(&target).await, &author(), None).await.expect("applied");
+            run(&target, TRIPLE).await;
+            let native = address(&target);
+            let on = |words: &[&str]| told(folder.path(), &[&["-d", &native], words].concat());
+            let all = || ["memory", "memory_link", "access"].map(|entity| on(&["list", entity]).1["rows"].clone());
+            let before = all();
+            let (_, shown, words) = on(&["findings", "--kind", "near_duplicate_memory"]);
+            let remedy = shown["findings"][0]["remedy"].as_str().unwrap_or_default();
+            assert!(remedy.ends_with("merge m-3 m-1 m-2"), "{words} {shown:#}");
+            assert_eq!(on(&["merge", "m-3", "m-bo"]).0, Some(5), "another person's");
+            assert_eq!(on(&["merge", "m-3", "m-3"]).0, Some(2), "itself");
+
+            let (_, plan, _) = on(&["merge", "m-3", "m-1", "m-2"]);
+            let (code, receipt, words) = on(&["merge", "m-3", "m-1", "m-2", "--apply"]);
+            assert_eq!((code, &receipt["counts"]), (Some(0), &plan["counts"]), "{words}");
+            assert_eq!(on(&["show", "memory", "m-1"]).0, Some(3));
+            let (_, kept, _) = on(&["show", "memory", "m-3"]);
+            assert_eq!(kept["tags"], json!(["food", "drink"]));
+            assert_eq!(
+                (&kept["source_ids"], &kept["importance"], &kept["uses"]),
+                (&json!(["m-9"]), &json!(0.8), &json!(3))
+            );
+            assert_eq!(on(&["show", "memory", "m-sum"]).1["source_ids"], json!(["m-3", "m-7"]));
+            let [_, links, accesses] = all();
+            let named: BTreeSet<(&str, &str)> = links
+                .as_array()
+                .expect("rows")
+                .iter()
+                .filter_map(|link| Some((link["episode_id"].as_str()?, link["memory_id"].as_str()?)))
+                .collect();
+            assert_eq!(named, BTreeSet::from([("e-1", "m-3"), ("e-2", "m-3"), ("e-3", "m-3")]));
+            assert_eq!(accesses[0]["ids"], json!(["m-3", "m-sum"]));
+            let (code, _, words) = on(&["undo", &receipt["audit_seq"].to_string(), "--apply"]);
+            assert_eq!((code, all()), (Some(0), before), "{words}");
+        }
+    });
+}

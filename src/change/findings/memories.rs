@@ -12,8 +12,10 @@ use crate::memory::vector::{dot, unit};
 use crate::store::Store;
 use crate::store::encode::plain_column;
 
+/// Memories that say the same.
+pub(super) const COPIES: &str = "near_duplicate_memory";
 /// The kinds of finding.
-pub(super) const PAIRED: &[&str] = &["near_duplicate_memory", "contradicting_facts"];
+pub(super) const PAIRED: &[&str] = &[COPIES, "contradicting_facts"];
 
 /// What is read of a memory.
 const COLUMNS: &[&str] = &["id", "user_id", "collection", "text", "status", "metadata", "created_at"];
@@ -60,8 +62,14 @@ impl Survey<'_> {
             }
             tokio::task::yield_now().await;
         }
-        self.found("near_duplicate_memory", memory, tally);
+        self.found(COPIES, memory, tally);
         Ok(())
+    }
+
+    /// Whether memories can be made one.
+    pub(super) fn merges(&self) -> bool {
+        let sources = self.store.sources_of(Entity::Memory).unwrap_or_default();
+        sources.iter().all(|source| source.is_writable()) && self.store.why_not_writable().is_none()
     }
 
     /// Whether a memory can be marked as superseded by another one.

@@ -315,6 +315,9 @@ pub struct Finding {
     pub examples: Vec<String>,
     /// The command that fixes it.
     pub remedy: String,
+    /// Rows of the first group, where rows are found in groups: the oldest first.
+    #[serde(skip)]
+    pub together: Vec<String>,
 }
 
 /// What an earlier look found, so that a later one can say what is new.
@@ -356,13 +359,24 @@ impl Finding {
             message: format!("{} {}", tally.count, kind.what(tally.count)),
             remedy: filled(&words.replace("$entity", entity.unwrap_or("episode")), &ids),
             examples: tally.examples,
+            together: tally.together,
         }
+    }
+
+    /// The same where copies of a memory can be made one with the newest.
+    #[must_use]
+    pub fn merging(mut self) -> Finding {
+        if let [older @ .., newest] = &self.together[..] {
+            let ids: Vec<&str> = [newest].into_iter().chain(older).map(String::as_str).collect();
+            self.remedy = filled("merge $id", &ids);
+        }
+        self
     }
 
     /// The same where the older of two can be marked as superseded by the newer one.
     #[must_use]
-    pub fn superseding(mut self, ids: &[String]) -> Finding {
-        if let [older, .., newer] = ids
+    pub fn superseding(mut self) -> Finding {
+        if let [older, .., newer] = &self.together[..]
             && !needs_dashes(&[older, newer])
         {
             self.remedy = filled("supersede $id", &[older]);

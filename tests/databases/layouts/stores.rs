@@ -276,6 +276,15 @@ pub fn made(folder: &TempDir, name: &str, statements: &str) -> PathBuf {
     path
 }
 
+fn run(database: &Path, statements: &str) {
+    block_on(async {
+        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(database);
+        let mut link = sqlx::SqliteConnection::connect_with(&options).await.expect("the file");
+        sqlx::raw_sql(sqlx::AssertSqlSafe(statements.to_owned())).execute(&mut link).await.expect("statements");
+        link.close().await.expect("closed");
+    });
+}
+
 /// What a command prints, as JSON.
 pub fn told(database: &Path, arguments: &[&str]) -> Value {
     told_in(database.parent().expect("a folder"), database, arguments)
@@ -377,6 +386,143 @@ fn every_store_is_recognised_listed_masked_and_erased() {
         let bytes = std::fs::read(&database).expect("the file");
         let gone = |needle: &str| !bytes.windows(needle.len()).any(|part| part == needle.as_bytes());
         assert!(gone("Ada likes") && gone("Ada asks"), "{}", store.layout);
+    }
+}
+
+/// The exit code of a command, and what it says.
+fn refused(database: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let home = database.parent().expect("a folder");
+    let mut command = Command::new(program());
+    command.env("HOME", home).env_remove("MNEMOSCOPE_DATABASE");
+    let done = command.arg("-d").arg(database).args(arguments).output().expect("it runs");
+    (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned())
+}
+
+fn store_of(folder: &TempDir, layout: &str) -> PathBuf {
+    let case = STORES.iter().find(|store| store.layout == layout).expect("a store");
+    let database = made(folder, layout, case.statements);
+    told(&database, &["migrate", "--apply"]);
+    database
+}
+
+#[test]
+fn what_others_name_a_row_by_is_not_edited() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let item = "[\"memories.ada-1.s1\",\"k1\"]";
+    let state = "INSERT INTO user_states VALUES ('desk', 'ada-1', '{\"likes\":\"tea\"}', 1772461855.5)";
+    let message = "INSERT INTO memori_conversation_message VALUES (1, 'u', 1, 'user', NULL, 'Ada asks', NULL)";
+    for (layout, more, entity, id, column) in [
+        ("langgraph-store", "", "memory", item, "collection=memories.bo"),
+        ("langgraph-store", "", "memory", item, "user_id=bo"),
+        ("google-adk", state, "memory", "[\"desk\",\"ada-1\"]", "user_id=bo"),
+        ("memori", message, "segment", "1", "sequence=9"),
+    ] {
+        let database = store_of(&folder, layout);
+        run(&database, more);
+        let before = stored(&database);
+        let (code, words) = refused(&database, &["edit", entity, id, column, "--apply"]);
+        assert_eq!(code, Some(5), "{layout} {column}: {words}");
+        assert_eq!(stored(&database), before, "{layout}");
+        std::fs::remove_file(&database).expect("gone");
+    }
+}
+
+#[test]
+fn a_time_of_change_that_is_given_is_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = store_of(&folder, "open-webui");
+    told(&database, &["edit", "memory", "m1", "updated_at=2026-03-03T03:03:03Z", "--apply"]);
+    assert_eq!(told(&database, &["show", "memory", "m1"])["updated_at"], "2026-03-03T03:03:03.000000Z");
+}
+
+#[test]
+fn rows_taken_away_together_go_as_their_layout_says() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = store_of(&folder, "agno");
+    run(&database, "UPDATE agno_memories SET feedback = 'negative' WHERE memory_id = 'm2'");
+    let before = stored(&database);
+    let receipt = told(&database, &["remove", "feedback", "m1", "m2", "--apply"]);
+    assert_eq!(receipt["counts"], json!({"agno_memories": {"update": 2}}), "{receipt:#}");
+    assert_eq!((rows(&database, "memory", &[]).len(), rows(&database, "feedback", &[]).len()), (2, 0));
+    told(&database, &["undo", &receipt["audit_seq"].to_string(), "--apply"]);
+    assert_eq!(stored(&database), before);
+
+    let database = store_of(&folder, "mcp-memory-service");
+    let before = stored(&database);
+    let receipt = told(&database, &["remove", "memory", "1", "2", "--apply"]);
+    assert_eq!(receipt["counts"], json!({"memories": {"update": 1}}), "the other is marked already: {receipt:#}");
+    let states: Vec<Value> = rows(&database, "memory", &[]).iter().map(|row| row["status"].clone()).collect();
+    assert_eq!(states, ["deleted", "deleted"]);
+    told(&database, &["undo", &receipt["audit_seq"].to_string(), "--apply"]);
+    assert_eq!(stored(&database), before);
+
+    let rules = folder.path().join("retention.toml");
+    std::fs::write(&rules, "share = 1.0\n[[rule]]\nentity = \"memory\"\nolder_than = \"1d\"\n").expect("rules");
+    let rules = rules.display().to_string();
+    let receipt = told(&database, &["retain", &rules, "--apply"]);
+    assert_eq!(receipt["counts"], json!({"memories": {"update": 1}}), "{receipt:#}");
+    assert_eq!(told(&database, &["retain", &rules, "--apply"])["counts"], json!({}), "the second time does nothing");
+}
+
+#[test]
+fn a_fact_of_memori_keeps_its_digest_in_step() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = store_of(&folder, "memori");
+    told(&database, &["edit", "memory", "f1", "text=Likes TEA, é 2!", "--apply"]);
+    // sha256 of `likestea2`.
+    let digest = "101f18d132443d518769ca0249d64cd79103a42383168fbf61682a2067613d47";
+    assert!(stored(&database)["memori_entity_fact"].contains(digest), "{:#?}", stored(&database));
+}
+
+#[test]
+fn a_memory_of_a_second_table_is_followed_in_that_table() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = store_of(&folder, "agno");
+    run(
+        &database,
+        "CREATE TABLE agno_learnings (learning_id VARCHAR PRIMARY KEY, learning_type VARCHAR, namespace VARCHAR, user_id VARCHAR, \
+          agent_id VARCHAR, team_id VARCHAR, session_id VARCHAR, entity_id VARCHAR, content JSON NOT NULL, created_at BIGINT, updated_at BIGINT); \
+         INSERT INTO agno_learnings VALUES ('l1', 'entity', NULL, 'ada-1', NULL, NULL, NULL, NULL, '{\"learning\": \"lives in Ulm\"}', 1772461855, NULL)",
+    );
+    let before = stored(&database);
+    let receipt = told(&database, &["supersede", "l1", "--by", "lives in Kiel", "--apply"]);
+    assert_eq!(receipt["counts"], json!({"agno_learnings": {"insert": 1, "update": 1}}), "{receipt:#}");
+    told(&database, &["undo", &receipt["audit_seq"].to_string(), "--apply"]);
+    assert_eq!(stored(&database), before);
+}
+
+#[test]
+fn a_memory_within_a_document_or_under_a_key_of_several_columns_is_recorded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let kite = "Ada flies \"kites\"";
+    for (layout, id, more) in [
+        ("langgraph-store", json!("[\"memories.ada-1.s1\",\"k9\"]"), json!({"tags": ["kites"], "user_id": "ada-1"})),
+        ("agno", json!("m9"), json!({"user_id": "ada-1"})),
+    ] {
+        let database = store_of(&folder, layout);
+        let before = stored(&database);
+        let mut row = json!({"id": id, "text": kite});
+        row.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        let file = folder.path().join("row.json");
+        std::fs::write(&file, row.to_string()).expect("a file");
+        let receipt = told(&database, &["record", "memory", &file.display().to_string(), "--apply"]);
+        let shown = told(&database, &["show", "memory", id.as_str().expect("a text")]);
+        for (column, value) in row.as_object().expect("an object") {
+            assert_eq!(&shown[column], value, "{layout}: {shown:#}");
+        }
+        assert!(shown["created_at"].is_string() && shown["problems"].is_null(), "{layout}: {shown:#}");
+        let next = told(&database, &["undo", &receipt["audit_seq"].to_string(), "--apply"]);
+        assert_eq!(stored(&database), before, "{layout}: {next:#}");
+        if layout == "langgraph-store" {
+            std::fs::write(&file, json!({"id": id, "text": kite, "user_id": "bo"}).to_string()).expect("a file");
+            let (code, words) = refused(&database, &["record", "memory", &file.display().to_string(), "--apply"]);
+            assert_eq!(code, Some(5), "the id says whose it is: {words}");
+            let receipt = told(&database, &["supersede", "[\"memories.ada-1.s1\",\"k1\"]", "--by", kite, "--apply"]);
+            let found = rows(&database, "memory", &["--where", &format!("text={kite}")]);
+            assert_eq!((&found[0]["tags"], &found[0]["user_id"]), (&json!(["food"]), &json!("ada-1")), "{found:#?}");
+            told(&database, &["undo", &receipt["audit_seq"].to_string(), "--apply"]);
+            assert_eq!(stored(&database), before);
+        }
     }
 }
 

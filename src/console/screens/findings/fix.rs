@@ -1,6 +1,6 @@
 //! What fixes a finding: the plan of the change, or the screen where it is done.
 
-use super::FindingsScreen;
+use super::{FindingsScreen, ShownExample};
 use crate::change::operation::{Operation, Pruning};
 use crate::console::core::condition::Conditions;
 use crate::console::core::context::{Context, ToastTone};
@@ -24,7 +24,19 @@ impl FindingsScreen {
             (["policy", "list"], _) => cx.follow(Destination::List(Entity::Policy, Conditions::default())),
             (["purge", ..], Some(person)) => cx.follow(Destination::Erase(person)),
             (["unlink", ..], Some(child)) => cx.propose(Operation::Unlink { child }),
-            (["show", ..], Some(_)) => self.open(cx),
+            (["supersede", ..], Some(_)) => {
+                let mut ids = finding.together;
+                if let (Some(text), Some(memory)) = (ids.pop(), ids.into_iter().next()) {
+                    cx.propose(Operation::Supersede { memory, text });
+                }
+            }
+            (["merge", ..], Some(_)) => {
+                let mut copies = finding.together;
+                if let Some(memory) = copies.pop() {
+                    cx.propose(Operation::Merge { memory, copies });
+                }
+            }
+            (["show" | "compare", ..], Some(_)) => self.open(cx),
             (["quarantine", _] | ["quarantine", "--", _], Some(case)) => {
                 cx.propose(Operation::Quarantine { cases: vec![case] });
             }
@@ -41,4 +53,13 @@ impl FindingsScreen {
             _ => cx.say(ToastTone::Info, format!("{}: y c copies the command", finding.remedy)),
         }
     }
+}
+
+/// Where a memory is laid beside the other one of its finding: the newest beside the oldest, any other beside the newest.
+pub(super) fn beside(example: &ShownExample<'_>) -> Option<Destination> {
+    let [oldest, .., newest] = &example.finding.together[..] else { return None };
+    let id = example.finding.together.iter().find(|id| *id == example.id)?;
+    let pair = if id == newest { [oldest, newest] } else { [id, newest] };
+    matches!(example.finding.kind, "near_duplicate_memory" | "contradicting_facts")
+        .then(|| Destination::Compare(Entity::Memory, Box::new(pair.map(String::clone))))
 }

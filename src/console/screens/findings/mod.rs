@@ -260,6 +260,9 @@ impl Screen for FindingsScreen {
     /// Goes to the selected example.
     fn open(&mut self, cx: &mut Context) {
         let row = self.examples(&cx.health).into_iter().nth(self.example);
+        if let Some(pair) = row.as_ref().and_then(fix::beside) {
+            return cx.follow(pair);
+        }
         match row.and_then(|example| Some((example.entity?, example.id.to_owned()))) {
             Some((entity, id)) => cx.follow(Destination::Row(entity, id)),
             None if self.group(&cx.health).is_some() => self.fix(cx),

@@ -1,0 +1,146 @@
+//! Copies of a memory merged into it: what they were tagged with, made from, used by and named by is with the one that stays.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use serde_json::{Value, json};
+
+use super::draft::Draft;
+use super::edit::{SUPERSEDED, set_again};
+use super::feedback::writable;
+use super::plan::{ChangeDanger, Plan};
+use super::{ChangeError, remove, uses};
+use crate::memory::agreeing;
+use crate::memory::{Entity, Row};
+use crate::store::Store;
+use crate::store::encode::{GivenValue, LocatedRow, plain_column};
+
+/// Copies that one plan may name.
+const MOST: usize = 1_000;
+
+/// Plans that copies of a memory become one with it: it gets their tags, sources and links, whatever names them names it, and
+/// they go.
+///
+/// # Errors
+/// [`ChangeError::Usage`], [`ChangeError::NotFound`], or [`ChangeError::Refused`] where a memory is another person's, is only
+/// read, has been superseded, or where a legal hold stands on its owner.
+pub async fn plan(store: &Store, id: &str, copies: &[String]) -> Result<Plan, ChangeError> {
+    let ids: BTreeSet<&String> = copies.iter().collect();
+    match ids.len() {
+        0 => return Err(ChangeError::Usage("name the copies that become one with the memory".to_owned())),
+        many if many > MOST => {
+            return Err(ChangeError::Usage(format!("{many} copies are named, {MOST} are the most")));
+        }
+        _ if ids.iter().any(|copy| *copy == id) => {
+            return Err(ChangeError::Usage(format!("memory {id} cannot become one with itself")));
+        }
+        _ => {}
+    }
+    let mut draft = Draft::new(store, "merge", ChangeDanger::Guarded).await?;
+    let kept = draft.locate(Entity::Memory, id).await?;
+    writable(kept.source)?;
+    if kept.row.text("status") == Some(SUPERSEDED) || kept.row.get("metadata")["superseded_by"].is_string() {
+        return Err(ChangeError::Refused(format!("memory {id} is superseded: merge into the one that followed it")));
+    }
+    let held: HashSet<String> = store.records().holds().await?.into_iter().map(|(id, _)| id).collect();
+    let mut going = Vec::new();
+    for copy in &ids {
+        let found = draft.locate(Entity::Memory, copy).await?;
+        writable(found.source)?;
+        remove::refuse_held(&held, &found.row)?;
+        if found.row.get("user_id") != kept.row.get("user_id") {
+            return Err(ChangeError::Refused(format!("memory {copy} is another person's than {id}")));
+        }
+        going.push(found);
+    }
+    follow(&mut draft, &kept, &going).await?;
+    let mut gained = gained(&kept.row, &going);
+    gained.extend(uses::gather(&mut draft, &kept, &going).await?);
+    keep(&mut draft, &kept, gained).await?;
+    draft.effects.push(agreeing(
+        going.len(),
+        &format!("{} {{copy goes|copies go}}: what named {{it|them}} names memory {id}", going.len()),
+    ));
+    remove::take(&mut draft, &going, Some(id)).await?;
+    Ok(draft.seal())
+}
+
+/// What the copies say beside the one that stays.
+fn gained(kept: &Row, copies: &[LocatedRow<'_>]) -> Vec<(&'static str, Value)> {
+    let is_one = |id: &str| id == kept.id() || copies.iter().any(|copy| copy.row.id() == id);
+    let mut gained = Vec::new();
+    for column in ["tags", "source_ids"] {
+        let mut all: Vec<&str> = Vec::new();
+        for row in [kept].into_iter().chain(copies.iter().map(|copy| &copy.row)) {
+            for item in row.list(column) {
+                if !all.contains(&item) && (column == "tags" || !is_one(item)) {
+                    all.push(item);
+                }
+            }
+        }
+        gained.push((column, json!(all)));
+    }
+    let most = copies.iter().map(|copy| &copy.row).chain([kept]).filter_map(|row| row.number("importance"));
+    gained.extend(most.reduce(f64::max).map(|most| ("importance", Value::from(most))));
+    // A link to a copy that it took the place of leads nowhere now, but perhaps to what that one followed.
+    let mut metadata = kept.get("metadata").clone();
+    if let Some(object) = metadata.as_object_mut() {
+        let earlier = |object: &Value| object["supersedes"].as_str().filter(|id| !is_one(id)).map(str::to_owned);
+        let of_copies = copies.iter().find_map(|copy| earlier(copy.row.get("metadata")));
+        if object.get("supersedes").and_then(Value::as_str).is_none_or(is_one) {
+            object.remove("supersedes");
+            object.extend(of_copies.map(|id| ("supersedes".to_owned(), Value::from(id))));
+        }
+        gained.push(("metadata", metadata));
+    }
+    gained
+}
+
+/// Sets what the memory gains, where its layout has a place for it.
+async fn keep(
+    draft: &mut Draft<'_>,
+    kept: &LocatedRow<'_>,
+    gained: Vec<(&'static str, Value)>,
+) -> Result<(), ChangeError> {
+    let shape = draft.store.shapes().shape(&kept.table()).await?;
+    let mut row = kept.row.clone();
+    let mut columns = Vec::new();
+    for (column, value) in gained {
+        let is_nothing = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+        if *row.get(column) == value || is_nothing && row.get(column).is_null() {
+            continue;
+        }
+        match kept.update(draft.store.engine(), &shape, &[(column, GivenValue::Is(value.clone()))]) {
+            Ok(_) => {
+                row.set(column, value);
+                columns.push(column);
+            }
+            Err(why) => draft.disclosures.push(format!("`{column}` of the copies is lost: {why}")),
+        }
+    }
+    if columns.is_empty() { Ok(()) } else { set_again(draft, kept, &row, &columns).await }
+}
+
+/// What a copy took the place of is followed by the one that stays.
+async fn follow(draft: &mut Draft<'_>, kept: &LocatedRow<'_>, copies: &[LocatedRow<'_>]) -> Result<(), ChangeError> {
+    let is_one = |id: &str| id == kept.row.id() || copies.iter().any(|copy| copy.row.id() == id);
+    let mut earlier: BTreeMap<&str, &str> = BTreeMap::new();
+    for copy in copies {
+        let followed = copy.row.get("metadata")["supersedes"].as_str();
+        let named = copy.row.list("source_ids").into_iter().chain(followed).filter(|id| !is_one(id));
+        earlier.extend(named.map(|id| (id, copy.row.id())));
+    }
+    for (id, copy) in earlier {
+        let Some(found) = draft.seek(Entity::Memory, id).await? else { continue };
+        if found.row.get("metadata")["superseded_by"].as_str() != Some(copy)
+            || plain_column(found.source, "metadata").is_none()
+        {
+            continue;
+        }
+        let mut row = found.row.clone();
+        let mut metadata = found.row.get("metadata").clone();
+        metadata["superseded_by"] = Value::from(kept.row.id());
+        row.set("metadata", metadata);
+        set_again(draft, &found, &row, &["metadata"]).await?;
+    }
+    Ok(())
+}
