@@ -34,6 +34,7 @@ use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 
 use crate::config::looks;
+use crate::console::core::key_map::KeyMap;
 use crate::console::core::request::KnownDatabase;
 use crate::console::core::{ConsoleSettings, Effect, Message, OpenedDatabase, RequestFailure};
 use crate::console::{Drawn, Model, Painter, update};
@@ -42,7 +43,7 @@ use crate::memory::Entity;
 use crate::memory::mask::Mask;
 use crate::memory::time::spell_utc;
 use crate::store::{OpenError, Store};
-use crate::ui::SafeText;
+use crate::ui::{SafeText, Theme};
 use background::{Background, Listener, QUESTION};
 use effects::Tasks;
 use input::Pointer;
@@ -64,6 +65,10 @@ const TICK: Duration = Duration::from_secs(30);
 pub struct ConsoleOptions {
     /// Name of the theme; none asks the terminal for its background.
     pub theme: Option<String>,
+    /// Themes that the user made.
+    pub own_themes: Vec<Theme>,
+    /// Which keys give which command.
+    pub keys: KeyMap,
     /// Only ASCII is drawn.
     pub ascii: bool,
     /// The mouse is used.
@@ -156,7 +161,7 @@ pub async fn run(door: Door, doors: Doors, options: ConsoleOptions) -> Result<u8
     }
     let mut signals = SignalListener::listen()?;
     let theme = options.theme.clone().or_else(|| crate::config::desk::looks().theme);
-    let mut looks = LookChoices::new(theme.as_deref(), options.ascii, options.colour);
+    let mut looks = LookChoices::new(theme.as_deref(), options.own_themes.clone(), options.ascii, options.colour);
     let store = match signals.beside((door.open)(), true).await {
         Ok(store) => store?,
         Err(signal) => return Ok(End::Signal(signal).code()),
@@ -266,6 +271,8 @@ impl<'s> Console<'s> {
         let settings = chosen.unwrap_or_else(|| ConsoleSettings {
             theme: looks.name().to_owned(),
             theme_chosen: false,
+            own_themes: options.own_themes.iter().map(|theme| theme.name().to_owned()).collect(),
+            keys: options.keys.clone(),
             mouse: options.mouse,
             wrap: true,
             zone: zone::local(),
