@@ -460,6 +460,7 @@ commands! {
     CommandId::Recall(recall::RecallCommand::Swap), Recall, ["~"], "Exchange", "", "Exchanges the two rankings.";
     CommandId::Recall(recall::RecallCommand::More(true)), Recall, ["+"], "One row more", "- rows", "Recalls one row more.";
     CommandId::Recall(recall::RecallCommand::More(false)), Recall, ["-"], "One row fewer", "", "Recalls one row fewer.";
+    CommandId::Recall(recall::RecallCommand::Levers), Recall, ["x"], "Move the row", "move it", "Shows what would move the selected row, with the place that it would then have, and plans what you choose.";
     CommandId::Recall(recall::RecallCommand::Agent), Recall, ["n a"], "Agent", "agent", "Takes the memories of one agent, or of all.";
     CommandId::Recall(recall::RecallCommand::User), Recall, ["n u"], "User", "user", "Takes the memories of one user, or of all.";
     CommandId::Recall(recall::RecallCommand::Narrow), Recall, ["n n"], "Narrow", "", "Names the domain and the topic that are sought, or the workflow of similar episodes.";

@@ -135,7 +135,7 @@ impl RecallScreen {
     }
 }
 
-fn item(label: &str, note: &str, choice: MenuChoice) -> MenuItem {
+pub(super) fn item(label: &str, note: &str, choice: MenuChoice) -> MenuItem {
     MenuItem { label: label.to_owned(), note: note.to_owned(), keys: String::new(), choice, unavailable: None }
 }
 

@@ -3,6 +3,7 @@
 
 mod asks;
 pub(in crate::console) mod draw;
+pub mod levers;
 mod lists;
 pub mod messages;
 mod prompts;
