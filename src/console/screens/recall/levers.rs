@@ -36,7 +36,7 @@ fn outcome(cx: &Context, side: &RankingSide, lever: &RecallLever) -> String {
     let place = match lever.place {
         Some(place) if place == side.selected => format!("place {} still", place + 1),
         Some(place) => format!("place {}", place + 1),
-        None if lever.score.is_some() => "no longer among the first".to_owned(),
+        None if lever.score.is_some() => "below the cut".to_owned(),
         None => "no longer recalled".to_owned(),
     };
     let enters = lever.enters.as_ref().map(|id| {

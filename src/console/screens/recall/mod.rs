@@ -310,7 +310,7 @@ impl Screen for RecallScreen {
                     }
                 }
             }
-            Reply::Page(result) => self.take_list(result),
+            Reply::Page(result) => self.take_list(result, cx),
             Reply::Saved(result) => self.take_saved(result, cx),
             _ => {}
         }

@@ -72,7 +72,7 @@ fn draw_list(cx: &Context, study: &StudyScreen, look: &Look, area: Rect, buf: &m
     };
     let row = |at| match study.kind {
         StudyKind::Agents => Some(agents::row(study, at, look)),
-        _ => policies::row(study, at, look),
+        _ => policies::row(cx, study, at, look),
     };
     drawn.measures.list_rows = TableView::capacity(inside);
     list.draw(row, look, inside, buf, drawn);
@@ -105,7 +105,7 @@ fn draw_found(cx: &Context, study: &StudyScreen, look: &Look, area: Rect, buf: &
         }
         Some(Ok(StudyAnswer::Policy(measured))) => {
             if let Some(version) = study.version() {
-                policies::weights(&mut sheet, version);
+                policies::weights(cx, &mut sheet, version);
             }
             policies::measured(&mut sheet, measured);
             policies::versions(&mut sheet, study);
@@ -117,7 +117,7 @@ fn draw_found(cx: &Context, study: &StudyScreen, look: &Look, area: Rect, buf: &
         }
         Some(Err(failure)) if study.kind == StudyKind::Policies && study.version().is_some() => {
             if let Some(version) = study.version() {
-                policies::weights(&mut sheet, version);
+                policies::weights(cx, &mut sheet, version);
             }
             sheet.section("on what its bank recalled");
             sheet.text(&failure.message, StyleRole::Warn);
@@ -127,7 +127,7 @@ fn draw_found(cx: &Context, study: &StudyScreen, look: &Look, area: Rect, buf: &
         Some(Err(failure)) => Some(failure_card(cx, failure)),
         None if study.kind == StudyKind::Policies && study.version().is_some_and(|v| v.policy.is_err()) => {
             if let Some(version) = study.version() {
-                policies::weights(&mut sheet, version);
+                policies::weights(cx, &mut sheet, version);
             }
             policies::versions(&mut sheet, study);
             None
