@@ -40,6 +40,9 @@ pub struct Look {
     /// Leave the mouse to the terminal.
     #[arg(long)]
     pub no_mouse: bool,
+    /// Tell changes line by line instead of drawing the screen: for screen readers.
+    #[arg(long)]
+    pub plain: bool,
 }
 
 /// Opens the console; without a database it offers the demo.
@@ -55,6 +58,7 @@ pub async fn open(session: &Session<'_>, named: Option<&str>, look: &Look) -> Re
         keys: keys(session)?,
         ascii: look.ascii || session.config.ascii,
         mouse: !(look.no_mouse || session.config.no_mouse),
+        plain: look.plain,
         colour: match session.global.color {
             When::Auto => None,
             When::Always => Some(true),

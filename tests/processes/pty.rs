@@ -69,6 +69,25 @@ fn keys_and_themes_of_ones_own_stand_beside_the_settings() {
 }
 
 #[test]
+fn plain_changes_are_told_in_lines_without_sequences() {
+    let home = Home::new();
+    home.demo();
+    let mut terminal = Start::new(&home, &["console", "demo.db", "--plain"]).run();
+    terminal.shows("newest episodes");
+    terminal.press("2");
+    terminal.shows("selected: ");
+    terminal.press("j");
+    terminal.press("?");
+    terminal.shows("/ search, esc close");
+    terminal.press("\x1bq");
+    terminal.press("q");
+    assert_eq!(terminal.ended_and_read(), 0);
+    let raw = terminal.raw();
+    assert!(!raw.contains(&0x1b), "{}", String::from_utf8_lossy(&raw));
+    assert!(!String::from_utf8_lossy(&raw).contains('│'));
+}
+
+#[test]
 fn the_theme_fits_the_terminals_background() {
     let home = Home::new();
     home.demo();

@@ -112,7 +112,8 @@ fn draw_menu(
     let lines = usize::from(body.height);
     let has_keys = menu.items.iter().any(|item| !item.keys.is_empty());
     let first = (menu.selected + 1).saturating_sub(lines);
-    let longest = menu.items.iter().map(|item| SafeText::limited(&item.label, usize::from(width)).width()).max().unwrap_or(0);
+    let longest =
+        menu.items.iter().map(|item| SafeText::limited(&item.label, usize::from(width)).width()).max().unwrap_or(0);
     for (index, item) in matching.iter().enumerate().skip(first).take(lines) {
         let place = lay::row(body, (index - first) as u16);
         item_line(item, if has_keys { NAME } else { longest }, usize::from(place.width), look).render(place, buf, look);
