@@ -6,6 +6,7 @@ use chrono::DateTime;
 use divan::Bencher;
 use mnemoscope::console::Painter;
 use mnemoscope::console::core::key::{Code, Key};
+use mnemoscope::console::core::key_map::KeyMap;
 use mnemoscope::console::core::request::Content;
 use mnemoscope::console::core::zone::ShownZone;
 use mnemoscope::console::core::{ConsoleSettings, Effect, Message, OpenedDatabase, Reply, Request};
@@ -70,6 +71,8 @@ fn model() -> Model {
         ..OpenedDatabase::default()
     };
     let settings = ConsoleSettings {
+        own_themes: Vec::new(),
+        keys: KeyMap::default(),
         vector_bytes: 1 << 28,
         theme: "dark".to_owned(),
         theme_chosen: false,

@@ -14,6 +14,7 @@ use super::failure::CommandFailure;
 use super::log::HeldLines;
 use super::options::{Global, When};
 use crate::config::{self, Config, DatabaseProfile};
+use crate::console::core::key_map::KeyMap;
 use crate::console::core::request::KnownDatabase;
 use crate::memory::mask::Mask;
 use crate::memory::nearest::unknown;
@@ -30,7 +31,7 @@ const SCREEN_TIMEOUT: Duration = Duration::from_secs(5);
 /// How the console looks.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Look {
-    /// Theme: dark, light, contrast or mono; asked of the terminal when not said.
+    /// Theme: dark, light, contrast, mono or one of your own; follows the terminal's background by default.
     #[arg(long)]
     pub theme: Option<String>,
     /// Draw with ASCII only.
@@ -39,6 +40,9 @@ pub struct Look {
     /// Leave the mouse to the terminal.
     #[arg(long)]
     pub no_mouse: bool,
+    /// Tell changes line by line instead of drawing the screen: for screen readers.
+    #[arg(long)]
+    pub plain: bool,
 }
 
 /// Opens the console; without a database it offers the demo.
@@ -47,10 +51,14 @@ pub struct Look {
 /// A database that cannot be opened, an unknown theme, no terminal.
 pub async fn open(session: &Session<'_>, named: Option<&str>, look: &Look) -> Result<(), CommandFailure> {
     let Some(door) = door(session, named)? else { return offer_demo(session, look).await };
+    let own_themes = own_themes()?;
     let shown = shell::ConsoleOptions {
-        theme: theme(session, look)?,
+        theme: theme(session, look, &own_themes)?,
+        own_themes,
+        keys: keys(session)?,
         ascii: look.ascii || session.config.ascii,
         mouse: !(look.no_mouse || session.config.no_mouse),
+        plain: look.plain,
         colour: match session.global.color {
             When::Auto => None,
             When::Always => Some(true),
@@ -151,12 +159,38 @@ fn known_databases(config: &Config, here: &str) -> Vec<KnownDatabase> {
 ///
 /// # Errors
 /// There is none of that name.
-fn theme(session: &Session<'_>, look: &Look) -> Result<Option<String>, CommandFailure> {
+fn theme(session: &Session<'_>, look: &Look, own: &[Theme]) -> Result<Option<String>, CommandFailure> {
     let name = look.theme.as_ref().or(session.config.theme.as_ref());
-    match name.filter(|name| Theme::named(name).is_none()) {
-        Some(name) => Err(CommandFailure::usage(unknown("theme", name, Theme::names()))),
+    let own = own.iter().map(|theme| theme.name().to_owned());
+    let names: Vec<String> = own.chain(Theme::names().map(str::to_owned)).collect();
+    match name.filter(|name| !names.contains(name)) {
+        Some(name) => Err(CommandFailure::usage(unknown("theme", name, names.iter().map(String::as_str)))),
         None => Ok(name.cloned()),
     }
+}
+
+/// The themes that the user made.
+///
+/// # Errors
+/// The first mistake in one of their files.
+fn own_themes() -> Result<Vec<Theme>, CommandFailure> {
+    let parse = |(file, text): (String, String)| Theme::parse(&file, &text);
+    config::themes()
+        .into_iter()
+        .map(parse)
+        .collect::<Result<_, _>>()
+        .map_err(|wrong| CommandFailure::usage(wrong.to_string()))
+}
+
+/// The keys of commands, those of the settings in the place of the usual ones.
+///
+/// # Errors
+/// The first binding that cannot be, with its line.
+fn keys(session: &Session<'_>) -> Result<KeyMap, CommandFailure> {
+    KeyMap::with(&session.config.keys).map_err(|wrong| {
+        let file = config::path().map(|path| path.display().to_string()).unwrap_or_default();
+        CommandFailure::usage(format!("{file}:{}: {wrong}", wrong.line))
+    })
 }
 
 /// Where no database is named: those that are known, and the demo, to choose from.

@@ -3,6 +3,7 @@
 mod book;
 pub mod desk;
 pub mod fleet;
+mod keys;
 pub mod looks;
 pub mod mutes;
 pub mod queries;
@@ -14,6 +15,7 @@ use anyhow::{Context as _, anyhow};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 
+use crate::console::core::key_map::KeyBinding;
 use crate::ground::input_file::{self, InputError, SETTINGS_BYTES};
 use crate::ground::private_file;
 
@@ -84,7 +86,7 @@ fn two() -> u32 {
 pub struct Config {
     /// Profile that is opened when nothing else is named.
     pub default: Option<String>,
-    /// Theme of the console: dark, light, contrast, mono.
+    /// Theme of the console: dark, light, contrast, mono, or a file of that name in `themes/` beside the settings file.
     pub theme: Option<String>,
     /// Draw with ASCII only.
     #[serde(default)]
@@ -94,6 +96,9 @@ pub struct Config {
     pub no_mouse: bool,
     /// Megabytes of vectors that the console keeps in memory between recalls; 256 when not said, 0 keeps none.
     pub vector_cache_mb: Option<u32>,
+    /// Keys of console commands that take the place of the usual ones.
+    #[serde(default, deserialize_with = "keys::bound")]
+    pub keys: Vec<KeyBinding>,
     /// Databases by name.
     #[serde(default)]
     pub profile: BTreeMap<String, DatabaseProfile>,
@@ -115,7 +120,17 @@ pub fn path() -> Option<PathBuf> {
 /// One that cannot be read is left out.
 #[must_use]
 pub fn layouts() -> Vec<(String, String)> {
-    let Some(folder) = path().and_then(|file| Some(file.parent()?.join("layouts"))) else { return Vec::new() };
+    files_in("layouts")
+}
+
+/// The operator's own themes: `themes/*.toml` beside the settings file, as [`layouts`].
+#[must_use]
+pub fn themes() -> Vec<(String, String)> {
+    files_in("themes")
+}
+
+fn files_in(folder: &str) -> Vec<(String, String)> {
+    let Some(folder) = path().and_then(|file| Some(file.parent()?.join(folder))) else { return Vec::new() };
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     files.retain(|file| file.extension().is_some_and(|e| e == "toml"));
@@ -139,7 +154,10 @@ pub fn state_folder() -> Option<PathBuf> {
 /// What is wrong with the file, with its name.
 pub fn load() -> anyhow::Result<Config> {
     let Some(path) = path() else { return Ok(Config::default()) };
-    Ok(read_toml(&path, SETTINGS_BYTES)?.unwrap_or_default())
+    let Some(text) = read_text(&path, SETTINGS_BYTES)? else { return Ok(Config::default()) };
+    let mut config: Config = parse_toml(&path, &text)?;
+    config.keys.iter_mut().for_each(|bound| bound.line = line_at(&text, bound.line));
+    Ok(config)
 }
 
 /// A TOML file of at most that many bytes; none where there is no such file.
@@ -147,15 +165,27 @@ pub fn load() -> anyhow::Result<Config> {
 /// # Errors
 /// What is wrong with the file, after its name and the line.
 fn read_toml<T: DeserializeOwned>(path: &Path, most: u64) -> anyhow::Result<Option<T>> {
-    let text = match input_file::read_text(path, most) {
-        Err(InputError::NotFound) => return Ok(None),
-        read => read.with_context(|| path.display().to_string())?,
-    };
+    read_text(path, most)?.map(|text| parse_toml(path, &text)).transpose()
+}
+
+fn read_text(path: &Path, most: u64) -> anyhow::Result<Option<String>> {
+    match input_file::read_text(path, most) {
+        Err(InputError::NotFound) => Ok(None),
+        read => read.map(Some).with_context(|| path.display().to_string()),
+    }
+}
+
+fn parse_toml<T: DeserializeOwned>(path: &Path, text: &str) -> anyhow::Result<T> {
     // The parser quotes the line: it may hold a password in a URL.
-    toml::from_str(&text).map(Some).map_err(|e| {
-        let line = e.span().map_or(1, |s| text[..s.start.min(text.len())].matches('\n').count() + 1);
+    toml::from_str(text).map_err(|e| {
+        let line = e.span().map_or(1, |s| line_at(text, s.start));
         anyhow!("{}:{line}: {}", path.display(), e.message())
     })
+}
+
+/// The line, from 1, that a byte stands in.
+fn line_at(text: &str, byte: usize) -> usize {
+    text.as_bytes().iter().take(byte).filter(|byte| **byte == b'\n').count() + 1
 }
 
 /// The database of ours that goes with a palace folder.

@@ -8,6 +8,7 @@ pub mod inquiry;
 pub mod judge;
 pub mod keyword;
 pub mod learn;
+pub mod lever;
 pub mod parents;
 pub mod policy;
 pub mod rank;

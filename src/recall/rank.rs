@@ -28,9 +28,9 @@ pub const LIKENESS_FOR_PLACE: f64 = 0.6;
 /// Boost of an episode with canvas interactions.
 const CANVAS_BOOST: f64 = 0.1;
 /// Boost of an episode with a positive aggregate.
-const LIKED_BOOST: f64 = 0.2;
+pub const LIKED_BOOST: f64 = 0.2;
 /// Malus of an episode with a negative aggregate.
-const DISLIKED_BOOST: f64 = -0.3;
+pub const DISLIKED_BOOST: f64 = -0.3;
 
 /// A way of ranking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

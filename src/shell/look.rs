@@ -12,6 +12,7 @@ const REMOTE_ANSWER: Duration = Duration::from_millis(400);
 /// The looks that can be chosen while the console runs.
 pub struct LookChoices {
     name: String,
+    own: Vec<Theme>,
     depth: Depth,
     glyphs: &'static Glyphs,
     look: Look,
@@ -19,8 +20,9 @@ pub struct LookChoices {
 }
 
 impl LookChoices {
-    /// The look to begin with; without a theme that is named, one for a dark background.
-    pub fn new(theme: Option<&str>, ascii: bool, colour: Option<bool>) -> Self {
+    /// The look to begin with; without a theme that is named, one for a dark background. The user's own themes go before
+    /// those of the same name that come with the program.
+    pub fn new(theme: Option<&str>, own: Vec<Theme>, ascii: bool, colour: Option<bool>) -> Self {
         let variable = |name: &str| env::var(name).ok();
         let no_color = match colour {
             Some(wanted) => (!wanted).then(|| "1".to_owned()),
@@ -28,14 +30,14 @@ impl LookChoices {
         };
         let (colorterm, term) = (variable("COLORTERM"), variable("TERM"));
         let depth = Depth::detect(no_color.as_deref(), colorterm.as_deref(), term.as_deref());
-        let (name, guessed) = match theme.filter(|name| Theme::named(name).is_some()) {
+        let (name, guessed) = match theme.filter(|name| theme_of(name, &own).is_some()) {
             Some(name) => (name, false),
             None if depth == Depth::Mono => ("mono", false),
             None => ("dark", !is_mute(term.as_deref())),
         };
         let glyphs = if ascii || !is_utf8() { Glyphs::ascii() } else { Glyphs::unicode() };
-        let look = look_of(name, depth, glyphs);
-        LookChoices { name: name.to_owned(), depth, glyphs, look, guessed }
+        let look = look_of(name, &own, depth, glyphs);
+        LookChoices { name: name.to_owned(), own, depth, glyphs, look, guessed }
     }
 
     /// How long to wait for the terminal to tell its background; none when the theme does not depend on it.
@@ -51,17 +53,22 @@ impl LookChoices {
 
     /// The look of that name; an unknown one keeps the look in use.
     pub fn named(&mut self, name: &str) -> &Look {
-        if name != self.name && Theme::named(name).is_some() {
-            self.look = look_of(name, self.depth, self.glyphs);
+        if name != self.name && theme_of(name, &self.own).is_some() {
+            self.look = look_of(name, &self.own, self.depth, self.glyphs);
             name.clone_into(&mut self.name);
         }
         &self.look
     }
 }
 
-fn look_of(name: &str, depth: Depth, glyphs: &'static Glyphs) -> Look {
-    let theme = Theme::named(name).unwrap_or_else(Theme::dark);
+fn look_of(name: &str, own: &[Theme], depth: Depth, glyphs: &'static Glyphs) -> Look {
+    let theme = theme_of(name, own).unwrap_or_else(Theme::dark);
     Look::new(theme.at(depth), glyphs)
+}
+
+/// The theme of that name; the user's own go first.
+fn theme_of(name: &str, own: &[Theme]) -> Option<Theme> {
+    own.iter().find(|theme| theme.name() == name).cloned().or_else(|| Theme::named(name))
 }
 
 /// Terminals that know no colours to tell of.

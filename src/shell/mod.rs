@@ -34,6 +34,7 @@ use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 
 use crate::config::looks;
+use crate::console::core::key_map::KeyMap;
 use crate::console::core::request::KnownDatabase;
 use crate::console::core::{ConsoleSettings, Effect, Message, OpenedDatabase, RequestFailure};
 use crate::console::{Drawn, Model, Painter, update};
@@ -42,7 +43,7 @@ use crate::memory::Entity;
 use crate::memory::mask::Mask;
 use crate::memory::time::spell_utc;
 use crate::store::{OpenError, Store};
-use crate::ui::SafeText;
+use crate::ui::{SafeText, Theme};
 use background::{Background, Listener, QUESTION};
 use effects::Tasks;
 use input::Pointer;
@@ -56,6 +57,8 @@ pub use recall::Embedding;
 const FRAME: Duration = Duration::from_millis(16);
 /// How late a signal may be heard.
 const LATE: Duration = Duration::from_millis(250);
+/// How long lines wait after a key for what it leads to.
+const SETTLE: Duration = Duration::from_millis(150);
 /// How often the core is told the time.
 const TICK: Duration = Duration::from_secs(30);
 
@@ -64,10 +67,16 @@ const TICK: Duration = Duration::from_secs(30);
 pub struct ConsoleOptions {
     /// Name of the theme; none asks the terminal for its background.
     pub theme: Option<String>,
+    /// Themes that the user made.
+    pub own_themes: Vec<Theme>,
+    /// Which keys give which command.
+    pub keys: KeyMap,
     /// Only ASCII is drawn.
     pub ascii: bool,
     /// The mouse is used.
     pub mouse: bool,
+    /// Changes are told in lines instead of being drawn.
+    pub plain: bool,
     /// Whether colours are used; none follows the environment and the terminal.
     pub colour: Option<bool>,
     /// The mask under which personal values are replaced.
@@ -156,12 +165,17 @@ pub async fn run(door: Door, doors: Doors, options: ConsoleOptions) -> Result<u8
     }
     let mut signals = SignalListener::listen()?;
     let theme = options.theme.clone().or_else(|| crate::config::desk::looks().theme);
-    let mut looks = LookChoices::new(theme.as_deref(), options.ascii, options.colour);
+    let mut looks = LookChoices::new(
+        if options.plain { Some("mono") } else { theme.as_deref() },
+        options.own_themes.clone(),
+        options.ascii,
+        options.colour,
+    );
     let store = match signals.beside((door.open)(), true).await {
         Ok(store) => store?,
         Err(signal) => return Ok(End::Signal(signal).code()),
     };
-    let mut screen = TerminalScreen::open(options.mouse)?;
+    let mut screen = TerminalScreen::open(options.mouse, options.plain)?;
     let mut next = Box::new((store, door));
     let (mut told, mut chosen) = (Vec::new(), None);
     let ended = loop {
@@ -239,6 +253,8 @@ struct Console<'s> {
     frame_at: Instant,
     /// No frame was drawn yet.
     fresh: bool,
+    /// A key was pressed since the last frame.
+    pressed: bool,
     /// The core knows more than the screen shows.
     dirty: bool,
     /// We stopped ourselves: the signal that continued us is no news.
@@ -266,6 +282,8 @@ impl<'s> Console<'s> {
         let settings = chosen.unwrap_or_else(|| ConsoleSettings {
             theme: looks.name().to_owned(),
             theme_chosen: false,
+            own_themes: options.own_themes.iter().map(|theme| theme.name().to_owned()).collect(),
+            keys: options.keys.clone(),
             mouse: options.mouse,
             wrap: true,
             zone: zone::local(),
@@ -288,6 +306,7 @@ impl<'s> Console<'s> {
             listener: Listener::default(),
             frame_at: Instant::now(),
             fresh,
+            pressed: false,
             dirty: true,
             continued: false,
             edited: None,
@@ -355,6 +374,13 @@ impl<'s> Console<'s> {
     async fn heard(&mut self, event: Event) {
         let (events, background) = self.listener.hear(event);
         for event in events {
+            if self.screen.is_plain() && matches!(event, Event::Resize(..)) {
+                continue;
+            }
+            self.pressed = true;
+            if self.screen.is_plain() {
+                self.frame_at = Instant::now() + SETTLE;
+            }
             if matches!(event, Event::Resize(..)) && self.screen.forget().is_err() {
                 self.ended = Some(End::Signal(signal_hook::consts::SIGHUP));
             }
@@ -459,7 +485,8 @@ impl<'s> Console<'s> {
         let look = self.looks.named(&self.model.context.settings.theme);
         let (model, painter) = (&self.model, &mut self.painter);
         let mut drawn = Drawn::default();
-        self.screen.draw(|buf| drawn = painter.draw(model, look, buf))?;
+        let pressed = std::mem::take(&mut self.pressed);
+        self.screen.draw(pressed, |buf| drawn = painter.draw(model, look, buf))?;
         terminal::panic_if_asked("draw");
         self.drawn = drawn;
         if self.drawn.measures != self.model.context.measures {

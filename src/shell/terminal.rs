@@ -22,6 +22,7 @@ use tokio::signal::unix::{Signal as Listener, SignalKind, signal};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::ui::SafeText;
+use crate::ui::linear::LinearTeller;
 
 /// Bytes gathered before they are written.
 const BUFFER: usize = 64 * 1024;
@@ -40,6 +41,12 @@ const PANICKED: i32 = 101;
 
 /// Whether the terminal is ours now; whoever sets it to false gives it back.
 static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Whether changes are told in lines: nothing but the terminal's mode is to be given back.
+static PLAIN: AtomicBool = AtomicBool::new(false);
+
+/// Columns and rows of a screen that is told in lines: narrow enough that its parts stand below each other.
+const LINEAR: (u16, u16) = (79, 44);
 
 /// Whether somebody sits in front of a terminal that both shows and types.
 pub fn is_there() -> bool {
@@ -66,6 +73,11 @@ fn give_back() {
     // Held from before the change of hands, so that no frame is written in between.
     let mut out = io::stdout().lock();
     if !TAKEN.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    if PLAIN.load(Ordering::SeqCst) {
+        let _ = out.flush();
+        let _ = disable_raw_mode();
         return;
     }
     let _ = write!(out, "{MOUSE_OFF}{KEYS_OFF}");
@@ -129,19 +141,23 @@ pub struct TerminalScreen {
     /// hears it.
     terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Output>>>>,
     mouse: bool,
+    /// Tells changes in lines instead of drawing them.
+    linear: Option<LinearTeller>,
     title: SafeText,
     /// Where the last frame has columns that belong to a symbol of several characters.
     covered: Vec<Position>,
 }
 
 impl TerminalScreen {
-    /// Takes the terminal.
-    pub fn open(mouse: bool) -> io::Result<Self> {
+    /// Takes the terminal; `plain` tells changes in lines instead of drawing them, and leaves the mouse alone.
+    pub fn open(mouse: bool, plain: bool) -> io::Result<Self> {
         on_panic();
+        PLAIN.store(plain, Ordering::SeqCst);
         let backend = CrosstermBackend::new(BufWriter::with_capacity(BUFFER, Output));
         let mut screen = TerminalScreen {
             terminal: ManuallyDrop::new(Terminal::new(backend)?),
-            mouse,
+            mouse: mouse && !plain,
+            linear: plain.then(LinearTeller::default),
             title: SafeText::new("mnemoscope"),
             covered: Vec::new(),
         };
@@ -153,6 +169,9 @@ impl TerminalScreen {
     pub fn enter(&mut self) -> io::Result<()> {
         enable_raw_mode()?;
         TAKEN.store(true, Ordering::SeqCst);
+        if self.linear.is_some() {
+            return self.forget();
+        }
         let out = self.terminal.backend_mut();
         write!(out, "{TITLE_KEEP}")?;
         queue!(out, EnterAlternateScreen, EnableBracketedPaste, cursor::Hide)?;
@@ -180,6 +199,9 @@ impl TerminalScreen {
 
     /// Columns and rows.
     pub fn size(&self) -> io::Result<(u16, u16)> {
+        if self.linear.is_some() {
+            return Ok(LINEAR);
+        }
         let size = self.terminal.backend().size()?;
         Ok((size.width, size.height))
     }
@@ -187,6 +209,10 @@ impl TerminalScreen {
     /// Forgets what is on the screen, so that the next frame draws all of it. Not by `clear`, which asks the terminal
     /// where its cursor is and fails when there is no answer.
     pub fn forget(&mut self) -> io::Result<()> {
+        if let Some(teller) = &mut self.linear {
+            teller.forget();
+            return Ok(());
+        }
         let size = self.terminal.size()?;
         self.terminal.resize(Rect::from((Position::ORIGIN, size)))
     }
@@ -207,6 +233,9 @@ impl TerminalScreen {
     pub fn set_title(&mut self, title: &str) -> io::Result<()> {
         const WIDEST: usize = 120;
         self.title = SafeText::limited(title, WIDEST);
+        if self.linear.is_some() {
+            return Ok(());
+        }
         let out = self.terminal.backend_mut();
         queue!(out, SetTitle(self.title.as_str()))?;
         Write::flush(out)
@@ -214,14 +243,31 @@ impl TerminalScreen {
 
     /// Takes the mouse or leaves it to the terminal.
     pub fn use_mouse(&mut self, ours: bool) -> io::Result<()> {
+        if self.linear.is_some() {
+            return Ok(());
+        }
         self.mouse = ours;
         let out = self.terminal.backend_mut();
         write!(out, "{}", if ours { MOUSE_ON } else { MOUSE_OFF })?;
         Write::flush(out)
     }
 
-    /// Draws a frame; only what changed is written, all at once.
-    pub fn draw(&mut self, paint: impl FnOnce(&mut Buffer)) -> io::Result<()> {
+    /// Whether changes are told in lines.
+    pub fn is_plain(&self) -> bool {
+        self.linear.is_some()
+    }
+
+    /// Draws a frame; only what changed is written, all at once. `pressed`: a key was pressed since the last one.
+    pub fn draw(&mut self, pressed: bool, paint: impl FnOnce(&mut Buffer)) -> io::Result<()> {
+        if let Some(teller) = &mut self.linear {
+            let mut buf = Buffer::empty(Rect::new(0, 0, LINEAR.0, LINEAR.1));
+            paint(&mut buf);
+            let out = self.terminal.backend_mut();
+            for line in teller.tell(&buf, pressed) {
+                write!(out, "{line}\r\n")?;
+            }
+            return Write::flush(out);
+        }
         queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
         let covered = &mut self.covered;
         self.terminal.draw(|frame| {

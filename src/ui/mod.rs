@@ -15,6 +15,7 @@ pub mod glyphs;
 pub mod json;
 pub mod keyvalue;
 pub mod line;
+pub mod linear;
 pub mod look;
 pub mod scroll;
 pub mod table;

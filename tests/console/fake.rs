@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use chrono::{DateTime, Utc};
 use mnemoscope::change::plan::erasure::UnfinishedErasure;
+use mnemoscope::console::core::key_map::KeyMap;
 use mnemoscope::console::core::request::{Content, Related, Relation};
 use mnemoscope::console::core::window::RowKey;
 use mnemoscope::console::core::zone::ShownZone;
@@ -247,6 +248,8 @@ impl Console {
         let settings = ConsoleSettings {
             theme: "dark".to_owned(),
             theme_chosen: false,
+            own_themes: Vec::new(),
+            keys: KeyMap::default(),
             mouse: true,
             wrap: true,
             zone: ShownZone::default(),

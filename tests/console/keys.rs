@@ -1,5 +1,6 @@
 //! Key scripts: what keys do to what is shown and asked for.
 
+use mnemoscope::console::core::key_map::{KeyBinding, KeyMap};
 use mnemoscope::console::core::request::Export;
 use mnemoscope::console::core::window::RowKey;
 use mnemoscope::console::core::{ClickTarget, Effect, Message, Reply, Request, RequestFailure};
@@ -456,6 +457,20 @@ fn themes_change_while_it_runs() {
     let mut console = Console::new(world(), 160, 50);
     console.press("T 'contr' enter");
     assert_eq!(console.model.context.settings.theme, "contrast");
+}
+
+#[test]
+fn keys_of_ones_own_are_pressed_and_shown() {
+    let mut console = Console::new(world(), 160, 50);
+    let binding =
+        KeyBinding { line: 1, part: "lists".to_owned(), command: "filter".to_owned(), keys: vec!["f".to_owned()] };
+    console.model.context.settings.keys = KeyMap::with(&[binding]).expect("a binding that can be");
+    console.press("2 f 'outcome = failure' enter");
+    console.shows("outcome = 'failure'");
+    console.shows("f filter");
+    console.hides("f follow");
+    console.press("? / 'narrows the list'");
+    console.shows("f                     Narrows the list");
 }
 
 #[test]

@@ -145,6 +145,18 @@ fn a_row_is_held_against_the_first_term_by_term() {
 }
 
 #[test]
+fn what_would_move_a_row_is_told_and_planned() {
+    let mut console = Console::new(world(), 160, 70);
+    console.press("2 W");
+    console.shows("what would move it");
+    console.shows("thumbs down");
+    console.press("x");
+    console.shows("Move place 1");
+    console.press("'remove' enter");
+    console.shows("unlock");
+}
+
+#[test]
 fn a_written_situation_is_ranked_and_the_fallback_is_said() {
     let mut console = Console::new(world(), 140, 50);
     console.press("W");
@@ -317,7 +329,7 @@ fn nothing_personal_shows_through_a_mask() {
 
 #[test]
 fn what_vectors_came_to_is_said() {
-    let mut console = Console::new(world(), 160, 48);
+    let mut console = Console::new(world(), 160, 54);
     console.press("W");
     console.holding = true;
     console.press("r");

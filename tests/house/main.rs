@@ -22,7 +22,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("change", &["ground", "store", "layout", "recall", "memory"]),
     ("job", &["ground", "change", "store", "layout", "recall", "memory"]),
     ("demo", &["ground", "store", "layout", "recall", "memory"]),
-    ("config", &["ground", "recall", "memory"]),
+    ("config", &["console::core::key_map", "ground", "recall", "memory"]),
     ("ui", &["memory::nearest"]),
     ("console", &["ui", "recall", "memory", "change::operation", "change::plan", "job::plan"]),
     (

@@ -46,6 +46,48 @@ fn console(home: &Home) -> Terminal {
 }
 
 #[test]
+fn keys_and_themes_of_ones_own_stand_beside_the_settings() {
+    let home = Home::new();
+    home.demo();
+    std::fs::create_dir(home.path().join("themes")).unwrap();
+    let theme = "[roles]\nheading = { fg = \"#010203\" }\ntext = { fg = \"#010203\" }\n";
+    std::fs::write(home.path().join("themes/night.toml"), theme).unwrap();
+    let settings = |keys: &str| {
+        let text = format!("theme = \"night\"\n[keys.everywhere]\n{keys}\n");
+        std::fs::write(home.path().join("config.toml"), text).unwrap();
+    };
+    settings("home = [\"f9\", \"1\"]\n'list of episodes' = []");
+    let mut refused = Start::new(&home, &["demo.db"]).run();
+    assert_eq!(refused.ended_and_read(), 2);
+    assert!(refused.contents().contains("config.toml:4"), "{}", refused.contents());
+    settings("episodes = \"f9\"");
+    let terminal = Start::new(&home, &["demo.db"]).run();
+    terminal.shows("newest episodes");
+    terminal.press("\x1b[20~");
+    terminal.shows("started at");
+    assert!(String::from_utf8_lossy(&terminal.raw()).contains("38;2;1;2;3"));
+}
+
+#[test]
+fn plain_changes_are_told_in_lines_without_sequences() {
+    let home = Home::new();
+    home.demo();
+    let mut terminal = Start::new(&home, &["console", "demo.db", "--plain"]).run();
+    terminal.shows("newest episodes");
+    terminal.press("2");
+    terminal.shows("selected: ");
+    terminal.press("j");
+    terminal.press("?");
+    terminal.shows("/ search, esc close");
+    terminal.press("\x1bq");
+    terminal.press("q");
+    assert_eq!(terminal.ended_and_read(), 0);
+    let raw = terminal.raw();
+    assert!(!raw.contains(&0x1b), "{}", String::from_utf8_lossy(&raw));
+    assert!(!String::from_utf8_lossy(&raw).contains('│'));
+}
+
+#[test]
 fn the_theme_fits_the_terminals_background() {
     let home = Home::new();
     home.demo();

@@ -1,7 +1,7 @@
 //! The one table of commands: keys, help, hints, palette and the table of docs/keys.md are derived from it.
 
 use crate::change::plan::erasure::Mentions;
-use crate::console::core::key::Key;
+use crate::console::core::key_map::slug;
 use crate::console::core::screen_kind::ScreenKind;
 use crate::console::screens::erase::messages::EraseChoice;
 use crate::console::screens::inbox::messages::InboxVerdict;
@@ -460,6 +460,7 @@ commands! {
     CommandId::Recall(recall::RecallCommand::Swap), Recall, ["~"], "Exchange", "", "Exchanges the two rankings.";
     CommandId::Recall(recall::RecallCommand::More(true)), Recall, ["+"], "One row more", "- rows", "Recalls one row more.";
     CommandId::Recall(recall::RecallCommand::More(false)), Recall, ["-"], "One row fewer", "", "Recalls one row fewer.";
+    CommandId::Recall(recall::RecallCommand::Levers), Recall, ["x"], "Move the row", "move it", "Shows what would move the selected row, with the place that it would then have, and plans what you choose.";
     CommandId::Recall(recall::RecallCommand::Agent), Recall, ["n a"], "Agent", "agent", "Takes the memories of one agent, or of all.";
     CommandId::Recall(recall::RecallCommand::User), Recall, ["n u"], "User", "user", "Takes the memories of one user, or of all.";
     CommandId::Recall(recall::RecallCommand::Narrow), Recall, ["n n"], "Narrow", "", "Names the domain and the topic that are sought, or the workflow of similar episodes.";
@@ -619,47 +620,6 @@ pub fn meanings(id: CommandId) -> &'static str {
     }
 }
 
-/// The keys of a sequence such as `y c`.
-fn sequence(keys: &str) -> impl Iterator<Item = Option<Key>> {
-    keys.split(' ').map(Key::parse)
-}
-
-/// What pressed keys mean.
-#[derive(Debug, Clone, PartialEq)]
-pub enum KeyMeaning {
-    /// That command.
-    Command(CommandId),
-    /// The beginning of these: the next key and its command.
-    Prefix(Vec<(Key, CommandId)>),
-    /// Nothing.
-    Nothing,
-}
-
-/// What `keys`, pressed one after the other, mean; `screen` is the scope of a screen of its own kind.
-#[must_use]
-pub fn meaning(keys: &[Key], screen: Option<CommandScope>) -> KeyMeaning {
-    let mut longer = Vec::new();
-    // A screen of its own kind has its own commands first, and those of other such screens mean nothing.
-    let own = COMMANDS.iter().filter(|command| Some(command.scope) == screen);
-    let shared = COMMANDS.iter().filter(|command| command.scope.is_shared());
-    for command in own.chain(shared) {
-        for written in command.keys {
-            let wanted: Vec<Option<Key>> = sequence(written).collect();
-            let begins = wanted.iter().zip(keys).all(|(wanted, key)| *wanted == Some(*key));
-            if begins && wanted.len() == keys.len() {
-                return KeyMeaning::Command(command.id);
-            }
-            // A screen's own meaning of a key comes before the one it has elsewhere.
-            if let (true, Some(Some(next))) = (begins, wanted.get(keys.len()))
-                && longer.iter().all(|(known, _)| known != next)
-            {
-                longer.push((*next, command.id));
-            }
-        }
-    }
-    if longer.is_empty() { KeyMeaning::Nothing } else { KeyMeaning::Prefix(longer) }
-}
-
 /// What a letter means wherever it means something: screens differ in what it is done to.
 pub const SENSES: &[(&str, &str)] = &[
     ("/", "names what is shown: a filter, a situation, a topic, a person; in the help, what is sought"),
@@ -692,14 +652,14 @@ pub fn key_table() -> String {
     }
     out.push('\n');
     for &scope in CommandScope::ALL.iter().rev() {
-        let mut commands = COMMANDS.iter().filter(|c| c.scope == scope && !c.keys.is_empty()).peekable();
+        let mut commands = COMMANDS.iter().filter(|c| c.scope == scope).peekable();
         if commands.peek().is_none() {
             continue;
         }
-        out += &format!("**{}**\n\n| keys | does |\n|---|---|\n", scope.title());
+        out += &format!("**{}** (`{}`)\n\n| keys | name | does |\n|---|---|---|\n", scope.title(), slug(scope.title()));
         for command in commands {
             let keys: Vec<String> = command.keys.iter().map(|k| format!("`{}`", k.replace('|', "\\|"))).collect();
-            out += &format!("| {} | {} |\n", keys.join(" "), command.help);
+            out += &format!("| {} | `{}` | {} |\n", keys.join(" "), slug(command.title), command.help);
         }
         out.push('\n');
     }
@@ -709,6 +669,8 @@ pub fn key_table() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::console::core::key::Key;
+    use crate::console::core::key_map::sequence;
 
     #[test]
     fn every_key_is_readable_and_means_one_thing() {
@@ -750,15 +712,6 @@ mod tests {
             assert!(COMMANDS[..index].iter().all(|c| c.id != command.id), "{}", command.title);
             assert!(command.help.ends_with('.') && !command.title.is_empty());
         }
-    }
-
-    #[test]
-    fn a_prefix_tells_what_may_follow() {
-        let y = Key::parse("y").unwrap();
-        let KeyMeaning::Prefix(next) = meaning(&[y], None) else { panic!() };
-        assert!(next.contains(&(Key::parse("c").unwrap(), CommandId::CopyCommand)));
-        assert_eq!(meaning(&[y, y], None), KeyMeaning::Command(CommandId::CopyId));
-        assert_eq!(meaning(&[y, Key::parse("x").unwrap()], None), KeyMeaning::Nothing);
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub enum MenuChoice {
     /// Has an operation planned.
     Propose(Box<Operation>),
     /// Takes a theme.
-    Theme(&'static str),
+    Theme(String),
     /// Goes to a kept place.
     Place(Box<KeptPlace>),
     /// Forgets the kept place of that name.

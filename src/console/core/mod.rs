@@ -12,6 +12,7 @@ pub mod health;
 pub mod input;
 pub mod jobs;
 pub mod key;
+pub mod key_map;
 pub mod layer;
 pub mod live;
 pub mod masking;

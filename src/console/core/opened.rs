@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::key_map::KeyMap;
 use super::zone::ShownZone;
 use crate::memory::Entity;
 use crate::memory::findings::EarlierLook;
@@ -36,6 +37,10 @@ pub struct OpenedDatabase {
 pub struct ConsoleSettings {
     /// Name of the theme.
     pub theme: String,
+    /// Names of the themes that the user made.
+    pub own_themes: Vec<String>,
+    /// Which keys give which command.
+    pub keys: KeyMap,
     /// It was chosen here, and is kept.
     pub theme_chosen: bool,
     /// The mouse is ours.

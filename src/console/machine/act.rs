@@ -87,7 +87,7 @@ impl Model {
             MenuChoice::NameDatabase => self.context.prompt(Purpose::Database, ""),
             MenuChoice::Edit(row) => self.open(LayerOpening::Edit(row)),
             MenuChoice::Theme(name) => {
-                name.clone_into(&mut self.context.settings.theme);
+                self.context.settings.theme = name;
                 self.context.settings.theme_chosen = true;
             }
             MenuChoice::Leave(how) => self.context.quit_so(how),

@@ -19,7 +19,7 @@ use crate::memory::{Entity, Row};
 pub const THEMES: &[(&str, &str)] = &[
     ("dark", "for dark backgrounds"),
     ("light", "for light backgrounds"),
-    ("contrast", "strong colours"),
+    ("contrast", "7:1 and more, on a black page of its own"),
     ("mono", "no colours"),
 ];
 
@@ -244,12 +244,13 @@ impl Model {
             CommandScope::Rows => self.screen().lists().is_some() || self.screen().selected().is_some(),
             own => own == scope,
         };
+        let keys = &self.context.settings.keys;
         let items = COMMANDS.iter().filter(is_here).map(|command| {
             let unavailable = self.available(command).err().map(|(reason, _)| reason);
             MenuItem {
                 label: command.title.to_owned(),
                 note: command.help.to_owned(),
-                keys: command.keys.join("  "),
+                keys: keys.keys(command).collect::<Vec<_>>().join("  "),
                 choice: MenuChoice::Command(command.id),
                 unavailable,
             }
@@ -269,15 +270,18 @@ impl Context {
     }
 
     fn open_themes(&mut self) {
-        let items = THEMES.iter().map(|(name, note)| MenuItem {
+        let own = self.settings.own_themes.iter().map(|name| (name.as_str(), "your own"));
+        let is_own = |name: &str| self.settings.own_themes.iter().any(|own| own == name);
+        let themes: Vec<(&str, &str)> = THEMES.iter().copied().filter(|(name, _)| !is_own(name)).chain(own).collect();
+        let items = themes.iter().map(|(name, note)| MenuItem {
             label: (*name).to_owned(),
             note: (*note).to_owned(),
             keys: String::new(),
-            choice: MenuChoice::Theme(name),
+            choice: MenuChoice::Theme((*name).to_owned()),
             unavailable: None,
         });
         let mut menu = Menu::new("Theme", items.collect());
-        menu.selected = THEMES.iter().position(|(name, _)| *name == self.settings.theme).unwrap_or(0);
+        menu.selected = themes.iter().position(|(name, _)| *name == self.settings.theme).unwrap_or(0);
         self.show(LayerOpening::Menu(menu));
     }
 }

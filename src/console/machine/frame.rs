@@ -3,9 +3,10 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::model::Model;
-use crate::console::core::command::{COMMANDS, CommandId, CommandScope, ConsoleCommand, KeyMeaning, command};
+use crate::console::core::command::{COMMANDS, CommandId, CommandScope, ConsoleCommand, command};
 use crate::console::core::context;
 use crate::console::core::jobs::LiveJob;
+use crate::console::core::key_map::KeyMeaning;
 use crate::console::core::{ClickTarget, Key};
 use crate::console::view::keys::key_name;
 use crate::console::view::{Drawn, jobs, words};
@@ -81,7 +82,7 @@ fn navigation(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &
     let here = model.screen().leads_here();
     let wide = line.width >= 110;
     let tabs = screens().map(|command| {
-        let key = command.keys.first().copied().unwrap_or_default();
+        let key = model.context.settings.keys.keys(command).next().unwrap_or_default();
         let title = command.title.to_lowercase();
         let title = if wide { title.as_str() } else { title.split(' ').next().unwrap_or_default() };
         // Where the key means something else, the screen is reached by its name only.
@@ -105,7 +106,7 @@ fn navigation(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &
 fn footer(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let hint = |id: &CommandId| {
         let command = COMMANDS.iter().find(|c| c.id == *id)?;
-        let key = command.keys.first()?;
+        let key = model.context.settings.keys.keys(command).next()?;
         let does = if command.hint.is_empty() { command.title.to_lowercase() } else { command.hint.to_owned() };
         Some((*id, KeyHint::new(key_name(key, look), does)))
     };

@@ -1,11 +1,12 @@
 //! Draws the whole console from the model. Nothing here changes the model.
 
 use ratatui::buffer::Buffer;
+use ratatui::style::Color;
 
 use super::frame;
 use super::model::Model;
 use crate::console::view::{Canvas, Drawn, document, words};
-use crate::ui::{Card, CardTone, Look, text};
+use crate::ui::{Card, CardTone, Look, StyleRole, text};
 
 /// Below this nothing useful fits.
 const LEAST: (u16, u16) = (40, 10);
@@ -24,6 +25,12 @@ impl Painter {
     }
 
     fn draw_all(&mut self, model: &Model, look: &Look, buf: &mut Buffer) -> Drawn {
+        let drawn = self.draw_parts(model, look, buf);
+        lay_page(look, buf);
+        drawn
+    }
+
+    fn draw_parts(&mut self, model: &Model, look: &Look, buf: &mut Buffer) -> Drawn {
         let area = buf.area;
         let mut drawn = Drawn { measures: model.context.measures, ..Drawn::default() };
         if area.width < LEAST.0 || area.height < LEAST.1 {
@@ -46,6 +53,20 @@ impl Painter {
             spell_ellipses(look, buf);
         }
         drawn
+    }
+}
+
+/// Puts the theme's own page, where it has one, behind all that keeps the terminal's background.
+fn lay_page(look: &Look, buf: &mut Buffer) {
+    let page = look.style(StyleRole::Text);
+    let (Some(ink), Some(ground)) = (page.fg, page.bg) else { return };
+    for cell in &mut buf.content {
+        if cell.bg == Color::Reset {
+            cell.bg = ground;
+        }
+        if cell.fg == Color::Reset {
+            cell.fg = ink;
+        }
     }
 }
 

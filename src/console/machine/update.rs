@@ -1,10 +1,11 @@
 //! The one function through which everything passes: a message changes the model and asks for effects.
 
 use super::model::Model;
-use crate::console::core::command::{CommandId, ConsoleCommand, KeyMeaning, command, meaning};
+use crate::console::core::command::{CommandId, ConsoleCommand, command};
 use crate::console::core::context::{Context, ScreenAction, ToastTone};
 use crate::console::core::gate::ConfirmGate;
 use crate::console::core::key::{Code, Key};
+use crate::console::core::key_map::KeyMeaning;
 use crate::console::core::layer::{Layer, LayerStep};
 use crate::console::core::message::{ClickTarget, Effect, Message, Ticket};
 use crate::console::core::request::Reply;
@@ -228,7 +229,7 @@ impl Model {
     /// What pressed keys mean where we are.
     #[must_use]
     pub fn meaning(&self, keys: &[Key]) -> KeyMeaning {
-        meaning(keys, Some(self.screen().scope()).filter(|scope| !scope.is_shared()))
+        self.context.settings.keys.meaning(keys, Some(self.screen().scope()).filter(|scope| !scope.is_shared()))
     }
 
     fn click(&mut self, target: &ClickTarget, twice: bool) {

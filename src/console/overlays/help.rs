@@ -10,6 +10,7 @@ use crate::console::core::context::Context;
 use crate::console::core::glossary::{GlossaryEntry, words_of};
 use crate::console::core::input::Input;
 use crate::console::core::key::{Code, Key};
+use crate::console::core::key_map::KeyMap;
 use crate::console::core::layer::{Layer, LayerStep, scrolled};
 use crate::console::core::message::ClickTarget;
 use crate::console::core::screen::Screen;
@@ -112,8 +113,8 @@ impl Layer for HelpLayer {
         self.scroll = scrolled(self.scroll, by, cx);
     }
 
-    fn draw(&self, _cx: &Context, canvas: &mut Canvas<'_>) {
-        help(self, canvas.look, canvas.area, canvas.buf, canvas.drawn);
+    fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {
+        help(self, &cx.settings.keys, canvas.look, canvas.area, canvas.buf, canvas.drawn);
     }
 }
 
@@ -126,7 +127,7 @@ const IN_OVERLAYS: [(&str, &str); 5] = [
     ("letters", "Narrow a menu to what they match."),
 ];
 
-fn help(layer: &HelpLayer, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+fn help(layer: &HelpLayer, map: &KeyMap, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let foot = hint_line(&[KeyHint::new("/", "search"), KeyHint::new("esc", "close")], 30);
     let modal =
         Modal { pane: PaneFrame { foot, ..PaneFrame::new("Help") }, width: 92, height: area.height.saturating_sub(2) };
@@ -138,7 +139,7 @@ fn help(layer: &HelpLayer, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mu
     }
     let width = usize::from(inside.width.saturating_sub(2));
     let text = layer.sought.as_ref().map(|sought| sought.text().trim().to_lowercase()).unwrap_or_default();
-    let lines = lines(&sections(layer), &text, width, look);
+    let lines = lines(&sections(layer, map), &text, width, look);
     drawn.measures.overlay_lines = lines.len();
     drawn.measures.overlay_rows = usize::from(inside.height);
     let first = layer.scroll.min(lines.len().saturating_sub(usize::from(inside.height)));
@@ -146,16 +147,16 @@ fn help(layer: &HelpLayer, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mu
 }
 
 /// A line of the help.
-struct HelpLine {
+struct HelpLine<'m> {
     /// What stands at the left: keys, or a word.
-    keys: Vec<&'static str>,
+    keys: Vec<&'m str>,
     /// Its name, by which it is found too.
     title: &'static str,
     /// What that does or means.
     help: Cow<'static, str>,
 }
 
-impl HelpLine {
+impl HelpLine<'_> {
     fn named(name: &'static str, help: impl Into<Cow<'static, str>>) -> Self {
         HelpLine { keys: vec![name], title: name, help: help.into() }
     }
@@ -168,7 +169,7 @@ impl HelpLine {
 }
 
 /// A part of the help: its heading and its lines.
-type HelpSection = (String, Vec<HelpLine>);
+type HelpSection<'m> = (String, Vec<HelpLine<'m>>);
 
 /// The keys that lead to tabs are many, and all alike.
 const TABS: &str = "Shows a tab: o overview, t story, c chain, s segments, a canvas, f feedback, u utility, m memories, e events, \
@@ -176,7 +177,7 @@ const TABS: &str = "Shows a tab: o overview, t story, c chain, s segments, a can
 
 const RELATIVES: &str = "Goes to the episode that this one follows, or to the one that follows it, in the same tab.";
 
-fn keys_in(scope: CommandScope) -> Vec<HelpLine> {
+fn keys_in(scope: CommandScope, map: &KeyMap) -> Vec<HelpLine<'_>> {
     let is_first = |command: &&ConsoleCommand| match command.id {
         CommandId::ShowTab(tab) => tab == "overview",
         CommandId::Seek(onward) => onward,
@@ -184,24 +185,24 @@ fn keys_in(scope: CommandScope) -> Vec<HelpLine> {
         _ => true,
     };
     let commands = COMMANDS.iter().filter(|command| command.scope == scope).filter(is_first);
-    let line = |command: &ConsoleCommand| match command.id {
+    let line = |command: &'static ConsoleCommand| match command.id {
         CommandId::Seek(_) => HelpLine { keys: vec![";", ","], title: command.title, help: command.help.into() },
         CommandId::Relative(_) => HelpLine { keys: vec!["{", "}"], title: "Parent, children", help: RELATIVES.into() },
         CommandId::ShowTab(_) => HelpLine { keys: vec!["."], title: "Tabs", help: TABS.into() },
-        _ => HelpLine { keys: command.keys.to_vec(), title: command.title, help: command.help.into() },
+        _ => HelpLine { keys: map.keys(command).collect(), title: command.title, help: command.help.into() },
     };
     commands.map(line).collect()
 }
 
 /// The numbers of the selected row, the screen's own keys, its words, what means the same everywhere, then the keys of other screens.
-fn sections(layer: &HelpLayer) -> Vec<HelpSection> {
+fn sections<'m>(layer: &HelpLayer, map: &'m KeyMap) -> Vec<HelpSection<'m>> {
     let (title, scopes) = (&layer.title, &layer.scopes);
-    let mut sections: Vec<HelpSection> = Vec::new();
+    let mut sections: Vec<HelpSection<'_>> = Vec::new();
     if !layer.numbers.is_empty() {
         let numbers = layer.numbers.iter().map(|(number, working)| HelpLine::named(number, working.clone()));
         sections.push(("Numbers here".to_owned(), numbers.collect()));
     }
-    let own: Vec<_> = scopes.iter().flat_map(|scope| keys_in(*scope)).collect();
+    let own: Vec<_> = scopes.iter().flat_map(|scope| keys_in(*scope, map)).collect();
     if !own.is_empty() {
         sections.push((format!("Keys here: {title}"), own));
     }
@@ -209,17 +210,17 @@ fn sections(layer: &HelpLayer) -> Vec<HelpSection> {
         "Words here".to_owned(),
         layer.words.iter().map(|(word, means)| HelpLine::named(word, *means)).collect(),
     ));
-    sections.push((CommandScope::Everywhere.title().to_owned(), keys_in(CommandScope::Everywhere)));
+    sections.push((CommandScope::Everywhere.title().to_owned(), keys_in(CommandScope::Everywhere, map)));
     let overlays = IN_OVERLAYS.iter().map(|(keys, help)| HelpLine::named(keys, *help)).collect();
     sections.push(("Menus and fields".to_owned(), overlays));
     let others =
         CommandScope::ALL.iter().filter(|scope| **scope != CommandScope::Everywhere && !scopes.contains(scope));
-    sections.extend(others.map(|scope| (format!("Elsewhere: {}", scope.title()), keys_in(*scope))));
+    sections.extend(others.map(|scope| (format!("Elsewhere: {}", scope.title()), keys_in(*scope, map))));
     sections
 }
 
 /// The lines that hold what is sought, under their headings.
-fn lines(sections: &[HelpSection], sought: &str, width: usize, look: &Look) -> Vec<TextLine> {
+fn lines(sections: &[HelpSection<'_>], sought: &str, width: usize, look: &Look) -> Vec<TextLine> {
     const KEYS: usize = 22;
     let mut lines = Vec::new();
     for (title, entries) in sections {

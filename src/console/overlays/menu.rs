@@ -12,6 +12,9 @@ use crate::console::view::{Canvas, Drawn};
 use crate::ui::chrome::hint_line;
 use crate::ui::{Align, KeyHint, Look, Modal, PaneFrame, SafeText, StyleRole, TextLine, look as lay};
 
+/// Columns of a name beside keys.
+const NAME: usize = 24;
+
 /// A menu over the screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MenuLayer {
@@ -109,9 +112,11 @@ fn draw_menu(
     let lines = usize::from(body.height);
     let has_keys = menu.items.iter().any(|item| !item.keys.is_empty());
     let first = (menu.selected + 1).saturating_sub(lines);
+    let longest =
+        menu.items.iter().map(|item| SafeText::limited(&item.label, usize::from(width)).width()).max().unwrap_or(0);
     for (index, item) in matching.iter().enumerate().skip(first).take(lines) {
         let place = lay::row(body, (index - first) as u16);
-        item_line(item, has_keys, usize::from(place.width), look).render(place, buf, look);
+        item_line(item, if has_keys { NAME } else { longest }, usize::from(place.width), look).render(place, buf, look);
         drawn.hits.add(place, ClickTarget::MenuItem(index));
         if index == menu.selected {
             buf.set_style(place, look.style(StyleRole::Selection));
@@ -131,13 +136,13 @@ fn draw_menu(
     }
 }
 
-fn item_line(item: &MenuItem, has_keys: bool, width: usize, look: &Look) -> TextLine {
+fn item_line(item: &MenuItem, name: usize, width: usize, look: &Look) -> TextLine {
     let keys = SafeText::limited(&item.keys, 24);
     let off = item.unavailable.is_some();
     let label = SafeText::limited(&item.label, width.saturating_sub(2));
     let note = item.unavailable.as_ref().unwrap_or(&item.note);
     let mut line = TextLine::default();
-    let name = if has_keys { 24 } else { width * 3 / 5 };
+    let name = name.min(width * 3 / 5);
     line.push(look.pad(&label, name, Align::Left), if off { StyleRole::Stale } else { StyleRole::Text });
     line.push("  ", StyleRole::Text);
     let room = width.saturating_sub(line.width() + if keys.is_empty() { 0 } else { keys.width() + 2 });

@@ -2,8 +2,10 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
+use crate::console::core::command::{CommandId, command};
+use crate::console::core::context::Context;
 use crate::console::core::input::Input;
-use crate::ui::{Look, SafeText, StyleRole, look as lay};
+use crate::ui::{KeyHint, Look, SafeText, StyleRole, look as lay};
 
 /// A key as it is shown: arrows.
 pub fn key_name(key: &str, look: &Look) -> SafeText {
@@ -15,6 +17,12 @@ pub fn key_name(key: &str, look: &Look) -> SafeText {
         "down" => SafeText::glyphs(g.arrow_down, 1),
         other => SafeText::new(other),
     }
+}
+
+/// The key that gives a command, and what that does here.
+pub fn hint_of(cx: &Context, id: CommandId, does: &str) -> KeyHint {
+    let key = command(id).and_then(|command| cx.settings.keys.keys(command).next()).unwrap_or("by the palette");
+    KeyHint::new(key, does)
 }
 
 /// The text being written with its cursor.

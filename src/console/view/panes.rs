@@ -3,9 +3,12 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::Drawn;
+use crate::console::core::command::CommandId;
+use crate::console::core::context::Context;
 use crate::console::core::{ClickTarget, RequestFailure};
+use crate::console::view::keys::hint_of;
 use crate::ui::scroll::LineWindow;
-use crate::ui::{Card, CardTone, KeyHint, Look, SafeText, TextLine};
+use crate::ui::{Card, CardTone, Look, SafeText, TextLine};
 
 /// A list and its detail: side by side where there is room, else one above the other.
 pub(in crate::console) fn halves(body: Rect) -> (Rect, Rect) {
@@ -20,11 +23,11 @@ pub(in crate::console) fn halves(body: Rect) -> (Rect, Rect) {
 }
 
 /// What failed, and what to do.
-pub(in crate::console) fn failure_card(failure: &RequestFailure) -> Card {
+pub(in crate::console) fn failure_card(cx: &Context, failure: &RequestFailure) -> Card {
     let card =
         Card::new(CardTone::Bad, SafeText::limited(&failure.what, 60)).line(SafeText::limited(&failure.message, 400));
     let card = failure.remedy.iter().fold(card, |card, remedy| card.line(SafeText::limited(remedy, 300)));
-    card.hint(KeyHint::new("r", "try again"))
+    card.hint(hint_of(cx, CommandId::Refresh, "try again"))
 }
 
 /// Draws the lines of a detail from line `scroll` on, and notes how much there is to scroll.

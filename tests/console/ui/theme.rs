@@ -62,8 +62,22 @@ fn text_is_readable_on_usual_backgrounds_and_on_the_selection() {
 }
 
 #[test]
+fn the_contrast_theme_has_seven_to_one_everywhere() {
+    let theme = Theme::named("contrast").expect("a theme of the program");
+    let page = theme.style(StyleRole::Text);
+    for role in StyleRole::ALL {
+        let style = theme.style(*role);
+        let (ink, ground) = (style.fg.or(page.fg).expect("a colour"), style.bg.or(page.bg).expect("a ground"));
+        let ratio = contrast(ink, ground);
+        assert!(ratio >= 7.0, "{role:?}: {ratio:.2}");
+        // The focused row lays its ground and its ink over whatever stands there.
+        assert!(theme.style(StyleRole::Selection).fg.is_some() && theme.style(StyleRole::SelectionIdle).fg.is_some());
+    }
+}
+
+#[test]
 fn the_terminals_own_background_is_kept() {
-    for name in Theme::names() {
+    for name in ["dark", "light", "mono"] {
         let theme = Theme::named(name).expect("a theme of the program");
         for role in [
             StyleRole::Text,

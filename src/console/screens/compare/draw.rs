@@ -27,7 +27,7 @@ pub fn draw(screen: &CompareScreen, cx: &Context, canvas: &mut Canvas<'_>) {
     let pane = PaneFrame { focused: true, ..PaneFrame::new(screen.title_of_pane()) };
     let inside = pane.render(canvas.area, canvas.buf, look);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
-    if let Some(card) = card(screen) {
+    if let Some(card) = card(cx, screen) {
         return card.render(inside, canvas.buf, look);
     }
     let width = usize::from(inside.width.saturating_sub(2)).max(8);
@@ -47,9 +47,9 @@ impl CompareScreen {
     }
 }
 
-fn card(screen: &CompareScreen) -> Option<Card> {
+fn card(cx: &Context, screen: &CompareScreen) -> Option<Card> {
     if let Some(failure) = &screen.failure {
-        return Some(failure_card(failure));
+        return Some(failure_card(cx, failure));
     }
     if let Some(gone) = screen.rows.iter().find(|row| row.gone) {
         let words = format!("There is no {} {}", screen.entity.title(), gone.id);

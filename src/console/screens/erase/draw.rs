@@ -8,8 +8,13 @@ mod steps;
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::console::core::RequestFailure;
+use crate::console::core::command::CommandId;
+use crate::console::core::context::Context;
+use crate::console::screens::erase::messages::EraseChoice;
 use crate::console::screens::erase::{EraseScreen, STEPS};
 use crate::console::view::Drawn;
+use crate::console::view::keys::hint_of;
+use crate::memory::Entity;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{Card, CardTone, KeyHint, Look, PaneFrame, SafeText, StyleRole, TextLine, figures, look as lay};
 
@@ -21,9 +26,9 @@ const BESIDE: u16 = 120;
 const SIDE: u16 = 46;
 
 /// Draws the screen.
-pub fn draw(erasure: &EraseScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+pub fn draw(cx: &Context, erasure: &EraseScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let width = if body.width >= BESIDE { body.width - SIDE } else { body.width };
-    draw_step(erasure, look, Rect { width, ..body }, buf, drawn);
+    draw_step(cx, erasure, look, Rect { width, ..body }, buf, drawn);
     if width < body.width {
         draw_choices(erasure, look, lay::right_of(body, width), buf);
     }
@@ -33,14 +38,14 @@ fn padded(area: Rect) -> Rect {
     Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area }
 }
 
-fn draw_step(erasure: &EraseScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+fn draw_step(cx: &Context, erasure: &EraseScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let title = SafeText::join(&["erase ".into(), SafeText::limited(&erasure.given, 60)], "");
     let pane = PaneFrame { focused: true, tone: Some(StyleRole::Danger), ..PaneFrame::new(title) };
     let inside = padded(pane.render(body, buf, look));
     steps_line(erasure, usize::from(inside.width), look).render(lay::row(inside, 0), buf, look);
     let area = lay::below(inside, 2);
     let width = usize::from(area.width.saturating_sub(2));
-    if let Some(card) = card(erasure) {
+    if let Some(card) = card(cx, erasure) {
         card.render(area, buf, look);
         return;
     }
@@ -67,12 +72,12 @@ fn draw_choices(erasure: &EraseScreen, look: &Look, area: Rect, buf: &mut Buffer
 }
 
 /// What stands in the place of a step: nobody is named, it is being looked for, or why not.
-fn card(erasure: &EraseScreen) -> Option<Card> {
+fn card(cx: &Context, erasure: &EraseScreen) -> Option<Card> {
     if erasure.running.is_some() || erasure.outcome.is_some() {
         return None;
     }
     if let Some(failure) = &erasure.failure {
-        return Some(failed(failure));
+        return Some(failed(cx, failure));
     }
     if erasure.preview.is_some() {
         return None;
@@ -80,7 +85,11 @@ fn card(erasure: &EraseScreen) -> Option<Card> {
     if erasure.given.is_empty() {
         let card =
             Card::new(CardTone::Plain, "Nobody is named").line("Name a person, or choose one among the subjects.");
-        return Some(card.hint(KeyHint::new("/", "name a person")).hint(KeyHint::new("8", "subjects")));
+        return Some(card.hint(hint_of(cx, CommandId::Turn(EraseChoice::Other), "name a person")).hint(hint_of(
+            cx,
+            CommandId::List(Entity::Subject),
+            "subjects",
+        )));
     }
     let card = Card::new(CardTone::Info, "Looking everywhere");
     let card = match &erasure.looking {
@@ -93,11 +102,15 @@ fn card(erasure: &EraseScreen) -> Option<Card> {
     Some(card.line("Nothing is written, and no transaction stays open.").hint(KeyHint::new("esc", "stop")))
 }
 
-fn failed(failure: &RequestFailure) -> Card {
+fn failed(cx: &Context, failure: &RequestFailure) -> Card {
     let card =
         Card::new(CardTone::Bad, SafeText::limited(&failure.what, 60)).line(SafeText::limited(&failure.message, 600));
     let card = failure.remedy.iter().fold(card, |card, remedy| card.line(SafeText::limited(remedy, 300)));
-    card.hint(KeyHint::new("r", "look again")).hint(KeyHint::new("/", "somebody else"))
+    card.hint(hint_of(cx, CommandId::Refresh, "look again")).hint(hint_of(
+        cx,
+        CommandId::Turn(EraseChoice::Other),
+        "somebody else",
+    ))
 }
 
 /// All steps, this one in its place; where there is no room only this one.

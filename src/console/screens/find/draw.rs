@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+use crate::console::core::command::CommandId;
+use crate::console::core::context::Context;
+use crate::console::view::keys::hint_of;
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::console::core::columns::{plural, row_name};
@@ -13,17 +16,17 @@ use crate::console::view::{Canvas, Drawn};
 use crate::memory::Row;
 use crate::memory::search::{Search, SearchHit};
 use crate::ui::{
-    Card, CardTone, KeyHint, Look, PaneFrame, SafeText, Section, StyleRole, TableColumn, TableRow, TextLine, Total,
-    Width, figures, look as lay,
+    Card, CardTone, Look, PaneFrame, SafeText, Section, StyleRole, TableColumn, TableRow, TextLine, Total, Width,
+    figures, look as lay,
 };
 
 /// Draws the screen: the list above, the selected row below.
-pub fn draw(screen: &FindScreen, canvas: &mut Canvas<'_>) {
+pub fn draw(cx: &Context, screen: &FindScreen, canvas: &mut Canvas<'_>) {
     const DETAIL: u16 = 9;
     let body = canvas.area;
     let detail = DETAIL.min(body.height * 2 / 5);
     let list = Rect { height: body.height - detail, ..body };
-    draw_list(screen, canvas.look, list, canvas.buf, canvas.drawn);
+    draw_list(cx, screen, canvas.look, list, canvas.buf, canvas.drawn);
     draw_detail(screen, canvas.look, lay::below(body, list.height), canvas.buf, canvas.drawn);
 }
 
@@ -38,9 +41,13 @@ fn note(screen: &FindScreen) -> TextLine {
     line
 }
 
-fn card(screen: &FindScreen) -> Card {
+fn card(cx: &Context, screen: &FindScreen) -> Card {
     if screen.search.is_none() {
-        return Card::new(CardTone::Plain, "Say what to look for").hint(KeyHint::new("/", "write words"));
+        return Card::new(CardTone::Plain, "Say what to look for").hint(hint_of(
+            cx,
+            CommandId::FindHere,
+            "write words",
+        ));
     }
     if !screen.is_done() {
         return Card::new(CardTone::Plain, "Looking");
@@ -49,10 +56,10 @@ fn card(screen: &FindScreen) -> Card {
     Card::new(CardTone::Plain, "Nothing was found")
         .line(SafeText::limited(&format!("looked in {}", where_.join(", ")), 200))
         .line("Every word must stand somewhere in a row's texts; double quotes keep words together.")
-        .hint(KeyHint::new("/", "other words"))
+        .hint(hint_of(cx, CommandId::FindHere, "other words"))
 }
 
-fn draw_list(screen: &FindScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+fn draw_list(cx: &Context, screen: &FindScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let pane = PaneFrame { focused: true, note: note(screen), ..PaneFrame::new("find") };
     let inside = pane.render(area, buf, look);
     drawn.measures.list_rows = usize::from(inside.height.saturating_sub(1));
@@ -70,7 +77,7 @@ fn draw_list(screen: &FindScreen, look: &Look, area: Rect, buf: &mut Buffer, dra
         total: Total::Unknown,
         selected: screen.selected,
         focused: true,
-        card: (count == 0).then(|| card(screen)),
+        card: (count == 0).then(|| card(cx, screen)),
     };
     list.draw(|at| screen.found.get(at).map(|(row, hit)| table_row(screen, row, hit)), look, inside, buf, drawn);
 }

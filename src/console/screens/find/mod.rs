@@ -184,7 +184,7 @@ impl Screen for FindScreen {
         true
     }
 
-    fn draw(&self, _cx: &Context, canvas: &mut Canvas<'_>) {
-        draw::draw(self, canvas);
+    fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {
+        draw::draw(cx, self, canvas);
     }
 }

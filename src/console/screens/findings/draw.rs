@@ -4,19 +4,21 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::console::core::ClickTarget;
+use crate::console::core::command::CommandId;
 use crate::console::core::context::Context;
 use crate::console::core::health::{FindingGroup, Health};
 use crate::console::screens::findings::{FindingsScreen, ShownExample};
 use crate::console::view::changes::sentences;
 use crate::console::view::health::{progress, severity};
+use crate::console::view::keys::hint_of;
 use crate::console::view::panel_list::PanelList;
 use crate::console::view::panes::{failure_card, halves};
 use crate::console::view::{Canvas, Drawn, words};
 use crate::memory::findings::{EarlierLook, Mute, OffendingQuote};
 use crate::ui::scroll::LineWindow;
 use crate::ui::{
-    Card, CardTone, KeyHint, Look, PaneFrame, SafeText, Section, StyleRole, TableColumn, TableRow, TextLine, Total,
-    Width, figures,
+    Card, CardTone, Look, PaneFrame, SafeText, Section, StyleRole, TableColumn, TableRow, TextLine, Total, Width,
+    figures,
 };
 
 /// Where the column of changes stands.
@@ -31,9 +33,9 @@ pub fn draw(findings: &FindingsScreen, cx: &Context, canvas: &mut Canvas<'_>) {
     draw_detail(findings, cx, canvas.look, detail, canvas.buf, canvas.drawn);
 }
 
-fn card(health: &Health) -> Card {
+fn card(cx: &Context, health: &Health) -> Card {
     match &health.failure {
-        Some(failure) => failure_card(failure),
+        Some(failure) => failure_card(cx, failure),
         None => Card::new(CardTone::Plain, if health.done { "Nothing was found" } else { "Looking" }),
     }
 }
@@ -76,7 +78,7 @@ fn draw_list(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect, b
         total: Total::Unknown,
         selected: findings.selected,
         focused,
-        card: (count == 0).then(|| card(health)),
+        card: (count == 0).then(|| card(cx, health)),
     };
     list.draw(row, look, inside, buf, drawn);
 }
@@ -128,7 +130,7 @@ fn draw_detail(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect,
         first = end.saturating_sub(usize::from(inside.height.max(1)));
         lines.extend(examples);
     } else if let Some(mute) = findings.muted(health) {
-        lines.extend(muted(mute, width, look));
+        lines.extend(muted(cx, mute, width, look));
     }
     if health.done && !health.skipped.is_empty() {
         lines.extend(skipped(health, width, look));
@@ -271,7 +273,7 @@ fn flowing(line: &TextLine, width: usize, look: &Look) -> Vec<TextLine> {
     rows
 }
 
-fn muted(mute: &Mute, width: usize, look: &Look) -> Vec<TextLine> {
+fn muted(cx: &Context, mute: &Mute, width: usize, look: &Look) -> Vec<TextLine> {
     let heading = format!("{} is muted", mute.what.replace('_', " "));
     let mut lines = vec![TextLine::of(SafeText::limited(&heading, width), StyleRole::Heading)];
     lines.extend(sentences(std::slice::from_ref(&mute.reason), StyleRole::Text, width, look));
@@ -279,7 +281,7 @@ fn muted(mute: &Mute, width: usize, look: &Look) -> Vec<TextLine> {
         .with(", ", StyleRole::Muted)
         .with(words::time(&mute.at, false), StyleRole::Muted);
     lines.push(by);
-    let hint = KeyHint::new("m", "hear of it again");
+    let hint = hint_of(cx, CommandId::Mute, "hear of it again");
     lines.push(crate::ui::chrome::hint_line(&[hint], width));
     lines
 }

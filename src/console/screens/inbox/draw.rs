@@ -5,8 +5,10 @@ mod verdict;
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
+use crate::console::core::command::CommandId;
 use crate::console::core::context::Context;
 use crate::console::screens::inbox::{InboxPane, InboxScreen, InboxVerdict, LOOKED_THROUGH};
+use crate::console::view::keys::hint_of;
 use crate::console::view::panel_list::PanelList;
 use crate::console::view::panes::failure_card;
 use crate::console::view::words;
@@ -91,9 +93,9 @@ fn progress(inbox: &InboxScreen, look: &Look) -> TextLine {
     line
 }
 
-fn card(inbox: &InboxScreen) -> Option<Card> {
+fn card(cx: &Context, inbox: &InboxScreen) -> Option<Card> {
     if let Some(failure) = &inbox.failure {
-        return Some(failure_card(failure));
+        return Some(failure_card(cx, failure));
     }
     if !inbox.items.is_empty() {
         return None;
@@ -104,7 +106,7 @@ fn card(inbox: &InboxScreen) -> Option<Card> {
     let card = Card::new(CardTone::Good, "Nothing waits for a look");
     let card = match inbox.judged.len() {
         0 => card.line("No feedback complains, corrects or contradicts itself without its episode having been told."),
-        judged => card.line(summary(inbox, judged)).hint(KeyHint::new("Z", "undo the last")),
+        judged => card.line(summary(inbox, judged)).hint(hint_of(cx, CommandId::UndoLast, "undo the last")),
     };
     Some(card.hint(KeyHint::new("esc", "back")))
 }
@@ -139,7 +141,7 @@ fn draw_list(inbox: &InboxScreen, cx: &Context, look: &Look, area: Rect, buf: &m
         TableColumn::new("what was said", Width::Grow { min: 16, weight: 3 }),
         TableColumn::new("user", Width::Grow { min: 8, weight: 1 }).priority(4),
     ];
-    let card = card(inbox);
+    let card = card(cx, inbox);
     let list = PanelList {
         columns: &columns,
         count: inbox.items.len(),

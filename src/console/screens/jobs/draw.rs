@@ -8,13 +8,14 @@ use crate::console::view::Drawn;
 use crate::console::view::changes::{count_lines, sentences};
 use crate::console::view::jobs::note;
 use crate::console::view::panel_list::PanelList;
+use crate::console::view::panes::failure_card;
 use crate::console::view::words;
 use crate::job::plan::{JobOffer, JobProgress, JobReceipt, JobState};
 use crate::ui::chart::Gauge;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{
-    Card, CardTone, KeyHint, Look, NamedValue, PaneFrame, SafeText, Section, StyleRole, TableColumn, TableRow,
-    TextLine, Total, Width, figures, key_values,
+    Card, CardTone, Look, NamedValue, PaneFrame, SafeText, Section, StyleRole, TableColumn, TableRow, TextLine, Total,
+    Width, figures, key_values,
 };
 
 /// Lines of the log that are shown.
@@ -34,11 +35,9 @@ pub fn draw(cx: &Context, jobs: &JobsScreen, look: &Look, body: Rect, buf: &mut 
     draw_detail(cx, jobs, look, detail, buf, drawn);
 }
 
-fn card(jobs: &JobsScreen) -> Option<Card> {
+fn card(cx: &Context, jobs: &JobsScreen) -> Option<Card> {
     if let Some(failure) = &jobs.failure {
-        let card = Card::new(CardTone::Bad, SafeText::limited(&failure.what, 60));
-        let card = card.line(SafeText::limited(&failure.message, 400));
-        return Some(card.hint(KeyHint::new("r", "try again")));
+        return Some(failure_card(cx, failure));
     }
     (!jobs.filled && jobs.offers.is_empty()).then(|| Card::new(CardTone::Plain, "Reading"))
 }
@@ -50,7 +49,7 @@ fn draw_list(cx: &Context, jobs: &JobsScreen, look: &Look, area: Rect, buf: &mut
         TableColumn::new("rows", Width::Fixed(9)).right().priority(2),
         TableColumn::new("state", Width::Grow { min: 12, weight: 1 }),
     ];
-    let card = card(jobs);
+    let card = card(cx, jobs);
     let list = PanelList {
         columns: &columns,
         count: jobs.offers.len(),

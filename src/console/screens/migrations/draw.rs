@@ -2,6 +2,7 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
+use crate::console::core::context::Context;
 use crate::console::screens::migrations::{MigrationItem, MigrationStanding, MigrationsScreen};
 use crate::console::view::Drawn;
 use crate::console::view::panel_list::PanelList;
@@ -12,9 +13,9 @@ use crate::ui::{
 };
 
 /// Draws the screen.
-pub fn draw(migrations: &MigrationsScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+pub fn draw(cx: &Context, migrations: &MigrationsScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let (list, detail) = halves(body);
-    draw_list(migrations, look, list, buf, drawn);
+    draw_list(cx, migrations, look, list, buf, drawn);
     draw_detail(migrations, look, detail, buf, drawn);
 }
 
@@ -27,7 +28,14 @@ fn role(standing: MigrationStanding) -> StyleRole {
     }
 }
 
-fn draw_list(migrations: &MigrationsScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+fn draw_list(
+    cx: &Context,
+    migrations: &MigrationsScreen,
+    look: &Look,
+    area: Rect,
+    buf: &mut Buffer,
+    drawn: &mut Drawn,
+) {
     let layouts = migrations.listed.as_ref().map(|l| l.layouts.join(", ")).unwrap_or_default();
     let note = TextLine::of(SafeText::limited(&layouts, 60), StyleRole::Muted);
     let inside = PaneFrame { focused: true, note, ..PaneFrame::new("migrations") }.render(area, buf, look);
@@ -47,7 +55,7 @@ fn draw_list(migrations: &MigrationsScreen, look: &Look, area: Rect, buf: &mut B
         TableRow { cells, marked: false, stale: migrations.stale }
     };
     let card = match (&migrations.failure, migrations.items().is_empty()) {
-        (Some(failure), _) => Some(failure_card(failure)),
+        (Some(failure), _) => Some(failure_card(cx, failure)),
         (None, true) if migrations.listed.is_none() => Some(Card::new(CardTone::Plain, "Reading")),
         (None, true) => Some(Card::new(CardTone::Plain, "There are no migrations for this database")),
         (None, false) => None,

@@ -4,13 +4,15 @@ use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::change::plan::{Change, Plan};
 use crate::console::core::ClickTarget;
+use crate::console::core::context::Context;
 use crate::console::screens::prune::{PruneRule, PruneScreen, RULES};
 use crate::console::view::Drawn;
 use crate::console::view::changes::{count_lines, sentences};
+use crate::console::view::panes::failure_card;
 use crate::console::view::words;
 use crate::memory::prune::PruneWindow;
 use crate::ui::scroll::LineWindow;
-use crate::ui::{Align, Card, CardTone, KeyHint, Look, PaneFrame, SafeText, Section, StyleRole, TextLine, figures};
+use crate::ui::{Align, Card, CardTone, Look, PaneFrame, SafeText, Section, StyleRole, TextLine, figures};
 
 /// Width of the rules where both stand side by side.
 const RULES_WIDE: u16 = 46;
@@ -21,7 +23,7 @@ const SAMPLES: usize = 30;
 const PROMPT: usize = 200;
 
 /// Draws the screen.
-pub fn draw(prune: &PruneScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+pub fn draw(cx: &Context, prune: &PruneScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     const BESIDE: u16 = 96;
     let (rules, preview) = if body.width >= BESIDE {
         let width = RULES_WIDE;
@@ -31,7 +33,7 @@ pub fn draw(prune: &PruneScreen, look: &Look, body: Rect, buf: &mut Buffer, draw
         (Rect { height, ..body }, Rect { y: body.y + height, height: body.height - height, ..body })
     };
     draw_rules(prune, look, rules, buf, drawn);
-    draw_preview(prune, look, preview, buf, drawn);
+    draw_preview(cx, prune, look, preview, buf, drawn);
 }
 
 fn draw_rules(prune: &PruneScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
@@ -99,12 +101,9 @@ fn only(set: Option<&String>, of: Option<&String>) -> (String, bool) {
     }
 }
 
-fn card(prune: &PruneScreen) -> Option<Card> {
+fn card(cx: &Context, prune: &PruneScreen) -> Option<Card> {
     if let Some(failure) = &prune.failure {
-        let card = Card::new(CardTone::Bad, SafeText::limited(&failure.what, 60))
-            .line(SafeText::limited(&failure.message, 400));
-        let card = failure.remedy.iter().fold(card, |card, remedy| card.line(SafeText::limited(remedy, 300)));
-        return Some(card.hint(KeyHint::new("r", "try again")));
+        return Some(failure_card(cx, failure));
     }
     match &prune.preview {
         None => Some(Card::new(CardTone::Plain, "Counting")),
@@ -112,7 +111,7 @@ fn card(prune: &PruneScreen) -> Option<Card> {
     }
 }
 
-fn draw_preview(prune: &PruneScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+fn draw_preview(cx: &Context, prune: &PruneScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let note = match (&prune.failure, prune.current) {
         (Some(_), _) => TextLine::default(),
         (None, true) => TextLine::of("nothing is written yet", StyleRole::Muted),
@@ -121,7 +120,7 @@ fn draw_preview(prune: &PruneScreen, look: &Look, area: Rect, buf: &mut Buffer, 
     let pane = PaneFrame { note, ..PaneFrame::new("what would go") };
     let inside = pane.render(area, buf, look);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
-    if let Some(card) = card(prune) {
+    if let Some(card) = card(cx, prune) {
         card.render(inside, buf, look);
         return;
     }

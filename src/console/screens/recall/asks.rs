@@ -24,6 +24,7 @@ impl RecallScreen {
                 no("only proven relevance and similar episodes are narrowed")
             }
             RecallCommand::Outcomes if ranking != Ranking::Similar => no("only similar episodes leave failures out"),
+            RecallCommand::Levers if self.side().current().is_none() => no("no row is selected"),
             RecallCommand::Save if !self.asked(self.side()).is_enough() => no("nothing is asked yet"),
             RecallCommand::Saved | RecallCommand::Forget if self.saved.as_ref().is_none_or(Vec::is_empty) => {
                 no("nothing is kept yet; b k keeps what is asked")
@@ -42,6 +43,7 @@ impl RecallScreen {
             | RecallCommand::Save => self.write_line(ask, cx),
             RecallCommand::Ways | RecallCommand::Compare => self.offer_ways(ask == RecallCommand::Compare, cx),
             RecallCommand::Saved | RecallCommand::Forget => self.offer_saved(ask == RecallCommand::Forget, cx),
+            RecallCommand::Levers => self.offer_levers(cx),
             RecallCommand::Rank(ranking) => self.rank(RankingWay::plain(ranking)),
             RecallCommand::Side(right) => self.turn_to(right),
             RecallCommand::Swap => {

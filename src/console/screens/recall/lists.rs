@@ -34,9 +34,11 @@ impl RecallScreen {
     }
 
     /// Takes a list to choose from. Without it its ids can still be written.
-    pub(super) fn take_list(&mut self, result: Result<Page, RequestFailure>) {
+    pub(super) fn take_list(&mut self, result: Result<Page, RequestFailure>, cx: &mut Context) {
         if let Some((_, entity)) = self.pending_list.take() {
-            self.lists.insert(entity, result.map(|page| page.rows).unwrap_or_default());
+            let rows = result.map(|page| page.rows).unwrap_or_default();
+            cx.read_names(&rows);
+            self.lists.insert(entity, rows);
         }
     }
 
@@ -78,7 +80,7 @@ impl RecallScreen {
             let version = row.get("version").as_i64();
             let way = RankingWay { ranking: Ranking::Cases, policy: Some(row.id().to_owned()), version };
             let missing = can_rank(cx, Ranking::Cases).err().map(|(reason, _)| reason);
-            (way, policy_words(row), missing.or_else(|| unusable(row)))
+            (way, policy_words(row, cx), missing.or_else(|| unusable(row)))
         });
         let missing = can_rank(cx, Ranking::Cases).err().map(|(reason, _)| reason);
         let without = (RankingWay::without_policy(), "cosine, or shared words, alone".to_owned(), missing);
@@ -135,13 +137,14 @@ impl RecallScreen {
     }
 }
 
-fn item(label: &str, note: &str, choice: MenuChoice) -> MenuItem {
+pub(super) fn item(label: &str, note: &str, choice: MenuChoice) -> MenuItem {
     MenuItem { label: label.to_owned(), note: note.to_owned(), keys: String::new(), choice, unavailable: None }
 }
 
-fn policy_words(row: &Row) -> String {
-    let text = |column: &str| row.text(column).unwrap_or("-").to_owned();
-    format!("{}, of bank {}", text("status"), text("profile_id"))
+fn policy_words(row: &Row, cx: &Context) -> String {
+    let text = |column: &str| row.text(column).unwrap_or("-");
+    let bank = cx.names.named_by(row, "profile_id").unwrap_or(text("profile_id"));
+    format!("{bank}: {}", text("status"))
 }
 
 /// What a kept question asks; its text may be personal.

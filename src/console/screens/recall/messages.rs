@@ -21,6 +21,8 @@ pub enum RecallCommand {
     Swap,
     /// One row more, or one fewer.
     More(bool),
+    /// Choose among what would move the selected row.
+    Levers,
     /// Choose the agent.
     Agent,
     /// Choose the user.

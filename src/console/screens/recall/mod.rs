@@ -3,6 +3,7 @@
 
 mod asks;
 pub(in crate::console) mod draw;
+pub mod levers;
 mod lists;
 pub mod messages;
 mod prompts;
@@ -309,7 +310,7 @@ impl Screen for RecallScreen {
                     }
                 }
             }
-            Reply::Page(result) => self.take_list(result),
+            Reply::Page(result) => self.take_list(result, cx),
             Reply::Saved(result) => self.take_saved(result, cx),
             _ => {}
         }

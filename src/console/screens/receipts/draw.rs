@@ -3,6 +3,7 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 use serde_json::Value;
 
+use crate::console::core::context::Context;
 use crate::console::screens::receipts::{ReceiptEntry, ReceiptsScreen};
 use crate::console::view::Drawn;
 use crate::console::view::changes::{change_lines, count_lines};
@@ -15,15 +16,15 @@ use crate::ui::{
 };
 
 /// Draws the screen.
-pub fn draw(receipts: &ReceiptsScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+pub fn draw(cx: &Context, receipts: &ReceiptsScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let (list, detail) = halves(body);
-    draw_list(receipts, look, list, buf, drawn);
+    draw_list(cx, receipts, look, list, buf, drawn);
     draw_detail(receipts, look, detail, buf, drawn);
 }
 
-fn card(receipts: &ReceiptsScreen) -> Option<Card> {
+fn card(cx: &Context, receipts: &ReceiptsScreen) -> Option<Card> {
     if let Some(failure) = &receipts.failure {
-        return Some(failure_card(failure));
+        return Some(failure_card(cx, failure));
     }
     if !receipts.entries.is_empty() {
         return None;
@@ -34,7 +35,7 @@ fn card(receipts: &ReceiptsScreen) -> Option<Card> {
     Some(Card::new(CardTone::Plain, "Nothing was changed here yet"))
 }
 
-fn draw_list(receipts: &ReceiptsScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+fn draw_list(cx: &Context, receipts: &ReceiptsScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let pane = PaneFrame { focused: true, ..PaneFrame::new("changes") };
     let inside = pane.render(area, buf, look);
     let columns = [
@@ -45,7 +46,7 @@ fn draw_list(receipts: &ReceiptsScreen, look: &Look, area: Rect, buf: &mut Buffe
         TableColumn::new("by", Width::Grow { min: 10, weight: 1 }).priority(4),
         TableColumn::new("undo", Width::Fixed(12)),
     ];
-    let card = card(receipts);
+    let card = card(cx, receipts);
     let list = PanelList {
         columns: &columns,
         count: receipts.entries.len(),

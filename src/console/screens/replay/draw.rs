@@ -5,25 +5,27 @@ use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::console::core::ClickTarget;
 use crate::console::core::columns::row_name;
+use crate::console::core::command::CommandId;
+use crate::console::core::context::Context;
 use crate::console::screens::replay::{ReplayScreen, ReplayStep, ReplaySubject, ReplayedTopic};
 use crate::console::view::Drawn;
+use crate::console::view::keys::hint_of;
 use crate::console::view::panes::{draw_detail_lines, failure_card, halves};
 use crate::console::view::words;
 use crate::memory::{Row, time};
 use crate::recall::parents::Suggestion;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{
-    Align, Card, CardTone, KeyHint, Look, NamedValue, PaneFrame, SafeText, Section, StyleRole, TextLine, figures,
-    key_values,
+    Align, Card, CardTone, Look, NamedValue, PaneFrame, SafeText, Section, StyleRole, TextLine, figures, key_values,
 };
 
 /// Columns from which times are whole and utilities have a place.
 const ROOMY: usize = 64;
 
 /// Draws the screen.
-pub fn draw(replay: &ReplayScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+pub fn draw(cx: &Context, replay: &ReplayScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let (list, detail) = halves(body);
-    draw_line(replay, look, list, buf, drawn);
+    draw_line(cx, replay, look, list, buf, drawn);
     draw_detail(replay, look, detail, buf, drawn);
 }
 
@@ -50,27 +52,27 @@ fn note(replay: &ReplayScreen) -> TextLine {
     }
 }
 
-fn card(replay: &ReplayScreen) -> Option<Card> {
+fn card(cx: &Context, replay: &ReplayScreen) -> Option<Card> {
     if let Some(failure) = &replay.failure {
-        return Some(failure_card(failure));
+        return Some(failure_card(cx, failure));
     }
     match (&replay.about, &replay.told) {
-        (None, _) => Some(Card::new(CardTone::Plain, "No topic yet").hint(KeyHint::new("/", "names one"))),
+        (None, _) => Some(Card::new(CardTone::Plain, "No topic yet").hint(hint_of(cx, CommandId::Topic, "names one"))),
         (Some(_), None) => Some(Card::new(CardTone::Plain, "Reading")),
         (Some(_), Some(told)) if told.steps.is_empty() => {
             let card = Card::new(CardTone::Plain, "No episode is about that")
                 .line("An episode belongs to a topic when it is named so, or holds more than half of its words.");
-            Some(card.hint(KeyHint::new("/", "names another")))
+            Some(card.hint(hint_of(cx, CommandId::Topic, "names another")))
         }
         _ => None,
     }
 }
 
-fn draw_line(replay: &ReplayScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+fn draw_line(cx: &Context, replay: &ReplayScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let pane = PaneFrame { focused: true, note: note(replay), ..PaneFrame::new(title(replay)) };
     let inside = pane.render(area, buf, look);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
-    if let Some(card) = card(replay) {
+    if let Some(card) = card(cx, replay) {
         card.render(inside, buf, look);
         return;
     }

@@ -6,10 +6,12 @@ mod recall;
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::{ClickTarget, RequestFailure};
+use crate::console::core::ClickTarget;
+use crate::console::core::context::Context;
 use crate::console::screens::study::{StudyAnswer, StudyKind, StudyScreen, WaitingQuestion};
 use crate::console::view::Drawn;
 use crate::console::view::panel_list::PanelList;
+use crate::console::view::panes::failure_card;
 use crate::console::view::sheet::Sheet;
 use crate::ui::{
     Align, Card, CardTone, KeyHint, Look, PaneFrame, SafeText, StyleRole, TableView, TextLine, Total, figures,
@@ -20,13 +22,13 @@ use crate::ui::{
 const WIDEST: u16 = 96;
 
 /// Draws the screen.
-pub fn draw(study: &StudyScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+pub fn draw(cx: &Context, study: &StudyScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let (list, found) = panes(study, body);
     if let Some(area) = list {
-        draw_list(study, look, area, buf, drawn);
+        draw_list(cx, study, look, area, buf, drawn);
     }
     if let Some(area) = found {
-        draw_found(study, look, area, buf, drawn);
+        draw_found(cx, study, look, area, buf, drawn);
     }
 }
 
@@ -49,12 +51,12 @@ fn panes(study: &StudyScreen, body: Rect) -> (Option<Rect>, Option<Rect>) {
     if study.reads { (None, Some(body)) } else { (Some(body), None) }
 }
 
-fn draw_list(study: &StudyScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+fn draw_list(cx: &Context, study: &StudyScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let title = if study.kind == StudyKind::Agents { "agents" } else { "versions" };
     let inside = PaneFrame { focused: !study.reads, ..PaneFrame::new(title) }.render(area, buf, look);
     let columns = if study.kind == StudyKind::Agents { agents::columns() } else { policies::columns() };
     let card = match (study.list_failure(), study.entries()) {
-        (Some(failure), _) => Some(failure_card(failure)),
+        (Some(failure), _) => Some(failure_card(cx, failure)),
         (None, 0) if !study.filled => Some(waiting_card(study.waiting.as_ref())),
         (None, 0) => Some(Card::new(CardTone::Plain, format!("There are no {title} here"))),
         _ => None,
@@ -70,13 +72,13 @@ fn draw_list(study: &StudyScreen, look: &Look, area: Rect, buf: &mut Buffer, dra
     };
     let row = |at| match study.kind {
         StudyKind::Agents => Some(agents::row(study, at, look)),
-        _ => policies::row(study, at, look),
+        _ => policies::row(cx, study, at, look),
     };
     drawn.measures.list_rows = TableView::capacity(inside);
     list.draw(row, look, inside, buf, drawn);
 }
 
-fn draw_found(study: &StudyScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+fn draw_found(cx: &Context, study: &StudyScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let title = match study.kind {
         StudyKind::Agents if study.agent().is_none() => SafeText::new("all agents"),
         StudyKind::Agents => name_of(study.agent().and_then(|a| a.text("name").or(a.text("id")))),
@@ -103,7 +105,7 @@ fn draw_found(study: &StudyScreen, look: &Look, area: Rect, buf: &mut Buffer, dr
         }
         Some(Ok(StudyAnswer::Policy(measured))) => {
             if let Some(version) = study.version() {
-                policies::weights(&mut sheet, version);
+                policies::weights(cx, &mut sheet, version);
             }
             policies::measured(&mut sheet, measured);
             policies::versions(&mut sheet, study);
@@ -115,17 +117,17 @@ fn draw_found(study: &StudyScreen, look: &Look, area: Rect, buf: &mut Buffer, dr
         }
         Some(Err(failure)) if study.kind == StudyKind::Policies && study.version().is_some() => {
             if let Some(version) = study.version() {
-                policies::weights(&mut sheet, version);
+                policies::weights(cx, &mut sheet, version);
             }
             sheet.section("on what its bank recalled");
             sheet.text(&failure.message, StyleRole::Warn);
             policies::versions(&mut sheet, study);
             None
         }
-        Some(Err(failure)) => Some(failure_card(failure)),
+        Some(Err(failure)) => Some(failure_card(cx, failure)),
         None if study.kind == StudyKind::Policies && study.version().is_some_and(|v| v.policy.is_err()) => {
             if let Some(version) = study.version() {
-                policies::weights(&mut sheet, version);
+                policies::weights(cx, &mut sheet, version);
             }
             policies::versions(&mut sheet, study);
             None
@@ -170,13 +172,6 @@ fn progress(waiting: &WaitingQuestion) -> SafeText {
 fn waiting_card(waiting: Option<&WaitingQuestion>) -> Card {
     let card = Card::new(CardTone::Plain, waiting.map_or_else(|| "Reading".into(), progress));
     card.hint(KeyHint::new("esc", "leave"))
-}
-
-fn failure_card(failure: &RequestFailure) -> Card {
-    let card =
-        Card::new(CardTone::Bad, SafeText::limited(&failure.what, 60)).line(SafeText::limited(&failure.message, 400));
-    let card = failure.remedy.iter().fold(card, |card, remedy| card.line(SafeText::limited(remedy, 300)));
-    card.hint(KeyHint::new("r", "try again"))
 }
 
 /// A number with three decimals, or a dash.

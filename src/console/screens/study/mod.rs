@@ -148,13 +148,14 @@ impl StudyScreen {
         }
     }
 
-    fn take(&mut self, question: StudyQuestion, result: Result<StudyAnswer, RequestFailure>) {
+    fn take(&mut self, question: StudyQuestion, result: Result<StudyAnswer, RequestFailure>, cx: &mut Context) {
         match &result {
             Ok(StudyAnswer::Agents(agents)) => {
                 self.agents.clone_from(agents);
                 self.filled = true;
             }
             Ok(StudyAnswer::Policies(versions)) => {
+                cx.read_names(versions.iter().map(|version| &version.row));
                 self.versions.clone_from(versions);
                 self.filled = true;
             }
@@ -219,11 +220,11 @@ impl Screen for StudyScreen {
         }
     }
 
-    fn reply(&mut self, _ticket: Ticket, reply: Reply, _cx: &mut Context) {
+    fn reply(&mut self, _ticket: Ticket, reply: Reply, cx: &mut Context) {
         match reply {
             Reply::Answer(result) => {
                 if let Some(waiting) = self.waiting.take() {
-                    self.take(waiting.question, result);
+                    self.take(waiting.question, result, cx);
                 }
             }
             Reply::Told(entity, rows) => {
@@ -292,7 +293,7 @@ impl Screen for StudyScreen {
         self.answers.clear();
     }
 
-    fn draw(&self, _cx: &Context, canvas: &mut Canvas<'_>) {
-        draw::draw(self, canvas.look, canvas.area, canvas.buf, canvas.drawn);
+    fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {
+        draw::draw(cx, self, canvas.look, canvas.area, canvas.buf, canvas.drawn);
     }
 }

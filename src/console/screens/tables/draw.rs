@@ -4,6 +4,7 @@ use ratatui::{buffer::Buffer, layout::Rect};
 use serde_json::Value;
 
 use crate::console::core::ClickTarget;
+use crate::console::core::context::Context;
 use crate::console::screens::tables::TablesScreen;
 use crate::console::screens::tables::messages::{TableEntry, TablePage};
 use crate::console::view::panel_list::PanelList;
@@ -18,7 +19,7 @@ use crate::ui::{
 const WIDEST: usize = 40;
 
 /// Draws the screen.
-pub fn draw(screen: &TablesScreen, canvas: &mut Canvas<'_>) {
+pub fn draw(cx: &Context, screen: &TablesScreen, canvas: &mut Canvas<'_>) {
     const BESIDE: u16 = 130;
     let body = canvas.area;
     let (list, rows) = if body.width >= BESIDE {
@@ -28,11 +29,11 @@ pub fn draw(screen: &TablesScreen, canvas: &mut Canvas<'_>) {
         let height = body.height * 2 / 5;
         (Rect { height, ..body }, lay::below(body, height))
     };
-    draw_tables(screen, canvas.look, list, canvas.buf, canvas.drawn);
-    draw_rows(screen, canvas.look, rows, canvas.buf, canvas.drawn);
+    draw_tables(cx, screen, canvas.look, list, canvas.buf, canvas.drawn);
+    draw_rows(cx, screen, canvas.look, rows, canvas.buf, canvas.drawn);
 }
 
-fn draw_tables(screen: &TablesScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+fn draw_tables(cx: &Context, screen: &TablesScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let inside = PaneFrame { focused: !screen.in_rows, ..PaneFrame::new("tables") }.render(area, buf, look);
     drawn.hits.add(inside, ClickTarget::List);
     let tables = screen.tables.as_deref().unwrap_or_default();
@@ -43,7 +44,7 @@ fn draw_tables(screen: &TablesScreen, look: &Look, area: Rect, buf: &mut Buffer,
         TableColumn::new("holds", Width::Grow { min: 10, weight: 1 }).priority(2),
     ];
     let card = match (&screen.failure, &screen.tables) {
-        (Some(failure), _) => Some(failure_card(failure)),
+        (Some(failure), _) => Some(failure_card(cx, failure)),
         (None, None) => Some(Card::new(CardTone::Plain, "Reading")),
         (None, Some(tables)) => tables.is_empty().then(|| Card::new(CardTone::Plain, "There are no tables here")),
     };
@@ -74,14 +75,14 @@ fn table_row(table: &TableEntry) -> TableRow {
     TableRow { cells: vec![name, TextLine::of(rows, StyleRole::Number), holds], marked: false, stale: false }
 }
 
-fn draw_rows(screen: &TablesScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+fn draw_rows(cx: &Context, screen: &TablesScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let title = screen.current().map_or_else(|| "rows".to_owned(), |table| table.name.clone());
     let note = screen.current().map(told).unwrap_or_default();
     let note = TextLine::of(SafeText::limited(&note, 120), StyleRole::Muted);
     let pane = PaneFrame { focused: screen.in_rows, note, ..PaneFrame::new(SafeText::limited(&title, 60)) };
     let inside = pane.render(area, buf, look);
     drawn.hits.add(inside, ClickTarget::Detail);
-    if let Some(card) = rows_card(screen) {
+    if let Some(card) = rows_card(cx, screen) {
         return card.render(inside, buf, look);
     }
     // The selected row stands below with all of it that there is room for.
@@ -97,12 +98,12 @@ fn told(table: &TableEntry) -> String {
     format!("{} columns, {key}", table.columns.len())
 }
 
-fn rows_card(screen: &TablesScreen) -> Option<Card> {
+fn rows_card(cx: &Context, screen: &TablesScreen) -> Option<Card> {
     if let Some(why) = screen.current().and_then(|table| table.unread.as_ref()) {
         return Some(Card::new(CardTone::Warn, "Its rows cannot be read").line(SafeText::limited(why, 300)));
     }
     if let Some(failure) = &screen.rows.failure {
-        return Some(failure_card(failure));
+        return Some(failure_card(cx, failure));
     }
     match (screen.rows.filled, screen.rows.page.rows.is_empty()) {
         (false, _) => Some(Card::new(CardTone::Plain, if screen.tables.is_some() { "Reading" } else { "" })),

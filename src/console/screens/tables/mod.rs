@@ -199,7 +199,7 @@ impl Screen for TablesScreen {
         self.rows = TableRows::default();
     }
 
-    fn draw(&self, _cx: &Context, canvas: &mut Canvas<'_>) {
-        draw::draw(self, canvas);
+    fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {
+        draw::draw(cx, self, canvas);
     }
 }

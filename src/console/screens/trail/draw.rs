@@ -3,6 +3,7 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::{TrailFault, TrailScreen, TrailVerdict};
+use crate::console::core::context::Context;
 use crate::console::view::Drawn;
 use crate::console::view::changes::sentences;
 use crate::console::view::panel_list::PanelList;
@@ -14,7 +15,7 @@ use crate::ui::{
 };
 
 /// Draws the screen.
-pub fn draw(trail: &TrailScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+pub fn draw(cx: &Context, trail: &TrailScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let width = usize::from(body.width.saturating_sub(4));
     let lines = trail.verdict.as_ref().map(|verdict| verdict_lines(verdict, width, look)).unwrap_or_default();
     let height = (lines.len() as u16 + 2).min(body.height);
@@ -23,7 +24,7 @@ pub fn draw(trail: &TrailScreen, look: &Look, body: Rect, buf: &mut Buffer, draw
     let Some(verdict) = &trail.verdict else {
         let inside = pane.render(body, buf, look);
         let card = match &trail.failure {
-            Some(failure) => failure_card(failure),
+            Some(failure) => failure_card(cx, failure),
             None => Card::new(CardTone::Plain, "Walking the chain").line(progress(trail.walked)),
         };
         card.render(inside, buf, look);

@@ -84,7 +84,7 @@ impl Screen for TrailScreen {
         (self.stale, self.failure) = (true, None);
     }
 
-    fn draw(&self, _cx: &Context, canvas: &mut Canvas<'_>) {
-        draw::draw(self, canvas.look, canvas.area, canvas.buf, canvas.drawn);
+    fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {
+        draw::draw(cx, self, canvas.look, canvas.area, canvas.buf, canvas.drawn);
     }
 }

@@ -11,9 +11,10 @@ use crate::console::screens::browse::draw::episode;
 use crate::console::screens::browse::draw::rows;
 use crate::console::screens::browse::draw::story;
 use crate::console::view::document::{DocumentView, DocumentWriter};
+use crate::console::view::panes::failure_card;
 use crate::console::view::{Canvas, Drawn};
 use crate::ui::{
-    Card, CardTone, KeyHint, Look, PaneFrame, SafeText, StyleRole, TabLabel, Tabs, TextLine, look, scroll::LineWindow,
+    Card, CardTone, Look, PaneFrame, SafeText, StyleRole, TabLabel, Tabs, TextLine, look, scroll::LineWindow,
 };
 
 /// Draws the details with their frame; `filled` when the list beside them was read.
@@ -37,7 +38,7 @@ pub fn draw(detail: &Detail, focused: bool, filled: bool, cx: &Context, canvas: 
     draw_tabs(detail, look, line, buf, drawn);
     let body = look::below(inside, 2.min(inside.height));
     let body = Rect { x: body.x + 1, width: body.width.saturating_sub(2), ..body };
-    if let Some(card) = message(detail, filled) {
+    if let Some(card) = message(cx, detail, filled) {
         card.render(body, buf, look);
         return;
     }
@@ -135,12 +136,9 @@ fn write(detail: &Detail, content: &Content, look: &Look, width: usize, cx: &Con
 }
 
 /// What stands in the place of details: nothing selected, nothing there, or why not.
-fn message(detail: &Detail, filled: bool) -> Option<Card> {
+fn message(cx: &Context, detail: &Detail, filled: bool) -> Option<Card> {
     if let (Some(failure), None) = (&detail.failure, &detail.content) {
-        let card = Card::new(CardTone::Bad, SafeText::limited(&failure.what, 60))
-            .line(SafeText::limited(&failure.message, 400));
-        let card = failure.remedy.iter().fold(card, |card, remedy| card.line(SafeText::limited(remedy, 200)));
-        return Some(card.hint(KeyHint::new("r", "try again")));
+        return Some(failure_card(cx, failure));
     }
     if detail.gone {
         let id = SafeText::limited(detail.id(), 60);

@@ -4,6 +4,7 @@ use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::console::core::ClickTarget;
 use crate::console::core::columns::{ValueStyle, plural};
+use crate::console::core::command::CommandId;
 use crate::console::core::context::Context;
 use crate::console::core::window::RowKey;
 use crate::console::screens::browse::draw::columns::{FittedColumn, fitted};
@@ -11,13 +12,15 @@ use crate::console::screens::browse::draw::summary;
 use crate::console::screens::browse::{BrowsePane as Keys, ListScreen};
 use crate::console::view::Drawn;
 use crate::console::view::cell;
+use crate::console::view::keys::hint_of;
 use crate::console::view::live::news;
+use crate::console::view::panes::failure_card;
 use crate::console::view::words;
 use crate::memory::Row;
 use crate::memory::query::CountKind;
 use crate::ui::{
-    Align, Card, CardTone, Extent, KeyHint, Look, PaneFrame, SafeText, SortMark, StyleRole, TableBody, TableColumn,
-    TableRow, TableView, TextLine, Total, Width, figures,
+    Align, Card, CardTone, Extent, Look, PaneFrame, SafeText, SortMark, StyleRole, TableBody, TableColumn, TableRow,
+    TableView, TextLine, Total, Width, figures,
 };
 
 /// Draws the list with its frame.
@@ -110,10 +113,7 @@ fn message(cx: &Context, browse: &ListScreen) -> Option<Card> {
         return None;
     }
     if let Some(failure) = &browse.failure {
-        let card = Card::new(CardTone::Bad, SafeText::limited(&failure.what, 60))
-            .line(SafeText::limited(&failure.message, 400));
-        let card = failure.remedy.iter().fold(card, |card, remedy| card.line(SafeText::limited(remedy, 200)));
-        return Some(card.hint(KeyHint::new("r", "try again")));
+        return Some(failure_card(cx, failure));
     }
     if !browse.window.is_filled() || browse.is_stale() {
         return Some(Card::new(CardTone::Plain, "Reading"));
@@ -124,7 +124,11 @@ fn message(cx: &Context, browse: &ListScreen) -> Option<Card> {
     let line = cx.masking.shown(&browse.conditions).line();
     let card =
         Card::new(CardTone::Plain, format!("No {} match", plural(browse.entity))).line(SafeText::limited(&line, 300));
-    Some(card.hint(KeyHint::new("/", "change the filter")).hint(KeyHint::new("\\", "clear it")))
+    Some(card.hint(hint_of(cx, CommandId::Filter, "change the filter")).hint(hint_of(
+        cx,
+        CommandId::ClearFilter,
+        "clear it",
+    )))
 }
 
 /// After the title: what is new, and the filter.

@@ -29,20 +29,20 @@ const TITLE: usize = 18;
 const TOLD: usize = 64;
 
 /// A screen as it is shown.
-struct ShownScreen {
+struct ShownScreen<'k> {
     id: CommandId,
-    key: &'static str,
+    key: &'k str,
     title: String,
     told: &'static str,
     off: bool,
 }
 
-fn shown(cx: &Context) -> Vec<ShownScreen> {
+fn shown(cx: &Context) -> Vec<ShownScreen<'_>> {
     let screens = SCREENS.iter().filter_map(|(id, told)| {
         let command = command(*id)?;
         let title = command.title.split(':').next().unwrap_or_default().to_lowercase();
         let off = command.needs().is_some_and(|entity| cx.holds(entity).is_err());
-        Some(ShownScreen { id: *id, key: command.keys.first().copied()?, title, told, off })
+        Some(ShownScreen { id: *id, key: cx.settings.keys.keys(command).next()?, title, told, off })
     });
     screens.collect()
 }
@@ -68,7 +68,7 @@ pub(in crate::console) fn lines(cx: &Context, told: bool, width: usize, look: &L
     lines
 }
 
-fn cell(screen: &ShownScreen, look: &Look) -> TextLine {
+fn cell(screen: &ShownScreen<'_>, look: &Look) -> TextLine {
     let (key, title) =
         if screen.off { (StyleRole::Stale, StyleRole::Stale) } else { (StyleRole::Key, StyleRole::Text) };
     TextLine::of(look.pad(&SafeText::from(screen.key), KEY, Align::Left), key)

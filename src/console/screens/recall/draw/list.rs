@@ -2,11 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use crate::console::core::command::CommandId;
+use crate::console::screens::recall::messages::RecallCommand;
+use crate::console::view::keys::hint_of;
+use crate::console::view::panes::failure_card;
 use ratatui::{buffer::Buffer, layout::Rect};
 
+use crate::console::core::ClickTarget;
 use crate::console::core::columns::row_name;
 use crate::console::core::context::Context;
-use crate::console::core::{ClickTarget, RequestFailure};
 use crate::console::screens::recall::{RankingSide, RecallScreen};
 use crate::console::screens::recall::{can_rank, recalled_kinds};
 use crate::console::view::{Drawn, words};
@@ -220,13 +224,6 @@ fn twin(recall: &RecallScreen, side: &RankingSide) -> Option<usize> {
     side.place_of(row.entity, row.id())
 }
 
-fn failure_card(failure: &RequestFailure) -> Card {
-    let card =
-        Card::new(CardTone::Bad, SafeText::limited(&failure.what, 60)).line(SafeText::limited(&failure.message, 400));
-    let card = failure.remedy.iter().fold(card, |card, remedy| card.line(SafeText::limited(remedy, 300)));
-    card.hint(KeyHint::new("r", "try again"))
-}
-
 /// What stands in the place of rows.
 fn card(cx: &Context, recall: &RecallScreen, side: &RankingSide) -> Card {
     if let Err((reason, remedy)) = can_rank(cx, side.way.ranking) {
@@ -235,7 +232,7 @@ fn card(cx: &Context, recall: &RecallScreen, side: &RankingSide) -> Card {
         return remedy.iter().fold(card, |card, remedy| card.line(SafeText::limited(remedy, 300)));
     }
     if let Some(failure) = &side.failure {
-        return failure_card(failure);
+        return failure_card(cx, failure);
     }
     if let Some((_, doing)) = side.pending {
         let mut title = SafeText::from(doing);
@@ -245,8 +242,8 @@ fn card(cx: &Context, recall: &RecallScreen, side: &RankingSide) -> Card {
     match &side.found {
         None => Card::new(CardTone::Plain, "What is the situation?")
             .line("This ranking compares: it needs something to compare with.")
-            .hint(KeyHint::new("/", "write one"))
-            .hint(KeyHint::new("b b", "kept ones")),
+            .hint(hint_of(cx, CommandId::Recall(RecallCommand::Write), "write one"))
+            .hint(hint_of(cx, CommandId::Recall(RecallCommand::Saved), "kept ones")),
         Some(found) => {
             let answer = &found.answer;
             let why = if answer.candidates == 0 && recall.inquiry.agent.is_none() && recall.inquiry.user.is_none() {

@@ -7,8 +7,8 @@ use super::against;
 use crate::console::core::ClickTarget;
 use crate::console::core::columns::row_name;
 use crate::console::core::context::Context;
-use crate::console::screens::recall::can_rank;
 use crate::console::screens::recall::{FoundAnswer, RankingSide, RecallScreen};
+use crate::console::screens::recall::{can_rank, levers};
 use crate::console::view::Drawn;
 use crate::console::view::sheet::Sheet;
 use crate::memory::Entity;
@@ -42,6 +42,7 @@ pub fn draw(cx: &Context, recall: &RecallScreen, look: &Look, area: Rect, buf: &
             terms(&mut sheet, found, item);
             against::draw(&mut sheet, side, item);
             beside(&mut sheet, recall, item);
+            moves(&mut sheet, cx, side);
             context(&mut sheet, found, item);
             around(&mut sheet, item);
         }
@@ -99,6 +100,20 @@ fn terms(sheet: &mut Sheet<'_>, found: &FoundAnswer, item: &RecalledItem) {
         let words =
             format!("chosen with probability {probability:.4} (softmax over the candidates; not part of the sum)");
         sheet.text(&words, StyleRole::Muted);
+    }
+}
+
+/// What would move it.
+fn moves(sheet: &mut Sheet<'_>, cx: &Context, side: &RankingSide) {
+    let told = levers::told(cx, side);
+    if told.is_empty() {
+        return;
+    }
+    sheet.section("what would move it");
+    let look = sheet.look();
+    for (_, name, outcome) in told {
+        let label = TextLine::of(look.pad(&name.into(), 13, Align::Left), StyleRole::Label);
+        sheet.line(label.with(SafeText::limited(&outcome, 120), StyleRole::Text));
     }
 }
 

@@ -1,9 +1,11 @@
 //! A policy version: weights, metrics with their intervals, the reliability plot, its bank's versions.
 
 use super::{cell, number, share};
+use crate::console::core::context::Context;
 use crate::console::screens::study::StudyScreen;
 use crate::console::view::sheet::Sheet;
 use crate::console::view::words;
+use crate::memory::Row;
 use crate::recall::learn::measured::MeasuredAssessment;
 use crate::recall::learn::version::Version;
 use crate::recall::policy::FEATURES;
@@ -22,8 +24,14 @@ pub fn columns() -> Vec<TableColumn> {
     ]
 }
 
+/// What the bank of a version is called; its id where it has no name.
+fn bank(cx: &Context, version: &Row, width: usize) -> SafeText {
+    let named = cx.names.named_by(version, "profile_id").or_else(|| version.text("profile_id"));
+    SafeText::limited(named.unwrap_or("-"), width)
+}
+
 /// A version of the list.
-pub fn row(study: &StudyScreen, at: usize, look: &Look) -> Option<TableRow> {
+pub fn row(cx: &Context, study: &StudyScreen, at: usize, look: &Look) -> Option<TableRow> {
     let version = study.versions.get(at)?;
     let row = &version.row;
     let auc = row.get("metrics").get("auc").and_then(serde_json::Value::as_f64);
@@ -33,7 +41,7 @@ pub fn row(study: &StudyScreen, at: usize, look: &Look) -> Option<TableRow> {
         TextLine::default()
     };
     let cells = vec![
-        TextLine::of(SafeText::limited(row.text("profile_id").unwrap_or_default(), 60), StyleRole::Text),
+        TextLine::of(bank(cx, row, 60), StyleRole::Text),
         TextLine::of(row.get("version").to_string(), StyleRole::Number),
         row.text("status").map_or_else(TextLine::default, |word| words::state(word, look)),
         used,
@@ -44,13 +52,14 @@ pub fn row(study: &StudyScreen, at: usize, look: &Look) -> Option<TableRow> {
 }
 
 /// What a version is, and its weights.
-pub fn weights(sheet: &mut Sheet<'_>, version: &Version) {
+pub fn weights(cx: &Context, sheet: &mut Sheet<'_>, version: &Version) {
     let row = &version.row;
     let look = sheet.look();
     let state = row.text("status").map_or_else(TextLine::default, |word| words::state(word, look));
     let mut pairs = vec![
         NamedValue::new("id", SafeText::limited(row.id(), 80)),
-        NamedValue::new("bank", SafeText::limited(row.text("profile_id").unwrap_or("-"), 80)),
+        NamedValue::new("bank", bank(cx, row, 80)),
+        NamedValue::new("bank id", SafeText::limited(row.text("profile_id").unwrap_or("-"), 80)),
         NamedValue::line("status", state),
         NamedValue::line(
             "used",

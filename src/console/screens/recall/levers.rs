@@ -1,0 +1,67 @@
+//! What would move the selected row: told with its reasons, and offered as changes to plan.
+
+use super::lists::item;
+use super::{RankingSide, RecallScreen, recalled_kinds};
+use crate::console::core::command::{CommandAsk, CommandId};
+use crate::console::core::context::{Context, LayerOpening};
+use crate::console::core::menu::{Menu, MenuChoice};
+use crate::recall::lever::{LeverAct, RecallLever, levers};
+
+/// Bytes of a name at most.
+const NAME: usize = 40;
+
+/// What would move the selected row, each with what it is called and what it would come to.
+pub fn told(cx: &Context, side: &RankingSide) -> Vec<(RecallLever, String, String)> {
+    let Some(found) = &side.found else { return Vec::new() };
+    let found = levers(&found.answer, side.selected);
+    let told = found.into_iter().map(|lever| {
+        let (name, outcome) = (name(lever.act), outcome(cx, side, &lever));
+        (lever, name, outcome)
+    });
+    told.collect()
+}
+
+fn name(act: LeverAct) -> String {
+    match act {
+        LeverAct::Thumb(true) => "thumbs up".to_owned(),
+        LeverAct::Thumb(false) => "thumbs down".to_owned(),
+        LeverAct::Signal(signal) => signal.word().to_owned(),
+        LeverAct::Quarantine => "quarantine".to_owned(),
+        LeverAct::Remove => "remove".to_owned(),
+    }
+}
+
+fn outcome(cx: &Context, side: &RankingSide, lever: &RecallLever) -> String {
+    let score = lever.score.map(|score| format!("{score:.3}, ")).unwrap_or_default();
+    let place = match lever.place {
+        Some(place) if place == side.selected => format!("place {} still", place + 1),
+        Some(place) => format!("place {}", place + 1),
+        None if lever.score.is_some() => "below the cut".to_owned(),
+        None => "no longer recalled".to_owned(),
+    };
+    let enters = lever.enters.as_ref().map(|id| {
+        let named = recalled_kinds(side.way.ranking).iter().find_map(|kind| cx.names.of(*kind, id));
+        let name = named.unwrap_or(id);
+        format!("; {} comes in", &name[..name.floor_char_boundary(NAME)])
+    });
+    format!("{score}{place}{}", enters.unwrap_or_default())
+}
+
+impl RecallScreen {
+    /// Offers what would move the selected row; what is chosen is planned.
+    pub(super) fn offer_levers(&self, cx: &mut Context) {
+        let command = |act| match act {
+            LeverAct::Thumb(_) => CommandAsk::AddFeedback,
+            LeverAct::Signal(signal) => CommandAsk::Signal(signal),
+            LeverAct::Quarantine => CommandAsk::Hold(true),
+            LeverAct::Remove => CommandAsk::Remove,
+        };
+        let choice = |ask| MenuChoice::Command(CommandId::Change(ask));
+        let told = told(cx, self.side());
+        let mut items: Vec<_> =
+            told.iter().map(|(lever, name, outcome)| item(name, outcome, choice(command(lever.act)))).collect();
+        let edit = "its likeness is counted again from the new text";
+        items.push(item("edit", edit, choice(CommandAsk::Edit)));
+        cx.show(LayerOpening::Menu(Menu::new(format!("Move place {}", self.side().selected + 1), items)));
+    }
+}
