@@ -93,7 +93,7 @@ pub(super) async fn gather(
     let store = draft.store;
     if store.sources_of(Entity::MemoryLink).is_err() {
         let own = |found: &LocatedRow<'_>| found.row.get("uses").as_i64();
-        let sum: Option<i64> = copies.iter().chain([kept]).filter_map(own).reduce(|a, b| a.saturating_add(b));
+        let sum: Option<i64> = copies.iter().chain([kept]).filter_map(own).reduce(i64::saturating_add);
         return Ok(sum.map(|sum| ("uses", Value::from(sum))).into_iter().collect());
     }
     let mut users: BTreeSet<String> = BTreeSet::new();

@@ -555,6 +555,7 @@ fn array_literal(items: &[Value]) -> String {
 
 /// Whether a canonical column of a new row is put into a stored value: it stands in none of its own, or in one that is a
 /// document of which other columns are read.
+#[must_use]
 pub fn goes_within(source: &BoundSource, column: &str) -> bool {
     let is_text = source.entity.column(column).is_some_and(|c| c.kind == ValueKind::Text);
     let key = key_columns(source).unwrap_or_default();
