@@ -28,6 +28,100 @@ pub struct SourceOrder {
     id: Vec<(String, String, String)>,
     /// Greatest first.
     pub descending: bool,
+    /// What the order rests on until its first page was read.
+    hope: Option<SortHope>,
+}
+
+/// What makes SQLite's own order of unindexed values the canonical one, as the first row of a list tells, greatest first. To
+/// ask beforehand would read the whole table once more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SortHope {
+    /// All are numbers: what is none sorts above them.
+    Numbers,
+    /// All are times in one spelling, a LIKE pattern: what is none is sorted above them.
+    Spelling(String),
+}
+
+impl SortHope {
+    /// The spelling of a time that a text in UTC has; none where it is no such text.
+    #[must_use]
+    pub fn spelling(time: &str) -> Option<Self> {
+        const SHAPE: &str = "____-__-__ __:__:__";
+        let digit = |letter: char| if letter.is_ascii_digit() { '_' } else { letter };
+        let (whole, rest) = time.split_at_checked(SHAPE.len())?;
+        let shape: String = whole.chars().map(digit).collect();
+        let zone = rest.find(['Z', '+']).unwrap_or(rest.len());
+        let (fraction, zone) = rest.split_at(zone);
+        let fraction: String = fraction.chars().map(digit).collect();
+        let is_fraction = fraction.is_empty() || fraction.starts_with('.') && fraction[1..].chars().all(|c| c == '_');
+        (shape.replace('T', " ") == SHAPE && is_fraction && matches!(zone, "" | "Z" | "+00:00"))
+            .then(|| SortHope::Spelling(format!("{shape}{fraction}{zone}")))
+    }
+
+    /// What is true of values that it is not so of; such rows are sorted first.
+    fn odd(&self, value: &str) -> Option<String> {
+        match self {
+            SortHope::Numbers => None,
+            SortHope::Spelling(shape) => Some(format!("{value} NOT LIKE '{shape}'")),
+        }
+    }
+
+    /// The statement that says whether a value is otherwise.
+    #[must_use]
+    pub fn probe(&self, source: &BoundSource, column: &str) -> Option<String> {
+        let (value, from) = (stored_value(source, column)?, super::select::from_clause(source));
+        let odd = self.odd(&value)?;
+        Some(format!(
+            "SELECT EXISTS (SELECT 1 FROM {from} WHERE {value} IS NOT NULL AND ({odd} OR typeof({value}) = 'blob'))"
+        ))
+    }
+
+    /// Whether the greatest value bears it out.
+    #[must_use]
+    pub fn is_borne_out(&self, greatest: &RawKey) -> bool {
+        match (self, greatest) {
+            (_, RawKey::Null) | (SortHope::Numbers, RawKey::Integer(_) | RawKey::Real(_)) => true,
+            (SortHope::Spelling(shape), RawKey::Text(time)) => {
+                time.chars().count() == shape.len()
+                    && time.chars().zip(shape.chars()).all(|(a, b)| b == '_' || a.eq_ignore_ascii_case(&b))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The expression of a canonical column's stored value.
+fn stored_value(source: &BoundSource, column: &str) -> Option<String> {
+    let values: Option<Vec<_>> = source.column(column).iter().map(|w| dialect::expression(&w.origin)).collect();
+    match &values?[..] {
+        [] => None,
+        [one] => Some(one.clone()),
+        several => Some(format!("coalesce({})", several.join(", "))),
+    }
+}
+
+/// SQLite: a statement that reads one time of a column, where its times are texts without an index: [`SortHope::spelling`] of
+/// it is what the others may have.
+#[must_use]
+pub fn one_time(source: &BoundSource, column: &str) -> Option<String> {
+    let ways = source.column(column);
+    let is_time = source.entity.column(column)?.kind == ValueKind::Time;
+    let indexed = matches!(ways, [BoundColumn { origin: BoundOrigin::Column { indexed: true, .. }, .. }]);
+    if !is_time || indexed || !ways.iter().all(|w| w.stored == StoredAs::Plain) {
+        return None;
+    }
+    let (value, from) = (stored_value(source, column)?, super::select::from_clause(source));
+    Some(format!("SELECT {value} FROM {from} WHERE {value} IS NOT NULL LIMIT 1"))
+}
+
+/// SQLite: whether a column's values are numbers or none, as [`sortable_probe`] asks.
+#[must_use]
+pub fn is_of_numbers(source: &BoundSource, column: &str) -> bool {
+    let numbers = |kind| matches!(kind, ValueKind::Integer | ValueKind::Real | ValueKind::Boolean);
+    let ways = source.column(column);
+    let kind = source.entity.column(column).map(|c| c.kind);
+    let epochs = kind == Some(ValueKind::Time) && ways.iter().any(|w| w.stored != StoredAs::Plain);
+    !ways.is_empty() && (epochs || kind.is_some_and(numbers))
 }
 
 /// A place between two rows of one source.
@@ -176,7 +270,19 @@ impl SourceOrder {
             key = one_spelling(&key);
             key_read.clone_from(&key);
         }
-        Some(SourceOrder { key, key_read, key_declared, nullable, id, descending })
+        Some(SourceOrder { key, key_read, key_declared, nullable, id, descending, hope: None })
+    }
+
+    /// The same, resting on a hope.
+    #[must_use]
+    pub fn hoping(self, hope: Option<SortHope>) -> Self {
+        SourceOrder { hope, ..self }
+    }
+
+    /// What it rests on.
+    #[must_use]
+    pub fn hope(&self) -> Option<&SortHope> {
+        self.hope.as_ref()
     }
 
     /// The expressions that read a row's edge: key, then id.
@@ -250,8 +356,10 @@ impl SourceOrder {
                 _ => {}
             }
         }
+        let odd = self.hope.as_ref().filter(|_| *edge == Edge::Begin).and_then(|hope| hope.odd(&self.key));
+        let odd = odd.map(|odd| format!("{odd} DESC, ")).unwrap_or_default();
         sql += &match part {
-            OrderedPart::Keyed => format!(" ORDER BY {key} {direction}, {order} LIMIT {limit}"),
+            OrderedPart::Keyed => format!(" ORDER BY {odd}{key} {direction}, {order} LIMIT {limit}"),
             OrderedPart::Unkeyed => format!(" ORDER BY {order} LIMIT {limit}"),
         };
         statement.sql += &sql;
@@ -306,19 +414,34 @@ pub enum Sortable {
     No,
 }
 
-/// What the stored order of columns is worth, as far as it was found out, by the statement that did.
+/// What the stored order of columns is worth, as far as it was found out, by the statement that does; none where a hope was not
+/// borne out, and the statement has to be asked.
 #[derive(Debug, Default)]
-pub struct SortableColumns(Mutex<HashMap<String, Sortable>>);
+pub struct SortableColumns(Mutex<HashMap<String, Option<Sortable>>>);
 
 impl SortableColumns {
     /// What a statement found out before.
     pub(super) fn known(&self, probe: &str) -> Option<Sortable> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(probe).copied()
+        self.of(probe).flatten()
+    }
+
+    /// Whether nothing is known or doubted of it.
+    pub(super) fn is_open(&self, probe: &str) -> bool {
+        self.of(probe).is_none()
     }
 
     /// Keeps what a statement found out.
     pub(super) fn keep(&self, probe: String, sortable: Sortable) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(probe, sortable);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(probe, Some(sortable));
+    }
+
+    /// Keeps that a hope was not borne out.
+    pub(super) fn doubt(&self, probe: String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(probe, None);
+    }
+
+    fn of(&self, probe: &str) -> Option<Option<Sortable>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(probe).copied()
     }
 }
 
@@ -341,12 +464,7 @@ impl Sortable {
 pub fn sortable_probe(source: &BoundSource, column: &str) -> Option<String> {
     let kind = source.entity.column(column)?.kind;
     let ways = source.column(column);
-    let values: Option<Vec<_>> = ways.iter().map(|w| dialect::expression(&w.origin)).collect();
-    let value = match &values?[..] {
-        [] => return None,
-        [one] => one.clone(),
-        several => format!("coalesce({})", several.join(", ")),
-    };
+    let value = stored_value(source, column)?;
     let from = super::select::from_clause(source);
     let in_text = kind == ValueKind::Time && ways.iter().all(|w| w.stored == StoredAs::Plain);
     match kind {

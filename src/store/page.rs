@@ -11,7 +11,9 @@ use super::codec;
 use super::episode_of::EpisodeIndex;
 use super::fetched::{FetchedValue, RawRow};
 use super::keyword::index_condition;
-use super::order::{Edge, ListCursor, RawKey, Sortable, SourceOrder, sortable_probe};
+use super::order::{
+    Edge, ListCursor, RawKey, SortHope, Sortable, SourceOrder, is_of_numbers, one_time, sortable_probe,
+};
 use super::select::{Projection, SelectStatement, as_stored, narrow, narrow_any, narrow_search};
 use super::{Store, StoreError};
 use crate::layout::{BoundSource, Derivation, Engine, EpisodeLink, LinkBy};
@@ -90,10 +92,21 @@ impl Store {
         let query = &Query { limit: query.limit.clamp(1, LIMIT), ..query.clone() };
         let order = query.order.clone().unwrap_or(Order { column: query.entity.time_column(), descending: true });
         let list = format!("{} {} {}", query.entity, order.column, order.descending);
+        // Of a list from its top, greatest first, the first row tells what the order is worth.
+        let tells = query.start == PageStart::First
+            && order.descending
+            && query.filters.is_empty()
+            && query.search.is_none()
+            && query.canvas.is_none();
         let mut walks = Vec::new();
         for source in &sources {
-            let sortable = self.sortable(source, order.column).await?;
-            walks.push(SourceOrder::new(self.engine(), source, order.column, order.descending, sortable));
+            let hope = if tells { self.hope(source, order.column).await? } else { None };
+            let sortable = match hope {
+                Some(_) => Sortable::AsStored,
+                None => self.sortable(source, order.column).await?,
+            };
+            let walk = SourceOrder::new(self.engine(), source, order.column, order.descending, sortable);
+            walks.push(walk.map(|walk| walk.hoping(hope)));
         }
         let cursor = match &query.start {
             PageStart::First | PageStart::Last => None,
@@ -108,12 +121,37 @@ impl Store {
         let asked = PreparedQuery { query, order: &order, few: few.as_ref(), index };
         match walks.into_iter().collect::<Option<Vec<_>>>() {
             Some(walks) if cursor.as_ref().is_none_or(|c| c.scanned.is_none()) => {
-                self.walked(asked, &sources, &walks, list, cursor).await
+                match self.walked(asked, &sources, &walks, list, cursor).await? {
+                    Some(page) => Ok(page),
+                    None => Box::pin(self.page_of(query, index)).await,
+                }
             }
             _ => self.scanned(asked, &sources, list, cursor).await,
         }
     }
 
+    /// What the order of a source's column may rest on, while it is not known what it is worth.
+    async fn hope(&self, source: &BoundSource, column: &str) -> Result<Option<SortHope>, StoreError> {
+        let is_open = self.probe(source, column).is_some_and(|probe| self.sortable.is_open(&probe));
+        if !is_open || source.keep.is_some() {
+            return Ok(None);
+        }
+        if is_of_numbers(source, column) {
+            return Ok(Some(SortHope::Numbers));
+        }
+        self.spelling(source, column).await
+    }
+
+    /// The spelling that times of a source's column without an index may have, all of them.
+    async fn spelling(&self, source: &BoundSource, column: &str) -> Result<Option<SortHope>, StoreError> {
+        let Some(one) = one_time(source, column) else { return Ok(None) };
+        match self.fetch_text(&one).await?.pop().and_then(|mut row| row.pop()) {
+            Some(FetchedValue::Text(time)) => Ok(SortHope::spelling(&time)),
+            _ => Ok(None),
+        }
+    }
+
+    /// A page in the stored order; none where that turns out not to be the canonical one.
     async fn walked(
         &self,
         asked: PreparedQuery<'_>,
@@ -121,7 +159,7 @@ impl Store {
         walks: &[SourceOrder],
         list: String,
         cursor: Option<ListCursor>,
-    ) -> Result<Page, StoreError> {
+    ) -> Result<Option<Page>, StoreError> {
         let PreparedQuery { query, order, .. } = asked;
         let forward = matches!(query.start, PageStart::First | PageStart::After(_));
         let edges = match cursor {
@@ -130,7 +168,19 @@ impl Store {
         };
         let mut chunks = Vec::new();
         for (i, source) in sources.iter().enumerate() {
-            chunks.push(self.chunk(asked, i, source, &walks[i], &edges[i], forward).await?);
+            let chunk = self.chunk(asked, i, source, &walks[i], &edges[i], forward).await?;
+            if let (Some(hope), Some(probe)) = (walks[i].hope(), self.probe(source, order.column)) {
+                let greatest = match chunk.first().map(|placed| &placed.edge) {
+                    Some(Edge::At { key, .. }) => key,
+                    _ => &RawKey::Null,
+                };
+                if !hope.is_borne_out(greatest) {
+                    self.sortable.doubt(probe);
+                    return Ok(None);
+                }
+                self.sortable.keep(probe, Sortable::AsStored);
+            }
+            chunks.push(chunk);
         }
         let mut found = merged(chunks, order, forward);
         let more = found.len() > query.limit;
@@ -152,11 +202,11 @@ impl Store {
             found.reverse();
         }
         let rows = found.into_iter().map(|p| p.row).collect();
-        Ok(if forward {
+        Ok(Some(if forward {
             Page { rows, next: onward, previous: beyond }
         } else {
             Page { rows, next: beyond, previous: onward }
-        })
+        }))
     }
 
     /// Up to one row more than the limit of one source, from an edge on.
@@ -423,15 +473,26 @@ impl Store {
         Box::pin(self.contexts().derive_from_events(rows.collect())).await
     }
 
+    /// The statement that finds out what the stored order of a source's column is worth, where that is a question.
+    fn probe(&self, source: &BoundSource, column: &str) -> Option<String> {
+        let is_time = source.entity.column(column).is_some_and(|c| c.kind == ValueKind::Time);
+        let is_known = self.engine() != Engine::Sqlite || source.uniform_times && is_time;
+        if is_known { None } else { sortable_probe(source, column) }
+    }
+
     /// What the stored order of a source's column is worth, found out once.
     async fn sortable(&self, source: &BoundSource, column: &str) -> Result<Sortable, StoreError> {
-        let is_time = source.entity.column(column).is_some_and(|c| c.kind == ValueKind::Time);
-        if self.engine() != Engine::Sqlite || source.uniform_times && is_time {
-            return Ok(Sortable::AsStored);
-        }
-        let Some(probe) = sortable_probe(source, column) else { return Ok(Sortable::AsStored) };
+        let Some(probe) = self.probe(source, column) else { return Ok(Sortable::AsStored) };
         if let Some(known) = self.sortable.known(&probe) {
             return Ok(known);
+        }
+        // The same that the first row of a list tells, so that each of its pages is in the same order.
+        let hope = self.spelling(source, column).await?;
+        if let Some(otherwise) = hope.and_then(|hope| hope.probe(source, column))
+            && self.fetch_text(&otherwise).await? == [[FetchedValue::Integer(0)]]
+        {
+            self.sortable.keep(probe, Sortable::AsStored);
+            return Ok(Sortable::AsStored);
         }
         let rows = self.fetch_text(&probe).await?;
         let sortable = Sortable::of(rows.first().and_then(|r| r.first()));

@@ -527,6 +527,45 @@ fn a_memory_within_a_document_or_under_a_key_of_several_columns_is_recorded() {
 }
 
 #[test]
+fn times_without_an_index_order_rows_however_they_are_spelled() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let base = "DELETE FROM store; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40) \
+        INSERT INTO store SELECT 'memories.ada-1', 'k' || i, '{\"text\":\"t\"}', \
+          printf('2026-03-%02d 10:00:%02d', 1 + (i * 7) % 28, i), NULL, NULL, NULL FROM n;";
+    let stray = [
+        "",
+        "UPDATE store SET created_at = replace(created_at, ' ', 'T') WHERE key IN ('k3', 'k17');",
+        "UPDATE store SET created_at = '2026-03-05 10:00:00.5+00:00' WHERE key = 'k9';",
+        "UPDATE store SET created_at = 'yesterday evening, ' WHERE key = 'k9';",
+        "UPDATE store SET created_at = 1772461855 WHERE key = 'k9';",
+        "UPDATE store SET created_at = CAST('2026-03-05 10:00:00' AS BLOB) WHERE key = 'k9';",
+        "UPDATE store SET created_at = NULL WHERE key IN ('k4', 'k9');",
+    ];
+    for (number, stray) in stray.iter().enumerate() {
+        let database = made(&folder, &format!("store{number}"), &format!("{}{base}{stray}", STORES[0].statements));
+        // Each page by a program of its own.
+        let (mut listed, mut after): (Vec<Value>, Option<String>) = (Vec::new(), None);
+        loop {
+            let page = match &after {
+                Some(after) => told(&database, &["list", "memory", "--limit", "7", "--after", after]),
+                None => told(&database, &["list", "memory", "--limit", "7"]),
+            };
+            listed.extend(page["rows"].as_array().expect("rows").iter().cloned());
+            after = page["next"].as_str().map(str::to_owned);
+            if after.is_none() || listed.len() > 60 {
+                break;
+            }
+        }
+        let mut ids: Vec<&str> = listed.iter().filter_map(|row| row["id"].as_str()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!((listed.len(), ids.len()), (40, 40), "{stray}");
+        let times: Vec<&str> = listed.iter().map(|row| row["created_at"].as_str().unwrap_or_default()).collect();
+        assert!(times.windows(2).all(|pair| pair[0] >= pair[1]), "{stray}: {times:#?}");
+    }
+}
+
+#[test]
 fn words_in_the_place_of_a_json_scalar_are_a_json_text() {
     let folder = tempfile::tempdir().expect("a folder");
     let more = "INSERT INTO store VALUES ('memories.bo', 'n', CAST('12.5' AS BLOB), NULL, NULL, NULL, NULL), \
