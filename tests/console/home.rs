@@ -126,3 +126,19 @@ fn where_nothing_waits_it_says_so() {
     let needs = console.model.home().expect("the first screen").needs(&console.model.context);
     assert!(needs.iter().all(|need| need.to != Destination::Panel(ScreenKind::Inbox)));
 }
+
+#[test]
+fn outcomes_are_counted_week_by_week_from_monday() {
+    let mut database = many(4);
+    let episodes = database.rows.get_mut(&Entity::Episode).expect("episodes");
+    // A Sunday and the Monday after it; Friday of the week after.
+    let begun = ["2026-01-04T23:59:00.000000Z", "2026-01-05T00:00:00.000000Z", "2026-01-05T09:00:00.000000Z"];
+    for (row, at) in episodes.iter_mut().zip(begun.into_iter().chain(["2026-01-16T09:00:00.000000Z"])) {
+        row.set("started_at", at.into());
+    }
+    let mut console = Console::new(database, 200, 50);
+    let weeks = console.model.home().expect("the first screen").weeks();
+    let wanted = [("01-12", [1, 0, 0, 0]), ("01-05", [2, 0, 0, 0]), ("12-29", [0, 0, 1, 0])];
+    assert_eq!(weeks, wanted.map(|(week, counts)| (week.to_owned(), counts)));
+    console.shows("from 01-05");
+}

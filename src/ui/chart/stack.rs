@@ -26,8 +26,8 @@ pub struct StackedBar {
 pub struct StackedBars<'a> {
     /// From top to bottom.
     pub bars: &'a [StackedBar],
-    /// What the parts are called, in their order.
-    pub legend: &'a [SafeText],
+    /// What the parts are called and the roles that they have, in their order.
+    pub legend: &'a [(SafeText, StyleRole)],
     /// The bar the cursor is on.
     pub selected: Option<usize>,
 }
@@ -37,8 +37,8 @@ impl StackedBars<'_> {
     #[must_use]
     pub fn legend_lines(&self, width: usize, look: &Look) -> Vec<TextLine> {
         let mut lines: Vec<TextLine> = Vec::new();
-        for (index, name) in self.legend.iter().enumerate() {
-            let mut entry = TextLine::default().with_glyph(key_glyph(index, look), StyleRole::series(index));
+        for (index, (name, role)) in self.legend.iter().enumerate() {
+            let mut entry = TextLine::default().with_glyph(key_glyph(index, look), *role);
             entry.push_blanks(1);
             entry.push(name.clone(), StyleRole::Muted);
             match lines.last_mut() {
@@ -77,7 +77,9 @@ impl StackedBars<'_> {
                 line.push(look.pad(&bar.label, label, Align::Left), StyleRole::Text);
                 line.push_blanks(2);
             }
-            line.append(stacked(&bar.parts, &[], scale, zero, room, look));
+            let role =
+                |index: usize| self.legend.get(index).map_or_else(|| StyleRole::series(index), |(_, role)| *role);
+            line.append(stacked(&bar.parts, &[], &role, scale, zero, room, look));
             if total > 0 {
                 line.push_blanks(2);
                 line.push(look.pad(&bar.total, total, Align::Right), StyleRole::Text);
@@ -114,11 +116,19 @@ impl StackedBars<'_> {
 pub fn lettered(parts: &[f64], letters: &[char], (least, most): (f64, f64), width: usize, look: &Look) -> TextLine {
     let span = most + least;
     let scale = if span.is_finite() && span > 0.0 { width as f64 / span } else { 0.0 };
-    stacked(parts, letters, scale, (least * scale).round() as usize, width, look)
+    stacked(parts, letters, &StyleRole::series, scale, (least * scale).round() as usize, width, look)
 }
 
 /// The parts, each from where the last one ends, on `room` columns with zero at column `zero`.
-fn stacked(parts: &[f64], letters: &[char], scale: f64, zero: usize, room: usize, look: &Look) -> TextLine {
+fn stacked(
+    parts: &[f64],
+    letters: &[char],
+    role: &dyn Fn(usize) -> StyleRole,
+    scale: f64,
+    zero: usize,
+    room: usize,
+    look: &Look,
+) -> TextLine {
     let mut columns: Vec<Option<usize>> = vec![None; room];
     for sign in [1.0, -1.0] {
         let mut reached: f64 = 0.0;
@@ -145,10 +155,10 @@ fn stacked(parts: &[f64], letters: &[char], scale: f64, zero: usize, room: usize
         };
         let letter = letters.get(*index);
         if let Some(letter) = letter {
-            line.push(letter.to_string(), StyleRole::series(*index));
+            line.push(letter.to_string(), role(*index));
         }
         let rest = run.len() - usize::from(letter.is_some());
-        line.push_glyphs(fill_glyph(*index, look), rest, StyleRole::series(*index));
+        line.push_glyphs(fill_glyph(*index, look), rest, role(*index));
     }
     line
 }

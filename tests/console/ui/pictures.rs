@@ -193,6 +193,7 @@ fn stacks(area: Rect, buf: &mut Buffer, look: &Look) {
         bar(HOSTILE, &[0.1, f64::NAN, 0.05], "0.150"),
     ];
     let legend = ["similarity", "utility", "recency"].map(SafeText::from);
+    let legend: Vec<_> = legend.into_iter().enumerate().map(|(at, name)| (name, StyleRole::series(at))).collect();
     StackedBars { bars: &bars, legend: &legend, selected: Some(1) }.render(area, buf, look);
 }
 

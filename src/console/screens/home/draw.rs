@@ -14,7 +14,7 @@ use crate::console::screens::home::{HomeScreen, Standout, looked_at};
 use crate::console::view::{Drawn, live, words};
 use crate::memory::query::{Capability, CountKind, Page};
 use crate::memory::{Entity, Row, time};
-use crate::ui::chart::{CalendarHeat, meter};
+use crate::ui::chart::{CalendarHeat, StackedBar, StackedBars, meter};
 use crate::ui::{
     Align, Look, NamedValue, PaneFrame, SafeText, Section, StyleRole, TextLine, figures, key_values, look as lay,
 };
@@ -422,6 +422,8 @@ fn lately(home: &HomeScreen, look: &Look, area: Rect, buf: &mut Buffer) -> u16 {
     let (days, labels) = calendar(page);
     let heat = Rect { y: area.y + 1, height: HEAT, ..area };
     CalendarHeat { days: &days, labels: &labels }.render(heat, buf, look);
+    let beside = lay::right_of(heat, (days.len().div_ceil(7) * 2 + 8).min(usize::from(heat.width / 2)) as u16);
+    weekly(home, look, beside, buf);
     let mut used = HEAT + 2;
     for (word, count) in home.outcomes().into_iter().take(OUTCOMES) {
         let line = outcome_line(word, count, page.rows.len(), usize::from(area.width), look);
@@ -429,6 +431,36 @@ fn lately(home: &HomeScreen, look: &Look, area: Rect, buf: &mut Buffer) -> u16 {
         used += 1;
     }
     used
+}
+
+/// The outcomes of the newest weeks, each a bar of its parts.
+fn weekly(home: &HomeScreen, look: &Look, area: Rect, buf: &mut Buffer) {
+    const LEAST: u16 = 44;
+    let weeks = home.weeks();
+    if area.width < LEAST || weeks.len() < 2 {
+        return;
+    }
+    let legend = [
+        ("success".into(), StyleRole::Good),
+        ("partial".into(), StyleRole::Warn),
+        ("failure".into(), StyleRole::Bad),
+        ("other".into(), StyleRole::Muted),
+    ];
+    let room = usize::from(area.height).saturating_sub(1);
+    let bars: Vec<StackedBar> = weeks
+        .iter()
+        .take(room)
+        .map(|(week, counts)| StackedBar {
+            label: format!("from {week}").into(),
+            parts: counts.iter().map(|count| *count as f64).collect(),
+            total: format!("{}", counts.iter().sum::<usize>()).into(),
+        })
+        .collect();
+    let bars = StackedBars { bars: &bars, legend: &legend, selected: None };
+    let lines = bars.legend_lines(usize::from(area.width), look).into_iter().take(1);
+    for (index, line) in lines.chain(bars.lines(usize::from(area.width), look)).enumerate() {
+        line.render(lay::row(area, index as u16), buf, look);
+    }
 }
 
 /// An outcome with its share as a bar.

@@ -251,6 +251,31 @@ impl HomeScreen {
         if matches!(counts.as_slice(), [("unknown", _)]) { Vec::new() } else { counts }
     }
 
+    /// The newest weeks, each by its Monday (month and day), with how many rows were a success, partial, a failure, anything
+    /// else; none where no outcome is known.
+    #[must_use]
+    pub fn weeks(&self) -> Vec<(String, [usize; 4])> {
+        if self.outcomes().is_empty() {
+            return Vec::new();
+        }
+        let mut weeks: BTreeMap<i64, [usize; 4]> = BTreeMap::new();
+        for row in self.rows() {
+            let Some(micros) = row.text(row.entity.time_column()).and_then(time::epoch_micros) else { continue };
+            // Day 0 was a Thursday.
+            let week = (micros.div_euclid(86_400_000_000) + 3).div_euclid(7);
+            let part = match row.text("outcome") {
+                Some("success") => 0,
+                Some("partial") => 1,
+                Some("failure") => 2,
+                _ => 3,
+            };
+            weeks.entry(week).or_default()[part] += 1;
+        }
+        let monday = |week: i64| time::from_epoch((week * 7 - 3) * 86_400, time::EpochUnit::Seconds);
+        let named = |(week, counts): (i64, [usize; 4])| Some((monday(week)?.get(5..10)?.to_owned(), counts));
+        weeks.into_iter().rev().filter_map(named).collect()
+    }
+
     /// The newest rows that are worth looking at first.
     #[must_use]
     pub fn standouts(&self) -> Vec<Standout> {

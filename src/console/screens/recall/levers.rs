@@ -11,6 +11,7 @@ use crate::recall::lever::{LeverAct, RecallLever, levers};
 const NAME: usize = 40;
 
 /// What would move the selected row, each with what it is called and what it would come to.
+#[must_use]
 pub fn told(cx: &Context, side: &RankingSide) -> Vec<(RecallLever, String, String)> {
     let Some(found) = &side.found else { return Vec::new() };
     let found = levers(&found.answer, side.selected);

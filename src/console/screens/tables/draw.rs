@@ -10,6 +10,7 @@ use crate::console::screens::tables::messages::{TableEntry, TablePage};
 use crate::console::view::panel_list::PanelList;
 use crate::console::view::panes::failure_card;
 use crate::console::view::{Canvas, Drawn, words};
+use crate::ui::chart::meter;
 use crate::ui::{
     Align, Card, CardTone, Look, PaneFrame, SafeText, StyleRole, TableColumn, TableRow, TextLine, Total, Width,
     figures, look as lay,
@@ -17,6 +18,8 @@ use crate::ui::{
 
 /// Columns that a value has at most; the selected row shows all of it below.
 const WIDEST: usize = 40;
+/// Columns of the bar of a table.
+const SHARE: usize = 12;
 
 /// Draws the screen.
 pub fn draw(cx: &Context, screen: &TablesScreen, canvas: &mut Canvas<'_>) {
@@ -41,6 +44,7 @@ fn draw_tables(cx: &Context, screen: &TablesScreen, look: &Look, area: Rect, buf
     let columns = [
         TableColumn::new("table", Width::Fixed(longest as u16)),
         TableColumn::new("rows", Width::Fixed(11)).right(),
+        TableColumn::new("share", Width::Fixed(SHARE as u16)).priority(3),
         TableColumn::new("holds", Width::Grow { min: 10, weight: 1 }).priority(2),
     ];
     let card = match (&screen.failure, &screen.tables) {
@@ -57,10 +61,12 @@ fn draw_tables(cx: &Context, screen: &TablesScreen, look: &Look, area: Rect, buf
         focused: !screen.in_rows,
         card,
     };
-    list.draw(|at| tables.get(at).map(table_row), look, inside, buf, drawn);
+    let most = tables.iter().filter_map(|table| table.rows).max().unwrap_or(0);
+    list.draw(|at| tables.get(at).map(|table| table_row(table, most, look)), look, inside, buf, drawn);
 }
 
-fn table_row(table: &TableEntry) -> TableRow {
+/// A table; its bar is its share of the rows of the largest one, `most`.
+fn table_row(table: &TableEntry, most: u64, look: &Look) -> TableRow {
     let rows = match table.rows {
         Some(rows) if table.about => SafeText::join(&["about ".into(), figures::count(rows)], ""),
         Some(rows) => figures::count(rows),
@@ -72,7 +78,11 @@ fn table_row(table: &TableEntry) -> TableRow {
         (None, entities) => TextLine::of(SafeText::limited(&entities.join(", "), 120), StyleRole::Accent),
     };
     let name = TextLine::of(SafeText::limited(&table.name, 80), StyleRole::Text);
-    TableRow { cells: vec![name, TextLine::of(rows, StyleRole::Number), holds], marked: false, stale: false }
+    let share = match table.rows {
+        Some(rows) if most > 0 => meter(rows as f64 / most as f64, SHARE, StyleRole::Accent, look),
+        _ => TextLine::default(),
+    };
+    TableRow { cells: vec![name, TextLine::of(rows, StyleRole::Number), share, holds], marked: false, stale: false }
 }
 
 fn draw_rows(cx: &Context, screen: &TablesScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
