@@ -1,6 +1,6 @@
 //! The order of a source's rows as the database can walk it, and cursors: the stored keys at a page's edge.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
 use base64::Engine as _;
@@ -414,34 +414,33 @@ pub enum Sortable {
     No,
 }
 
-/// What the stored order of columns is worth, as far as it was found out, by the statement that does; none where a hope was not
-/// borne out, and the statement has to be asked.
+/// What the stored order of columns is worth, as far as it was found out, by the statement that finds it out.
 #[derive(Debug, Default)]
-pub struct SortableColumns(Mutex<HashMap<String, Option<Sortable>>>);
+pub struct SortableColumns {
+    known: Mutex<HashMap<String, Sortable>>,
+    /// Statements of columns whose first row did not bear out a hope: they have to be asked.
+    doubted: Mutex<HashSet<String>>,
+}
 
 impl SortableColumns {
     /// What a statement found out before.
     pub(super) fn known(&self, probe: &str) -> Option<Sortable> {
-        self.of(probe).flatten()
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(probe).copied()
     }
 
     /// Whether nothing is known or doubted of it.
     pub(super) fn is_open(&self, probe: &str) -> bool {
-        self.of(probe).is_none()
+        self.known(probe).is_none() && !self.doubted.lock().unwrap_or_else(PoisonError::into_inner).contains(probe)
     }
 
     /// Keeps what a statement found out.
     pub(super) fn keep(&self, probe: String, sortable: Sortable) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(probe, Some(sortable));
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(probe, sortable);
     }
 
     /// Keeps that a hope was not borne out.
     pub(super) fn doubt(&self, probe: String) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(probe, None);
-    }
-
-    fn of(&self, probe: &str) -> Option<Option<Sortable>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(probe).copied()
+        self.doubted.lock().unwrap_or_else(PoisonError::into_inner).insert(probe);
     }
 }
 
