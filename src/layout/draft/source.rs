@@ -306,6 +306,9 @@ pub fn choose<'t>(known: &'t [KnownTable<'t>]) -> Vec<DraftedSource<'t>> {
         .collect()
 }
 
+/// Points for rows that hold a question and its answer.
+const EXCHANGE: i32 = 12;
+
 /// What a table's rows are, with points and reasons; none where it holds no text and no sessions.
 fn role(known: &KnownTable<'_>) -> Option<(i32, Entity, String)> {
     let TableWords { memory, message, session, books, people } = known.words;
@@ -321,8 +324,13 @@ fn role(known: &KnownTable<'_>) -> Option<(i32, Entity, String)> {
     let vector = 3 * i32::from(known.evidence.iter().any(|e| matches!(e.shape, ValueShape::Vector(_))));
     let said = 4 * i32::from(has_name(&["role"]) || has_name(&["author"]) || has_name(&["sender"]));
     let order = 2 * i32::from(has_name(&["sequence"]) || has_name(&["seq"]) || has_name(&["idx"]));
+    // What was asked beside what was answered is a piece of a talk, whatever the table is called.
+    let one_of = |words: &[&str]| words.iter().any(|word| has_name(&[word]));
+    let asked = one_of(&["prompt", "question", "query", "input", "request"]);
+    let answered = one_of(&["response", "answer", "reply", "output", "completion"]);
+    let exchange = if asked && answered { EXCHANGE } else { 0 };
     let memories = if memory > 0 || vector > 0 { memory + vector } else { 0 };
-    let messages = if message > 0 || said > 0 { message + said + order } else { 0 };
+    let messages = if message > 0 || said > 0 || exchange > 0 { message + said + order + exchange } else { 0 };
     let words =
         |points: i32, what: &str| if points >= 4 { format!("its name speaks of {what}") } else { String::new() };
     let reasons = |first: String, others: &[(i32, &str)]| {
@@ -346,6 +354,7 @@ fn role(known: &KnownTable<'_>) -> Option<(i32, Entity, String)> {
         (time, "it has times"),
         (vector, "it has vectors"),
         (said, "it says who spoke"),
+        (exchange, "it has what was asked and what was answered"),
         (order, "it numbers its rows"),
     ];
     if messages > memories {

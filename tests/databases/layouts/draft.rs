@@ -130,6 +130,23 @@ const KINDS: &[Kind] = &[
         person: "table = \"user\"\ncolumn = \"id\"\naccount = true",
     },
     Kind {
+        name: "questions and answers in a table of chats",
+        statements: &[
+            "CREATE TABLE users (id INTEGER PRIMARY KEY, username TEXT)",
+            "CREATE TABLE workspace_threads (id INTEGER PRIMARY KEY, name TEXT, user_id INTEGER REFERENCES users (id), createdAt DATETIME)",
+            "CREATE TABLE workspace_chats (id INTEGER PRIMARY KEY, workspaceId INTEGER, prompt TEXT NOT NULL, response TEXT NOT NULL, \
+             user_id INTEGER REFERENCES users (id), thread_id INTEGER, createdAt DATETIME)",
+            "INSERT INTO users VALUES (1, 'ada')",
+            "INSERT INTO workspace_threads VALUES (7, 'Trains', 1, 1772461855000)",
+            "INSERT INTO workspace_chats VALUES (1, 2, 'When does the last train leave?', '{\"text\":\"At ten.\",\"type\":\"chat\"}', 1, 7, \
+             1772461855000)",
+        ],
+        entity: "segment",
+        text: "When does the last train leave?",
+        time: "2026-03-02T14:30:55.000000Z",
+        person: "table = \"workspace_chats\"\ncolumn = \"user_id\"",
+    },
+    Kind {
         name: "short words",
         statements: &[
             "CREATE TABLE usr (uid INTEGER PRIMARY KEY, nm TEXT, eml TEXT)",
