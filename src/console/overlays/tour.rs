@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::console::core::command::{CommandId, command};
+use crate::console::core::command::{CommandId, ConsoleCommand, command};
 use crate::console::core::context::Context;
 use crate::console::core::key::{Code, Key};
 use crate::console::core::layer::{Layer, LayerStep};
@@ -110,7 +110,7 @@ impl TourLayer {
     /// Goes to the nearest step in a direction whose screen this database has; whether there is one.
     fn go(&mut self, onward: bool, cx: &mut Context) -> bool {
         let can = |step: &usize| {
-            let needs = command(STEPS[*step].0).and_then(|command| command.needs());
+            let needs = command(STEPS[*step].0).and_then(ConsoleCommand::needs);
             needs.is_none_or(|entity| cx.holds(entity).is_ok())
         };
         let next = if onward { (self.step + 1..STEPS.len()).find(can) } else { (0..self.step).rev().find(can) };
