@@ -69,7 +69,10 @@ pub async fn view(store: &Store, moment: &Moment) -> Result<(Store, AsOf), Chang
     mutations.extend(histories);
     let (view, unseen) = store.ahead().as_of(&mutations, &as_of.at).await?;
     if unseen > 0 {
-        as_of.unknown.push(agreeing(unseen, &format!("utility and aggregates of {unseen} {{episode are shown as they are|episodes are shown as they are}} now")));
+        as_of.unknown.push(agreeing(
+            unseen,
+            "utility and aggregates of {#} {episode are shown as they are|episodes are shown as they are} now",
+        ));
     }
     Ok((view, as_of))
 }

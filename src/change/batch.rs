@@ -313,7 +313,7 @@ fn lost_columns(draft: &mut Draft<'_>, source: &BoundSource, shape: &TableShape,
     for (name, count) in lost {
         draft
             .disclosures
-            .push(agreeing(count, &format!("{table} has no place for {count} {{value|values}} of `{name}`: left out")));
+            .push(agreeing(count, &format!("{table} has no place for {{#}} {{value|values}} of `{name}`: left out")));
     }
 }
 

@@ -210,7 +210,10 @@ async fn tell_case(draft: &mut Draft<'_>, before: &Row, after: &Row) -> Result<(
     if let Some(profile) = after.text("profile_id") {
         let policies = store.related(Entity::Policy, "profile_id", &[profile.to_owned()]).await?.len();
         if policies > 0 {
-            draft.effects.push(agreeing(policies, &format!("{policies} policy {{version|versions}} of its profile {{was trained|were trained}} before this change")));
+            draft.effects.push(agreeing(
+                policies,
+                "{#} policy {version|versions} of its profile {was trained|were trained} before this change",
+            ));
         }
     }
     if before.get("reward") == after.get("reward") && before.get("outcome") == after.get("outcome") {

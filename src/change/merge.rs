@@ -58,7 +58,7 @@ pub async fn plan(store: &Store, id: &str, copies: &[String]) -> Result<Plan, Ch
     keep(&mut draft, &kept, gained).await?;
     draft.effects.push(agreeing(
         going.len(),
-        &format!("{} {{copy goes|copies go}}: what named {{it|them}} names memory {id}", going.len()),
+        &format!("{{#}} {{copy goes|copies go}}: what named {{it|them}} names memory {id}"),
     ));
     remove::take(&mut draft, &going, Some(id)).await?;
     Ok(draft.seal())

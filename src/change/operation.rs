@@ -424,8 +424,7 @@ impl Operation {
                 Face::about(memory, format!("Supersede memory {memory}"), words(["supersede", memory, "--by", text]))
             }
             Operation::Merge { memory, copies } => {
-                let title =
-                    agreeing(copies.len(), &format!("Merge {} {{copy|copies}} into memory {memory}", copies.len()));
+                let title = agreeing(copies.len(), &format!("Merge {{#}} {{copy|copies}} into memory {memory}"));
                 Face::about(memory, title, words(["merge", memory]).into_iter().chain(copies.iter().cloned()).collect())
             }
             Operation::Retain { file, .. } => Face::of_rows(format!("Keep what {file} says"), words(["retain", file])),

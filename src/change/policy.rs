@@ -127,11 +127,11 @@ fn stored_metrics(trained: &TrainedPolicy, pairs: &TrainingPairs, seed: u64) -> 
 fn say(draft: &mut Draft<'_>, trained: &TrainedPolicy, pairs: &TrainingPairs) {
     let held = &trained.held_out;
     let number = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{x:.3}"));
-    draft.effects.push(agreeing(trained.n, &format!("trained on {} {{pair|pairs}}, from {}", trained.n, pairs.source)));
+    draft.effects.push(agreeing(trained.n, &format!("trained on {{#}} {{pair|pairs}}, from {}", pairs.source)));
     draft.effects.push(format!(
         "on {} of {}: AUC {}, Brier {}, calibration error {}, loss {}",
-        agreeing(held.n, &format!("{} held-out {{pair|pairs}}", held.n)),
-        agreeing(held.queries, &format!("{} {{query|queries}}", held.queries)),
+        agreeing(held.n, "{#} held-out {pair|pairs}"),
+        agreeing(held.queries, "{#} {query|queries}"),
         number(held.metrics.auc),
         number(held.metrics.brier),
         number(held.metrics.ece),

@@ -37,14 +37,7 @@ pub async fn set_window(store: &Store, profile: &str, window: Option<i64>) -> Re
     if let Some(size) = window.as_i64() {
         let cases = store.related(Entity::Case, "profile_id", &[profile.to_owned()]).await?.len() as i64;
         if cases > size {
-            draft.effects.push(agreeing(
-                cases - size,
-                &format!(
-                    "{} of its {cases} {{cases lies|cases lie}} outside the window: `{}` {{removes it|removes them}}",
-                    cases - size,
-                    store.invocation().line(["prune", "--apply"])
-                ),
-            ));
+            draft.effects.push(agreeing(cases - size, &format!("{{#}} of its {cases} {{cases lies|cases lie}} outside the window: `{}` {{removes it|removes them}}", store.invocation().line(["prune", "--apply"]))));
         }
     }
     Ok(draft.seal())

@@ -108,10 +108,9 @@ pub(super) async fn take(
         leave(draft, found).await?;
     }
     if !staying.is_empty() {
-        draft.effects.push(agreeing(
-            staying.len(),
-            &format!("{} stored {{row stays|rows stay}}, marked or emptied as the layout says", staying.len()),
-        ));
+        draft
+            .effects
+            .push(agreeing(staying.len(), "{#} stored {row stays|rows stay}, marked or emptied as the layout says"));
     }
     if located.is_empty() {
         return Ok(());
@@ -164,7 +163,7 @@ pub(super) async fn take(
         if !is_named {
             draft.effects.push(agreeing(
                 rows.keys.len(),
-                &format!("{} {{row of|rows of}} {} {{goes with|go with}} them", rows.keys.len(), rows.table.title()),
+                &format!("{{#}} {{row of|rows of}} {} {{goes with|go with}} them", rows.table.title()),
             ));
         }
         let images = draft.watch(rows.clone()).await?;
@@ -174,7 +173,7 @@ pub(super) async fn take(
     if !few || size > UNDO_SIZE {
         draft.undo_reason = Some(agreeing(
             total,
-            &format!("{total} {{row goes|rows go}}, {} MB: too much to keep for an undo", size >> 20),
+            &format!("{{#}} {{row goes|rows go}}, {} MB: too much to keep for an undo", size >> 20),
         ));
     }
     Ok(())

@@ -108,14 +108,7 @@ pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeE
         let (mut kept, mut taken) = (0, 0);
         for id in &ids {
             if located.len() >= MOST {
-                draft.disclosures.push(agreeing(
-                    ids.len() - taken - kept,
-                    &format!(
-                        "{} more {{row of|rows of}} {} {{is overdue|are overdue}}: one plan takes {MOST}, run it again",
-                        ids.len() - taken - kept,
-                        entity.title()
-                    ),
-                ));
+                draft.disclosures.push(agreeing(ids.len() - taken - kept, &format!("{{#}} more {{row of|rows of}} {} {{is overdue|are overdue}}: one plan takes {MOST}, run it again", entity.title())));
                 break;
             }
             let Some(found) = draft.seek(entity, id).await? else { continue };
@@ -131,13 +124,13 @@ pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeE
             draft.disclosures.push(agreeing(
                 kept,
                 &format!(
-                    "{kept} {{row of|rows of}} {} {{stays: its person is|stay: their people are}} under a legal hold",
+                    "{{#}} {{row of|rows of}} {} {{stays: its person is|stay: their people are}} under a legal hold",
                     entity.title()
                 ),
             ));
         }
         if taken > 0 {
-            draft.effects.push(agreeing(taken, &format!("{taken} of {of} rows of {} {{goes|go}}", entity.title())));
+            draft.effects.push(agreeing(taken, &format!("{{#}} of {of} rows of {} {{goes|go}}", entity.title())));
         }
     }
     if !located.is_empty() {

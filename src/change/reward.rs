@@ -51,7 +51,10 @@ pub async fn set(store: &Store, case: &str, reward: f64, outcome: Option<&str>) 
     if let Some(profile) = found.row.text("profile_id") {
         let policies = store.related(Entity::Policy, "profile_id", &[profile.to_owned()]).await?.len();
         if policies > 0 {
-            draft.effects.push(agreeing(policies, &format!("{policies} policy {{version|versions}} of its profile {{was trained|were trained}} before this change")));
+            draft.effects.push(agreeing(
+                policies,
+                "{#} policy {version|versions} of its profile {was trained|were trained} before this change",
+            ));
         }
     }
     let payload = json!({ "caseId": case, "rewardScore": reward, "outcome": shown.get("outcome") });

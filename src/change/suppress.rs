@@ -153,9 +153,7 @@ pub async fn check(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
     }
     Err(ChangeError::Refused(agreeing(
         returning,
-        &format!(
-            "{returning} new {{row|rows}} would bring back a person who was erased here: {{take it|take them}} out of what is to be written, or \
-         ask whoever asked for the erasure"
-        ),
+        "{#} new {row|rows} would bring back a person who was erased here: {take it|take them} out of what is to be written, or \
+         ask whoever asked for the erasure",
     )))
 }

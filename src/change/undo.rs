@@ -155,7 +155,7 @@ async fn leaning(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> {
                 let (from, to) = (referring.table.title(), rows.table.title());
                 leaning.push(agreeing(
                     count,
-                    &format!("{count} {{row of {from} refers|rows of {from} refer}} to rows of {to} that would go"),
+                    &format!("{{#}} {{row of {from} refers|rows of {from} refer}} to rows of {to} that would go"),
                 ));
             }
         }
@@ -253,12 +253,7 @@ async fn hanging(store: &Store, values: &Values) -> Result<Vec<String>, ChangeEr
             let gone = |key: &&Vec<FetchedValue>| !there.contains(&json!(key).to_string());
             let missing = rows.keys.iter().filter(gone).count();
             if missing > 0 {
-                lost.push(agreeing(missing, &format!(
-                    "{missing} {{value|values}} of {}.{} would refer to rows of {} that are not there, which its foreign key forbids",
-                    table.title(),
-                    key.column,
-                    key.table.title()
-                )));
+                lost.push(agreeing(missing, &format!("{{#}} {{value|values}} of {}.{} would refer to rows of {} that are not there, which its foreign key forbids", table.title(), key.column, key.table.title())));
             }
         }
     }

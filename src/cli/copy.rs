@@ -129,7 +129,7 @@ pub(super) async fn run(session: &Session<'_>, asked: &CopyArgs) -> Result<(), C
     Err(CommandFailure::incomplete(agreeing(
         missing as u64,
         &format!(
-            "{missing} {{row of the source is|rows of the source are}} not in the target, {different} differ there: see `compared`"
+            "{{#}} {{row of the source is|rows of the source are}} not in the target, {different} differ there: see `compared`"
         ),
     )))
 }

@@ -115,7 +115,7 @@ fn told_migration(out: &mut dyn Write, what: &str, migration: &PendingMigration)
     writeln!(out, "  effect: {}", migration.effect)?;
     writeln!(out, "  lock risk: {}", migration.lock_risk)?;
     if let Some(step) = &migration.goes_on_at {
-        writeln!(out, "  was stopped: goes on at \"{step}\"")?;
+        writeln!(out, "  was stopped: resumes at \"{step}\"")?;
     }
     writeln!(out, "\n{}", migration.sql)
 }

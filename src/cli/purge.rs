@@ -271,7 +271,7 @@ async fn verify(session: &Session<'_>, receipt: &str) -> Result<(), CommandFailu
         let hits = answer.verification.logical.hits;
         return Err(CommandFailure::incomplete(agreeing(
             hits,
-            &format!("{hits} {{value names|values name}} the person again, or still"),
+            "{#} {value names|values name} the person again, or still",
         )));
     }
     Ok(())

@@ -170,7 +170,7 @@ impl Runner<'_> {
             passes += 1;
             (self.each)(JobBeat::Said(agreeing(
                 left,
-                &format!("{left} {{row|rows}} came meanwhile or {{was|were}} skipped: going through again"),
+                "{#} {row|rows} came meanwhile or {was|were} skipped: going through again",
             )));
             let mut sums = self.held.sums();
             // They are counted again.

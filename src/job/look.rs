@@ -39,7 +39,10 @@ pub async fn look(store: &Store, job: &dyn Job, each: &mut (dyn FnMut(u64) + Sen
     sum.effects.extend(job.summed(&sums));
     sum.facts = json!({ "seen": seen, "bad": bad });
     if bad > 0 {
-        sum.disclosures.push(agreeing(bad, &format!("{bad} {{row cannot|rows cannot}} be handled: {{it is set aside and listed|they are set aside and listed}}")));
+        sum.disclosures.push(agreeing(
+            bad,
+            "{#} {row cannot|rows cannot} be handled: {it is set aside and listed|they are set aside and listed}",
+        ));
     }
     sum.plan_id = sum.digest();
     Ok(sum)

@@ -151,7 +151,7 @@ fn item(pending: PendingMigration, standing: MigrationStanding) -> MigrationItem
         lock_risk: pending.lock_risk,
         sql: pending.sql,
         steps: pending.steps.into_iter().map(|s| (s.name, s.done)).collect(),
-        note: pending.goes_on_at.map(|step| format!("was stopped: goes on at \"{step}\"")),
+        note: pending.goes_on_at.map(|step| format!("was stopped: resumes at \"{step}\"")),
         ..named(pending.name, standing)
     }
 }

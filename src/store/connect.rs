@@ -305,7 +305,6 @@ impl Store {
             raw_files: RawFiles::through(options.program.clone()),
             writer: Arc::default(),
             fault: super::fault::FaultCounter::default(),
-            erasing: std::sync::atomic::AtomicBool::default(),
             sortable: super::order::SortableColumns::default(),
             vectors: std::sync::Mutex::default(),
             foresight: None,

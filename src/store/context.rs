@@ -354,7 +354,7 @@ fn link_findings(
     let dangling = named.iter().map(|id| &**id).filter(|id| !there.contains(id));
     findings.extend(finding_of(
         "dangling_id",
-        |n| agreeing(n, &format!("{n} {{id of a {what} row that is|ids of {what} rows that are}} not there")),
+        |n| agreeing(n, &format!("{{#}} {{id of a {what} row that is|ids of {what} rows that are}} not there")),
         dangling,
     ));
     // Only those of rows that are there matter from here on.
@@ -363,7 +363,7 @@ fn link_findings(
     repeated.sort_unstable();
     let repeated: Vec<&str> =
         repeated.chunk_by(|a, b| a == b).filter(|same| same.len() > 1).map(|same| same[0]).collect();
-    let words = |n| agreeing(n, &format!("{list} names {n} {{row|rows}} more than once"));
+    let words = |n| agreeing(n, &format!("{list} names {{#}} {{row|rows}} more than once"));
     findings.extend(finding_of("repeated_id", words, repeated.iter().copied()));
     if !links.iter().any(|l| l.to == to && l.by == crate::layout::LinkBy::Back) {
         return;

@@ -66,7 +66,6 @@ pub mod write;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use fetched::RawRow;
@@ -171,8 +170,6 @@ pub struct Store {
     /// The connection that writes; all looks at one database share it.
     writer: Arc<tokio::sync::Mutex<Option<write::WriteConnection>>>,
     fault: fault::FaultCounter,
-    /// What is deleted is to be overwritten.
-    erasing: AtomicBool,
     /// What the stored order of columns is worth.
     sortable: SortableColumns,
     /// Vectors that are kept in memory between recalls.
@@ -335,7 +332,6 @@ impl Store {
             raw_files: self.raw_files.clone(),
             writer: Arc::clone(&self.writer),
             fault: fault::FaultCounter::default(),
-            erasing: AtomicBool::default(),
             sortable: SortableColumns::default(),
             vectors: Mutex::default(),
             foresight: None,

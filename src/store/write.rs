@@ -1,7 +1,6 @@
 //! The only SQL that writes: one connection, opened when it is first needed, and one transaction at a time on it.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -228,7 +227,7 @@ impl Store {
             Some(link) => link,
             None => WriteConnection::open(self).await?,
         };
-        let pragmas = format!("{}{}", lasting(self.companion.is_some()), self.manners());
+        let pragmas = format!("{}{MANNERS}", lasting(self.companion.is_some()));
         let until = Instant::now() + patience;
         match link.begin(patience, &pragmas).await {
             Err(error) if lost(&error) && !is_late(&error) && !fresh => {
@@ -247,25 +246,10 @@ impl Store {
         }
     }
 
-    /// From now on, until told otherwise, what is deleted is overwritten too, and foreign keys and the triggers of
-    /// replaced rows are minded. SQLite only: PostgreSQL has no such choice.
-    pub fn set_erasing(&self, erasing: bool) {
-        self.erasing.store(erasing, Ordering::Relaxed);
-    }
-
     /// Why what is open here is not the database at its path any more, and what to do; none while it is.
     #[must_use]
     pub fn displaced(&self) -> Option<String> {
         self.sessions.displaced()
-    }
-
-    /// How a connection behaves is not known to others and not kept in the file: it is said before each transaction.
-    fn manners(&self) -> &'static str {
-        if self.erasing.load(Ordering::Relaxed) {
-            "PRAGMA foreign_keys = ON; PRAGMA recursive_triggers = ON; PRAGMA secure_delete = ON; "
-        } else {
-            "PRAGMA foreign_keys = OFF; PRAGMA recursive_triggers = OFF; "
-        }
     }
 
     /// Why nothing can be written in this database, whatever the operator may do; none when it can.
@@ -274,6 +258,9 @@ impl Store {
         self.blocked.as_deref()
     }
 }
+
+/// A connection's settings for what hangs on a row are not kept in the file: they are made before each transaction.
+const MANNERS: &str = "PRAGMA foreign_keys = OFF; PRAGMA recursive_triggers = OFF; ";
 
 /// What is said to be done is on disk, also after a power cut: EXTRA is FULL in WAL mode, and in the others it makes
 /// the end of the journal last too. `fullfsync` matters on macOS only, where a plain sync may stay in the disk's cache.

@@ -4,6 +4,7 @@ use mnemoscope::change::plan::ChangeDanger;
 use mnemoscope::console::core::change::{AppliedPlan, Refusal};
 use mnemoscope::console::core::{ClickTarget, Effect, Key, Message, Reply, Request, RequestFailure};
 use mnemoscope::console::overlays::unlock::WriteState;
+use mnemoscope::console::screens::browse::ListScreen;
 use mnemoscope::ui::{Glyphs, Look, Theme};
 use proptest::prelude::*;
 
@@ -176,7 +177,7 @@ fn goes_on(database: Database, acts: &[Act], look: &Look) {
         let buffer = console.draw_with(look);
         let dangerous = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{200b}'..='\u{200f}');
         assert!(buffer.content.iter().all(|cell| !cell.symbol().chars().any(dangerous)), "after {act:?}");
-        if let Some(browse) = console.model.browse() {
+        if let Some(browse) = console.model.at::<ListScreen>() {
             assert!(browse.window.len() <= 500);
         }
     }

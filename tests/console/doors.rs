@@ -2,6 +2,7 @@
 
 use mnemoscope::change::plan::Plan;
 use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
+use mnemoscope::console::screens::erase::EraseScreen;
 use serde_json::json;
 
 use super::changes::{plan, unlocked};
@@ -56,7 +57,7 @@ fn an_error_about_a_person_names_nobody_while_values_are_masked() {
     let words = "nobody in memory is known as `somebody`; near are ada@example.org, Ada Lovelace, u-4711, Grace Hopper";
     let failure = RequestFailure::new("Nobody is known so", words, "name Grace Hopper in another way");
     console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Err(failure))));
-    let kept = format!("{:?}", console.model.erasure().and_then(|erasure| erasure.failure.clone()));
+    let kept = format!("{:?}", console.model.at::<EraseScreen>().and_then(|erasure| erasure.failure.clone()));
     for name in people {
         assert!(!kept.contains(name), "{name} came in: {kept}");
         console.hides(name);

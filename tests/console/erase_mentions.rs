@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use mnemoscope::change::plan::erasure::{Mentions, Preview, ShownMention};
 use mnemoscope::console::core::{Effect, Message, Reply, Request};
+use mnemoscope::console::screens::erase::EraseScreen;
 use mnemoscope::ui::{Glyphs, Look, Theme};
 
 use super::changes::unlocked;
@@ -85,7 +86,7 @@ fn a_column_is_decided_at_once_and_what_cannot_be_done_is_refused() {
     // What is not there any more is not asked for any more.
     let fewer = Preview { mentions: Vec::new(), named: Vec::new(), ..preview(&id) };
     console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Ok(Box::new(fewer)))));
-    assert!(console.model.erasure().expect("we are there").choice.each.is_empty());
+    assert!(console.model.at::<EraseScreen>().expect("we are there").choice.each.is_empty());
 }
 
 #[test]
@@ -93,7 +94,7 @@ fn a_possible_mention_is_left_unless_it_is_decided_by_itself() {
     let (mut console, _) = at_mentions(unlocked(100, 30));
     console.press("c m");
     assert!(!searches(&console));
-    let erasure = console.model.erasure().expect("we are there");
+    let erasure = console.model.at::<EraseScreen>().expect("we are there");
     let decisions: Vec<Mentions> =
         mentioned("x").named.iter().map(|mention| erasure.choice.decision(mention)).collect();
     let (leave, redact) = (Mentions::Leave, Mentions::Redact);
@@ -114,7 +115,7 @@ fn an_earlier_run_keeps_its_decisions() {
     ));
     console.press("l l x");
     console.shows("as it was chosen then");
-    assert!(console.model.erasure().expect("we are there").choice.each.is_empty());
+    assert!(console.model.at::<EraseScreen>().expect("we are there").choice.each.is_empty());
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use mnemoscope::change::operation::Operation;
 use mnemoscope::change::plan::erasure::{Branch, ErasureCheck, ErasureOutcome, Preview, UnfinishedErasure};
 use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
+use mnemoscope::console::screens::erase::EraseScreen;
+use mnemoscope::console::screens::home::HomeScreen;
 use mnemoscope::ui::{Glyphs, Look, Theme};
 
 use super::changes::{planned, unlocked};
@@ -30,13 +32,13 @@ fn every_step_can_be_gone_back_from_and_left() {
     for step in 0..6 {
         let (mut console, _) = opened(unlocked(140, 45));
         console.press(&"l ".repeat(step));
-        assert_eq!(console.model.erasure().expect("we are there").step, step);
+        assert_eq!(console.model.at::<EraseScreen>().expect("we are there").step, step);
         console.press("h");
-        assert_eq!(console.model.erasure().expect("we are there").step, step.saturating_sub(1));
+        assert_eq!(console.model.at::<EraseScreen>().expect("we are there").step, step.saturating_sub(1));
         console.press("esc");
-        assert!(console.model.erasure().is_none(), "step {step}");
+        assert!(console.model.at::<EraseScreen>().is_none(), "step {step}");
         console.press("]");
-        assert_eq!(console.model.erasure().expect("we are back").step, step.saturating_sub(1));
+        assert_eq!(console.model.at::<EraseScreen>().expect("we are back").step, step.saturating_sub(1));
         assert!(runs(&mut console).is_none());
     }
 }
@@ -47,7 +49,7 @@ fn the_last_question_is_left_without_anything_done() {
     to_the_question(&mut console);
     console.press(&format!("'{id}' esc"));
     assert!(runs(&mut console).is_none());
-    assert!(console.model.erasure().is_some());
+    assert!(console.model.at::<EraseScreen>().is_some());
 }
 
 #[test]
@@ -99,7 +101,7 @@ fn what_is_unfinished_stands_on_the_first_screen_and_leads_there() {
     console.shows("the erasure of u-7 is unfinished");
     let entry = console
         .model
-        .home()
+        .at::<HomeScreen>()
         .expect("the first screen")
         .entries(&console.model.context)
         .iter()
@@ -115,7 +117,7 @@ fn leaving_a_run_says_so_and_coming_back_goes_on_with_it() {
     confirmed(&mut console, &id);
     // Neither reading again nor quitting stops it.
     console.press("r q");
-    assert!(console.model.erasure().is_some_and(|erasure| erasure.running.is_some()));
+    assert!(console.model.at::<EraseScreen>().is_some_and(|erasure| erasure.running.is_some()));
     assert!(!console.asked.contains(&Effect::Quit));
     console.press("esc");
     console.shows("the erasure was stopped between two batches");

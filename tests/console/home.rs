@@ -2,6 +2,8 @@
 
 use mnemoscope::console::core::Destination;
 use mnemoscope::console::core::screen::ScreenKind;
+use mnemoscope::console::screens::browse::ListScreen;
+use mnemoscope::console::screens::home::HomeScreen;
 use mnemoscope::console::screens::home::messages::{WaitingFeedback, WaitingWork};
 use mnemoscope::job::plan::{JobProgress, JobState};
 use mnemoscope::memory::Entity;
@@ -39,18 +41,18 @@ fn what_waits_says_how_much_how_old_and_leads_there() {
 #[test]
 fn every_line_is_a_target_and_tab_reaches_every_part() {
     let mut console = waiting(80, 24);
-    let parts = console.model.home().expect("the first screen").parts(&console.model.context);
+    let parts = console.model.at::<HomeScreen>().expect("the first screen").parts(&console.model.context);
     let starts: Vec<usize> =
         (0..parts.len()).filter(|at| !parts[*at].is_empty()).map(|at| parts[..at].iter().map(Vec::len).sum()).collect();
     assert!(starts.len() >= 3, "{parts:?}");
     for start in starts.iter().skip(1).chain([&0]) {
         console.press("tab");
-        assert_eq!(console.model.home().expect("the first screen").selected, *start);
+        assert_eq!(console.model.at::<HomeScreen>().expect("the first screen").selected, *start);
     }
     // Each count of the inventory leads to its list.
     console.click("episodes 2");
     console.press("enter");
-    assert_eq!(console.model.browse().map(|list| list.entity), Some(Entity::Episode));
+    assert_eq!(console.model.at::<ListScreen>().map(|list| list.entity), Some(Entity::Episode));
 }
 
 #[test]
@@ -69,7 +71,8 @@ fn since_somebody_looked_is_told_beside_as_long_before() {
     console.model.context.opened.looked = Some(looked.to_owned());
     console.model.context.now = chrono::DateTime::from_timestamp(1_767_229_200, 0).expect("a time");
     console.press("r");
-    let since = console.model.home().and_then(|home| home.since(&console.model.context)).expect("it was read");
+    let since =
+        console.model.at::<HomeScreen>().and_then(|home| home.since(&console.model.context)).expect("it was read");
     let failed = (50..60).filter(|number| number % 7 == 0).count();
     let before = (40..50).filter(|number| number % 7 == 0).count();
     assert_eq!((since.count, since.failed), (10, failed));
@@ -93,7 +96,7 @@ fn the_selected_line_stays_when_others_come_before_it() {
     let mut console = Console::new(world(), 100, 40);
     console.press("tab j");
     let at = |console: &Console| {
-        let home = console.model.home().expect("the first screen");
+        let home = console.model.at::<HomeScreen>().expect("the first screen");
         home.entries(&console.model.context)[home.selected].clone()
     };
     let selected = at(&console);
@@ -123,7 +126,7 @@ fn the_newest_follow_what_is_written_with_one_key() {
 fn where_nothing_waits_it_says_so() {
     let mut console = Console::new(world(), 100, 30);
     console.shows("nothing waits");
-    let needs = console.model.home().expect("the first screen").needs(&console.model.context);
+    let needs = console.model.at::<HomeScreen>().expect("the first screen").needs(&console.model.context);
     assert!(needs.iter().all(|need| need.to != Destination::Panel(ScreenKind::Inbox)));
 }
 
@@ -137,7 +140,7 @@ fn outcomes_are_counted_week_by_week_from_monday() {
         row.set("started_at", at.into());
     }
     let mut console = Console::new(database, 200, 50);
-    let weeks = console.model.home().expect("the first screen").weeks();
+    let weeks = console.model.at::<HomeScreen>().expect("the first screen").weeks();
     let wanted = [("01-12", [1, 0, 0, 0]), ("01-05", [2, 0, 0, 0]), ("12-29", [0, 0, 1, 0])];
     assert_eq!(weeks, wanted.map(|(week, counts)| (week.to_owned(), counts)));
     console.shows("from 01-05");

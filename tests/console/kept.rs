@@ -4,6 +4,7 @@ use mnemoscope::change::plan::ChangeDanger;
 use mnemoscope::console::core::change::AppliedPlan;
 use mnemoscope::console::core::request::KnownDatabase;
 use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure};
+use mnemoscope::console::screens::browse::ListScreen;
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::kept::KeptPlace;
 
@@ -41,7 +42,7 @@ fn a_list_is_kept_with_its_filter_and_order_and_gone_to_again() {
     console.tell(Message::Reply(ticket, Reply::Places(Ok(vec![expected.clone()]))));
     console.shows("episodes where outcome = ");
     console.press("enter");
-    let list = console.model.browse().expect("a list");
+    let list = console.model.at::<ListScreen>().expect("a list");
     assert_eq!(list.conditions.line(), "outcome = 'failure'");
     assert!(list.order.as_ref().is_some_and(|order| !order.descending));
     console.press("b d");

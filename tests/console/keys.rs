@@ -4,6 +4,7 @@ use mnemoscope::console::core::key_map::{KeyBinding, KeyMap};
 use mnemoscope::console::core::request::Export;
 use mnemoscope::console::core::window::RowKey;
 use mnemoscope::console::core::{ClickTarget, Effect, Message, Reply, Request, RequestFailure};
+use mnemoscope::console::screens::browse::ListScreen;
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::query::Page;
 
@@ -50,7 +51,7 @@ fn rows_are_walked_from_end_to_end() {
 fn a_long_walk_holds_few_rows() {
     let mut console = Console::new(many(5_000), 160, 50);
     console.press("2 pgdn*110");
-    let window = &console.model.browse().expect("a list").window;
+    let window = &console.model.at::<ListScreen>().expect("a list").window;
     assert!(window.len() <= 500, "{}", window.len());
     assert!(window.number().expect("counted from the beginning") > 4_000);
 }
@@ -174,7 +175,7 @@ fn a_filter_narrows_and_its_mistakes_are_told_while_it_is_written() {
     console.shows("did you mean");
     console.press("ctrl-u 'outcome = failure and utility > 0.5' enter");
     console.shows("episodes where outcome = 'failure' and utility > 0.5");
-    let rows = &console.model.browse().expect("a list").window;
+    let rows = &console.model.at::<ListScreen>().expect("a list").window;
     assert!(!rows.is_empty() && rows.rows().all(|row| row.text("outcome") == Some("failure")));
     console.press("\\");
     console.shows("row 1 of 300");
@@ -209,7 +210,7 @@ fn the_list_is_put_in_order_by_menu_keys_and_headings() {
     console.hides("outcome ▼");
     console.click("title");
     console.shows("title ▼");
-    assert_eq!(console.model.browse().and_then(|b| b.order.clone()).map(|o| o.column), Some("title"));
+    assert_eq!(console.model.at::<ListScreen>().and_then(|b| b.order.clone()).map(|o| o.column), Some("title"));
 }
 
 #[test]
@@ -381,9 +382,9 @@ fn a_failed_read_is_a_card_and_the_rows_stay() {
 fn esc_steps_out_one_at_a_time() {
     let mut console = Console::new(world(), 160, 50);
     console.press("2 enter z");
-    assert!(console.model.browse().expect("a list").zoomed);
+    assert!(console.model.at::<ListScreen>().expect("a list").zoomed);
     console.press("esc");
-    assert!(!console.model.browse().expect("a list").zoomed);
+    assert!(!console.model.at::<ListScreen>().expect("a list").zoomed);
     console.press("esc j esc");
     console.shows("this database");
 }
@@ -444,12 +445,16 @@ fn masked_rows_are_what_is_copied_and_exported() {
 fn a_filter_on_a_person_is_shown_masked_and_asked_for_by_name() {
     let mut console = Console::masked(world(), 160, 50);
     console.press("2");
-    let person =
-        console.model.browse().and_then(|b| b.window.current()).and_then(|r| r.text("user_id")).map(str::to_owned);
+    let person = console
+        .model
+        .at::<ListScreen>()
+        .and_then(|b| b.window.current())
+        .and_then(|r| r.text("user_id"))
+        .map(str::to_owned);
     let person = person.expect("a person");
     console.press(&format!("/ 'user_id = {person}' enter"));
     console.hides("ada@");
-    assert_eq!(console.model.browse().map(|b| b.window.len()), Some(2));
+    assert_eq!(console.model.at::<ListScreen>().map(|b| b.window.len()), Some(2));
 }
 
 #[test]
@@ -500,7 +505,7 @@ fn the_mouse_selects_opens_scrolls_and_changes_tabs() {
     console.click("Task number 290");
     assert_eq!(console.id(), "ep-000290");
     console.tell(Message::Wheel(ClickTarget::List, false));
-    assert_eq!(console.model.browse().map(|b| b.window.top()), Some(3));
+    assert_eq!(console.model.at::<ListScreen>().map(|b| b.window.top()), Some(3));
     console.click("chain");
     console.shows("no parent and no children");
     console.click("1 home");

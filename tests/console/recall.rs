@@ -2,6 +2,7 @@
 //! stops.
 
 use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure};
+use mnemoscope::console::screens::recall::RecallScreen;
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::Row;
 use mnemoscope::memory::vector::{ComparedBy, VectorTally};
@@ -105,7 +106,7 @@ fn what_belongs_to_an_episode_takes_its_situation() {
     database.rows.entry(Entity::Access).or_default().push(access);
     let mut console = Console::new(database, 140, 40);
     console.press(": 'accesses' enter W");
-    assert_eq!(console.model.at_recall().unwrap().inquiry.text.as_deref(), Some("lost invoices"));
+    assert_eq!(console.model.at::<RecallScreen>().unwrap().inquiry.text.as_deref(), Some("lost invoices"));
 }
 
 #[test]
@@ -127,7 +128,7 @@ fn every_term_is_shown_with_its_reason_and_they_sum() {
     ] {
         console.shows(text);
     }
-    let found = console.model.at_recall().unwrap().left.current().unwrap().ranked.score.clone();
+    let found = console.model.at::<RecallScreen>().unwrap().left.current().unwrap().ranked.score.clone();
     console.shows(&format!("{:+.4}", found.total));
 }
 
@@ -135,7 +136,7 @@ fn every_term_is_shown_with_its_reason_and_they_sum() {
 fn a_row_is_held_against_the_first_term_by_term() {
     let mut console = Console::new(world(), 160, 60);
     console.press("W");
-    let rows = console.model.at_recall().unwrap().left.rows().to_vec();
+    let rows = console.model.at::<RecallScreen>().unwrap().left.rows().to_vec();
     let apart = rows[0].ranked.score.total - rows[1].ranked.score.total;
     console.shows("against 2");
     console.shows(&format!("{apart:.4} ahead, most of it by"));
@@ -165,7 +166,7 @@ fn a_written_situation_is_ranked_and_the_fallback_is_said() {
     console.press("/ 'missing invoices' enter");
     console.shows("missing invoices");
     console.shows("! no embedding endpoint is named: compared by keywords");
-    assert_eq!(console.model.at_recall().unwrap().inquiry.text.as_deref(), Some("missing invoices"));
+    assert_eq!(console.model.at::<RecallScreen>().unwrap().inquiry.text.as_deref(), Some("missing invoices"));
 }
 
 #[test]
@@ -183,7 +184,7 @@ fn what_the_database_cannot_rank_says_why() {
     let mut console = Console::new(many(3), 140, 60);
     console.press("W n 3");
     console.shows("made-up has no case");
-    assert_eq!(console.model.at_recall().unwrap().left.way.ranking, Ranking::Boosted);
+    assert_eq!(console.model.at::<RecallScreen>().unwrap().left.way.ranking, Ranking::Boosted);
     console.shows("not in this database");
     let mut nothing = Console::new(Database::default(), 140, 40);
     nothing.press("W");
@@ -223,7 +224,7 @@ fn two_rankings_stand_beside_each_other_with_the_moves_between_them() {
     console.shows("beside proven");
     console.shows("goes");
     console.shows("was");
-    let recall = console.model.at_recall().unwrap().clone();
+    let recall = console.model.at::<RecallScreen>().unwrap().clone();
     let row = recall.left.current().unwrap().ranked.row.clone();
     let place = recall.right.as_ref().unwrap().place_of(row.entity, row.id());
     assert!(place.is_some());
@@ -231,9 +232,9 @@ fn two_rankings_stand_beside_each_other_with_the_moves_between_them() {
     console.press("l");
     assert_eq!(console.id(), row.id(), "the same row is selected in both");
     console.press("~");
-    assert_eq!(console.model.at_recall().unwrap().left.way.ranking, Ranking::Proven);
+    assert_eq!(console.model.at::<RecallScreen>().unwrap().left.way.ranking, Ranking::Proven);
     console.press("= 'similar' enter esc");
-    assert!(console.model.at_recall().unwrap().right.is_none(), "esc ends the comparison first");
+    assert!(console.model.at::<RecallScreen>().unwrap().right.is_none(), "esc ends the comparison first");
 }
 
 #[test]
@@ -241,7 +242,7 @@ fn rows_of_other_kinds_are_said_to_be_that() {
     let mut console = Console::new(world(), 160, 40);
     console.press("4 W = 'boosted' enter");
     console.shows("cases");
-    let recall = console.model.at_recall().unwrap();
+    let recall = console.model.at::<RecallScreen>().unwrap();
     if recall.left.current().is_some() {
         console.shows("which ranks no cases");
     }
@@ -251,13 +252,13 @@ fn rows_of_other_kinds_are_said_to_be_that() {
 fn the_number_of_rows_the_owners_and_what_narrows_are_set_by_keys() {
     let mut console = Console::new(world(), 140, 40);
     console.press("W - - - - -");
-    assert_eq!(console.model.at_recall().unwrap().left.rows().len(), 1);
+    assert_eq!(console.model.at::<RecallScreen>().unwrap().left.rows().len(), 1);
     console.press("n a 'nobody' enter");
     console.shows("There are no rows of this agent and user.");
     console.press("n a ctrl-u 'book' tab");
     console.shows("agent-books");
     console.press("enter n 2 n n 'finance / invoices' enter");
-    let asked = &console.model.at_recall().unwrap().inquiry;
+    let asked = &console.model.at::<RecallScreen>().unwrap().inquiry;
     assert_eq!((asked.domain.as_deref(), asked.topic.as_deref()), (Some("finance"), Some("invoices")));
     console.shows("finance, as asked");
     console.press("n n");
@@ -279,7 +280,7 @@ fn a_question_is_kept_asked_again_and_forgotten() {
     assert_eq!(console.saved, [SavedQuestion { name: "lost ones".into(), inquiry: expected.clone() }]);
     console.press("1 [ W b b enter");
     console.shows("missing invoices");
-    let recall = console.model.at_recall().unwrap();
+    let recall = console.model.at::<RecallScreen>().unwrap();
     assert_eq!(recall.asked(recall.side()), expected);
     console.press("b d enter");
     assert!(console.saved.is_empty());
@@ -294,7 +295,7 @@ fn a_change_asks_again_and_the_same_row_stays_selected() {
     console.model.context.changing.epoch += 1;
     console.tell(Message::Tick(super::fake::now()));
     let Some((ticket, inquiry)) = asked(&console) else { panic!("it is asked again") };
-    let stale = console.model.at_recall().unwrap().left.is_stale();
+    let stale = console.model.at::<RecallScreen>().unwrap().left.is_stale();
     assert!(stale, "until then what was found stays, dimmed");
     let answer = recalled(&console.database, &inquiry, "2026-02-04T11:00:00.000000Z");
     console.tell(Message::Reply(ticket, Reply::Recalled(Ok(answer))));
@@ -348,11 +349,11 @@ fn what_vectors_came_to_is_said() {
 fn a_failure_is_a_card_and_what_was_found_stays() {
     let mut console = Console::new(world(), 140, 40);
     console.press("W");
-    let rows = console.model.at_recall().unwrap().left.rows().len();
+    let rows = console.model.at::<RecallScreen>().unwrap().left.rows().len();
     console.failure = Some(RequestFailure::new("The situation was not ranked", "the server is gone", "start it"));
     console.press("r");
     console.shows("The situation was not ranked");
-    assert_eq!(console.model.at_recall().unwrap().left.rows().len(), rows);
+    assert_eq!(console.model.at::<RecallScreen>().unwrap().left.rows().len(), rows);
     let mut fresh = Console::new(world(), 140, 40);
     fresh.failure = Some(RequestFailure::new("The situation was not ranked", "the server is gone", "start it"));
     fresh.press("W");
@@ -376,8 +377,8 @@ fn clicks_choose_rankings_rows_and_sides() {
     let mut console = Console::new(world(), 160, 40);
     console.press("W");
     console.click("proven");
-    assert_eq!(console.model.at_recall().unwrap().left.way.ranking, Ranking::Proven);
+    assert_eq!(console.model.at::<RecallScreen>().unwrap().left.way.ranking, Ranking::Proven);
     console.press("= 'boosted' enter");
     console.click("was");
-    assert!(console.model.at_recall().unwrap().on_right);
+    assert!(console.model.at::<RecallScreen>().unwrap().on_right);
 }

@@ -1,6 +1,7 @@
 //! Tables as they stand, their rows, a drafted layout; and words sought within details.
 
 use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure};
+use mnemoscope::console::screens::browse::ListScreen;
 use mnemoscope::console::screens::tables::messages::{TableEntry, TablePage};
 use serde_json::{Value, json};
 
@@ -97,13 +98,13 @@ fn words_are_sought_within_details_and_gone_to() {
     let mut console = Console::new(world(), 100, 30);
     console.press("2 j tab / 'FEEDBACK' enter");
     console.shows("1 of ");
-    let first = console.model.browse().expect("a list").detail.scroll;
+    let first = console.model.at::<ListScreen>().expect("a list").detail.scroll;
     console.press(",");
     console.shows("for FEEDBACK");
-    let last = console.model.browse().expect("a list").detail.scroll;
+    let last = console.model.at::<ListScreen>().expect("a list").detail.scroll;
     assert!(last > first, "{first} {last}");
     console.press(";");
-    assert_eq!(console.model.browse().expect("a list").detail.scroll, first);
+    assert_eq!(console.model.at::<ListScreen>().expect("a list").detail.scroll, first);
     console.press("esc");
     console.hides("for FEEDBACK");
     console.press("; 'nowhere' enter ;");

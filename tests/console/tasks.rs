@@ -7,7 +7,9 @@ use mnemoscope::change::plan::past::Moment;
 use mnemoscope::console::core::change::AppliedPlan;
 use mnemoscope::console::core::request::KnownDatabase;
 use mnemoscope::console::core::{Effect, Message, Proposal, Reply, Request, Ticket};
+use mnemoscope::console::screens::browse::ListScreen;
 use mnemoscope::console::screens::migrations::{MigrationItem, MigrationList, MigrationStanding};
+use mnemoscope::console::screens::recall::RecallScreen;
 use mnemoscope::console::screens::receipts::ReceiptEntry;
 use mnemoscope::job::plan::{JobBeat, JobState, JobWish};
 use mnemoscope::memory::Entity;
@@ -93,7 +95,10 @@ fn why_it_ranked_first() {
     let mut task = Task::at("2 j");
     task.press("W");
     task.console.shows("1");
-    assert_eq!(task.console.model.at_recall().map(|recall| recall.inquiry.like.as_deref()), Some(Some("ep-1")));
+    assert_eq!(
+        task.console.model.at::<RecallScreen>().map(|recall| recall.inquiry.like.as_deref()),
+        Some(Some("ep-1"))
+    );
     task.took(3);
 }
 
@@ -135,7 +140,7 @@ fn the_parent_is_gone_to_and_the_chain_stays_in_sight() {
 fn the_failures_of_an_agent_that_used_a_sheet() {
     let mut task = Task::at("2");
     task.press("/ 'outcome = failure and agent_id = agent-books and started_at > 30d and canvas sheets' enter");
-    let list = task.console.model.browse().expect("a list");
+    let list = task.console.model.at::<ListScreen>().expect("a list");
     assert_eq!((list.conditions.filters.len(), list.conditions.canvas.is_some()), (3, true));
     task.took(1);
 }
@@ -314,7 +319,7 @@ fn the_list_as_of_last_week() {
 fn the_newest_rows_are_followed() {
     let mut task = Task::at("2 j");
     task.press("space");
-    assert!(task.console.model.browse().expect("a list").live.follows);
+    assert!(task.console.model.at::<ListScreen>().expect("a list").live.follows);
     task.took(1);
 }
 

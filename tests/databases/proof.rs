@@ -91,8 +91,8 @@ async fn haunted(folder: &Path, mode: &str) -> PathBuf {
 }
 
 async fn delete_rest(store: &Store) {
-    store.set_erasing(true);
     let mut writer = store.write("2026-02-04T10:00:00.000000Z").await.expect("a writer");
+    writer.overwrite_deleted(store.engine()).await.expect("erasing");
     let rows = store
         .shapes()
         .images(&StoredRows::with(&TableName::new("main", "notes"), "owner", FetchedValue::Text(ID.to_owned())))
@@ -204,7 +204,7 @@ async fn search(store: &Store) -> (ValueSearch, Vec<StoredSighting>) {
         seen.push(sighting);
         ControlFlow::Continue(())
     };
-    let found = store.proof().search_values(&handles, &[], each, |_| told += 1).await.expect("the search");
+    let found = store.proof().search_values(&handles, &[], &mut |_| {}, each, |_| told += 1).await.expect("the search");
     assert!(told > 0, "it says how far it has come");
     (found, seen)
 }
@@ -289,7 +289,11 @@ fn every_stored_value_is_searched_on_postgres() {
                 seen.push(sighting.column);
                 ControlFlow::Continue(())
             };
-            let found = store.proof().search_values(&[handle.to_owned()], &[], each, |_| {}).await.expect("the search");
+            let found = store
+                .proof()
+                .search_values(&[handle.to_owned()], &[], &mut |_| {}, each, |_| {})
+                .await
+                .expect("the search");
             assert_eq!(seen, columns, "{handle} {found:?}");
         }
         // A table that may not be read is said, and hides nothing else.
@@ -301,7 +305,10 @@ fn every_stored_value_is_searched_on_postgres() {
         let mut url = url::Url::parse(database.url()).expect("a URL");
         url.query_pairs_mut().append_pair("options", &format!("-c role={role}"));
         let store = open(&Target::Postgres(url.to_string())).await;
-        let found = store.proof().search_values(&[ID.to_owned()], &[], |_| ControlFlow::Continue(()), |_| {}).await;
+        let found = store
+            .proof()
+            .search_values(&[ID.to_owned()], &[], &mut |_| {}, |_| ControlFlow::Continue(()), |_| {})
+            .await;
         let found = found.expect("the search");
         assert_eq!(found.hits, [1]);
         assert!(found.unread.iter().any(|(table, why)| table == "strange" && why.contains("no right")), "{found:?}");

@@ -40,12 +40,13 @@ pub fn read(store: &Store, text: &str, first_line: usize) -> ImportContents {
     contents.notes.extend(
         elsewhere
             .into_iter()
-            .map(|((entity, why), n)| agreeing(n, &format!("{n} {entity} {{row is|rows are}} left out: {why}"))),
+            .map(|((entity, why), n)| agreeing(n, &format!("{{#}} {entity} {{row is|rows are}} left out: {why}"))),
     );
     if without_vector > 0 {
-        contents
-            .notes
-            .push(agreeing(without_vector, &format!("{without_vector} {{row had|rows had}} a vector that the file does not hold: {{it comes|they come}} without")));
+        contents.notes.push(agreeing(
+            without_vector,
+            "{#} {row had|rows had} a vector that the file does not hold: {it comes|they come} without",
+        ));
     }
     contents
 }

@@ -141,7 +141,7 @@ pub async fn plan_part(
         let places: Vec<String> = contents.bad.iter().take(20).map(|(place, _)| place.to_string()).collect();
         draft.disclosures.push(agreeing(
             contents.bad.len(),
-            &format!("{} {{bad one is|bad ones are}} left out, at {}", contents.bad.len(), places.join(", ")),
+            &format!("{{#}} {{bad one is|bad ones are}} left out, at {}", places.join(", ")),
         ));
     }
     known_profiles(store, &mut contents.rows, part.progress).await?;
@@ -156,7 +156,7 @@ pub async fn plan_part(
         let tally = batch::add(&mut draft, *entity, &rows).await?;
         draft.effects.push(agreeing(
             tally.added,
-            &format!("{} {} {{row is new|rows are new}}, {} there already", tally.added, entity.title(), tally.present),
+            &format!("{{#}} {} {{row is new|rows are new}}, {} there already", entity.title(), tally.present),
         ));
     }
     draft.facts.insert("format".to_owned(), Value::from(format!("{format:?}").to_lowercase()));

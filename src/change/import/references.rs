@@ -123,58 +123,94 @@ pub(super) async fn settle(
     contents.rows.extend(progress.with(|known| known.waiting.clone()));
     let sources = targets(store, &contents.rows)?;
     let references = references(store, &sources).await?;
-    let mut absent = absent(store, &references, &sources, &contents.rows, progress).await?;
-    let source = |new: &NewRow| &sources[&new.row.entity];
-    let lacks = |new: &NewRow, absent: &HashSet<u64>, reference: &RowReference| {
-        reference.value(source(new), new).is_some_and(|value| absent.contains(&reference.to.digest(&value)))
-    };
-    let mut waiting = Vec::new();
-    // What is left out cannot be referred to either.
-    while !absent.is_empty() {
-        let stays = |new: &NewRow| {
-            let mut lacking = references.iter().filter(|r| lacks(new, &absent, r));
-            if is_last { lacking.all(|reference| !reference.required) } else { lacking.next().is_none() }
-        };
-        let (stay, go): (Vec<NewRow>, Vec<NewRow>) = contents.rows.drain(..).partition(stays);
-        contents.rows = stay;
-        if go.is_empty() {
-            break;
-        }
-        absent.extend(go.iter().flat_map(|new| references.iter().filter_map(|r| r.offered(source(new), new))));
-        waiting.extend(go);
-    }
+    let absent = absent(store, &references, &sources, &contents.rows, progress).await?;
+    let mut lookup = ReferenceLookup { sources, references, absent };
+    let mut waiting = lookup.take_lacking(&mut contents.rows, is_last);
     if is_last {
         contents.bad.extend(waiting.drain(..).map(|new| {
             (new.place, "it refers to a row that is neither there nor in the file, and may not do without".to_owned())
         }));
-        let mut without: BTreeMap<(String, &str, String), usize> = BTreeMap::new();
-        for new in &mut contents.rows {
-            let lacking: Vec<&RowReference> = references.iter().filter(|r| lacks(new, &absent, r)).collect();
-            for reference in lacking {
-                let names = (reference.from.title(), reference.column.as_str(), reference.to.table.title());
-                *without.entry(names).or_default() += 1;
-                clear(sources[&new.row.entity], new, &reference.column);
-            }
-        }
-        contents.notes.extend(without.into_iter().map(|((from, column, to), count)| {
-            agreeing(count, &format!(
-                "{count} {{value of|values of}} {from}.{column} {{is left out: it refers to a row of {to} that is|are left out: they refer to rows of {to} that are}} neither there nor in \
-                 the file, which its foreign key forbids"
-            ))
-        }));
+        contents.notes.extend(lookup.clear_lacking(&mut contents.rows));
     }
     if waiting.len() > WAITING {
         return Err(ChangeError::Refused(format!(
             "more than {WAITING} rows refer to rows that come later in the file: put those before them"
         )));
     }
-    let offered: Vec<u64> =
-        contents.rows.iter().flat_map(|new| references.iter().filter_map(|r| r.offered(source(new), new))).collect();
+    let offered: Vec<u64> = contents.rows.iter().flat_map(|new| lookup.offered(new)).collect();
     progress.with(|known| {
         known.keys.extend(offered);
         known.waiting_next = waiting;
     });
     Ok(())
+}
+
+/// The references of new rows, and which of the rows that they lead to are absent.
+struct ReferenceLookup<'s> {
+    sources: BTreeMap<Entity, &'s BoundSource>,
+    references: Vec<RowReference>,
+    /// Digests of keys that are neither in the database nor in the file so far.
+    absent: HashSet<u64>,
+}
+
+impl ReferenceLookup<'_> {
+    /// The references of a row that lead to absent rows.
+    fn lacking<'a>(&'a self, new: &NewRow) -> Vec<&'a RowReference> {
+        let source = self.sources[&new.row.entity];
+        let lacks = |reference: &&RowReference| {
+            reference.value(source, new).is_some_and(|value| self.absent.contains(&reference.to.digest(&value)))
+        };
+        self.references.iter().filter(lacks).collect()
+    }
+
+    /// Digests of the keys by which others may refer to a row.
+    fn offered(&self, new: &NewRow) -> Vec<u64> {
+        let source = self.sources[&new.row.entity];
+        self.references.iter().filter_map(|reference| reference.offered(source, new)).collect()
+    }
+
+    /// Takes out the rows that cannot be written yet; in the last part, those that never can. Other rows cannot refer to
+    /// them then either.
+    fn take_lacking(&mut self, rows: &mut Vec<NewRow>, is_last: bool) -> Vec<NewRow> {
+        let mut taken = Vec::new();
+        while !self.absent.is_empty() {
+            let stays = |new: &NewRow| {
+                let lacking = self.lacking(new);
+                if is_last { lacking.iter().all(|reference| !reference.required) } else { lacking.is_empty() }
+            };
+            let (stay, go): (Vec<NewRow>, Vec<NewRow>) = rows.drain(..).partition(stays);
+            *rows = stay;
+            if go.is_empty() {
+                break;
+            }
+            let offered: Vec<u64> = go.iter().flat_map(|new| self.offered(new)).collect();
+            self.absent.extend(offered);
+            taken.extend(go);
+        }
+        taken
+    }
+
+    /// Empties the columns that lead to absent rows, and gives a note with the count for each.
+    fn clear_lacking(&self, rows: &mut [NewRow]) -> Vec<String> {
+        let mut without: BTreeMap<(String, &str, String), usize> = BTreeMap::new();
+        for new in rows {
+            for reference in self.lacking(new) {
+                let names = (reference.from.title(), reference.column.as_str(), reference.to.table.title());
+                *without.entry(names).or_default() += 1;
+                clear(self.sources[&new.row.entity], new, &reference.column);
+            }
+        }
+        let note = |((from, column, to), count)| {
+            agreeing(
+                count,
+                &format!(
+                    "{{#}} {{value of|values of}} {from}.{column} {{is left out: it refers to a row of {to} that is|are left out: they refer to rows of {to} that are}} neither there nor in \
+                 the file, which its foreign key forbids"
+                ),
+            )
+        };
+        without.into_iter().map(note).collect()
+    }
 }
 
 /// Where the rows of each entity go.

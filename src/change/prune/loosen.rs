@@ -75,11 +75,7 @@ pub async fn references(
     if !naming.is_empty() {
         let ids: Vec<&str> = naming.iter().take(NAMED).map(|n| n.id.as_str()).collect();
         let more = if naming.len() > NAMED { ", …" } else { "" };
-        draft.effects.push(agreeing(naming.len(), &format!(
-            "{} {{case that stays names|cases that stay name}} some that go; these references are taken out: {}{more}",
-            naming.len(),
-            ids.join(", ")
-        )));
+        draft.effects.push(agreeing(naming.len(), &format!("{{#}} {{case that stays names|cases that stay name}} some that go; these references are taken out: {}{more}", ids.join(", "))));
     }
     Ok(())
 }
@@ -177,9 +173,7 @@ pub async fn links(draft: &mut Draft<'_>, doomed: &HashSet<&str>) -> Result<(), 
     if gone > 0 {
         draft.effects.push(agreeing(
             gone,
-            &format!(
-                "{gone} {{link of an episode to a case that goes is|links of episodes to cases that go are}} taken away"
-            ),
+            "{#} {link of an episode to a case that goes is|links of episodes to cases that go are} taken away",
         ));
     }
     Ok(())

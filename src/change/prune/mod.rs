@@ -254,7 +254,7 @@ fn tell(draft: &mut Draft<'_>, (window, rules): (PruneWindow, &Rules), banks: &[
         draft.effects.push(agreeing(
             goes,
             &format!(
-                "{}: {goes} of {all} {{cases goes,|cases go,}} {} stay ({})",
+                "{}: {{#}} of {all} {{cases goes,|cases go,}} {} stay ({})",
                 bank.title(),
                 all - goes,
                 by_rule.join(", ")
@@ -265,8 +265,8 @@ fn tell(draft: &mut Draft<'_>, (window, rules): (PruneWindow, &Rules), banks: &[
         let count: usize = rest.iter().map(|bank| bank.count()).sum();
         draft.effects.push(format!(
             "{}: {}",
-            agreeing(rest.len(), &format!("{} more {{bank|banks}}", rest.len())),
-            agreeing(count, &format!("{count} {{case goes|cases go}}"))
+            agreeing(rest.len(), "{#} more {bank|banks}"),
+            agreeing(count, "{#} {case goes|cases go}")
         ));
     }
     let by_own = match window {
@@ -279,7 +279,7 @@ fn tell(draft: &mut Draft<'_>, (window, rules): (PruneWindow, &Rules), banks: &[
         draft.disclosures.push(agreeing(
             open,
             &format!(
-                "{open} {{bank has|banks have}} no window and every case is kept there unless --window says otherwise; \
+                "{{#}} {{bank has|banks have}} no window and every case is kept there unless --window says otherwise; \
                  {SUGGESTED_WINDOW} is suggested"
             ),
         ));
@@ -288,9 +288,7 @@ fn tell(draft: &mut Draft<'_>, (window, rules): (PruneWindow, &Rules), banks: &[
     if without > 0 {
         draft.disclosures.push(agreeing(
             without,
-            &format!(
-                "{without} {{case has|cases have}} no vector that could be read: {{it counts|they count}} as different"
-            ),
+            "{#} {case has|cases have} no vector that could be read: {it counts|they count} as different",
         ));
     }
     draft.facts.insert("banks".to_owned(), Value::from(pruned.len()));
@@ -453,9 +451,7 @@ async fn note(draft: &mut Draft<'_>, banks: &[PrunedBank]) -> Result<(), ChangeE
     if policies > 0 {
         draft.effects.push(agreeing(
             policies,
-            &format!(
-                "{policies} policy {{version|versions}} of these banks {{was trained|were trained}} before this change"
-            ),
+            "{#} policy {version|versions} of these banks {was trained|were trained} before this change",
         ));
     }
     Ok(())

@@ -113,7 +113,7 @@ async fn explained(
         FetchedValue::Bytes(bytes) | FetchedValue::BadText(bytes) => contexts.add(&search, bytes),
         FetchedValue::Null | FetchedValue::Integer(_) | FetchedValue::Real(_) => {}
     };
-    let live = store.proof().search_each_value(looked.handles, &[], &mut value, each, |_| {}).await?;
+    let live = store.proof().search_values(looked.handles, &[], &mut value, each, |_| {}).await?;
     for object in snapshot.definitions().await? {
         contexts.add(&search, object.name.as_bytes());
         contexts.add(&search, object.text.as_bytes());

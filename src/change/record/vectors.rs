@@ -24,9 +24,7 @@ pub async fn add(draft: &mut Draft<'_>, source: &BoundSource, rows: &[&NewRow]) 
     let shelf = match VectorShelf::of(source) {
         Ok(shelf) => shelf,
         Err(why) => {
-            draft
-                .disclosures
-                .push(agreeing(with.len(), &format!("{} {{vector is|vectors are}} left out: {why}", with.len())));
+            draft.disclosures.push(agreeing(with.len(), &format!("{{#}} {{vector is|vectors are}} left out: {why}")));
             return Ok(());
         }
     };
@@ -59,7 +57,7 @@ pub async fn add(draft: &mut Draft<'_>, source: &BoundSource, rows: &[&NewRow]) 
     if odd > 0 {
         let words = agreeing(
             odd,
-            &format!("{odd} {{vector is|vectors are}} left out: {} takes those of another size", shelf.table.title()),
+            &format!("{{#}} {{vector is|vectors are}} left out: {} takes those of another size", shelf.table.title()),
         );
         draft.disclosures.push(words);
     }
@@ -74,7 +72,7 @@ pub async fn add(draft: &mut Draft<'_>, source: &BoundSource, rows: &[&NewRow]) 
         let (table, gone) = (shelf.table.title(), before - beside.len());
         draft.disclosures.push(agreeing(
             gone,
-            &format!("{gone} {{vector is|vectors are}} left out: nothing says what {table}.{column} would hold"),
+            &format!("{{#}} {{vector is|vectors are}} left out: nothing says what {table}.{column} would hold"),
         ));
     }
     beside.sort_by_key(|columns| columns.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>());

@@ -488,8 +488,8 @@ commands! {
     CommandId::Job(JobAsk::Start), Jobs, ["a"], "Start or resume", "start", "Plans the job, and starts it or resumes it after a yes.";
     CommandId::Job(JobAsk::Pause), Jobs, ["p"], "Pause", "pause", "Stops the job at its next checkpoint.";
     CommandId::Job(JobAsk::Cancel), Jobs, ["d"], "End the job", "end", "Ends the job at its next checkpoint; what it did stays.";
-    CommandId::ScrollJob(true), Jobs, ["pgdn", "ctrl-f"], "Scroll down", "scroll", "Scrolls what is told of the job.";
-    CommandId::ScrollJob(false), Jobs, ["pgup", "ctrl-b"], "Scroll up", "", "Scrolls what is told of the job back.";
+    CommandId::ScrollJob(true), Jobs, ["pgdn", "ctrl-f"], "Scroll down", "scroll", "Scrolls the job's details.";
+    CommandId::ScrollJob(false), Jobs, ["pgup", "ctrl-b"], "Scroll up", "", "Scrolls the job's details back.";
     CommandId::UndoEntry, Receipts, ["u"], "Undo", "undo", "Plans the inverse of the selected change.";
     CommandId::Panel(ScreenKind::Receipts), Everywhere, ["R"], "Changes", "", "Lists the changes that were made here, newest first, and takes them back.";
     CommandId::Fix, Findings, ["x"], "Fix", "fix", "Fixes the finding where the console can, else names the command that does.";

@@ -63,7 +63,7 @@ impl ScreenFace {
 }
 
 /// A screen.
-pub trait Screen {
+pub trait Screen: std::any::Any {
     /// What it is called, and which commands lead to it and are its own.
     fn face(&self) -> ScreenFace;
 

@@ -89,7 +89,7 @@ impl Model {
                 let what = format!("{} cannot be shown", command.title);
                 return self.context.fail(RequestFailure::new(what, reason, remedy.clone()));
             }
-            let goes_on = if is_locked { " and goes on with it" } else { "" };
+            let goes_on = if is_locked { " and continues with it" } else { "" };
             let remedy = remedy.map(|remedy| format!("; {remedy}{goes_on}")).unwrap_or_default();
             return self.context.say(ToastTone::Warn, format!("{}: {reason}{remedy}", command.title));
         }

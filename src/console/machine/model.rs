@@ -1,5 +1,7 @@
 //! The whole state of the console.
 
+use std::any::Any;
+
 use super::history::History;
 use super::kept::KeptPlaces;
 use super::past::LookBack;
@@ -9,11 +11,6 @@ use crate::console::core::key::Key;
 use crate::console::core::router::Asker;
 use crate::console::core::screen::Screen;
 use crate::console::overlays::{Overlay, OverlayStack};
-use crate::console::screens::AnyScreen;
-use crate::console::screens::browse::ListScreen;
-use crate::console::screens::erase::EraseScreen;
-use crate::console::screens::home::HomeScreen;
-use crate::console::screens::recall::RecallScreen;
 use crate::memory::Entity;
 use crate::memory::mask::Mask;
 
@@ -84,27 +81,10 @@ impl Model {
         self.history.crumbs(&self.context)
     }
 
-    /// The first screen, when we are at it.
+    /// The screen that we are at, when it is an `S`.
     #[must_use]
-    pub fn home(&self) -> Option<&HomeScreen> {
-        if let AnyScreen::Home(home) = &self.history.here().screen { Some(home) } else { None }
-    }
-
-    /// The list that we are at.
-    #[must_use]
-    pub fn browse(&self) -> Option<&ListScreen> {
-        if let AnyScreen::List(list) = &self.history.here().screen { Some(list) } else { None }
-    }
-
-    /// The erasure that we are at.
-    #[must_use]
-    pub fn erasure(&self) -> Option<&EraseScreen> {
-        if let AnyScreen::Erase(erasure) = &self.history.here().screen { Some(erasure) } else { None }
-    }
-
-    /// The recall screen, when we are at it.
-    #[must_use]
-    pub fn at_recall(&self) -> Option<&RecallScreen> {
-        if let AnyScreen::Recall(recall) = &self.history.here().screen { Some(recall) } else { None }
+    pub fn at<S: Screen>(&self) -> Option<&S> {
+        let screen: &dyn Any = self.history.here().screen.get();
+        screen.downcast_ref()
     }
 }

@@ -51,10 +51,9 @@ impl Model {
             Reply::Exported(result) => {
                 self.context.exporting = None;
                 match result {
-                    Ok((rows, path)) => self.context.say(
-                        ToastTone::Good,
-                        format!("{} written to {path}", agreeing(rows as u64, &format!("{rows} {{row|rows}}"))),
-                    ),
+                    Ok((rows, path)) => self
+                        .context
+                        .say(ToastTone::Good, format!("{} written to {path}", agreeing(rows as u64, "{#} {row|rows}"))),
                     Err(failure) => self.context.fail(failure),
                 }
             }
@@ -179,10 +178,9 @@ impl Context {
                 let is_news = before != Some((progress.state, progress.throttle.clone()));
                 let line = match (&progress.throttle, progress.state) {
                     (Some(why), _) => why.clone(),
-                    (None, state) => agreeing(
-                        progress.batches,
-                        &format!("{} after {} {{batch|batches}}", state.word(), progress.batches),
-                    ),
+                    (None, state) => {
+                        agreeing(progress.batches, &format!("{} after {{#}} {{batch|batches}}", state.word()))
+                    }
                 };
                 live.progress = Some(progress);
                 if !is_news {

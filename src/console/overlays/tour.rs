@@ -23,7 +23,7 @@ const STEPS: [TourStep; 10] = [
         CommandId::Home,
         "What happened, and what needs you",
         &[
-            "The first screen tells what happened since you last looked, what waits for you, and the newest episodes.",
+            "The first screen shows what happened since you last looked, what waits for you, and the newest episodes.",
             "Tab goes from part to part, Enter goes where the line leads. 1 comes back here.",
         ],
     ),

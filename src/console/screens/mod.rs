@@ -59,7 +59,7 @@ macro_rules! screens {
 
             /// What the core may ask of it.
             #[must_use]
-            pub fn get(&self) -> &dyn Screen {
+            pub fn get(&self) -> &(dyn Screen + 'static) {
                 match self {
                     $(AnyScreen::$name(screen) => &**screen),*
                 }

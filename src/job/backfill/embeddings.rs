@@ -156,7 +156,7 @@ impl Job for Embeddings {
         let mut said = vec![agreeing(
             rows,
             &format!(
-                "{rows} {{text|texts}} of {characters} characters, about {} tokens (rough: {TOKEN} characters each), in about {} requests \
+                "{{#}} {{text|texts}} of {characters} characters, about {} tokens (rough: {TOKEN} characters each), in about {} requests \
              of up to {REQUEST} to {}",
                 characters.div_ceil(TOKEN),
                 rows.div_ceil(REQUEST as u64),
@@ -164,16 +164,10 @@ impl Job for Embeddings {
             ),
         )];
         if sum("cut") > 0 {
-            said.push(agreeing(
-                sum("cut"),
-                &format!("{} {{text is|texts are}} cut to {LONGEST} characters", sum("cut")),
-            ));
+            said.push(agreeing(sum("cut"), &format!("{{#}} {{text is|texts are}} cut to {LONGEST} characters")));
         }
         if sum("textless") > 0 {
-            said.push(agreeing(
-                sum("textless"),
-                &format!("{} {{row has|rows have}} no text {{and gets|and get}} no vector", sum("textless")),
-            ));
+            said.push(agreeing(sum("textless"), "{#} {row has|rows have} no text {and gets|and get} no vector"));
         }
         said.extend(left_out(sums));
         said

@@ -193,7 +193,7 @@ pub fn left_out(sums: &Map<String, Value>) -> Vec<String> {
     let rows = |why: &str| sums.get(why).and_then(Value::as_u64).filter(|rows| *rows > 0);
     let line = |(why, words): (&str, &str)| {
         let rows = rows(why)?;
-        Some(agreeing(rows, &format!("{rows} {{row is left as it is|rows are left as they are}}: {words}")))
+        Some(agreeing(rows, &format!("{{#}} {{row is left as it is|rows are left as they are}}: {words}")))
     };
     reasons.into_iter().filter_map(line).collect()
 }

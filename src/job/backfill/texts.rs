@@ -71,7 +71,7 @@ pub async fn kept(
     }
     let mut checks = Vec::new();
     if logged > 0 {
-        let found = agreeing(logged, &format!("{logged} {{row holds|rows hold}} {what}: a log is never rewritten"));
+        let found = agreeing(logged, &format!("{{#}} {{row holds|rows hold}} {what}: a log is never rewritten"));
         checks.push(JobCheck { what: "event logs and audit trails".to_owned(), ok: true, found });
     }
     if !others.is_empty() {

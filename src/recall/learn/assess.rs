@@ -120,7 +120,7 @@ fn verdict(auc: Option<[f64; 2]>, queries: usize) -> (&'static str, String) {
             agreeing(
                 queries,
                 &format!(
-                    "{queries} {{query is|queries are}} too few to tell it from chance ({ENOUGH} are asked for): do not activate it on this"
+                    "{{#}} {{query is|queries are}} too few to tell it from chance ({ENOUGH} are asked for): do not activate it on this"
                 ),
             ),
         ),
@@ -173,10 +173,8 @@ fn why_no_auc(examples: &[TrainingExample]) -> Option<String> {
     let labels = labels(examples);
     let [negative, positive] = [0, 1].map(|kind| labels.iter().filter(|has| has[kind]).count());
     (negative < 2 || positive < 2).then(|| {
-        agreeing(positive, &format!(
-            "no AUC is given: {positive} {{query has|queries have}} positive pairs and {negative} negative ones, and two of each are \
-             needed to train on one and hold the other out; do not activate it on this"
-        ))
+        agreeing(positive, &format!("no AUC is given: {{#}} {{query has|queries have}} positive pairs and {negative} negative ones, and two of each are \
+             needed to train on one and hold the other out; do not activate it on this"))
     })
 }
 

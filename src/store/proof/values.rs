@@ -106,26 +106,12 @@ struct SearchRun<'a, F, P> {
 }
 
 impl ProofReader<'_> {
-    /// Searches every table for handles, except those of `leave_out`. `each` gets every value that holds one and may
-    /// break off; `progress` hears now and then how far it has come.
+    /// Searches every table for handles, except those of `leave_out`. `value` gets every value that is read; `each` gets
+    /// every value that holds a handle and may break off; `progress` hears now and then how far it has come.
     ///
     /// # Errors
     /// The engine's refusal; a table that may not be read is no error but among what was not read.
     pub async fn search_values(
-        self,
-        handles: &[String],
-        leave_out: &[TableName],
-        each: impl FnMut(StoredSighting) -> ControlFlow<()>,
-        progress: impl FnMut(&SearchProgress),
-    ) -> Result<ValueSearch, StoreError> {
-        self.search_each_value(handles, leave_out, &mut |_| {}, each, progress).await
-    }
-
-    /// As [`ProofReader::search_values`]; `value` gets every value that is read.
-    ///
-    /// # Errors
-    /// As there.
-    pub async fn search_each_value(
         self,
         handles: &[String],
         leave_out: &[TableName],

@@ -66,7 +66,7 @@ pub fn lines(outcome: &ErasureOutcome, width: usize, look: &Look) -> Vec<TextLin
     let (glyph, role, means) = match outcome.status.as_str() {
         "verified" => (g.check, StyleRole::Good, "everything was found before, and nothing of it is left"),
         "incomplete" => (g.cross, StyleRole::Bad, "something still has to be done: see below"),
-        _ => (g.info, StyleRole::Warn, "what was to go is gone; what stays is said below"),
+        _ => (g.info, StyleRole::Warn, "what had to go is gone; what stays is listed below"),
     };
     let verdict = TextLine::default().with_glyph(glyph, role).with(" ", StyleRole::Text);
     let verdict = verdict.with(SafeText::limited(&outcome.status, 40), role);
