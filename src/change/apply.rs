@@ -27,7 +27,7 @@ pub struct Author {
     pub actor: String,
     /// Reason in free words: kept among the private values.
     pub reason: Option<String>,
-    /// Ticket that asks for it.
+    /// Ticket that requests it.
     pub ticket: Option<String>,
 }
 

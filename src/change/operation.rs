@@ -40,7 +40,7 @@ pub struct Pruning {
     pub window: PruneWindow,
     /// Cases older than an age such as `90d`, which counts from when it is planned, or than a time.
     pub older_than: Option<String>,
-    /// Cases with a reward below that, 0 to 1.
+    /// Cases with a reward below this, 0 to 1.
     pub below_reward: Option<f64>,
     /// Cases whose message a newer case of the bank has too.
     pub duplicates: bool,
@@ -168,7 +168,7 @@ pub enum Operation {
         /// The one it follows.
         parent: String,
     },
-    /// Take an episode's parent away.
+    /// Remove an episode's parent.
     Unlink {
         /// The episode's id.
         child: String,
@@ -225,7 +225,7 @@ pub enum Operation {
         /// Why.
         reason: Option<String>,
     },
-    /// Take a legal hold away.
+    /// Lift a legal hold.
     Unhold {
         /// Who.
         person: String,
@@ -245,7 +245,7 @@ pub enum Operation {
         name: String,
         /// Its text.
         text: String,
-        /// Leave out what cannot be read.
+        /// Skip what cannot be read.
         skip_bad: bool,
     },
     /// Set columns of a row.

@@ -49,7 +49,7 @@ pub enum Command {
     },
     /// Make a realistic demo database and open it.
     Demo {
-        /// File to make; in the state folder when not said.
+        /// File to create [default: in the state folder].
         path: Option<PathBuf>,
         /// Number of episodes; everything else is in proportion.
         #[arg(long, default_value_t = super::demo::EPISODES)]
@@ -57,10 +57,10 @@ pub enum Command {
         /// Seed: the same seed gives the same database.
         #[arg(long, default_value_t = super::demo::SEED)]
         seed: u64,
-        /// When its story ends: RFC 3339 or an age; now when not said.
+        /// When its story ends: RFC 3339 or an age [default: now].
         #[arg(long, value_name = "TIME")]
         at: Option<String>,
-        /// Only make it.
+        /// Create it without opening it.
         #[arg(long)]
         no_console: bool,
         /// How the console looks.
@@ -69,7 +69,7 @@ pub enum Command {
     },
     /// What the database is, which layouts fit, what can be shown.
     Status {
-        /// Tell the sizes of an SQLite database's tables too: every page of it is read.
+        /// Show the sizes of an SQLite database's tables too; reads every page of it.
         #[arg(long)]
         sizes: bool,
     },
@@ -81,10 +81,10 @@ pub enum Command {
         /// Which rows, in which order.
         #[command(flatten)]
         selection: Selection,
-        /// Rows at most: 50 unless said, all of them with --format jsonl or csv.
+        /// Maximum number of rows [default: 50; all with --format jsonl or csv].
         #[arg(long)]
         limit: Option<usize>,
-        /// Continue after this cursor: `next` of the page before in JSON, or what -v says below a table.
+        /// Continue after this cursor: `next` of the previous page in JSON, or what -v prints below a table.
         #[arg(long, value_name = "CURSOR")]
         after: Option<String>,
         /// Print the newest 50 rows, or --limit, and then every new row as it is written, as JSON lines.
@@ -96,9 +96,9 @@ pub enum Command {
     },
     /// List the tables and views of any database, whether a layout knows them or not.
     Tables,
-    /// Page through the rows of a table or view as they are stored: JSON decoded, blobs and vectors by how they begin.
+    /// Page through the rows of a table or view as they are stored: JSON decoded, blobs and vectors by their first bytes.
     Table {
-        /// Its name, with the schema where that is needed.
+        /// Its name, with the schema where needed.
         name: String,
         /// Which rows, in which order.
         #[command(flatten)]
@@ -114,7 +114,7 @@ pub enum Command {
         #[arg(long, value_name = "TIME|SEQ")]
         as_of: Option<String>,
     },
-    /// Show the chain that an episode stands in, root first.
+    /// Show the chain that an episode belongs to, root first.
     Chain {
         /// The episode's id.
         episode: String,
@@ -122,44 +122,44 @@ pub enum Command {
         #[arg(long)]
         suggest_parents: bool,
     },
-    /// What would be recalled in a situation, each score taken apart.
+    /// Show what would be recalled in a situation, with each score explained.
     Recall(super::recall::RecallArgs),
-    /// The text that an agent would get of what is recalled.
+    /// Print the text that an agent would get from what is recalled.
     Context {
         /// What is asked, and how it is ranked.
         #[command(flatten)]
         recall: super::recall::RecallArgs,
-        /// Tokens of the text at most, at a rough four characters each.
+        /// Maximum number of tokens of the text, at roughly four characters each.
         #[arg(long, default_value_t = crate::recall::context::TOKENS)]
         tokens: usize,
-        /// Tokens of each row at most; an equal share when not said.
+        /// Maximum number of tokens of each row [default: an equal share].
         #[arg(long, value_name = "N")]
         tokens_per_row: Option<usize>,
     },
-    /// Questions to recall that were kept under names.
+    /// List the recall questions that were kept under names.
     Queries {
         /// What to do; without it they are listed.
         #[command(subcommand)]
         command: Option<QueriesCommand>,
     },
-    /// The history of a topic: its most relevant episodes in the order in which they happened.
+    /// Show the history of a topic: its most relevant episodes in the order in which they happened.
     Replay {
         /// The topic.
         topic: String,
-        /// Of this agent only.
+        /// This agent only.
         #[arg(long)]
         agent: Option<String>,
-        /// Episodes at most.
+        /// Maximum number of episodes.
         #[arg(long, default_value_t = crate::lab::replay::LIMIT, value_parser = at_least_one())]
         limit: usize,
     },
-    /// What people do with canvases, what is forgotten, which memories mislead and which help.
+    /// Show what people do with canvases, what is forgotten, which memories mislead and which help.
     Insights {
-        /// Of this agent only.
+        /// This agent only.
         #[arg(long)]
         agent: Option<String>,
     },
-    /// Quality, interventions and readiness of an agent, by the documented and the coded formula.
+    /// Show the quality, interventions and readiness of an agent, by the documented and the coded formula.
     Graduation {
         /// The agent's id.
         agent: String,
@@ -167,26 +167,26 @@ pub enum Command {
     /// Judge recall: hit rate, precision, nDCG and MRR, self-retrieval, nonsense, coverage, swamping, age, latency.
     #[command(after_help = crate::recall::judge::file::SHAPE)]
     Evaluate(super::evaluate::EvaluateArgs),
-    /// What is wrong or suspicious, each with the command that fixes it.
+    /// List what is wrong or suspicious, each with the command that fixes it.
     Findings(super::findings::Findings),
     /// Print a JSON Schema: `schema episode`, `schema plan`.
     Schema(super::schema::Schema),
     /// Show two rows of a kind field by field, their texts as word diffs: `compare episode ID ID`.
     Compare(super::compare::Compare),
-    /// Look for words in titles, summaries, segments, feedback, cases and memories: `find 'late loads'`.
+    /// Search for words in titles, summaries, segments, feedback, cases and memories: `find 'late loads'`.
     Find(super::find::Find),
-    /// The layouts that are known; show or check one.
+    /// List the known layouts; show, draft or check one.
     Layouts {
         /// What to do; lists them when nothing is said.
         #[command(subcommand)]
         command: Option<LayoutCommand>,
     },
-    /// Write all rows of entities as JSON lines; `export subject SUBJECT` writes all that is kept about a person.
+    /// Write all rows of entities as JSON lines; `export subject SUBJECT` writes everything that is kept about a person.
     Export {
         /// Entities; or `subject` and a person's id, e-mail or name.
         #[arg(required = true)]
         entities: Vec<String>,
-        /// A person's bundle: a new folder for it, a file a table and a manifest.
+        /// New folder for a person's bundle: one file for each table, and a manifest.
         #[arg(long, value_name = "FOLDER")]
         out: Option<PathBuf>,
         /// Which rows, in which order.
@@ -196,7 +196,7 @@ pub enum Command {
     /// Change something: a plan is printed, and executed with --apply.
     #[command(flatten)]
     Change(super::change::ChangeCommand),
-    /// List the backfills, plan or do one, or tell one to pause, resume or end.
+    /// List the backfills, plan or run one, or pause, resume or cancel one.
     Backfill(super::backfill::Backfill),
     /// Print a completion script for a shell.
     Completions {

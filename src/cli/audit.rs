@@ -25,20 +25,20 @@ use crate::ui::text::SafeText;
 pub enum AuditCommand {
     /// List entries, newest first.
     List {
-        /// Entries at most.
+        /// Maximum number of entries.
         #[arg(long, default_value_t = 50, value_parser = at_least_one())]
         limit: usize,
         /// Only entries before this number.
         #[arg(long, value_name = "SEQ")]
         before: Option<i64>,
     },
-    /// Check the whole chain, and that it still holds what the anchors saw that were kept in the state folder.
+    /// Check the whole chain, and that it still holds what the anchors in the state folder recorded.
     Verify {
-        /// File that `audit anchor` wrote, looked at as well.
+        /// File that `audit anchor` wrote, to check as well.
         #[arg(long, value_name = "FILE")]
         anchor: Option<PathBuf>,
     },
-    /// Write down where the chain stands, in a file outside the database.
+    /// Record the last hash of the chain in a file outside the database.
     Anchor {
         /// The file; a line is added.
         file: PathBuf,
@@ -48,7 +48,7 @@ pub enum AuditCommand {
         /// Why it is another one now; kept with the anchors that end and in the trail.
         #[arg(long, value_name = "TEXT")]
         reason: String,
-        /// Name for the audit trail; MNEMOSCOPE_ACTOR or the login name when not said.
+        /// Name for the audit trail [default: MNEMOSCOPE_ACTOR or the login name].
         #[arg(long, value_name = "NAME")]
         actor: Option<String>,
     },

@@ -26,19 +26,19 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Which backfill, and how.
 #[derive(Debug, Clone, Args)]
 pub struct Backfill {
-    /// Name of a backfill; or pause, resume, cancel and a name. Without it all are listed.
+    /// Name of a backfill; or pause, resume or cancel, and a name [default: list all].
     #[arg(value_name = "NAME", num_args = 0..=2)]
     words: Vec<String>,
-    /// Do it and print the receipt; without it the plan is printed and nothing is written.
+    /// Apply the plan and print the receipt; without this the plan is printed and nothing is written.
     #[arg(long)]
     apply: bool,
-    /// Rows of every batch; chosen by how long batches take when not said.
+    /// Rows of each batch [default: chosen by how long batches take].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     batch: Option<u32>,
-    /// Rows a second at most: `500` or `500/s`.
+    /// Maximum number of rows per second: `500` or `500/s`.
     #[arg(long, value_name = "N/s", value_parser = rate)]
     rate: Option<f64>,
-    /// `utility`: signals are derived from feedback for episodes that have none.
+    /// `utility`: derive signals from feedback for episodes that have none.
     #[arg(long)]
     from_feedback: bool,
     /// Who does it, and why.

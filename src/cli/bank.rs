@@ -20,10 +20,10 @@ pub struct Prune {
     /// Newest cases that each bank keeps, or `own` for each bank's own window beside the other rules.
     #[arg(long, value_name = "N|own", allow_negative_numbers = true, value_parser = window)]
     pub window: Option<PruneWindow>,
-    /// Cases older than that: an age such as 90d, or a time.
+    /// Cases older than this: an age such as 90d, or a time.
     #[arg(long, value_name = "AGE")]
     pub older_than: Option<String>,
-    /// Cases with a reward below that, 0 to 1.
+    /// Cases with a reward below this, 0 to 1.
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     pub below_reward: Option<f64>,
     /// Cases whose message a newer case of the same bank has.

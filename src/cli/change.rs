@@ -48,7 +48,7 @@ pub enum ChangeCommand {
         #[command(flatten)]
         doing: Doing,
     },
-    /// Take an episode's parent away.
+    /// Remove an episode's parent.
     Unlink {
         /// The episode.
         child: String,
@@ -72,9 +72,9 @@ pub enum ChangeCommand {
     },
     /// Set columns of any row whose layout allows writing: edit memory ID text='window seats' importance=0.8
     Edit(EditArgs),
-    /// Take rows away, with what hangs on them: remove memory ID ID
+    /// Remove rows and what depends on them: remove memory ID ID
     Remove(RemoveArgs),
-    /// Put a new memory in the place of one that stays, marked and linked: supersede ID --by 'he lives in Kiel'
+    /// Replace a memory with a new one; the old one stays, marked and linked: supersede ID --by 'he lives in Kiel'
     Supersede(SupersedeArgs),
     /// Make copies of a memory one with it: it gets their tags, sources and links, and they go: merge MEMORY COPY COPY
     Merge(MergeArgs),
@@ -89,7 +89,7 @@ pub enum ChangeCommand {
         #[command(flatten)]
         doing: Doing,
     },
-    /// Import trajectories, a case bank, or our own export. What is there already stays as it is.
+    /// Import trajectories, a case bank, or our own export. Rows that exist already stay as they are.
     Import(ImportArgs),
     /// Change a bank's settings.
     Profile {
@@ -99,7 +99,7 @@ pub enum ChangeCommand {
     },
     /// Copy rows of any layout into a native database: copy --from agent.db --to native.db --where 'user_id = ann'
     Copy(CopyArgs),
-    /// Take away what retention rules no longer keep, for every kind of row: retain retention.toml --apply
+    /// Remove what retention rules no longer keep, for every kind of row: retain retention.toml --apply
     Retain(RetainArgs),
     /// Jobs without a console, for cron and systemd: jobs run --until-idle --metrics mnemoscope.prom
     Jobs {
@@ -107,13 +107,13 @@ pub enum ChangeCommand {
         #[command(subcommand)]
         command: JobsCommand,
     },
-    /// Take cases out of banks by window, age, reward and likeness, with what hangs on them.
+    /// Remove cases from banks by window, age, reward and similarity, with what depends on them.
     Prune(Prune),
     /// Hold cases back from recall; nothing is deleted.
     Quarantine(Cases),
     /// Let cases be recalled again.
     Release(Cases),
-    /// Take back the change of an audit entry.
+    /// Undo the change of an audit entry.
     Undo {
         /// Number of the entry.
         seq: i64,
@@ -121,7 +121,7 @@ pub enum ChangeCommand {
         #[command(flatten)]
         doing: Doing,
     },
-    /// Execute a plan kept with --plan-out, if the world has not moved.
+    /// Apply a plan written with --plan-out, if nothing that it relies on has changed.
     Apply {
         /// The file; `-` for standard input.
         file: PathBuf,
@@ -137,7 +137,7 @@ pub enum ChangeCommand {
         #[command(subcommand)]
         command: PolicyCommand,
     },
-    /// Erase a person: plan it, do it with --apply, prove it; `purge verify RECEIPT` looks again later.
+    /// Erase a person: plan it, apply it with --apply, prove it; `purge verify RECEIPT` checks again later.
     Purge(Box<PurgeArgs>),
     /// Put a person under a legal hold: nothing of theirs is erased while it stands.
     Hold {
@@ -147,7 +147,7 @@ pub enum ChangeCommand {
         #[command(flatten)]
         doing: Doing,
     },
-    /// Take a legal hold away.
+    /// Lift a legal hold.
     Unhold {
         /// The person.
         subject: String,

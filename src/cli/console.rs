@@ -40,7 +40,7 @@ pub struct Look {
     /// Leave the mouse to the terminal.
     #[arg(long)]
     pub no_mouse: bool,
-    /// Tell changes line by line instead of drawing the screen: for screen readers.
+    /// Print changes line by line instead of drawing the screen, for screen readers.
     #[arg(long)]
     pub plain: bool,
 }

@@ -105,7 +105,12 @@ impl Session<'_> {
             Some(profile) => profile.database.clone(),
             None => text,
         };
-        let target = Target::parse(&database);
+        let password =
+            profile.map(DatabaseProfile::password).transpose().map_err(|e| CommandFailure::usage(format!("{e:#}")))?;
+        let target = match password.flatten() {
+            Some(password) => Target::parse(&database).with_password(&password),
+            None => Target::parse(&database),
+        };
         let companion = match &target {
             Target::File(path) if path.is_dir() => config::companion(path),
             _ => None,

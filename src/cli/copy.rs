@@ -39,16 +39,16 @@ const DERIVED: &[&str] =
 /// From where, and where to.
 #[derive(Debug, Clone, Args)]
 pub struct CopyArgs {
-    /// Database whose rows are copied: of any layout.
+    /// Database to copy from, of any layout.
     #[arg(long, value_name = "DATABASE")]
     pub from: String,
-    /// Database that they go into: of the native layout, as `demo` and `migrate --layout mnemoscope` make it.
+    /// Database to copy into, of the native layout, as `demo` and `migrate --layout mnemoscope` create it.
     #[arg(long, value_name = "DATABASE")]
     pub to: String,
-    /// Condition, as in `list`, on every kind of row that has its column; what hangs on an episode follows it.
+    /// Condition, as in `list`, on every kind of row that has its column; what depends on an episode follows it.
     #[arg(long = "where", value_name = "EXPR")]
     pub filters: Vec<String>,
-    /// Do it and print the receipt; without it the plan is printed and nothing is written.
+    /// Apply the plan and print the receipt; without this the plan is printed and nothing is written.
     #[arg(long)]
     pub apply: bool,
     /// Who does it, and why.

@@ -20,13 +20,13 @@ pub(super) const PLAN_BYTES: u64 = 64 << 20;
 /// What to do with a plan, and who does it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct Doing {
-    /// Do it and print the receipt; without it the plan is printed and nothing is written.
+    /// Apply the plan and print the receipt; without this the plan is printed and nothing is written.
     #[arg(long)]
     pub apply: bool,
-    /// Keep the plan in a file, for `apply FILE`.
+    /// Write the plan to a file, for `apply FILE`.
     #[arg(long, value_name = "FILE")]
     pub plan_out: Option<PathBuf>,
-    /// Say with the plan which recalls would change: recent situations ranked before and after.
+    /// Show with the plan which recalls would change: recent situations ranked before and after.
     #[arg(long)]
     pub what_if: bool,
     /// Who does it, and why.
@@ -40,10 +40,10 @@ pub struct By {
     /// Reason, kept among the private values of the audit entry.
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
-    /// Ticket that asks for it.
+    /// Ticket that requests it.
     #[arg(long, value_name = "ID")]
     pub ticket: Option<String>,
-    /// Name for the audit trail; MNEMOSCOPE_ACTOR or the login name when not said.
+    /// Name for the audit trail [default: MNEMOSCOPE_ACTOR or the login name].
     #[arg(long, value_name = "NAME")]
     pub actor: Option<String>,
 }

@@ -55,7 +55,7 @@ pub struct RemoveArgs {
 pub struct SupersedeArgs {
     /// Its id; it stays, marked and linked to the new one.
     pub memory: String,
-    /// What is so instead, or the id of the memory that says so; `-` reads it from standard input.
+    /// What is true instead, or the id of the memory that says so; `-` reads it from standard input.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub by: String,
     /// What to do.

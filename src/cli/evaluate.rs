@@ -30,22 +30,22 @@ use crate::ui::text::SafeText;
 /// What is judged, and by what.
 #[derive(Debug, Clone, Args)]
 pub struct EvaluateArgs {
-    /// Judged queries; stored outcomes are taken when not said. `-` is standard input.
+    /// Judged queries; `-` reads standard input [default: stored outcomes].
     #[arg(long, value_name = "FILE")]
     pub judged: Option<PathBuf>,
-    /// case or episode; found out when not said.
+    /// case or episode [default: found out].
     #[arg(long, value_name = "ENTITY")]
     pub of: Option<String>,
-    /// The ranking that is judged: `cases` for cases, `boosted` for episodes when not said.
+    /// Ranking to judge [default: `cases` for cases, `boosted` for episodes].
     #[arg(long, value_enum)]
     pub ranking: Option<RankingArg>,
-    /// Rank cases by this policy; `none` by likeness alone. The policies in use in the banks when not said.
+    /// Rank cases by this policy; `none` ranks by similarity alone [default: the policies in use in the banks].
     #[arg(long, value_name = "ID")]
     pub policy: Option<String>,
     /// Rows that count.
     #[arg(short, value_name = "N", default_value_t = crate::recall::judge::ranked::K)]
     pub k: usize,
-    /// Seed of samples, nonsense and intervals.
+    /// Seed of samples, nonsense queries and intervals.
     #[arg(long, default_value_t = crate::change::operation::TRAINING_SEED)]
     pub seed: u64,
 }

@@ -20,10 +20,10 @@ pub struct FeedbackArgs {
     /// 1 to 5, with --kind rating.
     #[arg(long, allow_negative_numbers = true)]
     pub rating: Option<i64>,
-    /// What the user would have wanted; `-` reads it from standard input.
+    /// What the user wanted instead; `-` reads it from standard input.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub correction: Option<String>,
-    /// Who said it; the episode's user when not said.
+    /// Who gave it [default: the episode's user].
     #[arg(long)]
     pub user: Option<String>,
 }
@@ -38,7 +38,7 @@ pub enum FeedbackCommand {
         /// What it says.
         #[command(flatten)]
         fields: FeedbackArgs,
-        /// Add it although the episode has the same feedback by the same person already.
+        /// Add it even if the episode has the same feedback from the same person.
         #[arg(long)]
         again: bool,
         /// What to do.
@@ -56,7 +56,7 @@ pub enum FeedbackCommand {
         #[command(flatten)]
         doing: Doing,
     },
-    /// Take a feedback row away.
+    /// Remove a feedback row.
     Remove {
         /// Its id.
         id: String,

@@ -24,13 +24,13 @@ pub struct Find {
     /// Words that a row's texts must hold, in any order and case; double quotes keep words together.
     #[arg(allow_hyphen_values = true)]
     pub text: String,
-    /// Only rows of this kind: episode, segment, feedback, case or memory; may be repeated.
+    /// Only rows of this kind: episode, segment, feedback, case or memory. May be repeated.
     #[arg(long = "entity", value_name = "ENTITY")]
     pub entities: Vec<String>,
-    /// Rows at most: 50 unless said, all of them with --format jsonl or csv.
+    /// Maximum number of rows [default: 50; all with --format jsonl or csv].
     #[arg(long, value_parser = at_least_one())]
     pub limit: Option<usize>,
-    /// Continue after this cursor: `next` of the page before in JSON.
+    /// Continue after this cursor: `next` of the previous page in JSON.
     #[arg(long, value_name = "CURSOR")]
     pub after: Option<String>,
 }

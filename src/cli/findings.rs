@@ -42,7 +42,7 @@ pub struct Findings {
     /// This kind only, with up to 1,000 examples.
     #[arg(long, value_name = "KIND")]
     pub kind: Option<String>,
-    /// End with exit code 6 when something as severe as that, or more severe, is found.
+    /// Exit with code 6 when a finding is at least this severe.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub fail_on: Option<FailOn>,
     /// What to do instead of looking.
@@ -58,14 +58,14 @@ pub enum MuteCommand {
         /// A kind, or a row's id.
         #[arg(value_name = "KIND|ID")]
         what: String,
-        /// Why nobody needs to hear of it; shown where mutes are listed.
+        /// Why it needs no attention; shown in the list of mutes.
         #[arg(long, value_name = "TEXT")]
         reason: String,
-        /// Who says so; MNEMOSCOPE_ACTOR or the login name when not said.
+        /// Who mutes it [default: MNEMOSCOPE_ACTOR or the login name].
         #[arg(long, value_name = "NAME")]
         actor: Option<String>,
     },
-    /// Hear of it again.
+    /// Show a muted kind or row in findings again.
     Unmute {
         /// The kind, or the row's id.
         #[arg(value_name = "KIND|ID")]

@@ -29,7 +29,7 @@ pub struct ImportArgs {
     pub kind_of_file: String,
     /// The file; `-` for standard input.
     pub file: PathBuf,
-    /// Leave out what cannot be read.
+    /// Skip what cannot be read.
     #[arg(long)]
     pub skip_bad: bool,
     /// What to do.

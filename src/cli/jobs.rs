@@ -33,17 +33,17 @@ const ROUNDS: usize = 1_000;
 /// What to do with jobs.
 #[derive(Debug, Clone, Subcommand)]
 pub enum JobsCommand {
-    /// Resume jobs whose runner is gone, apply retention.toml where there is one, look for findings.
+    /// Resume jobs whose runner is gone, apply retention.toml if there is one, look for findings.
     Run(JobsRun),
 }
 
 /// What is run.
 #[derive(Debug, Clone, Args)]
 pub struct JobsRun {
-    /// Go on until nothing is due any more.
+    /// Continue until nothing is due.
     #[arg(long)]
     pub until_idle: bool,
-    /// File of retention rules; retention.toml in this folder, or beside the settings file, when not said.
+    /// File of retention rules [default: retention.toml in this folder, or beside the settings file].
     #[arg(long, value_name = "FILE")]
     pub retention: Option<PathBuf>,
     /// Write figures in Prometheus' text format, for node_exporter's textfile collector.

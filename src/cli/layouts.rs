@@ -31,7 +31,7 @@ pub enum LayoutCommand {
     },
     /// Draft a layout for the database: guessed from names, types, keys and sampled rows, each guess with its reason.
     Draft {
-        /// New file for it; standard output when not said.
+        /// New file for it [default: standard output].
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
@@ -40,8 +40,8 @@ pub enum LayoutCommand {
         /// The entity, as in `list`.
         entity: String,
     },
-    /// Try a layout file out on the database given with -d: every row is read, links are followed, and a person is erased
-    /// on a private copy of an SQLite database.
+    /// Try a layout file on the database given with -d: read every row, follow links, and erase a person on a private
+    /// copy of an SQLite database.
     Test {
         /// The file.
         file: PathBuf,

@@ -35,7 +35,7 @@ pub struct Selection {
     /// RFC 3339 or an age such as 30d.
     #[arg(long = "where", value_name = "EXPR")]
     pub filters: Vec<String>,
-    /// Order, newest first when not said.
+    /// Order [default: newest first].
     #[arg(long, value_name = "COLUMN[:asc|:desc]")]
     pub order: Option<String>,
     /// Episodes with a canvas event of this type, and of this action.

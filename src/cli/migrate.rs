@@ -23,7 +23,7 @@ pub struct MigrateArgs {
     /// Only up to this number.
     #[arg(long, value_name = "N")]
     pub to: Option<i64>,
-    /// An optional one by its name too; may be repeated.
+    /// Apply this optional one too, by name. May be repeated.
     #[arg(long, value_name = "NAME")]
     pub optional: Vec<String>,
     /// Who does it, and why.

@@ -7,10 +7,10 @@ use clap::{Args, ValueEnum};
 /// Options for every command.
 #[derive(Debug, Clone, Args)]
 pub struct Global {
-    /// Layout by name or file, instead of recognition. May be repeated: all of them have to fit.
+    /// Layout by name or file, instead of the recognised one. May be repeated; all of them have to fit.
     #[arg(long, global = true, value_name = "NAME|FILE")]
     pub layout: Vec<String>,
-    /// Profile of the settings file.
+    /// Profile from the settings file.
     #[arg(long, global = true)]
     pub profile: Option<String>,
     /// Output format; table on a terminal, json when piped.
@@ -22,16 +22,16 @@ pub struct Global {
     /// Colours: auto uses them on a terminal, unless NO_COLOR is set, and elsewhere where CLICOLOR_FORCE is.
     #[arg(long, global = true, value_enum, default_value_t = When::Auto)]
     pub color: When,
-    /// No progress on standard error.
+    /// Show no progress on standard error.
     #[arg(long, global = true)]
     pub no_progress: bool,
-    /// Say more on standard error: -v what is done, -vv each statement. RUST_LOG says it for parts of the program.
+    /// Log to standard error: -v actions, -vv each statement. RUST_LOG sets it for parts of the program.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
-    /// Add what is done to a file that only you can read.
+    /// Append the log to a file that only you can read.
     #[arg(long, global = true, value_name = "FILE")]
     pub log: Option<PathBuf>,
-    /// Say only what failed.
+    /// Print errors only.
     #[arg(short, long, global = true)]
     pub quiet: bool,
 }

@@ -29,7 +29,7 @@ use crate::ui::text::SafeText;
 pub enum PolicyCommand {
     /// List versions with their weights, metrics and which one is in use.
     List {
-        /// Of this bank only.
+        /// This bank only.
         #[arg(long, value_name = "ID")]
         bank: Option<String>,
     },
@@ -38,7 +38,7 @@ pub enum PolicyCommand {
     Train {
         /// The bank's id (`list profile`).
         bank: String,
-        /// Pairs to learn from; what the bank's own cases recalled when not said. `-` is standard input.
+        /// Pairs to learn from; `-` reads standard input [default: what the bank's own cases recalled].
         #[arg(long, value_name = "FILE")]
         pairs: Option<PathBuf>,
         /// Seed of the split into training and held-out queries: the same seed gives the same weights.
@@ -48,7 +48,7 @@ pub enum PolicyCommand {
         #[command(flatten)]
         doing: Doing,
     },
-    /// Put a version to use; the others stay.
+    /// Put a version in use; the others stay.
     Activate {
         /// The version's id.
         id: String,
@@ -62,7 +62,7 @@ pub enum PolicyCommand {
         /// The version's id. Without one: the versions in use on the banks' own pairs; on given pairs, what a policy
         /// trained on them is worth.
         id: Option<String>,
-        /// Pairs to measure by; what the banks' own cases recalled when not said. `-` is standard input.
+        /// Pairs to measure by; `-` reads standard input [default: what the banks' own cases recalled].
         #[arg(long, value_name = "FILE")]
         pairs: Option<PathBuf>,
         /// Seed of splits and intervals.

@@ -65,7 +65,7 @@ pub enum AccountArg {
 #[derive(Debug, Clone, Args)]
 #[command(subcommand_negates_reqs = true)]
 pub struct PurgeArgs {
-    /// The person: id, e-mail, name, session or profile; after `--` also one who is called `verify`.
+    /// The person: id, e-mail, name, session or profile; a person called `verify` goes after `--`.
     #[arg(required = true)]
     pub subject: Option<String>,
     /// A further handle of the person: an e-mail, a phone number, an earlier name.
@@ -75,22 +75,22 @@ pub struct PurgeArgs {
     #[arg(long, value_enum)]
     pub mentions: Option<MentionsArg>,
     /// One mention, by the id that the plan shows, or all in a TABLE.COLUMN: leave, redact or delete. May be repeated. With
-    /// --resume it takes the place of what was decided before.
+    /// --resume it overrides the earlier decision.
     #[arg(long, value_name = "ID=WHAT", value_parser = decision)]
     pub mention: Vec<(String, Mentions)>,
     /// The person's account with the application.
     #[arg(long, value_enum, default_value_t = AccountArg::Keep)]
     pub account: AccountArg,
-    /// PostgreSQL: rewrite the tables, which locks them meanwhile.
+    /// PostgreSQL: rewrite the tables, which locks them while it runs.
     #[arg(long)]
     pub full: bool,
-    /// Resume a purge that was stopped or ended incomplete. --mentions and --mention may decide otherwise than before.
+    /// Resume a purge that was stopped or ended incomplete. --mentions and --mention may change earlier decisions.
     #[arg(long)]
     pub resume: bool,
-    /// Write the person's data to this file first; its hash stands in the receipt.
+    /// Write the person's data to this file first; its hash is in the receipt.
     #[arg(long, value_name = "FILE")]
     pub export: Option<PathBuf>,
-    /// The databases of this file, each by itself, instead of one: `[[database]]` with url, layout and label.
+    /// Erase in each database of this file instead of one: `[[database]]` with url, layout and label.
     #[arg(long, value_name = "FILE")]
     pub fleet: Option<PathBuf>,
     /// Rows in one transaction.
@@ -107,11 +107,11 @@ pub struct PurgeArgs {
 /// What is done about an erasure that is over.
 #[derive(Debug, Clone, Subcommand)]
 pub enum PurgeCommand {
-    /// Look again whether what a receipt says still holds. Writes nothing.
+    /// Check whether what a receipt says still holds. Writes nothing.
     Verify {
         /// The receipt's file, or its id.
         receipt: String,
-        /// The file of the databases that the receipt is about, where it is one over several.
+        /// File of the databases that the receipt is about, if it covers several.
         #[arg(long, value_name = "FILE")]
         fleet: Option<PathBuf>,
     },
@@ -160,7 +160,7 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), CommandF
     if let Some(PurgeCommand::Verify { receipt, fleet }) = &args.command {
         if args.asks_to_erase() {
             return Err(CommandFailure::usage(
-                "what `purge verify` is told follows it: `purge verify RECEIPT --fleet FILE`",
+                "options of `purge verify` go after it: `purge verify RECEIPT --fleet FILE`",
             ));
         }
         return match fleet {
@@ -182,7 +182,7 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), CommandF
     let hold = match purge::check_hold(&store, &plan.subject).await {
         // A plan writes nothing: that it is not known is said, and keeps nobody from looking.
         Err(ChangeError::Store(StoreError::Denied { reason, remedy })) => {
-            Some(format!("whether a legal hold stands on the person is not known: {reason}; {remedy}"))
+            Some(format!("cannot check the person for a legal hold: {reason}; {remedy}"))
         }
         known => known.map(|()| None)?,
     };

@@ -19,13 +19,13 @@ pub struct RawSelection {
     /// Condition `column OP value` with = != < <= > >= ~ (contains); several must all hold. `null` asks for empty ones.
     #[arg(long = "where", value_name = "EXPR")]
     pub filters: Vec<String>,
-    /// Order; by the key when not said.
+    /// Order [default: by the key].
     #[arg(long, value_name = "COLUMN[:asc|:desc]")]
     pub order: Option<String>,
-    /// Number of rows; 50 when not said, with jsonl and csv all.
+    /// Maximum number of rows [default: 50; all with --format jsonl or csv].
     #[arg(long, value_parser = at_least_one())]
     pub limit: Option<usize>,
-    /// Go on after a page, with its `next`.
+    /// Continue after this cursor: `next` of the previous page.
     #[arg(long, value_name = "CURSOR")]
     pub after: Option<String>,
 }

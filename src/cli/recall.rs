@@ -58,10 +58,10 @@ pub struct RecallArgs {
     /// How to rank.
     #[arg(long, value_enum, required_unless_present = "saved")]
     pub ranking: Option<RankingArg>,
-    /// Ask a question that was kept for this database; what else is said here takes the place of its parts.
+    /// Ask a question that was kept for this database; options given here override its parts.
     #[arg(long, value_name = "NAME")]
     pub saved: Option<String>,
-    /// Keep what is asked under a name, in your own files.
+    /// Keep the question under a name, in your own files.
     #[arg(long, value_name = "NAME")]
     pub save: Option<String>,
     /// Memories of this agent.
@@ -70,29 +70,29 @@ pub struct RecallArgs {
     /// Memories of this user.
     #[arg(long)]
     pub user: Option<String>,
-    /// Rows at most: as many as the bank is set to, else 4, of `similar` 3.
+    /// Maximum number of rows [default: the bank's setting, else 4; 3 for `similar`].
     #[arg(short, value_name = "N")]
     pub k: Option<usize>,
-    /// Domain that is sought (proven).
+    /// Domain to look for (proven).
     #[arg(long)]
     pub domain: Option<String>,
-    /// Topic that is sought (proven).
+    /// Topic to look for (proven).
     #[arg(long)]
     pub topic: Option<String>,
     /// Episodes of this workflow (similar).
     #[arg(long)]
     pub workflow: Option<String>,
-    /// Not only successes (similar).
+    /// Include episodes that did not succeed (similar).
     #[arg(long)]
     pub all_outcomes: bool,
-    /// Rank cases by this policy; `none` by likeness alone. The policy in use in the bank when not said.
+    /// Rank cases by this policy; `none` ranks by similarity alone [default: the policy in use in the bank].
     #[arg(long, value_name = "ID")]
     pub policy: Option<String>,
     /// Take 1 off the score of cases with a low reward that are recalled often, as the finding
     /// `low_reward_often_recalled` names them.
     #[arg(long)]
     pub downweight: bool,
-    /// As if it were this moment: RFC 3339 or an age such as 30d. Ages are counted from here.
+    /// Rank as if it were this moment: RFC 3339 or an age such as 30d. Ages count from here.
     #[arg(long, value_name = "TIME")]
     pub at: Option<String>,
     /// Over the memories as they were: a time, an age such as 7d, or just after an entry of the audit trail.
@@ -250,7 +250,7 @@ async fn answer(
     };
     let asked = args.inquiry(kept);
     if !asked.is_enough() {
-        let words = "say what is asked: a text, or --like ID of an episode, a case or a memory";
+        let words = "give a text, or --like with the ID of an episode, a case or a memory";
         return Err(CommandFailure::usage(words));
     }
     let request = request_of(session, store, &asked, &at).await?;

@@ -22,9 +22,9 @@ const NAME: &str = "retention.toml";
 /// Which rules.
 #[derive(Debug, Clone, Args)]
 pub struct RetainArgs {
-    /// File of rules; retention.toml in this folder, or beside the settings file, when not said.
+    /// File of rules [default: retention.toml in this folder, or beside the settings file].
     pub file: Option<PathBuf>,
-    /// Share of an entity's rows that may go at once, 0 to 1, instead of the file's.
+    /// Largest share of an entity's rows that may go at once, 0 to 1; overrides the file's.
     #[arg(long, value_name = "SHARE")]
     pub share: Option<f64>,
     /// What to do.

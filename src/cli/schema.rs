@@ -13,8 +13,8 @@ use crate::memory::schema::{VERSION, names, schema, title};
 /// Which schema.
 #[derive(Debug, Clone, Args)]
 pub struct Schema {
-    /// An entity (a row of it), or what a command prints: status, list, plan, receipt and so on; all names are listed when
-    /// none is given.
+    /// An entity (a row of it), or what a command prints: status, list, plan, receipt and so on; without
+    /// a name all are listed.
     pub name: Option<String>,
 }
 

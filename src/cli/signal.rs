@@ -12,7 +12,7 @@ use crate::memory::utility::Signal;
 #[derive(Debug, Args)]
 #[command(subcommand_negates_reqs = true)]
 pub struct SignalArgs {
-    /// The episode's id; after `--` also one that is called `retract`.
+    /// The episode's id; one called `retract` goes after `--`.
     #[arg(required = true)]
     pub episode: Option<String>,
     /// confirmed, corrected, rejected, undone or ignored.
@@ -29,7 +29,7 @@ pub struct SignalArgs {
 /// What is done with signals that are there.
 #[derive(Debug, Subcommand)]
 pub enum SignalCommand {
-    /// Take a signal back: the utility is what the history without it gives.
+    /// Retract a signal: the utility becomes what the history without it gives.
     Retract {
         /// The signal's id.
         id: String,
@@ -48,7 +48,7 @@ impl SignalArgs {
         if let Some(SignalCommand::Retract { id, doing }) = &self.command {
             if self.episode.is_some() || self.doing != Doing::default() {
                 return Err(CommandFailure::usage(
-                    "what `signal retract` is told follows it: `signal retract ID --apply`",
+                    "options of `signal retract` go after it: `signal retract ID --apply`",
                 ));
             }
             return Ok((Operation::Retract { id: id.clone() }, doing));

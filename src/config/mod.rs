@@ -10,6 +10,7 @@ pub mod queries;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, anyhow};
 use serde::de::DeserializeOwned;
@@ -25,6 +26,9 @@ use crate::ground::private_file;
 pub struct DatabaseProfile {
     /// Path, folder, URL, or libpq's words. A password is better kept in `.pgpass` or PGPASSWORD.
     pub database: String,
+    /// Command of the shell whose first line is the server's password: `pass show memory`, `secret-tool lookup …`. It runs each
+    /// time the database is opened.
+    pub password_command: Option<String>,
     /// Seconds that a server may take to let us in, where `database` says nothing; 0 is as long as it takes.
     pub connect_timeout: Option<u64>,
     /// Layout name or file, or a list of them, instead of recognition.
@@ -70,6 +74,28 @@ fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Stri
         Named::One(name) => vec![name],
         Named::Several(names) => names,
     })
+}
+
+impl DatabaseProfile {
+    /// The server's password, by the command that the profile names; none where it names none. The command may ask on the terminal.
+    ///
+    /// # Errors
+    /// The command cannot be run, fails, or prints nothing; what it prints is in no error.
+    pub fn password(&self) -> anyhow::Result<Option<String>> {
+        let Some(command) = &self.password_command else { return Ok(None) };
+        let mut run = Command::new("sh");
+        run.args(["-c", command]).stdin(Stdio::inherit()).stderr(Stdio::inherit());
+        let output = run.output().context("`password_command` cannot be run")?;
+        if !output.status.success() {
+            return Err(anyhow!("`password_command` failed: {}", output.status));
+        }
+        let printed = String::from_utf8(output.stdout).ok().context("`password_command` printed no UTF-8")?;
+        let password = printed.lines().next().unwrap_or_default();
+        if password.is_empty() {
+            return Err(anyhow!("`password_command` printed nothing"));
+        }
+        Ok(Some(password.to_owned()))
+    }
 }
 
 fn five() -> u64 {

@@ -100,6 +100,18 @@ pub fn parse(text: &str) -> Result<Words, String> {
     }
 }
 
+/// The same words with a password, which goes before one that they hold.
+#[must_use]
+pub fn with_password(words: &str, password: &str) -> String {
+    if is_url(words) {
+        let words = words.split('#').next().unwrap_or_default();
+        let mark = if words.contains('?') { '&' } else { '?' };
+        let encoded: String = url::form_urlencoded::byte_serialize(password.as_bytes()).collect();
+        return format!("{words}{mark}password={encoded}");
+    }
+    format!("{words} password='{}'", password.replace('\\', "\\\\").replace('\'', "\\'"))
+}
+
 /// Where the hosts of a URL stand in it.
 #[must_use]
 pub fn hosts_of(url: &str) -> Option<std::ops::Range<usize>> {
@@ -242,6 +254,16 @@ mod tests {
         match parse(text) {
             Ok(words) => written(&words.into_iter().collect::<Vec<_>>()),
             Err(why) => format!("! {why}"),
+        }
+    }
+
+    #[test]
+    fn a_password_is_put_into_words_as_it_is() {
+        let password = r"S3 c'r\et&=?/#%";
+        for words in ["host=h user=ada", "postgres://ada@h/db", "postgres://ada:other@h/db?sslmode=require#end"] {
+            let found = parse(&with_password(words, password)).unwrap();
+            assert_eq!(found.get("password").map(String::as_str), Some(password), "{words}");
+            assert_eq!(found.get("user").map(String::as_str), Some("ada"));
         }
     }
 

@@ -281,7 +281,7 @@ pub struct JobOffer {
 /// The settings of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 pub struct JobSettings {
-    /// Rows of every batch; chosen by how long batches take when not said.
+    /// Rows of each batch; `None` lets the job choose by how long batches take.
     #[serde(default)]
     pub batch: Option<usize>,
     /// Rows a second at most.

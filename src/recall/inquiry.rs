@@ -28,10 +28,10 @@ pub struct Inquiry {
     /// Rows; none means the ranking's own number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub k: Option<usize>,
-    /// Domain that is sought (proven).
+    /// Domain to look for (proven).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
-    /// Topic that is sought (proven).
+    /// Topic to look for (proven).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<String>,
     /// Workflow whose episodes are looked at (similar).

@@ -44,6 +44,15 @@ impl Target {
         Target::File(PathBuf::from(path))
     }
 
+    /// The same server with a password in the place of one that it names; a file stays as it is.
+    #[must_use]
+    pub fn with_password(self, password: &str) -> Target {
+        match self {
+            Target::File(path) => Target::File(path),
+            Target::Postgres(words) => Target::Postgres(server_words::with_password(&words, password)),
+        }
+    }
+
     /// The target for people: without its password, wherever that stands.
     #[must_use]
     pub fn shown(&self) -> String {

@@ -52,6 +52,7 @@ pub mod snapshot;
 mod sql_names;
 mod status;
 pub mod stored;
+mod stored_order;
 pub mod structure;
 mod supervision;
 pub mod surplus;

@@ -11,16 +11,15 @@ use super::codec;
 use super::episode_of::EpisodeIndex;
 use super::fetched::{FetchedValue, RawRow};
 use super::keyword::index_condition;
-use super::order::{
-    Edge, ListCursor, RawKey, SortHope, Sortable, SourceOrder, is_of_numbers, one_time, sortable_probe,
-};
+use super::order::{Edge, ListCursor, RawKey, Sortable, SourceOrder};
 use super::select::{Projection, SelectStatement, as_stored, narrow, narrow_any, narrow_search};
+use super::stored_order::StoredOrder;
 use super::{Store, StoreError};
 use crate::layout::{BoundSource, Derivation, Engine, EpisodeLink, LinkBy};
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::{Order, Page, PageStart, Query};
 use crate::memory::search::{self, Search};
-use crate::memory::{Entity, Row, ValueKind};
+use crate::memory::{Entity, Row};
 
 /// Rows fetched at a time at most where filters let few through.
 const BATCH: usize = 2_000;
@@ -100,10 +99,11 @@ impl Store {
             && query.canvas.is_none();
         let mut walks = Vec::new();
         for source in &sources {
-            let hope = if tells { self.hope(source, order.column).await? } else { None };
+            let stored = StoredOrder { store: self, source, column: order.column };
+            let hope = if tells { stored.hope().await? } else { None };
             let sortable = match hope {
                 Some(_) => Sortable::AsStored,
-                None => self.sortable(source, order.column).await?,
+                None => stored.sortable().await?,
             };
             let walk = SourceOrder::new(self.engine(), source, order.column, order.descending, sortable);
             walks.push(walk.map(|walk| walk.hoping(hope)));
@@ -130,27 +130,6 @@ impl Store {
         }
     }
 
-    /// What the order of a source's column may rest on, while it is not known what it is worth.
-    async fn hope(&self, source: &BoundSource, column: &str) -> Result<Option<SortHope>, StoreError> {
-        let is_open = self.probe(source, column).is_some_and(|probe| self.sortable.is_open(&probe));
-        if !is_open || source.keep.is_some() {
-            return Ok(None);
-        }
-        if is_of_numbers(source, column) {
-            return Ok(Some(SortHope::Numbers));
-        }
-        self.spelling(source, column).await
-    }
-
-    /// The spelling that times of a source's column without an index may have, all of them.
-    async fn spelling(&self, source: &BoundSource, column: &str) -> Result<Option<SortHope>, StoreError> {
-        let Some(one) = one_time(source, column) else { return Ok(None) };
-        match self.fetch_text(&one).await?.pop().and_then(|mut row| row.pop()) {
-            Some(FetchedValue::Text(time)) => Ok(SortHope::spelling(&time)),
-            _ => Ok(None),
-        }
-    }
-
     /// A page in the stored order; none where that turns out not to be the canonical one.
     async fn walked(
         &self,
@@ -169,7 +148,8 @@ impl Store {
         let mut chunks = Vec::new();
         for (i, source) in sources.iter().enumerate() {
             let chunk = self.chunk(asked, i, source, &walks[i], &edges[i], forward).await?;
-            if let (Some(hope), Some(probe)) = (walks[i].hope(), self.probe(source, order.column)) {
+            let stored = StoredOrder { store: self, source, column: order.column };
+            if let (Some(hope), Some(probe)) = (walks[i].hope(), stored.probe()) {
                 let greatest = match chunk.first().map(|placed| &placed.edge) {
                     Some(Edge::At { key, .. }) => key,
                     _ => &RawKey::Null,
@@ -471,33 +451,6 @@ impl Store {
             return Ok(());
         }
         Box::pin(self.contexts().derive_from_events(rows.collect())).await
-    }
-
-    /// The statement that finds out what the stored order of a source's column is worth, where that is a question.
-    fn probe(&self, source: &BoundSource, column: &str) -> Option<String> {
-        let is_time = source.entity.column(column).is_some_and(|c| c.kind == ValueKind::Time);
-        let is_known = self.engine() != Engine::Sqlite || source.uniform_times && is_time;
-        if is_known { None } else { sortable_probe(source, column) }
-    }
-
-    /// What the stored order of a source's column is worth, found out once.
-    async fn sortable(&self, source: &BoundSource, column: &str) -> Result<Sortable, StoreError> {
-        let Some(probe) = self.probe(source, column) else { return Ok(Sortable::AsStored) };
-        if let Some(known) = self.sortable.known(&probe) {
-            return Ok(known);
-        }
-        // The same that the first row of a list tells, so that each of its pages is in the same order.
-        let hope = self.spelling(source, column).await?;
-        if let Some(otherwise) = hope.and_then(|hope| hope.probe(source, column))
-            && self.fetch_text(&otherwise).await? == [[FetchedValue::Integer(0)]]
-        {
-            self.sortable.keep(probe, Sortable::AsStored);
-            return Ok(Sortable::AsStored);
-        }
-        let rows = self.fetch_text(&probe).await?;
-        let sortable = Sortable::of(rows.first().and_then(|r| r.first()));
-        self.sortable.keep(probe, sortable);
-        Ok(sortable)
     }
 
     /// The rows of `to` that hang on each episode: by list, by back-link, by a path in JSON; once each, in time order.

@@ -139,8 +139,12 @@ pub fn question(engine: Engine, table: &TableName) -> (String, Vec<Param>) {
 #[must_use]
 pub fn cast(declared: &str) -> String {
     let lower = declared.to_ascii_lowercase();
-    if lower.starts_with("character") {
-        return "text".to_owned();
+    // A list of texts is no text, and a bare `character` is one letter.
+    match (lower.starts_with("character"), lower.ends_with("[]")) {
+        (true, true) if lower.starts_with("character varying") => return "character varying[]".to_owned(),
+        (true, true) => return "bpchar[]".to_owned(),
+        (true, false) => return "text".to_owned(),
+        (false, _) => {}
     }
     match (declared.find('('), declared.find(')')) {
         (Some(open), Some(close)) if open < close => format!("{}{}", &declared[..open], &declared[close + 1..]),

@@ -474,6 +474,26 @@ fn keys_of_ones_own_are_pressed_and_shown() {
 }
 
 #[test]
+fn a_tour_shows_the_screens_and_ends() {
+    let mut console = Console::new(world(), 160, 50);
+    console.press(": 'tour' enter");
+    console.shows("tour 1 of 10");
+    let mut titles = Vec::new();
+    while console.lines().iter().any(|line| line.contains("tour ")) && titles.len() < 20 {
+        titles.push(console.lines()[0].clone());
+        console.press("enter");
+    }
+    assert_eq!(titles.len(), 10, "{titles:#?}");
+    for screen in ["home", "episodes", "recall", "findings", "inbox", "feedback", "subjects", "jobs", "audit trail"] {
+        assert!(titles.iter().any(|title| title.contains(screen)), "no {screen} in {titles:#?}");
+    }
+    console.press(": 'tour' enter enter backspace");
+    console.shows("tour 1 of 10");
+    console.press("esc");
+    console.hides("tour 1 of 10");
+}
+
+#[test]
 fn the_mouse_selects_opens_scrolls_and_changes_tabs() {
     let mut console = Console::new(many(300), 160, 50);
     console.press("2");

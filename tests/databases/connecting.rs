@@ -268,6 +268,34 @@ fn a_password_file_that_others_may_use_is_named_and_not_used() {
     fails(&desk.run(&["-d", &pairs, "status"]), &["refused the login"]);
 }
 
+#[test]
+fn a_profiles_command_tells_the_password_and_nobody_sees_it() {
+    let Some(database) = Database::fresh() else { return };
+    let (host, port, _, name) = parts(database.url());
+    block_on(async {
+        let mut link = PgConnection::connect(database.url()).await.expect("the server");
+        let make = "DO $$ BEGIN CREATE ROLE needs_password LOGIN PASSWORD 'S3cret'; EXCEPTION WHEN duplicate_object THEN \
+             ALTER ROLE needs_password LOGIN PASSWORD 'S3cret'; END $$";
+        sqlx::raw_sql(make).execute(&mut link).await.expect("a role");
+    });
+    let desk = Desk::new();
+    let url = format!("postgres://needs_password@/{name}?host={}&port={port}", host.replace('/', "%2F"));
+    for words in [format!("host='{host}' port={port} user=needs_password dbname={name}"), url] {
+        let status = |command: &str| {
+            let settings = format!("[profile.home]\ndatabase = \"{words}\"\npassword_command = '''{command}'''\n");
+            desk.file("config.toml", &settings, 0o600);
+            desk.run(&["--profile", "home", "status"])
+        };
+        let output = status("echo S3cret; echo more");
+        assert!(output.status.success() && !told(&output).contains("S3"), "{}", told(&output));
+        let wrong = status("echo S3wrong");
+        fails(&wrong, &["refused the login"]);
+        assert!(!told(&wrong).contains("S3"), "{}", told(&wrong));
+        fails(&status("exit 3"), &["password_command", "3"]);
+        fails(&status("true"), &["password_command", "nothing"]);
+    }
+}
+
 /// Certificates made by the system's openssl, in a folder: an authority, one for `localhost`, and one that has expired.
 fn certificates(folder: &Path) -> Result<(), String> {
     let openssl = |arguments: &[&str]| -> Result<(), String> {

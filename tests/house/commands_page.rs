@@ -58,7 +58,7 @@ fn section(page: &mut String, name: &str, command: &Command) {
 fn the_page_of_commands_is_the_help_of_the_program() {
     let program = Cli::command();
     let mut page = "# Commands\n\nMade from the program's own help; `mnemoscope help COMMAND` shows the same. `mnemoscope -d DATABASE \
-                    COMMAND` runs one; [databases](databases.md) tells how a database is named.\n\n## Options of every command\n\n"
+                    COMMAND` runs one; [databases](databases.md) says how to name a database.\n\n## Options of every command\n\n"
         .to_owned();
     table(&mut page, program.get_arguments().filter(|arg| arg.is_global_set()));
     for command in program.get_subcommands().filter(|command| !command.is_hide_set()) {

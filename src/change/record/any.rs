@@ -8,13 +8,13 @@ use crate::change::draft::Draft;
 use crate::change::feedback::{addable, writable};
 use crate::change::operation::FeedbackFields;
 use crate::change::plan::{ChangeDanger, Plan};
-use crate::change::{ChangeError, feedback, uses};
+use crate::change::{ChangeError, feedback, now, uses};
 use crate::layout::LinkBy;
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row};
 use crate::store::Store;
-use crate::store::encode::{GivenValue, plain_column};
+use crate::store::encode::{GivenValue, goes_within, plain_column};
 
 /// Plans one new row.
 ///
@@ -46,6 +46,13 @@ pub async fn any(store: &Store, entity: Entity, text: &str) -> Result<Plan, Chan
     refuse_what_has_no_place(source, &row, &[])?;
     if entity == Entity::Memory {
         refuse_same_text(store, &row).await?;
+    }
+    let mut row = row;
+    for name in ["created_at", "updated_at"] {
+        let is_time = entity.column(name).is_some_and(|column| column.kind == crate::memory::ValueKind::Time);
+        if is_time && row.get(name).is_null() && plain_column(source, name).is_none() && goes_within(source, name) {
+            row.set(name, Value::from(now()));
+        }
     }
     let mut new = NewRow::from(row.clone());
     for name in [entity.time_column(), "created_at", "updated_at"] {

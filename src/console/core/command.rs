@@ -124,6 +124,8 @@ pub enum CommandId {
     Palette,
     /// Help.
     Help,
+    /// A tour of the screens.
+    Tour,
     /// Draw afresh.
     Redraw,
     /// Suspend.
@@ -572,6 +574,7 @@ commands! {
     CommandId::Redraw, Everywhere, ["ctrl-l"], "Redraw", "", "Draws the screen afresh.";
     CommandId::Suspend, Everywhere, ["ctrl-z"], "Suspend", "", "Stops the console; the shell's fg continues it.";
     CommandId::Help, Everywhere, ["?", "f1"], "Help", "help", "Shows these keys.";
+    CommandId::Tour, Everywhere, [], "Tour", "", "Shows the screens one after the other, in ten steps.";
     CommandId::Quit, Everywhere, ["q", "ctrl-c"], "Quit", "quit", "Ends the console, or closes what is open over the screen.";
 }
 
@@ -615,6 +618,7 @@ pub fn meanings(id: CommandId) -> &'static str {
         CommandId::List(Entity::Subject) => "people persons users",
         CommandId::List(Entity::UtilityEvent) => "signals",
         CommandId::Home => "start overview dashboard what waits",
+        CommandId::Tour => "introduction tutorial learn begin",
         CommandId::Help => "keys words glossary shortcuts",
         _ => "",
     }

@@ -3,12 +3,9 @@
 
 use super::context::Context;
 use super::input::Input;
-use super::key::{Code, Key};
+use super::key::{CONFIRM, Code, Key};
 use super::message::Ticket;
 use crate::change::plan::ChangeDanger;
-
-/// The key that confirms. No command begins or ends with it, so that no key opens a dialog and confirms it.
-pub const CONFIRM: char = 'A';
 
 /// Milliseconds in which the key that opened a dialog may still be repeating.
 pub const REPEATS: u64 = 700;

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// The key that confirms. No command begins or ends with it, so that no key opens a dialog and confirms it.
+pub const CONFIRM: char = 'A';
+
 /// Which key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Code {

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::command::{COMMANDS, CommandId, CommandScope, ConsoleCommand};
-use super::gate::CONFIRM;
-use super::key::Key;
+use super::key::{CONFIRM, Key};
 use crate::memory::nearest::unknown;
 
 /// The keys of a command as the settings write them.

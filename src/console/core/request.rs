@@ -174,7 +174,7 @@ pub enum Request {
     Replay {
         /// What is replayed.
         about: ReplaySubject,
-        /// Episodes at most.
+        /// Maximum number of episodes.
         limit: usize,
     },
     /// Ask whether and how the database can be written.

@@ -13,6 +13,7 @@ use crate::console::core::message::{Destination, Effect, RequestFailure};
 use crate::console::core::screen::ScreenKind;
 use crate::console::overlays::help::HelpLayer;
 use crate::console::overlays::menu::MenuLayer;
+use crate::console::overlays::tour::TourLayer;
 use crate::memory::{Entity, Row};
 
 /// Themes that can be chosen.
@@ -117,6 +118,7 @@ impl Model {
             CommandId::Theme => self.context.open_themes(),
             CommandId::Mouse => self.context.toggle_mouse(),
             CommandId::Palette => self.open_palette(),
+            CommandId::Tour => self.show(TourLayer::default()),
             CommandId::Help => {
                 let help = HelpLayer::of(self.screen(), &self.context);
                 self.show(help);

@@ -12,6 +12,7 @@ pub mod note;
 pub mod picker;
 pub mod prompt;
 pub mod row_form;
+pub mod tour;
 pub mod unlock;
 
 use super::core::layer::Layer;
@@ -26,6 +27,7 @@ use note::NoteLayer;
 use picker::Picker;
 use prompt::PromptLayer;
 use row_form::RowForm;
+use tour::TourLayer;
 use unlock::Unlock;
 
 /// Makes the one type of all that may lie over a screen from their list.
@@ -76,6 +78,7 @@ overlays! {
     Unlock(Unlock),
     Erase(LastQuestion),
     Note(NoteLayer),
+    Tour(TourLayer),
 }
 
 /// The stack: the topmost has the keys. Each has a number, by which replies find their way.

@@ -89,7 +89,7 @@ const STORES: &[ServerStore] = &[
               updated_at timestamptz, PRIMARY KEY (id, bank_id));
             CREATE TABLE chunks (chunk_id text PRIMARY KEY, document_id text, bank_id text, chunk_index int, chunk_text text, created_at timestamptz);
             CREATE TABLE memory_units (id uuid PRIMARY KEY, bank_id text NOT NULL, document_id text, text text NOT NULL, context text,
-              fact_type text NOT NULL, metadata jsonb NOT NULL, tags text[] NOT NULL, created_at timestamptz NOT NULL DEFAULT now(),
+              fact_type text NOT NULL, metadata jsonb NOT NULL, tags character varying(40)[] NOT NULL, created_at timestamptz NOT NULL DEFAULT now(),
               updated_at timestamptz NOT NULL DEFAULT now(), embedding float4[], search_vector tsvector);
             INSERT INTO banks VALUES ('ada-1', 'Ada', now()), ('bo-22', 'Bo', now());
             INSERT INTO documents VALUES ('d1', 'ada-1', 'Ada likes tea. Ada rows.', '{x}', NULL, now(), now());
@@ -220,6 +220,10 @@ fn every_store_on_a_server_is_recognised_listed_edited_and_erased() {
             let receipt = told(&["edit", "memory", id, "text=Ada collects \"blue\" kites", "--apply"]);
             let found = told(&["recall", "blue kites", "--ranking", "similar"]);
             assert_eq!(found["rows"][0]["id"], json!(id), "{}: {found:#}", store.layout);
+            told(&["undo", &receipt["audit_seq"].to_string(), "--apply"]);
+            assert_eq!(stored(), before, "{}", store.layout);
+            let receipt = told(&["remove", "memory", id, "--apply"]);
+            assert_ne!(stored(), before, "{}", store.layout);
             told(&["undo", &receipt["audit_seq"].to_string(), "--apply"]);
             assert_eq!(stored(), before, "{}", store.layout);
         }

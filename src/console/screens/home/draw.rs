@@ -88,7 +88,7 @@ fn since(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
     let name = home.rows().first().map_or("rows", |row| plural(row.entity));
     let title = match &since.looked {
         Some(at) => format!("since you looked, {} UTC", words::time(at, false).as_str()),
-        None => "your first look".to_owned(),
+        None => "your first look (:tour shows you around)".to_owned(),
     };
     let mut line = TextLine::default();
     let sign = if since.looked.is_some() { "+" } else { "" };

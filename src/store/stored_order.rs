@@ -1,0 +1,76 @@
+//! What the stored order of a column is worth: found out once, and kept while the database is open.
+
+use super::fetched::FetchedValue;
+use super::order::{SortHope, Sortable, is_of_numbers, one_time, sortable_probe};
+use super::{Store, StoreError};
+use crate::layout::{BoundSource, Engine};
+use crate::memory::ValueKind;
+
+/// A column of a source by which rows are put in order.
+#[derive(Clone, Copy)]
+pub struct StoredOrder<'s> {
+    /// The database.
+    pub store: &'s Store,
+    /// Where the rows are.
+    pub source: &'s BoundSource,
+    /// The canonical column.
+    pub column: &'s str,
+}
+
+impl StoredOrder<'_> {
+    /// The statement that finds out what the order is worth, where that is a question.
+    #[must_use]
+    pub fn probe(self) -> Option<String> {
+        let is_time = self.source.entity.column(self.column).is_some_and(|c| c.kind == ValueKind::Time);
+        let is_known = self.store.engine() != Engine::Sqlite || self.source.uniform_times && is_time;
+        if is_known { None } else { sortable_probe(self.source, self.column) }
+    }
+
+    /// What the order may rest on, while it is not known what it is worth.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn hope(self) -> Result<Option<SortHope>, StoreError> {
+        let is_open = self.probe().is_some_and(|probe| self.store.sortable.is_open(&probe));
+        if !is_open || self.source.keep.is_some() {
+            return Ok(None);
+        }
+        if is_of_numbers(self.source, self.column) {
+            return Ok(Some(SortHope::Numbers));
+        }
+        self.spelling().await
+    }
+
+    /// The spelling that times without an index may have, all of them.
+    async fn spelling(self) -> Result<Option<SortHope>, StoreError> {
+        let Some(one) = one_time(self.source, self.column) else { return Ok(None) };
+        match self.store.fetch_text(&one).await?.pop().and_then(|mut row| row.pop()) {
+            Some(FetchedValue::Text(time)) => Ok(SortHope::spelling(&time)),
+            _ => Ok(None),
+        }
+    }
+
+    /// What the order is worth.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn sortable(self) -> Result<Sortable, StoreError> {
+        let Some(probe) = self.probe() else { return Ok(Sortable::AsStored) };
+        let known = &self.store.sortable;
+        if let Some(sortable) = known.known(&probe) {
+            return Ok(sortable);
+        }
+        // The same that the first row of a list tells, so that each of its pages is in the same order.
+        let hope = self.spelling().await?;
+        if let Some(otherwise) = hope.and_then(|hope| hope.probe(self.source, self.column))
+            && self.store.fetch_text(&otherwise).await? == [[FetchedValue::Integer(0)]]
+        {
+            known.keep(probe, Sortable::AsStored);
+            return Ok(Sortable::AsStored);
+        }
+        let rows = self.store.fetch_text(&probe).await?;
+        let sortable = Sortable::of(rows.first().and_then(|r| r.first()));
+        known.keep(probe, sortable);
+        Ok(sortable)
+    }
+}
