@@ -132,12 +132,7 @@ pub(super) async fn take(
             loosen::references(draft, source, &doomed).await?;
         }
         for found in of(Entity::Case) {
-            let payload =
-                json!({"caseId": found.row.id(), "profileId": found.row.get("profile_id"), "cause": "removed"});
-            let gone = trail(store, "prune", &found.row, &payload).await?;
-            let undone = trail(store, "record.case", &found.row, &payload).await?;
-            draft.trail.extend(gone);
-            draft.undo_trail.extend(undone);
+            log_removal(draft, found).await?;
         }
     }
     for (table, column, ids) in &going.lists {
@@ -155,10 +150,26 @@ pub(super) async fn take(
         draft.count(1);
         draft.push(update);
     }
-    let total: usize = going.deletes.iter().map(|rows| rows.keys.len()).sum();
+    delete(draft, going.deletes, &seeds).await
+}
+
+/// Notes in the application's own trail that a case goes, and that it comes back when that is undone.
+async fn log_removal(draft: &mut Draft<'_>, found: &LocatedRow<'_>) -> Result<(), ChangeError> {
+    let store = draft.store;
+    let payload = json!({"caseId": found.row.id(), "profileId": found.row.get("profile_id"), "cause": "removed"});
+    let gone = trail(store, "prune", &found.row, &payload).await?;
+    let undone = trail(store, "record.case", &found.row, &payload).await?;
+    draft.trail.extend(gone);
+    draft.undo_trail.extend(undone);
+    Ok(())
+}
+
+/// Deletes rows, those of the `seeds` and those that hang on them; says where they are too many for an undo.
+async fn delete(draft: &mut Draft<'_>, deletes: Vec<StoredRows>, seeds: &[StoredRows]) -> Result<(), ChangeError> {
+    let total: usize = deletes.iter().map(|rows| rows.keys.len()).sum();
     let few = total <= 10 * UNDO_CASES;
     let mut size = 0;
-    for rows in going.deletes {
+    for rows in deletes {
         let is_named = seeds.iter().any(|seed| seed.table == rows.table);
         if !is_named {
             draft.effects.push(agreeing(

@@ -752,31 +752,11 @@ impl<'a> RowEncoder<'a> {
                 }
             }
         }
-        let key = key_columns(source).unwrap_or_default();
         // What stands within a stored value is put into it once that is there.
-        for (column, value) in values {
-            let ways = source.column(column).iter().filter(|_| within(column));
-            let places: Vec<(&str, &BoundColumn)> = ways.filter_map(|way| Some((within_table(way)?, way))).collect();
-            let none = Image(Vec::new());
-            let says = |place: &&(&str, &BoundColumn)| {
-                within::found(current(&cells, &none, place.0), &place.1.inside).0.is_some_and(|found| !found.is_null())
-            };
-            // Of a value that is not there yet the whole is the best place, else the one least deep.
-            let depth = |place: &&(&str, &BoundColumn)| (!can_be_made(place.1), place.1.inside.path.is_some());
-            let said = places.iter().find(says);
-            let place = said.or(places.iter().min_by_key(depth));
-            if let (Some((name, way)), GivenValue::Is(value)) = (place, value) {
-                let (name, old) = (*name, current(&cells, &none, name).clone());
-                if value.is_null() || within::found(&old, &way.inside).0.as_ref() == Some(value) {
-                    continue;
-                }
-                if said.is_some() && (key.contains(&name) || !SAID.contains(column)) {
-                    let title = table_of(source).title();
-                    return Err(format!("{title}.{name}: what is given for it says another `{column}`"));
-                }
-                let new = put_within(self.store.engine(), source, column, way, value, &old)?;
-                cells.retain(|(known, _)| known != name);
-                cells.push((name.to_owned(), Cell::Is(new)));
+        let inside = values.iter().filter(|(column, _)| within(column));
+        for (column, value) in inside {
+            if let GivenValue::Is(value) = value {
+                self.put_into(source, column, value, &mut cells)?;
             }
         }
         for (name, new) in
@@ -785,6 +765,60 @@ impl<'a> RowEncoder<'a> {
             cells.retain(|(known, _)| *known != name);
             cells.push((name, Cell::Is(new)));
         }
+        self.fill(shape, write, values, owner, &mut cells);
+        for (name, raw) in stored {
+            cells.retain(|(n, _)| n != name);
+            cells.push((name.clone(), Cell::Is(raw.clone())));
+        }
+        let filled = |name: &str| cells.iter().any(|(n, cell)| n == name && *cell != Cell::Is(FetchedValue::Null));
+        match shape.columns.iter().find(|c| c.required && !filled(&c.name)) {
+            Some(column) => Err(lacking(source, write, &column.name)),
+            None => Ok(cells),
+        }
+    }
+
+    /// Puts a value of a new row into the stored value that holds it, unless that says the same already.
+    fn put_into(
+        self,
+        source: &BoundSource,
+        column: &str,
+        value: &Value,
+        cells: &mut Vec<(String, Cell)>,
+    ) -> Result<(), String> {
+        let ways = source.column(column).iter();
+        let places: Vec<(&str, &BoundColumn)> = ways.filter_map(|way| Some((within_table(way)?, way))).collect();
+        let none = Image(Vec::new());
+        let says = |place: &&(&str, &BoundColumn)| {
+            within::found(current(cells, &none, place.0), &place.1.inside).0.is_some_and(|found| !found.is_null())
+        };
+        // Of a value that is not there yet the whole is the best place, else the one least deep.
+        let depth = |place: &&(&str, &BoundColumn)| (!can_be_made(place.1), place.1.inside.path.is_some());
+        let said = places.iter().find(says);
+        let Some((name, way)) = said.or(places.iter().min_by_key(depth)).copied() else { return Ok(()) };
+        let old = current(cells, &none, name).clone();
+        if value.is_null() || within::found(&old, &way.inside).0.as_ref() == Some(value) {
+            return Ok(());
+        }
+        let is_key = key_columns(source).unwrap_or_default().contains(&name);
+        if said.is_some() && (is_key || !SAID.contains(&column)) {
+            let title = table_of(source).title();
+            return Err(format!("{title}.{name}: what is given for it says another `{column}`"));
+        }
+        let new = put_within(self.store.engine(), source, column, way, value, &old)?;
+        cells.retain(|(known, _)| known != name);
+        cells.push((name.to_owned(), Cell::Is(new)));
+        Ok(())
+    }
+
+    /// Fills the columns of a new row that the layout gives a value and that have none.
+    fn fill(
+        self,
+        shape: &TableShape,
+        write: &Write,
+        values: &[(&str, &GivenValue)],
+        owner: Option<&Image>,
+        cells: &mut Vec<(String, Cell)>,
+    ) {
         for (name, fill) in &write.insert {
             let Some(column) = shape.column(name) else { continue };
             if cells.iter().any(|(n, cell)| *n == column.name && *cell != Cell::Is(FetchedValue::Null)) {
@@ -806,15 +840,6 @@ impl<'a> RowEncoder<'a> {
             };
             cells.retain(|(n, _)| *n != column.name);
             cells.push((column.name.clone(), Cell::Is(value)));
-        }
-        for (name, raw) in stored {
-            cells.retain(|(n, _)| n != name);
-            cells.push((name.clone(), Cell::Is(raw.clone())));
-        }
-        let filled = |name: &str| cells.iter().any(|(n, cell)| n == name && *cell != Cell::Is(FetchedValue::Null));
-        match shape.columns.iter().find(|c| c.required && !filled(&c.name)) {
-            Some(column) => Err(lacking(source, write, &column.name)),
-            None => Ok(cells),
         }
     }
 }

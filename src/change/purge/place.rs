@@ -119,7 +119,8 @@ impl TablePlace<'_> {
         }
     }
 
-    fn is_ours(&self) -> bool {
+    /// Whether the table is one of ours.
+    pub fn is_ours(&self) -> bool {
         self.search.about.is_ours(self.table)
     }
 

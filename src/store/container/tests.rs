@@ -573,3 +573,47 @@ fn what_stands_in_pieces_or_beside_the_contents_is_found() {
     let name = "\u{414}\u{43c}\u{438}\u{442}\u{440}\u{438}\u{439} \u{418}\u{432}\u{430}\u{43d}\u{43e}\u{432}";
     assert_eq!(count(&FetchedValue::Bytes([&[1][..], &units(name)].concat()), name), 1);
 }
+
+proptest! {
+    #[test]
+    fn what_a_bare_text_holds_stands_in_it_as_it_is(
+        value in any_json(),
+        text in r#"[ -~\t\n\x00\x1f\u{e9}]{0,30}|[a-zA-Z0-9+/=_\-]{14,40}|\(?x?[a-z&;%#+=0-9\\]{1,20}"#,
+        within in any::<bool>(),
+    ) {
+        let value = if within { json!([value, text]).to_string() } else { text };
+        if !is_bare(&value) {
+            return Ok(());
+        }
+        let raw = FetchedValue::Text(value.clone());
+        for (leaf, path, _) in leaves(&raw) {
+            prop_assert!(value.contains(&leaf), "{leaf:?} at {path} of {value:?}");
+        }
+        prop_assert_eq!(read(&raw, Limits::default(), &mut |_: &Leaf<'_>| {}), Contents::default());
+    }
+}
+
+#[test]
+fn most_texts_are_bare_and_none_that_hides_another() {
+    let bare = [
+        "",
+        "Presented a sheet of 3020 rows; it was closed.",
+        r#"{"channel":"api","model":"planner-4","ids":["cv_b9sk9c9w"],"n":[1,-2.5e3,true,null]}"#,
+        r#"["ab","[1,2]"]"#,
+        "0b6f0bd2-5b1e-4c4a-9d0e-000000000001",
+        "https://x.example/a?b=c",
+    ];
+    let hidden = [
+        r#"{"a":"\u0061nn"}"#,
+        "ann%40x.org",
+        "ann&#64;x.org",
+        "a=ann+smith",
+        "YW5uQHgub3JnIGlzIGhlcmU=",
+        "616e6e40782e6f726720",
+        "Zo\u{eb}",
+        "a\0n\0n\0",
+        "\\x616e6e",
+    ];
+    assert_eq!(bare.map(is_bare), bare.map(|_| true));
+    assert_eq!(hidden.map(is_bare), hidden.map(|_| false));
+}
