@@ -6,6 +6,7 @@ use crate::change::plan::ChangeDanger;
 use crate::console::core::context::{LayerOpening, ScreenAction, ToastTone};
 use crate::console::core::menu::{MenuChoice, Purpose};
 use crate::console::core::message::Effect;
+use crate::console::core::screen::Screen;
 use crate::console::overlays::failure::FailureLayer;
 use crate::console::overlays::form::Form;
 use crate::console::overlays::last_question::LastQuestion;
@@ -42,7 +43,7 @@ impl Model {
             ScreenAction::Edited(id) => self.at_screen(|screen, _| screen.edited(&id)),
             ScreenAction::Unlock => self.context.unlock(),
             ScreenAction::Migrate(optional, unlocks) => self.context.migrate(optional, unlocks),
-            ScreenAction::Erase => self.at_screen(|screen, cx| screen.confirmed(cx)),
+            ScreenAction::Erase => self.at_screen(Screen::confirmed),
             ScreenAction::StartOver => {
                 self.overlays.retain(|_| false);
                 self.context.changing.epoch += 1;
@@ -110,12 +111,12 @@ impl Model {
             let looking = self.context.health.forget();
             self.context.cancel(looking);
         }
-        self.at_screen(|screen, cx| screen.refresh(cx));
+        self.at_screen(Screen::refresh);
     }
 
     /// One step out: stops what is being planned or read, leaves what is open within the screen, else goes back.
     pub(super) fn close(&mut self) {
-        if !self.stop_planning() && !self.at_screen(|screen, cx| screen.close(cx)) {
+        if !self.stop_planning() && !self.at_screen(Screen::close) {
             self.history.travel(-1, &mut self.context);
         }
     }

@@ -10,6 +10,7 @@ use crate::console::core::layer::{Layer, LayerStep};
 use crate::console::core::message::{ClickTarget, Effect, Message, Ticket};
 use crate::console::core::request::Reply;
 use crate::console::core::router::Asker;
+use crate::console::core::screen::Screen;
 
 /// Takes a message; what is to be done outside.
 pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
@@ -155,7 +156,7 @@ impl Model {
             let looking = self.context.health.pending.take();
             self.context.cancel(looking);
         }
-        self.at_screen(|screen, cx| screen.settle(cx));
+        self.at_screen(Screen::settle);
         if !self.screen().is_reading() {
             self.context.read_status();
         }
