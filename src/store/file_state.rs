@@ -1,7 +1,6 @@
 //! What the system says of a file without opening it: which one it is, and whether it was written to.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 /// How a file stands: a write to it, or another file in its place, shows in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,14 +52,12 @@ pub fn file_id(path: &Path) -> Option<FileId> {
 }
 
 /// A file as it was when it was opened.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenedFile {
     path: PathBuf,
-    /// The `-wal` and `-shm` files: SQLite names them after the path without links.
-    logs: [PathBuf; 2],
+    /// The path without links: by it SQLite names what it keeps beside the file.
+    real: PathBuf,
     file: Option<FileId>,
-    /// The logs that stood there when none was found deleted: as long as they do, none is.
-    sound: Mutex<Option<[FileId; 2]>>,
 }
 
 impl OpenedFile {
@@ -68,12 +65,7 @@ impl OpenedFile {
     #[must_use]
     pub fn at(path: PathBuf) -> Self {
         let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-        let log = |suffix: &str| {
-            let mut name = real.clone().into_os_string();
-            name.push(suffix);
-            PathBuf::from(name)
-        };
-        OpenedFile { file: file_id(&path), path, logs: [log("-wal"), log("-shm")], sound: Mutex::default() }
+        OpenedFile { file: file_id(&path), path, real }
     }
 
     /// Why it is not the file at its path any more, or what SQLite keeps beside it is not; none while both are. That a
@@ -92,20 +84,16 @@ impl OpenedFile {
 
     /// Connections of this process write to a `-wal` file that was deleted: nobody else would ever see what they write.
     fn log_deleted(&self) -> Option<String> {
-        let mut sound = self.sound.lock().unwrap_or_else(PoisonError::into_inner);
-        let standing = file_id(&self.logs[0]).zip(file_id(&self.logs[1])).map(|(wal, shm)| [wal, shm]);
-        if standing.is_some() && standing == *sound {
-            return None;
-        }
-        let deleted = self.logs.each_ref().map(|log| {
-            let mut name = log.clone().into_os_string();
+        let deleted = |suffix: &str| {
+            let mut name = self.real.clone().into_os_string();
+            name.push(suffix);
             name.push(" (deleted)");
             PathBuf::from(name)
-        });
+        };
+        let (wal, shm) = (deleted("-wal"), deleted("-shm"));
         // Links are read, nothing is opened: a close would drop the locks of the database.
         let open = std::fs::read_dir("/proc/self/fd").ok()?.flatten();
-        let gone = open.filter_map(|fd| std::fs::read_link(fd.path()).ok()).any(|file| deleted.contains(&file));
-        *sound = standing.filter(|_| !gone);
+        let gone = open.filter_map(|fd| std::fs::read_link(fd.path()).ok()).any(|file| file == wal || file == shm);
         gone.then(|| {
             format!(
                 "the -wal or -shm file of {} was deleted while it is open here: what is written now would be lost; close \

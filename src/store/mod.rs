@@ -21,7 +21,6 @@ pub mod episode_of;
 pub mod erasing;
 mod fault;
 pub mod fetched;
-pub mod file_link;
 pub mod file_state;
 pub mod find;
 mod foresight;

@@ -6,18 +6,18 @@
 use std::future::ready;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::StreamExt;
 use sqlx::query::Query;
 use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteRow};
-use sqlx::{AssertSqlSafe, Decode, Row as _, TypeInfo as _, ValueRef as _};
+use sqlx::{AssertSqlSafe, Connection as _, Decode, Row as _, TypeInfo as _, ValueRef as _};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 use super::engine_error::{is_late, lost};
 use super::fetched::{FetchedValue, Param, RawRow};
-use super::file_link::FileLink;
 use super::file_state::OpenedFile;
 use super::server::{Server, ServerLink};
 use crate::layout::Engine;
@@ -45,7 +45,7 @@ impl Opener {
 }
 
 enum Connection {
-    Sqlite(FileLink),
+    Sqlite { link: SqliteConnection, stop: Arc<AtomicBool> },
     Postgres(ServerLink),
 }
 
@@ -196,7 +196,7 @@ impl Sessions {
         };
         let mut lease = Lease(Some(connection));
         let outcome = match &mut lease.0 {
-            Some(Connection::Sqlite(link)) => link.batches(sql, params, None, take).await,
+            Some(Connection::Sqlite { link, .. }) => sqlite_batches(link, sql, params, take).await,
             // On the heap: whatever reads holds room for it otherwise.
             Some(Connection::Postgres(link)) => Box::pin(link.read_batches(sql, params, take)).await,
             None => Ok(ControlFlow::Continue(())),
@@ -231,7 +231,19 @@ impl Sessions {
 impl Connection {
     async fn open(opener: &Opener) -> Result<Self, sqlx::Error> {
         match opener {
-            Opener::Sqlite(options, attached) => Ok(Connection::Sqlite(FileLink::open(options, attached).await?)),
+            Opener::Sqlite(options, attached) => {
+                let mut link = SqliteConnection::connect_with(options).await?;
+                for (file, schema) in attached {
+                    let sql = format!("ATTACH $1 AS {}", super::dialect::quote(schema));
+                    sqlx::query(AssertSqlSafe(sql)).bind(file).execute(&mut link).await?;
+                }
+                sqlx::query("PRAGMA query_only = 1").execute(&mut link).await?;
+                let stop = Arc::new(AtomicBool::new(false));
+                let seen = Arc::clone(&stop);
+                // Every 2,000 steps of SQLite's machine: about 20 microseconds apart, without a measurable cost.
+                link.lock_handle().await?.set_progress_handler(2_000, move || !seen.load(Ordering::Relaxed));
+                Ok(Connection::Sqlite { link, stop })
+            }
             Opener::Postgres(server) => Ok(Connection::Postgres(ServerLink::open(server).await?)),
         }
     }
@@ -240,6 +252,14 @@ impl Connection {
 /// A connection in use. Dropped before the read has ended, it stops the read and is not used again: a server stops by
 /// itself when it finds the connection gone.
 struct Lease(Option<Connection>);
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if let Some(Connection::Sqlite { stop, .. }) = &self.0 {
+            stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
 
 /// A statement of SQLite with its values, each in its own storage class.
 pub(super) fn bound_sqlite(sql: &str, params: &[Param]) -> Query<'static, Sqlite, SqliteArguments> {

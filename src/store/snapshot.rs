@@ -1,12 +1,13 @@
 //! One read-only transaction over several reads: all of them see the database at the same moment.
 
 use std::collections::HashSet;
-use std::future::ready;
 use std::ops::ControlFlow;
+
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{AssertSqlSafe, Connection as _};
 
 use super::dialect::{PgType, quote};
 use super::fetched::{FetchedValue, Param, RawRow, text};
-use super::file_link::{FileLink, RowSieve};
 use super::server::{Isolation, ServerLink};
 use super::session::{self, Opener};
 use super::shape::{self, TableShape};
@@ -26,7 +27,7 @@ const DENIED: &str = "SELECT n.nspname::text, c.relname::text FROM pg_class c JO
      AND NOT (has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'))";
 
 enum SnapshotLink {
-    Sqlite(FileLink),
+    Sqlite(SqliteConnection),
     Postgres(ServerLink),
 }
 
@@ -67,8 +68,12 @@ impl Store {
         self.sessions.check_place()?;
         let link = match self.sessions.opener() {
             Opener::Sqlite(options, attached) => {
-                let mut link = FileLink::open(options, attached).await?;
-                link.begin().await?;
+                let mut link = SqliteConnection::connect_with(options).await?;
+                for (file, schema) in attached {
+                    let sql = format!("ATTACH $1 AS {}", quote(schema));
+                    sqlx::query(AssertSqlSafe(sql)).bind(file).execute(&mut link).await?;
+                }
+                sqlx::raw_sql("PRAGMA query_only = 1; BEGIN").execute(&mut link).await?;
                 SnapshotLink::Sqlite(link)
             }
             Opener::Postgres(server) => {
@@ -93,7 +98,7 @@ impl Snapshot<'_> {
 
     pub(super) async fn fetch(&mut self, sql: &str, params: &[Param]) -> Result<Vec<RawRow>, StoreError> {
         let mut rows = Vec::new();
-        self.each(sql, params, None, |row| {
+        self.each(sql, params, |row| {
             rows.push(row);
             ControlFlow::Continue(())
         })
@@ -105,22 +110,12 @@ impl Snapshot<'_> {
         &mut self,
         sql: &str,
         params: &[Param],
-        sieve: Option<RowSieve>,
         mut each: impl FnMut(RawRow) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         tracing::debug!(%sql, "snapshot");
         match &mut self.link {
-            SnapshotLink::Sqlite(link) => {
-                let mut take = |rows: Vec<RawRow>| ready(rows.into_iter().try_for_each(&mut each));
-                link.batches(sql, params, sieve, &mut take).await.map(drop)?;
-            }
-            SnapshotLink::Postgres(link) => {
-                let mut sifted = |row: RawRow| match &sieve {
-                    Some(sieve) if !sieve(&row) => ControlFlow::Continue(()),
-                    _ => each(row),
-                };
-                session::scan_postgres(link, sql, params, &mut sifted).await.map(drop)?;
-            }
+            SnapshotLink::Sqlite(link) => session::scan_sqlite(link, sql, params, &mut each).await.map(drop)?,
+            SnapshotLink::Postgres(link) => session::scan_postgres(link, sql, params, &mut each).await.map(drop)?,
         }
         Ok(())
     }
@@ -215,19 +210,6 @@ impl Snapshot<'_> {
         wanted: WantedRows<'_>,
         each: impl FnMut(RawRow) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        self.sifted(wanted, None, each).await
-    }
-
-    /// As [`Snapshot::stream`], of the rows that a sieve lets through.
-    ///
-    /// # Errors
-    /// The engine's refusal.
-    pub async fn sifted(
-        &mut self,
-        wanted: WantedRows<'_>,
-        sieve: Option<RowSieve>,
-        each: impl FnMut(RawRow) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
         if self.denied.contains(wanted.table) {
             return Ok(());
         }
@@ -239,7 +221,7 @@ impl Snapshot<'_> {
             self.projection(&shape, wanted.columns),
             shape::qualified(wanted.table)
         );
-        self.each(&sql, &params, sieve, each).await
+        self.each(&sql, &params, each).await
     }
 
     /// Distinct pairs of an id and a handle's value in a table, where the value, any case, is a text; or where the id is

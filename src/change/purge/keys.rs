@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use super::effects::{KeptRows, NewValue};
 use super::graph::{Graph, name};
@@ -13,7 +12,6 @@ use super::search::PersonSearch;
 use crate::change::ChangeError;
 use crate::layout::erase::EraseAction;
 use crate::store::fetched::FetchedValue;
-use crate::store::file_link::RowSieve;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
@@ -164,11 +162,8 @@ async fn of_table(
     let mut read = by.clone();
     read.extend(texts.iter().map(|(column, _)| column.clone()));
     let wanted = WantedRows { table, columns: &read, when: None, subject: &[] };
-    let (matcher, skip) = (Arc::clone(search.matcher), by.len());
-    let may_name = move |raw: &FetchedValue| matches!(raw, FetchedValue::Text(text) if !matcher.rules_out(text));
-    let sieve: RowSieve = Arc::new(move |row| row.iter().skip(skip).any(&may_name));
     snapshot
-        .sifted(wanted, Some(sieve), |row| {
+        .stream(wanted, |row| {
             let (key, values) = row.split_at(by.len());
             for ((column, declared), raw) in texts.iter().zip(values) {
                 let FetchedValue::Text(text) = raw else { continue };

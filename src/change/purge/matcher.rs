@@ -94,29 +94,6 @@ impl Matcher {
         })
     }
 
-    /// Whether a stored value, wherever it stands, says nothing that is looked for, as far as its letters tell before
-    /// anything in it is taken apart.
-    #[must_use]
-    pub fn is_silent(&self, raw: &FetchedValue) -> bool {
-        let number = MentionText { number: true, ..MentionText::ANY };
-        match raw {
-            FetchedValue::Null | FetchedValue::Real(_) => true,
-            FetchedValue::Integer(value) => self.finder.find(&value.to_string(), number).is_empty(),
-            FetchedValue::Text(text) if self.rows.is_match(text) => false,
-            FetchedValue::Text(text) if text.is_ascii() => self.finder.rules_out(text) && container::is_bare(text),
-            FetchedValue::Text(text) => {
-                container::is_plain(text) && self.finder.find(text, MentionText::ANY).is_empty()
-            }
-            FetchedValue::BadText(_) | FetchedValue::Bytes(_) => false,
-        }
-    }
-
-    /// Whether a glance tells that no handle stands in a text that is in no encoding.
-    #[must_use]
-    pub fn rules_out(&self, text: &str) -> bool {
-        self.finder.rules_out(text)
-    }
-
     /// Looks for handles in a stored value of a column.
     #[must_use]
     pub fn look(&self, raw: &FetchedValue, column: MentionText) -> ValueLook {
@@ -411,62 +388,5 @@ mod tests {
     fn ids_of_rows_are_told_from_words() {
         assert!(tells("case-0001") && tells("0b6f0bd2-5b1e-4c4a-9d0e-000000000001") && tells("123456789012"));
         assert!(!tells("preferences") && !tells("20260217") && !tells("ep-1"));
-    }
-
-    #[test]
-    fn silent_values_say_nothing_wherever_they_stand() {
-        let handles = [
-            handle("id", "user-ana"),
-            handle("id", "4711"),
-            handle("e-mail", "ann@x.org"),
-            handle("name", "Zo\u{eb} O'Malley"),
-            handle("name", "Dmitri Orlov"),
-            handle("phone", "+49 170 1234567"),
-        ];
-        let matcher = Matcher::new(&handles, ["case-0001".to_owned()], &[]).unwrap();
-        let parts = [
-            "user-ana",
-            "USER-ANA",
-            "4711",
-            "ann@x.org",
-            "ann%40x.org",
-            "Zo\u{eb} O\u{2019}Malley",
-            "ZO\u{cb} O\u{b4}MALLEY",
-            "Orlov, Dmitri",
-            "D. Orlov",
-            "0170 / 12 34 567",
-            "CASE-0001",
-            "\u{ff41}nn@x.org",
-            "YW5uQHgub3JnIGlzIGhlcmU=",
-            r"\u0061nn@x.org",
-            "quiet words",
-            "\u{e9}t\u{e9}",
-            "20260217",
-        ];
-        let mut silent = 0;
-        for part in parts {
-            let quoted = serde_json::Value::from(part).to_string();
-            for text in
-                [part.to_owned(), format!("so {part}, then"), format!("x{part}y"), format!("[{quoted}, 7]"), quoted]
-            {
-                for raw in [FetchedValue::Text(text.clone()), FetchedValue::Bytes(text.into_bytes())] {
-                    if !matcher.is_silent(&raw) {
-                        continue;
-                    }
-                    silent += 1;
-                    for column in [MentionText::default(), MentionText::ANY] {
-                        let look = matcher.look(&raw, column);
-                        assert!(
-                            look.sightings.is_empty() && look.rows == 0 && look.contents == Contents::default(),
-                            "{raw:?}"
-                        );
-                    }
-                    let opened = scrub::opened(&raw).unwrap().unwrap();
-                    assert!(matcher.rows(&opened.bytes).is_empty(), "{raw:?}");
-                }
-            }
-        }
-        assert!((10..40).contains(&silent), "{silent}");
-        assert!(!matcher.is_silent(&FetchedValue::Integer(4711)) && matcher.is_silent(&FetchedValue::Integer(4712)));
     }
 }

@@ -119,8 +119,7 @@ impl TablePlace<'_> {
         }
     }
 
-    /// Whether the table is one of ours.
-    pub fn is_ours(&self) -> bool {
+    fn is_ours(&self) -> bool {
         self.search.about.is_ours(self.table)
     }
 

@@ -1,7 +1,6 @@
 //! Plans an erasure in one read-only transaction: whose rows go, what names the person elsewhere, what comes of it.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -196,7 +195,7 @@ async fn rounds(
         let listed = listed(graph, &ids);
         // The person's own row is called as the person is: elsewhere that is a mention, and what is decided of it counts.
         ids.retain(|id| !handles.iter().any(|handle| handle.value.eq_ignore_ascii_case(id)));
-        let matcher = Arc::new(Matcher::new(handles.iter().copied(), ids.iter().cloned(), &subject.others)?);
+        let matcher = Matcher::new(handles.iter().copied(), ids.iter().cloned(), &subject.others)?;
         let mut updates = KeptRows::default();
         effects::find(snapshot, graph, &subject.ids, &mut updates).await?;
         vec0::clear(snapshot, graph, &mut updates).await?;

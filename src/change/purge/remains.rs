@@ -2,7 +2,6 @@
 //! somebody chose that.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use super::desk::{Desk, KeptSession};
 use super::effects::KeptRows;
@@ -61,7 +60,7 @@ pub async fn logical(
     account.close(&mut snapshot, &kept.subject.ids).await?;
     let handles: Vec<&PersonHandle> = kept.subject.searched().collect();
     let ids: HashSet<String> = kept.ids.iter().cloned().collect();
-    let matcher = Arc::new(Matcher::new(handles.iter().copied(), ids.iter().cloned(), &kept.subject.others)?);
+    let matcher = Matcher::new(handles.iter().copied(), ids.iter().cloned(), &kept.subject.others)?;
     // By now triggers have done their part.
     let follows = HashSet::new();
     let search = PersonSearch {

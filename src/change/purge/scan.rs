@@ -2,14 +2,12 @@
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::column_words::{looks_personal, place_of};
 use super::effects::{KeptRows, is_required};
 use super::graph::as_text;
 use super::keys::{self, Keys};
-use super::matcher::{ID_LENGTH, tells};
+use super::matcher::ID_LENGTH;
 use super::place::TablePlace;
 use super::scan_findings::ScanFindings;
 use super::search::PersonSearch;
@@ -17,12 +15,8 @@ use super::vectors;
 use crate::change::ChangeError;
 use crate::memory::mention;
 use crate::store::fetched::FetchedValue;
-use crate::store::file_link::RowSieve;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
-
-/// Values between two reports.
-const REPORT: u64 = 8_192;
 
 /// Reads everything.
 ///
@@ -76,55 +70,20 @@ pub async fn everything(
         };
         let wanted = WantedRows { table: &table, columns: &read, when: None, subject: &[] };
         let title = table.title();
-        let silent = Arc::new(AtomicU64::new(0));
-        let sieve = (!place.is_ours()).then(|| sieve(search, &table, &texts, key.len(), &silent));
-        let mut told = 0;
         snapshot
-            .sifted(wanted, sieve, |row| {
+            .stream(wanted, |row| {
                 place.row(&row, &mut found, updates);
-                let values = found.values + silent.load(Ordering::Relaxed);
-                if values / REPORT > told {
-                    told = values / REPORT;
-                    (search.progress)(&title, values);
+                if found.values % 8_192 < texts.len() as u64 {
+                    (search.progress)(&title, found.values);
                 }
                 ControlFlow::Continue(())
             })
             .await?;
-        found.values += silent.load(Ordering::Relaxed);
     }
     private_values(snapshot, search, &mut found).await?;
     large_objects(snapshot, search, &keys, &mut found, updates).await?;
     found.structure = structure(snapshot, search).await?;
     Ok(found)
-}
-
-/// Lets through the rows of which a value may say something, and counts the values of the others.
-fn sieve(
-    search: &PersonSearch<'_>,
-    table: &TableName,
-    texts: &[(String, String)],
-    skip: usize,
-    silent: &Arc<AtomicU64>,
-) -> RowSieve {
-    let always: Vec<bool> = texts.iter().map(|text| is_read_always(search, table, text)).collect();
-    let (matcher, silent) = (Arc::clone(search.matcher), Arc::clone(silent));
-    Arc::new(move |row| {
-        let values = row.get(skip..).unwrap_or_default();
-        let is_silent = |raw: &FetchedValue| matches!(raw, FetchedValue::Null | FetchedValue::Real(_));
-        if values.iter().zip(&always).any(|(raw, always)| !is_silent(raw) && (*always || !matcher.is_silent(raw))) {
-            return true;
-        }
-        silent.fetch_add(values.iter().filter(|raw| !is_silent(raw)).count() as u64, Ordering::Relaxed);
-        false
-    })
-}
-
-/// Whether a column may hold what its letters do not show: words in another order, or ids that are looked for in its
-/// lists only.
-fn is_read_always(search: &PersonSearch<'_>, table: &TableName, (column, declared): &(String, String)) -> bool {
-    let sought = |id: &String| search.ids.contains(id) && tells(id) && !id.bytes().all(|b| b.is_ascii_digit());
-    let listed = search.listed.get(&(table.clone(), column.clone()));
-    declared == "tsvector" || listed.is_some_and(|ids| !ids.iter().all(sought))
 }
 
 /// Every private value of the entries that kept what a row that goes was: what one of them tells, the others tell too. They

@@ -1,7 +1,6 @@
 //! What a search for a person goes by: the handles, the rows that go, what was decided, and what is known of the tables.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use super::graph::{Graph, id_columns, name, people_columns};
 use super::matcher::Matcher;
@@ -60,7 +59,7 @@ pub struct PersonSearch<'a> {
     /// Handles, in the order of the matcher.
     pub handles: &'a [&'a PersonHandle],
     /// What to look for.
-    pub matcher: &'a Arc<Matcher>,
+    pub matcher: &'a Matcher,
     /// Ids of rows that go, as far as they can be told in texts.
     pub ids: &'a HashSet<String>,
     /// The ids that lists of the layout may lose, by table and column: short ones too.

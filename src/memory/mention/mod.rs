@@ -222,8 +222,6 @@ impl WordLooks {
 pub struct MentionFinder {
     handles: Vec<SoughtHandle>,
     phones: Vec<(usize, Phone)>,
-    /// The digits of all ways to write these.
-    calls: AhoCorasick,
     /// Handles that are whole numbers.
     numbers: HashMap<String, usize>,
     words: AhoCorasick,
@@ -301,7 +299,6 @@ impl MentionFinder {
             words: builder.build(&words).map_err(too_many)?,
             first: builder.ascii_case_insensitive(true).build(first).map_err(too_many)?,
             handles: handles.to_vec(),
-            calls: AhoCorasick::new(phones.iter().flat_map(|(_, phone)| phone.digits())).map_err(too_many)?,
             phones,
             numbers,
             means,
@@ -314,27 +311,13 @@ impl MentionFinder {
         if place.number {
             return self.number(text, place);
         }
-        if self.rules_out(text) {
+        let digits = !self.phones.is_empty() && text.bytes().filter(u8::is_ascii_digit).nth(6).is_some();
+        if text.is_ascii() && !digits && !self.first.is_match(text) {
             return Vec::new();
         }
         let mut found = FoundMention::default();
         self.plain(text, place, &mut found);
         found.told()
-    }
-
-    /// Whether a glance tells that nobody is named, neither in a text nor in any part of it. Of texts beyond ASCII it does not.
-    #[must_use]
-    pub fn rules_out(&self, text: &str) -> bool {
-        text.is_ascii() && !self.first.is_match(text) && !self.may_call(text)
-    }
-
-    /// Whether the digits of a text, whatever stands between them, hold a telephone number.
-    fn may_call(&self, text: &str) -> bool {
-        if self.phones.is_empty() || text.bytes().filter(u8::is_ascii_digit).nth(6).is_none() {
-            return false;
-        }
-        let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_digit).collect();
-        self.calls.is_match(&digits)
     }
 
     /// A number is the person's where it is about people; a telephone number wherever it can be nothing else.

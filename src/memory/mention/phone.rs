@@ -52,11 +52,6 @@ impl Phone {
         Some(Phone { rows: rows.into_iter().map(String::into_bytes).collect() })
     }
 
-    /// The digits of every way to write it, without what may stand between them.
-    pub fn digits(&self) -> impl Iterator<Item = &[u8]> {
-        self.rows.iter().map(Vec::as_slice)
-    }
-
     /// Where the number stands in a folded text: first byte, byte after the last one, and whether a letter or `_` is
     /// joined to it.
     #[must_use]

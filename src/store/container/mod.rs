@@ -248,19 +248,6 @@ pub enum Rewritten<T> {
     Cannot(Layer),
 }
 
-/// Whether every text within a stored text stands in it as it is, in ASCII: nothing is escaped, encoded or packed. A few
-/// such texts are taken for others.
-#[must_use]
-pub fn is_bare(text: &str) -> bool {
-    walk::is_bare(text)
-}
-
-/// Whether a stored text is one text, in no encoding. A few such texts are taken for others.
-#[must_use]
-pub fn is_plain(text: &str) -> bool {
-    walk::is_plain(text)
-}
-
 /// Visits every text of a stored value. SQL NULL and reals hold none; an integer is one number.
 pub fn read(raw: &FetchedValue, limits: Limits, visitor: &mut (impl FnMut(&Leaf<'_>) + ?Sized)) -> Contents {
     let mut look = |leaf: &Leaf<'_>| {

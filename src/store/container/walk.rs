@@ -532,7 +532,7 @@ fn shifted(edit: Edit, by: usize) -> Edit {
 }
 
 /// Whether a text holds no encoding for sure, at one glance and without any memory: most texts.
-pub(super) fn is_plain(text: &str) -> bool {
+fn is_plain(text: &str) -> bool {
     let bytes = text.as_bytes();
     let (mut run, mut assigned) = (0, false);
     for byte in bytes {
@@ -553,29 +553,6 @@ pub(super) fn is_plain(text: &str) -> bool {
     let first = bytes.iter().find(|b| !b.is_ascii_whitespace());
     // Bytes of a compressed stream as letters begin with one of the others.
     !matches!(first, Some(b'{' | b'[' | b'"' | 0x1F)) && (!matches!(first, Some(b'x' | b'(')) || text.is_ascii())
-}
-
-/// Whether every text within a text, if it is a document or not, stands in it as it is: in ASCII, with nothing escaped,
-/// encoded or packed. What is not in it then is in none of them.
-pub(super) fn is_bare(text: &str) -> bool {
-    let (mut run, mut longest, mut assigned) = (0, 0, false);
-    for byte in text.bytes() {
-        if word::is_letter(byte) {
-            run += 1;
-            longest = longest.max(run);
-            if byte == b'+' && assigned {
-                return false;
-            }
-            continue;
-        }
-        run = 0;
-        match byte {
-            b'\\' | b'&' | b'%' | 0 | 0x1F | 0x80.. => return false,
-            b'=' => assigned = true,
-            _ => {}
-        }
-    }
-    longest < word::SHORTEST || words(text, means_something).next().is_none()
 }
 
 /// The document that bytes are, if they are one, and the length of the longest text in it.

@@ -66,8 +66,6 @@ pub struct HandleWords {
     encoded: AhoCorasick,
     behind: Vec<usize>,
     entire: HashMap<String, Vec<usize>>,
-    /// Some are so short that they count only as a whole text.
-    short: bool,
 }
 
 impl HandleWords {
@@ -119,7 +117,6 @@ impl HandleWords {
             meant: words,
             encoded: builder().build(&codes).map_err(too_many)?,
             behind,
-            short: entire.keys().any(|text| text.chars().count() < WORD),
             entire,
         })
     }
@@ -131,17 +128,9 @@ impl HandleWords {
         self.entire.keys().filter(number).map(String::as_str).collect()
     }
 
-    /// Whether a glance tells that a text holds nothing that is looked for, whatever it is.
-    fn rules_out(&self, text: &str) -> bool {
-        !self.short && container::is_bare(text) && !self.plain.is_match(text) && !self.encoded.is_match(text)
-    }
-
     /// Looks at a stored value.
     #[must_use]
     pub fn look(&self, value: &FetchedValue) -> WordLook {
-        if matches!(value, FetchedValue::Text(text) if self.rules_out(text)) {
-            return WordLook::default();
-        }
         let mut look = WordLook::default();
         let contents =
             container::read(value, Limits::default(), &mut |leaf: &Leaf<'_>| self.leaf(leaf, &mut look.seen));
