@@ -478,15 +478,15 @@ fn verify_and_retract_are_commands_and_after_two_dashes_names() {
     let desk = Desk::changeable("memory.db");
     for (arguments, code, expected) in [
         (&["purge", "verify", "--help"][..], 0, "<RECEIPT>"),
-        (&["signal", "retract", "--help"], 0, "Take a signal back"),
+        (&["signal", "retract", "--help"], 0, "Retract a signal"),
         (&["purge", "verify", "nobody"], 3, "there is no receipt `nobody`"),
         (&["purge", "--", "verify"], 3, "nobody in"),
         (&["signal", "--", "retract", "confirmed"], 3, "`retract`"),
         (&["signal", "retract", "sig_none"], 3, "`sig_none`"),
         (&["purge", "verify"], 2, "<RECEIPT>"),
-        (&["purge", "--apply", "verify", "x"], 2, "follows it"),
-        (&["purge", "somebody", "verify", "x"], 2, "follows it"),
-        (&["signal", "--apply", "retract", "x"], 2, "follows it"),
+        (&["purge", "--apply", "verify", "x"], 2, "go after it"),
+        (&["purge", "somebody", "verify", "x"], 2, "go after it"),
+        (&["signal", "--apply", "retract", "x"], 2, "go after it"),
         (&["purge"], 2, "<SUBJECT>"),
         (&["signal", "ep"], 2, "<SIGNAL>"),
     ] {

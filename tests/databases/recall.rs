@@ -711,7 +711,7 @@ fn a_dead_endpoint_costs_its_timeout_and_is_told() {
 fn commands_say_what_they_cannot_do() {
     let world = built(Kept::SqliteBlob).unwrap();
     for (arguments, code, word) in [
-        (&["recall", "--ranking", "cases"][..], 2, "say what is asked"),
+        (&["recall", "--ranking", "cases"][..], 2, "give a text, or --like"),
         (&["recall", "x", "--ranking", "cases", "-k", "0"], 2, "-k 0"),
         (&["recall", "x", "--ranking", "cases", "--at", "soon"], 2, "--at"),
         (&["recall", "--like", "nobody", "--ranking", "boosted"], 3, "nobody"),
