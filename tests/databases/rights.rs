@@ -158,7 +158,10 @@ fn a_reader_of_the_product_tables_is_not_locked_out_by_ours() {
             assert!(answer.code == Some(0) || refused, "{asked:?}: {}", answer.words);
         }
         let plan = world.read(&["purge", "user-ana"]);
-        assert!(says(&plan["disclosures"], &["legal hold", "cannot check", "GRANT SELECT ON memory_holds"]), "{plan:#}");
+        assert!(
+            says(&plan["disclosures"], &["legal hold", "cannot check", "GRANT SELECT ON memory_holds"]),
+            "{plan:#}"
+        );
         let applied = world.reader(&["purge", "user-ana", "--apply"]);
         assert_eq!(applied.code, Some(5), "{}", applied.words);
         // The remedies are what helps.
