@@ -7,8 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::support::block_on;
@@ -239,16 +239,23 @@ fn of_several_hosts_the_one_that_fits_is_taken_and_named() {
     fails(&desk.run(&["-d", &two("target_session_attrs=read-write"), "status"]), &["is read-only"]);
 }
 
-#[test]
-fn a_password_file_that_others_may_use_is_named_and_not_used() {
-    let Some(database) = Database::fresh() else { return };
-    let (host, port, _, name) = parts(database.url());
+/// Makes the role that is asked for its password, `S3cret`. Roles belong to the whole server: one test at a time makes it.
+fn make_role(database: &Database) {
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     block_on(async {
         let mut link = PgConnection::connect(database.url()).await.expect("the server");
         let make = "DO $$ BEGIN CREATE ROLE needs_password LOGIN PASSWORD 'S3cret'; EXCEPTION WHEN duplicate_object THEN \
              ALTER ROLE needs_password LOGIN PASSWORD 'S3cret'; END $$";
         sqlx::raw_sql(make).execute(&mut link).await.expect("a role");
     });
+}
+
+#[test]
+fn a_password_file_that_others_may_use_is_named_and_not_used() {
+    let Some(database) = Database::fresh() else { return };
+    let (host, port, _, name) = parts(database.url());
+    make_role(&database);
     let desk = Desk::new();
     let escaped = host.replace(':', "\\:");
     let line = format!("elsewhere:*:*:*:wrong\n{escaped}:{port}:{name}:needs_password:S3cret\n");
@@ -272,12 +279,7 @@ fn a_password_file_that_others_may_use_is_named_and_not_used() {
 fn a_profiles_command_tells_the_password_and_nobody_sees_it() {
     let Some(database) = Database::fresh() else { return };
     let (host, port, _, name) = parts(database.url());
-    block_on(async {
-        let mut link = PgConnection::connect(database.url()).await.expect("the server");
-        let make = "DO $$ BEGIN CREATE ROLE needs_password LOGIN PASSWORD 'S3cret'; EXCEPTION WHEN duplicate_object THEN \
-             ALTER ROLE needs_password LOGIN PASSWORD 'S3cret'; END $$";
-        sqlx::raw_sql(make).execute(&mut link).await.expect("a role");
-    });
+    make_role(&database);
     let desk = Desk::new();
     let url = format!("postgres://needs_password@/{name}?host={}&port={port}", host.replace('/', "%2F"));
     for words in [format!("host='{host}' port={port} user=needs_password dbname={name}"), url] {

@@ -188,16 +188,25 @@ const FACTS: &str = "INSERT INTO memories (id, kind, text, user_id, metadata, cr
     ('m-tea-again', 'note', 'ada likes: green tea in the morning', 'ada-1', NULL, '2026-02-04T00:00:00.000000Z'), \
     ('m-tea-bo', 'note', 'Ada likes green tea in the morning', 'bo', NULL, '2026-02-04T00:00:00.000000Z')";
 
+/// New native databases that hold these rows: a file in the folder, and on the server where there is one.
+async fn natives(folder: &Path, database: Option<&Database>, rows: &str) -> Vec<Target> {
+    let file = folder.join("native.db");
+    std::fs::write(&file, "").expect("an empty file");
+    let server = database.map(|database| Target::Postgres(database.url().to_owned()));
+    let targets: Vec<Target> = std::iter::once(Target::File(file)).chain(server).collect();
+    for target in &targets {
+        migrate::apply(&open(target).await, &author(), None).await.expect("applied");
+        run(target, rows).await;
+    }
+    targets
+}
+
 #[test]
 fn facts_that_contradict_and_near_copies_are_found_and_superseded() {
     block_on(async {
         let folder = tempfile::tempdir().expect("a folder");
-        std::fs::write(folder.path().join("native.db"), "").expect("an empty file");
         let database = Database::fresh();
-        let file = Target::File(folder.path().join("native.db"));
-        for target in std::iter::once(file).chain(database.iter().map(|d| Target::Postgres(d.url().to_owned()))) {
-            migrate::apply(&open(&target).await, &author(), None).await.expect("applied");
-            run(&target, FACTS).await;
+        for target in natives(folder.path(), database.as_ref(), FACTS).await {
             let native = address(&target);
             let on = |words: &[&str]| told(folder.path(), &[&["-d", &native], words].concat());
             for (kind, older, newer) in
@@ -248,12 +257,8 @@ const TRIPLE: &str = "INSERT INTO memories (id, kind, text, user_id, tags, impor
 fn copies_of_a_memory_become_one_that_keeps_their_links() {
     block_on(async {
         let folder = tempfile::tempdir().expect("a folder");
-        std::fs::write(folder.path().join("native.db"), "").expect("an empty file");
         let database = Database::fresh();
-        let file = Target::File(folder.path().join("native.db"));
-        for target in std::iter::once(file).chain(database.iter().map(|d| Target::Postgres(d.url().to_owned()))) {
-            migrate::apply(&open(&target).await, &author(), None).await.expect("applied");
-            run(&target, TRIPLE).await;
+        for target in natives(folder.path(), database.as_ref(), TRIPLE).await {
             let native = address(&target);
             let on = |words: &[&str]| told(folder.path(), &[&["-d", &native], words].concat());
             let all = || ["memory", "memory_link", "access"].map(|entity| on(&["list", entity]).1["rows"].clone());

@@ -10,7 +10,7 @@ use crate::console::core::columns::row_name;
 use crate::console::core::command::CommandId;
 use crate::console::core::context::Context;
 use crate::console::screens::home::RECENT_SHOWN;
-use crate::console::screens::home::{HomeScreen, Standout, looked_at};
+use crate::console::screens::home::{DAY, HomeScreen, Standout, looked_at, monday};
 use crate::console::view::{Drawn, live, words};
 use crate::memory::query::{Capability, CountKind, Page};
 use crate::memory::{Entity, Row, time};
@@ -484,7 +484,6 @@ fn seen(home: &HomeScreen) -> SafeText {
 
 /// Rows a day from a Monday on, and the months above the weeks.
 fn calendar(page: &Page) -> (Vec<u64>, Vec<(usize, SafeText)>) {
-    const DAY: i64 = 86_400_000_000;
     const LONGEST: i64 = 7 * 60;
     let days: Vec<i64> = page
         .rows
@@ -496,8 +495,7 @@ fn calendar(page: &Page) -> (Vec<u64>, Vec<(usize, SafeText)>) {
         return (Vec::new(), Vec::new());
     };
     let first = first.max(last - LONGEST);
-    // Day 0 was a Thursday.
-    let monday = first - (first + 3).rem_euclid(7);
+    let monday = monday(first);
     let mut counts = vec![0; (last - monday + 1).max(0) as usize];
     for day in days {
         if let Some(count) = usize::try_from(day - monday).ok().and_then(|at| counts.get_mut(at)) {

@@ -38,6 +38,13 @@ pub const RECENT_SHOWN: usize = 100;
 const FEEDBACK_LOOKED_AT: usize = 500;
 /// A utility or reward below this is low: for a utility, more than one rejection away from where it starts.
 const LOW: f64 = 0.2;
+/// Microseconds of a day.
+const DAY: i64 = 86_400_000_000;
+
+/// The Monday of a day's week; days are counted from 1970-01-01, which was a Thursday.
+fn monday(day: i64) -> i64 {
+    day - (day + 3).rem_euclid(7)
+}
 
 /// Something worth looking at first.
 #[derive(Debug, Clone, PartialEq)]
@@ -261,8 +268,7 @@ impl HomeScreen {
         let mut weeks: BTreeMap<i64, [usize; 4]> = BTreeMap::new();
         for row in self.rows() {
             let Some(micros) = row.text(row.entity.time_column()).and_then(time::epoch_micros) else { continue };
-            // Day 0 was a Thursday.
-            let week = (micros.div_euclid(86_400_000_000) + 3).div_euclid(7);
+            let week = monday(micros.div_euclid(DAY));
             let part = match row.text("outcome") {
                 Some("success") => 0,
                 Some("partial") => 1,
@@ -271,8 +277,9 @@ impl HomeScreen {
             };
             weeks.entry(week).or_default()[part] += 1;
         }
-        let monday = |week: i64| time::from_epoch((week * 7 - 3) * 86_400, time::EpochUnit::Seconds);
-        let named = |(week, counts): (i64, [usize; 4])| Some((monday(week)?.get(5..10)?.to_owned(), counts));
+        let named = |(week, counts): (i64, [usize; 4])| {
+            Some((time::from_epoch(week * DAY, time::EpochUnit::Microseconds)?.get(5..10)?.to_owned(), counts))
+        };
         weeks.into_iter().rev().filter_map(named).collect()
     }
 
