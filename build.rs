@@ -1,9 +1,9 @@
-//! Tells the program which source and which target it is made from, for `--version`.
+//! Names the source and the target of the build, for `--version`.
 
 use std::path::Path;
 use std::process::Command;
 
-/// What git answers; none outside of a checkout.
+/// Runs a git command; `None` outside of a checkout.
 fn git(words: &[&str]) -> Option<String> {
     let answer = Command::new("git").args(words).output().ok().filter(|answer| answer.status.success())?;
     Some(String::from_utf8(answer.stdout).ok()?.trim().to_owned())

@@ -1,4 +1,4 @@
-//! What changes cost: a feedback edit planned and applied, on both engines; eight writers at once; an import.
+//! Cost of changes: a feedback edit planned and applied, on both engines; eight writers at once; an import.
 //!
 //! PostgreSQL is the server that `TEST_DATABASE_URL` names; without it those benches are left out and say so.
 

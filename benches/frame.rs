@@ -1,4 +1,4 @@
-//! How long a frame takes: one key through the core, and the whole screen drawn at 200 x 60. The budget is 4 ms.
+//! Duration of a frame: one key through the core, and the whole screen drawn at 200 x 60. The budget is 4 ms.
 
 use std::collections::VecDeque;
 
@@ -139,7 +139,7 @@ fn key_at(bencher: Bencher, keys: &str) {
     bencher.bench_local(|| key_to_frame(&mut model, &mut painter, &look, Code::Down));
 }
 
-/// What a key costs: the model as it is after it, and the frame that shows it.
+/// Processes a key: updates the model, and draws the frame that shows it.
 fn key_to_frame(model: &mut Model, painter: &mut Painter, look: &Look, code: Code) -> Buffer {
     let effects = update(model, press(code));
     settle(model, effects);

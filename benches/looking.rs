@@ -1,4 +1,4 @@
-//! How long looking takes, in process: pages, an episode with its context, filters. On a demo database of 50,000
+//! Duration of looking, in process: pages, an episode with its context, filters. On a demo database of 50,000
 //! episodes that is made first, or on the database that `MNEMOSCOPE_BENCH_DATABASE` names.
 
 use divan::Bencher;

@@ -1,5 +1,5 @@
-//! How long recall takes: the nearest of 10,000 vectors of 1,536 dimensions, streamed and kept in memory, and the context
-//! of a recalled episode.
+//! Duration of recall: the nearest of 10,000 vectors of 1,536 dimensions, streamed and kept in memory, and the
+//! context of a recalled episode.
 
 use std::path::Path;
 

@@ -31,7 +31,7 @@ const FILE_BYTES: u64 = 64 << 20;
 /// The file that says which anchors have ended.
 const ACCEPTED: &str = "accepted.jsonl";
 
-/// Where a database lies: the words for it, and what it says of itself.
+/// Location of a database: the words for it, and the identity that it gives itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct AnchorSpot {
     place: String,
@@ -70,7 +70,7 @@ struct Ended {
     reason: String,
     #[serde(flatten)]
     spot: AnchorSpot,
-    /// The trail that is there now; none where there is none.
+    /// The trail that is there now; none when there is none.
     database_id: Option<String>,
     anchors: Vec<KeptAnchor>,
 }
@@ -87,7 +87,7 @@ impl Ended {
     }
 }
 
-/// Keeps an anchor for the chain as it is now: at the end of a session that wrote, and after a purge. None where there
+/// Keeps an anchor for the chain as it is now: at the end of a session that wrote, and after a purge. None when there
 /// is no folder for them or no trail.
 ///
 /// # Errors
@@ -119,7 +119,7 @@ pub async fn missed(store: &Store) -> Option<String> {
     Some(format!("{NO_ANCHOR}, so that a cut of the trail would not be seen: {error}"))
 }
 
-/// What is known of a database outside of it.
+/// Known facts about a database that are kept outside it.
 struct AnchorKnowledge {
     spot: AnchorSpot,
     /// Id of the trail that is there.
@@ -143,7 +143,7 @@ impl AnchorKnowledge {
         Ok(known)
     }
 
-    /// What the files of a folder say of a place and a trail.
+    /// Reads the facts about a location and a trail from the files of a folder.
     fn at(folder: &Path, spot: AnchorSpot, database_id: Option<String>) -> Result<AnchorKnowledge, ChangeError> {
         let mut notes = Vec::new();
         let ended: Vec<Ended> = read(&folder.join(ACCEPTED), &mut notes)?;
@@ -184,7 +184,7 @@ impl AnchorKnowledge {
         self.anchors.iter().map(|kept| kept.anchor.clone()).collect()
     }
 
-    /// What the trail is worth, with these and further anchors.
+    /// Verifies the trail, with these and further anchors.
     async fn judge(
         &self,
         store: &Store,
@@ -236,18 +236,18 @@ pub async fn walk(store: &Store, given: &[Anchor], told: &(dyn Fn(usize) + Sync)
     Ok(verdict)
 }
 
-/// What accepting a database as it is gave.
+/// Result of accepting a database as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Acceptance {
     /// `accepted`, or `nothing to do`.
     pub status: &'static str,
     /// The anchors that ended.
     pub ended: Vec<Anchor>,
-    /// The trail that is there now; none where there is none.
+    /// The trail that is there now; none when there is none.
     pub database_id: Option<String>,
-    /// Number of the entry that says so; none where no trail could take it.
+    /// Number of the entry that says so; none when no trail could take it.
     pub audit_seq: Option<i64>,
-    /// What should be known.
+    /// Notes that the user should read.
     pub notes: Vec<String>,
 }
 

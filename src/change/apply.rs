@@ -20,7 +20,7 @@ use crate::store::own::OwnTables;
 use crate::store::stored::{Cell, Image, Mutation, ReadState, StoredRows};
 use crate::store::write::{WriteError, WriteTransaction};
 
-/// Who changes something, and why.
+/// Author of a change, and the reason for it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Author {
     /// Name of the operator.
@@ -31,22 +31,28 @@ pub struct Author {
     pub ticket: Option<String>,
 }
 
-/// How one mutation is taken back.
+/// Inverse of one mutation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InverseMutation {
     /// The change that restores.
     pub mutation: Mutation,
-    /// What the rows were after the change: what an undo relies on. A revision carries that itself, row by row.
+    /// State of the rows after the change, which an undo relies on. A revision carries that itself, row by row.
     pub expect: ReadState,
     /// Columns that were set to the time of the change, with what was written: not restored when they have moved on.
     pub stamps: Vec<(String, FetchedValue)>,
 }
 
-/// What the trail keeps to undo an entry, as far as it names rows.
-#[derive(Debug, Deserialize)]
+/// Changes that the trail keeps to undo an entry.
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct KeptUndo {
-    /// The changes that restore, in the order in which they are to be made.
+    /// Changes that restore what was, in the order in which they are to be made.
     pub inverses: Vec<InverseMutation>,
+    /// Rows that the undo writes to the memory's own trail.
+    #[serde(default)]
+    pub trail: Vec<Mutation>,
+    /// Rows that the undo of the undo writes there. Entries of earlier versions have none.
+    #[serde(default)]
+    pub again: Vec<Mutation>,
 }
 
 impl KeptUndo {
@@ -173,7 +179,8 @@ async fn finish(
     }
 }
 
-/// What became of an attempt: the number of its entry; none when nothing was written, and it is to be tried again.
+/// Settles the outcome of an attempt and returns the number of its entry; `None` when nothing was written, and it is
+/// to be tried again.
 async fn settle(
     store: &Store,
     outcome: Result<i64, FailedTransaction>,
@@ -248,7 +255,7 @@ fn done(store: &Store, plan: &Plan, mut receipt: Receipt, seq: i64, later: Optio
     receipt
 }
 
-/// Why a transaction was not finished.
+/// Reason why a transaction was not finished.
 #[derive(Debug)]
 pub enum FailedTransaction {
     /// The engine refused.
@@ -344,7 +351,7 @@ pub(super) fn key_of(rows: &StoredRows) -> String {
     json!(rows).to_string()
 }
 
-/// Which rows moved, for people.
+/// Describes to users which rows have changed since.
 pub(super) fn describe(rows: &StoredRows, then: usize, now: usize) -> String {
     let value = |raw: &FetchedValue| match json!(raw) {
         Value::String(text) => text,
@@ -423,9 +430,8 @@ fn entry(plan: &Plan, author: &Author, receipt: &Receipt, inverses: &[InverseMut
     let mut private = Map::new();
     private.insert("changes".to_owned(), json!(receipt.changes));
     if plan.undo_reason.is_none() {
-        // Rows of the memory's own trail: those for an undo, and those for the undo of that.
-        let undo = json!({ "inverses": inverses, "trail": plan.undo_trail, "again": plan.trail });
-        private.insert("undo".to_owned(), undo);
+        let undo = KeptUndo { inverses: inverses.to_vec(), trail: plan.undo_trail.clone(), again: plan.trail.clone() };
+        private.insert("undo".to_owned(), json!(undo));
     }
     if let Some(reason) = author.reason.as_ref().or(plan.reason.as_ref()) {
         let (clean, _) = crate::memory::text_check::check(reason);

@@ -30,7 +30,7 @@ const NAMED: usize = 20;
 /// Actions that change no memory.
 const HARMLESS: [&str; 3] = ["migrate", "hold", "unhold"];
 
-/// What is not in any trail.
+/// Note on changes that no trail records.
 const AGENTS: &str = "what agents changed in rows since then without a history (texts, status, outcome), and rows that they \
      removed, leave no trace: such rows are shown as they are now";
 
@@ -139,9 +139,10 @@ async fn back(
     Ok(())
 }
 
-/// What takes an entry back, in the order in which it is to be done; none where that was not kept.
+/// Returns the changes that take an entry back, in the order in which they are to be made; `None` when they were not
+/// kept.
 fn inverses(opened: &OpenedEntry) -> Option<Vec<Mutation>> {
-    if opened.public["undo_reason"].is_string() {
+    if opened.facts().undo_reason.is_some() {
         return None;
     }
     let kept = KeptUndo::deserialize(opened.private.get("undo")?).ok()?;
@@ -151,10 +152,9 @@ fn inverses(opened: &OpenedEntry) -> Option<Vec<Mutation>> {
 /// Whether an entry changed no memory, such as one that redacts values of the trail.
 fn is_harmless(opened: &OpenedEntry) -> bool {
     let action = opened.entry.action.as_str();
-    let counts = &opened.public["counts"];
     HARMLESS.contains(&action)
         || action.starts_with("audit.")
-        || counts.as_object().is_some_and(serde_json::Map::is_empty)
+        || opened.facts().counts.is_some_and(|counts| counts.is_empty())
 }
 
 /// The last entry that was written up to a time. Entries follow one another in time; a clock that was set back makes an
@@ -187,7 +187,8 @@ impl Stores<'_> {
         Ok(earlier.last().map_or_else(|| later.get("before").clone(), |signal| signal.get("after").clone()))
     }
 
-    /// What the histories say of episodes whose signals, feedback or canvas events went on after the moment.
+    /// Builds, from the histories, the changes that take back the values of episodes whose signals, feedback or
+    /// canvas events went on after the moment.
     async fn histories(&self, as_of: &mut AsOf) -> Result<Vec<Mutation>, ChangeError> {
         let (whole, view) = (self.whole, self.view);
         let mut changed: BTreeMap<String, Vec<(&'static str, Value)>> = BTreeMap::new();

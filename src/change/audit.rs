@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::ChangeError;
+use super::entry::{EntryFacts, ListedEntry};
 use super::plan::canonical;
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
@@ -34,11 +35,11 @@ const TRIES: usize = 5;
 /// An entry to be appended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewEntry {
-    /// When, in the canonical spelling.
+    /// Time of the entry, in the canonical spelling.
     pub at: String,
-    /// Who.
+    /// Name of the actor.
     pub actor: String,
-    /// What was done.
+    /// Action that was done.
     pub action: String,
     /// Facts that are not personal.
     pub public: Value,
@@ -131,7 +132,7 @@ pub(in crate::change) async fn append(
     Ok(seq)
 }
 
-/// Why an entry was not appended.
+/// Reason why an entry was not appended.
 #[derive(Debug)]
 pub enum AppendError {
     /// The head is gone.
@@ -218,9 +219,9 @@ pub struct Anchor {
     pub database_id: String,
     /// Number of the last entry.
     pub seq: i64,
-    /// Its hash.
+    /// Hash of the last entry.
     pub hash: String,
-    /// When it was written down.
+    /// Time when the anchor was written down.
     pub at: String,
 }
 
@@ -278,7 +279,7 @@ pub struct AuditFault {
     pub message: String,
 }
 
-/// What verifying a trail gave.
+/// Result of verifying a trail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AuditVerdict {
     /// Nothing is wrong.
@@ -293,9 +294,9 @@ pub struct AuditVerdict {
     pub anchored: Option<i64>,
     /// Private values that were redacted, as entries say.
     pub redacted: usize,
-    /// What is wrong.
+    /// Faults that were found.
     pub faults: Vec<AuditFault>,
-    /// What verifying cannot tell.
+    /// Limits of what verifying can tell.
     pub notes: Vec<String>,
 }
 
@@ -456,8 +457,7 @@ fn value_faults(entries: &[TrailEntry], values: &[PrivateValue], faults: &mut Ve
         .iter()
         .filter(|e| e.action == REDACT)
         .flat_map(|e| {
-            let public: Value = serde_json::from_str(&e.public).unwrap_or_default();
-            let claims: Vec<(i64, String)> = serde_json::from_value(public["redacts"].clone()).unwrap_or_default();
+            let claims = EntryFacts::parse(&e.public).redacts;
             // A value can only have been redacted by a later entry.
             claims.into_iter().filter(|(seq, _)| *seq < e.seq).collect::<Vec<_>>()
         })
@@ -532,10 +532,18 @@ fn anchor_faults(database_id: &str, entries: &[TrailEntry], anchors: &[Anchor], 
 pub struct OpenedEntry {
     /// The entry.
     pub entry: TrailEntry,
-    /// Its public facts.
+    /// Public facts of the entry.
     pub public: Value,
-    /// Its private values that are there, by field.
+    /// Private values of the entry that are there, by field.
     pub private: BTreeMap<String, Value>,
+}
+
+impl OpenedEntry {
+    /// Reads the public facts.
+    #[must_use]
+    pub fn facts(&self) -> EntryFacts {
+        EntryFacts::of(&self.public)
+    }
 }
 
 /// Opens one entry; none when there is none of that number.
@@ -601,7 +609,7 @@ fn opened(entry: TrailEntry, values: Vec<PrivateValue>) -> Result<OpenedEntry, C
 ///
 /// # Errors
 /// [`ChangeError::Refused`] without a trail; else the engine's refusal.
-pub async fn list(store: &Store, after: i64, limit: usize) -> Result<Vec<Value>, ChangeError> {
+pub async fn list(store: &Store, after: i64, limit: usize) -> Result<Vec<ListedEntry>, ChangeError> {
     trail_of(store).await?;
     let entries = store.records().trail(after, limit).await?;
     let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return Ok(Vec::new()) };
@@ -611,16 +619,16 @@ pub async fn list(store: &Store, after: i64, limit: usize) -> Result<Vec<Value>,
             let value = values.iter().find(|v| v.seq == entry.seq && v.field == field);
             value.and_then(|v| serde_json::from_str::<Value>(&v.value).ok()).unwrap_or_default()
         };
-        json!({
-            "seq": entry.seq,
-            "at": entry.at,
-            "actor": entry.actor,
-            "action": entry.action,
-            "public": serde_json::from_str::<Value>(&entry.public).unwrap_or_default(),
-            "reason": of_entry("reason"),
-            "changes": of_entry("changes"),
-            "hash": entry.hash,
-        })
+        ListedEntry {
+            seq: entry.seq,
+            at: entry.at.clone(),
+            actor: entry.actor.clone(),
+            action: entry.action.clone(),
+            public: serde_json::from_str(&entry.public).unwrap_or_default(),
+            reason: of_entry("reason").as_str().map(str::to_owned),
+            changes: serde_json::from_value(of_entry("changes")).ok(),
+            hash: entry.hash.clone(),
+        }
     };
     Ok(entries.iter().map(shown).collect())
 }

@@ -21,13 +21,13 @@ use crate::store::{Store, StoreError};
 /// A row to be added.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewRow {
-    /// Its canonical values.
+    /// Canonical values of the row.
     pub row: Row,
     /// Columns that take the time of the change.
     pub now: Vec<&'static str>,
-    /// Where it stands in the file that it comes from, from 1; 0 without one.
+    /// Position in the file that the row comes from, from 1; 0 without a file.
     pub place: usize,
-    /// What an export says of it beside its canonical values.
+    /// Stored values that an export gives beside the canonical ones.
     pub surplus: Option<Surplus>,
 }
 
@@ -56,7 +56,7 @@ impl NewRow {
         columns.into_iter().flatten().filter(|(name, _)| shape.column(name).is_some())
     }
 
-    /// What it stores in a column of its source's table, as text.
+    /// Returns the value that the row stores in a column of its source's table, as text.
     pub(super) fn stored_text(&self, source: &BoundSource, column: &str) -> Option<String> {
         let surplus = self.surplus.as_ref().filter(|s| s.table.as_deref() == Some(&table_of(source).title()));
         let mut stored = surplus.into_iter().flat_map(|s| s.hidden.iter().chain(&s.spelled));
@@ -94,7 +94,7 @@ impl From<Row> for NewRow {
     }
 }
 
-/// How many rows of what were added and were there already.
+/// Counts of rows that were added and of rows that were there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ImportTally {
     /// New ones.
@@ -227,10 +227,12 @@ fn in_order(insertion: Mutation) -> Mutation {
     Mutation::Insert { table, key, columns, rows }
 }
 
-/// What rows of one INSERT have in common: how many they hang on, their columns kept as they stood, and the canonical ones.
+/// Common key of the rows of one INSERT: how many rows they depend on, their columns kept as stored, and the
+/// canonical ones.
 type AlikeKey<'c> = (Generation, Vec<String>, Vec<&'c str>);
 
-/// When a row goes in: after as many others as it hangs on; rows of a circle all at once, and nothing with them.
+/// Turn of a row to be inserted: after as many others as it depends on; rows of a circle all at once, and nothing
+/// with them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Generation {
     depth: usize,
@@ -250,8 +252,8 @@ fn never_empty(store: &Store, source: &BoundSource) -> HashSet<&'static str> {
     names.filter(|c| plain_column(source, c).is_some_and(|(stored, _)| is_never(stored))).collect()
 }
 
-/// How many of the rows each one hangs on, by foreign keys of the table onto itself: the server takes no row before the one
-/// that it refers to. Rows of a circle come together.
+/// Counts for each row how many of the rows it depends on, by foreign keys of the table to itself: the server takes
+/// no row before the one that it refers to. Rows of a circle come together.
 async fn generations(store: &Store, source: &BoundSource, rows: &[&NewRow]) -> Result<Vec<Generation>, ChangeError> {
     let mut generations = vec![Generation::default(); rows.len()];
     if store.engine() != Engine::Postgres || rows.len() < 2 {
@@ -276,7 +278,7 @@ async fn generations(store: &Store, source: &BoundSource, rows: &[&NewRow]) -> R
     Ok(generations)
 }
 
-/// How many others are above each one; those of a circle have none above them.
+/// Counts the rows above each one; those of a circle have none above them.
 fn depths(parents: &[Option<usize>]) -> Vec<Generation> {
     let mut depths: Vec<Option<Generation>> = vec![None; parents.len()];
     for start in 0..parents.len() {

@@ -22,7 +22,7 @@ const KEPT_OF_A_BATCH: usize = 10;
 pub struct Draft<'s> {
     /// The database.
     pub store: &'s Store,
-    /// Our tables; none where a plan is only looked at.
+    /// Our tables; none when a plan is only looked at.
     own: Option<OwnTables>,
     operation: &'static str,
     kept: usize,
@@ -31,9 +31,9 @@ pub struct Draft<'s> {
     changes_total: usize,
     watches: Vec<RowWatch>,
     mutations: Vec<Mutation>,
-    /// What else comes of it.
+    /// Further effects of the change.
     pub effects: Vec<String>,
-    /// What should be known before it is done.
+    /// Facts that the operator should know before the change is made.
     pub disclosures: Vec<String>,
     /// Public facts for the audit entry.
     pub facts: Map<String, Value>,
@@ -41,7 +41,7 @@ pub struct Draft<'s> {
     pub trail: Vec<Mutation>,
     /// Rows for that trail should the change be undone.
     pub undo_trail: Vec<Mutation>,
-    /// Why it cannot be undone.
+    /// Reason why the change cannot be undone.
     pub undo_reason: Option<String>,
 }
 

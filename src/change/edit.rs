@@ -108,7 +108,7 @@ fn check(entity: Entity, set: &Map<String, Value>) -> Result<(), ChangeError> {
     }
 }
 
-/// What an edit of feedback says in its own words.
+/// Reads the fields that an edit of feedback sets, in feedback's own words; any other field is refused.
 fn feedback_fields(set: &Map<String, Value>) -> Result<FeedbackFields, ChangeError> {
     let mut fields = FeedbackFields::default();
     for (name, value) in set {
@@ -204,7 +204,7 @@ pub(super) async fn drop_vector(draft: &mut Draft<'_>, found: &LocatedRow<'_>) -
     Ok(())
 }
 
-/// What a changed case means for its bank, and for the memory's own trail.
+/// Adds to a draft what a changed case means for its bank, and for the memory's own trail.
 async fn tell_case(draft: &mut Draft<'_>, before: &Row, after: &Row) -> Result<(), ChangeError> {
     let store = draft.store;
     if let Some(profile) = after.text("profile_id") {

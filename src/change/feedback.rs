@@ -256,7 +256,7 @@ fn cannot_hold(source: &BoundSource, kind: &str) -> String {
     format!("{} has no place for the kind `{kind}`", table_of(source).title())
 }
 
-/// How a source is written.
+/// Returns the rules for writing a source.
 ///
 /// # Errors
 /// [`ChangeError::Refused`] with the reason why it is not.
@@ -274,7 +274,7 @@ pub(super) fn writable(source: &BoundSource) -> Result<&crate::layout::Write, Ch
     }
 }
 
-/// How a source is written to which a row is to be added whose id the plan names.
+/// Returns the rules for writing a source to which a row is to be added whose id the plan names.
 ///
 /// # Errors
 /// As [`writable`]; [`ChangeError::Refused`] where the engine numbers the rows: the id is not known before.

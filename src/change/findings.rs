@@ -25,7 +25,7 @@ use crate::store::migration::OWN;
 use crate::store::structure::StructurePart;
 use crate::store::{Store, StoreError, named_ids};
 
-/// Something to tell while looking.
+/// News while looking for findings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FindingNews {
     /// A finding.
@@ -40,22 +40,22 @@ pub enum FindingNews {
     Left(Vec<&'static str>),
 }
 
-/// What to look for.
+/// Request for findings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FindingRequest {
     /// This kind only.
     pub kind: Option<&'static str>,
     /// Examples of each at most.
     pub examples: usize,
-    /// How long a look may be; none looks at everything.
+    /// Limit of a brief look; `None` looks at everything.
     pub brief: Option<BriefLimit>,
     /// Kinds and rows that are left out.
     pub muted: Muted,
-    /// How long rows are kept; without rules nothing is overdue.
+    /// Rules on how long rows are kept; without rules nothing is overdue.
     pub retention: Option<RetentionRules>,
 }
 
-/// Where a brief look ends.
+/// Limit at which a brief look ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BriefLimit {
     /// Rows read at most.
@@ -161,7 +161,7 @@ const EPISODES: &[&str] = &[
 ];
 const TEXT: &[&str] = &["unreadable_value", "secret", "instruction", "hidden_characters"];
 
-/// What cleans texts.
+/// Remedies that clean texts.
 const CLEANING: &[&str] = &["backfill secrets", "backfill hidden-characters"];
 
 /// Plain words that findings are made of; other such columns tell nothing.
@@ -270,7 +270,7 @@ impl Survey<'_> {
         }
     }
 
-    /// Why an entity is not there; none where it is.
+    /// Returns the reason why an entity is not there; `None` when it is.
     fn lacks(&self, entity: Entity) -> Option<String> {
         self.store.sources_of(entity).err().map(|e| e.to_string())
     }

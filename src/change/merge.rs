@@ -64,7 +64,7 @@ pub async fn plan(store: &Store, id: &str, copies: &[String]) -> Result<Plan, Ch
     Ok(draft.seal())
 }
 
-/// What the copies say beside the one that stays.
+/// Collects the values that the remaining memory gains from its copies.
 fn gained(kept: &Row, copies: &[LocatedRow<'_>]) -> Vec<(&'static str, Value)> {
     let is_one = |id: &str| id == kept.id() || copies.iter().any(|copy| copy.row.id() == id);
     let mut gained = Vec::new();
@@ -120,7 +120,7 @@ async fn keep(
     if columns.is_empty() { Ok(()) } else { set_again(draft, kept, &row, &columns).await }
 }
 
-/// What a copy took the place of is followed by the one that stays.
+/// Makes the remaining memory the successor of what a copy had superseded.
 async fn follow(draft: &mut Draft<'_>, kept: &LocatedRow<'_>, copies: &[LocatedRow<'_>]) -> Result<(), ChangeError> {
     let is_one = |id: &str| id == kept.row.id() || copies.iter().any(|copy| copy.row.id() == id);
     let mut earlier: BTreeMap<&str, &str> = BTreeMap::new();

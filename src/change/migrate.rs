@@ -21,7 +21,7 @@ use crate::store::stored::{Cell, Mutation, TableName};
 use crate::store::write::{WriteError, WriteTransaction};
 use crate::store::{OpenOptions, Store, Target};
 
-/// How long a step waits in all while others hold a lock that it needs.
+/// Total time that a step waits while others hold a lock that it needs.
 const LOCKS: Duration = Duration::from_secs(30);
 
 /// A step of a migration.
@@ -29,9 +29,9 @@ const LOCKS: Duration = Duration::from_secs(30);
 pub struct StepState {
     /// Name.
     pub name: String,
-    /// What is run.
+    /// SQL that the step runs.
     pub sql: String,
-    /// What it makes is there.
+    /// True when what the step makes is there.
     pub done: bool,
 }
 
@@ -42,13 +42,13 @@ pub struct PendingMigration {
     pub version: i64,
     /// Name.
     pub name: String,
-    /// What will be run.
+    /// SQL that will be run.
     pub sql: String,
-    /// What it locks, and for how long.
+    /// Locks that the migration takes, and for how long.
     pub lock_risk: String,
-    /// What it makes possible.
+    /// Effect of the migration: what it makes possible.
     pub effect: String,
-    /// Its steps, where it has several.
+    /// Steps of the migration, when it has several.
     pub steps: Vec<StepState>,
     /// The step at which it goes on, where it was begun and stopped.
     pub goes_on_at: Option<String>,
@@ -62,7 +62,7 @@ pub struct OfferedMigration {
     /// The migration.
     #[serde(flatten)]
     pub migration: PendingMigration,
-    /// It has been applied.
+    /// True when the migration has been applied.
     pub applied: bool,
 }
 
@@ -73,26 +73,26 @@ pub struct Drift {
     pub name: String,
     /// Checksum of what was applied.
     pub applied: String,
-    /// Checksum of this version's statements; none where it knows no such migration.
+    /// Checksum of this version's statements; none when it knows no such migration.
     pub known: Option<String>,
-    /// What that means.
+    /// Meaning of the difference, in words.
     pub message: String,
-    /// From what was applied to what this version has, line by line; empty where it cannot be known.
+    /// From what was applied to what this version has, line by line; empty when it cannot be known.
     pub diff: String,
 }
 
 /// A migration that was applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DoneMigration {
-    /// Its number.
+    /// Number of the migration.
     pub version: i64,
-    /// Its name.
+    /// Name of the migration.
     pub name: String,
-    /// When, in the canonical spelling.
+    /// Time when it was applied, in the canonical spelling.
     pub applied_at: String,
     /// Checksum of the statements that were run.
     pub checksum: String,
-    /// What it makes possible, where this version knows it.
+    /// Effect of the migration, when this version knows it: what it makes possible.
     pub effect: String,
     /// The statements of this version, where it has them.
     #[serde(skip)]
@@ -114,13 +114,13 @@ pub struct MigrationState {
     pub optional: Vec<OfferedMigration>,
     /// Applied ones whose statements differ from this version's; shown, never stamped over.
     pub drift: Vec<Drift>,
-    /// What the memory's own system keeps of its migrations: shown, never touched.
+    /// Migrations recorded by the memory's own system: shown, never touched.
     pub foreign: Vec<ForeignMigrations>,
     /// Layouts that fit, each with its variant.
     pub layouts: Vec<String>,
 }
 
-/// Which migrations to apply.
+/// Choice of the migrations to apply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MigrationChoice {
     /// Up to this number only.
@@ -129,7 +129,7 @@ pub struct MigrationChoice {
     pub optional: Vec<String>,
 }
 
-/// What was applied, and what is so now.
+/// Migrations that were applied, and the resulting state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MigrationOutcome {
     /// Names of the migrations that were applied, in order.
@@ -142,7 +142,7 @@ pub struct MigrationOutcome {
     pub layouts: Vec<String>,
 }
 
-/// What is applied and what is not.
+/// Returns the migrations that are applied and those that are not.
 ///
 /// # Errors
 /// The engine's refusal.

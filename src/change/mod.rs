@@ -12,6 +12,7 @@ pub mod batch;
 pub mod chain;
 mod draft;
 pub mod edit;
+pub mod entry;
 pub mod feedback;
 pub mod findings;
 pub mod hold;
@@ -47,19 +48,19 @@ pub use draft::Draft;
 pub use operation::Operation;
 pub use plan::{Change, ChangeDanger, Plan, Receipt};
 
-/// Why a change was not made. Nothing was written.
+/// Reason why a change was not made. Nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
-    /// What was asked for makes no sense.
+    /// A request that makes no sense.
     #[error("{0}")]
     Usage(String),
-    /// What was named is not there.
+    /// A named thing that does not exist.
     #[error("{0}")]
     NotFound(String),
     /// The world moved: rows are not what the plan read.
     #[error("{message}; nothing was written{}", listed(.rows))]
     Conflict {
-        /// What moved.
+        /// Description of what changed since the plan was made.
         message: String,
         /// The rows, for people.
         rows: Vec<String>,
@@ -70,7 +71,7 @@ pub enum ChangeError {
     /// The audit trail is not what it should be.
     #[error("{0}")]
     Broken(String),
-    /// Something failed.
+    /// A failure of any other kind.
     #[error("{0}")]
     Failed(String),
     /// Reading failed.
@@ -134,7 +135,7 @@ where
     }
 }
 
-/// What an operation would do, by whoever wants it done; nothing is written.
+/// Plans an operation on behalf of `author`; writes nothing.
 ///
 /// # Errors
 /// As planning that operation.

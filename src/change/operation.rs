@@ -1,5 +1,5 @@
-//! What can be changed, as plain data that can be kept and read back: the same for commands, console and files. Each
-//! operation has its words for people and its command line; [`super::plan()`] says what it would do.
+//! Changes that can be requested, as plain data that can be kept and read back: the same for commands, console and
+//! files. Each operation has a description for users and a command line; [`super::plan()`] says what it would do.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -18,11 +18,11 @@ pub struct FeedbackFields {
     pub kind: Option<String>,
     /// 1 to 5, with the kind `rating`.
     pub rating: Option<i64>,
-    /// What the user would have wanted.
+    /// Answer that the user would have wanted.
     pub correction: Option<String>,
     /// The correction that the new one replaces, as whoever edits saw it; `None` replaces any.
     pub instead_of: Option<String>,
-    /// Who gave it; `None` means the episode's user where feedback is added.
+    /// Person who gave the feedback; `None` means the episode's user when feedback is added.
     pub user: Option<String>,
     /// Add it even where the episode has the same feedback by the same person already.
     pub again: bool,
@@ -81,9 +81,9 @@ pub const TRAINING_SEED: u64 = 1;
 /// A file of pairs to learn from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairsFile {
-    /// What it is called.
+    /// Name of the file.
     pub name: String,
-    /// Its text: a pair a line.
+    /// Text of the file: one pair per line.
     pub text: String,
 }
 
@@ -129,30 +129,30 @@ pub enum Operation {
     AddFeedback {
         /// The episode's id.
         episode: String,
-        /// What it says.
+        /// Content of the new feedback.
         fields: FeedbackFields,
     },
     /// Change a feedback row.
     #[serde(rename = "feedback.edit")]
     EditFeedback {
-        /// Its id.
+        /// Id of the feedback row to change.
         id: String,
-        /// What changes.
+        /// Fields to change.
         fields: FeedbackFields,
     },
     /// Remove a feedback row.
     #[serde(rename = "feedback.remove")]
     RemoveFeedback {
-        /// Its id.
+        /// Id of the feedback row to remove.
         id: String,
     },
     /// Give an episode a utility signal.
     Signal {
         /// The episode's id.
         episode: String,
-        /// Which signal.
+        /// Signal to give.
         signal: Signal,
-        /// Why, for whoever reads its history.
+        /// Reason, for those who read the episode's history of signals.
         reason: Option<String>,
     },
     /// Take a utility signal back.
@@ -179,7 +179,7 @@ pub enum Operation {
         case: String,
         /// From 0 to 1.
         reward: f64,
-        /// Its outcome, when that changes too.
+        /// New outcome of the case, when that changes too.
         outcome: Option<String>,
     },
     /// Set how many cases a bank keeps.
@@ -193,7 +193,7 @@ pub enum Operation {
     /// Put a policy version to use.
     #[serde(rename = "policy.activate")]
     ActivatePolicy {
-        /// Its id.
+        /// Id of the policy version.
         id: String,
     },
     /// Train a new policy version.
@@ -201,7 +201,7 @@ pub enum Operation {
     TrainPolicy {
         /// The profile's id.
         bank: String,
-        /// What it learns from; `None` means what the bank's cases recalled.
+        /// Pairs to learn from; `None` means what the bank's cases recalled.
         pairs: Option<PairsFile>,
         /// Seed of the split into training and held-out queries.
         seed: u64,
@@ -220,46 +220,46 @@ pub enum Operation {
     },
     /// Put a legal hold on a person: nobody can erase them while it stands.
     Hold {
-        /// Who: id, e-mail, name, session or profile.
+        /// The person: id, e-mail, name, session or profile.
         person: String,
-        /// Why.
+        /// Reason for the hold.
         reason: Option<String>,
     },
     /// Lift a legal hold.
     Unhold {
-        /// Who.
+        /// The person whose hold is lifted.
         person: String,
     },
     /// Add one curated memory.
     Record {
-        /// What it is.
+        /// Entity of the memory.
         entity: Entity,
-        /// It as JSON, in canonical columns.
+        /// The memory as JSON, in canonical columns.
         text: String,
     },
     /// Add what a file holds.
     Import {
-        /// What kind of file it is.
+        /// Format of the file.
         format: ImportFormat,
-        /// What it is called.
+        /// Name of the file.
         name: String,
-        /// Its text.
+        /// Text of the file.
         text: String,
         /// Skip what cannot be read.
         skip_bad: bool,
     },
     /// Set columns of a row.
     Edit {
-        /// What it is.
+        /// Entity of the row.
         entity: Entity,
-        /// Its id.
+        /// Id of the row.
         id: String,
         /// Canonical columns and their new values.
         set: Map<String, Value>,
     },
     /// Take rows away, with what hangs on them.
     Remove {
-        /// What they are.
+        /// Entity of the rows.
         entity: Entity,
         /// Their ids.
         ids: Vec<String>,
@@ -268,7 +268,7 @@ pub enum Operation {
     Supersede {
         /// The id of the one that stays, marked.
         memory: String,
-        /// What is so instead.
+        /// Text of the new memory.
         text: String,
     },
     /// Make copies of a memory one with it.
@@ -280,7 +280,7 @@ pub enum Operation {
     },
     /// Take away what retention rules no longer keep.
     Retain {
-        /// What the file of the rules is called.
+        /// Name of the file with the rules.
         file: String,
         /// The rules.
         rules: RetentionRules,
@@ -323,7 +323,7 @@ const FOLLOWING: &[(Entity, &str, &str)] = &[
     (Entity::Policy, "status", "`policy activate ID` changes it"),
 ];
 
-/// What sets a column that cannot be set by hand; none for the others.
+/// Explains what sets a column that cannot be set by hand; `None` for other columns.
 #[must_use]
 pub fn set_by(entity: Entity, column: &str) -> Option<&'static str> {
     FOLLOWING.iter().find(|(e, c, _)| *e == entity && *c == column).map(|(_, _, why)| *why)
@@ -331,9 +331,9 @@ pub fn set_by(entity: Entity, column: &str) -> Option<&'static str> {
 
 /// An operation for people.
 struct Face<'o> {
-    /// What it does, in a few words.
+    /// Short description of the operation.
     title: String,
-    /// The id that it is about; none where it is about a number of rows.
+    /// The id that it is about; none when it is about a number of rows.
     subject: Option<&'o str>,
     /// The words of its command after the database.
     words: Vec<String>,
@@ -432,13 +432,13 @@ impl Operation {
         }
     }
 
-    /// What it does, in a few words.
+    /// Describes the operation in a few words.
     #[must_use]
     pub fn title(&self) -> String {
         self.face().title
     }
 
-    /// The id that must be typed where the change is grave; none where it is the number of rows.
+    /// The id that must be typed where the change is grave; none when it is the number of rows.
     #[must_use]
     pub fn subject(&self) -> Option<&str> {
         self.face().subject

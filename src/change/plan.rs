@@ -1,4 +1,5 @@
-//! What a change would do, and what it did: plain data, the same for console, commands and files.
+//! Plan and receipt of a change: its expected and its actual effects as plain data, the same for console, commands
+//! and files.
 
 pub mod erasure;
 pub mod past;
@@ -10,35 +11,36 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::ChangeError;
+use crate::memory::{Entity, Row};
 use crate::store::stored::{Mutation, RowWatch};
 
 /// Changes that a printed plan shows at most.
 pub const SHOWN: usize = 50;
 
-/// How the disclosure begins that no anchor of a change could be kept.
+/// Beginning of the disclosure that no anchor of a change could be kept.
 pub const NO_ANCHOR: &str = "no anchor of it could be kept outside the database";
 
-/// How much care a change asks for.
+/// Degree of care that a change requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChangeDanger {
-    /// It adds, or is taken back at once.
+    /// The change only adds, or can be taken back at once.
     Safe,
-    /// It alters or removes what somebody wrote.
+    /// The change alters or removes what someone wrote.
     Guarded,
-    /// It cannot be taken back, or touches very much.
+    /// The change cannot be taken back, or affects very much.
     Grave,
 }
 
 /// Rows that are inserted, updated and deleted, by table.
 pub type Counts = BTreeMap<String, BTreeMap<String, usize>>;
 
-/// One row before and after, in canonical columns; null where there is none.
+/// One row before and after, in canonical columns; null when there is none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Change {
-    /// What it is.
+    /// Entity of the row.
     pub entity: String,
-    /// Its id.
+    /// Id of the row.
     pub id: String,
     /// Columns that change, before.
     pub before: Value,
@@ -46,39 +48,63 @@ pub struct Change {
     pub after: Value,
 }
 
-/// What a change would do.
+impl Change {
+    /// Masks the id and both sides. `masked` masks a row of the change's entity.
+    pub fn mask(&mut self, mut masked: impl FnMut(&mut Row)) {
+        // Plan files may name any entity: what is not known is not shown.
+        let Some(entity) = Entity::parse(&self.entity) else {
+            (self.before, self.after) = (Value::Null, Value::Null);
+            return;
+        };
+        let mut named = Row::empty(entity);
+        named.set("id", Value::from(self.id.as_str()));
+        masked(&mut named);
+        if let Some(id) = named.get("id").as_str() {
+            id.clone_into(&mut self.id);
+        }
+        for side in [&mut self.before, &mut self.after] {
+            let Value::Object(fields) = side else { continue };
+            let mut row = Row::empty(entity);
+            fields.iter().for_each(|(column, value)| row.set(column, value.clone()));
+            masked(&mut row);
+            fields.iter_mut().for_each(|(column, value)| *value = row.get(column).clone());
+        }
+    }
+}
+
+/// Plan of a change: what it would do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// SHA-256 over everything else, as hexadecimal digits.
     pub plan_id: String,
-    /// What it does, such as `feedback.edit`.
+    /// Name of the operation, such as `feedback.edit`.
     pub operation: String,
-    /// How much care it asks for.
+    /// Degree of care that the change requires.
     pub danger: ChangeDanger,
     /// Rows by table.
     pub counts: Counts,
     /// The first rows before and after.
     pub changes: Vec<Change>,
-    /// How many rows change in all.
+    /// Total number of rows that change.
     pub changes_total: usize,
-    /// What else comes of it, for people.
+    /// Further effects of the change, for users.
     pub effects: Vec<String>,
-    /// What should be known before it is done, for people.
+    /// Facts to know before the change is made, for users.
     pub disclosures: Vec<String>,
-    /// When it was planned.
+    /// Time when the plan was made.
     pub created_at: String,
     /// Database that it is for.
     pub database_id: String,
-    /// What goes into the public part of the audit entry.
+    /// Facts for the public part of the audit entry.
     pub facts: Value,
-    /// Why it cannot be undone; none when it can.
+    /// Reason why the change cannot be undone; `None` when it can.
     pub undo_reason: Option<String>,
     /// The reason given with the plan.
     pub reason: Option<String>,
     /// The ticket given with the plan.
     pub ticket: Option<String>,
-    /// What was read to make it.
+    /// Rows that were read to make the plan.
     pub watches: Vec<RowWatch>,
     /// The changes themselves.
     pub mutations: Vec<Mutation>,
@@ -162,14 +188,14 @@ impl Plan {
     }
 }
 
-/// What a change did.
+/// Receipt of a change: what it did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
     /// Identity of the receipt, also in the audit entry.
     pub receipt_id: String,
     /// The plan.
     pub plan_id: String,
-    /// What was done.
+    /// Name of the operation that was carried out.
     pub operation: String,
     /// `applied`, or `nothing to do`.
     pub status: String,
@@ -177,20 +203,20 @@ pub struct Receipt {
     pub counts: Counts,
     /// The rows before and after.
     pub changes: Vec<Change>,
-    /// How many rows changed in all.
+    /// Total number of rows that changed.
     pub changes_total: usize,
-    /// What else came of it.
+    /// Further effects that the change had.
     pub effects: Vec<String>,
-    /// What should be known.
+    /// Facts to know about the change.
     pub disclosures: Vec<String>,
-    /// When.
+    /// Time when the change was made.
     pub applied_at: String,
     /// Number of the audit entry.
     pub audit_seq: Option<i64>,
     /// The command that takes it back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo: Option<String>,
-    /// Why there is none.
+    /// Reason why there is no command to undo the change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo_reason: Option<String>,
 }
@@ -240,5 +266,23 @@ mod tests {
     fn canonical_json_is_sorted_and_has_no_blanks() {
         let value: Value = serde_json::from_str(r#" { "b" : [ 1 , {"z":0.1, "a":null} ], "a" : "x y" } "#).unwrap();
         assert_eq!(canonical(&value), r#"{"a":"x y","b":[1,{"a":null,"z":0.1}]}"#);
+    }
+
+    #[test]
+    fn a_masked_change_shows_nobody_even_when_its_entity_is_unknown() {
+        let mask = crate::memory::mask::Mask::new([7; 32]);
+        let change = |entity: &str| Change {
+            entity: entity.to_owned(),
+            id: "maria".to_owned(),
+            before: json!({ "user_id": "maria", "title": "Call Maria" }),
+            after: Value::Null,
+        };
+        for (entity, id) in [("subject", None), ("episode", Some("maria")), ("ledger", Some("maria"))] {
+            let mut masked = change(entity);
+            masked.mask(|row| mask.row(row));
+            assert_eq!(masked.id == "maria", id.is_some(), "{entity}");
+            let shown = masked.before.to_string().to_lowercase();
+            assert!(!shown.contains("maria"), "{entity}: {shown}");
+        }
     }
 }

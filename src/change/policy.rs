@@ -110,7 +110,8 @@ pub async fn train(store: &Store, profile: &str, pairs: &TrainingPairs, seed: u6
     Ok(draft.seal())
 }
 
-/// What is stored of the training beside the weights: metrics on held-out pairs, and what is needed to measure again.
+/// Returns the facts of a training that are stored beside the weights: metrics on held-out pairs, and what is needed
+/// to measure again.
 fn stored_metrics(trained: &TrainedPolicy, pairs: &TrainingPairs, seed: u64) -> Value {
     let held = &trained.held_out;
     let numbers = &held.metrics;
@@ -139,7 +140,7 @@ fn say(draft: &mut Draft<'_>, trained: &TrainedPolicy, pairs: &TrainingPairs) {
     ));
     for single in &held.features {
         if let Some(auc) = single.auc {
-            draft.effects.push(format!("{} by itself: AUC {auc:.3}", single.name));
+            draft.effects.push(format!("{} alone: AUC {auc:.3}", single.name));
         }
     }
     draft.disclosures.extend(pairs.notes.iter().cloned());

@@ -204,7 +204,7 @@ fn column_of<'s>(
     })
 }
 
-/// Takes ids out of the lists of rows that stay. An heir stands in their place, but not in its own lists.
+/// Takes ids out of the lists of rows that stay. An heir replaces them, but not in its own lists.
 async fn leave_lists(
     draft: &mut Draft<'_>,
     table: &crate::store::stored::TableName,

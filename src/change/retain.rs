@@ -21,7 +21,7 @@ const MOST: usize = 5_000;
 /// Rows of an entity that are overdue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverdueRows {
-    /// What they are.
+    /// Entity of the rows.
     pub entity: Entity,
     /// Their ids.
     pub ids: BTreeSet<String>,
@@ -65,10 +65,10 @@ pub async fn overdue(store: &Store, rules: &RetentionRules) -> Result<Vec<Overdu
     Ok(found)
 }
 
-/// When rows were recalled last, by their ids.
+/// Returns the time of the last recall of each row, by row id.
 async fn last_uses(store: &Store, entity: Entity) -> Result<HashMap<String, String>, ChangeError> {
     if let Err(missing) = store.sources_of(Entity::Access) {
-        return Err(ChangeError::Refused(format!("`unused_for` of {} cannot be told: {missing}", entity.title())));
+        return Err(ChangeError::Refused(format!("`unused_for` of {} is unknown: {missing}", entity.title())));
     }
     let mut last: HashMap<String, String> = HashMap::new();
     let query = Query { columns: Some(vec!["ids", "created_at"]), ..Query::new(Entity::Access) };

@@ -54,7 +54,7 @@ pub struct Erased<'s> {
 }
 
 impl<'s> Erased<'s> {
-    /// Those of a database; none where nobody is listed, or the key is not there by which they could be told.
+    /// Those of a database; none when nobody is listed, or the key is not there by which they could be told.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -70,7 +70,8 @@ impl<'s> Erased<'s> {
         self.listed.contains(&hmac(self.key, handle))
     }
 
-    /// Of some people, those whose erasure left their account with the application, and of whom nothing else is there.
+    /// Returns those of the given people whose erasure left their account with the application, and of whom nothing
+    /// else exists.
     ///
     /// # Errors
     /// The engine's refusal.

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::apply::{InverseMutation, KeptUndo, describe};
 use super::audit::{self, OpenedEntry};
 use super::draft::Draft;
+use super::entry::EntryFacts;
 use super::plan::{Change, ChangeDanger, Plan};
 use super::{ChangeError, new_id};
 use crate::layout::Engine;
@@ -14,6 +16,7 @@ use crate::memory::Entity;
 use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
+use crate::store::own::TrailEntry;
 use crate::store::stored::{Cell, Image, Mutation, ROW_NUMBER, RowRevisions, StoredRows, TableName};
 
 /// Later entries that are looked through for who changed a row.
@@ -30,7 +33,7 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
         let list = store.invocation().line(["audit", "list"]);
         ChangeError::NotFound(format!("the audit trail has no entry {seq}; `{list}` shows them"))
     })?;
-    if let Some(reason) = opened.public["undo_reason"].as_str() {
+    if let Some(reason) = opened.facts().undo_reason {
         return Err(ChangeError::Refused(format!("entry {seq} ({}) cannot be undone: {reason}", opened.entry.action)));
     }
     let Some(kept) = opened.private.get("undo") else {
@@ -40,15 +43,13 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
         )));
     };
     let broken = |e: serde_json::Error| ChangeError::Broken(format!("entry {seq} cannot be read: {e}"));
-    let inverses: Vec<InverseMutation> = serde_json::from_value(kept["inverses"].clone()).map_err(broken)?;
-    draft.trail = again(serde_json::from_value(kept["trail"].clone()).map_err(broken)?);
-    // Entries of earlier versions do not say what the undo of an undo writes.
-    let again = kept.get("again").cloned().unwrap_or_else(|| json!([]));
-    draft.undo_trail = serde_json::from_value(again).map_err(broken)?;
+    let kept = KeptUndo::deserialize(kept).map_err(broken)?;
+    draft.trail = again(kept.trail);
+    draft.undo_trail = kept.again;
     draft.facts.insert("undo_of".to_owned(), Value::from(seq));
     draft.facts.insert("undone".to_owned(), Value::from(opened.entry.action.clone()));
     let mut moved = Vec::new();
-    for inverse in inverses {
+    for inverse in kept.inverses {
         if let Mutation::Revise(revise) = &inverse.mutation {
             match changed(store, revise).await? {
                 None => draft.push(inverse.mutation),
@@ -91,11 +92,11 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
     Ok(draft.seal())
 }
 
-/// The later entry that undid one and stands itself; none where there is none among the next ones.
+/// The later entry that undid one and stands itself; none when there is none among the next ones.
 async fn undone_by(store: &Store, seq: i64) -> Result<Option<i64>, ChangeError> {
     let later = store.records().trail(seq, LOOKED_THROUGH).await?;
-    let undoes = |public: &str| serde_json::from_str::<Value>(public).ok().and_then(|p| p["undo_of"].as_i64());
-    let undos: Vec<(i64, i64)> = later.iter().filter_map(|e| Some((e.seq, undoes(&e.public)?))).collect();
+    let undo = |e: &TrailEntry| Some((e.seq, EntryFacts::parse(&e.public).undo_of?));
+    let undos: Vec<(i64, i64)> = later.iter().filter_map(undo).collect();
     let stands = |by: i64| {
         let mut stands = true;
         let mut of = by;
@@ -200,8 +201,8 @@ async fn unsupported(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> 
     hanging(store, &written).await
 }
 
-/// Why the undo of a change that is still to be made would be refused: a value that it takes away refers to a row that is not
-/// there. None where it would not be.
+/// Explains why the undo of a change that is still to be made would be refused: a value that the change takes away
+/// refers to a row that does not exist. `None` when it would not be refused.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -238,7 +239,7 @@ pub(super) async fn refused_later(store: &Store, plan: &Plan) -> Result<Option<S
 /// Stored values by table and column.
 type Values = BTreeMap<(TableName, String), Vec<FetchedValue>>;
 
-/// Which values refer to rows that are not there, in words.
+/// Names the values that refer to rows that do not exist, in words.
 async fn hanging(store: &Store, values: &Values) -> Result<Vec<String>, ChangeError> {
     let tables: BTreeSet<&TableName> = values.keys().map(|(table, _)| table).collect();
     let mut lost = Vec::new();
@@ -290,7 +291,7 @@ async fn fitted(store: &Store, inverse: InverseMutation, images: &[Image]) -> Re
     })
 }
 
-/// Which later entries of the trail changed some rows, in words.
+/// Names the later entries of the audit trail that changed any of these rows, in words.
 async fn later(store: &Store, seq: i64, rows: &StoredRows) -> Result<String, ChangeError> {
     let last = seq + LOOKED_THROUGH as i64;
     let mut names: Vec<i64> = Vec::new();

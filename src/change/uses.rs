@@ -1,5 +1,5 @@
-//! What episodes make of the memories that they used: how many used one, and the mean of their utilities, where the
-//! layout stores that with the memory.
+//! Statistics of the memories that episodes used: number of uses, and mean utility of the episodes, where the layout
+//! stores that with the memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,17 +1,18 @@
-//! How long a change waits for others: one time for all its tries together, so that it gives up when it says it does.
+//! Time that a change waits for others: one limit for all its tries together, so that it gives up at the announced
+//! time.
 
 use std::time::{Duration, Instant};
 
 use super::ChangeError;
 use crate::store::write::WriteError;
 
-/// How long a change that a person waits for waits for others.
+/// Time that a change waits for others when a person is waiting for it.
 pub const PERSON: Duration = Duration::from_secs(12);
 
-/// How long one try waits at most: then others have their turn.
+/// Longest wait of a single try, after which others have their turn.
 const ONE_TRY: Duration = Duration::from_secs(5);
 
-/// How long one try waits at least.
+/// Shortest wait of a single try.
 const LEAST: Duration = Duration::from_millis(50);
 
 /// The tries of one change. What was spent on tries that others kept from succeeding counts, nothing else: a plan that

@@ -1,4 +1,5 @@
-//! How recall would change by a plan: what it touches, and its changes for a look at the database as they would leave it.
+//! Effect of a plan on recall: what the plan touches, and its changes for a view of the database as they would leave
+//! it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -23,11 +24,11 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 /// Entities whose rows decide what is recalled.
 const RANKED: [Entity; 4] = [Entity::Episode, Entity::Case, Entity::Memory, Entity::Policy];
 
-/// What stands for the pseudonym of a run that has not begun: text that is a UUID too.
+/// Placeholder for the pseudonym of a run that has not begun: text that is a UUID too.
 const PSEUDONYM: &str = "00000000-0000-0000-0000-000000000000";
 
-/// Which recalls a plan would change, as far as `budget` lasts; `told` hears after how many situations it is. `kept` are
-/// questions that are asked too.
+/// Finds the recalls that a plan would change, as far as `budget` lasts; `told` receives the number of situations
+/// done so far. `kept` are questions to ask as well.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -52,7 +53,7 @@ pub async fn of_plan(
     look(store, &plan.mutations, &touched, kept, budget, told).await
 }
 
-/// Which recalls the erasure of a person would change, as far as `budget` lasts.
+/// Finds the recalls that the erasure of a person would change, as far as `budget` lasts.
 ///
 /// # Errors
 /// The engine's refusal.

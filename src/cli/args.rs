@@ -14,7 +14,7 @@ use super::raw::RawSelection;
 /// Heading of the options that every command takes, so that its own stand together before them.
 const EVERYWHERE: &str = "Options of every command";
 
-/// What `--version` says: the number, the source, the target, and the engines that are built in.
+/// Text of `--version`: the number, the source, the target, and the built-in engines.
 const VERSION: &str =
     concat!(env!("CARGO_PKG_VERSION"), " (", env!("BUILD_SOURCE"), ", ", env!("BUILD_TARGET"), ", sqlite, postgres)");
 
@@ -31,7 +31,7 @@ pub struct Cli {
     /// Options for every command.
     #[command(flatten, next_help_heading = EVERYWHERE)]
     pub global: Global,
-    /// What to do; the console when nothing is said.
+    /// Command to run [default: the console].
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -43,7 +43,7 @@ pub enum Command {
     Console {
         /// Database to open.
         database: Option<String>,
-        /// How it looks.
+        /// Options for the look of the console.
         #[command(flatten)]
         look: Look,
     },
@@ -57,17 +57,17 @@ pub enum Command {
         /// Seed: the same seed gives the same database.
         #[arg(long, default_value_t = super::demo::SEED)]
         seed: u64,
-        /// When its story ends: RFC 3339 or an age [default: now].
+        /// Time at which the demo's story ends: RFC 3339 or an age [default: now].
         #[arg(long, value_name = "TIME")]
         at: Option<String>,
         /// Create it without opening it.
         #[arg(long)]
         no_console: bool,
-        /// How the console looks.
+        /// Options for the look of the console.
         #[command(flatten)]
         look: Look,
     },
-    /// What the database is, which layouts fit, what can be shown.
+    /// Show what the database is, which layouts fit, and what can be shown.
     Status {
         /// Show the sizes of an SQLite database's tables too; reads every page of it.
         #[arg(long)]
@@ -78,7 +78,7 @@ pub enum Command {
         /// agent, subject, episode, segment, canvas_event, feedback, utility_event, memory, memory_link, profile, case,
         /// policy, workflow_event, access or audit_entry.
         entity: String,
-        /// Which rows, in which order.
+        /// Choice and order of the rows.
         #[command(flatten)]
         selection: Selection,
         /// Maximum number of rows [default: 50; all with --format jsonl or csv].
@@ -98,9 +98,9 @@ pub enum Command {
     Tables,
     /// Page through the rows of a table or view as they are stored: JSON decoded, blobs and vectors by their first bytes.
     Table {
-        /// Its name, with the schema where needed.
+        /// Name of the table or view, with the schema where needed.
         name: String,
-        /// Which rows, in which order.
+        /// Choice and order of the rows.
         #[command(flatten)]
         selection: RawSelection,
     },
@@ -108,7 +108,7 @@ pub enum Command {
     Show {
         /// Kind of row, as in `list`.
         entity: String,
-        /// Its id.
+        /// Id of the row.
         id: String,
         /// As the database was: a time, an age such as 7d, or just after an entry of the audit trail.
         #[arg(long, value_name = "TIME|SEQ")]
@@ -126,7 +126,7 @@ pub enum Command {
     Recall(super::recall::RecallArgs),
     /// Print the text that an agent would get from what is recalled.
     Context {
-        /// What is asked, and how it is ranked.
+        /// Question of the recall, and its ranking.
         #[command(flatten)]
         recall: super::recall::RecallArgs,
         /// Maximum number of tokens of the text, at roughly four characters each.
@@ -138,7 +138,7 @@ pub enum Command {
     },
     /// List the recall questions that were kept under names.
     Queries {
-        /// What to do; without it they are listed.
+        /// Action on the kept questions; without one they are listed.
         #[command(subcommand)]
         command: Option<QueriesCommand>,
     },
@@ -177,7 +177,7 @@ pub enum Command {
     Find(super::find::Find),
     /// List the known layouts; show, draft or check one.
     Layouts {
-        /// What to do; lists them when nothing is said.
+        /// Action on layouts; without one they are listed.
         #[command(subcommand)]
         command: Option<LayoutCommand>,
     },
@@ -189,7 +189,7 @@ pub enum Command {
         /// New folder for a person's bundle: one file for each table, and a manifest.
         #[arg(long, value_name = "FOLDER")]
         out: Option<PathBuf>,
-        /// Which rows, in which order.
+        /// Choice and order of the rows.
         #[command(flatten)]
         selection: Selection,
     },

@@ -16,6 +16,8 @@ use super::output;
 use super::table::{CellShape, PrintedColumn};
 use crate::change::anchor;
 use crate::change::audit::{self, Anchor};
+use crate::change::entry::ListedEntry;
+use crate::change::plan::Counts;
 use crate::ground::private_file;
 use crate::memory::ValueKind;
 use crate::ui::text::SafeText;
@@ -45,7 +47,7 @@ pub enum AuditCommand {
     },
     /// Accept that the database was replaced, restored or copied on purpose: anchors that do not fit end, and stay on record.
     Accept {
-        /// Why it is another one now; kept with the anchors that end and in the trail.
+        /// Reason why the database is another one now; kept with the anchors that end and in the trail.
         #[arg(long, value_name = "TEXT")]
         reason: String,
         /// Name for the audit trail [default: MNEMOSCOPE_ACTOR or the login name].
@@ -72,22 +74,20 @@ async fn list(session: &Session<'_>, limit: usize, before: Option<i64>) -> Resul
     let head = audit::anchor(&store).await?.seq;
     let last = before.map_or(head, |before| (before - 1).min(head));
     let mut rows = audit::list(&store, (last - limit as i64).max(0), limit).await?;
-    rows.retain(|row| row["seq"].as_i64().is_some_and(|seq| seq <= last));
+    rows.retain(|row| row.seq <= last);
     rows.reverse();
     if session.mask().is_some() {
         for row in &mut rows {
-            row["changes"] = Value::Null;
-            row["reason"] = Value::Null;
+            (row.changes, row.reason) = (None, None);
         }
     }
-    let next = rows.last().and_then(|row| row["seq"].as_i64()).filter(|seq| *seq > 1);
+    let next = rows.last().map(|row| row.seq).filter(|seq| *seq > 1);
     match session.format() {
         Format::Json => output::json(&json!({ "rows": rows, "next": next })),
         Format::Jsonl => output::piped(|out| rows.iter().try_for_each(|row| output::json_line(out, row))),
-        Format::Csv => output::csv_table(&rows),
+        Format::Csv => output::csv_table(&rows.iter().map(|row| json!(row)).collect::<Vec<_>>()),
         Format::Table => output::piped(|out| {
-            let times = rows.iter().filter_map(|row| row["at"].as_str());
-            let zone = zone_of(times);
+            let zone = zone_of(rows.iter().map(|row| row.at.as_str()));
             let cells: Vec<Vec<SafeText>> = rows.iter().map(as_cells).collect();
             let columns = [
                 PrintedColumn::new("Entry", CellShape::Number, 0),
@@ -102,25 +102,23 @@ async fn list(session: &Session<'_>, limit: usize, before: Option<i64>) -> Resul
     }
 }
 
-fn as_cells(row: &Value) -> Vec<SafeText> {
+fn as_cells(row: &ListedEntry) -> Vec<SafeText> {
     let width = output::width();
-    let text = |key: &str| cell(ValueKind::Text, &row[key], width);
-    let at = cell(ValueKind::Time, &row["at"], width);
+    let shown = |kind: ValueKind, value: Value| cell(kind, &value, width);
     vec![
-        text("seq"),
-        at,
-        text("action"),
-        text("actor"),
-        text("reason"),
-        SafeText::new(&counts(&row["public"]["counts"])),
+        SafeText::from(row.seq.to_string()),
+        shown(ValueKind::Time, json!(row.at)),
+        shown(ValueKind::Text, json!(row.action)),
+        shown(ValueKind::Text, json!(row.actor)),
+        shown(ValueKind::Text, json!(row.reason)),
+        SafeText::new(&counts(&row.facts().counts.unwrap_or_default())),
     ]
 }
 
-/// `episodes: update 1, insert 2`, a table after the other.
-fn counts(counts: &Value) -> String {
-    let tables = counts.as_object().into_iter().flatten().map(|(table, done)| {
-        let done: Vec<String> =
-            done.as_object().into_iter().flatten().map(|(what, number)| format!("{what} {number}")).collect();
+/// `episodes: update 1, insert 2; cases: insert 1`.
+fn counts(counts: &Counts) -> String {
+    let tables = counts.iter().map(|(table, done)| {
+        let done: Vec<String> = done.iter().map(|(verb, rows)| format!("{verb} {rows}")).collect();
         format!("{table}: {}", done.join(", "))
     });
     tables.collect::<Vec<_>>().join("; ")

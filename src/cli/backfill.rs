@@ -20,10 +20,10 @@ use crate::memory::nearest::unknown;
 use crate::store::Store;
 use crate::ui::text::SafeText;
 
-/// How long `pause` and `cancel` wait for the runner to stop.
+/// Time that `pause` and `cancel` wait for the runner to stop.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Which backfill, and how.
+/// Choice of a backfill, and options for running it.
 #[derive(Debug, Clone, Args)]
 pub struct Backfill {
     /// Name of a backfill; or pause, resume or cancel, and a name [default: list all].
@@ -41,7 +41,7 @@ pub struct Backfill {
     /// `utility`: derive signals from feedback for episodes that have none.
     #[arg(long)]
     from_feedback: bool,
-    /// Who does it, and why.
+    /// Author of the change, and the reason.
     #[command(flatten)]
     by: By,
 }
@@ -80,7 +80,7 @@ pub async fn run(session: &Session<'_>, asked: &Backfill) -> Result<(), CommandF
     }
 }
 
-/// What backfills are told by the command line and the profile.
+/// Collects the arguments of backfills from the command line and the profile.
 fn given(session: &Session<'_>, asked: &Backfill) -> BackfillArguments {
     let endpoint = session.endpoint(None);
     BackfillArguments { from_feedback: asked.from_feedback, ..BackfillArguments::with(endpoint) }
@@ -94,50 +94,41 @@ fn kind(name: &str) -> Result<&'static BackfillKind, CommandFailure> {
 async fn list(session: &Session<'_>, given: BackfillArguments) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let runs: Vec<JobProgress> = store.records().jobs().await?.iter().map(record::progress).collect();
-    let states: Vec<Value> = backfill::offers(&store, &given).await?.iter().map(|offer| json!(offer)).collect();
+    let offers = backfill::offers(&store, &given).await?;
+    let values = || offers.iter().map(|offer| json!(offer)).collect::<Vec<Value>>();
     match session.format() {
         Format::Table => {}
-        Format::Csv => return output::csv_table(&states),
+        Format::Csv => return output::csv_table(&values()),
         Format::Json | Format::Jsonl => {
-            return output::value(session.format(), &json!({ "backfills": states, "runs": runs }));
+            return output::value(session.format(), &json!({ "backfills": values(), "runs": runs }));
         }
     }
     output::piped(|out| {
-        for state in &states {
-            let text = |key: &str| SafeText::new(state[key].as_str().unwrap_or_default()).to_string();
-            let first = match (state["available"].as_bool(), state["looks_at"].as_u64()) {
-                (Some(true), Some(rows)) => format!("{rows} rows to look at"),
-                (Some(true), None) => "to be looked at".to_owned(),
-                _ => format!("not here: {}", text("reason")),
+        for offer in &offers {
+            let first = match (offer.available, offer.looks_at) {
+                (true, Some(rows)) => format!("{rows} rows to look at"),
+                (true, None) => "to be looked at".to_owned(),
+                _ => format!("not available: {}", SafeText::new(offer.reason.as_deref().unwrap_or_default())),
             };
-            writeln!(out, "{:<22} {}", text("name"), text("does"))?;
+            writeln!(out, "{:<22} {}", SafeText::new(&offer.name).to_string(), SafeText::new(&offer.does))?;
             writeln!(out, "{:<22} {first}", "")?;
-            if let Some(run) = state["run"].as_object() {
-                let words = run_words(&store, &Value::Object(run.clone()));
-                writeln!(out, "{:<22} {words}", "")?;
+            if let Some(run) = &offer.run {
+                writeln!(out, "{:<22} {}", "", run_words(&store, run))?;
             }
         }
         Ok(())
     })
 }
 
-fn run_words(store: &Store, run: &Value) -> String {
-    let number = |key: &str| run[key].as_u64().unwrap_or_default();
-    let mut words = format!(
-        "{}: {} looked at, {} changed, {} set aside",
-        run["state"].as_str().unwrap_or_default(),
-        number("seen"),
-        number("changed"),
-        number("quarantined")
-    );
-    if let Some(problem) = run["problem"].as_str() {
+fn run_words(store: &Store, run: &JobProgress) -> String {
+    let mut words =
+        format!("{}: {} looked at, {} changed, {} set aside", run.state.word(), run.seen, run.changed, run.quarantined);
+    if let Some(problem) = &run.problem {
         words.push_str(&format!("; {}", SafeText::new(problem)));
     }
-    let dead =
-        run["alive"] == json!(false) && matches!(run["state"].as_str(), Some("running" | "pausing" | "cancelling"));
-    if dead {
-        let name = run["name"].as_str().unwrap_or("NAME");
-        let resume = store.invocation().line(["backfill", "resume", name]);
+    let is_working = matches!(run.state, JobState::Running | JobState::Pausing | JobState::Cancelling);
+    if is_working && !run.alive {
+        let resume = store.invocation().line(["backfill", "resume", &run.name]);
         words.push_str(&format!("; its runner is gone: `{resume}` resumes it"));
     }
     words
@@ -147,8 +138,9 @@ async fn plan(session: &Session<'_>, kind: &BackfillKind, given: BackfillArgumen
     let store = session.store().await?;
     let job = kind.job_as(&store, &given)?;
     let mut line = ProgressLine::new(session);
-    let plan = job::look(&store, &*job, &mut |seen| line.say(&format!("{seen} rows looked at"))).await?;
+    let mut plan = job::look(&store, &*job, &mut |seen| line.say(&format!("{seen} rows looked at"))).await?;
     line.clear();
+    mask_changes(session, &mut plan.changes);
     let mut shown = plan.to_json();
     shown["looked_at"] = plan.facts["seen"].clone();
     shown["undo"] = Value::from(match &plan.undo_reason {
@@ -158,7 +150,6 @@ async fn plan(session: &Session<'_>, kind: &BackfillKind, given: BackfillArgumen
             store.invocation().line(["undo", "SEQ", "--apply"])
         ),
     });
-    mask_changes(session, &mut shown);
     output::value(session.format(), &shown)?;
     if std::io::stderr().is_terminal() {
         output::tell("this is a plan, nothing was written; --apply does it");
@@ -191,9 +182,8 @@ async fn carry_out(
     let outcome = outcome?;
     let mut receipt = outcome.receipt();
     receipt.anchor_problem = anchor::missed(&store).await;
-    let mut shown = json!(receipt);
-    mask_changes(session, &mut shown);
-    output::value(session.format(), &shown)?;
+    mask_changes(session, &mut receipt.receipt.changes);
+    output::value(session.format(), &json!(receipt))?;
     if outcome.is_complete() {
         return Ok(());
     }

@@ -8,7 +8,8 @@ use crate::change::Operation;
 use crate::change::operation::Pruning;
 use crate::memory::prune::PruneWindow;
 
-/// What to prune, and by which rules. Without a rule, each bank's own window counts; a rule that is named applies alone.
+/// Cases to prune, and the rules to prune by. Without a rule, each bank's own window counts; a named rule applies
+/// alone.
 #[derive(Debug, Clone, Args)]
 pub struct Prune {
     /// Only banks of this user.
@@ -32,7 +33,7 @@ pub struct Prune {
     /// Fill a window with cases that differ first.
     #[arg(long)]
     pub keep_diverse: bool,
-    /// What to do.
+    /// Options for handling the plan.
     #[command(flatten)]
     pub doing: Doing,
 }
@@ -43,7 +44,7 @@ pub struct Cases {
     /// Their ids.
     #[arg(required = true, value_name = "CASE")]
     pub cases: Vec<String>,
-    /// What to do.
+    /// Options for handling the plan.
     #[command(flatten)]
     pub doing: Doing,
 }
@@ -76,19 +77,19 @@ impl Prune {
 pub enum ProfileCommand {
     /// Set how many of its newest cases a bank keeps.
     Set {
-        /// Its id.
+        /// Id of the case bank.
         id: String,
         /// Number of cases; `all` keeps every one.
         #[arg(long, allow_negative_numbers = true)]
         window: String,
-        /// What to do.
+        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
 }
 
 impl ProfileCommand {
-    /// What is to be done.
+    /// Returns the operation asked for, and the options for handling its plan.
     ///
     /// # Errors
     /// A window that is no number.

@@ -32,7 +32,7 @@ const RECORD_BYTES: u64 = 4 << 20;
 pub enum ChangeCommand {
     /// Add, edit or remove feedback, with id lists, back-links and aggregate.
     Feedback {
-        /// What to do.
+        /// Action on feedback.
         #[command(subcommand)]
         command: FeedbackCommand,
     },
@@ -44,7 +44,7 @@ pub enum ChangeCommand {
         child: String,
         /// The episode it follows.
         parent: String,
-        /// What to do.
+        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
@@ -52,7 +52,7 @@ pub enum ChangeCommand {
     Unlink {
         /// The episode.
         child: String,
-        /// What to do.
+        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
@@ -66,7 +66,7 @@ pub enum ChangeCommand {
         /// success, partial, failure or aborted.
         #[arg(long)]
         outcome: Option<String>,
-        /// What to do.
+        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
@@ -85,7 +85,7 @@ pub enum ChangeCommand {
         entity: String,
         /// The file; `-` for standard input.
         file: PathBuf,
-        /// What to do.
+        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
@@ -93,7 +93,7 @@ pub enum ChangeCommand {
     Import(ImportArgs),
     /// Change a bank's settings.
     Profile {
-        /// What to do.
+        /// Action on a profile.
         #[command(subcommand)]
         command: ProfileCommand,
     },
@@ -103,7 +103,7 @@ pub enum ChangeCommand {
     Retain(RetainArgs),
     /// Jobs without a console, for cron and systemd: jobs run --until-idle --metrics mnemoscope.prom
     Jobs {
-        /// What to do.
+        /// Action on jobs.
         #[command(subcommand)]
         command: JobsCommand,
     },
@@ -117,7 +117,7 @@ pub enum ChangeCommand {
     Undo {
         /// Number of the entry.
         seq: i64,
-        /// What to do.
+        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
@@ -125,7 +125,7 @@ pub enum ChangeCommand {
     Apply {
         /// The file; `-` for standard input.
         file: PathBuf,
-        /// Who does it, and why.
+        /// Author of the change, and the reason.
         #[command(flatten)]
         by: By,
     },
@@ -133,7 +133,7 @@ pub enum ChangeCommand {
     Migrate(MigrateArgs),
     /// Retrieval policies: list, train, activate, evaluate.
     Policy {
-        /// What to do.
+        /// Action on policies.
         #[command(subcommand)]
         command: PolicyCommand,
     },
@@ -143,7 +143,7 @@ pub enum ChangeCommand {
     Hold {
         /// The person: id, e-mail, name, session or profile.
         subject: String,
-        /// What to do.
+        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
@@ -151,13 +151,13 @@ pub enum ChangeCommand {
     Unhold {
         /// The person.
         subject: String,
-        /// What to do.
+        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
     /// The audit trail: list, verify, anchor, accept.
     Audit {
-        /// What to do.
+        /// Action on the audit trail.
         #[command(subcommand)]
         command: AuditCommand,
     },
@@ -226,5 +226,5 @@ async fn apply_file(session: &Session<'_>, file: &Path, by: &By) -> Result<(), C
     let store = session.store().await?;
     let mut receipt = change::apply(&store, &plan, &author(by)).await?;
     receipt.disclosures.extend(anchor::missed(&store).await);
-    print_receipt(session, &receipt)
+    print_receipt(session, receipt)
 }

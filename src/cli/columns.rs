@@ -1,4 +1,4 @@
-//! Which columns the tables of entities show, and how their values read there: data.
+//! Columns that the tables of entities show, and the form of their values there: data.
 
 use std::collections::BTreeSet;
 

@@ -30,7 +30,7 @@ pub struct Compare {
     pub second: String,
 }
 
-/// What is printed as JSON.
+/// Result of a comparison, as printed in JSON.
 #[derive(Serialize)]
 struct ComparedRows<'a> {
     entity: &'static str,

@@ -23,12 +23,12 @@ use crate::shell;
 use crate::store::{OpenOptions, Store, Target};
 use crate::ui::{SafeText, Theme};
 
-/// What the demo is called where databases are chosen.
+/// Name of the demo where databases are chosen.
 const DEMO: &str = "the demo";
 /// Time after which a read for the screen is given up.
 const SCREEN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How the console looks.
+/// Options for the look of the console.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Look {
     /// Theme: dark, light, contrast, mono or one of your own; follows the terminal's background by default.
@@ -77,7 +77,7 @@ pub async fn open(session: &Session<'_>, named: Option<&str>, look: &Look) -> Re
     }
 }
 
-/// The door to a database that is named, or to the one that is meant; none where nothing says which.
+/// The door to a database that is named, or to the one that is meant; none when nothing says which.
 ///
 /// # Errors
 /// A profile that is not in the settings.
@@ -193,7 +193,7 @@ fn keys(session: &Session<'_>) -> Result<KeyMap, CommandFailure> {
     })
 }
 
-/// Where no database is named: those that are known, and the demo, to choose from.
+/// Offers the known databases and the demo to choose from when no database is named.
 async fn offer_demo(session: &Session<'_>, look: &Look) -> Result<(), CommandFailure> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Err(CommandFailure::usage(NO_DATABASE));

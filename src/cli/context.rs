@@ -1,4 +1,4 @@
-//! What a command works in: the options that every command takes, the settings, and the database that they name.
+//! Surroundings of a command: the options that every command takes, the settings, and the database that they name.
 
 use std::collections::HashSet;
 use std::io::IsTerminal as _;
@@ -21,7 +21,7 @@ use crate::store::{OpenError, OpenOptions, Store, Target};
 /// Letters of a word of which one may be wrong, for it to be taken for a handle that was misspelt.
 const MISSPELT: usize = 4;
 
-/// That no database is named.
+/// Message that no database is named.
 pub(super) const NO_DATABASE: &str = "no database is named: use -d DATABASE, MNEMOSCOPE_DATABASE, DATABASE_URL or a default \
      profile; `mnemoscope demo` makes one to try";
 
@@ -60,13 +60,15 @@ impl Session<'_> {
         std::io::stderr().is_terminal() && !self.global.no_progress && !self.global.quiet
     }
 
-    /// Where vectors of texts come from, if the profile says so; else why that is not usable.
+    /// Returns the endpoint for vectors of texts, or the reason why the profile's is not usable; `None` when no
+    /// profile names one.
     #[must_use]
     pub fn endpoint(&self, named: Option<&str>) -> Option<Result<Endpoint, String>> {
         Some(endpoint(self.profile_named(named)?.embedding.as_ref()?))
     }
 
-    /// What the operator means by "the database": named, else from the environment, else the default profile.
+    /// Finds which database the operator means: the named one, else the one from the environment, else the default
+    /// profile.
     fn chosen(&self, named: Option<&str>) -> Option<String> {
         let variable = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
         named
@@ -83,13 +85,14 @@ impl Session<'_> {
         self.config.profile.get(&self.profile_name(named)?)
     }
 
-    /// Its name.
+    /// Returns the name of the database's profile, if it is in the settings.
     pub(super) fn profile_name(&self, named: Option<&str>) -> Option<String> {
         let name = self.global.profile.clone().or_else(|| self.chosen(named))?;
         self.config.profile.contains_key(&name).then_some(name)
     }
 
-    /// What to open: named, else from the environment, else the default profile; none when nothing says so.
+    /// Finds the database to open: the named one, else the one from the environment, else the default profile; `None`
+    /// when nothing names one.
     ///
     /// # Errors
     /// A profile that is not in the settings.
@@ -136,7 +139,7 @@ impl Session<'_> {
         Ok(Some((target, options)))
     }
 
-    /// How an advised command names the database: as the operator did, without a password.
+    /// Builds the words by which an advised command names the database: those of the operator, without a password.
     fn invocation(&self, named: Option<&str>) -> Invocation {
         let global = self.global;
         let mut words = Vec::new();
@@ -146,7 +149,7 @@ impl Session<'_> {
             (Some(text), ..) => add("-d", &Target::parse(text).shown()),
             (None, None, Some(text)) => {
                 let shown = Target::parse(&text).shown();
-                // A password that stands in the environment alone is there for the next command too.
+                // A password that is in the environment alone is there for the next command too.
                 if shown == text || !text.contains("://") {
                     add("-d", &shown);
                 }
@@ -181,7 +184,7 @@ impl Session<'_> {
         Ok(store)
     }
 
-    /// Why a database was not opened; where a profile of nearly that name is known, that one may have been meant.
+    /// Explains why a database was not opened; when a profile has nearly the same name, suggests that profile.
     fn unopened(&self, error: OpenError) -> CommandFailure {
         let near = match (&error, self.chosen(None)) {
             (OpenError::NoFile(_), Some(word)) if !word.contains(['/', '.']) => {
@@ -195,7 +198,7 @@ impl Session<'_> {
         }
     }
 
-    /// What hides the handles of the people in a database, where values are masked.
+    /// Makes the veil that hides the handles of the people in a database; `None` when values are not masked.
     async fn veil(&self, store: &Store) -> Result<Option<Veil>, CommandFailure> {
         let Some(mask) = self.mask() else { return Ok(None) };
         let mut handles = people::handles(store).await?;
@@ -205,7 +208,7 @@ impl Session<'_> {
     }
 }
 
-/// Of the words that somebody typed those that are nearly a handle: an error that repeats one tells who was meant.
+/// Finds the typed words that are nearly a handle: an error that repeats one would reveal who was meant.
 fn misspelt_handles(typed: impl Iterator<Item = String>, commands: &[String], handles: &[String]) -> Vec<String> {
     let is_command = |word: &str| commands.iter().any(|command| command == word);
     let handles: HashSet<String> = handles.iter().map(|handle| handle.to_lowercase()).collect();

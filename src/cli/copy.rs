@@ -51,12 +51,12 @@ pub struct CopyArgs {
     /// Apply the plan and print the receipt; without this the plan is printed and nothing is written.
     #[arg(long)]
     pub apply: bool,
-    /// Who does it, and why.
+    /// Author of the change, and the reason.
     #[command(flatten)]
     pub by: By,
 }
 
-/// What the parts come to.
+/// Totals over the parts of a copy.
 #[derive(Default)]
 struct Copied {
     counts: Counts,
@@ -274,7 +274,7 @@ impl Copy<'_> {
     }
 }
 
-/// What a comparison has seen.
+/// Results of comparing source and target.
 #[derive(Default)]
 struct Seen {
     source: usize,
@@ -288,7 +288,7 @@ struct Seen {
     vectors: SeenVectors,
 }
 
-/// What a comparison has seen of vectors.
+/// Results of comparing vectors.
 #[derive(Default, Serialize)]
 struct SeenVectors {
     /// Rows of the source with one.

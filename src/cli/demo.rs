@@ -21,7 +21,7 @@ pub const EPISODES: u64 = 2_000;
 /// Seed of the demo unless told otherwise.
 pub const SEED: u64 = 1;
 
-/// How long the demo in the state folder stays as it is: a day after it was last changed it is made again, so that its
+/// Time that the demo in the state folder stays as it is: a day after its last change it is made again, so that its
 /// newest episode is minutes old.
 const FRESH: Duration = Duration::from_hours(24);
 

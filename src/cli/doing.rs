@@ -1,23 +1,22 @@
-//! What is done with a plan: it is shown, kept in a file, or applied; and who does it.
+//! Handling of a plan: it is shown, kept in a file, or applied; and the author of the change.
 
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::context::Session;
 use super::failure::CommandFailure;
 use super::{output, recall};
-use crate::change::{self, Author, ChangeError, Operation, Plan, Receipt, anchor, what_if};
+use crate::change::{self, Author, Change, ChangeError, Operation, Plan, Receipt, anchor, what_if};
 use crate::ground::private_file;
-use crate::memory::{Entity, Row};
 use crate::store::{Store, StoreError};
 
 /// Bytes that a plan file may have.
 pub(super) const PLAN_BYTES: u64 = 64 << 20;
 
-/// What to do with a plan, and who does it.
+/// Options for handling a plan, and its author.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct Doing {
     /// Apply the plan and print the receipt; without this the plan is printed and nothing is written.
@@ -29,12 +28,12 @@ pub struct Doing {
     /// Show with the plan which recalls would change: recent situations ranked before and after.
     #[arg(long)]
     pub what_if: bool,
-    /// Who does it, and why.
+    /// Author of the change, and the reason.
     #[command(flatten)]
     pub by: By,
 }
 
-/// Who does it, and why.
+/// Author of a change, and the reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct By {
     /// Reason, kept among the private values of the audit entry.
@@ -48,12 +47,12 @@ pub struct By {
     pub actor: Option<String>,
 }
 
-/// Who does it: as said, else from the environment.
+/// Returns the author's name: the given one, else that of the current user.
 fn actor(by: &By) -> String {
     by.actor.clone().filter(|a| !a.trim().is_empty()).unwrap_or_else(login)
 }
 
-/// Who sits here, as the environment says.
+/// Returns the name of the current user: from the environment, else from the system, else `unknown`.
 pub(super) fn login() -> String {
     let variable = |name: &str| std::env::var(name).ok().filter(|v| !v.trim().is_empty());
     let named = ["MNEMOSCOPE_ACTOR", "USER", "LOGNAME"].into_iter().find_map(variable);
@@ -61,7 +60,7 @@ pub(super) fn login() -> String {
     named.or_else(account).unwrap_or_else(|| "unknown".to_owned())
 }
 
-/// Who does it, and why.
+/// Builds the author of a change from the options: name, reason and ticket.
 pub(super) fn author(by: &By) -> Author {
     Author { actor: actor(by), reason: by.reason.clone(), ticket: by.ticket.clone() }
 }
@@ -81,7 +80,7 @@ pub(super) async fn carry_out(
         if let Some(file) = &doing.plan_out {
             keep(file, &planned)?;
         }
-        return print_receipt(session, &receipt);
+        return print_receipt(session, receipt);
     }
     let mut planned = plan().await?;
     match change::suppress::check(store, &planned).await {
@@ -96,13 +95,17 @@ pub(super) async fn carry_out(
     if let Some(file) = &doing.plan_out {
         keep(file, &planned)?;
     }
-    let mut shown = planned.to_json();
-    if doing.what_if {
+    let recall = if doing.what_if {
         let kept = recall::kept(session, store).await;
-        let found = what_if::of_plan(store, &planned, &kept, what_if::PATIENCE, &|_| {}).await?;
-        shown["recall"] = json!(found);
+        Some(what_if::of_plan(store, &planned, &kept, what_if::PATIENCE, &|_| {}).await?)
+    } else {
+        None
+    };
+    mask_changes(session, &mut planned.changes);
+    let mut shown = planned.to_json();
+    if let Some(recall) = recall {
+        shown["recall"] = json!(recall);
     }
-    mask_changes(session, &mut shown);
     output::value(session.format(), &shown)?;
     if std::io::stderr().is_terminal() {
         output::tell("this is a plan, nothing was written; --apply does it");
@@ -129,22 +132,13 @@ pub(super) fn keep_text(file: &Path, text: &str) -> Result<(), CommandFailure> {
 }
 
 /// Prints a receipt.
-pub(super) fn print_receipt(session: &Session<'_>, receipt: &Receipt) -> Result<(), CommandFailure> {
-    let mut shown = serde_json::to_value(receipt).unwrap_or_default();
-    mask_changes(session, &mut shown);
-    output::value(session.format(), &shown)
+pub(super) fn print_receipt(session: &Session<'_>, mut receipt: Receipt) -> Result<(), CommandFailure> {
+    mask_changes(session, &mut receipt.changes);
+    output::value(session.format(), &json!(receipt))
 }
 
-pub(super) fn mask_changes(session: &Session<'_>, shown: &mut Value) {
+/// Masks changes when masking is on.
+pub(super) fn mask_changes(session: &Session<'_>, changes: &mut [Change]) {
     let Some(mask) = session.mask() else { return };
-    for change in shown["changes"].as_array_mut().into_iter().flatten() {
-        let Some(entity) = change["entity"].as_str().and_then(Entity::parse) else { continue };
-        for side in ["before", "after"] {
-            let Some(object) = change[side].as_object_mut() else { continue };
-            let mut row = Row::empty(entity);
-            object.iter().for_each(|(column, value)| row.set(column, value.clone()));
-            mask.row(&mut row);
-            object.iter_mut().for_each(|(column, value)| *value = row.get(column).clone());
-        }
-    }
+    changes.iter_mut().for_each(|change| change.mask(|row| mask.row(row)));
 }

@@ -26,13 +26,13 @@ const VALUE_BYTES: u64 = 1_000_000;
 pub struct EditArgs {
     /// Kind of row, as in `list`.
     pub entity: String,
-    /// Its id.
+    /// Id of the row.
     pub id: String,
     /// Canonical column and its new value: text as it is, numbers, true or false, times, JSON, lists as JSON or with
     /// commas. `null` empties it, 'null' in quotes is the word, `-` reads the value from standard input.
     #[arg(required = true, value_name = "COLUMN=VALUE")]
     pub set: Vec<String>,
-    /// What to do.
+    /// Options for handling the plan.
     #[command(flatten)]
     pub doing: Doing,
 }
@@ -45,7 +45,7 @@ pub struct RemoveArgs {
     /// Their ids.
     #[arg(required = true, value_name = "ID")]
     pub ids: Vec<String>,
-    /// What to do.
+    /// Options for handling the plan.
     #[command(flatten)]
     pub doing: Doing,
 }
@@ -53,12 +53,12 @@ pub struct RemoveArgs {
 /// A memory that is not so any more.
 #[derive(Debug, Args)]
 pub struct SupersedeArgs {
-    /// Its id; it stays, marked and linked to the new one.
+    /// Id of the memory; it stays, marked and linked to the new one.
     pub memory: String,
-    /// What is true instead, or the id of the memory that says so; `-` reads it from standard input.
+    /// Text that is true instead, or the id of the memory that says so; `-` reads it from standard input.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub by: String,
-    /// What to do.
+    /// Options for handling the plan.
     #[command(flatten)]
     pub doing: Doing,
 }
@@ -71,13 +71,13 @@ pub struct MergeArgs {
     /// The ids of its copies, which go.
     #[arg(required = true, value_name = "COPY")]
     pub copies: Vec<String>,
-    /// What to do.
+    /// Options for handling the plan.
     #[command(flatten)]
     pub doing: Doing,
 }
 
 impl MergeArgs {
-    /// What is to be done.
+    /// Returns the operation asked for, and the options for handling its plan.
     #[must_use]
     pub fn operation(&self) -> (Operation, &Doing) {
         (Operation::Merge { memory: self.memory.clone(), copies: self.copies.clone() }, &self.doing)
@@ -85,7 +85,7 @@ impl MergeArgs {
 }
 
 impl EditArgs {
-    /// What is to be done.
+    /// Returns the operation asked for, and the options for handling its plan.
     ///
     /// # Errors
     /// An unknown entity or column, or a value that is none of its kind.
@@ -103,7 +103,7 @@ impl EditArgs {
 }
 
 impl RemoveArgs {
-    /// What is to be done.
+    /// Returns the operation asked for, and the options for handling its plan.
     ///
     /// # Errors
     /// An unknown entity.
@@ -113,7 +113,7 @@ impl RemoveArgs {
 }
 
 impl SupersedeArgs {
-    /// What is to be done.
+    /// Returns the operation asked for, and the options for handling its plan.
     ///
     /// # Errors
     /// A text that cannot be read.

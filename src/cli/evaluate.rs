@@ -27,7 +27,7 @@ use crate::recall::judge::spread::RecallSpread;
 use crate::recall::rank::Ranking;
 use crate::ui::text::SafeText;
 
-/// What is judged, and by what.
+/// Options of an evaluation: what is judged, and by what.
 #[derive(Debug, Clone, Args)]
 pub struct EvaluateArgs {
     /// Judged queries; `-` reads standard input [default: stored outcomes].

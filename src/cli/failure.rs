@@ -1,4 +1,4 @@
-//! Why a command ended without having done what was asked: its exit code, its words, and what to do about it.
+//! Failure of a command to do what was asked: its exit code, its message, and what to do about it.
 
 use std::io::Write as _;
 
@@ -12,14 +12,14 @@ use crate::shell;
 use crate::store::{OpenError, StoreError};
 use crate::ui::text::SafeText;
 
-/// Why a command ended without having done what was asked, with its exit code.
+/// Reason why a command ended without having done what was asked, with its exit code.
 #[derive(Debug)]
 pub struct CommandFailure {
     /// Exit code of the contract.
     pub code: u8,
-    /// What failed, where, and what to do.
+    /// Description of the failure: what failed, where, and what to do.
     pub message: String,
-    /// What to do, where the message does not say it.
+    /// Advice on what to do, when the message does not give it.
     pub remedy: Option<String>,
 }
 
@@ -29,7 +29,7 @@ impl CommandFailure {
         CommandFailure { code, message: message.into(), remedy: None }
     }
 
-    /// Something failed.
+    /// Makes a general failure (code 1).
     pub fn failed(message: impl Into<String>) -> Self {
         CommandFailure::new(1, message)
     }
@@ -39,7 +39,7 @@ impl CommandFailure {
         CommandFailure::new(2, message)
     }
 
-    /// What was named is not there.
+    /// Makes the failure for something named that does not exist (code 3).
     pub fn not_found(message: impl Into<String>) -> Self {
         CommandFailure::new(3, message)
     }
@@ -49,7 +49,7 @@ impl CommandFailure {
         CommandFailure::new(5, message)
     }
 
-    /// It was done in part, or what was found is not as it should be.
+    /// Makes the failure for work done only in part, or for findings that are not as they should be (code 6).
     pub fn incomplete(message: impl Into<String>) -> Self {
         CommandFailure::new(6, message)
     }
@@ -81,7 +81,7 @@ impl CommandFailure {
         CommandFailure { code: 2, message: message.to_owned(), remedy }
     }
 
-    /// `{"error":{"code","message","remedy"}}`. The remedy is the advised command where there is one, and null where
+    /// `{"error":{"code","message","remedy"}}`. The remedy is the advised command where there is one, and null when
     /// nothing is advised.
     #[must_use]
     pub fn to_json(&self) -> Value {
@@ -105,7 +105,7 @@ impl CommandFailure {
     }
 }
 
-/// The first command that a message advises: what stands in backticks and begins with our name.
+/// The first command that a message advises: what is in backticks and begins with our name.
 fn advised(message: &str) -> Option<&str> {
     message.split('`').skip(1).step_by(2).find(|words| words.starts_with("mnemoscope "))
 }

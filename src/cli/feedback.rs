@@ -11,7 +11,7 @@ use crate::change::Operation;
 use crate::change::feedback::CORRECTION;
 use crate::change::operation::FeedbackFields;
 
-/// What a feedback row says.
+/// Content of a feedback row.
 #[derive(Debug, Clone, Args)]
 pub struct FeedbackArgs {
     /// thumbs_up, thumbs_down or rating.
@@ -20,10 +20,10 @@ pub struct FeedbackArgs {
     /// 1 to 5, with --kind rating.
     #[arg(long, allow_negative_numbers = true)]
     pub rating: Option<i64>,
-    /// What the user wanted instead; `-` reads it from standard input.
+    /// Answer that the user would have wanted; `-` reads it from standard input.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub correction: Option<String>,
-    /// Who gave it [default: the episode's user].
+    /// Person who gave the feedback [default: the episode's user].
     #[arg(long)]
     pub user: Option<String>,
 }
@@ -35,32 +35,32 @@ pub enum FeedbackCommand {
     Add {
         /// The episode's id.
         episode: String,
-        /// What it says.
+        /// Content of the new feedback.
         #[command(flatten)]
         fields: FeedbackArgs,
         /// Add it even if the episode has the same feedback from the same person.
         #[arg(long)]
         again: bool,
-        /// What to do.
+        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
     /// Change what a feedback row says.
     Edit {
-        /// Its id.
+        /// Id of the feedback row.
         id: String,
-        /// What it says instead.
+        /// New content of the feedback.
         #[command(flatten)]
         fields: FeedbackArgs,
-        /// What to do.
+        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
     /// Remove a feedback row.
     Remove {
-        /// Its id.
+        /// Id of the feedback row.
         id: String,
-        /// What to do.
+        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
@@ -78,7 +78,7 @@ impl FeedbackArgs {
 }
 
 impl FeedbackCommand {
-    /// What is to be done.
+    /// Returns the operation asked for, and the options for handling its plan.
     ///
     /// # Errors
     /// A correction that cannot be read.

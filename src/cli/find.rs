@@ -18,7 +18,7 @@ use crate::ui::text::SafeText;
 /// Rows read at a time when all of them are wanted.
 const STRIDE: usize = 500;
 
-/// What to look for, and where.
+/// Words to look for, and the rows to look in.
 #[derive(Debug, Clone, Args)]
 pub struct Find {
     /// Words that a row's texts must hold, in any order and case; double quotes keep words together.

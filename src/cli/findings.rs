@@ -20,7 +20,7 @@ use crate::memory::nearest::{nearest, unknown};
 use crate::store::Store;
 use crate::ui::text::SafeText;
 
-/// How severe a finding is that makes a run fail.
+/// Lowest severity of a finding that makes a run fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
     /// Severe ones only.
@@ -35,7 +35,7 @@ pub enum FailOn {
 const EXAMPLES: usize = 10;
 const EXAMPLES_OF_ONE: usize = 1_000;
 
-/// What to look for, or what to leave out from now on.
+/// Findings to look for, or to leave out from now on.
 #[derive(Debug, Clone, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Findings {
@@ -45,12 +45,12 @@ pub struct Findings {
     /// Exit with code 6 when a finding is at least this severe.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub fail_on: Option<FailOn>,
-    /// What to do instead of looking.
+    /// Action instead of looking.
     #[command(subcommand)]
     pub command: Option<MuteCommand>,
 }
 
-/// What to leave out from now on. That is kept in your state folder, not in the database.
+/// Findings to leave out from now on, or to show again; the choice is kept in your state folder, not in the database.
 #[derive(Debug, Clone, Subcommand)]
 pub enum MuteCommand {
     /// Leave a kind of finding, or a row by its id, out of findings: `findings mute write_burst --reason 'load test'`.
@@ -58,10 +58,10 @@ pub enum MuteCommand {
         /// A kind, or a row's id.
         #[arg(value_name = "KIND|ID")]
         what: String,
-        /// Why it needs no attention; shown in the list of mutes.
+        /// Reason why it needs no attention; shown in the list of mutes.
         #[arg(long, value_name = "TEXT")]
         reason: String,
-        /// Who mutes it [default: MNEMOSCOPE_ACTOR or the login name].
+        /// Person who mutes it [default: MNEMOSCOPE_ACTOR or the login name].
         #[arg(long, value_name = "NAME")]
         actor: Option<String>,
     },
@@ -116,7 +116,7 @@ async fn mute(session: &Session<'_>, command: &MuteCommand) -> Result<(), Comman
     }
 }
 
-/// What is muted as it is shown: the reason may name people, and so may the actor.
+/// Builds the JSON of the mutes with reasons and actors masked where values are masked: both may name people.
 fn muted_json(session: &Session<'_>, mutes: &[Mute], counts: &[(&str, u64)]) -> Vec<Value> {
     let mask = session.mask();
     let shown = |mute: &Mute| {

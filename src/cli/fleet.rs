@@ -9,9 +9,8 @@ use super::context::Session;
 use super::doing::author;
 use super::failure::CommandFailure;
 use super::input::read_input;
-use super::options::Format;
 use super::output;
-use super::purge::{PurgeArgs, PurgeProgressLine, desk, group_mentions, hide_handles};
+use super::purge::{PurgeArgs, PurgeProgressLine, desk, printed};
 use crate::change::purge::fleet::{self, FleetErasure, FleetPlan, OpenedMember};
 use crate::change::purge::subject;
 use crate::change::{Author, now};
@@ -93,16 +92,9 @@ fn show(session: &Session<'_>, file: &Path, fleet: &[OpenedMember], plans: &[Fle
         let entry = |status: &str| json!({"label": member.label, "location": member.location, "status": status});
         entries.push(match planned {
             FleetPlan::Found { plan, .. } => {
-                let mut shown = plan.to_json();
                 fleet::add_counts(&mut counts, &member.label, &plan.counts);
-                if let Some(mask) = session.mask() {
-                    hide_handles(&mask, &mut shown);
-                }
-                if session.format() == Format::Table {
-                    group_mentions(&mut shown);
-                }
                 let mut entry = entry("planned");
-                entry["plan"] = shown;
+                entry["plan"] = json!(printed(session, plan));
                 entry
             }
             FleetPlan::Absent => entry("not found"),

@@ -1,4 +1,4 @@
-//! What may have been meant where a list is empty: values that the data holds, for a word that it does not.
+//! Suggestions for an empty list: values that the data holds, for a word that it does not.
 
 use super::output;
 use crate::memory::filter::{Filter, Operand, Operator};

@@ -21,7 +21,7 @@ use crate::ground::input_file::{InputError, InputFile};
 use crate::memory::nearest::unknown;
 use crate::store::Store;
 
-/// What is imported.
+/// File to import, and options for reading it.
 #[derive(Debug, Clone, Args)]
 pub struct ImportArgs {
     /// tau-bench, memento or jsonl.
@@ -32,7 +32,7 @@ pub struct ImportArgs {
     /// Skip what cannot be read.
     #[arg(long)]
     pub skip_bad: bool,
-    /// What to do.
+    /// Options for handling the plan.
     #[command(flatten)]
     pub doing: Doing,
 }
@@ -100,7 +100,7 @@ impl<'f> Parts<'f> {
     }
 }
 
-/// What the parts together come to.
+/// Totals over all parts of an import.
 #[derive(Default)]
 struct Together {
     parts: usize,
@@ -165,19 +165,18 @@ async fn lines(session: &Session<'_>, file: &Path, skip_bad: bool, doing: &Doing
     let (progress, mut together) = (ImportProgress::default(), Together::default());
     loop {
         let part = ImportPart { text: &text, first_line, progress: &progress, is_last: parts.is_over };
-        put_in(&store, &name, part, skip_bad, doing, &mut together).await?;
+        put_in(session, &store, &name, part, skip_bad, doing, &mut together).await?;
         progress.advance();
         if parts.is_over {
             break;
         }
         (first_line, text) = parts.next()?;
     }
-    let mut shown = together.to_json(doing.apply);
-    mask_changes(session, &mut shown);
-    output::shape(session.format(), &shown)
+    output::shape(session.format(), &together.to_json(doing.apply))
 }
 
 async fn put_in(
+    session: &Session<'_>,
     store: &Store,
     name: &str,
     part: ImportPart<'_>,
@@ -187,10 +186,13 @@ async fn put_in(
 ) -> Result<(), CommandFailure> {
     let plan = || import::plan_part(store, ImportFormat::Jsonl, name, part, skip_bad);
     if !doing.apply {
-        together.add(&plan().await?);
+        let mut planned = plan().await?;
+        mask_changes(session, &mut planned.changes);
+        together.add(&planned);
         return Ok(());
     }
-    let (planned, receipt) = change::plan_and_apply(store, &author(&doing.by), plan).await?;
+    let (mut planned, receipt) = change::plan_and_apply(store, &author(&doing.by), plan).await?;
+    mask_changes(session, &mut planned.changes);
     together.add(&planned);
     together.disclosures.extend(anchor::missed(store).await);
     if receipt.audit_seq.is_some() {

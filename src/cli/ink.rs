@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use super::options::When;
 
-/// What the environment says of colours.
+/// Colour settings in the environment.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ColourSurroundings {
     /// `NO_COLOR` is set to something.
@@ -59,25 +59,25 @@ impl OutputInk {
         self.sgr("1", words)
     }
 
-    /// What went wrong.
+    /// Colours words about something that went wrong.
     #[must_use]
     pub fn bad(self, words: impl Display) -> String {
         self.sgr("38;5;1", words)
     }
 
-    /// What needs a look.
+    /// Colours words about something that needs a look.
     #[must_use]
     pub fn warn(self, words: impl Display) -> String {
         self.sgr("38;5;3", words)
     }
 
-    /// What went well.
+    /// Colours words about something that went well.
     #[must_use]
     pub fn good(self, words: impl Display) -> String {
         self.sgr("38;5;2", words)
     }
 
-    /// What matters little.
+    /// Dims words that matter little.
     #[must_use]
     pub fn faint(self, words: impl Display) -> String {
         self.sgr("2", words)

@@ -10,7 +10,7 @@ pub(super) fn read_input(path: &Path, most: u64) -> Result<String, CommandFailur
     input_file::read_text(path, most).map_err(|error| unread(path, &error))
 }
 
-/// Why a file was not read.
+/// Makes the failure for a file that could not be read.
 pub(super) fn unread(path: &Path, error: &InputError) -> CommandFailure {
     let words = format!("{}: {error}", path.display());
     match error {

@@ -30,14 +30,14 @@ use crate::store::Store;
 /// Times that everything is looked at again until nothing is due.
 const ROUNDS: usize = 1_000;
 
-/// What to do with jobs.
+/// Actions on jobs.
 #[derive(Debug, Clone, Subcommand)]
 pub enum JobsCommand {
     /// Resume jobs whose runner is gone, apply retention.toml if there is one, look for findings.
     Run(JobsRun),
 }
 
-/// What is run.
+/// Options for running jobs.
 #[derive(Debug, Clone, Args)]
 pub struct JobsRun {
     /// Continue until nothing is due.
@@ -49,12 +49,12 @@ pub struct JobsRun {
     /// Write figures in Prometheus' text format, for node_exporter's textfile collector.
     #[arg(long, value_name = "FILE")]
     pub metrics: Option<PathBuf>,
-    /// Who does it, and why.
+    /// Author of the changes, and the reason.
     #[command(flatten)]
     pub by: By,
 }
 
-/// What was done.
+/// Jobs and retention that were carried out, and the problems met.
 #[derive(Default)]
 struct JobsDone {
     jobs: Vec<Value>,

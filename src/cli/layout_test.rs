@@ -33,7 +33,7 @@ const LINKS: [(&str, &[Entity]); 4] = [
     ("profile_id", &[Entity::Profile]),
 ];
 
-/// What was seen of an entity's rows.
+/// Observations about an entity's rows.
 #[derive(Debug, Default, Serialize)]
 struct EntityTrial {
     rows: usize,
@@ -79,7 +79,7 @@ impl EntityTrial {
         }
     }
 
-    /// What is wrong with it, for people.
+    /// Lists the faults of an entity's rows, for users.
     fn faults(&self, entity: &str) -> Vec<String> {
         let mut faults = Vec::new();
         if self.repeated_ids > 0 {
@@ -174,10 +174,10 @@ async fn follow(store: &Store, trial: &mut EntityTrial) -> Result<(), CommandFai
     Ok(())
 }
 
-/// What a purge on a copy showed, with what was wrong; or why none was tried.
+/// Result of a purge on a copy, with its faults; or the reason why none was tried.
 type PurgeTrial = Result<(Value, Vec<String>), String>;
 
-/// Erases a person on a private copy and looks whether the rows of others are as before.
+/// Erases a person on a private copy and looks whether other people's rows are as before.
 async fn erased(store: &Store, options: &OpenOptions) -> Result<PurgeTrial, CommandFailure> {
     if let Some(reason) = store.recognised().closed() {
         return Ok(Err(reason));
@@ -218,7 +218,7 @@ async fn erased(store: &Store, options: &OpenOptions) -> Result<PurgeTrial, Comm
     Ok(Ok((shown, faults)))
 }
 
-/// Somebody whose row it is.
+/// Finds a person to whom a row belongs; `None` when there is none.
 async fn someone(store: &Store) -> Result<Option<String>, CommandFailure> {
     for entity in Entity::ALL.iter().copied().filter(|e| e.column("user_id").is_some()) {
         if store.sources_of(entity).is_err() {

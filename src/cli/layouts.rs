@@ -21,12 +21,12 @@ use crate::memory::{Entity, ValueKind};
 use crate::store::{OpenError, OpenOptions, Store};
 use crate::ui::text::SafeText;
 
-/// What to do with layouts.
+/// Actions on layouts.
 #[derive(Debug, Subcommand)]
 pub enum LayoutCommand {
     /// Print a shipped layout file.
     Show {
-        /// Its name.
+        /// Name of the layout.
         name: String,
     },
     /// Draft a layout for the database: guessed from names, types, keys and sampled rows, each guess with its reason.

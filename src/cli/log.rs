@@ -1,5 +1,5 @@
-//! What the program tells of its work: warnings to standard error, more with `-v`, and all of it to a file with `--log`.
-//! Lines hold no passwords and no handles that are masked, and nothing that would act on a terminal.
+//! Log of the program's work: warnings to standard error, more with `-v`, and all of it to a file with `--log`. Lines
+//! hold no passwords, no masked handles, and nothing that would act on a terminal.
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -27,7 +27,7 @@ use crate::ui::text::SafeText;
 /// Rows read at a time when all of them are wanted.
 const STRIDE: usize = 500;
 
-/// Which rows of an entity.
+/// Choice and order of an entity's rows.
 #[derive(Debug, Clone, Args)]
 pub struct Selection {
     /// Condition `column OP value` with = != < <= > >= ~ (contains) has (list holds); several must all hold,
@@ -131,7 +131,7 @@ pub async fn status(session: &Session<'_>, sizes: bool) -> Result<(), CommandFai
     }
 }
 
-/// What is not available, those that lack the same thing together.
+/// Writes the capabilities that are not available, grouped by the reason they share.
 fn write_missing(out: &mut dyn Write, capabilities: &[Capability]) -> std::io::Result<()> {
     let mut lacks: Vec<(String, Vec<&str>)> = Vec::new();
     for capability in capabilities.iter().filter(|c| !c.available) {
@@ -302,7 +302,7 @@ pub(super) fn write_export(
     })
 }
 
-/// What `list` prints as JSON.
+/// Page of rows as `list` prints it in JSON.
 #[derive(serde::Serialize)]
 struct ShownPage<'p> {
     rows: &'p [Row],
@@ -373,7 +373,7 @@ pub async fn show(session: &Session<'_>, name: &str, id: &str, as_of: Option<&st
     }
 }
 
-/// Something as it was at a time; without one as it is.
+/// Value with the time at which it is shown; without a time, the value as it is now.
 #[derive(serde::Serialize)]
 struct AtTime<T> {
     #[serde(flatten)]

@@ -14,7 +14,7 @@ use crate::change::anchor;
 use crate::change::migrate::{self, MigrationChoice, MigrationOutcome, MigrationState, PendingMigration};
 use crate::ui::text::SafeText;
 
-/// Which migrations, and whether they are applied.
+/// Choice of migrations, and whether to apply them.
 #[derive(Debug, Clone, Args)]
 pub struct MigrateArgs {
     /// Apply them.
@@ -26,7 +26,7 @@ pub struct MigrateArgs {
     /// Apply this optional one too, by name. May be repeated.
     #[arg(long, value_name = "NAME")]
     pub optional: Vec<String>,
-    /// Who does it, and why.
+    /// Author of the change, and the reason.
     #[command(flatten)]
     pub by: By,
 }

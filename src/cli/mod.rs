@@ -97,8 +97,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Where values are masked, and a command failed before it opened the database: asks that for the handles that the words
-/// about the failure may repeat. A database that cannot be opened knows none.
+/// Hides handles when values are masked and a command failed before it opened the database: asks the database for the
+/// handles that the error message may repeat. A database that cannot be opened knows none.
 fn veil_words() {
     let Some(config) = config::load().ok().filter(|_| !output::is_veiled()) else { return };
     let Some(asked) = asked_globals() else { return };
@@ -125,7 +125,7 @@ fn session<'a>(cli: &'a Cli, config: &'a Config) -> Session<'a> {
     Session { global: &cli.global, commands: command_names, database: cli.database.as_deref(), config, changes: false }
 }
 
-/// What the command line says of the database and of masking, also where the rest of it cannot be read.
+/// Reads what the command line says about the database and masking, even when the rest of it cannot be read.
 fn asked_globals() -> Option<Cli> {
     let matches = Cli::command().ignore_errors(true).try_get_matches().ok()?;
     let mut deepest = &matches;
@@ -164,7 +164,7 @@ fn misspelt(wrong: &clap::Error) -> Option<CommandFailure> {
     (!std::path::Path::new(word).exists()).then(|| CommandFailure::usage(no_command(word)))
 }
 
-/// That there is no such command, with the nearest one.
+/// Formats the message that there is no such command, with the nearest one.
 fn no_command(word: &str) -> String {
     let known = Cli::command();
     let near = nearest(word, known.get_subcommands().map(clap::Command::get_name));

@@ -57,7 +57,7 @@ impl Format {
     }
 }
 
-/// When to use colours.
+/// Use of colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum When {
     /// On a terminal, unless NO_COLOR is set; anywhere where CLICOLOR_FORCE is set.

@@ -18,7 +18,7 @@ use crate::memory::veil::Veil;
 use crate::ui::escaped;
 use crate::ui::text::SafeText;
 
-/// What hides people's handles in everything that is said, where values are masked: one for each database that was opened.
+/// Veils that hide people's handles in all output when values are masked: one for each database that was opened.
 static VEILS: RwLock<Vec<Arc<Veil>>> = RwLock::new(Vec::new());
 
 /// Hides handles in everything that this run says from now on.
@@ -294,7 +294,7 @@ pub fn table(out: &mut dyn Write, columns: &[PrintedColumn], rows: &[Vec<SafeTex
     Ok(())
 }
 
-/// Width that people's tables have: what `COLUMNS` says, else the terminal's. None where standard output is no terminal:
+/// Width that people's tables have: what `COLUMNS` says, else the terminal's. None when standard output is no terminal:
 /// whatever reads it has room.
 #[must_use]
 pub fn width() -> Option<usize> {
@@ -305,7 +305,7 @@ pub fn width() -> Option<usize> {
     said.or_else(|| is_read_by_people().then(of_terminal).flatten())
 }
 
-/// How the run speaks: set once, when the command line has been read.
+/// Manner of the run's output: set once, when the command line has been read.
 #[derive(Debug, Clone, Copy)]
 struct Manner {
     out: OutputInk,

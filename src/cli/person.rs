@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::context::Session;
 use super::failure::CommandFailure;
 use super::output;
-use super::purge::{PurgeProgressLine, hide_handles};
+use super::purge::PurgeProgressLine;
 use crate::change::purge::{self, PurgeOptions, Sink};
 use crate::memory::{Entity, Row};
 use crate::store::{Store, StoreError};
@@ -47,7 +47,7 @@ pub async fn show(session: &Session<'_>, store: &Store, subject: &str) -> Result
     let options = PurgeOptions { account: true, ..PurgeOptions::default() };
     let plan = purge::plan(store, subject, &options, &|table, values| progress.say(table, values)).await?;
     progress.end();
-    let mut shown = plan.to_json();
+    let mut printed = plan.printed();
     let id = plan.subject.ids.first().cloned().unwrap_or_default();
     let row = match store.sources_of(Entity::Subject) {
         Ok(_) => store.row(Entity::Subject, &id).await?,
@@ -57,7 +57,7 @@ pub async fn show(session: &Session<'_>, store: &Store, subject: &str) -> Result
     row.set("id", Value::from(id.clone()));
     let mask = session.mask();
     if let Some(mask) = &mask {
-        hide_handles(mask, &mut shown);
+        printed.mask(mask);
         mask.row(&mut row);
     }
     let held = match store.records().holds().await {
@@ -65,13 +65,13 @@ pub async fn show(session: &Session<'_>, store: &Store, subject: &str) -> Result
         holds => Value::from(holds?.iter().any(|(held, _)| *held == id)),
     };
     let mut value = row.to_json();
-    value["known_as"] = shown["subject"]["handles"].take();
-    value["near"] = shown["subject"]["near"].take();
-    value["rows"] = shown["counts"].take();
-    for key in ["mentions", "mentions_total", "mentions_by_column"] {
-        value[key] = shown[key].take();
-    }
-    value["effects"] = shown["effects"].take();
+    value["known_as"] = json!(printed.subject.handles);
+    value["near"] = json!(printed.subject.near);
+    value["rows"] = json!(printed.counts);
+    value["mentions"] = json!(printed.mentions);
+    value["mentions_total"] = json!(printed.mentions_total);
+    value["mentions_by_column"] = json!(printed.mentions_by_column);
+    value["effects"] = json!(printed.effects);
     value["notes"] = json!(plan.notes);
     value["held"] = held;
     Ok(value)

@@ -44,7 +44,7 @@ pub enum PolicyCommand {
         /// Seed of the split into training and held-out queries: the same seed gives the same weights.
         #[arg(long, default_value_t = crate::change::operation::TRAINING_SEED)]
         seed: u64,
-        /// What to do.
+        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
@@ -52,7 +52,7 @@ pub enum PolicyCommand {
     Activate {
         /// The version's id.
         id: String,
-        /// What to do.
+        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
@@ -188,7 +188,7 @@ fn print(out: &mut dyn Write, measured: &MeasuredAssessment) -> io::Result<()> {
         writeln!(out, "{name:<18} {}", with_interval(value, interval))?;
     }
     writeln!(out, "\n{}: {}", found.verdict, found.advice)?;
-    writeln!(out, "\neach feature by itself")?;
+    writeln!(out, "\neach feature alone")?;
     for single in &found.features {
         let auc = match single.auc {
             Some(_) => with_interval(single.auc, single.interval),

@@ -6,20 +6,21 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::context::Session;
 use super::doing::{Doing, author, keep_text};
 use super::failure::CommandFailure;
 use super::options::Format;
 use super::output;
-use crate::change::purge::PurgeReceipt;
 use crate::change::purge::verdict::PurgeStatus;
 use crate::change::purge::{self, Desk, KeptPlan, Mentions, NewDecisions, Progress as Say, PurgeOptions, Sink};
+use crate::change::purge::{PrintedPurgePlan, PurgePlan, PurgeReceipt};
 use crate::change::{Author, ChangeError, anchor, what_if};
 use crate::config;
 use crate::memory::agreeing;
-use crate::memory::mask::Mask;
+use crate::recall::what_if::WhatIf;
 use crate::store::{Store, StoreError};
 
 /// A decision about one mention: `ID=leave`, `ID=redact` or `ID=delete`.
@@ -31,7 +32,7 @@ fn decision(text: &str) -> Result<(String, Mentions), String> {
     }
 }
 
-/// What becomes of mentions in other people's rows.
+/// Treatment of mentions in other people's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum MentionsArg {
     /// They stay and are disclosed.
@@ -52,16 +53,16 @@ impl From<MentionsArg> for Mentions {
     }
 }
 
-/// What becomes of the person's account with the application.
+/// Treatment of the person's account with the application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AccountArg {
-    /// It stays and is disclosed.
+    /// The account stays and is disclosed.
     Keep,
-    /// It goes.
+    /// The account is erased.
     Erase,
 }
 
-/// Who is erased, and how.
+/// Person to erase, and options for the erasure.
 #[derive(Debug, Clone, Args)]
 #[command(subcommand_negates_reqs = true)]
 pub struct PurgeArgs {
@@ -96,15 +97,15 @@ pub struct PurgeArgs {
     /// Rows in one transaction.
     #[arg(long, default_value_t = 5_000, value_name = "N")]
     pub batch: usize,
-    /// What to do.
+    /// Options for handling the plan.
     #[command(flatten)]
     pub doing: Doing,
-    /// What else to do about erasures.
+    /// Action on an erasure that is over.
     #[command(subcommand)]
     pub command: Option<PurgeCommand>,
 }
 
-/// What is done about an erasure that is over.
+/// Actions on an erasure that is over.
 #[derive(Debug, Clone, Subcommand)]
 pub enum PurgeCommand {
     /// Check whether what a receipt says still holds. Writes nothing.
@@ -118,7 +119,7 @@ pub enum PurgeCommand {
 }
 
 impl PurgeArgs {
-    /// Who is erased.
+    /// Returns the person to erase, as given; empty when none is given.
     #[must_use]
     pub fn subject(&self) -> &str {
         self.subject.as_deref().unwrap_or_default()
@@ -138,7 +139,7 @@ impl PurgeArgs {
         self.resume.then(decided)
     }
 
-    /// How the person is erased.
+    /// Returns the options for the erasure.
     #[must_use]
     pub fn options(&self) -> PurgeOptions {
         PurgeOptions {
@@ -152,7 +153,7 @@ impl PurgeArgs {
     }
 }
 
-/// How often progress is said.
+/// Interval between two progress reports.
 const OFTEN: Duration = Duration::from_millis(250);
 
 /// Runs `purge`.
@@ -186,76 +187,45 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), CommandF
         }
         known => known.map(|()| None)?,
     };
-    let mut shown = plan.to_json();
-    if let (Some(words), Some(disclosures)) = (hold, shown["disclosures"].as_array_mut()) {
-        disclosures.push(Value::from(words));
-    }
-    if args.doing.what_if {
-        let kept = super::recall::kept(session, &store).await;
-        shown["recall"] = json!(what_if::of_purge(&store, &plan, &kept, what_if::PATIENCE, &|_| {}).await?);
-    }
     if let Some(file) = &args.doing.plan_out {
         let own = purge::ready(&store).await?;
         let kept = KeptPlan::new(&plan, &own, args.subject(), options);
         keep_text(file, &format!("{}\n", json!(kept)))?;
     }
-    if let Some(mask) = session.mask() {
-        hide_handles(&mask, &mut shown);
-    }
-    if session.format() == Format::Table {
-        group_mentions(&mut shown);
-    }
-    output::value(session.format(), &shown)?;
+    let recall = if args.doing.what_if {
+        let kept = super::recall::kept(session, &store).await;
+        Some(what_if::of_purge(&store, &plan, &kept, what_if::PATIENCE, &|_| {}).await?)
+    } else {
+        None
+    };
+    let mut plan = printed(session, &plan);
+    plan.disclosures.extend(hold);
+    output::shape(session.format(), &PlanWithRecall { plan, recall })?;
     if std::io::stderr().is_terminal() {
         output::tell("this is a plan, nothing was written; --apply does it");
     }
     Ok(())
 }
 
-/// For people: mentions by place, a line each.
-pub(super) fn group_mentions(shown: &mut Value) {
-    let mut places: Map<String, Value> = Map::new();
-    for mention in shown["mentions"].as_array().into_iter().flatten() {
-        let text = |key: &str| mention[key].as_str().unwrap_or_default();
-        let mut line = format!("{} {:6} {}", text("id"), text("decision"), text("sample"));
-        if !mention["reason"].is_null() {
-            line.push_str(&format!(" (possible: {})", text("reason")));
-        }
-        if !mention["refused"].is_null() {
-            line.push_str(&format!(" ({})", text("refused")));
-        }
-        let place = places.entry(format!("{}.{}", text("table"), text("column"))).or_insert_with(|| json!([]));
-        if let Some(lines) = place.as_array_mut() {
-            lines.push(Value::from(line));
-        }
-    }
-    shown["mentions"] = Value::Object(places);
+/// A plan, and its effect on recall when asked for.
+#[derive(Serialize)]
+struct PlanWithRecall {
+    #[serde(flatten)]
+    plan: PrintedPurgePlan,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recall: Option<WhatIf>,
 }
 
-/// Shows pseudonyms instead of what the person is known by.
-pub(super) fn hide_handles(mask: &Mask, shown: &mut Value) {
-    fn hide(mask: &Mask, value: &mut Value) {
-        match value {
-            Value::String(text) => *text = mask.pseudonym("handle", text),
-            Value::Array(items) => items.iter_mut().for_each(|item| hide(mask, item)),
-            _ => {}
-        }
+/// The plan as this session prints it: masked when masking is on, mentions as lines in tables.
+pub(super) fn printed(session: &Session<'_>, plan: &PurgePlan) -> PrintedPurgePlan {
+    let mut printed = plan.printed();
+    if let Some(mask) = session.mask() {
+        printed.mask(&mask);
     }
-    hide(mask, &mut shown["subject"]["given"]);
-    hide(mask, &mut shown["subject"]["ids"]);
-    for list in ["handles", "near"] {
-        for item in shown["subject"][list].as_array_mut().into_iter().flatten() {
-            ["value", "id"].iter().for_each(|key| {
-                if let Some(value) = item.get_mut(*key) {
-                    hide(mask, value);
-                }
-            });
-        }
+    if session.format() == Format::Table {
+        printed.group_mentions();
     }
-    for mention in shown["mentions"].as_array_mut().into_iter().flatten() {
-        mention["sample"] = Value::from("[…]");
-        hide(mask, &mut mention["key"]);
-    }
+    printed
 }
 
 /// `purge verify RECEIPT`.
@@ -323,7 +293,7 @@ fn forget_in_console(receipt: &mut PurgeReceipt, database: &str, given: &str) {
     }
 }
 
-/// What an erasure was stopped by, with the whole command that resumes it.
+/// Replaces `--resume` in the error that stopped an erasure with the whole command that resumes it.
 fn with_command(error: ChangeError, again: &str) -> ChangeError {
     let whole = |message: String| message.replacen("--resume", &format!("`{again}`"), 1);
     match error {

@@ -14,12 +14,12 @@ use crate::recall::inquiry::Inquiry;
 use crate::store::Store;
 use crate::ui::text::SafeText;
 
-/// What to do with kept questions.
+/// Actions on kept questions.
 #[derive(Debug, Clone, Subcommand)]
 pub enum QueriesCommand {
     /// Forget one.
     Forget {
-        /// Its name.
+        /// Name of the question.
         name: String,
     },
 }

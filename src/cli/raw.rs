@@ -13,7 +13,7 @@ use crate::store::Store;
 use crate::store::raw_table::{RawPage, RawQuery, RawTable, ShownRaw};
 use crate::ui::text::SafeText;
 
-/// Which rows of a raw table.
+/// Choice and order of a raw table's rows.
 #[derive(Debug, Clone, Args)]
 pub struct RawSelection {
     /// Condition `column OP value` with = != < <= > >= ~ (contains); several must all hold. `null` asks for empty ones.

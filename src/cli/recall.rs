@@ -23,7 +23,7 @@ use crate::recall::rank::Ranking;
 use crate::store::Store;
 use crate::ui::text::SafeText;
 
-/// How memories are ranked.
+/// Ranking of memories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RankingArg {
     /// Episodes by time and likeness, boosted by canvas and feedback.
@@ -47,7 +47,7 @@ impl From<RankingArg> for Ranking {
     }
 }
 
-/// What is asked, and how it is ranked.
+/// Question of a recall, and its ranking.
 #[derive(Debug, Clone, Args)]
 pub struct RecallArgs {
     /// The situation in words. Compared by vectors where the profile names an embedding endpoint, else by keywords.
@@ -55,7 +55,7 @@ pub struct RecallArgs {
     /// A stored situation: the id of an episode, a case or a memory.
     #[arg(long, value_name = "ID")]
     pub like: Option<String>,
-    /// How to rank.
+    /// Ranking to use.
     #[arg(long, value_enum, required_unless_present = "saved")]
     pub ranking: Option<RankingArg>,
     /// Ask a question that was kept for this database; options given here override its parts.
@@ -101,7 +101,7 @@ pub struct RecallArgs {
 }
 
 impl RecallArgs {
-    /// What is asked: a kept question, and what is said beside it.
+    /// Builds the question: a kept one, overridden by the options given beside it.
     #[must_use]
     pub fn inquiry(&self, kept: Option<Inquiry>) -> Inquiry {
         let mut asked = kept.unwrap_or_else(|| Inquiry::new(Ranking::Boosted));
@@ -273,7 +273,7 @@ async fn answer(
     Ok(answer)
 }
 
-/// What a question asks at a moment, with the vector of its text.
+/// Builds the request of a question at a moment, with the vector of its text.
 async fn request_of(
     session: &Session<'_>,
     store: &Store,

@@ -19,7 +19,7 @@ const RULES_BYTES: u64 = 1 << 20;
 /// The file's usual name.
 const NAME: &str = "retention.toml";
 
-/// Which rules.
+/// File of retention rules, and the share that they may remove.
 #[derive(Debug, Clone, Args)]
 pub struct RetainArgs {
     /// File of rules [default: retention.toml in this folder, or beside the settings file].
@@ -27,13 +27,13 @@ pub struct RetainArgs {
     /// Largest share of an entity's rows that may go at once, 0 to 1; overrides the file's.
     #[arg(long, value_name = "SHARE")]
     pub share: Option<f64>,
-    /// What to do.
+    /// Options for handling the plan.
     #[command(flatten)]
     pub doing: Doing,
 }
 
 impl RetainArgs {
-    /// What is to be done.
+    /// Returns the operation asked for, and the options for handling its plan.
     ///
     /// # Errors
     /// No file, or rules that make no sense.

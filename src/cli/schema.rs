@@ -10,7 +10,7 @@ use super::output;
 use crate::memory::nearest::unknown;
 use crate::memory::schema::{VERSION, names, schema, title};
 
-/// Which schema.
+/// Choice of a schema.
 #[derive(Debug, Clone, Args)]
 pub struct Schema {
     /// An entity (a row of it), or what a command prints: status, list, plan, receipt and so on; without

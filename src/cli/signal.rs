@@ -18,29 +18,29 @@ pub struct SignalArgs {
     /// confirmed, corrected, rejected, undone or ignored.
     #[arg(required = true)]
     pub signal: Option<String>,
-    /// What to do.
+    /// Options for handling the plan.
     #[command(flatten)]
     pub doing: Doing,
-    /// What else to do with signals.
+    /// Action on signals that exist already.
     #[command(subcommand)]
     pub command: Option<SignalCommand>,
 }
 
-/// What is done with signals that are there.
+/// Actions on signals that exist already.
 #[derive(Debug, Subcommand)]
 pub enum SignalCommand {
     /// Retract a signal: the utility becomes what the history without it gives.
     Retract {
         /// The signal's id.
         id: String,
-        /// What to do.
+        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
 }
 
 impl SignalArgs {
-    /// What is to be done.
+    /// Returns the operation asked for, and the options for handling its plan.
     ///
     /// # Errors
     /// A word that is no signal.

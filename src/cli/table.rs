@@ -14,10 +14,10 @@ const LEAST_TENTHS: usize = 3;
 /// Blanks between two columns.
 const GAP: usize = 2;
 
-/// What stands for a value that is not there.
+/// Sign for a missing value.
 pub const NOTHING: &str = "·";
 
-/// How a column is written.
+/// Form in which a column is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CellShape {
     /// Whole, at the left: ids, times, words out of a few.
@@ -31,11 +31,11 @@ pub enum CellShape {
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrintedColumn {
-    /// Its heading.
+    /// Heading of the column.
     pub title: String,
-    /// What follows the heading in brackets: a unit, a zone.
+    /// Unit or time zone that follows the heading in brackets.
     pub unit: Option<String>,
-    /// How it is written.
+    /// Form in which the column is printed.
     pub shape: CellShape,
     /// 0 is never dropped; the greatest number is dropped first.
     pub rank: u8,
@@ -70,7 +70,7 @@ pub fn columns(all: &[(&str, CellShape)]) -> Vec<PrintedColumn> {
     all.iter().map(|(title, shape)| PrintedColumn::new(title, *shape, 0)).collect()
 }
 
-/// What the table does not show.
+/// Columns and texts that the table leaves out.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct FittedTable {
     /// Headings of the columns that were dropped.
@@ -80,7 +80,7 @@ pub struct FittedTable {
 }
 
 impl FittedTable {
-    /// What is not shown, in one line; none where everything is.
+    /// Describes in one line what the table does not show; `None` when it shows everything.
     #[must_use]
     pub fn note(&self, width: Option<usize>) -> Option<String> {
         let dropped = (!self.dropped.is_empty()).then(|| format!("no room for {}", self.dropped.join(", ")));

@@ -1,4 +1,5 @@
-//! What the operator keeps about databases, outside of them: one readable file a kind in the state folder.
+//! Records about databases that the operator keeps outside of them: one readable file for each kind, in the state
+//! folder.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,11 +19,11 @@ const MOST: u64 = 4 << 20;
 pub struct Book {
     /// File in the state folder, without its ending.
     pub name: &'static str,
-    /// What the file says of itself.
+    /// First lines of the file, which describe it.
     pub heading: &'static str,
 }
 
-/// Something that is kept, with the database that it is for.
+/// Kept record, with the database that it belongs to.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Entry<T> {
     database: String,
@@ -38,13 +39,14 @@ struct Page<T> {
 }
 
 impl Book {
-    /// Where the file is.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(self) -> Option<PathBuf> {
         Some(state_folder()?.join(format!("{}.toml", self.name)))
     }
 
-    /// What is kept for a database, which is named by its path or its URL without a password; in the file's order.
+    /// Loads the records that are kept for a database, which is named by its path or its URL without a password; in
+    /// the file's order.
     ///
     /// # Errors
     /// What is wrong with the file, with its name.
@@ -55,7 +57,7 @@ impl Book {
         Ok(entries.filter(|entry| entry.database == database).map(|entry| entry.kept).collect())
     }
 
-    /// The one thing that is kept for a database; none where there is none, or where it cannot be read.
+    /// The one thing that is kept for a database; none when there is none, or where it cannot be read.
     #[must_use]
     pub fn only<T: DeserializeOwned>(self, database: &str) -> Option<T> {
         self.load(database).unwrap_or_default().into_iter().next()

@@ -1,5 +1,5 @@
-//! What the console keeps from one session to the next: places under names, filters that were written, how it looks. All of
-//! it in the state folder, never in a database.
+//! Settings that the console keeps from one session to the next: named places, filters that were written, its looks.
+//! All of it in the state folder, never in a database.
 
 use std::collections::BTreeMap;
 
@@ -20,11 +20,11 @@ pub const LAST: &str = "where I was last";
 /// Filters kept for a database.
 const FILTERS_KEPT: usize = 100;
 
-/// How the console looked.
+/// Looks of the console.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ConsoleLooks {
-    /// Name of the theme that was chosen; none where none was.
+    /// Name of the theme that was chosen; none when none was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theme: Option<String>,
     /// By how many steps lists were made larger, or smaller.
@@ -62,7 +62,7 @@ pub fn forget_place(database: &str, name: &str) -> anyhow::Result<Vec<KeptPlace>
     PLACES.change(database, |kept: &mut Vec<KeptPlace>| kept.retain(|other| other.name != name))
 }
 
-/// Filters that were written for a database, the newest last; none where they cannot be read.
+/// Filters that were written for a database, the newest last; none when they cannot be read.
 #[must_use]
 pub fn filters(database: &str) -> Vec<WrittenFilter> {
     FILTERS.load(database).unwrap_or_default()
@@ -74,7 +74,7 @@ pub fn keep_filters(database: &str, written: &[WrittenFilter]) {
     let _ = FILTERS.change(database, |kept: &mut Vec<WrittenFilter>| *kept = written[newest..].to_vec());
 }
 
-/// How the console looked when it was left.
+/// Loads the looks that the console had when it was left.
 #[must_use]
 pub fn looks() -> ConsoleLooks {
     LOOKS.only("").unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What the operator has set: profiles of databases, and the folders where settings and state live.
+//! Operator's settings: profiles of databases, and the folders for settings and state.
 
 mod book;
 pub mod desk;
@@ -40,7 +40,7 @@ pub struct DatabaseProfile {
     /// The database matters: the console says so on every screen.
     #[serde(default)]
     pub production: bool,
-    /// Where the vector of a text comes from; without it no network is used, and texts are compared by keywords.
+    /// Endpoint that makes the vector of a text; without it no network is used, and texts are compared by keywords.
     pub embedding: Option<Embedding>,
 }
 
@@ -52,7 +52,7 @@ pub struct Embedding {
     pub url: String,
     /// Model: the one that made the stored vectors.
     pub model: String,
-    /// Environment variable that holds the key; none where none is needed.
+    /// Environment variable that holds the key; none when none is needed.
     pub key_env: Option<String>,
     /// Seconds for everything, all tries included.
     #[serde(default = "five")]
@@ -77,7 +77,7 @@ fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Stri
 }
 
 impl DatabaseProfile {
-    /// The server's password, by the command that the profile names; none where it names none. The command may ask on the terminal.
+    /// The server's password, by the command that the profile names; none when it names none. The command may ask on the terminal.
     ///
     /// # Errors
     /// The command cannot be run, fails, or prints nothing; what it prints is in no error.
@@ -133,7 +133,8 @@ pub struct Config {
 /// Bytes of a key.
 const KEY_BYTES: u64 = 32;
 
-/// Where the settings file is: `$MNEMOSCOPE_CONFIG`, else `mnemoscope/config.toml` in the user's settings folder.
+/// Returns the path of the settings file: `$MNEMOSCOPE_CONFIG`, else `mnemoscope/config.toml` in the user's settings
+/// folder.
 #[must_use]
 pub fn path() -> Option<PathBuf> {
     match std::env::var_os("MNEMOSCOPE_CONFIG") {
@@ -186,7 +187,7 @@ pub fn load() -> anyhow::Result<Config> {
     Ok(config)
 }
 
-/// A TOML file of at most that many bytes; none where there is no such file.
+/// A TOML file of at most that many bytes; none when there is no such file.
 ///
 /// # Errors
 /// What is wrong with the file, after its name and the line.

@@ -6,7 +6,7 @@ use crate::memory::findings::{Mute, Muted};
 const BOOK: Book =
     Book { name: "mutes", heading: "# Findings that were muted in mnemoscope; `findings unmute` ends a line." };
 
-/// What is muted for a database, in order of the names.
+/// Loads the mutes of a database, in order of their names.
 ///
 /// # Errors
 /// What is wrong with the file, with its name.

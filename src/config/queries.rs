@@ -8,7 +8,7 @@ use crate::recall::inquiry::SavedQuestion;
 const BOOK: Book =
     Book { name: "queries", heading: "# Questions that were kept in mnemoscope; their texts may be personal." };
 
-/// Where kept questions are: `queries.toml` in the state folder.
+/// Returns the path of the kept questions: `queries.toml` in the state folder.
 #[must_use]
 pub fn path() -> Option<PathBuf> {
     BOOK.path()

@@ -9,12 +9,12 @@ use super::rows::{ACCESS, AUDIT, CASES, DemoRow, LINKS, MEMORIES, POLICIES, SEGM
 use super::scene::Scene;
 use crate::store::bulk::{BulkTable, BulkValue};
 
-/// What an awkward episode needs to know of the rest of the world.
+/// Facts about the rest of the world that an awkward episode needs.
 #[derive(Debug)]
 pub struct AwkwardContext {
-    /// Its own id.
+    /// Id of the episode itself.
     pub id: String,
-    /// When it began and ended, in microseconds since 1970.
+    /// Start and end of the episode, in microseconds since 1970.
     pub times: (i64, i64),
     /// The awkward episode before it.
     pub before: String,
@@ -28,7 +28,7 @@ pub struct AwkwardContext {
     pub other_canvas: String,
 }
 
-/// How an episode is made awkward.
+/// Way in which an episode is made awkward.
 enum Trick {
     /// This text goes wherever people write.
     Text(&'static str),
@@ -173,7 +173,7 @@ const TRICKS: &[(&str, Trick)] = &[
     ("policy_not_json", Trick::Scene(policy_not_json)),
 ];
 
-/// How many sorts of awkwardness there are.
+/// Returns the number of ways to be awkward.
 #[must_use]
 pub fn count() -> u64 {
     TRICKS.len() as u64
@@ -309,7 +309,7 @@ fn wrong_back_link(scene: &mut Scene, around: &AwkwardContext) {
     first(&mut scene.feedback, "episode_id", &around.before);
 }
 
-/// Other spellings stand in a column that orders no list: the layout promises one spelling in those that do.
+/// Other spellings are in a column that orders no list: the layout promises one spelling in those that do.
 fn time_naive(scene: &mut Scene, around: &AwkwardContext) {
     scene.episode.set("ended_at", naive(around.times.1));
 }

@@ -20,7 +20,7 @@ const MOST_CASES: f64 = 20_000.0;
 /// Most people that have banks.
 const MOST_OWNERS: usize = 120;
 
-/// How many of the newest cases of a bank can be referred to.
+/// Number of the newest cases of a bank that can be referred to.
 const REMEMBERED: usize = 8;
 
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl DemoBanks {
         DemoBanks { seed, share, owners: MOST_OWNERS, profiles: BTreeMap::new() }
     }
 
-    /// How many people of that many have banks.
+    /// Returns how many of that many people have banks.
     #[must_use]
     pub fn owners(people: usize) -> usize {
         people.min(MOST_OWNERS)

@@ -1,4 +1,4 @@
-//! When things happen in the demo: in office hours more than at night, on working days more than on Sundays.
+//! Calendar of the demo: more happens in office hours than at night, and on working days than on Sundays.
 
 use chrono::{DateTime, Datelike, SecondsFormat, Timelike, Utc};
 
@@ -12,21 +12,21 @@ pub const MINUTE: i64 = 60 * SECOND;
 pub const HOUR: i64 = 60 * MINUTE;
 /// Microseconds of a day.
 pub const DAY: i64 = 24 * HOUR;
-/// How long the story is, in days.
+/// Length of the story, in days.
 pub const LENGTH: i64 = 120;
 
 /// The anchor by which office hours are counted: Monday, 2026-06-15, 16:00.
 pub const REFERENCE: i64 = 1_781_539_200 * SECOND;
-/// How long before the anchor the last episode begins at least.
+/// Least time between the start of the last episode and the anchor.
 const LATEST: i64 = 9 * MINUTE;
 
-/// How busy an hour of the day is.
+/// Relative activity in each hour of the day.
 const HOURS: [f64; 24] = [
     0.3, 0.15, 0.1, 0.1, 0.1, 0.2, 0.6, 2.0, 5.0, 7.5, 8.0, 7.5, 5.0, 6.0, 7.5, 7.0, 6.0, 4.0, 2.0, 1.2, 1.0, 0.9, 0.7,
     0.5,
 ];
 
-/// How busy a day of the week is, Monday first.
+/// Relative activity on each day of the week, Monday first.
 const WEEKDAYS: [f64; 7] = [1.1, 1.2, 1.15, 1.1, 0.9, 0.22, 0.18];
 
 /// Spreads the story over its days. Times are microseconds since 1970, in UTC.
@@ -60,13 +60,13 @@ impl Calendar {
         Calendar { start, over }
     }
 
-    /// When the story begins.
+    /// Returns the start of the story.
     #[must_use]
     pub fn start(&self) -> i64 {
         self.start
     }
 
-    /// When the last episode begins: minutes before the anchor.
+    /// Returns the start of the last episode, a few minutes before the anchor.
     #[must_use]
     pub fn last(&self) -> i64 {
         self.start + LENGTH * DAY - LATEST

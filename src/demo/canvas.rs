@@ -1,4 +1,4 @@
-//! What is shown on canvases, and what people do with it: sheets are closed at once, charts looked at, forms filled.
+//! Canvases of the demo, and what people do with them: sheets are closed at once, charts looked at, forms filled.
 
 use serde_json::{Value as Json, json};
 
@@ -69,7 +69,7 @@ pub fn events(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> Vec<DemoRow> {
     rows
 }
 
-/// What happens on one canvas: action, time since the one before, and what is noted of it.
+/// Makes up the events on one canvas: action, time since the one before, and what is noted about it.
 fn session(moment: &EpisodeFacts<'_>, show: CanvasShow, chance: &mut Chance) -> Vec<(&'static str, i64, Json)> {
     let look = look(show);
     let mut happens = vec![("present", 0, presented(moment, show, chance))];

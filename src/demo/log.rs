@@ -12,13 +12,13 @@ use super::rows::{DemoRow, EVENTS};
 pub struct EventLog {
     /// Events in order.
     pub rows: Vec<DemoRow>,
-    /// What the agent said that it considered.
+    /// Considerations that the agent stated.
     pub thoughts: Vec<String>,
     /// One for each completed or failed step.
     pub actions: Vec<Json>,
     /// Result of the run, when it completed.
     pub result: Option<Json>,
-    /// How often a person had to decide.
+    /// Number of times that a person had to decide.
     pub interventions: i64,
 }
 
@@ -122,7 +122,7 @@ pub fn write(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> EventLog {
     log
 }
 
-/// How the episode ended, in words.
+/// Makes up a sentence on how the episode ended.
 pub fn summary(moment: &EpisodeFacts<'_>, chance: &mut Chance) -> String {
     let phrases = if moment.outcome.pleases() { &moment.topic.successes } else { &moment.topic.failures };
     moment.words.say(phrases, chance)

@@ -34,16 +34,16 @@ use story::StoryTeller;
 /// Batches that wait for the database at most: enough that neither side waits for the other, little in memory.
 const WAITING: usize = 16;
 
-/// What the story is to be.
+/// Options for the story.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DemoOptions {
     /// Number of episodes, awkward ones included; segments, canvas events, feedback and so on come in proportion.
     pub episodes: u64,
     /// Seed: another one tells another story.
     pub seed: u64,
-    /// When the story ends; it began 120 days earlier.
+    /// End of the story; it began 120 days earlier.
     pub anchor: DateTime<Utc>,
-    /// What to do with a file that is there already.
+    /// Action when the file exists already.
     pub existing: ExistingTarget,
 }
 
@@ -55,26 +55,26 @@ impl Default for DemoOptions {
     }
 }
 
-/// How far it is.
+/// Progress of writing the demo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DemoProgress {
     /// Rows are being written.
     Rows {
         /// Episodes that are written.
         episodes: u64,
-        /// Of how many.
+        /// Number of episodes in all.
         of: u64,
     },
     /// Indexes are being built.
     Indexes {
         /// Indexes that are built.
         done: usize,
-        /// Of how many.
+        /// Number of indexes in all.
         of: usize,
     },
 }
 
-/// What was made.
+/// Summary of what was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
     /// Rows of each table.
@@ -124,7 +124,7 @@ pub async fn build(
     Ok(Summary { rows, bytes })
 }
 
-/// Tells the whole story to `send`, table by table in batches, until that says that nobody listens any more.
+/// Sends the whole story to `send`, table by table in batches, until that returns that nobody listens any more.
 fn tell(options: &DemoOptions, mut send: impl FnMut(BulkBatch) -> bool) {
     let mut story = StoryTeller::new(options.seed, options.episodes, options.anchor.timestamp_micros());
     let mut batches = RowBatches::new();

@@ -6,18 +6,18 @@ use super::phrase::StoryWords;
 use super::topics::Topic;
 use super::world::{AGENTS, DemoAgent, DemoPerson};
 
-/// How an episode ended.
+/// Ending of an episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EpisodeEnd {
-    /// It did what was wanted.
+    /// Episode that did what was wanted.
     Success,
-    /// It did some of it.
+    /// Episode that did part of what was wanted.
     Partial,
-    /// It did not.
+    /// Episode that did not do what was wanted.
     Failure,
-    /// It was stopped.
+    /// Episode that was stopped.
     Aborted,
-    /// It has not ended.
+    /// Episode that has not ended.
     Ongoing,
     /// Nobody noted it.
     Unknown,
@@ -59,40 +59,40 @@ impl EpisodeEnd {
 pub struct EpisodeFacts<'a> {
     /// Seed of the world.
     pub seed: u64,
-    /// Its number.
+    /// Number of the episode.
     pub number: u64,
-    /// Its id.
+    /// Id of the episode.
     pub id: String,
     /// Number of the story that it belongs to.
     pub story: u64,
-    /// What it is about.
+    /// Topic of the episode.
     pub topic: &'static Topic,
     /// Position of the topic.
     pub topic_number: usize,
-    /// Whom it is for.
+    /// Person that the episode is for.
     pub person: &'a DemoPerson,
     /// The words of its story.
     pub words: &'a StoryWords,
-    /// Its title.
+    /// Title of the episode.
     pub title: String,
-    /// Its session.
+    /// Session of the episode.
     pub session: String,
-    /// Its executions; the first is the run of its workflow.
+    /// Executions of the episode; the first is the run of its workflow.
     pub executions: Vec<String>,
-    /// When it began.
+    /// Start of the episode.
     pub started: i64,
-    /// When it ended or, still going on, will end.
+    /// End of the episode; of one still going on, its future end.
     pub ended: i64,
     /// The end of the story: nothing is later.
     pub anchor: i64,
-    /// How it ended.
+    /// Ending of the episode.
     pub outcome: EpisodeEnd,
     /// Whether an awkward row is made of it: it gets at least one of everything that can hang on an episode.
     pub rich: bool,
 }
 
 impl EpisodeFacts<'_> {
-    /// Its agent.
+    /// Returns the agent of the episode.
     #[must_use]
     pub fn agent(&self) -> &'static DemoAgent {
         &AGENTS[self.topic.agent]

@@ -75,12 +75,12 @@ pub const MONTHS: &[&str] = &[
 /// Names of the days, Monday first.
 pub const DAYS: &[&str] = &["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-/// What the slots of one story hold.
+/// Words that fill the slots of one story.
 #[derive(Debug, Clone)]
 pub struct StoryWords {
     /// The customer that it is about.
     pub customer: &'static str,
-    /// Where it happens.
+    /// City where the story happens.
     pub city: &'static str,
     city2: &'static str,
     /// The software that it is about.

@@ -1,4 +1,4 @@
-//! What people say of an episode, and the signals that move its utility.
+//! Feedback that people give on an episode, and the signals that move its utility.
 
 use super::calendar::{DAY, HOUR, MINUTE, stamp};
 use super::moment::{EpisodeEnd, EpisodeFacts, IdCounters};
@@ -6,7 +6,7 @@ use super::rows::{DemoRow, FEEDBACK, UTILITY};
 use crate::memory::feedback::{self, RATING, THUMBS_DOWN, THUMBS_UP};
 use crate::memory::utility::{self, Signal};
 
-/// Why a signal came, in the order of [`Signal::ALL`].
+/// Reasons for signals, in the order of [`Signal::ALL`].
 const REASONS: [&str; 5] = [
     "answer was accepted as it stood",
     "a detail was put right",
@@ -24,7 +24,7 @@ pub struct DemoFeedback {
     pub score: Option<f64>,
 }
 
-/// What people say of an episode after its end.
+/// Makes up the feedback that people give after the end of an episode.
 pub fn feedback(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> DemoFeedback {
     let mut chance = moment.chance("feedback");
     let mut rows = Vec::new();

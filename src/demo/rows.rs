@@ -14,7 +14,7 @@ macro_rules! tables {
 }
 
 tables! {
-    /// Who remembers.
+    /// Agents, the owners of memories.
     AGENTS = "agents": "id" "name" "status" "created_at" "last_seen";
     /// Accounts of people.
     SUBJECTS = "subjects": "id" "name" "handles" "created_at";
@@ -42,7 +42,7 @@ tables! {
         "importance" "metadata" "created_at" "updated_at" "uses" "utility";
     /// Vectors of memories.
     MEMORY_VECTORS = "memory_embeddings": "memory_id" "embedding";
-    /// Which episode retrieved which memory.
+    /// Links from episodes to the memories that they retrieved.
     LINKS = "episode_memories": "episode_id" "memory_id" "kind" "rank";
     /// Banks of cases.
     PROFILES = "agent_memory_profiles": "id" "user_id" "agent_id" "window_size" "created_at" "updated_at";

@@ -18,17 +18,17 @@ const OLD: f64 = 90.0;
 pub struct Scene {
     /// The episode.
     pub episode: DemoRow,
-    /// Its segments.
+    /// Segments of the episode.
     pub segments: Vec<DemoRow>,
-    /// Its canvas events.
+    /// Canvas events of the episode.
     pub canvas: Vec<DemoRow>,
-    /// Its feedback.
+    /// Feedback on the episode.
     pub feedback: Vec<DemoRow>,
     /// The history of its utility.
     pub signals: Vec<DemoRow>,
     /// The log of its run.
     pub events: Vec<DemoRow>,
-    /// Its links, vectors, accesses and cases, and whatever else there is.
+    /// Links, vectors, accesses and cases of the episode, and any other rows.
     pub others: Vec<DemoRow>,
 }
 
@@ -49,12 +49,12 @@ impl Scene {
     }
 }
 
-/// What an episode is within its story, and what became of it.
+/// Place of an episode within its story, and what became of it.
 #[derive(Debug, Default)]
 pub struct EpisodeFate {
     /// The episode before it.
     pub parent: Option<String>,
-    /// How many episodes of its story were before it.
+    /// Number of earlier episodes of the same story.
     pub step: u32,
     /// The digest that it went into.
     pub consolidated_into: Option<String>,
@@ -64,7 +64,7 @@ pub struct EpisodeFate {
     pub score: Option<f64>,
     /// Utility, 0..=1.
     pub utility: f64,
-    /// What was recorded of its run, if that was recorded.
+    /// Log of the run, if the run was recorded.
     pub log: Option<EventLog>,
 }
 

@@ -13,10 +13,10 @@ use super::topics::TOPICS;
 use super::vectors;
 use super::world::{AGENTS, DemoPerson};
 
-/// How many of the latest episodes decide a memory's utility.
+/// Number of the latest episodes that decide a memory's utility.
 const LATEST: usize = 20;
 
-/// How long before the story the first memories were stored, in microseconds.
+/// Time between the first stored memories and the start of the story, in microseconds.
 const BEFORE: i64 = 30 * DAY;
 
 const HALLS: &[&str] = &["facts", "preferences", "events", "advice"];

@@ -1,4 +1,4 @@
-//! Tells the story: episode after episode in time order, each with what came before it in mind.
+//! Teller of the story: episode after episode in time order, each aware of what came before it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,13 +15,13 @@ use super::topics::TOPICS;
 use super::world::{self, DemoPerson, MOST_PEOPLE};
 use super::{canvas, log, reaction, segments, vectors};
 
-/// How many of the newest episodes have vectors.
+/// Number of the newest episodes that have vectors.
 const WITH_VECTORS: u64 = 20_000;
 
-/// How many episodes one digest takes in at most.
+/// Largest number of episodes that one digest takes in.
 const DIGESTED: usize = 40;
 
-/// How a title goes on when its story does.
+/// Additions to the title of a story that goes on.
 const PHASES: &[&str] =
     &["second look", "the day after", "narrowed down", "a fix to try", "checked over night", "one question left"];
 
@@ -50,12 +50,12 @@ struct Thread {
     gap: (i64, i64),
 }
 
-/// Where in the story an episode stands.
+/// Position of an episode in the story.
 #[derive(Debug, Clone, Copy)]
 struct Cue {
     number: u64,
     started: i64,
-    /// How it is made awkward.
+    /// Number of the way in which the episode is made awkward, if it is.
     trick: Option<u64>,
     /// The agent whose digest it is.
     digest: Option<usize>,
@@ -75,7 +75,7 @@ pub struct StoryTeller {
     /// Stories that go on, by when.
     pending: BTreeMap<(i64, u64), Thread>,
     stories: u64,
-    /// How many of the [`SURE`] stories have begun.
+    /// Number of the [`SURE`] stories that have begun.
     sure: usize,
     /// Newest episodes of each topic.
     recent: Vec<VecDeque<String>>,
@@ -370,7 +370,7 @@ impl StoryTeller {
         rows
     }
 
-    /// What the agent recalled before it began.
+    /// Makes up the access by which the agent recalled something before the episode began; `None` when there is none.
     fn access(&mut self, moment: &EpisodeFacts<'_>, person: usize, chance: &mut Chance) -> Option<DemoRow> {
         if !moment.rich && !chance.is(0.2) {
             return None;
@@ -465,7 +465,7 @@ fn number_of_trick(trick: u64, episodes: u64) -> u64 {
     if episodes < 2 * tricks { trick } else { (2 * trick + 1) * episodes / (2 * tricks) }
 }
 
-/// What is done to the episode of that number, if it is to be awkward.
+/// Returns the way in which the episode of that number is made awkward, if it is.
 fn trick_at(number: u64, episodes: u64) -> Option<u64> {
     let tricks = awkward::count();
     if episodes < 2 * tricks {

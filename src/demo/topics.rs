@@ -1,4 +1,5 @@
-//! What the agents of the demo work on: the words of their episodes, with slots in braces (see [`super::phrase`]).
+//! Topics that the agents of the demo work on: the words of their episodes, with slots in braces (see
+//! [`super::phrase`]).
 
 use std::sync::LazyLock;
 
@@ -36,13 +37,13 @@ pub enum CanvasShow {
 pub struct TopicStep {
     /// Name, as in the event log.
     pub name: &'static str,
-    /// What it gives.
+    /// Result of the step.
     pub result: &'static str,
-    /// What it says when it fails.
+    /// Error message of the step when it fails.
     pub error: &'static str,
 }
 
-/// What an agent keeps working on.
+/// Subject that an agent keeps working on.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Topic {
@@ -58,21 +59,21 @@ pub struct Topic {
     pub titles: Vec<&'static str>,
     /// Situations that episodes start from.
     pub situations: Vec<&'static str>,
-    /// What the agent considers.
+    /// Considerations of the agent.
     pub thoughts: Vec<&'static str>,
-    /// How it ends well.
+    /// Summaries of episodes that end well.
     pub successes: Vec<&'static str>,
-    /// How it ends badly or half-way.
+    /// Summaries of episodes that end badly or half-way.
     pub failures: Vec<&'static str>,
-    /// What was learned.
+    /// Lessons that were learned.
     pub insights: Vec<&'static str>,
-    /// What was decided.
+    /// Decisions that were made.
     pub decisions: Vec<&'static str>,
-    /// What people ask.
+    /// Questions that people ask.
     pub asks: Vec<&'static str>,
-    /// What the agent answers.
+    /// Answers that the agent gives.
     pub answers: Vec<&'static str>,
-    /// What people correct.
+    /// Corrections that people make.
     pub corrections: Vec<&'static str>,
     /// Facts that are kept in memories.
     pub facts: Vec<&'static str>,
@@ -82,9 +83,9 @@ pub struct Topic {
     pub tools: Vec<&'static str>,
     /// Tags.
     pub tags: Vec<&'static str>,
-    /// What is shown.
+    /// Kinds of canvas that are shown.
     pub shows: Vec<CanvasShow>,
-    /// How many episodes a story has, as weights of one, two, three, ….
+    /// Weights of the number of episodes in a story: one, two, three, ….
     pub length: Vec<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! Who lives in the demo: agents, organisations and people, all of them made up.
+//! Inhabitants of the demo: agents, organisations and people, all of them made up.
 
 use super::chance::Chance;
 
@@ -9,7 +9,7 @@ pub struct DemoAgent {
     pub id: &'static str,
     /// Name for people.
     pub name: &'static str,
-    /// What it works on; the domain of its episodes.
+    /// Field that the agent works in; the domain of its episodes.
     pub domain: &'static str,
     /// Status in the registry.
     pub status: &'static str,
@@ -102,9 +102,9 @@ pub struct DemoPerson {
     pub mail: String,
     /// Telephone number, of a range kept for fiction.
     pub phone: String,
-    /// What the person likes.
+    /// Preferences of the person.
     pub preferences: Vec<&'static str>,
-    /// What the person tends to do.
+    /// Habits of the person.
     pub patterns: Vec<&'static str>,
 }
 
@@ -230,7 +230,7 @@ const PATTERNS: &[&str] = &[
     "corrects names and spellings",
 ];
 
-/// How many different people there can be.
+/// Largest number of different people.
 pub const MOST_PEOPLE: u64 = (FIRST.len() * LAST.len()) as u64;
 
 /// The person of that number (below [`MOST_PEOPLE`]).

@@ -16,7 +16,7 @@ use super::open_files::is_open_here;
 /// Bytes that a settings, layout, theme or fleet file may have.
 pub const SETTINGS_BYTES: u64 = 1 << 20;
 
-/// How long what is no plain file is waited for.
+/// Limits on waiting for input that is not a plain file.
 #[derive(Debug, Clone, Copy)]
 struct Patience {
     /// Without a byte.
@@ -31,25 +31,25 @@ const PIPE: Patience = Patience { quiet: Duration::from_secs(10), whole: Duratio
 /// Standard input that is no terminal: what feeds it may have to work for it.
 const STANDARD: Patience = Patience { quiet: Duration::from_secs(30), whole: Duration::from_mins(10) };
 
-/// Why a file was not read.
+/// Reason why a file was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
     /// There is none.
     #[error("there is no such file")]
     NotFound,
-    /// It is something else.
+    /// The path leads to something other than a file.
     #[error("it is {0}, not a file: name a plain file or a pipe, or `-` for standard input where that is taken")]
     NotAFile(&'static str),
-    /// It goes on.
+    /// The input is longer than the limit, in bytes.
     #[error("it holds more than {}: that is the most that is read", in_words(*.0))]
     TooLong(u64),
     /// Nobody writes it.
     #[error("nothing came for {} seconds: something must write it", .0.as_secs())]
     Quiet(Duration),
-    /// It takes too long.
+    /// The input takes too long to end.
     #[error("it did not end within {} seconds", .0.as_secs())]
     Endless(Duration),
-    /// It holds other bytes.
+    /// The input is not UTF-8.
     #[error("it is not UTF-8 text")]
     NotText,
     /// The system's own reason.
@@ -153,7 +153,7 @@ impl Read for InputFile {
     }
 }
 
-/// What it is when it is neither a plain file nor a pipe.
+/// Names the kind of something that is neither a plain file nor a pipe; `None` when it is one of these.
 fn other_kind(kind: FileType) -> Option<&'static str> {
     match kind {
         k if k.is_file() || k.is_fifo() => None,

@@ -8,10 +8,10 @@ use url::{Position, Url};
 
 use super::server_words;
 
-/// What is shown of a URL that cannot be read.
+/// Text that is shown in place of a URL that cannot be read.
 const UNREADABLE: &str = "://… (not a valid URL)";
 
-/// What is shown of words that hold a secret and are no connection's.
+/// Text that is shown in place of words that hold a secret and do not form a connection.
 const CONNECTION_WORDS: &str = "what was named (connection words; write a postgres:// URL)";
 
 /// Options of a connection that say where and how, and hold no secret.
@@ -39,7 +39,7 @@ const SECRETS: [&str; 6] = ["pass", "pwd", "secret", "token", "sslkey", "api_key
 /// Names that are known to be a user's: a server has let this process in by them, or a password stands beside them.
 static ROLES: RwLock<BTreeSet<String>> = RwLock::new(BTreeSet::new());
 
-/// Notes that a server let somebody in by the name that stands in a URL: it is a role, and shown from now on.
+/// Notes that a server let somebody in by the name that is in a URL: it is a role, and shown from now on.
 pub fn let_in(text: &str) {
     user_alone(text).iter().for_each(|user| note_role(user));
 }
@@ -54,15 +54,15 @@ fn is_known(user: &str) -> bool {
     ROLES.read().unwrap_or_else(PoisonError::into_inner).contains(user)
 }
 
-/// What stands in the user's place of a server's URL that has no password beside it.
+/// Returns the user part of a server's URL that has no password beside it.
 fn user_alone(text: &str) -> Option<String> {
     let place = server_words::hosts_of(text)?;
     let login = text[..place.start].split_once("://")?.1.strip_suffix('@')?;
     (!login.contains(':') && !login.is_empty()).then(|| login.to_owned())
 }
 
-/// What a server says while it lets nobody in, such as `role "ada" does not exist`: without what stands in the user's
-/// place of a URL, which may be a password.
+/// Hides the user part of a URL, which may be a password, in the words of a server that refuses a login, such as
+/// `role "ada" does not exist`.
 #[must_use]
 pub fn without_user(words: &str, text: &str) -> String {
     let Some(user) = user_alone(text).filter(|user| !is_known(user)) else { return words.to_owned() };

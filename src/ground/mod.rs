@@ -1,5 +1,5 @@
-//! What every layer stands on: files that people name, read within limits; private files, and what becomes of half of one;
-//! databases named without passwords; the words that name a server.
+//! Foundation of every layer: files that users name, read within limits; private files, and the removal of unfinished
+//! ones; databases named without passwords; the words that name a server.
 
 pub mod input_file;
 pub mod location;

@@ -12,7 +12,7 @@ use rustix::fs::OFlags;
 use super::open_files::is_open_here;
 use super::unfinished::UnfinishedPath;
 
-/// How long a file may be in the making.
+/// Longest time that a file may be in the making.
 const MAKING: Duration = Duration::from_hours(1);
 
 /// No link is followed, and a pipe that nobody reads does not keep us waiting.
@@ -47,7 +47,7 @@ impl PrivateFile {
     /// Gives it its name, in the place of a plain file that was there. It is on the disk when this returns.
     ///
     /// # Errors
-    /// What stands there is a link, a folder or a device; or the disk refuses.
+    /// What is there is a link, a folder or a device; or the disk refuses.
     pub fn replace(mut self) -> io::Result<()> {
         self.sync()?;
         check_place(&self.whole)?;
@@ -98,7 +98,7 @@ impl Drop for PrivateFile {
     }
 }
 
-/// Whether a file may be written there: nothing stands there, or a plain file that is no database.
+/// Whether a file may be written there: nothing is there, or a plain file that is no database.
 fn check_place(path: &Path) -> io::Result<()> {
     let refused = |words: &str| Err(io::Error::other(words));
     check_name(path)?;
@@ -153,7 +153,7 @@ pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// returns. A line that an earlier run left unfinished is ended first.
 ///
 /// # Errors
-/// What stands there is a link, a folder or a device; or the disk refuses.
+/// What is there is a link, a folder or a device; or the disk refuses.
 pub fn append(path: &Path, line: &str) -> io::Result<()> {
     use std::os::unix::fs::FileExt as _;
     let mut file = appending(path)?;
@@ -170,7 +170,7 @@ pub fn append(path: &Path, line: &str) -> io::Result<()> {
 /// Opens a file to add to it; it is made when it is not there, and private from then on.
 ///
 /// # Errors
-/// What stands there is a link, a folder, a device or a database; or the disk refuses.
+/// What is there is a link, a folder, a device or a database; or the disk refuses.
 pub fn appending(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).append(true).create(true).mode(OWNER_ONLY).custom_flags(PLAIN.bits().cast_signed());
@@ -185,7 +185,7 @@ pub fn appending(path: &Path) -> io::Result<File> {
 /// Opens a file that is there to be locked and holds nothing; it is made when it is not there.
 ///
 /// # Errors
-/// What stands there is a link or a folder; or the disk refuses.
+/// What is there is a link or a folder; or the disk refuses.
 pub fn lock_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(OWNER_ONLY).custom_flags(PLAIN.bits().cast_signed());

@@ -112,7 +112,7 @@ pub fn with_password(words: &str, password: &str) -> String {
     format!("{words} password='{}'", password.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 
-/// Where the hosts of a URL stand in it.
+/// Finds the byte range of the hosts in a URL.
 #[must_use]
 pub fn hosts_of(url: &str) -> Option<std::ops::Range<usize>> {
     let rest = after_scheme(url)?;

@@ -17,14 +17,14 @@ static PATHS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 pub struct UnfinishedPath(PathBuf);
 
 impl UnfinishedPath {
-    /// Something that is there, or will be in a moment.
+    /// Registers a path that exists, or will in a moment.
     #[must_use]
     pub fn new(path: &Path) -> Self {
         PATHS.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
         UnfinishedPath(path.to_owned())
     }
 
-    /// Where it is.
+    /// Returns the path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0

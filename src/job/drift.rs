@@ -1,4 +1,4 @@
-//! What a job relies on: the columns of its tables when it was started, and how they differ later.
+//! Columns that a job relies on: those of its tables when it was started, and how they differ later.
 
 use serde_json::{Map, Value};
 
@@ -26,8 +26,8 @@ pub async fn columns(store: &Store, tables: &[TableName]) -> Result<Value, Store
     Ok(Value::Object(all))
 }
 
-/// How the columns differ, in words; empty when they do not. A column that came new is no difference: what a job does
-/// not know of it does not rely on.
+/// Describes in words how the columns differ; empty when they do not. A new column is no difference: a job does not
+/// rely on what it does not know.
 #[must_use]
 pub fn differences(then: &Value, now: &Value) -> Vec<String> {
     let mut found = Vec::new();

@@ -21,11 +21,11 @@ use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::write::WriteError;
 
-/// How often a runner that does not write gives a sign of life, and hears whether others ask it to stop.
+/// Interval at which a runner that does not write gives a sign of life, and checks whether others ask it to stop.
 const HEARTBEAT: Duration = Duration::from_millis(900);
-/// How long a runner waits for others in a row before it gives up.
+/// Longest time in a row that a runner waits for others before it gives up.
 const ENDURANCE: Duration = Duration::from_mins(10);
-/// How often the database is asked whether it is under strain.
+/// Interval at which the database is checked for strain.
 const PULSE: Duration = Duration::from_secs(2);
 /// Seconds that a replica may lag.
 const LAG: f64 = 10.0;
@@ -95,16 +95,16 @@ pub async fn run(
 
 fn taken_over(job: &dyn Job) -> ChangeError {
     ChangeError::Conflict {
-        message: format!("somebody else has taken {} over: this runner has stopped", job.name()),
+        message: format!("another runner has taken over {}: this one has stopped", job.name()),
         rows: Vec::new(),
     }
 }
 
-/// Why a runner stops before its time.
+/// Reason why a runner stops early.
 enum Stop {
-    /// Somebody else holds the job.
+    /// Another runner holds the job.
     Taken,
-    /// It broke off.
+    /// The job failed.
     Failed(ChangeError),
 }
 
@@ -117,11 +117,11 @@ where
     }
 }
 
-/// What became of a batch.
+/// Result of writing a batch.
 enum BatchOutcome {
-    /// It is written.
+    /// The batch is written.
     Done,
-    /// Somebody else was in the way.
+    /// Another writer was in the way.
     Busy(String),
     /// Rows moved: plan it again.
     Moved(ChangeError),
@@ -543,7 +543,7 @@ impl Runner<'_> {
         Ok(plan.map(|plan| (plan.changes_total as u64).saturating_sub(aside)))
     }
 
-    /// Why entries of this run cannot be undone; none when they can.
+    /// Returns the reason why entries of this run cannot be undone; `None` when they can.
     fn undo_reason(&self) -> Option<String> {
         undo_reason(self.job.undo_reason(), self.held.row.total.and_then(|total| u64::try_from(total).ok()))
     }
@@ -628,7 +628,7 @@ async fn changed(wish: &mut watch::Receiver<JobWish>) {
     }
 }
 
-/// What a batch adds to the checkpoint.
+/// Adds a batch to the checkpoint.
 fn note(held: &mut HeldJob, batch: &JobBatch, seq: Option<i64>, at: &str) {
     let mut sums = held.sums();
     add_facts(&mut sums, &batch.plan.facts);
@@ -653,7 +653,7 @@ fn note(held: &mut HeldJob, batch: &JobBatch, seq: Option<i64>, at: &str) {
     row.counts = json!(counts).to_string();
 }
 
-/// What went wrong inside of a batch's transaction.
+/// Error inside a batch's transaction.
 enum Inside {
     Taken,
     Failed(FailedTransaction),

@@ -12,7 +12,8 @@ use crate::store::Store;
 /// Rows that are planned at a time.
 const STRIDE: usize = 4_000;
 
-/// What a job would do, with the first changes in full. `each` hears how many rows have been looked at.
+/// Plans the changes that a job would make, with the first ones in full. `each` is called with the number of rows
+/// looked at so far.
 ///
 /// # Errors
 /// As planning its batches.

@@ -27,14 +27,14 @@ pub use outcome::JobOutcome;
 use plan::{BadRow, JobCheck};
 pub use record::{JobEntry, ask};
 
-/// What a batch is asked for.
+/// Request for one batch.
 #[derive(Debug, Clone, Copy)]
 pub struct BatchAsk<'a> {
     /// The database.
     pub store: &'a Store,
-    /// Our tables; none where the job is only looked at.
+    /// Our tables; none when the job is only looked at.
     pub own: Option<&'a OwnTables>,
-    /// Where the batch begins: what [`Job::begin`] or the batch before gave.
+    /// Start of the batch, as given by [`Job::begin`] or the batch before.
     pub place: &'a Value,
     /// Rows to look at, at most.
     pub size: usize,
@@ -45,9 +45,9 @@ pub struct BatchAsk<'a> {
 /// One batch: what changes, and where the next one begins.
 #[derive(Debug, Clone)]
 pub struct JobBatch {
-    /// What changes, closed by [`crate::change::Draft::seal_batch`]; it may be empty.
+    /// Changes of the batch, sealed by [`crate::change::Draft::seal_batch`]; may be empty.
     pub plan: Plan,
-    /// Where the next batch begins; none when this was the last.
+    /// Start of the next batch; `None` when this was the last.
     pub next: Option<Value>,
     /// Rows that were looked at.
     pub seen: usize,
@@ -63,7 +63,7 @@ pub trait Job: Send + Sync {
     /// Name, unique in a database while a run of it is unfinished.
     fn name(&self) -> &str;
 
-    /// What the job was told, kept with the run.
+    /// Returns the arguments that the job was given, kept with the run.
     fn told(&self) -> Value {
         Value::Null
     }
@@ -74,7 +74,7 @@ pub trait Job: Send + Sync {
     /// Rows to be looked at, where that can be counted quickly.
     fn total<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Option<u64>, ChangeError>>;
 
-    /// Where the first batch begins.
+    /// Returns the start of the first batch.
     fn begin(&self) -> Value {
         Value::Null
     }
@@ -82,22 +82,22 @@ pub trait Job: Send + Sync {
     /// Plans one batch.
     fn batch<'a>(&'a self, ask: BatchAsk<'a>) -> BoxFuture<'a, Result<JobBatch, ChangeError>>;
 
-    /// What comes of it besides the rows, for people; shown with the plan and the receipt.
+    /// Lists effects of the job besides the changed rows, for users; shown with the plan and the receipt.
     fn effects(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// What should be known before it is done, for people.
+    /// Lists facts that users should know before the job is done.
     fn disclosures(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Why its entries cannot be undone; none when each of them can.
+    /// Returns the reason why the job's entries cannot be undone; `None` when each of them can.
     fn undo_reason(&self) -> Option<String> {
         None
     }
 
-    /// What comes of it in numbers, for people: `sums` are the facts of its batches, added up.
+    /// Sums up the results in numbers, for users: `sums` are the facts of its batches, added up.
     fn summed(&self, sums: &Map<String, Value>) -> Vec<String> {
         backfill::left_out(sums)
     }

@@ -1,34 +1,34 @@
-//! What a run of a job did: the receipt.
+//! Results of a run of a job: the receipt.
 
 use super::plan::{BadRow, EntrySpan, JobCheck, JobProgress, JobReceipt, JobState};
 use crate::change::plan::{Counts, Receipt, SHOWN};
 use crate::change::{Change, new_id, now};
 use crate::memory::invocation::Invocation;
 
-/// What a run of a job did, from its start to where it is now.
+/// Results of a run of a job, from its start to where it is now.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobOutcome {
-    /// What it does, as in the audit trail.
+    /// Name of the operation, as in the audit trail.
     pub operation: String,
-    /// Where it stands.
+    /// Progress of the run.
     pub progress: JobProgress,
     /// Rows by table, over all its runners.
     pub counts: Counts,
     /// The first changes that this runner made.
     pub changes: Vec<Change>,
-    /// What came of it, for people.
+    /// Effects of the run, for users.
     pub effects: Vec<String>,
-    /// What should be known, for people.
+    /// Facts that users should know about the run.
     pub disclosures: Vec<String>,
-    /// What looking at the result gave; empty unless it is done.
+    /// Results of the final checks; empty unless the job is done.
     pub checks: Vec<JobCheck>,
     /// Rows that could not be handled: entity, id and problem.
     pub set_aside: Vec<[String; 3]>,
     /// Numbers of its first and last audit entry.
     pub entries: Option<(i64, i64)>,
-    /// How the database is named in the commands it advises.
+    /// Way to name the database in the commands that it advises.
     pub invocation: Invocation,
-    /// Why it cannot be undone.
+    /// Reason why the run cannot be undone.
     pub undo_reason: Option<String>,
 }
 
@@ -85,7 +85,7 @@ impl JobOutcome {
     }
 }
 
-/// How to take a job back: its entries, the last one first.
+/// Builds the command that undoes a job: its entries, the last one first.
 fn undo_command(invocation: &Invocation, first: i64, last: i64) -> String {
     if first == last {
         return invocation.line(["undo", &last.to_string(), "--apply"]);

@@ -1,9 +1,9 @@
-//! How large the next batch is, how fast a job goes and how long it will take: pure arithmetic on durations.
+//! Size of the next batch, speed of a job and time left: pure arithmetic on durations.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How long a batch should take.
+/// Desired duration of a batch.
 pub const TARGET: Duration = Duration::from_millis(200);
 
 /// Rows of the first batch.
@@ -55,13 +55,13 @@ impl Sizing {
         self.size = (wanted as usize).clamp(low.max(1), high).max(FEWEST).min(self.most).max(1);
     }
 
-    /// Somebody was in the way: smaller batches stand less in theirs.
+    /// Halves the batch size when others were in the way: smaller batches are less in theirs.
     pub fn in_the_way(&mut self) {
         self.size = (self.size / 2).max(1);
     }
 }
 
-/// How fast a job goes: a moving average over its latest batches, pauses between them included.
+/// Speed of a job: a moving average over its latest batches, pauses between them included.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Pace {
     batches: VecDeque<(usize, Duration)>,
@@ -94,7 +94,7 @@ impl Pace {
     }
 }
 
-/// How long to wait after a batch so that a rate (rows a second) is kept.
+/// Computes how long to wait after a batch so that a rate (rows a second) is kept.
 #[must_use]
 pub fn rest(rows: usize, rate: Option<f64>, elapsed: Duration) -> Duration {
     let Some(rate) = rate.filter(|r| *r > 0.0) else { return Duration::ZERO };

@@ -1,4 +1,5 @@
-//! What a job is, as plain data: its states and the moves between them, how far it is, and what a batch leaves behind.
+//! Description of a job as plain data: its states and the moves between them, its progress, and what a batch leaves
+//! behind.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -10,7 +11,8 @@ use crate::change::plan::Receipt;
 /// hundred megabytes in all. Beyond that the trail would grow as large as what it is about.
 pub const UNDO_ROWS: u64 = 200_000;
 
-/// Why a job that looks at so many rows cannot be undone, when it has no reason of its own; none when it can.
+/// Explains why a job that looks at `total` rows cannot be undone, by its own reason or by their number; `None` when
+/// it can.
 #[must_use]
 pub fn undo_reason(own: Option<String>, total: Option<u64>) -> Option<String> {
     let many = total.filter(|rows| *rows > UNDO_ROWS);
@@ -24,44 +26,44 @@ pub fn undo_reason(own: Option<String>, total: Option<u64>) -> Option<String> {
     })
 }
 
-/// Where a job stands.
+/// State of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum JobState {
     /// Nobody has begun it yet.
     Queued,
-    /// Somebody works on it.
+    /// A runner works on it.
     Running,
-    /// It stops after the batch that is being done.
+    /// The job pauses after the current batch.
     Pausing,
-    /// It waits to be resumed, at a checkpoint.
+    /// The job waits at a checkpoint to be resumed.
     Paused,
-    /// It ends after the batch that is being done.
+    /// The job ends after the current batch.
     Cancelling,
-    /// It was ended before its time; what it did stays.
+    /// The job was ended early; the changes it made stay.
     Cancelled,
-    /// It is done.
+    /// The job is done.
     Succeeded,
-    /// It broke off; resuming goes on from the last checkpoint.
+    /// The job failed; resuming continues from the last checkpoint.
     Failed,
 }
 
-/// What moves a job from one state to another.
+/// Event that moves a job from one state to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JobMove {
-    /// Somebody begins to work on it, or resumes it.
+    /// A runner begins to work on the job, or resumes it.
     Start,
-    /// Somebody takes it over from a runner that is gone.
+    /// A runner takes the job over from one that is gone.
     TakeOver,
-    /// Somebody asks it to pause.
+    /// A user asks the job to pause.
     AskPause,
-    /// Its runner stopped at a checkpoint.
+    /// The runner stopped at a checkpoint.
     Stop,
-    /// Somebody asks it to end.
+    /// A user asks the job to end.
     AskCancel,
     /// Everything is done.
     Finish,
-    /// It broke off.
+    /// The job failed.
     Fail,
 }
 
@@ -132,14 +134,14 @@ impl JobState {
         matches!(self, Cancelled | Succeeded)
     }
 
-    /// Somebody should be at work on it.
+    /// Returns true when a runner should be at work on the job.
     #[must_use]
     pub fn is_active(self) -> bool {
         matches!(self, Running | Pausing | Cancelling)
     }
 }
 
-/// What the operator wants of a job that runs in this process.
+/// Operator's wish for a job that runs in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum JobWish {
     /// To go on.
@@ -151,14 +153,14 @@ pub enum JobWish {
     Cancel,
 }
 
-/// How far a job is.
+/// Progress of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobProgress {
     /// Identity of the run.
     pub id: String,
     /// Name of the job.
     pub name: String,
-    /// Where it stands.
+    /// State of the job.
     pub state: JobState,
     /// Rows to be looked at, as counted at the start; none when that is not known.
     pub total: Option<u64>,
@@ -176,15 +178,15 @@ pub struct JobProgress {
     pub rate: Option<f64>,
     /// Seconds that are left at that rate; none before three batches.
     pub eta_seconds: Option<f64>,
-    /// Why it goes slower than it could; none when it does not.
+    /// Reason why the job is slower than it could be; `None` when it is not.
     pub throttle: Option<String>,
-    /// Who works on it, for people.
+    /// Runner that works on the job, for users.
     pub owner: Option<String>,
     /// Whether that runner still gives signs of life.
     pub alive: bool,
-    /// What failed; none when nothing did.
+    /// Description of the failure; `None` when nothing failed.
     pub problem: Option<String>,
-    /// When it was last heard of, in the canonical spelling.
+    /// Time of the last update, in the canonical spelling.
     pub updated_at: String,
 }
 
@@ -203,22 +205,22 @@ impl JobProgress {
 /// A row that a job could not handle, and passes over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BadRow {
-    /// What it is.
+    /// Entity of the row.
     pub entity: String,
-    /// Its id.
+    /// Id of the row.
     pub id: String,
-    /// What is wrong with it, without quoting it.
+    /// Description of what is wrong with the row, without quoting it.
     pub problem: String,
 }
 
-/// Something that is found out when a job has ended.
+/// Check that is made when a job has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobCheck {
-    /// What was looked at.
+    /// Subject of the check.
     pub what: String,
-    /// It is as it should be.
+    /// True when everything is as it should be.
     pub ok: bool,
-    /// What was found, in words.
+    /// Result of the check, in words.
     pub found: String,
 }
 
@@ -231,31 +233,31 @@ pub struct EntrySpan {
     pub last: i64,
 }
 
-/// What a run of a job did.
+/// Receipt for a run of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobReceipt {
-    /// What a change's receipt says too: the run is its plan, its counts are over all runners, its changes the first of
-    /// the last runner, its status may also be `incomplete` or the state that the run stopped in.
+    /// Fields shared with a change's receipt: the run is its plan, its counts are over all runners, its changes the
+    /// first of the last runner, its status may also be `incomplete` or the state that the run stopped in.
     #[serde(flatten)]
     pub receipt: Receipt,
-    /// How far it is.
+    /// Progress of the run.
     pub job: JobProgress,
-    /// What looking at the result found; empty unless it is done.
+    /// Results of the final checks; empty unless the job is done.
     pub verification: Vec<JobCheck>,
     /// Rows that could not be handled.
     pub quarantine: Vec<BadRow>,
-    /// Its audit entries.
+    /// Audit entries of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit_entries: Option<EntrySpan>,
-    /// Why no anchor of it could be kept.
+    /// Reason why no anchor of the run could be kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub anchor_problem: Option<String>,
 }
 
-/// Something that happened while a job ran, for whoever watches.
+/// Event while a job runs, for whoever watches.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JobBeat {
-    /// It is that far.
+    /// Progress so far.
     Progress(Box<JobProgress>),
     /// A line for the log.
     Said(String),
@@ -264,17 +266,17 @@ pub enum JobBeat {
 /// A job that there is, and how it stands here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobOffer {
-    /// Its name.
+    /// Name of the job.
     pub name: String,
-    /// What it does, in a sentence.
+    /// Description of the job, in a sentence.
     pub does: String,
-    /// It can be done here.
+    /// True when the job can be done here.
     pub available: bool,
-    /// Why it cannot be done here; none when it can.
+    /// Reason why the job cannot be done here; `None` when it can.
     pub reason: Option<String>,
     /// Rows that it would look at; none when that is not known.
     pub looks_at: Option<u64>,
-    /// Its latest run; none when it never ran.
+    /// Latest run of the job; `None` when it never ran.
     pub run: Option<JobProgress>,
 }
 
@@ -287,7 +289,7 @@ pub struct JobSettings {
     /// Rows a second at most.
     #[serde(default)]
     pub rate: Option<f64>,
-    /// What else the job was told, as JSON.
+    /// Further arguments of the job, as JSON.
     #[serde(default)]
     pub told: Value,
 }

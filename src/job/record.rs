@@ -17,10 +17,10 @@ use crate::store::own::OwnTables;
 use crate::store::stored::{Cell, Mutation};
 use crate::store::write::{WriteError, WriteTransaction};
 
-/// How long a runner may be silent before it counts as gone.
+/// Longest silence before a runner counts as gone.
 pub const LEASE: Duration = Duration::from_secs(15);
 
-/// How long a job waits for others before it gives way.
+/// Longest time that a job waits for others before it gives way.
 pub const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Our tables, where jobs can be run.
@@ -53,7 +53,8 @@ fn host() -> String {
     read("/proc/sys/kernel/hostname").or_else(named).unwrap_or_else(|| "this host".to_owned())
 }
 
-/// When a process began, in the kernel's ticks; none when it is not there, or the system does not say.
+/// Reads the start time of a process, in the kernel's ticks; `None` when there is no such process, or the system does
+/// not say.
 fn began(process: u32) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name before it, in brackets, may hold blanks.
@@ -84,7 +85,7 @@ pub fn alive(row: &JobRow) -> bool {
     !here || began(process as u32).as_deref() == Some(then)
 }
 
-/// How far a stored job is. What only its runner knows (rate, time left) is not in it.
+/// Returns the progress of a stored job. Values that only its runner knows (rate, time left) are not in it.
 #[must_use]
 pub fn progress(row: &JobRow) -> JobProgress {
     let count = |n: i64| n.max(0) as u64;
@@ -115,26 +116,26 @@ pub struct HeldJob {
     pub own: OwnTables,
     /// The row as this runner last wrote it.
     pub row: JobRow,
-    /// It was there before and is resumed.
+    /// True when the run existed before and is resumed.
     pub resumed: bool,
 }
 
-/// What a new run needs to be told.
+/// Data to open a new run with.
 #[derive(Debug, Clone)]
 pub struct RunOpening {
     /// Name of the job.
     pub name: String,
-    /// How it is run.
+    /// Settings of the run.
     pub settings: JobSettings,
     /// The columns it relies on.
     pub relies_on: Value,
     /// Rows to be looked at.
     pub total: Option<u64>,
-    /// Where the first batch begins.
+    /// Start of the first batch, under `at`.
     pub place: Value,
 }
 
-/// How somebody comes to a job.
+/// Way in which a job is entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobEntry {
     /// To start it; an unfinished run is resumed unless somebody paused it.
@@ -310,25 +311,26 @@ fn move_to(row: &mut JobRow, state: JobState, at: &str) {
 }
 
 impl HeldJob {
-    /// Where it stands.
+    /// Returns the state of the job.
     #[must_use]
     pub fn state(&self) -> JobState {
         JobState::parse(&self.row.state).unwrap_or(JobState::Failed)
     }
 
-    /// How it is run.
+    /// Returns the settings of the run.
     #[must_use]
     pub fn settings(&self) -> JobSettings {
         serde_json::from_str(&self.row.settings).unwrap_or_default()
     }
 
-    /// Where the next batch begins.
+    /// Returns the stored place: where the next batch begins (`at`), or that there is none (`end`), and the sums so
+    /// far (`sums`).
     #[must_use]
     pub fn place(&self) -> Value {
         serde_json::from_str(&self.row.place).unwrap_or_default()
     }
 
-    /// What the facts of its batches come to so far.
+    /// Returns the facts of its batches so far, added up.
     #[must_use]
     pub fn sums(&self) -> Map<String, Value> {
         self.place()["sums"].as_object().cloned().unwrap_or_default()
@@ -389,10 +391,10 @@ impl HeldJob {
     }
 }
 
-/// Why a runner must stop at once.
+/// Reason why a runner must stop at once.
 #[derive(Debug)]
 pub enum LostHold {
-    /// Somebody else holds the job now.
+    /// Another runner holds the job now.
     Taken,
     /// The engine refused.
     Write(WriteError),

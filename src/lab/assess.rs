@@ -1,4 +1,4 @@
-//! What a policy is worth on pairs: one version, the versions in use, or what training would come to.
+//! Worth of a policy on pairs: that of one version, of the versions in use, or of what training would give.
 
 use std::collections::HashMap;
 

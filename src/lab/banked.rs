@@ -1,4 +1,5 @@
-//! Whose cases are ranked and how: the bank, the policy that its readers use, the number of rows it is set to.
+//! Owner and settings of a ranking of cases: the bank, the policy that its readers use, the number of rows it is set
+//! to.
 
 use super::situation::ResolvedQuestion;
 use super::{LabError, equal, owner};
@@ -9,7 +10,7 @@ use crate::recall::answer::{PolicyChoice, RecallRequest, UsedPolicy};
 use crate::recall::policy::Policy;
 use crate::store::Store;
 
-/// What a request for cases comes to.
+/// Cases, policy and number of rows that a request for cases resolves to.
 pub(super) struct BankedCases {
     /// The cases that are ranked.
     pub filters: Vec<Filter>,
@@ -54,7 +55,7 @@ impl BankedCases {
     }
 }
 
-/// The only bank of an owner; none where there are several, or none.
+/// The only bank of an owner; none when there are several, or none.
 async fn only(store: &Store, filters: &[Filter]) -> Result<Option<String>, LabError> {
     if store.sources_of(Entity::Profile).is_err() {
         return Ok(None);
@@ -95,7 +96,7 @@ async fn in_use(
     }
 }
 
-/// Of the versions of one bank the one that its readers take.
+/// Finds, among the versions of one bank, the one that its readers use.
 pub(super) fn highest_active(rows: &[Row]) -> Option<&Row> {
     let active = rows.iter().filter(|row| row.text("status") == Some("active"));
     active.max_by_key(|row| (row.get("version").as_i64(), std::cmp::Reverse(row.id().to_owned())))

@@ -11,13 +11,13 @@ use crate::recall::keyword::{ComparedText, WordFinder};
 use crate::recall::shortlist::{FoundLikeness, Placing, Shortlist};
 use crate::store::Store;
 
-/// Which rows of a kind are read, and what of them.
+/// Rows of a kind that are read, and the columns to read of them.
 pub(super) struct CandidateRows<'a> {
-    /// What they are.
+    /// Entity of the rows.
     pub kind: Entity,
-    /// Which of them.
+    /// Filters that select the rows.
     pub filters: &'a [Filter],
-    /// What rankings look at.
+    /// Columns that rankings look at.
     pub columns: &'a [&'static str],
     /// Words to look up in an index, where there is one.
     pub words: &'a [String],
@@ -30,7 +30,7 @@ impl CandidateRows<'_> {
     }
 }
 
-/// How like rows are to what is asked, ready to be looked up.
+/// Likeness of rows to what is asked, ready to be looked up.
 pub(super) enum Measure {
     /// Nothing is compared.
     Nothing,
@@ -61,7 +61,7 @@ impl Measure {
         Ok((Measure::Cosines(cosines.sorted(|a, b| b.total_cmp(a))), name, Some(compared)))
     }
 
-    /// How like a row is.
+    /// Returns the likeness of a row.
     pub fn likeness(&self, row: &Row) -> FoundLikeness {
         match self {
             Measure::Nothing => FoundLikeness::Cosine(None),

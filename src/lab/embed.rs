@@ -38,7 +38,7 @@ impl std::fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// Host and port, for people: what else stands in an address may be secret.
+    /// Host and port, for people: what else is in an address may be secret.
     #[must_use]
     pub fn host(&self) -> String {
         let Ok(url) = Url::parse(&self.url) else { return "an address that cannot be read".to_owned() };
@@ -88,7 +88,7 @@ pub async fn vector_of(
 enum EmbedFailure {
     /// Another try may help, after that time if it said one.
     Passing(String, Option<Duration>),
-    /// It would not.
+    /// Another try would not help.
     Lasting(String),
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::memory::findings::short;
 
-/// What stands for an id: a hash. Two ids among ten million have the same one once in 400,000 databases.
+/// Hash that replaces an id. Two ids among ten million have the same one once in 400,000 databases.
 pub(super) type Digest = u64;
 
 /// Values by id. Taken first, looked up after [`IdTable::sorted`].
@@ -30,12 +30,12 @@ impl<V: Copy> IdTable<V> {
         self
     }
 
-    /// Where an id stands.
+    /// Finds the position of an id.
     pub fn position(&self, id: Digest) -> Option<usize> {
         self.0.binary_search_by_key(&id, |(known, _)| *known).ok()
     }
 
-    /// The value that stands there.
+    /// The value that is there.
     pub fn at(&self, position: usize) -> Option<V> {
         self.0.get(position).map(|(_, value)| *value)
     }
@@ -45,7 +45,7 @@ impl<V: Copy> IdTable<V> {
         self.position(digest(id)).and_then(|at| self.at(at))
     }
 
-    /// How many there are.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -69,7 +69,7 @@ impl MeansById {
     }
 }
 
-/// What stands for an id.
+/// Hashes an id.
 pub(super) fn digest(id: &str) -> Digest {
     short(id)
 }

@@ -1,4 +1,4 @@
-//! What became of the episodes that used a memory: its utility by use.
+//! Results of the episodes that used a memory: its utility by use.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::memory::{Entity, Row, time};
 use crate::recall::rank::{self, LATEST_USES};
 use crate::store::Store;
 
-/// When episodes began and their utility, by id.
+/// Start and utility of episodes, by id.
 #[derive(Default)]
 pub(super) struct EpisodeWorth(IdTable<(i64, f64)>);
 

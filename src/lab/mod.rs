@@ -26,13 +26,13 @@ use crate::store::{Store, StoreError};
 pub use crate::recall::answer::{RecallAnswer, RecallRequest, RecalledItem};
 pub use recall::{recall, timed};
 
-/// Why the lab has no answer.
+/// Reason why the lab has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// What was asked for or given makes no sense.
+    /// The request or its input makes no sense.
     #[error("{0}")]
     Usage(String),
-    /// What was named is not there.
+    /// The named thing does not exist.
     #[error("{0}")]
     NotFound(String),
     /// There is not enough to work on, or the database cannot do that.
@@ -71,7 +71,7 @@ pub fn silent(_: Entity, _: usize) {}
 /// Rows after which it is told how many there were.
 const TOLD_EVERY: usize = 2_000;
 
-/// All rows of a query, in no order; none where the database does not hold the entity.
+/// All rows of a query, in no order; none when the database does not hold the entity.
 async fn each(store: &Store, query: &Query, told: Told<'_>, mut row: impl FnMut(Row)) -> Result<bool, StoreError> {
     if store.sources_of(query.entity).is_err() {
         return Ok(false);

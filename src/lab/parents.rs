@@ -12,8 +12,8 @@ use crate::store::Store;
 /// longest time is known; with more that have no start, nothing is.
 const LONG_ONES: usize = 100_000;
 
-/// How early parents may have begun: read once, it spares each of very many searches a look at all episodes of an agent,
-/// since episodes are found by when they began.
+/// Earliest starts of possible parents: reading them once spares each of very many searches a look at all episodes of
+/// an agent, since episodes are found by when they began.
 #[derive(Debug, Default)]
 pub struct EarliestStarts {
     /// End and start of episodes that took longer than [`parents::WITHIN_HOURS`], in microseconds since 1970.
@@ -56,7 +56,7 @@ impl EarliestStarts {
     }
 
     /// The earliest moment at which a parent of an episode that began at `moment` may have begun, and the ids of those that
-    /// never began; none where these are too many.
+    /// never began; none when these are too many.
     fn before(&self, moment: &str) -> Option<(String, Vec<String>)> {
         let at = time::epoch_micros(moment).filter(|_| self.startless.len() <= LONG_ONES)?;
         let window = at - micros_of(parents::WITHIN_HOURS)..=at;

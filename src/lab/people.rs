@@ -35,7 +35,7 @@ pub async fn handles(store: &Store) -> Result<Vec<String>, StoreError> {
     Ok(handles)
 }
 
-/// Whom rows name as theirs, in the first rows of each kind.
+/// Collects the people whom rows name as their owners, in the first rows of each kind.
 async fn owners(store: &Store) -> Result<Vec<String>, StoreError> {
     let mut owners = BTreeSet::new();
     for entity in Entity::ALL.iter().copied().filter(|entity| entity.column("user_id").is_some()) {

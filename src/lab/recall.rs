@@ -117,8 +117,8 @@ pub async fn ranked(store: &Store, request: &RecallRequest) -> Result<(RankedSit
     Ok((ranks, StageTimes { embedding: 0.0, situation, ranking, context: 0.0 }))
 }
 
-/// What a ranking is over: cases, or episodes; memories where a database keeps no episodes, or all layouts that keep some say
-/// that memories are what is recalled.
+/// Returns the entity that a ranking is over: cases, or episodes; memories when a database keeps no episodes, or when
+/// all layouts that keep some name memories as the rows to recall.
 fn kind_of(store: &Store, ranking: Ranking) -> Entity {
     let episodes = store.sources_of(Entity::Episode).unwrap_or_default();
     let by_memories = |layout: &String| {
@@ -133,7 +133,7 @@ fn kind_of(store: &Store, ranking: Ranking) -> Entity {
     }
 }
 
-/// What asks for one agent's and one person's rows, as far as the database says whose they are.
+/// Builds the filters for one agent's and one person's rows, as far as the database records the owners.
 fn owned(store: &Store, kind: Entity, request: &RecallRequest) -> Vec<Filter> {
     let mut filters = owner(request.agent.as_deref(), request.user.as_deref());
     if kind == Entity::Memory {
@@ -157,7 +157,7 @@ async fn find(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuesti
     }
 }
 
-/// Why not one of the stored vectors could be compared, where there are some.
+/// Explains why none of the stored vectors could be compared; `None` when some could, or there are none.
 fn nothing_compared(tally: &VectorTally) -> Option<&'static str> {
     match tally {
         VectorTally { compared: 0, other_dimensions: 1.., .. } => {
@@ -236,7 +236,7 @@ impl<'a> CandidateSieve<'a> {
         false
     }
 
-    /// What was found: `rows` are chosen, `more` gave way to them.
+    /// Builds the result: `rows` are chosen, `more` gave way to them.
     fn find(self, chosen: (Vec<RankedRow>, Vec<LeftOut>), k: usize) -> RankedFind {
         let (rows, more) = chosen;
         let mut left_out = self.left_out;
@@ -254,7 +254,7 @@ fn first_of(found: FirstRows, request: &RecallRequest) -> (Vec<RankedRow>, Vec<L
     rank::choose(found.rows, request.rows(), BEYOND, |_, _| None)
 }
 
-/// What is asked of an episode's rank by time, canvas and feedback.
+/// Columns of an episode that ranking by time, canvas and feedback needs.
 const OF_EPISODE: &[&str] = &["started_at", "canvas_action_count", "feedback_score"];
 /// The same, with the texts that words are looked for in.
 const TOLD_OF_EPISODE: &[&str] = &[
@@ -330,7 +330,7 @@ fn sought(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuestion) 
     let nowhere = nothing(&sought.domain) && nothing(&sought.topic);
     let by_text = nowhere && asked.is_something() && kind_of(store, Ranking::Proven) == Entity::Memory;
     if nowhere && !by_text {
-        asked.notes.push("neither domain nor topic is asked for: both terms are 0 for every row".to_owned());
+        asked.notes.push("the question has no domain and no topic: both terms are 0 for every row".to_owned());
     }
     if request.text.is_some() && !by_text {
         asked.notes.push("the text plays no part in this ranking: name a domain and a topic".to_owned());
@@ -429,7 +429,7 @@ async fn similar(store: &Store, request: &RecallRequest, asked: &ResolvedQuestio
     Ok(RankedFind { compared, ..sieve.find(first_of(found, request), request.rows()) })
 }
 
-/// Words to look up in an index; none where vectors are compared.
+/// Words to look up in an index; none when vectors are compared.
 fn asking_words(asked: &ResolvedQuestion) -> Vec<String> {
     if asked.vector.is_some() { Vec::new() } else { asked.words.iter().cloned().collect() }
 }
@@ -490,7 +490,7 @@ async fn cases(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuest
     }
 }
 
-/// How often each case was recalled, as far as the memory records it.
+/// Counts how often each case was recalled, as far as the memory records it.
 async fn recalls(
     store: &Store,
     request: &RecallRequest,

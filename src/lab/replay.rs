@@ -14,7 +14,7 @@ use crate::store::Store;
 /// Episodes that are shown unless told otherwise.
 pub const LIMIT: usize = 10;
 
-/// What is read of each episode.
+/// Columns that are read of each episode.
 const COLUMNS: &[&str] =
     &["started_at", "title", "summary", "detail", "observation", "topic", "domain", "tags", "workflow_name"];
 

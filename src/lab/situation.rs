@@ -1,4 +1,4 @@
-//! What is asked: a text with its vector, or a stored row with its own.
+//! The question of a recall: a text with its vector, or a stored row with its own.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::recall::keyword::ComparedText;
 use crate::recall::rank::Ranking;
 use crate::store::Store;
 
-/// What is asked, looked up.
+/// A question after its lookup in the database.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ResolvedQuestion {
     /// The stored row that was pointed at.
@@ -21,7 +21,7 @@ pub(super) struct ResolvedQuestion {
     pub tags: BTreeSet<String>,
     /// Vector; none means keywords.
     pub vector: Option<Vec<f32>>,
-    /// What should be known of it.
+    /// Remarks about the question that users should see.
     pub notes: Vec<String>,
 }
 

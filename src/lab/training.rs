@@ -27,13 +27,13 @@ pub struct TrainingPairs {
     pub examples: Vec<TrainingExample>,
     /// The bank of each pair; empty for those of a file.
     pub banks: Vec<String>,
-    /// Where they come from, for people.
+    /// Origin of the pairs, for users.
     pub source: String,
     /// A name for exactly these pairs: SHA-256 of the file's text, none for a bank's own.
     pub fingerprint: Option<String>,
     /// Cases that occur in them; empty for those of a file.
     pub cases: Vec<String>,
-    /// What should be known of them, for people.
+    /// Remarks about the pairs that users should see.
     pub notes: Vec<String>,
 }
 
@@ -135,13 +135,10 @@ pub async fn from_bank(store: &Store, profile: Option<&str>, told: Told<'_>) -> 
     found.cases = used.into_iter().map(str::to_owned).collect();
     found.cases.sort_unstable();
     if gone > 0 {
-        found.notes.push(agreeing(gone, &format!("{gone} {{reference leads to a case that is|references lead to cases that are}} gone, quarantined or of another bank")));
+        found.notes.push(agreeing(gone, "{#} {reference leads to a case that is|references lead to cases that are} gone, quarantined or of another bank"));
     }
     if unrewarded > 0 {
-        found.notes.push(agreeing(
-            unrewarded,
-            &format!("{unrewarded} {{case has|cases have}} no reward to take a label from"),
-        ));
+        found.notes.push(agreeing(unrewarded, "{#} {case has|cases have} no reward to take a label from"));
     }
     Ok(found)
 }

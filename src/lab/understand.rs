@@ -39,14 +39,14 @@ struct Episodes {
     there: bool,
 }
 
-/// What is known of an episode, in few bytes: there may be millions.
+/// Known facts about an episode, in few bytes: there may be millions.
 #[derive(Clone, Copy)]
 struct EpisodeFacts {
     /// Feedback aggregate; not a number where it is unknown.
     feedback: f64,
     /// The same.
     utility: f64,
-    /// When it began, in microseconds since 1970; the least number where that is unknown.
+    /// Start of the episode, in microseconds since 1970; the least value when unknown.
     at: i64,
 }
 
@@ -77,7 +77,7 @@ impl Episodes {
     }
 }
 
-/// What feedback says.
+/// Counts and scores of the feedback that was read.
 #[derive(Default)]
 struct FeedbackCounts {
     rows: usize,
@@ -182,7 +182,7 @@ fn columns_of_episodes(coded: bool, links: &[EpisodeLink]) -> Vec<&'static str> 
     columns
 }
 
-/// How an episode ages that began so many microseconds ago.
+/// Returns the aging facts of an episode that began this many microseconds ago.
 fn aged(row: &Row, micros: i64) -> AgedEpisode {
     let put_away = !row.get("archived_at").is_null()
         || !row.get("consolidated_into").is_null()
@@ -213,7 +213,7 @@ async fn loose_events(store: &Store, links: &[EpisodeLink]) -> Result<HashMap<Di
     Ok(loose)
 }
 
-/// What supervisors decided, by episode.
+/// Reads the decisions of supervisors, by episode.
 async fn decisions(store: &Store, agent: &str) -> Result<HashMap<String, ProposalDecision>, StoreError> {
     let supervised = store.contexts().supervised(agent).await?.unwrap_or_default();
     Ok(supervised
@@ -234,7 +234,8 @@ fn teaching(metadata: &Value) -> Option<f64> {
     metadata.get("quality_score").filter(|_| proposal)?.as_f64().filter(|quality| *quality > 0.0)
 }
 
-/// What canvas events come to, and how `of_each` canvas went where that is asked for; none where the database keeps none.
+/// Summarizes canvas events, with the outcome of each canvas if `of_each` is set; `None` when the database keeps no
+/// canvas events.
 async fn read_canvases(
     store: &Store,
     agent: Option<&str>,
@@ -456,7 +457,7 @@ fn has_code(store: &Store) -> bool {
     no_code(store).is_none()
 }
 
-/// Why there is no readiness as coded; none where there is.
+/// Reason why there is no readiness as coded; `None` when there is one.
 fn no_code(store: &Store) -> Option<&'static str> {
     let named = |name: &str| store.recognised().layouts.iter().any(|l| l.name == name);
     if named("atom") {

@@ -1,5 +1,6 @@
-//! What-if: real situations of the agents and banks that a change touches, the rooms of its memories and kept questions,
-//! recalled as the database is and as the change would leave it.
+//! Comparison of recall before and after a change (what-if): real situations of the agents and banks that it touches,
+//! the rooms of its memories and kept questions, recalled from the database as it is and as the change would leave
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -22,7 +23,8 @@ pub const BUDGET: Duration = Duration::from_millis(300);
 const OWNERS: usize = 4;
 /// Situations of an agent or a bank.
 const SITUATIONS: usize = 8;
-/// Of these, those in which a changed row is most likely recalled, where there are changed rows.
+/// Number of these situations chosen because a changed row is most likely recalled in them, when there are changed
+/// rows.
 const ALIKE: usize = 4;
 /// Rooms that are looked at.
 const ROOMS: usize = 8;
@@ -39,9 +41,9 @@ pub type Counted<'a> = &'a (dyn Fn(usize) + Send + Sync);
 /// A kept question, with the request that asks it: its text has its vector already.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeptQuestion {
-    /// Its name.
+    /// Name of the question.
     pub name: String,
-    /// What it asks.
+    /// The question itself.
     pub inquiry: Inquiry,
     /// The same, ready to be asked.
     pub request: RecallRequest,
@@ -50,7 +52,7 @@ pub struct KeptQuestion {
 /// A change that somebody wants to know more of.
 #[derive(Debug, Clone)]
 pub struct PlannedChange<'a> {
-    /// What it does to stored rows.
+    /// Changes that the plan makes to stored rows.
     pub mutations: &'a [Mutation],
     /// The episodes, memories, cases and policies that it touches.
     pub touched: &'a BTreeSet<(Entity, String)>,
@@ -58,7 +60,7 @@ pub struct PlannedChange<'a> {
     pub kept: &'a [KeptQuestion],
     /// The moment of all recalls, canonical.
     pub at: &'a str,
-    /// How long it may take.
+    /// Maximum time for the comparison.
     pub budget: Duration,
 }
 
@@ -354,7 +356,7 @@ impl WhatIfLook<'_> {
         Ok(self.before.page(&query).await?.rows)
     }
 
-    /// Whose the changed rows are, most of them first.
+    /// Groups the changed rows by owner, the owner with the most rows first.
     async fn owners(&mut self, kind: Entity) -> Result<Owners, LabError> {
         let mut owners: BTreeMap<Option<String>, Vec<Row>> = BTreeMap::new();
         for row in self.touched(kind).await? {

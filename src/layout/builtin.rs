@@ -2,7 +2,9 @@
 
 use include_dir::{Dir, include_dir};
 
-use super::{Layout, LayoutError, parse};
+use super::parse::requirements;
+use super::recognise::unmet;
+use super::{Catalog, Engine, Layout, LayoutError, parse};
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/assets/layouts");
 
@@ -24,4 +26,36 @@ pub fn texts() -> Vec<(&'static str, &'static str)> {
 /// What is wrong with a shipped file; a test keeps that from happening.
 pub fn all() -> Result<Vec<Layout>, Vec<LayoutError>> {
     texts().into_iter().map(|(name, text)| parse(&format!("{name}.toml"), text)).collect()
+}
+
+/// The shipped layouts that fit a database. The others are not parsed beyond what they require.
+///
+/// # Errors
+/// The faults of a shipped file; a test keeps that from happening.
+pub fn fitting(engine: Engine, catalog: &Catalog) -> Result<Vec<Layout>, Vec<LayoutError>> {
+    let mut fitting = Vec::new();
+    for (name, text) in texts() {
+        // A pattern stands for tables of any name: only the whole layout knows which.
+        let is_missing = |need: &super::Need| !need.table.starts_with('{') && !catalog.has(need);
+        if requirements(text).iter().any(is_missing) {
+            continue;
+        }
+        fitting.push(parse(&format!("{name}.toml"), text)?);
+    }
+    fitting.retain(|layout| unmet(layout, engine, catalog).is_empty());
+    Ok(fitting)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_layout_requires_is_read_without_the_rest() {
+        for (name, text) in texts() {
+            let layout = parse(name, text).unwrap_or_else(|errors| panic!("{errors:?}"));
+            assert_eq!(requirements(text), layout.requires, "{name}");
+            assert!(!layout.requires.is_empty(), "{name}");
+        }
+    }
 }

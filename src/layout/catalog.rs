@@ -1,4 +1,4 @@
-//! What a database holds: its tables with columns, types and indexes, as the store read them.
+//! Catalog of a database: its tables with columns, types and indexes, as the store read them.
 
 use super::Need;
 
@@ -28,9 +28,9 @@ pub struct CatalogTable {
     pub columns: Vec<CatalogColumn>,
     /// The leading column of each index.
     pub indexed: Vec<String>,
-    /// Rows as the engine estimates them; none where it does not.
+    /// Rows as the engine estimates them; none when it does not.
     pub estimate: Option<i64>,
-    /// Size in bytes with indexes; none where the engine does not say.
+    /// Size in bytes with indexes; none when the engine does not say.
     pub bytes: Option<i64>,
     /// Whether our role has no right to read any of it.
     pub denied: bool,
@@ -69,7 +69,7 @@ impl CatalogTable {
 pub struct Catalog {
     /// Tables and views, in order of schema and name.
     pub tables: Vec<CatalogTable>,
-    /// The role that we are; empty where an engine has none, or does not say.
+    /// The role that we are; empty when an engine has none, or does not say.
     pub role: String,
 }
 
@@ -84,7 +84,7 @@ impl Catalog {
         })
     }
 
-    /// That row-level security may hide rows from our role, and of which tables; none where it hides none.
+    /// Explains that row-level security may hide rows from our role, and in which tables; `None` when it hides none.
     #[must_use]
     pub fn hidden_rows(&self) -> Option<String> {
         let hiding: Vec<String> = self.tables.iter().filter(|t| t.hides_rows).map(CatalogTable::title).collect();

@@ -1,5 +1,5 @@
-//! Whose a row is and what erasing a person does to it: what a layout file says under `[[handle]]`, `[[erase]]` and
-//! `[account]`.
+//! Owners of rows and the effect of erasing a person: the `[[handle]]`, `[[erase]]` and `[account]` parts of a layout
+//! file.
 
 use serde_json::Value;
 
@@ -12,17 +12,17 @@ pub struct HandleColumn {
     pub table: String,
     /// Column with the person's id.
     pub id: String,
-    /// What the person is known by there.
+    /// Value by which the person is known in this table.
     pub value: HandleValue,
-    /// What kind of handle it is: id, e-mail, name, phone, session, profile …
+    /// Kind of the handle: id, e-mail, name, phone, session, profile …
     pub kind: String,
-    /// What must be there for it to be used.
+    /// Tables and columns that must exist for the handle to be used.
     pub requires: Vec<Need>,
     /// Line in the layout file, from 1.
     pub line: usize,
 }
 
-/// Where the value of a handle is.
+/// Source of a handle's value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HandleValue {
     /// A column; a list in it is several handles.
@@ -31,7 +31,7 @@ pub enum HandleValue {
     Sql(Sql),
 }
 
-/// What erasing does to a row or a column.
+/// Effect of erasing on a row or a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EraseAction {
     /// The row goes.
@@ -84,7 +84,7 @@ pub struct EraseRule {
     pub table: String,
     /// Column that names the person, or a row of `of`.
     pub column: String,
-    /// Where in the column.
+    /// Place of the name within the column's value.
     pub inside: Inside,
     /// Table whose erased rows the column names; the person's own id when none.
     pub of: Option<String>,
@@ -94,11 +94,11 @@ pub struct EraseRule {
     pub also: Vec<(String, String)>,
     /// Further condition; the table's alias is `t`, `$subject` stands for the person's ids.
     pub when: Option<Sql>,
-    /// What happens.
+    /// Action on the row or its columns.
     pub action: EraseAction,
     /// Columns that are emptied instead of `column`.
     pub columns: Vec<String>,
-    /// What emptied or stale columns get instead of NULL.
+    /// Value that emptied or stale columns get instead of NULL.
     pub value: Option<Value>,
     /// The row is the person's account with the application: it stays unless its erasure is asked for.
     pub account: bool,
@@ -106,9 +106,9 @@ pub struct EraseRule {
     pub recompute: Option<Recompute>,
     /// Columns of the table that rows which stay cannot do without: their words are masked, and they are not emptied.
     pub never_empty: Vec<String>,
-    /// What must be there.
+    /// Tables and columns that must exist for the rule to apply.
     pub requires: Vec<Need>,
-    /// What must not be there.
+    /// Tables and columns that must not exist for the rule to apply.
     pub forbids: Vec<Need>,
     /// Line in the layout file, from 1.
     pub line: usize,
@@ -131,7 +131,7 @@ pub struct Account {
 /// A table by schema and name.
 pub type TableKey = (String, String);
 
-/// Where the value of a handle is in a recognised database.
+/// Source of a handle's value in a recognised database.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BoundValue {
     /// A column by its stored name.
@@ -147,9 +147,9 @@ pub struct BoundHandle {
     pub table: TableKey,
     /// Column with the person's id.
     pub id: String,
-    /// What the person is known by there.
+    /// Value by which the person is known in this table.
     pub value: BoundValue,
-    /// What kind of handle it is.
+    /// Kind of the handle.
     pub kind: String,
 }
 
@@ -160,7 +160,7 @@ pub struct BoundRule {
     pub table: TableKey,
     /// Column that names.
     pub column: String,
-    /// Where in it.
+    /// Place of the name within the column's value.
     pub inside: Inside,
     /// Table whose erased rows are named; the person when none.
     pub of: Option<TableKey>,
@@ -170,11 +170,11 @@ pub struct BoundRule {
     pub also: Vec<(String, String)>,
     /// Further condition.
     pub when: Option<String>,
-    /// What happens.
+    /// Action on the row or its columns.
     pub action: EraseAction,
     /// Columns that are emptied; `column` alone unless the layout says others.
     pub columns: Vec<String>,
-    /// What they get instead of NULL.
+    /// Value that emptied or stale columns get instead of NULL.
     pub value: Option<Value>,
     /// The row is the person's account.
     pub account: bool,
@@ -182,12 +182,12 @@ pub struct BoundRule {
     pub recompute: Option<Recompute>,
 }
 
-/// What erasing means in a recognised database.
+/// Meaning of erasure in a recognised database.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Erasure {
     /// By what people are known.
     pub handles: Vec<BoundHandle>,
-    /// Whose rows are.
+    /// Rules that say whose rows are and what erasing does to them.
     pub rules: Vec<BoundRule>,
     /// Columns that rows which stay cannot do without.
     pub never_empty: Vec<(TableKey, String)>,
@@ -195,7 +195,7 @@ pub struct Erasure {
     pub accounts: Vec<BoundAccount>,
     /// Tables that triggers keep in step with others.
     pub follows: Vec<TableKey>,
-    /// What a layout names and the database lacks: line, key and words.
+    /// Names in a layout that the database lacks: line, key and message.
     pub missing: Vec<(usize, String, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! Where a value stands within a stored one: under encodings, at a path of a document, in a part of a text.
+//! Place of a value within a stored one: under encodings, at a path of a document, in a part of a text.
 
 /// An encoding that a layout takes off a stored value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -40,14 +40,14 @@ impl Codec {
         ("floats", Codec::Floats),
     ];
 
-    /// Its name in layout files.
+    /// Returns the codec's name in layout files.
     #[must_use]
     pub fn name(self) -> &'static str {
         Codec::WORDS.iter().find(|(_, codec)| *codec == self).map_or("", |(name, _)| name)
     }
 }
 
-/// Which part of a text is meant.
+/// Choice of one part of a text, or of all parts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum TextPart {
     /// Every one of them.
@@ -59,16 +59,16 @@ pub enum TextPart {
     After(String),
 }
 
-/// Where a value stands within a stored one. The default is the stored value itself.
+/// Place of a value within a stored one. The default is the stored value itself.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Inside {
     /// Encodings around it, the outermost first.
     pub decode: Vec<Codec>,
     /// Path into the document, with dots; `*` is every element of a list.
     pub path: Option<String>,
-    /// What separates the parts of a text; none where the text is taken whole.
+    /// Separator between the parts of a text; `None` when the text is taken whole.
     pub by: Option<String>,
-    /// Which part.
+    /// Part of the text that holds the value.
     pub part: TextPart,
     /// Parts that do not count.
     pub except: Vec<String>,

@@ -1,4 +1,4 @@
-//! Where a database keeps its memories: layouts as data, how they are written down and recognised.
+//! Layouts: how a database keeps its memories, described as data; how layouts are written down and recognised.
 //!
 //! A layout is a TOML file (`assets/layouts/`, or the operator's own) that maps tables to our entities.
 //! [`parse()`] reads one, [`catalog`] says what a database holds, [`recognise()`] finds which layouts fit it and
@@ -53,7 +53,7 @@ impl Engine {
     }
 }
 
-/// How one kind of memory database keeps its memories.
+/// Description of how one kind of memory database keeps its memories.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Layout {
     /// Short name, as in `--layout NAME`.
@@ -64,9 +64,9 @@ pub struct Layout {
     pub file: String,
     /// Engines on which it occurs.
     pub engines: Vec<Engine>,
-    /// What must be there for the layout to be recognised.
+    /// Tables and columns that must exist for the layout to be recognised.
     pub requires: Vec<Need>,
-    /// What must not be there.
+    /// Tables and columns that must not exist for the layout to be recognised.
     pub forbids: Vec<Need>,
     /// Named variants, in order of preference: the first whose needs are met names the variant.
     pub variants: Vec<Variant>,
@@ -78,17 +78,17 @@ pub struct Layout {
     pub sources: Vec<Source>,
     /// Kinds of tables of any name.
     pub patterns: Vec<TablePattern>,
-    /// What the layout cannot hold, and what to do about it: entity and sentence.
+    /// Entities that the layout cannot hold, each with a sentence that says why and what to use instead.
     pub absent: Vec<(Entity, String)>,
     /// By what people are known.
     pub handles: Vec<erase::HandleColumn>,
-    /// Whose rows are, and what erasing does to them.
+    /// Rules that say whose rows are and what erasing does to them.
     pub rules: Vec<erase::EraseRule>,
     /// The table of accounts.
     pub account: Option<erase::Account>,
     /// Tables that triggers keep in step with others: erasing leaves them to those.
     pub follows: Vec<String>,
-    /// What its agents recall, where that is said.
+    /// Kind of rows that its agents recall, when the file says so.
     pub recalled: Option<Entity>,
     /// Whether anything may be changed or erased through it; a draft is closed until its author opens it.
     pub writable: bool,
@@ -103,7 +103,7 @@ pub struct Need {
     pub column: Option<String>,
     /// Words of the declared type, one of which the column's type must contain (any case).
     pub types: Vec<String>,
-    /// The file it stands in, from 1.
+    /// Line in the layout file, from 1.
     pub line: usize,
 }
 
@@ -113,13 +113,14 @@ pub struct Need {
 pub struct TablePattern {
     /// Name under which the rest of the layout speaks of such a table.
     pub name: String,
-    /// What its columns must be, and what must not be among them.
+    /// Columns that the table must have, each with words of which its declared type must contain one; any type when
+    /// there are none.
     pub has: Vec<(String, Vec<String>)>,
-    /// It has these columns and no others.
+    /// True when the table must have these columns and no others.
     pub only: bool,
-    /// How its name may begin or end: `*` stands for any letters.
+    /// Pattern for the table's name, in any case: `*` stands for any letters.
     pub like: String,
-    /// How its name may not look.
+    /// Patterns that the table's name must not match.
     pub unlike: Vec<String>,
 }
 
@@ -128,9 +129,9 @@ pub struct TablePattern {
 pub struct Variant {
     /// Name, for people.
     pub name: String,
-    /// What must be there.
+    /// Tables and columns that must exist for the variant.
     pub requires: Vec<Need>,
-    /// What must not be there.
+    /// Tables and columns that must not exist for the variant.
     pub forbids: Vec<Need>,
 }
 
@@ -153,7 +154,7 @@ pub struct Sql {
 }
 
 impl Sql {
-    /// The text for an engine; none where the author gave none.
+    /// The text for an engine; none when the author gave none.
     #[must_use]
     pub fn on(&self, engine: Engine) -> Option<&str> {
         match engine {
@@ -163,10 +164,10 @@ impl Sql {
     }
 }
 
-/// Where the rows of an entity come from.
+/// Source of an entity's rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Source {
-    /// What the rows are.
+    /// Entity of the rows.
     pub entity: Entity,
     /// Name of the source for people: the table, or what the author says.
     pub label: String,
@@ -174,21 +175,21 @@ pub struct Source {
     pub from: FromClause,
     /// Condition that leaves bookkeeping rows out.
     pub keep: Option<Sql>,
-    /// What must be there for this source to be used.
+    /// Tables and columns that must exist for the source to be used.
     pub requires: Vec<Need>,
-    /// What must not be there.
+    /// Tables and columns that must not exist for the source to be used.
     pub forbids: Vec<Need>,
     /// Canonical columns: name and the ways to get it, the first one that gives a value wins.
     pub columns: Vec<(String, Vec<ColumnSpec>)>,
-    /// How canvas events and feedback hang on an episode.
+    /// Links from an episode to canvas events and feedback.
     pub links: Vec<EpisodeLink>,
     /// Rust derivation that completes the rows.
     pub derive: Option<Derivation>,
-    /// How its rows are written; none when they are only read.
+    /// Rules for writing the source's rows; `None` when they are only read.
     pub write: Option<Write>,
     /// Times are all in the one canonical spelling, so that their text orders them.
     pub uniform_times: bool,
-    /// Where the rows' vectors are.
+    /// Location of the rows' vectors.
     pub vector: Option<VectorSpec>,
     /// Condition that finds the rows with one of some words; `$words` stands for the words in the engine's own way of
     /// asking for any of them.
@@ -206,7 +207,7 @@ pub enum FromClause {
     Each {
         /// The table, under the alias `t`.
         table: String,
-        /// Its column.
+        /// Column with the list.
         column: String,
         /// Path to the list in the column's JSON.
         path: String,
@@ -223,19 +224,19 @@ pub enum FromClause {
 /// One way to get a canonical column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnSpec {
-    /// Where the value is.
+    /// Source of the value.
     pub value: ColumnOrigin,
-    /// Where in it.
+    /// Place of the value within the stored one.
     pub inside: Inside,
     /// Stored word to canonical word.
     pub map: Vec<(String, String)>,
-    /// How the value is stored, where its type does not say.
+    /// Encoding of the stored value, when its type does not say.
     pub stored: StoredAs,
-    /// What must be there for this way to be open.
+    /// Tables and columns that must exist for this way to be used.
     pub requires: Vec<Need>,
     /// Condition that finds the rows whose list holds one of some ids; `$ids` stands for the list of ids.
     pub lookup: Option<Sql>,
-    /// What must not be there.
+    /// Tables and columns that must not exist for this way to be used.
     pub forbids: Vec<Need>,
     /// A database without the column is no error.
     pub optional: bool,
@@ -243,7 +244,7 @@ pub struct ColumnSpec {
     pub line: usize,
 }
 
-/// Where a column's value is.
+/// Source of a column's value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ColumnOrigin {
     /// A column, perhaps `alias.column`.
@@ -256,7 +257,7 @@ pub enum ColumnOrigin {
     Value(Value),
 }
 
-/// How a value is stored where the column's type does not tell.
+/// Encoding of a stored value, when the column's type does not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StoredAs {
     /// As the type and the first bytes say: text, JSON text, zlib, array, any spelling of time.
@@ -272,12 +273,12 @@ pub enum StoredAs {
     Nested,
 }
 
-/// How rows of another entity hang on an episode.
+/// Link from an episode to rows of another entity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EpisodeLink {
-    /// What hangs.
+    /// Entity of the linked rows.
     pub to: Entity,
-    /// How.
+    /// Kind of link.
     pub by: LinkBy,
 }
 

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::memory::Entity;
 
-/// Something wrong in a layout file.
+/// Mistake in a layout file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayoutError {
     /// File name as given.
@@ -24,7 +24,7 @@ pub struct LayoutError {
     pub line: usize,
     /// Key with its tables, with dots; empty when the file is no TOML at all.
     pub key: String,
-    /// What is wrong, and the nearest valid name where there is one.
+    /// Description of the mistake, with the nearest valid name if there is one.
     pub message: String,
 }
 
@@ -73,7 +73,7 @@ const COLUMN_KEYS: &[&str] = &[
 /// # Errors
 /// All that is wrong with it, in the order of the lines.
 pub fn parse(file: &str, text: &str) -> Result<Layout, Vec<LayoutError>> {
-    let mut reader = LayoutReader { file, text, errors: Vec::new() };
+    let mut reader = LayoutReader::new(file, text);
     let layout = match DeTable::parse(text) {
         Ok(root) => Some(reader.layout(root.get_ref())),
         Err(error) => {
@@ -89,15 +89,31 @@ pub fn parse(file: &str, text: &str) -> Result<Layout, Vec<LayoutError>> {
     }
 }
 
+/// The tables and columns that a layout requires, without reading the rest of its text; empty when they cannot be read.
+#[must_use]
+pub fn requirements(text: &str) -> Vec<Need> {
+    let head = text.find("\n[").map_or(text, |end| &text[..end]);
+    let Ok(root) = DeTable::parse(head) else { return Vec::new() };
+    LayoutReader::new("", head).needs(root.get_ref(), "", "requires")
+}
+
 struct LayoutReader<'a> {
     file: &'a str,
-    text: &'a str,
+    /// Positions of line ends.
+    ends: Vec<usize>,
     errors: Vec<LayoutError>,
+}
+
+impl<'a> LayoutReader<'a> {
+    fn new(file: &'a str, text: &str) -> Self {
+        let ends = text.match_indices('\n').map(|(at, _)| at).collect();
+        LayoutReader { file, ends, errors: Vec::new() }
+    }
 }
 
 impl LayoutReader<'_> {
     fn line(&self, at: usize) -> usize {
-        self.text.get(..at).unwrap_or(self.text).matches('\n').count() + 1
+        self.ends.partition_point(|end| *end < at) + 1
     }
 
     fn error(&mut self, at: usize, key: &str, message: impl Into<String>) {
@@ -185,7 +201,7 @@ impl LayoutReader<'_> {
         layout
     }
 
-    /// What the agents recall: episodes or memories.
+    /// Reads which rows the agents recall: episodes or memories.
     fn recalled(&mut self, root: &DeTable<'_>) -> Option<Entity> {
         const WORDS: [Entity; 2] = [Entity::Episode, Entity::Memory];
         let word = self.text(root, "", "recall")?;

@@ -69,7 +69,7 @@ fn is_like(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// What names the pattern once for each table, the rest as it is.
+/// Repeats the elements that name the pattern once for each table, and keeps the rest as they are.
 fn each<T: Clone>(
     all: Vec<T>,
     tables: &[String],

@@ -20,39 +20,39 @@ pub struct RecognisedLayouts {
     pub layouts: Vec<Attachment>,
     /// Sources of all of them; a table serves one layout only.
     pub sources: Vec<BoundSource>,
-    /// Whose rows are, and what erasing a person does to them.
+    /// Owners of rows, and the effect of erasing a person on them.
     pub erasure: super::erase::Erasure,
-    /// What our role has no right to read, and what is left out for that.
+    /// Parts that are left out because our role has no right to read them.
     pub withheld: Vec<WithheldPart>,
 }
 
-/// Something that is left out because our role may not read it.
+/// A part of an entity that is left out because our role may not read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WithheldPart {
     /// Entity that lacks it.
     pub entity: Entity,
-    /// Column of the entity that is null; none where rows are left out.
+    /// Column of the entity that is null; none when rows are left out.
     pub column: Option<String>,
     /// Name for people of the table that may not be read.
     pub table: String,
-    /// Why, in words.
+    /// Reason in words.
     pub reason: String,
-    /// What the owner of the table can do about it.
+    /// Advice to the owner of the table.
     pub remedy: String,
 }
 
 /// A layout that fits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attachment {
-    /// Its short name.
+    /// Short name of the layout.
     pub name: String,
     /// One line for people.
     pub title: String,
-    /// Variant in which it occurs; none where the layout knows no variants.
+    /// Variant in which it occurs; none when the layout knows no variants.
     pub variant: Option<String>,
     /// Whether anything may be changed or erased through it.
     pub writable: bool,
-    /// What its agents recall, where that is said.
+    /// Kind of rows that its agents recall, when the layout says so.
     pub recalled: Option<Entity>,
     /// Entities that it cannot hold, with the reason.
     pub absent: Vec<(Entity, String)>,
@@ -67,7 +67,7 @@ pub struct MissingColumn {
     pub line: usize,
     /// Key in the layout file.
     pub key: String,
-    /// What is missing, and the nearest name that is there.
+    /// Description of what is missing, with the nearest name that exists.
     pub message: String,
     /// The layout says that it may be missing.
     pub optional: bool,
@@ -78,7 +78,7 @@ pub struct MissingColumn {
 pub struct BoundSource {
     /// Layout it comes from.
     pub layout: String,
-    /// What its rows are.
+    /// Entity of the source's rows.
     pub entity: Entity,
     /// Name for people.
     pub label: String,
@@ -96,15 +96,15 @@ pub struct BoundSource {
     pub raw_status: Vec<BoundColumn>,
     /// The stored word behind `outcome`.
     pub raw_outcome: Vec<BoundColumn>,
-    /// How canvas events and feedback hang on an episode.
+    /// Links from an episode to canvas events and feedback.
     pub links: Vec<EpisodeLink>,
     /// Rust derivation that completes the rows.
     pub derive: Option<Derivation>,
-    /// How its rows are written; none when they are only read.
+    /// Rules for writing the source's rows; `None` when they are only read.
     pub write: Option<Write>,
     /// The times' text orders them.
     pub uniform_times: bool,
-    /// Where the rows' vectors are; none where there are none.
+    /// Location of the rows' vectors; `None` when there are no vectors.
     pub vector: Option<BoundVector>,
     /// Condition that finds the rows with one of `$words`.
     pub search: Option<String>,
@@ -123,7 +123,7 @@ pub enum BoundFrom {
         engine: Engine,
         /// Schema and name of the table.
         table: (String, String),
-        /// Its column.
+        /// Column with the list.
         column: String,
         /// Path to the list, step by step.
         path: Vec<String>,
@@ -135,15 +135,15 @@ pub enum BoundFrom {
 /// One way to get a canonical column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoundColumn {
-    /// Where the value is.
+    /// Source of the value.
     pub origin: BoundOrigin,
-    /// Where in it.
+    /// Place of the value within the stored one.
     pub inside: Inside,
     /// Stored word to canonical word.
     pub map: Vec<(String, String)>,
-    /// What the words mean that the map does not name.
+    /// Meanings of the words that the map does not name.
     pub vocabulary: Option<&'static Vocabulary>,
-    /// How it is stored.
+    /// Encoding of the stored value.
     pub stored: StoredAs,
     /// Condition that finds the rows whose list holds one of `$ids`.
     pub lookup: Option<String>,
@@ -152,7 +152,7 @@ pub struct BoundColumn {
 }
 
 impl BoundColumn {
-    /// The canonical word for a stored one; none where that is canonical already, or any word goes.
+    /// The canonical word for a stored one; none when that is canonical already, or any word goes.
     #[must_use]
     pub fn canonical(&self, word: &str) -> Option<&str> {
         let mapped = self.map.iter().find(|(from, _)| from == word).map(|(_, to)| to.as_str());
@@ -165,7 +165,7 @@ impl BoundColumn {
         self.vocabulary.is_some() || !self.map.is_empty()
     }
 
-    /// The stored words that a canonical word stands for; none where they cannot be told.
+    /// The stored words that a canonical word stands for; none when they cannot be told.
     #[must_use]
     pub fn stored_words(&self, canonical: &str) -> Option<Vec<String>> {
         let mut words: Vec<String> =
@@ -179,7 +179,7 @@ impl BoundColumn {
     }
 }
 
-/// Where a bound column's value is.
+/// Source of a bound column's value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BoundOrigin {
     /// A column of a table.
@@ -209,7 +209,8 @@ pub enum BoundOrigin {
 }
 
 impl RecognisedLayouts {
-    /// Why nothing may be changed or erased: a layout that fits says so. None where all may be written.
+    /// Explains why nothing may be changed or erased, namely that a layout that fits says so; `None` when everything
+    /// may be written.
     #[must_use]
     pub fn closed(&self) -> Option<String> {
         let layout = self.layouts.iter().find(|l| !l.writable)?;

@@ -1,11 +1,11 @@
-//! Where a layout keeps the vectors of its rows: in a column of the row itself, or in a table beside it.
+//! Location of the vectors of a layout's rows: in a column of the row itself, or in a table beside it.
 
 use super::{Catalog, CatalogTable, Engine};
 
 /// Vectors as a layout file names them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct VectorSpec {
-    /// Table beside the rows'; none where the row itself holds its vector.
+    /// Table beside the rows'; none when the row itself holds its vector.
     pub table: Option<String>,
     /// A read-only query in place of that table.
     pub from: Option<super::Sql>,
@@ -22,9 +22,9 @@ pub struct VectorSpec {
 /// A table of vectors beside the rows'.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VectorsBeside {
-    /// The table: schema and name; none where a query stands in its place.
+    /// The table: schema and name; none when a query replaces it.
     pub table: Option<(String, String)>,
-    /// That query.
+    /// Query that replaces the table, if there is one.
     pub query: Option<String>,
     /// Columns that hold the row's id, each with its declared type.
     pub key: Vec<(String, String)>,
@@ -33,13 +33,13 @@ pub struct VectorsBeside {
 /// Vectors whose names were found in the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoundVector {
-    /// Where they are beside the rows; none where the rows themselves hold them.
+    /// Location of the vectors beside the rows; `None` when the rows themselves hold them.
     pub beside: Option<VectorsBeside>,
     /// Alias of the table that holds the column.
     pub alias: String,
     /// Column of the vector.
     pub column: String,
-    /// Its declared type in lower case.
+    /// Declared type of the vector column, in lower case.
     pub declared: String,
     /// Path into the JSON value that the column holds.
     pub path: Option<String>,
@@ -48,7 +48,7 @@ pub struct BoundVector {
 }
 
 impl VectorSpec {
-    /// Finds the names in a database; none where the table or a column is not there: such a database has no vectors.
+    /// Finds the names in a database; none when the table or a column is not there: such a database has no vectors.
     pub(super) fn bind(
         &self,
         engine: Engine,

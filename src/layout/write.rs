@@ -1,4 +1,4 @@
-//! How a change goes back into a source: what a layout file says under `[ENTITY.write]`.
+//! Rules for writing a change back into a source: the `[ENTITY.write]` part of a layout file.
 
 use md5::Md5;
 use serde::{Deserialize, Serialize};
@@ -7,10 +7,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::Inside;
 
-/// How rows of a source are written. A source without it is only read.
+/// Rules for writing the rows of a source. A source without them is only read.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Write {
-    /// Why nothing of it is written, for people; none when it can be.
+    /// Reason why nothing of the source is written, for users; `None` when it can be written.
     pub refuse: Option<String>,
     /// Feedback: kinds that can be stored; none means all.
     pub kinds: Option<Vec<String>>,
@@ -18,11 +18,11 @@ pub struct Write {
     pub insert: Vec<(String, Fill)>,
     /// Stored columns that take the time of every change of the row.
     pub touch: Vec<String>,
-    /// Where values of canonical columns stand once more.
+    /// Places where values of canonical columns are stored once more.
     pub copies: Vec<StoredCopy>,
-    /// What taking a row away means.
+    /// Effect of removing a row.
     pub remove: Removal,
-    /// How times are spelled where their column is text.
+    /// Spelling of times whose column is text.
     pub times: TimeSpelling,
     /// The engine numbers the rows; otherwise a new row gets a UUID.
     pub numbered: bool,
@@ -39,13 +39,13 @@ pub struct StoredCopy {
     pub of: String,
     /// The stored column that holds the copy.
     pub column: String,
-    /// Where in it.
+    /// Place of the copy within that column's value.
     pub inside: Inside,
-    /// What the copy is.
+    /// Form of the copy.
     pub form: CopyForm,
 }
 
-/// What a stored copy of a text is.
+/// Form in which a copy of a text is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CopyForm {
     /// The text.
@@ -53,9 +53,9 @@ pub enum CopyForm {
     Same,
     /// The text in small letters.
     Lower,
-    /// Its MD5 digest as hexadecimal digits.
+    /// MD5 digest of the text, as hexadecimal digits.
     Md5,
-    /// Its SHA-256 digest as hexadecimal digits.
+    /// SHA-256 digest of the text, as hexadecimal digits.
     Sha256,
     /// The same of nothing but its small letters a to z and digits, capitals made small.
     Sha256Letters,
@@ -88,7 +88,7 @@ impl CopyForm {
     }
 }
 
-/// What taking a row away means.
+/// Effect of removing a row.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Removal {
     /// The stored row goes.
@@ -99,11 +99,11 @@ pub enum Removal {
     Empty(Vec<String>),
     /// The row stays and is marked: stored columns with what they get, the time of the change where there is no value.
     Mark(Vec<(String, Option<Value>)>),
-    /// It cannot be taken away, for this reason.
+    /// Refusal: the row cannot be removed, for this reason.
     Refuse(String),
 }
 
-/// What fills a column of a new row.
+/// Source of a column's value in a new row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fill {
     /// The same for every row.
@@ -115,12 +115,12 @@ pub enum Fill {
     Word {
         /// The canonical column.
         column: String,
-        /// Its words, and what is stored for them.
+        /// Words of the canonical column, each with the value stored for it.
         words: Vec<(String, Value)>,
     },
 }
 
-/// How a database spells the times that are written to it.
+/// Spelling of the times that are written to a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TimeSpelling {

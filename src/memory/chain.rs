@@ -164,7 +164,7 @@ impl ParentLinks {
     }
 }
 
-/// Every circle among so many rows, each from child to parent; a row that is its own parent is one too. `parent` tells the
+/// Every circle among this many rows, each from child to parent; a row that is its own parent is one too. `parent` tells the
 /// position of a row's parent.
 #[must_use]
 pub fn circles(rows: usize, parent: impl Fn(usize) -> Option<usize>) -> Vec<Vec<usize>> {
@@ -221,18 +221,18 @@ impl Tree {
     }
 }
 
-/// What a chain needs to know of a row to judge a link.
+/// Facts about a row that a chain needs to judge a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChainMember<'a> {
-    /// Its id.
+    /// Id of the row.
     pub id: &'a str,
-    /// Who remembers it.
+    /// Agent that remembers the row.
     pub agent_id: Option<&'a str>,
     /// Canonical time of its start.
     pub started_at: Option<&'a str>,
 }
 
-/// What is odd about the link from a child to its parent.
+/// A fault in the link from a child to its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkFault {

@@ -28,13 +28,13 @@ pub struct FieldPair {
 /// A piece of one or both of two texts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TextPiece {
-    /// Where it stands.
+    /// Text or texts that hold the piece.
     pub how: PieceOf,
     /// The words, with the blanks between them.
     pub text: String,
 }
 
-/// Which of two texts a piece belongs to.
+/// Origin of a piece: both of two texts, or only one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PieceOf {
@@ -78,7 +78,8 @@ fn text_of(column: &Column, value: &Value) -> Option<String> {
     }
 }
 
-/// How one text becomes another, by words; by lines where it has very many.
+/// Breaks down how one text becomes another, by words, or by lines when there are very many words; `None` when there
+/// are too many lines as well.
 fn pieces(a: &str, b: &str) -> Option<Vec<TextPiece>> {
     let few = |of: &dyn Fn(&str) -> usize| of(a).max(of(b)) <= PIECES;
     let diff = if few(&|text| text.split_whitespace().count()) {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What kind of value a canonical column holds once it has been read.
+/// Kind of value that a canonical column holds once it has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueKind {
     /// Unicode text; ids are text too.
@@ -22,7 +22,7 @@ pub enum ValueKind {
 }
 
 impl ValueKind {
-    /// Its name for people, with the spelling in which it is shown.
+    /// Returns the name of the kind for users, with the format in which values are shown.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl ValueKind {
     }
 }
 
-/// How personal a column is, which decides what `--mask` does to it.
+/// Degree to which a column is personal, which decides what `--mask` does to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Personal {
     /// Says nothing of a person.
@@ -55,7 +55,7 @@ pub struct Column {
     pub name: &'static str,
     /// Kind of its values.
     pub kind: ValueKind,
-    /// How personal its values are.
+    /// Degree to which the values are personal.
     pub personal: Personal,
 }
 
@@ -100,7 +100,7 @@ macro_rules! entities {
 }
 
 entities! {
-    /// Who remembers.
+    /// An agent that remembers.
     Agent "agent" time last_seen {
         id: Text, name: Text, status: Text, episodes: Integer, last_seen: Time,
     }
@@ -127,13 +127,13 @@ entities! {
         id: Text, episode_id: Text, sequence: Integer, kind: Text, content: Text Content, source_type: Text,
         source_id: Text, created_at: Time,
     }
-    /// Something presented to or done by the user on a canvas.
+    /// An item presented to the user on a canvas, or a user action there.
     CanvasEvent "canvas_event" time created_at {
         id: Text, episode_id: Text, session_id: Text Identity, agent_id: Text, user_id: Text Identity,
         canvas_id: Text, canvas_type: Text, component_type: Text, component_name: Text, action: Text,
         metadata: Json Content, created_at: Time,
     }
-    /// What a user said of an episode.
+    /// Feedback of a user on an episode.
     Feedback "feedback" time created_at {
         id: Text, episode_id: Text, execution_id: Text, agent_id: Text, user_id: Text Identity, kind: Text,
         rating: Integer, correction: Text Content, score: Real, counts: Boolean, source: Text,
@@ -144,14 +144,14 @@ entities! {
         id: Text, episode_id: Text, signal: Text, delta: Real, before: Real, after: Real,
         actor: Text Identity, reason: Text Content, created_at: Time,
     }
-    /// Something stored and retrieved: a fact, a note, a drawer.
+    /// A stored and retrieved item: a fact, a note, a drawer.
     Memory "memory" time created_at {
         id: Text, kind: Text, collection: Text, title: Text Content, text: Text Content,
         user_id: Text Identity, agent_id: Text, session_id: Text Identity, tags: List, status: Text,
         importance: Real, source_ids: List, metadata: Json Content, created_at: Time, updated_at: Time,
         expires_at: Time, uses: Integer, utility: Real,
     }
-    /// That an episode retrieved a memory.
+    /// Retrieval of a memory by an episode.
     MemoryLink "memory_link" time episode_id {
         episode_id: Text, memory_id: Text, kind: Text, rank: Integer,
     }
@@ -175,7 +175,7 @@ entities! {
     WorkflowEvent "workflow_event" time created_at {
         id: Text, run_id: Text, sequence: Integer, kind: Text, data: Json Content, created_at: Time,
     }
-    /// That somebody recalled something.
+    /// A recall of stored items.
     Access "access" time created_at {
         id: Text, agent_id: Text, user_id: Text Identity, query: Text Content, ids: List, kind: Text,
         latency_ms: Real, policy_version: Integer, tokens: Integer, created_at: Time,
@@ -188,7 +188,8 @@ entities! {
 }
 
 impl Column {
-    /// What its numbers count, or the words that it takes, and the like; none where kind and name say it all.
+    /// Returns the unit of the column's numbers, the words that it accepts, and the like; `None` when kind and name
+    /// say it all.
     #[must_use]
     pub fn unit(&self) -> Option<&'static str> {
         Some(match self.name {
@@ -248,6 +249,13 @@ impl Entity {
             .or_else(|| known(&format!("{}y", name.strip_suffix("ies")?)))
             .or_else(|| known(name.strip_suffix("es")?))
             .or_else(|| (name == "audit").then_some(Entity::AuditEntry))
+    }
+
+    /// The column that says when a row was made; none where only its last use is known.
+    #[must_use]
+    pub fn creation_column(self) -> Option<&'static str> {
+        let column = self.column(self.time_column())?;
+        (column.kind == ValueKind::Time && column.name != "last_seen").then_some(column.name)
     }
 
     /// The canonical column of that name.

@@ -1,4 +1,4 @@
-//! What a feedback row is worth, and what an episode's rows are worth together.
+//! Score of a feedback row, and of all rows of an episode together.
 
 /// Kind of a row that approves.
 pub const THUMBS_UP: &str = "thumbs_up";

@@ -11,7 +11,7 @@ use super::nearest::nearest;
 use super::row::Row;
 use super::time;
 
-/// How a column is compared.
+/// Operator that compares a column with a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operator {
     /// `=`
@@ -81,20 +81,20 @@ impl Operator {
     }
 }
 
-/// What a column is compared with, already of the column's kind.
+/// Value that a column is compared with, already of the column's kind.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operand {
     /// `null`, unquoted, with `=` or `!=`: asks whether there is a value.
     Null,
-    /// Of a text column; also the needle of `~` and the element of `has`.
+    /// Value for a text column; also the needle of `~` and the element of `has`.
     Text(String),
-    /// Of an integer column.
+    /// Value for an integer column.
     Integer(i64),
-    /// Of a real column, or of an integer column when it has a fraction. Finite.
+    /// Value for a real column, or for an integer column when it has a fraction. Finite.
     Real(f64),
-    /// Of a boolean column.
+    /// Value for a boolean column.
     Boolean(bool),
-    /// Of a time column: canonical.
+    /// Value for a time column, in the canonical spelling.
     Time(String),
 }
 
@@ -117,15 +117,15 @@ impl fmt::Display for Operand {
 pub struct Filter {
     /// Canonical column of the entity for which it was parsed.
     pub column: &'static str,
-    /// How it is compared.
+    /// Operator of the comparison.
     pub op: Operator,
     /// With what.
     pub value: Operand,
-    /// What will do instead; these have no alternatives of their own.
+    /// Alternatives, any of which will do instead; they have no alternatives of their own.
     pub or: Vec<Filter>,
 }
 
-/// Why an expression is no filter.
+/// Reason why an expression is not a valid filter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
     /// The entity has no such column.
@@ -136,7 +136,7 @@ pub enum FilterError {
     UnknownColumn {
         /// The entity.
         entity: Entity,
-        /// What was written.
+        /// Column name as written.
         column: String,
         /// The column that was probably meant.
         nearest: Option<&'static str>,
@@ -146,25 +146,25 @@ pub enum FilterError {
     /// There is nothing but a column.
     #[error("`{expression}` lacks an operator: write `column OP value` with one of {}", signs())]
     MissingOperator {
-        /// What was written.
+        /// Expression as written.
         expression: String,
     },
     /// The operator is none that we know.
     #[error("unknown operator `{operator}`; operators are {}", signs())]
     UnknownOperator {
-        /// What was written.
+        /// Operator as written.
         operator: String,
     },
     /// Nothing stands after the operator.
     #[error("`{expression}` lacks a value after the operator (write '' for an empty text)")]
     MissingValue {
-        /// What was written.
+        /// Expression as written.
         expression: String,
     },
     /// A quoted value does not end, or something follows it.
     #[error("the value {value} does not end with its quote (double a quote that is part of it)")]
     BadQuotes {
-        /// What was written.
+        /// Value as written.
         value: String,
     },
     /// The value cannot be one of that column.
@@ -172,9 +172,9 @@ pub enum FilterError {
     WrongValue {
         /// The column.
         column: &'static str,
-        /// What the column holds, with examples.
+        /// Description of the column's values, with examples.
         expected: &'static str,
-        /// What was written.
+        /// Value as written.
         value: String,
     },
     /// The operator says nothing about values of that kind.
@@ -184,7 +184,7 @@ pub enum FilterError {
         column: &'static str,
         /// The operator.
         op: Operator,
-        /// What the column holds.
+        /// Description of the column's values.
         holds: &'static str,
         /// Operators that fit.
         fitting: &'static str,
@@ -198,9 +198,9 @@ fn signs() -> String {
 /// A condition as it was written, before anybody asked what its column holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expression<'t> {
-    /// What stands before the operator.
+    /// Text before the operator.
     pub name: &'t str,
-    /// How it is compared.
+    /// Operator of the comparison.
     pub op: Operator,
     /// With what, without its quotes.
     pub value: String,
@@ -240,7 +240,7 @@ impl Filter {
         Filter { column, op, value, or: Vec::new() }
     }
 
-    /// Its conditions, of which one must hold.
+    /// Iterates over the conditions of the filter, at least one of which must hold.
     pub fn alternatives(&self) -> impl Iterator<Item = &Filter> {
         std::iter::once(self).chain(&self.or)
     }
@@ -250,7 +250,7 @@ impl Filter {
         self.alternatives().map(|filter| filter.column)
     }
 
-    /// What its columns are compared with.
+    /// Iterates over the filter's columns, each with the value that it is compared with.
     pub fn values_mut(&mut self) -> impl Iterator<Item = (&'static str, &mut Operand)> {
         let own = (self.column, &mut self.value);
         std::iter::once(own).chain(self.or.iter_mut().map(|filter| (filter.column, &mut filter.value)))

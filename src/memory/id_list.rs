@@ -22,7 +22,7 @@ pub fn with(text: Option<&str>, id: &str) -> Result<String, String> {
     Ok(format!("{}{parting}{id}{}", &text[..*end], &text[*end..]))
 }
 
-/// The list without an id, wherever it stands in it; none when it is not there.
+/// The list without an id, wherever it is in it; none when it is not there.
 ///
 /// # Errors
 /// Why the text is no list.
@@ -61,7 +61,7 @@ pub fn array_with(text: Option<&str>, id: &str) -> Result<String, String> {
     Ok(format!("{{{}}}", items.join(",")))
 }
 
-/// The array without an id, wherever it stands in it; none when it is not there.
+/// The array without an id, wherever it is in it; none when it is not there.
 ///
 /// # Errors
 /// As [`array_with`].
@@ -79,7 +79,7 @@ pub fn array_texts(text: &str) -> Result<Vec<String>, String> {
     Ok(array_items(text)?.into_iter().filter_map(array_text).collect())
 }
 
-/// An element as it stands in an array: in quotes, which the server takes off where they are not needed.
+/// An element as it is in an array: in quotes, which the server takes off where they are not needed.
 fn array_item(id: &str) -> String {
     format!("\"{}\"", id.replace('\\', "\\\\").replace('"', "\\\""))
 }
@@ -126,7 +126,7 @@ fn array_items(text: &str) -> Result<Vec<&str>, String> {
     Ok(items)
 }
 
-/// Where each element of a JSON list stands.
+/// Finds the position of each element of a JSON list.
 fn elements(text: &str) -> Result<Vec<(usize, usize)>, String> {
     let strict: Result<Vec<&RawValue>, _> = serde_json::from_str(text);
     let list = strict.map_err(|_| {

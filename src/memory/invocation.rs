@@ -25,7 +25,7 @@ pub fn filled(command: &str, ids: &[&str]) -> String {
     command.replace("$id", &quoted)
 }
 
-/// How the database in use is named on a command line.
+/// Words that name the current database on a command line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Invocation {
     words: Vec<String>,

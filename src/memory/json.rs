@@ -13,30 +13,30 @@ use reader::{WideNumber, read_with};
 /// Levels of arrays and objects that become values; what lies deeper stays text.
 pub const MAX_DEPTH: usize = 128;
 
-/// What could be read of a JSON text.
+/// Result of reading a JSON text.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JsonReading {
     /// The value; null when nothing at all could be read (then `problems` says why).
     pub value: Value,
-    /// What is not strict JSON, for people, with byte offsets counted from 0; empty for strict JSON.
+    /// Deviations from strict JSON, for users, with byte offsets counted from 0; empty for strict JSON.
     pub problems: Vec<String>,
 }
 
-/// What an id list names.
+/// Ids read from an id list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ListReading {
     /// The strings of the list, in order, duplicates kept.
     pub items: Vec<String>,
-    /// Why it names less than it seems to; empty for a sound list.
+    /// Reasons why the list names fewer ids than it seems to; empty for a sound list.
     pub problems: Vec<String>,
 }
 
-/// What an id list names, each a JSON string.
+/// Ids read from an id list, each as a JSON string.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TextsReading {
     /// The strings of the list, in order, duplicates kept.
     pub items: Vec<Value>,
-    /// Why it names less than it seems to; empty for a sound list.
+    /// Reasons why the list names fewer ids than it seems to; empty for a sound list.
     pub problems: Vec<String>,
 }
 
@@ -93,7 +93,7 @@ pub fn read_texts(text: &str) -> TextsReading {
     texts
 }
 
-/// The strings of a stored value that is a list of its own accord; none where its text is something else, such as one id.
+/// The strings of a stored value that is a list of its own accord; none when its text is something else, such as one id.
 #[must_use]
 pub fn listed(text: &str) -> Option<Vec<String>> {
     let begins = text.trim_start().starts_with('[');
@@ -198,7 +198,8 @@ fn pickle_marker(name: &str, object: &Map<String, Value>) -> Option<Value> {
     })
 }
 
-/// What stands in for a typed value of that name, if anything does.
+/// Function that returns the replacement for a typed value, given the name of its type and its object; `None` to keep
+/// it.
 type Replacement = dyn Fn(&str, &Map<String, Value>) -> Option<Value>;
 
 /// Copies a value; where an object names its type, `replacement` may stand in for it.
@@ -214,7 +215,7 @@ fn replace_typed(value: &Value, replacement: &Replacement) -> Value {
     }
 }
 
-/// How many bytes a typed value's base64 text stands for.
+/// Computes the number of bytes that a typed value's base64 text encodes.
 fn encoded_bytes(object: &Map<String, Value>) -> Option<usize> {
     let encoded = object.get("value")?.as_str()?;
     Some(encoded.trim_end_matches('=').len() * 3 / 4)

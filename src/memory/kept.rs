@@ -7,9 +7,9 @@ use super::Entity;
 /// A kept place. What it does not say is as it is by itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct KeptPlace {
-    /// What it is called.
+    /// Name of the place.
     pub name: String,
-    /// What is listed, or what the row is.
+    /// Entity of the list or of the row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entity: Option<Entity>,
     /// The row's id; none for a list.
@@ -29,7 +29,7 @@ pub struct KeptPlace {
 /// A filter that was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrittenFilter {
-    /// What it narrows.
+    /// Entity that the filter narrows.
     pub entity: Entity,
     /// As it was written.
     pub text: String,

@@ -1,5 +1,5 @@
-//! What agents remember: the entities with their canonical columns, and the rules that hold for them.
-//! Pure: no database, file, clock or terminal is known here.
+//! Memory of agents: the entities with their canonical columns, and the rules that hold for them. Pure: no database,
+//! file, clock or terminal is known here.
 
 mod agreeing;
 pub mod assign;
@@ -9,6 +9,7 @@ pub mod entity;
 pub mod feedback;
 pub mod filter;
 pub mod findings;
+pub mod growth;
 pub mod id_list;
 pub mod invocation;
 pub mod json;

@@ -39,7 +39,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     close.map(|(_, name)| name).or(alike.map(|(_, name)| name))
 }
 
-/// That there is no such `what`, with the known name that was probably meant and those there are.
+/// Says that there is no such `what`, with the known name that was probably meant and a list of the known names.
 #[must_use]
 pub fn unknown<'a>(what: &str, word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();

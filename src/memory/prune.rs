@@ -1,5 +1,5 @@
-//! Which cases of a bank go: the rules, over one bank at a time. A case goes when any rule says so; what is kept by one
-//! rule can still go by another.
+//! Rules that choose which cases of a bank to delete, one bank at a time. A case goes when any rule says so; what one
+//! rule keeps can still go by another.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -9,22 +9,22 @@ pub const NEAR: f32 = 0.95;
 /// Window that is suggested where none is set.
 pub const SUGGESTED_WINDOW: i64 = 200;
 
-/// What the rules look at of a case.
+/// Facts about a case that the rules look at.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Candidate {
-    /// Its id.
+    /// Id of the case.
     pub id: String,
-    /// When it was made, in the canonical spelling; none counts as oldest.
+    /// Creation time, in the canonical spelling; `None` counts as oldest.
     pub created_at: Option<String>,
-    /// Its reward, 0..1.
+    /// Reward of the case, in 0..1.
     pub reward: Option<f64>,
     /// Hash of its message.
     pub hash: Option<String>,
-    /// Its vector, where diversity counts and it has one.
+    /// Vector of the case, when diversity counts and it has one.
     pub vector: Option<Vec<f32>>,
 }
 
-/// Which window a bank is held to.
+/// Window that applies to a bank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PruneWindow {
@@ -33,7 +33,7 @@ pub enum PruneWindow {
     Unsaid,
     /// Each bank's own, whatever else is named.
     Own,
-    /// That many of the newest cases, in every bank.
+    /// Fixed number of the newest cases, the same in every bank.
     Newest(i64),
 }
 
@@ -49,7 +49,7 @@ impl PruneWindow {
     }
 }
 
-/// What goes.
+/// Rules that select the cases to delete.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Rules {
     /// Cases made before that time, in the canonical spelling.
@@ -71,16 +71,16 @@ impl Rules {
     }
 }
 
-/// Why a case goes: the first rule that says so.
+/// Reason why a case goes: the first rule that says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PruneReason {
-    /// It is not among the newest that the window keeps.
+    /// The case is not among the newest that the window keeps.
     Window,
     /// The window keeps a newer one that says the same.
     Alike,
-    /// It is too old.
+    /// The case is too old.
     Age,
-    /// Its reward is too low.
+    /// The reward of the case is too low.
     Reward,
     /// A newer case has the same message.
     Duplicate,
@@ -106,7 +106,8 @@ pub fn newest_first(a: &Candidate, b: &Candidate) -> Ordering {
     (&b.created_at, &b.id).cmp(&(&a.created_at, &a.id))
 }
 
-/// Which cases of a bank go, in the order given, which must be newest first. A window of none keeps all.
+/// Decides which cases of a bank go, and why, in the given order, which must be newest first. A window of `None`
+/// keeps all.
 #[must_use]
 pub fn judge(bank: &[Candidate], window: Option<usize>, rules: &Rules) -> Vec<Option<PruneReason>> {
     let mut verdicts = within_window(bank, window, rules.keep_diverse);
@@ -151,7 +152,7 @@ fn within_window(bank: &[Candidate], window: Option<usize>, diverse: bool) -> Ve
     verdicts
 }
 
-/// Cosine of two vectors in -1..1; 0 where one has no length or they differ in dimension.
+/// Cosine of two vectors in -1..1; 0 when one has no length or they differ in dimension.
 fn cosine(a: &[f32], b: &[f32]) -> f32 {
     if a.len() != b.len() {
         return 0.0;

@@ -1,5 +1,5 @@
-//! What can be asked of a memory database and what comes back: pages of rows, an episode with its context, a chain,
-//! the state of the database. Plain data that the store answers and that screens and commands show.
+//! Questions to a memory database and their answers: pages of rows, an episode with its context, a chain, the state
+//! of the database. Plain data that the store answers and that screens and commands show.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,7 +20,7 @@ pub const PAGE: usize = 50;
 /// A question for rows of one entity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
-    /// What to list.
+    /// Entity to list.
     pub entity: Entity,
     /// Conditions, all of which hold.
     pub filters: Vec<Filter>,
@@ -32,7 +32,7 @@ pub struct Query {
     pub order: Option<Order>,
     /// Rows at most.
     pub limit: usize,
-    /// Where the page begins.
+    /// Start of the page.
     pub start: PageStart,
     /// Canonical columns to read; none means all. The id and what filters and order need are always read.
     pub columns: Option<Vec<&'static str>>,
@@ -127,7 +127,7 @@ impl Order {
     }
 }
 
-/// Where a page begins. Cursors are opaque: they hold the stored keys of the rows at a page's edge.
+/// Start of a page. Cursors are opaque: they hold the stored keys of the rows at a page's edge.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum PageStart {
     /// At the first row.
@@ -152,7 +152,7 @@ pub struct Page {
     pub previous: Option<String>,
 }
 
-/// Something worth knowing about what was shown: a fact, not an error.
+/// A remark about the rows shown: a fact, not an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ShownFinding {
     /// Short stable word, such as `dangling_id`.
@@ -168,7 +168,7 @@ pub struct ShownFinding {
 pub struct EpisodeContext {
     /// The episode.
     pub episode: Row,
-    /// Its pieces in order.
+    /// Segments of the episode, in order.
     pub segments: Vec<Row>,
     /// Canvas events that lists, back-links and metadata name, once each, in time order.
     pub canvas: Vec<Row>,
@@ -186,9 +186,9 @@ pub struct EpisodeContext {
     pub memories: Vec<Row>,
     /// Workflow events of its runs in order.
     pub events: Vec<Row>,
-    /// Who recalled it.
+    /// Accesses that recalled the episode.
     pub accesses: Vec<Row>,
-    /// Why something is empty, what dangles, what disagrees.
+    /// Remarks on empty parts, dangling references and disagreements.
     pub findings: Vec<ShownFinding>,
 }
 
@@ -275,7 +275,7 @@ impl<'c> ShownChain<'c> {
     }
 }
 
-/// How a count was come by.
+/// Method by which a count was obtained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CountKind {
@@ -292,9 +292,9 @@ pub struct EntityStatus {
     pub source: String,
     /// Rows that are not bookkeeping.
     pub count: Option<i64>,
-    /// How the count was come by.
+    /// Method by which the count was obtained.
     pub count_kind: CountKind,
-    /// Why there is no count.
+    /// Reason why there is no count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count_reason: Option<String>,
 }
@@ -308,20 +308,20 @@ pub struct LayoutStatus {
     pub variant: Option<String>,
     /// Entities by name.
     pub entities: BTreeMap<&'static str, EntityStatus>,
-    /// What the layout names and the database lacks.
+    /// Parts that the layout names and the database lacks.
     pub missing: Vec<String>,
 }
 
-/// Something that the product can do with a database, or cannot and why.
+/// An ability of the program on a database, or the reason why it is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Capability {
     /// Short stable word: an entity's name, or an ability such as `write`.
     pub name: String,
     /// Whether it can be done here and now.
     pub available: bool,
-    /// Why not.
+    /// Reason why it is unavailable.
     pub reason: Option<String>,
-    /// What would make it available.
+    /// Remedy that would make it available.
     pub remedy: Option<String>,
 }
 
@@ -332,17 +332,17 @@ pub struct TableStatus {
     pub name: String,
     /// Rows; about, where the engine only estimates.
     pub rows: Option<i64>,
-    /// Why there is no number of rows.
+    /// Reason why there is no number of rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows_reason: Option<String>,
     /// Bytes with indexes, where the engine says.
     pub bytes: Option<i64>,
-    /// Why the bytes are not said.
+    /// Reason why there is no number of bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_reason: Option<String>,
 }
 
-/// Where and what the opened database is.
+/// Location, engine and state of the opened database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DatabaseStatus {
     /// `sqlite` or `postgres`.
@@ -353,7 +353,7 @@ pub struct DatabaseStatus {
     pub location: String,
     /// Nothing can be changed here as it is: the capability `write` says why.
     pub read_only: bool,
-    /// What was special about opening it, for people.
+    /// Remarks on how the database was opened, for users.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -361,11 +361,11 @@ pub struct DatabaseStatus {
 /// The state of an opened database: the shape that `status` prints.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StoreStatus {
-    /// Where and what it is.
+    /// Location, engine and state of the database.
     pub database: DatabaseStatus,
     /// Layouts that fit.
     pub layouts: Vec<LayoutStatus>,
-    /// What can be shown or done.
+    /// Abilities of the program on this database.
     pub capabilities: Vec<Capability>,
     /// Migrations that are pending.
     pub migrations: Migrations,

@@ -29,19 +29,19 @@ pub struct RetentionRules {
 pub struct RetentionRule {
     /// Kind of row.
     pub entity: String,
-    /// Its time is longer ago than that age, such as `365d`.
+    /// Minimum age of the row, such as `365d`.
     pub older_than: Option<String>,
-    /// It was not recalled for that long.
+    /// Minimum time since the row was last recalled.
     pub unused_for: Option<String>,
-    /// Its utility is below that, 0 to 1; a row without one stays.
+    /// Limit that the row's utility must be below, 0 to 1; a row without a utility stays.
     pub below_utility: Option<f64>,
-    /// Its outcome is one of these.
+    /// Outcomes, one of which the row must have.
     #[serde(default)]
     pub outcome: Vec<String>,
-    /// It has expired.
+    /// True when only expired rows go.
     #[serde(default)]
     pub expired: bool,
-    /// It is not among that many newest ones of its owner: user and agent.
+    /// Number of newest rows kept for each owner (user and agent); only older ones go.
     pub keep: Option<usize>,
     /// Further conditions, as in `--where`.
     #[serde(default)]
@@ -62,10 +62,10 @@ pub struct ReadRule {
     filters: Vec<Filter>,
 }
 
-/// What a rule needs of a row.
+/// Facts about a row that a rule needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RetainedRow {
-    /// Its id.
+    /// Id of the row.
     pub id: String,
     owner: String,
     time: Option<String>,
@@ -179,7 +179,7 @@ impl ReadRule {
         self.unused_since.is_some()
     }
 
-    /// What the rule makes of a row by itself.
+    /// Judges a row by itself, without its last use or the count.
     #[must_use]
     pub fn look(&self, row: &Row) -> RetainedRow {
         let moment = row.text(self.entity.time_column());

@@ -1,4 +1,4 @@
-//! Reward of a case: what its outcome is worth, moved by what users said of it.
+//! Reward of a case: what its outcome is worth, moved by what users said about it.
 
 /// By how much a wholly good or wholly bad feedback moves a reward.
 pub const FEEDBACK_WEIGHT: f64 = 0.25;

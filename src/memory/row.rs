@@ -5,12 +5,12 @@ use serde_json::{Map, Value};
 
 use super::entity::Entity;
 
-/// Something of a row that could not be read as its column asks.
+/// A stored value of a row that could not be read as its column demands.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Problem {
     /// Canonical column.
     pub column: String,
-    /// What is wrong, for people.
+    /// Description of the problem, for users.
     pub problem: String,
     /// The stored text; bytes that are no text are shown as hexadecimal digits.
     pub raw: String,
@@ -19,11 +19,11 @@ pub struct Problem {
 /// One row of an entity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// What it is.
+    /// Entity of the row.
     pub entity: Entity,
     /// One value for each of [`Entity::columns`], in that order; absent ones are null.
     pub values: Vec<Value>,
-    /// What could not be read; empty for a sound row.
+    /// Values that could not be read; empty for a sound row.
     pub problems: Vec<Problem>,
 }
 

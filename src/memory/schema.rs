@@ -1,5 +1,5 @@
 //! JSON Schemas of what commands print: one for each entity, made from its canonical columns, and those of whole answers,
-//! which stand in `assets/schemas/outputs.json`.
+//! which are in `assets/schemas/outputs.json`.
 
 use serde_json::{Map, Value, json};
 
@@ -19,7 +19,7 @@ pub fn names() -> Vec<String> {
     outputs.chain(Entity::ALL.iter().map(|entity| entity.name().to_owned())).collect()
 }
 
-/// What a name stands for, in a few words.
+/// Returns a short title for the output or entity of that name.
 #[must_use]
 pub fn title(name: &str) -> Option<String> {
     match document()["outputs"][name]["title"].as_str() {
@@ -72,7 +72,7 @@ fn gather(schema: &Value, shared: &Value, parts: &mut Map<String, Value>) {
     }
 }
 
-/// The schema of an entity's rows: every canonical column is there, null where nothing is stored.
+/// The schema of an entity's rows: every canonical column is there, null when nothing is stored.
 fn row(entity: Entity) -> Value {
     let columns = entity.columns();
     let mut properties: Map<String, Value> = columns.iter().map(|c| (c.name.to_owned(), column(c))).collect();

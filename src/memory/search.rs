@@ -18,23 +18,23 @@ const AFTER: usize = 120;
 /// Last letters of a word that an index may have left out of account.
 const ENDING: usize = 3;
 
-/// What is looked for: every term must stand somewhere in the texts of a row, in any order and any case.
+/// Terms to search for: every one must occur somewhere in the texts of a row, in any order and any case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Search {
     terms: Vec<String>,
 }
 
-/// Where a row holds what is looked for.
+/// Place in a row where the search terms occur.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchHit {
     /// The canonical column with the most terms, the first of several.
     pub column: &'static str,
-    /// Its text around the first of them, on one line.
+    /// Text of that column around the first of those terms, on one line.
     pub snippet: String,
 }
 
 impl Search {
-    /// Reads words; what stands in double quotes is one term.
+    /// Reads words; what is in double quotes is one term.
     ///
     /// # Errors
     /// Nothing is asked, or too much.
@@ -71,14 +71,14 @@ impl Search {
         words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
     }
 
-    /// Where a row holds every term; none where it does not.
+    /// Finds the place in a row that holds every term; `None` when a term is missing.
     #[must_use]
     pub fn hit(&self, row: &Row) -> Option<SearchHit> {
         located(row, &self.terms).filter(|(found, _)| *found == self.terms.len()).map(|(_, hit)| hit)
     }
 
-    /// Where a row that an index found holds the words, perhaps with other endings; the beginning of its first text where
-    /// nothing of the kind is seen.
+    /// Finds the words in a row that an index found, perhaps with other endings; falls back to the beginning of its
+    /// first text when none is seen.
     #[must_use]
     pub fn hit_by_index(&self, row: &Row) -> Option<SearchHit> {
         let stem = |word: String| {
@@ -93,7 +93,7 @@ impl Search {
     }
 }
 
-/// How many terms the row's texts hold, and the column with most of them.
+/// Counts the terms in the row's texts and finds the column with most of them.
 fn located(row: &Row, terms: &[String]) -> Option<(usize, SearchHit)> {
     let mut found = vec![false; terms.len()];
     let mut best: Option<(usize, SearchHit)> = None;
@@ -134,8 +134,8 @@ fn texts(value: &Value) -> Vec<&str> {
     }
 }
 
-/// Where a term first stands in a text, in bytes, and how long it is there. As in filters, case is ignored for ASCII
-/// letters when the term is ASCII, else for all.
+/// Finds the first occurrence of a term in a text: its byte offset and its length there. As in filters, case is
+/// ignored for ASCII letters when the term is ASCII, otherwise for all letters.
 fn place_of(text: &str, term: &str) -> Option<(usize, usize)> {
     if term.is_ascii() {
         let at = text.to_ascii_lowercase().find(&term.to_ascii_lowercase())?;

@@ -1,4 +1,4 @@
-//! Which episode of a session each of its canvas events belongs to. Pure; the rule that linking by session follows.
+//! Assignment of a session's canvas events to its episodes. Pure; the rule that linking by session follows.
 
 use std::collections::HashMap;
 
@@ -7,16 +7,16 @@ use std::collections::HashMap;
 pub struct EpisodeSpan<'a> {
     /// Id.
     pub id: &'a str,
-    /// When it started.
+    /// Start of the episode.
     pub started: Option<&'a str>,
-    /// When it ended; none while it has not.
+    /// End of the episode; `None` while it is still going on.
     pub ended: Option<&'a str>,
 }
 
 /// A canvas event of that session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CanvasEventTime<'a> {
-    /// When it happened.
+    /// Time of the event.
     pub at: Option<&'a str>,
     /// The episode that it names already.
     pub names: Option<&'a str>,

@@ -6,20 +6,20 @@ use super::query::EpisodeContext;
 use super::utility::{self, UtilityReplay};
 use super::{Entity, Row, time};
 
-/// What a moment tells of.
+/// Kind of a moment, shown as a lane of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StoryLane {
-    /// What was said.
+    /// Words that were said.
     Said,
-    /// What was done.
+    /// Actions that were done.
     Did,
-    /// What was shown to the user, or done by the user, on canvases.
+    /// Items shown to the user on canvases, and user actions there.
     Canvas,
-    /// What users answered.
+    /// Feedback from users.
     Feedback,
-    /// What moved the utility.
+    /// Signals that moved the utility.
     Utility,
-    /// Who recalled it.
+    /// Accesses that recalled the episode.
     Recalled,
 }
 
@@ -34,7 +34,7 @@ impl StoryLane {
         StoryLane::Recalled,
     ];
 
-    /// Its name before the lane.
+    /// Returns the label in front of the lane.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -48,7 +48,7 @@ impl StoryLane {
     }
 }
 
-/// Where the context holds what a moment tells, by position.
+/// Position of a moment's source within the episode's context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MomentSource {
     /// Among the segments.
@@ -83,16 +83,17 @@ impl MomentSource {
     }
 }
 
-/// Something that happened.
+/// One event in the story of an episode.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moment {
-    /// Where it stands on the axis: seconds since 1970, or its position where the axis is even.
+    /// Place on the axis: seconds since 1970, or the moment's position when the axis is even.
     pub at: f64,
-    /// Its time is stored. Else it stands where the moment before it in its own list stands.
+    /// True when the time of the moment is stored. Otherwise it is placed where the moment before it in its own list
+    /// is.
     pub is_timed: bool,
-    /// What it tells of.
+    /// Lane that shows the moment.
     pub lane: StoryLane,
-    /// What tells it.
+    /// Position of the source in the episode's context.
     pub source: MomentSource,
 }
 
@@ -101,7 +102,7 @@ pub struct Moment {
 pub struct Story {
     /// From first to last.
     pub moments: Vec<Moment>,
-    /// Why the axis is even and not one of true time; none where it is true.
+    /// Reason why the axis is even and does not show true time; `None` when it does.
     pub even: Option<&'static str>,
 }
 
@@ -125,7 +126,7 @@ impl Story {
         told.finish(context.episode.text("started_at").and_then(time::epoch_micros))
     }
 
-    /// How many moments have no time of their own.
+    /// Counts the moments without a time of their own.
     #[must_use]
     pub fn untimed(&self) -> usize {
         self.moments.iter().filter(|moment| !moment.is_timed).count()

@@ -7,12 +7,12 @@ use std::ops::Range;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// What was found in text that enters.
+/// Oddities found in incoming text.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct TextOddities {
     /// Secrets that were taken out, by kind.
     pub secrets: BTreeMap<&'static str, usize>,
-    /// What is suspicious, by kind.
+    /// Counts of suspicious text, by kind.
     pub flags: BTreeMap<&'static str, usize>,
 }
 
@@ -80,7 +80,7 @@ fn members(given: Vec<(String, Value)>) -> Value {
     Value::Object(object)
 }
 
-/// What a secret is replaced by.
+/// Replacement for a removed secret.
 const REDACTED: &str = "[secret removed]";
 
 /// Beginnings of tokens, what they are, and how many letters, digits, `_` or `-` must follow at least.
@@ -245,13 +245,13 @@ fn next_secret(text: &str, from: usize) -> Option<(&'static str, Range<usize>)> 
     })
 }
 
-/// Where the first secret of a text stands.
+/// Finds the first secret in a text.
 #[must_use]
 pub fn first_secret(text: &str) -> Option<Range<usize>> {
     next_secret(text, 0).map(|(_, range)| range)
 }
 
-/// Where the first words that address a model stand: as they are written, with what hides among them.
+/// Finds the first words in a text that address a model: the range as written, with hidden characters among them.
 #[must_use]
 pub fn first_instruction(text: &str) -> Option<Range<usize>> {
     // The text as phrases are written, and for each of its bytes where that came from.
@@ -270,7 +270,7 @@ pub fn first_instruction(text: &str) -> Option<Range<usize>> {
     Some(places.get(start)?.start..places.get(start + length - 1)?.end)
 }
 
-/// Where the first character stands that nobody sees, or that controls a terminal.
+/// Finds the first character that is invisible or controls a terminal.
 #[must_use]
 pub fn first_hidden(text: &str) -> Option<Range<usize>> {
     let mut at = 0;

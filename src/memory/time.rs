@@ -176,7 +176,7 @@ impl TimeScanner<'_> {
         (length > 0).then(|| to_number(kept) * 10_u32.pow(6 - kept.len() as u32))
     }
 
-    /// What stands after the time, to be subtracted for UTC.
+    /// Reads the offset after the time, to be subtracted for UTC.
     fn offset(&mut self) -> Option<Duration> {
         let _space = self.expect(b" ");
         if matches!(self.rest, b"" | b"Z" | b"z" | b"UTC") {

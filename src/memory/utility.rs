@@ -5,7 +5,7 @@ use std::fmt;
 /// Utility before any signal, unless the data says otherwise.
 pub const START: f64 = 0.5;
 
-/// How many of the latest episodes that used a memory decide its utility.
+/// Number of the latest episodes using a memory that decide its utility.
 pub const LATEST: usize = 20;
 
 /// Utility of a memory, in 0..1: the mean over the episodes that used it, given newest first, the latest [`LATEST`] of
@@ -17,7 +17,7 @@ pub fn of_memory(newest_first: impl IntoIterator<Item = f64>) -> Option<f64> {
     (!latest.is_empty()).then(|| latest.iter().rev().sum::<f64>() / latest.len() as f64)
 }
 
-/// What the outcome of using an episode said of it.
+/// Signal about an episode, from the outcome of using it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Signal {
@@ -27,7 +27,7 @@ pub enum Signal {
     Corrected,
     /// The user rejected it.
     Rejected,
-    /// It was undone.
+    /// The action was undone.
     Undone,
     /// Nobody reacted.
     Ignored,
@@ -75,7 +75,7 @@ impl fmt::Display for Signal {
     }
 }
 
-/// What one signal did in a replay.
+/// Effect of one signal in a replay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UtilityStep {
     /// The signal; `None` when its word is unknown, which leaves the utility as it is.

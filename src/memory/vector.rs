@@ -85,7 +85,7 @@ pub struct VectorProbe<'q> {
     length: f32,
 }
 
-/// How a stored vector compares to a query.
+/// Comparison of a stored vector with a query.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Likeness {
     /// The cosine, in -1..1.
@@ -137,7 +137,7 @@ pub fn cosine_of(a: &[f32], b: &[f32]) -> Option<f64> {
     cosine.is_finite().then(|| cosine.clamp(-1.0, 1.0))
 }
 
-/// What became of the rows that were looked at.
+/// Counts of the vector rows looked at, by result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct VectorTally {
     /// Rows of the owner.
@@ -154,7 +154,7 @@ pub struct VectorTally {
     pub unreadable: usize,
 }
 
-/// Who compared.
+/// Component that compared the vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ComparedBy {

@@ -1,4 +1,4 @@
-//! The last door before somebody's eyes: wherever a known handle of a person still stands in a text, in a key, a path or
+//! The last door before somebody's eyes: wherever a known handle of a person still is in a text, in a key, a path or
 //! an error, its pseudonym is shown.
 
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -6,13 +6,13 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use super::entity::Entity;
 use super::mask::Mask;
 
-/// Characters of a handle at least: shorter ones stand in other words.
+/// Characters of a handle at least: shorter ones are in other words.
 const SHORTEST: usize = 4;
 
 /// Replaces known handles of people in finished text.
 pub struct Veil {
     finder: AhoCorasick,
-    /// What is shown for each pattern.
+    /// Pseudonym shown for each pattern.
     pseudonyms: Vec<String>,
 }
 
@@ -32,7 +32,7 @@ impl PartialEq for Veil {
 
 impl Veil {
     /// A veil over some people's handles, however their letters are cased. Numbers, and words that name a column or a
-    /// kind of row, are left: replacing those would spoil what is shown. None where nothing is left to hide.
+    /// kind of row, are left: replacing those would spoil what is shown. None when nothing is left to hide.
     #[must_use]
     pub fn new(mask: &Mask, handles: impl IntoIterator<Item = String>) -> Option<Self> {
         let (mut patterns, mut pseudonyms) = (Vec::new(), Vec::new());
@@ -60,7 +60,7 @@ impl Veil {
         self.change(text).unwrap_or_else(|| text.to_owned())
     }
 
-    /// The same; none where no handle stands in the text.
+    /// The same; none when no handle is in the text.
     #[must_use]
     pub fn change(&self, text: &str) -> Option<String> {
         let (mut out, mut from) = (String::new(), 0);

@@ -4,7 +4,7 @@
 #[derive(Debug, PartialEq, Eq)]
 pub struct Vocabulary {
     words: &'static [(&'static str, &'static [&'static str])],
-    /// What a word that is not known means; none where it stays as it is.
+    /// Meaning of an unknown word; `None` when it stays as it is.
     other: Option<&'static str>,
 }
 
@@ -45,7 +45,8 @@ pub fn of_episode(column: &str) -> Option<&'static Vocabulary> {
 }
 
 impl Vocabulary {
-    /// What a stored word means: `failed`, `Failed` and `FAILED` are a failure. None where nobody knows and the word stays.
+    /// Returns the meaning of a stored word: `failed`, `Failed` and `FAILED` are a failure. `None` when it is unknown
+    /// and the word stays.
     #[must_use]
     pub fn canonical(&self, word: &str) -> Option<&'static str> {
         let lower = word.to_ascii_lowercase();
@@ -60,7 +61,7 @@ impl Vocabulary {
         self.words.iter().map(|(word, _)| *word)
     }
 
-    /// Every spelling that means a canonical word. None where words that nobody knows mean it too.
+    /// Every spelling that means a canonical word. None when words that nobody knows mean it too.
     #[must_use]
     pub fn meaning(&self, canonical: &str) -> Option<Vec<String>> {
         if self.other == Some(canonical) {

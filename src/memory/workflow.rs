@@ -14,17 +14,17 @@ use super::time;
 pub struct WorkflowRun {
     /// `completed`, `failed`, `cancelled`, `continued_as_new`, `suspended`, `running`, …
     pub status: String,
-    /// When it was created, in any spelling of time.
+    /// Creation time, in any spelling of time.
     pub created_at: Option<String>,
-    /// When it started; often absent.
+    /// Start time; often absent.
     pub started_at: Option<String>,
-    /// When it completed; absent for runs that ended in any other way.
+    /// Completion time; absent for runs that ended in any other way.
     pub completed_at: Option<String>,
     /// Positional start arguments: a list, or null.
     pub input_args: Value,
     /// Named start arguments: an object, or null.
     pub input_kwargs: Value,
-    /// What it returned; a run without a parent keeps `x` as `[x]`.
+    /// Return value; a run without a parent keeps `x` as `[x]`.
     pub result: Value,
     /// The run that started it as a child.
     pub parent_run_id: Option<String>,
@@ -33,11 +33,11 @@ pub struct WorkflowRun {
 /// An entry of a run's log.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct WorkflowEvent {
-    /// Its type, such as `step.completed`; an underscore for the dot means the same.
+    /// Type of the event, such as `step.completed`; an underscore for the dot means the same.
     pub kind: String,
-    /// Its data; the values inside may be JSON strings.
+    /// Data of the event; the values inside may be JSON strings.
     pub data: Value,
-    /// When it was written, in any spelling of time.
+    /// Time of writing, in any spelling of time.
     pub created_at: Option<String>,
     /// The step that it is about, when the table says so; else `data.step_id` does.
     pub step_id: Option<String>,
@@ -63,9 +63,9 @@ pub struct StepAction {
     pub step_name: Option<String>,
     /// `completed` or `failed`.
     pub status: &'static str,
-    /// What it returned; typed values as stored, pickles as a marker.
+    /// Return value of the step; typed values as stored, pickles as a marker.
     pub result: Value,
-    /// Why it failed.
+    /// Error with which the step failed.
     pub error: Option<String>,
     /// Canonical time of the event.
     pub at: Option<String>,
@@ -74,20 +74,20 @@ pub struct StepAction {
     pub step_id: Option<String>,
 }
 
-/// What a run's log tells of it as an episode.
+/// An episode derived from a run's log.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DerivedEpisode {
     /// The start arguments as text, one to a line; `None` when there are none.
     pub observation: Option<String>,
-    /// What the agent thought, in order.
+    /// Thoughts of the agent, in order.
     pub thoughts: Vec<String>,
     /// Completed and failed steps, in order.
     pub actions: Vec<StepAction>,
-    /// What the run returned; typed values as stored, pickles as a marker.
+    /// Return value of the run; typed values as stored, pickles as a marker.
     pub result: Value,
     /// True for a completed run, false for a failed or cancelled one, else unknown.
     pub success: Option<bool>,
-    /// Why it worked, if somebody stored that; never invented.
+    /// Stored explanation of why it worked, if there is one; never invented.
     pub insight: Option<String>,
     /// Canonical time of its end; `None` while it may still go on.
     pub ended_at: Option<String>,

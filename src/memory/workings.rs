@@ -1,4 +1,4 @@
-//! How the numbers of a row come about: each formula with the row's own values in it.
+//! Derivation of a row's numbers: each formula with the row's own values in it.
 
 use super::utility::{self, UtilityStep};
 use super::{Entity, Row, feedback, reward};
@@ -77,7 +77,7 @@ fn earned(row: &Row) -> Option<NumberWorking> {
 /// Differences that do not show.
 const SAME: f64 = 5e-3;
 
-/// What is stored, where it is another number.
+/// Names the stored number when it differs from the computed one, or says that nothing is stored.
 fn beside(worked_out: f64, stored: Option<f64>) -> String {
     match stored {
         Some(stored) if (stored - worked_out).abs() > SAME => format!("; stored is {stored:.2}"),

@@ -10,22 +10,23 @@ use super::policy::Policy;
 use super::rank::{self, ProvenQuery, RankedRow, Ranking};
 use crate::memory::{Entity, Row};
 
-/// What rows are ranked by, with what each ranking needs to know.
+/// Basis on which rows are ranked, with the inputs that each ranking needs.
 pub enum RankingInput<'a, R> {
     /// Base, canvas and feedback.
     Boosted {
         /// Whether anything is asked; else time alone makes the base.
         asked: bool,
-        /// What the likeness is: `similarity` or `keywords`.
+        /// Name of the likeness: `similarity` or `keywords`.
         name: &'static str,
         /// Moment of the recall, canonical.
         at: &'a str,
     },
     /// Domain, topic, utility and age.
     Proven {
-        /// What is asked for.
+        /// Domain and topic that are asked for.
         sought: &'a ProvenQuery,
-        /// What the likeness is that stands in for domain and topic: `similarity` or `keywords`; none where it does not.
+        /// Name of the likeness that replaces domain and topic: `similarity` or `keywords`; `None` when it does not
+        /// replace them.
         like: Option<&'static str>,
         /// Utility of a row, where one is known.
         utility: &'a (dyn Fn(&R) -> Option<f64> + Sync),
@@ -34,16 +35,16 @@ pub enum RankingInput<'a, R> {
     },
     /// Likeness alone. What has none, or holds no word of what is asked, is no candidate.
     Likeness {
-        /// What the likeness is: `similarity` or `keywords`.
+        /// Name of the likeness: `similarity` or `keywords`.
         name: &'static str,
     },
     /// A learned policy.
     Policy {
-        /// Its weights.
+        /// Weights of the policy.
         policy: &'a Policy,
         /// Features of a row whose likeness is known.
         features: &'a (dyn Fn(&R, Option<f64>) -> [f64; 6] + Sync),
-        /// What the likeness is: `similarity` or `keywords`.
+        /// Name of the likeness: `similarity` or `keywords`.
         name: &'static str,
     },
 }
@@ -113,7 +114,7 @@ pub fn merged<R>(mut ranked: Vec<RankedRow<R>>, k: usize, name: &'static str) ->
     first
 }
 
-/// What a case that looks like poison loses of its score.
+/// Weight of the term that lowers the score of a case that looks like poison.
 const POISON: f64 = -1.0;
 
 /// The row with a term of its own that takes `POISON` off its score where it looks like poison.
@@ -123,7 +124,7 @@ pub fn weighed_down<R>(mut row: RankedRow<R>, is_poison: bool) -> RankedRow<R> {
     row
 }
 
-/// What a row's status says of a memory that agents do not get any more.
+/// Statuses of a memory that agents no longer get.
 const GONE: [&str; 3] = ["deleted", "forgotten", "superseded"];
 
 /// Whether a row may be recalled at all: a quarantined case and a memory that was deleted, forgotten or superseded may

@@ -12,7 +12,7 @@ use crate::memory::{Entity, Row};
 /// The word that turns policies off.
 pub const NO_POLICY: &str = "none";
 
-/// Which policy ranks cases.
+/// Policy that ranks cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PolicyChoice<'r> {
     /// The one that readers of the bank use, where there is one.
@@ -23,16 +23,16 @@ pub enum PolicyChoice<'r> {
     Named(&'r str),
 }
 
-/// What is asked.
+/// Question put to recall, with its ranking and options.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecallRequest {
-    /// How to rank.
+    /// Ranking to use.
     pub ranking: Ranking,
     /// Situation in words.
     pub text: Option<String>,
     /// Vector of the text, by the model that made the stored ones.
     pub vector: Option<Vec<f32>>,
-    /// Why the text has no vector.
+    /// Reason why the text has no vector.
     pub vector_note: Option<String>,
     /// Episode, case or memory whose situation it is.
     pub like: Option<String>,
@@ -87,14 +87,14 @@ impl RecallRequest {
         self.k.unwrap_or_else(|| self.ranking.default_k())
     }
 
-    /// Which policy is asked for.
+    /// Returns the policy that the request asks for.
     #[must_use]
     pub fn choice(&self) -> PolicyChoice<'_> {
         choice(self.policy.as_deref())
     }
 }
 
-/// Which policy a word asks for.
+/// Returns the policy that a word asks for.
 #[must_use]
 pub fn choice(policy: Option<&str>) -> PolicyChoice<'_> {
     match policy {
@@ -107,11 +107,11 @@ pub fn choice(policy: Option<&str>) -> PolicyChoice<'_> {
 /// The policy that ranked cases.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UsedPolicy {
-    /// Its id: `recall --policy ID` repeats the answer.
+    /// Id of the policy: `recall --policy ID` repeats the answer.
     pub id: String,
-    /// Its version.
+    /// Version of the policy.
     pub version: Option<i64>,
-    /// Why this one: `named`, or `in use` by the readers of the bank.
+    /// Reason why this policy was used: `named`, or `in use` by the readers of the bank.
     pub because: &'static str,
 }
 
@@ -132,38 +132,38 @@ pub struct RecalledItem {
     pub canvas: Vec<Row>,
     /// Feedback on an episode.
     pub feedback: Vec<Row>,
-    /// Why context is empty, where stored and resolved differ.
+    /// Findings that explain why context is empty, where stored and resolved differ.
     pub findings: Vec<ShownFinding>,
 }
 
-/// What would be recalled, and how that was found out.
+/// Rows that would be recalled, and how they were found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecallAnswer {
     /// The rows in order.
     pub rows: Vec<RecalledItem>,
-    /// What was left out, and why.
+    /// Candidates that were left out, and why.
     pub left_out: Vec<LeftOut>,
     /// `vector`, `keyword`, or `none` when nothing was asked.
     pub used: &'static str,
-    /// The policy that ranked the cases; none where likeness did.
+    /// The policy that ranked the cases; none when likeness did.
     pub policy: Option<UsedPolicy>,
     /// Rows at most.
     pub k: usize,
-    /// What became of all rows' vectors.
+    /// Counts of all rows' vectors by result, and the component that compared them.
     pub compared: Option<(VectorTally, ComparedBy)>,
-    /// Who looked for words, where words were compared.
+    /// Component that looked for words; `None` when no words were compared.
     pub words_by: Option<WordsBy>,
     /// Number of candidates.
     pub candidates: usize,
-    /// What should be known.
+    /// Notes for users about the answer.
     pub notes: Vec<String>,
     /// The stored row whose situation it is.
     pub like: Option<Row>,
-    /// What was asked.
+    /// Request that this answers.
     pub request: RecallRequest,
 }
 
-/// Who looked for words.
+/// Component that looked for words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WordsBy {
@@ -173,7 +173,7 @@ pub enum WordsBy {
     Read,
 }
 
-/// How long the parts of a recall took, in milliseconds.
+/// Durations of the parts of a recall, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StageTimes {
     /// Asking for the vector of a text; 0 where none was asked for.
@@ -205,7 +205,7 @@ impl RecallAnswer {
         })
     }
 
-    /// How the answer was found.
+    /// Describes as JSON how the answer was found.
     #[must_use]
     pub fn query_json(&self) -> Value {
         let request = &self.request;

@@ -1,5 +1,5 @@
 //! The text that an agent would get of what was recalled: Context / Actions / Outcome / Reward of each case within a
-//! token budget, lessons of similar episodes; with every episode what was shown on the canvas and what users said of it.
+//! token budget, lessons of similar episodes; with every episode what was shown on the canvas and what users said about it.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -23,7 +23,7 @@ pub struct ContextRow<'a> {
     pub feedback: &'a [Row],
 }
 
-/// How long a text may be.
+/// Limits on the length of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// Tokens in all.
@@ -123,7 +123,7 @@ fn around(told: &ContextRow<'_>, indent: &str) -> String {
     format!("\n{indent}Feedback: {feedback}\n{indent}Canvas: {canvas}")
 }
 
-/// What users said of an episode: the words of their corrections first, then thumbs and ratings.
+/// Sums up in one line what users said about an episode: the words of their corrections first, then thumbs and ratings.
 #[must_use]
 pub fn feedback_line(feedback: &[Row]) -> String {
     let corrections = feedback.iter().filter_map(|row| row.text("correction")).map(str::trim);
@@ -136,7 +136,8 @@ pub fn feedback_line(feedback: &[Row]) -> String {
     listed(&corrections.chain(counted(kinds)).collect::<Vec<_>>(), "none recorded")
 }
 
-/// What was done on an episode's canvas: each kind of event once, in order, with how often it occurred.
+/// Sums up in one line what was done on an episode's canvas: each kind of event once, in order, with its number of
+/// occurrences.
 #[must_use]
 pub fn canvas_line(canvas: &[Row]) -> String {
     let events = canvas.iter().map(|row| {

@@ -1,4 +1,4 @@
-//! What a learned policy looks at of a (query, case) pair, and the words and matches that all rankings share.
+//! Features of a (query, case) pair for a learned policy, and the words and matches that all rankings share.
 
 use std::collections::BTreeSet;
 
@@ -13,20 +13,20 @@ pub const NAMES: [&str; 6] = ["similarity", "reward", "outcome", "recency", "tex
 /// Days after which a case counts half as recent (ours: no source gives one).
 pub const RECENCY_HALF_LIFE_DAYS: f64 = 30.0;
 
-/// What stands in for a reward or an outcome that is not known: neither good nor bad.
+/// Value for a reward or an outcome that is not known: neither good nor bad.
 const UNKNOWN: f64 = 0.5;
 
 /// Keys under which prompts keep what was asked, most telling first.
 const ASKED: [&str; 9] = ["message", "query", "question", "task", "input", "instruction", "prompt", "text", "content"];
 
-/// What is asked of a case bank: the situation.
+/// Situation that a case bank is asked about.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Situation {
     /// Distinct words of its text.
     pub words: BTreeSet<String>,
-    /// Its tags in lower case. A text without tags of its own is matched by its words.
+    /// Tags of the situation in lower case. A text without tags of its own is matched by its words.
     pub tags: BTreeSet<String>,
-    /// When it is asked, canonical; ages are counted from here.
+    /// Moment of the question, canonical; ages are counted from here.
     pub at: String,
 }
 
@@ -81,8 +81,8 @@ fn tag_overlap(situation: &Situation, tags: &BTreeSet<String>) -> f64 {
     named.count() as f64 / tags.len() as f64
 }
 
-/// How recent something is at `now`, in 0..1: 1 when new or in the future, halved every [`RECENCY_HALF_LIFE_DAYS`], 0
-/// without a time.
+/// Computes how recent something is at `now`, in 0..1: 1 when new or in the future, halved every
+/// [`RECENCY_HALF_LIFE_DAYS`], 0 without a time.
 #[must_use]
 pub fn recency(created_at: Option<&str>, now: &str) -> f64 {
     age_days(created_at, now).map_or(0.0, |days| 0.5_f64.powf(days.max(0.0) / RECENCY_HALF_LIFE_DAYS))
@@ -110,8 +110,8 @@ pub fn overlap(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
     if all == 0 { 0.0 } else { shared as f64 / all as f64 }
 }
 
-/// How well a stored name meets the one asked for: 1 if equal ignoring case, else the [`overlap`] of their words, 0 when
-/// nothing is asked for or nothing is stored.
+/// Computes how well a stored name matches the one asked for: 1 if equal ignoring case, else the [`overlap`] of their
+/// words, 0 when nothing is asked for or nothing is stored.
 #[must_use]
 pub fn name_match(asked: Option<&str>, stored: Option<&str>) -> f64 {
     let (Some(asked), Some(stored)) = (asked.map(str::trim), stored.map(str::trim)) else { return 0.0 };
@@ -130,7 +130,7 @@ pub fn tags(case: &Row) -> BTreeSet<String> {
     case.list("tags").into_iter().map(|tag| tag.trim().to_lowercase()).filter(|tag| !tag.is_empty()).collect()
 }
 
-/// What a case was asked: the message within its prompt, else all of the prompt's text.
+/// Returns the question that a case was asked: the message within its prompt, else all of the prompt's text.
 #[must_use]
 pub fn case_text(case: &Row) -> String {
     asked_text(case.get("prompt"))

@@ -1,14 +1,14 @@
-//! What somebody wants to know of recall, without the moment and the vector: it can be kept under a name and asked again.
+//! Question put to recall, without the moment and the vector: it can be kept under a name and asked again.
 
 use serde::{Deserialize, Serialize};
 
 use super::answer::RecallRequest;
 use super::rank::Ranking;
 
-/// What is asked.
+/// Question put to recall, in a form that can be kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inquiry {
-    /// How to rank.
+    /// Ranking to use.
     pub ranking: Ranking,
     /// Policy by its id, or `none` (cases); the one in use when nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,9 +136,9 @@ impl Inquiry {
 /// A question that was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedQuestion {
-    /// Its name, unique among those of a database.
+    /// Name of the question, unique within a database.
     pub name: String,
-    /// What it asks.
+    /// Inquiry that is kept under the name.
     #[serde(flatten)]
     pub inquiry: Inquiry,
 }

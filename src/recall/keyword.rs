@@ -10,7 +10,7 @@ use super::features::{all_text, asked_text, each_text, words};
 use super::rank::Ranking;
 use crate::memory::{Entity, Row};
 
-/// Which text of a row is compared with what is asked.
+/// Text of a row that is compared with the question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ComparedText {
     /// All that it is found by: see [`text_of`].
@@ -20,7 +20,7 @@ pub enum ComparedText {
 }
 
 impl ComparedText {
-    /// What a ranking compares of rows of a kind.
+    /// Selects the text that a ranking compares in rows of a kind.
     #[must_use]
     pub fn of_ranking(ranking: Ranking, kind: Entity) -> Self {
         if ranking == Ranking::Similar && kind == Entity::Episode {
@@ -88,14 +88,14 @@ fn situation_and_outcome(episode: &Row) -> String {
 /// Letters that are not plain and become plain ones in lower case.
 const BECOME_PLAIN: [char; 2] = ['\u{130}', '\u{212a}'];
 
-/// Which of the asked words a text holds: a bit a word, in their order.
+/// Asked words that a text holds: one bit for each word, in their order.
 pub type HeldWords = Vec<u64>;
 
 /// Finds asked words in texts, without parting every text into its words.
 #[derive(Debug)]
 pub struct WordFinder {
     asked: Vec<String>,
-    /// Finds the words within plain text; none where there is nothing to look for.
+    /// Finds the words within plain text; none when there is nothing to look for.
     needles: Option<AhoCorasick>,
     /// All of them are of plain letters and digits.
     plain: bool,
@@ -118,7 +118,7 @@ impl WordFinder {
         self.asked.is_empty()
     }
 
-    /// Which of the words a row holds in what is compared of it.
+    /// Finds which of the words a row holds in its compared text.
     #[must_use]
     pub fn held_by(&self, row: &Row, text: ComparedText) -> HeldWords {
         let mut held = self.none();
@@ -126,7 +126,7 @@ impl WordFinder {
         held
     }
 
-    /// Which of the words a text holds.
+    /// Finds which of the words a text holds.
     #[must_use]
     pub fn held(&self, text: &str) -> HeldWords {
         let mut held = self.none();

@@ -1,4 +1,5 @@
-//! What would move a recalled row: each change that counts for its score, and the place that it would then have.
+//! Changes that would move a recalled row: each one that affects its score, with the place that the row would then
+//! have.
 
 use super::answer::{RecallAnswer, RecalledItem};
 use super::rank::{DISLIKED_BOOST, LIKED_BOOST, LeftOut, Ranking};
@@ -24,16 +25,16 @@ pub enum LeverAct {
 pub struct RecallLever {
     /// The change.
     pub act: LeverAct,
-    /// The row's score with it; none where it is no longer ranked.
+    /// The row's score with it; none when it is no longer ranked.
     pub score: Option<f64>,
-    /// The row's place with it, from 0; none where it is no longer among the first K.
+    /// The row's place with it, from 0; none when it is no longer among the first K.
     pub place: Option<usize>,
     /// Id of the row that comes in for it, where one is known.
     pub enters: Option<String>,
 }
 
-/// What would move the row at `at` of an answer; without changes that leave its score as it is. The places are those among the
-/// rows of the answer and what it left out: further rows are not known here.
+/// Lists the changes that would move the row at `at` of an answer, except those that leave its score as it is. Places
+/// are counted among the rows of the answer and those it left out: further rows are not known here.
 #[must_use]
 pub fn levers(answer: &RecallAnswer, at: usize) -> Vec<RecallLever> {
     let Some(item) = answer.rows.get(at) else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! How memories are ranked, explained, judged and learned. Pure over [`crate::memory`].
+//! Ranking, explaining, judging and learning of recall. Pure over [`crate::memory`].
 
 pub mod among;
 pub mod answer;

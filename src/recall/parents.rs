@@ -1,4 +1,4 @@
-//! Which episode another one probably continues, with the evidence.
+//! Suggestions for the parent of an episode, the one that it probably continues, with the evidence.
 
 use serde::Serialize;
 
@@ -14,9 +14,9 @@ pub const ALIKE: f64 = 0.85;
 pub struct Suggestion {
     /// Id of the parent.
     pub id: String,
-    /// Its title.
+    /// Title of the parent.
     pub title: Option<String>,
-    /// When it ended.
+    /// End of the parent.
     pub ended_at: String,
     /// Hours from its end to the start of the episode.
     pub hours_before: f64,

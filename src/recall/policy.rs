@@ -9,7 +9,7 @@ pub use super::features::NAMES as FEATURES;
 const CAMEL: [&str; 6] =
     ["semanticWeight", "rewardWeight", "outcomeWeight", "recencyWeight", "textWeight", "tagWeight"];
 
-/// How the names of the weights are written.
+/// Spelling of the names of the weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WeightSpelling {
     /// `text_overlap`: the native layout.
@@ -31,11 +31,11 @@ impl WeightSpelling {
 /// Weights of a policy: Q = bias + sum of weight x feature, on the logit scale.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
-    /// What is there before any feature is looked at.
+    /// Constant part of the score, before any feature is looked at.
     pub bias: f64,
     /// One weight for each of [`FEATURES`]; 0 where none is stored.
     pub weights: [f64; 6],
-    /// How they were written.
+    /// Spelling in which the weights were stored.
     pub spelling: WeightSpelling,
     /// Stored names that are none of our features: their weights count for nothing here, and whoever shows a score says
     /// so.
@@ -90,7 +90,7 @@ impl Policy {
         Value::Object(object)
     }
 
-    /// What each feature adds to the score: weight x feature, in the order of [`FEATURES`].
+    /// Computes the contribution of each feature to the score: weight x feature, in the order of [`FEATURES`].
     #[must_use]
     pub fn contributions(&self, features: &[f64; 6]) -> [f64; 6] {
         std::array::from_fn(|i| self.weights[i] * features[i])

@@ -50,7 +50,7 @@ impl Ranking {
     /// All, in the order in which they are offered.
     pub const ALL: [Ranking; 4] = [Ranking::Boosted, Ranking::Proven, Ranking::Cases, Ranking::Similar];
 
-    /// Its name on the command line.
+    /// Returns the name of the ranking on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -90,15 +90,15 @@ impl Ranking {
 pub struct RankedRow<R = Row> {
     /// The row.
     pub row: R,
-    /// Its score with its terms.
+    /// Score of the row, with its terms.
     pub score: Score,
-    /// What the term `base` is made of; empty where there is no such term.
+    /// Parts of the term `base`; empty when there is no such term.
     pub base: Vec<Term>,
     /// Share of this row among the candidates, by softmax over Q; none without a policy.
     pub probability: Option<f64>,
-    /// How like it is to what is asked, where that is compared.
+    /// Likeness of the row to what is asked; `None` when that is not compared.
     pub likeness: Option<f64>,
-    /// Where candidates of a policy come from: among the most like (`similarity` or `keywords`), among the first of the
+    /// Sources of a policy's candidate: the most like rows (`similarity` or `keywords`), the first rows of the
     /// `policy`, or both. Empty without a policy.
     pub found_by: Vec<&'static str>,
 }
@@ -116,16 +116,16 @@ impl<R> RankedRow<R> {
     }
 }
 
-/// Why a candidate is not among the rows.
+/// Candidate that is not among the rows, with the reason.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LeftOut {
-    /// Its id.
+    /// Id of the candidate.
     pub id: String,
     /// Short stable word: `query_itself`, `near_duplicate`, `quarantined`, `below_k`.
     pub reason: &'static str,
     /// The reason for people.
     pub words: String,
-    /// Its score, where it has one.
+    /// Score of the candidate, when it has one.
     pub score: Option<f64>,
     /// The chosen row that it gave way to.
     pub instead: Option<String>,
@@ -145,7 +145,7 @@ fn base(likeness: Option<f64>, name: &'static str, recency: f64) -> Vec<Term> {
 /// Boosted recall of an episode or a memory: base + 0.1 with canvas interactions + 0.2 if the stored aggregate is above 0, - 0.3 if
 /// below; nothing is clamped. Count and aggregate are the stored ones: they are what agents see.
 ///
-/// `name` says what the likeness is: `similarity` or `keywords`; none where nothing was asked.
+/// `name` says what the likeness is: `similarity` or `keywords`; none when nothing was asked.
 #[must_use]
 pub fn boosted<R: Borrow<Row>>(episode: R, likeness: Option<f64>, name: &'static str, now: &str) -> RankedRow<R> {
     let row: &Row = episode.borrow();
@@ -165,7 +165,7 @@ pub fn boosted<R: Borrow<Row>>(episode: R, likeness: Option<f64>, name: &'static
     RankedRow { base: parts, ..RankedRow::new(episode, terms) }
 }
 
-/// What proven relevance is asked for.
+/// Domain and topic that proven relevance is asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProvenQuery {
     /// Domain; a memory's wing.

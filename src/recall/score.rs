@@ -5,13 +5,13 @@ use serde::Serialize;
 /// One term of a score.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Term {
-    /// What it stands for, as in `--format json`.
+    /// Name of the term, as in `--format json`.
     pub name: &'static str,
-    /// What was found, most often in 0..1.
+    /// Value that was found, most often in 0..1.
     pub value: f64,
-    /// What the formula makes of one of it.
+    /// Factor by which the formula multiplies the value.
     pub weight: f64,
-    /// What it adds to the score: value x weight.
+    /// Contribution to the score: value x weight.
     pub contribution: f64,
 }
 

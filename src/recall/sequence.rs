@@ -4,7 +4,7 @@ use super::rank::RankedRow;
 
 /// Relevance that an episode must exceed to belong to a topic.
 pub const RELEVANT: f64 = 0.5;
-/// How many more episodes are looked at than shown.
+/// Number of episodes that are looked at for each one shown.
 pub const OVERFETCH: usize = 2;
 
 /// The sequence of a topic: of the 2 x `limit` best, those of relevance above 0.5, the most relevant `limit` of them, by

@@ -10,10 +10,10 @@ use crate::memory::Row;
 /// Rows held at most beside those that are wanted: about 60 MB of whole episodes.
 const HELD: usize = 16_384;
 
-/// What stands in for a share of the asked words that is not known yet.
+/// Provisional share of the asked words, while the true one is not known yet.
 const SOME: f64 = 0.5;
 
-/// How like a row is to what is asked, as far as that is known while rows go by.
+/// Likeness of a row to what is asked, as far as that is known while the rows are read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FoundLikeness {
     /// The cosine; none for a row without a vector, or where nothing is compared.
@@ -23,7 +23,8 @@ pub enum FoundLikeness {
     Words {
         /// The words.
         held: HeldWords,
-        /// What else the place of a row depends on together with its words: rows of another number are kept apart.
+        /// Number for whatever else decides the row's place together with its words: rows with different numbers are
+        /// kept apart.
         apart: u64,
     },
 }
@@ -37,7 +38,7 @@ pub struct Shortlist<'a> {
     place: &'a Placing<'a>,
     room: usize,
     asked: Option<&'a WordFinder>,
-    /// What words count, found out by an earlier pass over the same rows.
+    /// Weights of the words, found by an earlier pass over the same rows.
     known: Option<WordTally>,
     tally: WordTally,
     groups: HashMap<(HeldWords, u64), KeptRows>,
@@ -48,7 +49,7 @@ pub struct Shortlist<'a> {
     overflown: bool,
 }
 
-/// What a pass over the rows comes to.
+/// Result of a pass over the rows.
 pub enum ShortlistEnd {
     /// The first rows.
     Rows(FirstRows),
@@ -61,7 +62,7 @@ pub enum ShortlistEnd {
 pub struct FirstRows {
     /// As many as there was room for, or all.
     pub rows: Vec<RankedRow>,
-    /// Of the rows behind these, the most like ones, in order of score; empty unless asked for.
+    /// Most similar of the rows behind these, in order of score; empty unless asked for.
     pub alike: Vec<RankedRow>,
     /// Whether there are no other rows.
     pub all: bool,
@@ -251,7 +252,7 @@ mod tests {
         }
     }
 
-    /// What ranking all rows at once gives.
+    /// Ranks all rows at once, for comparison.
     fn ranked(texts: &[(String, u8, u8)], asked: &BTreeSet<String>, way: &RankingInput<'_, Row>) -> Vec<(String, f64)> {
         let told: Vec<BTreeSet<String>> = texts.iter().map(|(text, ..)| words(text)).collect();
         let shares = super::super::keyword::shares_told(asked, &told.iter().collect::<Vec<_>>());

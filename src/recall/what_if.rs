@@ -1,4 +1,4 @@
-//! What a change would do to recalls: the same situations ranked before and after it.
+//! Effect of a change on recalls: the same situations ranked before and after it.
 
 use serde::Serialize;
 
@@ -10,29 +10,29 @@ use crate::memory::Row;
 /// Difference of two scores below which they are the same.
 const SAME_SCORE: f64 = 1e-9;
 
-/// What would change in recalls.
+/// Differences that a change would make to recalls.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
 pub struct WhatIf {
     /// Situations that were ranked before and after.
     pub situations: usize,
-    /// Of these, with another answer after.
+    /// Situations among these whose answer differs after the change.
     pub changed: usize,
     /// Whether all that should be looked at was looked at.
     pub complete: bool,
     /// Whether the time was over before that.
     pub stopped: bool,
-    /// What was asked before and after, in order.
+    /// Questions that were asked before and after, in order.
     pub asked: Vec<QuestionOutcome>,
     /// The rows that come, go or have another place, by situation and ranking.
     pub moves: Vec<PlaceMove>,
     /// The rows that keep their place with another score.
     pub rescored: Vec<PlaceMove>,
-    /// What was left out of it, and why.
+    /// Parts of the comparison that were left out, and why.
     pub notes: Vec<String>,
     /// Situations and moved rows, as far as people need to know them by.
     #[serde(skip)]
     pub rows: Vec<Row>,
-    /// How long it took, in milliseconds.
+    /// Duration of the comparison, in milliseconds.
     #[serde(skip)]
     pub took: u64,
 }
@@ -50,7 +50,7 @@ impl WhatIf {
 pub struct QuestionOutcome {
     /// The row whose situation it is, the name of a kept question, or a room.
     pub situation: String,
-    /// What `recall` is asked to see the same: its arguments, with the policy that is in use after the change.
+    /// Arguments with which `recall` shows the same, including the policy that is in use after the change.
     pub recall: Vec<String>,
 }
 
@@ -59,9 +59,9 @@ pub struct QuestionOutcome {
 pub struct WhatIfQuestion {
     /// The row whose situation it is, the name of a kept question, or a room.
     pub situation: String,
-    /// What is asked.
+    /// Question to ask.
     pub inquiry: Inquiry,
-    /// It is kept under that name.
+    /// True when the question is kept under that name.
     pub is_kept: bool,
 }
 
@@ -72,21 +72,21 @@ pub struct PlaceMove {
     pub ranking: Ranking,
     /// The row whose situation was asked, the name of a kept question, or a room.
     pub situation: String,
-    /// What `recall` is asked to see the same: its arguments, with the policy that is in use after the change.
+    /// Arguments with which `recall` shows the same, including the policy that is in use after the change.
     pub recall: Vec<String>,
-    /// The policy that ranked after the change; none where none did.
+    /// The policy that ranked after the change; none when none did.
     pub policy: Option<String>,
     /// The policy that ranked before.
     pub policy_before: Option<String>,
     /// The row that moves.
     pub id: String,
-    /// Its place before, from 1; none when it was not recalled.
+    /// Place of the row before the change, from 1; `None` when it was not recalled.
     pub before: Option<usize>,
-    /// Its place after.
+    /// Place of the row after the change, from 1; `None` when it is not recalled.
     pub after: Option<usize>,
-    /// Its score before.
+    /// Score of the row before the change.
     pub score_before: Option<f64>,
-    /// Its score after.
+    /// Score of the row after the change.
     pub score_after: Option<f64>,
 }
 
@@ -100,7 +100,7 @@ pub struct OrderedAnswer<'a> {
 }
 
 impl WhatIfQuestion {
-    /// What `recall` is asked to see what is seen after the change.
+    /// Builds the arguments with which `recall` shows the answer after the change.
     #[must_use]
     pub fn repeated(&self, policy: Option<&UsedPolicy>) -> Vec<String> {
         let policy = policy.map(|used| used.id.clone());

@@ -1,4 +1,4 @@
-//! Why a term of a score is what it is, in words: what the row says, and what the formula makes of it.
+//! Explanation of a score's term in words: the facts in the row, and how the formula uses them.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ pub fn letters(score: &Score) -> Vec<char> {
     taken
 }
 
-/// Why a term of a ranked row has its value; `like` is the stored row whose situation was asked.
+/// Explains why a term of a ranked row has its value; `like` is the stored row whose situation was asked.
 #[must_use]
 pub fn why(term: &Term, ranked: &RankedRow, request: &RecallRequest, like: Option<&Row>) -> String {
     let row = &ranked.row;
@@ -84,7 +84,7 @@ fn matched(has: Option<String>, asked: Option<&str>) -> String {
     match (has, asked) {
         (Some(has), Some(asked)) if has.eq_ignore_ascii_case(asked) => format!("{has}, as asked"),
         (Some(has), Some(asked)) => format!("{has}, asked for {asked}: words that both have"),
-        (Some(has), None) => format!("{has}; none is asked for"),
+        (Some(has), None) => format!("{has}; the question names none"),
         (None, _) => "it names none".to_owned(),
     }
 }

@@ -7,12 +7,12 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 /// Asks for the background's colour (OSC 11, as xterm understands it).
 pub const QUESTION: &str = "\x1b]11;?\x1b\\";
 
-/// How an answer begins, after ESC and `]`.
+/// Beginning of an answer, after ESC and `]`.
 const BEGINNING: &str = "11;rgb:";
 /// The longest colour: three times four digits, two strokes, and some for an opacity.
 const LONGEST: usize = BEGINNING.len() + 24;
 
-/// What the terminal's background is.
+/// Background of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Background {
     /// Dark.
@@ -26,7 +26,7 @@ pub enum Background {
 pub struct Listener {
     /// The question was put and not answered.
     waits: bool,
-    /// What may be the answer, so far.
+    /// Events so far that may turn out to be the answer.
     held: Vec<Event>,
     text: String,
 }
@@ -124,7 +124,7 @@ mod tests {
         events
     }
 
-    /// What is left of the events, and what was answered.
+    /// Returns the events that are left, and the background that was answered.
     fn heard(events: Vec<Event>) -> (Vec<Event>, Option<Background>) {
         let mut listener = Listener::default();
         listener.expect();

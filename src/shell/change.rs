@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::Value;
-
 use super::erase::Erasures;
+use crate::change::entry::ListedEntry;
 use crate::change::plan::past::{AsOf, Moment};
 use crate::change::plan::{Change, ChangeDanger, Plan};
 use crate::change::{self, Author, ChangeError, Operation, anchor, as_of, audit, migrate, what_if};
@@ -29,7 +28,7 @@ impl Plans {
         Plans(Arc::default(), given)
     }
 
-    /// What backfills are told.
+    /// Returns the arguments for backfills.
     pub fn given(&self) -> &BackfillArguments {
         &self.1
     }
@@ -50,13 +49,13 @@ impl Plans {
     }
 }
 
-/// What an operation would come to; nothing is kept.
+/// Plans an operation to show its effect; the plan is not kept.
 pub async fn preview(store: &Store, operation: &Operation, author: &Author) -> Result<Box<Plan>, RequestFailure> {
     let planned = change::plan(store, operation, author).await;
     planned.map(Box::new).map_err(|error| failure(&operation.title(), &error))
 }
 
-/// How recall would change by a kept plan; `told` hears after how many situations it is.
+/// Compares recall before and after a kept plan; calls `told` after each situation with the number so far.
 pub async fn what_if(
     store: &Store,
     (plans, erasures): (&Plans, &Erasures),
@@ -160,7 +159,7 @@ pub async fn apply(store: &Store, kept: Option<(Proposal, Plan)>, author: &Autho
     applied
 }
 
-/// Of several changes each is planned and applied in its turn, up to the first refusal.
+/// Applies a kept plan. Several changes are planned and applied one after the other, up to the first refusal.
 async fn carry_out(store: &Store, kept: Option<(Proposal, Plan)>, author: &Author) -> AppliedPlan {
     let Some((proposal, plan)) = kept else {
         let failure = RequestFailure::new("The change was not made", "its plan is gone", "ask for it again");
@@ -189,7 +188,7 @@ async fn carry_out(store: &Store, kept: Option<(Proposal, Plan)>, author: &Autho
     applied
 }
 
-/// Why it was not done, for people; where rows have moved, with what they are now.
+/// Explains to users why a change was not made; when rows have moved, includes their current state.
 async fn refusal(store: &Store, title: &str, changes: &[Change], error: ChangeError) -> Refusal {
     match error {
         ChangeError::Conflict { message, rows } => {
@@ -251,7 +250,7 @@ pub async fn migrate(store: &Store, author: &Author, optional: Vec<String>) -> R
     Ok(outcome.map_err(|e| failure("The migration", &e))?.applied)
 }
 
-/// What our trail is worth, with the anchors that are kept of it; `told` hears how many entries were read.
+/// Verifies our audit trail against the anchors kept for it; `told` gets the number of entries read.
 pub async fn verify_trail(store: &Store, told: &(dyn Fn(usize) + Sync)) -> Result<Box<TrailVerdict>, RequestFailure> {
     let verdict = anchor::walk(store, &[], told).await.map_err(|e| failure("The audit trail", &e))?;
     let fault = |fault: audit::AuditFault| TrailFault {
@@ -281,24 +280,22 @@ pub async fn trail(store: &Store, before: Option<i64>) -> Result<Vec<ReceiptEntr
     let head = audit::anchor(store).await.map_err(failed)?.seq;
     let last = before.map_or(head, |before| (before - 1).min(head));
     let mut rows = audit::list(store, (last - ENTRIES as i64).max(0), ENTRIES).await.map_err(failed)?;
-    rows.retain(|row| row["seq"].as_i64().is_some_and(|seq| seq <= last));
-    rows.reverse();
-    Ok(rows.iter().map(entry).collect())
+    rows.retain(|row| row.seq <= last);
+    Ok(rows.into_iter().rev().map(entry).collect())
 }
 
-fn entry(row: &Value) -> ReceiptEntry {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    let public = &row["public"];
+fn entry(listed: ListedEntry) -> ReceiptEntry {
+    let facts = listed.facts();
     ReceiptEntry {
-        seq: row["seq"].as_i64().unwrap_or_default(),
-        at: text(&row["at"]).unwrap_or_default(),
-        actor: text(&row["actor"]).unwrap_or_default(),
-        action: text(&row["action"]).unwrap_or_default(),
-        reason: text(&row["reason"]),
-        ticket: text(&public["ticket"]),
-        counts: public["counts"].clone(),
-        changes: serde_json::from_value(row["changes"].clone()).unwrap_or_default(),
-        undo_reason: text(&public["undo_reason"]),
-        undo_of: public["undo_of"].as_i64(),
+        seq: listed.seq,
+        at: listed.at,
+        actor: listed.actor,
+        action: listed.action,
+        reason: listed.reason,
+        ticket: facts.ticket,
+        counts: facts.counts.unwrap_or_default(),
+        changes: listed.changes.unwrap_or_default(),
+        undo_reason: facts.undo_reason,
+        undo_of: facts.undo_of,
     }
 }

@@ -1,4 +1,4 @@
-//! What the console keeps from one session to the next, for the core: places under names, filters, how it looks.
+//! State that the console keeps from one session to the next, for the core: named places, filters, looks.
 
 use super::home;
 use crate::config::desk::{self, ConsoleLooks, LAST};

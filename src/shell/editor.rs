@@ -9,7 +9,7 @@ use crate::console::core::RequestFailure;
 use crate::ground::private_file;
 use crate::ui::escaped;
 
-/// What shows the text where no editor is named.
+/// Program that shows the text when no editor is named.
 const DEFAULT: &str = "less";
 
 /// Shows a text in `$VISUAL` or `$EDITOR`, else `less`; returns when that is closed. The terminal must be given back

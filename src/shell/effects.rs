@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::change::{self, Plans};
 use super::erase::Erasures;
+use super::replies::ReplySender;
 use super::{
     ConsoleOptions, Door, Doors, Embedding, Opener, desk, erase, export, health, home, job, live, load, recall, replay,
     study, tables,
@@ -23,14 +23,14 @@ use crate::lab::people;
 use crate::memory::mask::Mask;
 use crate::store::Store;
 
-/// What a task works with.
+/// Context of a task: the database, plans, settings, and the request that it answers.
 #[derive(Clone)]
 struct Worker {
     /// The database as it was when the task began.
     store: Arc<Store>,
     /// The same as rows are shown of it: as it was at a moment of the past, or as it is.
     seen: Arc<Store>,
-    /// What is seen is the past, which does not move.
+    /// True when the rows shown are those of a moment in the past, which does not change.
     past: bool,
     plans: Plans,
     erasures: Erasures,
@@ -39,7 +39,7 @@ struct Worker {
     embedding: Arc<Embedding>,
     /// The request that it answers.
     ticket: Ticket,
-    replies: UnboundedSender<Message>,
+    replies: ReplySender,
 }
 
 impl Worker {
@@ -52,10 +52,9 @@ impl Worker {
         Reply::Planned(change::plan(store, &self.plans, self.ticket, proposal, &self.author(None)).await)
     }
 
-    /// Tells how far it is.
+    /// Reports the progress of the task.
     fn tell(&self, reply: Reply) {
-        // Nobody listens only when the console has ended.
-        let _ = self.replies.send(Message::Reply(self.ticket, reply));
+        self.replies.send(Message::Reply(self.ticket, reply));
     }
 
     fn mask(&self, masked: bool) -> Option<&Mask> {
@@ -113,6 +112,7 @@ impl Worker {
             Request::Look { brief } => Reply::Finding(health::look(store, brief, |news| self.tell(news)).await),
             Request::LoadTables => Reply::Tables(tables::tables(store).await),
             Request::LoadTableRows(name, after) => Reply::TableRows(tables::rows(store, &name, after).await),
+            Request::LoadGrowth(name) => Reply::Grown(tables::growth(store, &name).await),
             Request::DraftLayout => Reply::Drafted(tables::draft(store).await),
             Request::LoadPlaces => Reply::Places(desk::places(store)),
             Request::KeepPlace(place) => Reply::Places(desk::keep_place(store, &place)),
@@ -172,21 +172,15 @@ pub struct Tasks {
     mask: Mask,
     embedding: Arc<Embedding>,
     vector_bytes: usize,
-    replies: UnboundedSender<Message>,
+    replies: ReplySender,
     running: HashMap<Ticket, JoinHandle<()>>,
-    /// How to stop the jobs that run here.
+    /// Stop switches of the jobs that run here, by ticket.
     jobs: HashMap<Ticket, watch::Sender<JobWish>>,
 }
 
 impl Tasks {
     /// No tasks yet; what they find goes to `replies`.
-    pub fn new(
-        store: Arc<Store>,
-        doors: Doors,
-        door: Door,
-        options: &ConsoleOptions,
-        replies: UnboundedSender<Message>,
-    ) -> Self {
+    pub fn new(store: Arc<Store>, doors: Doors, door: Door, options: &ConsoleOptions, replies: ReplySender) -> Self {
         store.embeddings().keep_vectors(options.vector_bytes);
         Tasks {
             store: Arc::new(Mutex::new(store)),
@@ -209,11 +203,10 @@ impl Tasks {
 
     /// Sends a message to the core.
     pub fn reply(&self, message: Message) {
-        // Nobody listens only when the console has ended.
-        let _ = self.replies.send(message);
+        self.replies.send(message);
     }
 
-    /// What the people of the database are called.
+    /// Reads the handles of the people in the database.
     pub async fn people(&self) -> Message {
         let store = Arc::clone(&self.store.lock().unwrap_or_else(PoisonError::into_inner));
         people(&store).await
@@ -268,7 +261,7 @@ impl Tasks {
             | Effect::Tell(_)
             | Effect::Mouse(_)
             | Effect::Redraw
-            | Effect::Switch { .. }
+            | Effect::Switch(_)
             | Effect::Suspend
             | Effect::Quit => {}
         }
@@ -302,11 +295,17 @@ impl Tasks {
             let tried = async {
                 let door = (doors.door)(name.clone()).await.map_err(failed)?;
                 let store = (door.open)().await.map_err(|error| failed(error.to_string()))?;
+                let location = store.location().to_owned();
                 *place.lock().unwrap_or_else(PoisonError::into_inner) = Some((store, door));
-                Ok(())
+                Ok(location)
             };
             Message::Reply(ticket, Reply::Tried(tried.await))
         });
+    }
+
+    /// Another database is shown: nobody recalls from this one, whose vectors need no room then.
+    pub fn rest(&self) {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner).embeddings().forget_vectors();
     }
 
     /// The database that was opened beside this one.
@@ -384,13 +383,13 @@ impl Tasks {
         let replies = self.replies.clone();
         let task = tokio::spawn(async move {
             super::terminal::panic_if_asked("worker");
-            let _ = replies.send(work.await);
+            replies.send(work.await);
         });
         self.running.insert(ticket, task);
     }
 }
 
-/// What the people of a database are called, for a console that hides it.
+/// Reads the handles of the people in a database, for a console that masks them.
 pub async fn people(store: &Store) -> Message {
     match people::handles(store).await {
         Ok(handles) => Message::People(handles),

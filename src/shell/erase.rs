@@ -61,7 +61,7 @@ async fn begun(store: &Store, given: &str) -> Result<Option<KeptSession>, Change
     Ok(kept(store).await?.into_iter().find(|kept| is_open && kept.session == session.id))
 }
 
-/// What erasing would do; the plan is kept under that number. `told` hears what is read.
+/// Plans an erasure and keeps the plan under that ticket; `told` gets what is being read.
 pub async fn plan(
     store: &Store,
     erasures: &Erasures,
@@ -90,7 +90,7 @@ pub async fn plan(
     })
 }
 
-/// Where a person is, the account with the application among it; no plan is kept.
+/// Finds everything stored about a person, including their account with the application; keeps no plan.
 pub async fn whereabouts(
     store: &Store,
     given: &str,

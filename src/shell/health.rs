@@ -21,7 +21,7 @@ use super::load;
 /// Examples of each finding.
 const EXAMPLES: usize = 50;
 
-/// What a look beside other work may cost: a hundred thousand episodes are within it.
+/// Limits of a look that runs beside other work: enough for a hundred thousand episodes.
 const BRIEF: BriefLimit = BriefLimit { rows: 2_000_000, time: Duration::from_secs(30) };
 
 /// Looks through the database; `replies` hear what is found as it is found.
@@ -67,7 +67,7 @@ pub async fn quoted(
     Ok(row.and_then(|row| quote(kind, &row)))
 }
 
-/// What is muted, and why.
+/// Lists the muted kinds and rows, with the reasons.
 pub fn muted(store: &Store) -> Result<Vec<Mute>, RequestFailure> {
     mutes::load(store.location()).map_err(|why| unkept("What is muted could not be read", &why))
 }
@@ -88,7 +88,7 @@ fn unkept(what: &str, why: &anyhow::Error) -> RequestFailure {
     RequestFailure::new(what, format!("{why:#}"), "look at the file; MNEMOSCOPE_STATE names another folder")
 }
 
-/// How the migrations stand.
+/// Reads the state of the migrations.
 pub async fn migrations(store: &Store) -> Result<Box<MigrationList>, RequestFailure> {
     let state = migrate::state(store).await;
     let state =
@@ -125,7 +125,8 @@ fn listed(state: MigrationState) -> MigrationList {
     MigrationList { items, layouts: state.layouts, foreign }
 }
 
-/// When a migration was applied, and the beginning of what tells its statements from others.
+/// Describes when a migration was applied, with the beginning of its checksum, which distinguishes its statements
+/// from others.
 fn record(done: &DoneMigration) -> String {
     let checksum: String = done.checksum.chars().take(12).collect();
     format!("on {}, checksum {checksum}…", done.applied_at.get(..16).unwrap_or(&done.applied_at).replace('T', " "))

@@ -1,4 +1,4 @@
-//! What waits for somebody, for the first screen; and when somebody looked last.
+//! Work that waits for somebody, for the first screen; and the time of the last look.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ const MOST: u64 = 1 << 20;
 /// Databases that are kept in it.
 const DATABASES: usize = 500;
 
-/// What waits for somebody.
+/// Reads the work that waits for somebody.
 pub async fn work(store: &Store) -> Result<Box<WaitingWork>, RequestFailure> {
     let failed = |e: crate::store::StoreError| load::failure("What waits could not be read", &e);
     let runs = store.records().jobs().await.map_err(failed)?;
@@ -53,14 +53,14 @@ fn path() -> Option<PathBuf> {
     config::state_folder().map(|folder| folder.join("looked.json"))
 }
 
-/// When each database was looked at here last, canonical, by its location.
+/// Reads when each database was last looked at here: canonical times, by location.
 #[must_use]
 pub fn kept() -> BTreeMap<String, String> {
     let bytes = path().and_then(|path| input_file::read(&path, MOST).ok()).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
-/// When somebody looked at this database here last, canonical.
+/// Returns when this database was last looked at here, as a canonical time.
 pub fn looked(store: &Store) -> Option<String> {
     kept().remove(store.location())
 }

@@ -1,4 +1,4 @@
-//! What the terminal reports, as messages of the core.
+//! Events of the terminal, as messages of the core.
 
 use std::time::{Duration, Instant};
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 
 use super::change::failure;
+use super::replies::ReplySender;
 use crate::change::{Author, ChangeError, Plan, anchor};
 use crate::console::core::request::Reply;
 use crate::console::core::{Message, RequestFailure, Ticket};
@@ -15,7 +15,7 @@ use crate::job::plan::{JobBeat, JobMove, JobOffer, JobProgress, JobReceipt, JobS
 use crate::job::{self, JobEntry, record};
 use crate::store::Store;
 
-/// What there is.
+/// Lists the jobs on offer.
 pub async fn offers(store: &Store, given: &BackfillArguments) -> Result<Vec<JobOffer>, RequestFailure> {
     backfill::offers(store, given).await.map_err(|e| failure("The list of jobs", &e))
 }
@@ -24,7 +24,7 @@ fn named(name: &str) -> Result<&'static BackfillKind, ChangeError> {
     BackfillKind::named(name).ok_or_else(|| ChangeError::NotFound(format!("there is no backfill {name}")))
 }
 
-/// What a backfill would do.
+/// Plans a backfill, without running it.
 pub async fn plan(store: &Store, name: &str, given: &BackfillArguments) -> Result<Plan, ChangeError> {
     record::ready(store).await?;
     let given = given.clone().as_begun(store, name).await?;
@@ -40,9 +40,9 @@ pub struct ShellRun {
     pub name: String,
     /// An unfinished run is resumed.
     pub resume: bool,
-    /// What it is told.
+    /// Arguments of the backfill.
     pub given: BackfillArguments,
-    /// Who does it, and why.
+    /// Person who starts the run, and the reason.
     pub author: Author,
 }
 
@@ -51,17 +51,14 @@ pub async fn run(
     store: Arc<Store>,
     run: ShellRun,
     wish: watch::Receiver<JobWish>,
-    replies: UnboundedSender<Message>,
+    replies: ReplySender,
 ) -> Result<Box<JobReceipt>, RequestFailure> {
     let ShellRun { ticket, name, resume, given, author } = run;
     let failed = |e: ChangeError| failure(&name, &e);
     let given = given.as_begun(&store, &name).await.map_err(failed)?;
     let job = named(&name).and_then(|kind| kind.job_as(&store, &given)).map_err(failed)?;
     let entry = if resume { JobEntry::Resume } else { JobEntry::Begin };
-    let mut each = |beat: JobBeat| {
-        // Nobody listens only when the console has ended.
-        let _ = replies.send(Message::Reply(ticket, Reply::JobBeat(beat)));
-    };
+    let mut each = |beat: JobBeat| replies.send(Message::Reply(ticket, Reply::JobBeat(beat)));
     let outcome = job::run(&store, &*job, &author, &JobSettings::default(), entry, wish, &mut each).await;
     let mut receipt = outcome.map_err(failed)?.receipt();
     receipt.receipt.disclosures.extend(anchor::missed(&store).await);

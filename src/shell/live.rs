@@ -7,12 +7,12 @@ use crate::memory::Row;
 use crate::memory::query::Query;
 use crate::store::Store;
 
-/// How often it is looked at least.
+/// Longest interval between two looks at the rows.
 const BEAT: Duration = Duration::from_secs(1);
-/// Of the time that passes, the part that looking may take: one in so many.
+/// Share of the elapsed time that looking may take: one part in this many.
 const SHARE: u32 = 20;
 
-/// Tells the newest rows whenever they are others than before, until nobody waits for it any more.
+/// Reports the newest rows whenever they differ from the last ones, until nobody waits for them any more.
 pub async fn watch(store: &Store, query: &Query, tell: impl Fn(Vec<Row>)) -> Infallible {
     let mut pulse = store.pulse().await;
     let mut told: Option<Vec<Row>> = None;

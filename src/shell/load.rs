@@ -15,18 +15,17 @@ use crate::store::{Store, StoreError};
 
 /// A failure of the store for people.
 pub fn failure(what: &str, error: &StoreError) -> RequestFailure {
-    let (code, remedy) = match error {
-        StoreError::Missing { remedy, .. } => (None, remedy.clone()),
-        StoreError::Denied { remedy, .. } => (None, Some(remedy.clone())),
-        StoreError::Cursor => (None, Some("r reads again".to_owned())),
-        StoreError::Unordered(_) => (None, Some("sort by another column".to_owned())),
-        StoreError::Ambiguous(..) | StoreError::CannotHold(_) | StoreError::NoTable(_) => (None, None),
-        StoreError::Engine(error) => {
-            let code = error.as_database_error().and_then(|e| e.code().map(std::borrow::Cow::into_owned));
-            (code, Some("r tries again; a narrower filter or another order may be quicker".to_owned()))
-        }
+    let remedy = match error {
+        StoreError::Missing { remedy, .. } => remedy.clone(),
+        StoreError::Denied { remedy, .. } => Some(remedy.clone()),
+        StoreError::Cursor => Some("r reads again".to_owned()),
+        StoreError::Unordered(_) => Some("sort by another column".to_owned()),
+        StoreError::Ambiguous(..) | StoreError::CannotHold(_) | StoreError::NoTable(_) => None,
+        StoreError::Engine(_) if error.is_lost() => Some("r connects again".to_owned()),
+        StoreError::Engine(_) => Some("r tries again; a narrower filter or another order may be quicker".to_owned()),
     };
-    RequestFailure { what: what.to_owned(), message: error.to_string(), code, remedy }
+    // The message of an engine names its code.
+    RequestFailure { what: what.to_owned(), message: error.to_string(), code: None, remedy }
 }
 
 /// The state of the database.
@@ -39,7 +38,7 @@ pub async fn page(store: &Store, query: &Query) -> Result<Page, RequestFailure> 
     store.page(query).await.map_err(|e| failure("The list could not be read", &e))
 }
 
-/// How many rows a list has, counted by its pages up to a number that is quick to come to.
+/// Counts the rows of a list page by page, up to a number that is reached quickly.
 pub async fn count(store: &Store, query: &Query) -> Result<RowCount, RequestFailure> {
     const COUNTED: u64 = 20_000;
     const STRIDE: usize = 5_000;

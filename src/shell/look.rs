@@ -1,11 +1,11 @@
-//! Which theme, how many colours, which glyphs: asked of the options, the environment and the terminal.
+//! Theme, number of colours and glyphs: chosen from the options, the environment and the terminal.
 
 use std::env;
 use std::time::Duration;
 
 use crate::ui::{Depth, Glyphs, Look, Theme};
 
-/// How long the first frame waits for the terminal to tell its background; over a network it may take longer.
+/// Time that the first frame waits for the terminal to report its background; over a network it may take longer.
 const ANSWER: Duration = Duration::from_millis(80);
 const REMOTE_ANSWER: Duration = Duration::from_millis(400);
 
@@ -40,7 +40,8 @@ impl LookChoices {
         LookChoices { name: name.to_owned(), own, depth, glyphs, look, guessed }
     }
 
-    /// How long to wait for the terminal to tell its background; none when the theme does not depend on it.
+    /// Returns how long to wait for the terminal to report its background; `None` when the theme does not depend on
+    /// it.
     pub fn patience(&self) -> Option<Duration> {
         let remote = env::var_os("SSH_TTY").is_some() || env::var_os("SSH_CONNECTION").is_some();
         self.guessed.then_some(if remote { REMOTE_ANSWER } else { ANSWER })

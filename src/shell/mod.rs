@@ -15,14 +15,16 @@ mod job;
 mod live;
 mod load;
 mod look;
+mod open;
 mod recall;
 mod replay;
+mod replies;
 mod study;
 mod tables;
 mod terminal;
 mod zone;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,11 +32,12 @@ use std::time::{Duration, Instant};
 use chrono::Utc;
 use crossterm::event::{Event, EventStream};
 use futures::StreamExt as _;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, join_all};
 use tokio::sync::mpsc;
 
 use crate::config::looks;
 use crate::console::core::key_map::KeyMap;
+use crate::console::core::message::SwitchStep;
 use crate::console::core::request::KnownDatabase;
 use crate::console::core::{ConsoleSettings, Effect, Message, OpenedDatabase, RequestFailure};
 use crate::console::{Drawn, Model, Painter, update};
@@ -48,28 +51,31 @@ use background::{Background, Listener, QUESTION};
 use effects::Tasks;
 use input::Pointer;
 use look::LookChoices;
+use open::OpenDatabases;
+use replies::ReplySender;
 use terminal::{SignalListener, TerminalScreen, TerminalSignal};
 
 pub use home::kept as looked_at;
 pub use recall::Embedding;
+pub use terminal::end_on_panic;
 
 /// Frames are drawn at most this often.
 const FRAME: Duration = Duration::from_millis(16);
-/// How late a signal may be heard.
+/// Time after the editor closes in which an interrupt may still come from a key typed there.
 const LATE: Duration = Duration::from_millis(250);
-/// How long lines wait after a key for what it leads to.
+/// Time that lines wait after a key for its effect.
 const SETTLE: Duration = Duration::from_millis(150);
-/// How often the core is told the time.
+/// Interval at which the core is told the time.
 const TICK: Duration = Duration::from_secs(30);
 
-/// How to show it.
+/// Options of the console.
 #[derive(Debug)]
 pub struct ConsoleOptions {
     /// Name of the theme; none asks the terminal for its background.
     pub theme: Option<String>,
     /// Themes that the user made.
     pub own_themes: Vec<Theme>,
-    /// Which keys give which command.
+    /// Keys and the commands that they give.
     pub keys: KeyMap,
     /// Only ASCII is drawn.
     pub ascii: bool,
@@ -81,7 +87,7 @@ pub struct ConsoleOptions {
     pub colour: Option<bool>,
     /// The mask under which personal values are replaced.
     pub mask: Mask,
-    /// Who makes changes, for the audit trail.
+    /// Person who makes the changes, for the audit trail.
     pub actor: String,
     /// Bytes of vectors that are kept between recalls.
     pub vector_bytes: usize,
@@ -98,7 +104,8 @@ pub struct Door {
     pub profile: Option<String>,
     /// Others depend on the database: every change asks for one step more care.
     pub production: bool,
-    /// Where vectors of texts come from, as the profile says; else why they come from nowhere.
+    /// Endpoint for vectors of texts, or the reason why the profile's is not usable; `None` when the profile names
+    /// none.
     pub embedding: Embedding,
 }
 
@@ -120,7 +127,7 @@ pub struct Doors {
 /// Opens the database; again after tables of ours were added to it.
 pub type Opener = Arc<dyn Fn() -> BoxFuture<'static, Result<Store, OpenError>> + Send + Sync>;
 
-/// Why there was no console, or why it broke off.
+/// Reason why the console did not start, or why it broke off.
 #[derive(Debug, thiserror::Error)]
 pub enum ConsoleError {
     /// Nobody sits in front of it.
@@ -134,19 +141,17 @@ pub enum ConsoleError {
     Terminal(#[from] io::Error),
 }
 
-/// Why the console ended.
+/// Reason why the console ended.
 enum End {
     Quit,
     Signal(i32),
-    /// Another database takes the place of this one.
-    Switch(Box<(Store, Door)>),
 }
 
 impl End {
     /// 0, or 128 and the number of the signal.
     fn code(&self) -> u8 {
         match self {
-            End::Quit | End::Switch(_) => 0,
+            End::Quit => 0,
             End::Signal(number) => 128_u8.saturating_add(u8::try_from(*number).unwrap_or(0)),
         }
     }
@@ -176,27 +181,10 @@ pub async fn run(door: Door, doors: Doors, options: ConsoleOptions) -> Result<u8
         Err(signal) => return Ok(End::Signal(signal).code()),
     };
     let mut screen = TerminalScreen::open(options.mouse, options.plain)?;
-    let mut next = Box::new((store, door));
-    let (mut told, mut chosen) = (Vec::new(), None);
-    let ended = loop {
-        let console =
-            Console::new(*next, doors.clone(), &options, &mut looks, chosen.take(), &mut screen, &mut signals);
-        let (end, model, lines) = match Box::pin(console.run()).await {
-            Ok(ended) => ended,
-            Err(error) => break Err(error),
-        };
-        told.extend(lines);
-        desk::leave(&model, spell_utc(Utc::now()).as_deref());
-        match end {
-            End::Switch(other) => {
-                next = other;
-                chosen = Some(model.context.settings);
-            }
-            end => break Ok(end),
-        }
-    };
+    let console = Console::new(store, door, doors, &options, &mut looks, &mut screen, &mut signals);
+    let ended = Box::pin(console.run()).await;
     screen.close();
-    let end = ended?;
+    let (end, told) = ended?;
     for line in told {
         // Not by `eprintln!`: it panics where nobody hears it any more.
         let _ = writeln!(io::stderr(), "{}", SafeText::new(&line));
@@ -204,7 +192,7 @@ pub async fn run(door: Door, doors: Doors, options: ConsoleOptions) -> Result<u8
     Ok(end.code())
 }
 
-/// What was opened, for the core.
+/// Describes the opened database for the core.
 fn opened(store: &Store, profile: Option<&String>, production: bool) -> OpenedDatabase {
     let named = |layout: &Attachment| match &layout.variant {
         Some(variant) => format!("{} ({variant})", layout.name),
@@ -235,21 +223,42 @@ fn unfilled(store: &Store) -> BTreeSet<(Entity, &'static str)> {
     unfilled
 }
 
+/// Makes the console of a database: its model, and its tasks.
+fn made(
+    store: Store,
+    door: Door,
+    doors: Doors,
+    options: &ConsoleOptions,
+    settings: ConsoleSettings,
+    replies: ReplySender,
+) -> (Model, Tasks) {
+    let seen = opened(&store, door.profile.as_ref(), door.production);
+    let mut model = Model::new(seen, settings, options.mask.clone(), door.masked);
+    desk::restore(&mut model);
+    (model, Tasks::new(Arc::new(store), doors, door, options, replies))
+}
+
 struct Console<'s> {
-    model: Model,
+    open: OpenDatabases,
+    /// Steps to take next, each with the number of the database that asked for it.
+    steps: VecDeque<(u64, SwitchStep)>,
+    /// Number of the database that was opened last.
+    newest: u64,
+    doors: Doors,
+    options: &'s ConsoleOptions,
     looks: &'s mut LookChoices,
     painter: Painter,
     drawn: Drawn,
     pointer: Pointer,
-    tasks: Tasks,
-    replies: mpsc::UnboundedReceiver<Message>,
+    sender: mpsc::UnboundedSender<(u64, Message)>,
+    replies: mpsc::UnboundedReceiver<(u64, Message)>,
     screen: &'s mut TerminalScreen,
     signals: &'s mut SignalListener,
     /// None while the terminal is not ours.
     events: Option<EventStream>,
     /// Hears the terminal's answer about its background among the keys.
     listener: Listener,
-    /// When the next frame may be drawn.
+    /// Earliest time for the next frame.
     frame_at: Instant,
     /// No frame was drawn yet.
     fresh: bool,
@@ -259,7 +268,7 @@ struct Console<'s> {
     dirty: bool,
     /// We stopped ourselves: the signal that continued us is no news.
     continued: bool,
-    /// When the editor was closed: an interrupt shortly after may still be one of the keys typed there.
+    /// Time at which the editor was closed: an interrupt shortly after may still come from a key typed there.
     edited: Option<Instant>,
     ended: Option<End>,
     /// Lines to print when the terminal has been given back.
@@ -267,19 +276,18 @@ struct Console<'s> {
 }
 
 impl<'s> Console<'s> {
-    /// A console on an open database; `chosen` is what was chosen on the one before.
+    /// A console on an open database.
     fn new(
-        (store, door): (Store, Door),
+        store: Store,
+        door: Door,
         doors: Doors,
-        options: &ConsoleOptions,
+        options: &'s ConsoleOptions,
         looks: &'s mut LookChoices,
-        chosen: Option<ConsoleSettings>,
         screen: &'s mut TerminalScreen,
         signals: &'s mut SignalListener,
     ) -> Self {
         let (sender, replies) = mpsc::unbounded_channel();
-        let fresh = chosen.is_none();
-        let settings = chosen.unwrap_or_else(|| ConsoleSettings {
+        let settings = ConsoleSettings {
             theme: looks.name().to_owned(),
             theme_chosen: false,
             own_themes: options.own_themes.iter().map(|theme| theme.name().to_owned()).collect(),
@@ -288,24 +296,27 @@ impl<'s> Console<'s> {
             wrap: true,
             zone: zone::local(),
             vector_bytes: options.vector_bytes,
-        });
-        let seen = opened(&store, door.profile.as_ref(), door.production);
-        let mut model = Model::new(seen, settings, options.mask.clone(), door.masked);
-        desk::restore(&mut model);
+        };
+        let heard = ReplySender { database: 0, all: sender.clone() };
+        let (model, tasks) = made(store, door, doors.clone(), options, settings, heard);
         Console {
-            model,
+            open: OpenDatabases::new(0, model, tasks),
+            steps: VecDeque::new(),
+            newest: 0,
+            doors,
+            options,
             looks,
             painter: Painter::default(),
             drawn: Drawn::default(),
             pointer: Pointer::default(),
-            tasks: Tasks::new(Arc::new(store), doors, door, options, sender),
+            sender,
             replies,
             screen,
             signals,
             events: None,
             listener: Listener::default(),
             frame_at: Instant::now(),
-            fresh,
+            fresh: true,
             pressed: false,
             dirty: true,
             continued: false,
@@ -315,15 +326,8 @@ impl<'s> Console<'s> {
         }
     }
 
-    async fn run(mut self) -> io::Result<(End, Model, Vec<String>)> {
-        let (width, height) = self.screen.size()?;
-        self.tell(Message::Resize(width, height)).await;
-        if self.model.context.masking.is_on() {
-            // Before anything is shown.
-            let people = self.tasks.people().await;
-            self.tell(people).await;
-        }
-        self.tell(Message::Start(Utc::now())).await;
+    async fn run(mut self) -> io::Result<(End, Vec<String>)> {
+        self.begin(0).await?;
         let mut tick = tokio::time::interval(TICK);
         self.events = Some(EventStream::new());
         if let Some(patience) = self.looks.patience().filter(|_| self.fresh) {
@@ -333,8 +337,10 @@ impl<'s> Console<'s> {
         }
         loop {
             if let Some(end) = self.ended.take() {
-                self.tasks.close().await;
-                return Ok((end, self.model, self.told));
+                return Ok((end, self.leave().await));
+            }
+            while let Some((from, step)) = self.steps.pop_front() {
+                self.switch(from, step).await?;
             }
             if self.dirty && Instant::now() >= self.frame_at {
                 self.draw().await?;
@@ -347,9 +353,9 @@ impl<'s> Console<'s> {
                 biased;
                 signal = self.signals.next() => self.signal(signal)?,
                 event = events.next() => self.event(event).await,
-                Some(reply) = self.replies.recv() => self.tell(reply).await,
+                Some((database, reply)) = self.replies.recv() => self.tell(database, reply).await,
                 () = frame, if self.dirty => {}
-                _ = tick.tick() => self.tell(Message::Tick(Utc::now())).await,
+                _ = tick.tick() => self.tick().await,
             }
             self.drain().await;
         }
@@ -358,9 +364,100 @@ impl<'s> Console<'s> {
     /// Takes the replies that have come in meanwhile, so that one frame shows all of them. Events are taken one by one:
     /// the stream forgets whom to wake when it is asked without being waited for.
     async fn drain(&mut self) {
-        while let Ok(reply) = self.replies.try_recv() {
-            self.tell(reply).await;
+        while let Ok((database, reply)) = self.replies.try_recv() {
+            self.tell(database, reply).await;
         }
+    }
+
+    async fn tick(&mut self) {
+        let all: Vec<u64> = self.open.all().iter().map(|open| open.id).collect();
+        for database in all {
+            self.tell(database, Message::Tick(Utc::now())).await;
+        }
+    }
+
+    /// Tells a database what its console begins with.
+    async fn begin(&mut self, database: u64) -> io::Result<()> {
+        let (width, height) = self.screen.size()?;
+        self.tell(database, Message::Resize(width, height)).await;
+        if let Some(open) = self.open.find_mut(database).filter(|open| open.model.context.masking.is_on()) {
+            // Before anything is shown.
+            let people = open.tasks.people().await;
+            self.tell(database, people).await;
+        }
+        self.tell(database, Message::Start(Utc::now())).await;
+        Ok(())
+    }
+
+    /// Shows another database, or closes one, as the console of the database `from` asked for.
+    async fn switch(&mut self, from: u64, step: SwitchStep) -> io::Result<()> {
+        let here = self.open.here().id;
+        match step {
+            SwitchStep::To(database) => self.show(database).await,
+            SwitchStep::Close(database) => self.close(database),
+            SwitchStep::Leave => {
+                if let Some(before) = self.open.shown_before() {
+                    self.show(before).await;
+                    self.close(here);
+                }
+            }
+            SwitchStep::Opened => {
+                let Some((store, door)) = self.open.find_mut(from).and_then(|open| open.tasks.beside()) else {
+                    return Ok(());
+                };
+                let cx = &self.open.here().model.context;
+                let (settings, masked) = (cx.settings.clone(), cx.masking.is_on());
+                self.newest += 1;
+                let replies = ReplySender { database: self.newest, all: self.sender.clone() };
+                let door = Door { masked: door.masked || masked, ..door };
+                let (model, tasks) = made(store, door, self.doors.clone(), self.options, settings, replies);
+                self.open.add(self.newest, model, tasks);
+                self.begin(self.newest).await?;
+                // Who looks at another one meanwhile is not taken away from it.
+                if from == here {
+                    self.show(self.newest).await;
+                }
+            }
+        }
+        let beside = self.open.beside();
+        self.tell(self.open.here().id, Message::Beside(beside)).await;
+        Ok(())
+    }
+
+    /// Shows an open database.
+    async fn show(&mut self, database: u64) {
+        let left = self.open.here_mut();
+        let arrival = left.model.leave();
+        left.tasks.rest();
+        self.open.show(database);
+        (self.painter, self.drawn, self.pointer) = (Painter::default(), Drawn::default(), Pointer::default());
+        self.tell(self.open.here().id, Message::Arrived(Box::new(arrival))).await;
+    }
+
+    /// Closes an open database that is not shown. Its jobs pause meanwhile.
+    fn close(&mut self, database: u64) {
+        if let Some(mut closed) = self.open.take(database) {
+            desk::leave(&closed.model, spell_utc(Utc::now()).as_deref());
+            tokio::spawn(async move { closed.tasks.close().await });
+        }
+    }
+
+    /// Passes on to the database that is shown what is new in the others.
+    fn pass_on(&self) {
+        let (here, beside) = (self.open.here(), self.open.beside());
+        if here.model.context.beside != beside {
+            here.tasks.reply(Message::Beside(beside));
+        }
+    }
+
+    /// Keeps what the next session is to find, and has all jobs pause; lines to print.
+    async fn leave(self) -> Vec<String> {
+        let mut all = self.open.into_all();
+        join_all(all.iter_mut().map(|open| open.tasks.close())).await;
+        for open in &all {
+            desk::leave(&open.model, spell_utc(Utc::now()).as_deref());
+        }
+        self.told
     }
 
     async fn event(&mut self, event: Option<io::Result<Event>>) {
@@ -387,13 +484,13 @@ impl<'s> Console<'s> {
             // Terminals cut or fold what they show, even when the size is soon as it was before: the frame is drawn again.
             self.dirty |= matches!(event, Event::Resize(..));
             for message in self.pointer.messages(event, &self.drawn.hits) {
-                self.tell(message).await;
+                self.tell(self.open.here().id, message).await;
             }
         }
         // Once there was a frame, the theme stays: a screen that changes its colours by itself would only startle.
         if let Some(background) = background.filter(|_| self.fresh) {
             if background == Background::Light {
-                "light".clone_into(&mut self.model.context.settings.theme);
+                "light".clone_into(&mut self.open.here_mut().model.context.settings.theme);
             }
             self.frame_at = Instant::now();
         }
@@ -414,27 +511,32 @@ impl<'s> Console<'s> {
         Ok(())
     }
 
-    async fn tell(&mut self, message: Message) {
-        self.dirty = true;
-        let effects = update(&mut self.model, message);
+    /// Tells the console of a database something, unless that was closed.
+    async fn tell(&mut self, database: u64, message: Message) {
+        let is_here = self.open.here().id == database;
+        let Some(open) = self.open.find_mut(database) else { return };
+        let effects = update(&mut open.model, message);
         for effect in effects {
-            if let Err(error) = self.perform(effect).await {
+            if let Err(error) = self.perform(database, effect).await
+                && let Some(open) = self.open.find_mut(database)
+            {
                 let failure = RequestFailure::new("That was not done", error.to_string(), "try again");
-                let more = update(&mut self.model, Message::Failed(failure));
-                self.tasks.start_all(more);
+                let more = update(&mut open.model, Message::Failed(failure));
+                open.tasks.start_all(more);
             }
+        }
+        if is_here {
+            self.dirty = true;
+        } else {
+            self.pass_on();
         }
     }
 
-    async fn perform(&mut self, effect: Effect) -> io::Result<()> {
+    async fn perform(&mut self, database: u64, effect: Effect) -> io::Result<()> {
         match effect {
             Effect::Quit => self.ended = Some(End::Quit),
-            Effect::Switch { masked } => {
-                if let Some((store, door)) = self.tasks.beside() {
-                    let door = Door { masked: door.masked || masked, ..door };
-                    self.ended = Some(End::Switch(Box::new((store, door))));
-                }
-            }
+            Effect::Switch(step) => self.steps.push_back((database, step)),
+            Effect::SetTitle(_) if self.open.here().id != database => {}
             Effect::Suspend => self.suspend()?,
             Effect::Tell(lines) => self.told.extend(lines),
             Effect::Redraw => {
@@ -444,7 +546,7 @@ impl<'s> Console<'s> {
             Effect::Mouse(ours) => self.screen.use_mouse(ours)?,
             Effect::Copy(what, text) => {
                 let copied = clipboard::copy(self.screen.output(), &what, &text);
-                self.tasks.reply(Message::Copied(copied));
+                self.open.here().tasks.reply(Message::Copied(copied));
             }
             Effect::View(ending, text) => {
                 self.events = None;
@@ -453,12 +555,16 @@ impl<'s> Console<'s> {
                     Ok(viewed) => {
                         self.edited = Some(Instant::now());
                         self.resume()?;
-                        self.tasks.reply(Message::Viewed(viewed));
+                        self.open.here().tasks.reply(Message::Viewed(viewed));
                     }
                     Err(signal) => self.ended = Some(End::Signal(signal)),
                 }
             }
-            other => self.tasks.start(other),
+            other => {
+                if let Some(open) = self.open.find_mut(database) {
+                    open.tasks.start(other);
+                }
+            }
         }
         Ok(())
     }
@@ -476,22 +582,23 @@ impl<'s> Console<'s> {
     fn resume(&mut self) -> io::Result<()> {
         self.screen.enter()?;
         let (width, height) = self.screen.size()?;
-        self.tasks.reply(Message::Resize(width, height));
+        self.open.here().tasks.reply(Message::Resize(width, height));
         Ok(())
     }
 
     async fn draw(&mut self) -> io::Result<()> {
         self.dirty = false;
-        let look = self.looks.named(&self.model.context.settings.theme);
-        let (model, painter) = (&self.model, &mut self.painter);
+        let (model, painter) = (&self.open.here().model, &mut self.painter);
+        let look = self.looks.named(&model.context.settings.theme);
         let mut drawn = Drawn::default();
         let pressed = std::mem::take(&mut self.pressed);
         self.screen.draw(pressed, |buf| drawn = painter.draw(model, look, buf))?;
         terminal::panic_if_asked("draw");
         self.drawn = drawn;
-        if self.drawn.measures != self.model.context.measures {
+        let here = self.open.here();
+        if self.drawn.measures != here.model.context.measures {
             // What fits decides how far things scroll and which rows are needed.
-            self.tell(Message::Drawn(self.drawn.measures)).await;
+            self.tell(here.id, Message::Drawn(self.drawn.measures)).await;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::recall::inquiry::{Inquiry, SavedQuestion};
 use crate::recall::rank::Ranking;
 use crate::store::Store;
 
-/// Where vectors of texts come from, as the profile says; else why they come from nowhere.
+/// Endpoint for vectors of texts, or the reason why the profile's is not usable; `None` when the profile names none.
 pub type Embedding = Option<Result<Endpoint, String>>;
 
 /// Ranks a situation; `told` hears what is being done.
@@ -37,7 +37,7 @@ pub async fn rank(
     Ok(Box::new((answer, StageTimes { embedding: asked, ..stages })))
 }
 
-/// What a question asks at a moment, with the vector of its text.
+/// Builds the request of a question at a moment, with the vector of its text.
 async fn request(store: &Store, embedding: &Embedding, inquiry: &Inquiry, at: &str) -> RecallRequest {
     let mut request = inquiry.request(at);
     if let Some(text) = inquiry.text_to_embed() {

@@ -66,7 +66,7 @@ async fn agent(
 fn failure(question: &StudyQuestion, error: &LabError) -> RequestFailure {
     let what = match question {
         StudyQuestion::Agents => "The agents could not be read",
-        StudyQuestion::Agent(_) | StudyQuestion::Everyone => "Nothing can be said of it",
+        StudyQuestion::Agent(_) | StudyQuestion::Everyone => "It could not be analysed",
         StudyQuestion::Policies => "There are no policies to show",
         StudyQuestion::Policy(_) => "It cannot be measured",
         StudyQuestion::Recall => "Recall cannot be judged",

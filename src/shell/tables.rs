@@ -4,11 +4,12 @@ use super::load::failure;
 use crate::console::core::RequestFailure;
 use crate::console::screens::tables::messages::{TableEntry, TablePage};
 use crate::layout::draft;
+use crate::memory::growth::TableGrowth;
 use crate::memory::query::CountKind;
 use crate::store::Store;
 use crate::store::raw_table::{RawQuery, RawTable};
 
-/// Which tables there are.
+/// Lists the tables of the database.
 pub async fn tables(store: &Store) -> Result<Vec<TableEntry>, RequestFailure> {
     let tables = store.raw().raw_tables().await;
     let tables = tables.map_err(|e| failure("The tables could not be read", &e))?;
@@ -40,6 +41,12 @@ pub async fn rows(store: &Store, name: &str, after: Option<String>) -> Result<Ta
     let page = store.raw().raw_page(&query).await.map_err(|e| failure(what, &e))?;
     let rows = page.rows.into_iter().map(|row| row.into_iter().map(|cell| cell.0).collect()).collect();
     Ok(TablePage { columns, rows, next: page.next })
+}
+
+/// Rows of a table by the day of their creation, or the reason why that is not known.
+pub async fn growth(store: &Store, name: &str) -> Result<Result<TableGrowth, String>, RequestFailure> {
+    let grown = async { store.raw().growth(&store.raw().raw_table(name).await?).await };
+    grown.await.map_err(|e| failure("The growth of the table could not be counted", &e))
 }
 
 /// A layout drafted for the database.

@@ -5,7 +5,6 @@ use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::mem::ManuallyDrop;
 use std::panic::PanicHookInfo;
 use std::pin::pin;
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
@@ -29,7 +28,7 @@ const BUFFER: usize = 64 * 1024;
 /// Clicks and the wheel, in the form without limits; movement is not asked for.
 const MOUSE_ON: &str = "\x1b[?1000h\x1b[?1006h";
 const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1000l";
-/// Keys told apart, and their releases told, where the terminal can (the keyboard protocol of kitty); and no longer.
+/// Turns on, and off, keys reported without ambiguity and with their releases, where the terminal can (kitty's keyboard protocol).
 const KEYS_ON: &str = "\x1b[>3u";
 const KEYS_OFF: &str = "\x1b[<1u";
 /// Keeps and brings back the window's title, where the terminal can.
@@ -70,6 +69,10 @@ impl Write for Output {
 
 /// Gives the terminal back, once; from any thread.
 fn give_back() {
+    // A command never took it, and its output may wait for a reader.
+    if !TAKEN.load(Ordering::SeqCst) {
+        return;
+    }
     // Held from before the change of hands, so that no frame is written in between.
     let mut out = io::stdout().lock();
     if !TAKEN.swap(false, Ordering::SeqCst) {
@@ -94,28 +97,22 @@ fn give_back() {
     let _ = disable_raw_mode();
 }
 
-/// A panic in any thread gives the terminal back, is told, and ends the console.
-fn on_panic() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        std::panic::set_hook(Box::new(|panic| {
-            let ours = TAKEN.load(Ordering::SeqCst);
-            give_back();
-            // Not by `eprintln!`: where nobody hears it, that would panic again, and abort.
-            let mut out = io::stderr().lock();
-            let _ = writeln!(out, "{}", told(panic));
-            let trace = Backtrace::capture();
-            if trace.status() == BacktraceStatus::Captured {
-                let _ = writeln!(out, "{trace}");
-            }
-            if ours {
-                std::process::exit(PANICKED);
-            }
-        }));
-    });
+/// Makes a panic in any thread give the terminal back, print what went wrong, and end the program.
+pub fn end_on_panic() {
+    std::panic::set_hook(Box::new(|panic| {
+        give_back();
+        // Not by `eprintln!`: where nobody hears it, that would panic again, and abort.
+        let mut out = io::stderr().lock();
+        let _ = writeln!(out, "{}", told(panic));
+        let trace = Backtrace::capture();
+        if trace.status() == BacktraceStatus::Captured {
+            let _ = writeln!(out, "{trace}");
+        }
+        std::process::exit(PANICKED);
+    }));
 }
 
-/// What a panic says, for people. It may quote stored text, which must not act on the terminal.
+/// Formats the message of a panic for users. It may quote stored text, which must not act on the terminal.
 fn told(panic: &PanicHookInfo<'_>) -> String {
     let place = panic.location().map(ToString::to_string).unwrap_or_default();
     let words = panic.payload_as_str().unwrap_or("no words");
@@ -141,17 +138,16 @@ pub struct TerminalScreen {
     /// hears it.
     terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Output>>>>,
     mouse: bool,
-    /// Tells changes in lines instead of drawing them.
+    /// Teller of changes in lines; `Some` when nothing is drawn.
     linear: Option<LinearTeller>,
     title: SafeText,
-    /// Where the last frame has columns that belong to a symbol of several characters.
+    /// Positions in the last frame whose columns belong to a symbol of several characters.
     covered: Vec<Position>,
 }
 
 impl TerminalScreen {
     /// Takes the terminal; `plain` tells changes in lines instead of drawing them, and leaves the mouse alone.
     pub fn open(mouse: bool, plain: bool) -> io::Result<Self> {
-        on_panic();
         PLAIN.store(plain, Ordering::SeqCst);
         let backend = CrosstermBackend::new(BufWriter::with_capacity(BUFFER, Output));
         let mut screen = TerminalScreen {
@@ -224,7 +220,7 @@ impl TerminalScreen {
         Write::flush(out)
     }
 
-    /// Where escape sequences go.
+    /// Returns the writer for escape sequences.
     pub fn output(&mut self) -> &mut impl Write {
         self.terminal.backend_mut()
     }
@@ -310,13 +306,13 @@ pub fn stop() -> io::Result<()> {
 /// A signal that means something to the console.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TerminalSignal {
-    /// It shall end; the signal's number.
+    /// Request to end, with the signal's number.
     End(i32),
     /// The interrupt or quit key of a terminal that is not in raw mode, with its number.
     Interrupt(i32),
-    /// It shall stop.
+    /// Request to stop (suspend) the program.
     Stop,
-    /// It was continued after it had been stopped.
+    /// Notice that the program continues after a stop.
     Continued,
 }
 

@@ -6,7 +6,7 @@ use crate::console::core::zone::ShownZone;
 
 /// Between these moments the zone is looked at, in seconds since 1970: 1970 to 2100.
 const SPAN: (i64, i64) = (0, 4_102_444_800);
-/// How far apart it is looked at; no zone changes twice within that.
+/// Seconds between two looks at the offset of the zone; no zone changes twice within this time.
 const STRIDE: i64 = 7 * 86_400;
 
 /// The zone that `TZ` or the machine names.

@@ -1,5 +1,5 @@
-//! What not every server can do or tell: asked for once, and done without where it is refused. A refusal is a capability
-//! that is missing, with the server's words as its reason; it never ends an opening or a look.
+//! Abilities that not every server has: asked for once, and done without when refused. A refusal is a missing
+//! capability, with the server's words as its reason; it never ends an opening or a look.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,24 +12,24 @@ use super::write::{WriteError, WriteTransaction};
 use super::{Store, StoreError};
 use crate::memory::query::Capability;
 
-/// Something that PostgreSQL does and servers that speak its language may not.
+/// Ability of PostgreSQL that servers speaking its language may lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ServerAbility {
-    /// How many bytes a table takes: `pg_total_relation_size`.
+    /// Sizes of tables, in bytes: `pg_total_relation_size`.
     Sizes,
-    /// What our role may read: `has_table_privilege` and the like.
+    /// Rights of our role to read: `has_table_privilege` and the like.
     Rights,
     /// Whether policies apply to our role: `row_security_active`.
     RowSecurity,
-    /// Which columns indexes begin with: `pg_index`.
+    /// Leading columns of indexes: `pg_index`.
     Indexes,
-    /// Which tables are parts of others: `pg_inherits`.
+    /// Tables that are parts of others: `pg_inherits`.
     Parts,
     /// Whether the server follows another one: `pg_is_in_recovery`.
     Standby,
-    /// Which extensions are there: `pg_extension`, `pg_available_extensions`.
+    /// Extensions that are there: `pg_extension`, `pg_available_extensions`.
     Extensions,
-    /// Which policies tables have: `pg_policies`.
+    /// Policies of tables: `pg_policies`.
     Policies,
     /// Whether others wait: `pg_stat_activity`, `pg_stat_replication`.
     Activity,
@@ -50,7 +50,7 @@ impl ServerAbility {
                 ("rights", "what your role may read is found out by reading, and a refusal ends that command")
             }
             ServerAbility::RowSecurity => {
-                ("row_security", "every table with row-level security is said to hide rows, whether it does or not")
+                ("row_security", "every table with row-level security is reported to hide rows, whether it does or not")
             }
             ServerAbility::Indexes => {
                 ("index_columns", "pages are ordered without knowing which columns have an index")
@@ -71,7 +71,7 @@ impl ServerAbility {
     }
 }
 
-/// What a server refused so far.
+/// Abilities that a server has refused so far, each with its words.
 #[derive(Debug, Default)]
 pub struct RefusedAbilities(Mutex<BTreeMap<ServerAbility, String>>);
 
@@ -99,7 +99,7 @@ impl RefusedAbilities {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(ability, words);
     }
 
-    /// The answer of a server that may not know the question: none where it refuses.
+    /// The answer of a server that may not know the question: none when it refuses.
     ///
     /// # Errors
     /// As [`RefusedAbilities::note`].

@@ -1,4 +1,5 @@
-//! What PostgreSQL keeps beside the rows of tables: large objects, and statistics with the most common values of columns.
+//! Data that PostgreSQL keeps beside the rows of tables: large objects, and statistics with the most common values of
+//! columns.
 
 use super::StoreError;
 use super::ability::ServerAbility;
@@ -41,7 +42,7 @@ pub struct ColumnStatistics {
 }
 
 impl Snapshot<'_> {
-    /// The large objects, and whether we may read each; none where the server does not tell.
+    /// The large objects, and whether we may read each; none when the server does not tell.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -66,7 +67,7 @@ impl Snapshot<'_> {
         })
     }
 
-    /// What the statistics of all tables hold; nothing on SQLite, whose statistics are tables.
+    /// Reads the column statistics of all tables; empty on SQLite, whose statistics are tables.
     ///
     /// # Errors
     /// The engine's refusal.

@@ -15,20 +15,20 @@ use crate::memory::vector::read_floats;
 /// A table whose rows hang on another's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hanging {
-    /// It.
+    /// Table whose rows hang on another's.
     pub table: TableName,
-    /// Its column that names the other row.
+    /// Column of the table that names the other row.
     pub column: String,
     /// Columns of its primary key.
     pub key: Vec<String>,
-    /// Its rows make no sense without the other row: the column must have a value.
+    /// True when the rows make no sense without the other row: the column must have a value.
     pub bound: bool,
-    /// Its column with a vector.
+    /// Column of the table with a vector; `None` when it has no such column.
     pub vector: Option<String>,
 }
 
 impl ShapeReader<'_> {
-    /// The tables whose rows hang on a source's rows, whose id stands in that column: by a foreign key, or because the
+    /// The tables whose rows hang on a source's rows, whose id is in that column: by a foreign key, or because the
     /// layout keeps their vectors there.
     ///
     /// # Errors

@@ -76,7 +76,7 @@ impl BulkTable {
 /// Rows of one table.
 #[derive(Debug, PartialEq)]
 pub struct BulkBatch {
-    /// Where they go.
+    /// Table to fill.
     pub table: &'static BulkTable,
     /// Their values, row after row, each in the order of the table's columns.
     pub values: Vec<BulkValue>,
@@ -90,7 +90,7 @@ impl BulkBatch {
     }
 }
 
-/// What to do when something already stands where the database is to be.
+/// Action when something already exists where the database is to be built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExistingTarget {
     /// Refuse, unless it is an empty file.
@@ -99,10 +99,10 @@ pub enum ExistingTarget {
     Replace,
 }
 
-/// Why a file could not be built.
+/// Reason why a file could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BulkError {
-    /// Something is there already, and was not to be replaced.
+    /// Failure because something exists at the path already and was not to be replaced.
     #[error("{0} exists already")]
     Exists(PathBuf),
     /// The path cannot be that of a database file.
@@ -113,7 +113,7 @@ pub enum BulkError {
     File {
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
     /// SQLite would not.

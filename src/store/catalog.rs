@@ -65,7 +65,7 @@ async fn read_sqlite(sessions: &Sessions, schema: &str, catalog: &mut Catalog) -
     Ok(())
 }
 
-/// What every server is asked: the tables with their numbers, names and estimates.
+/// Query that every server gets: the tables with their numbers, names and estimates.
 const TABLES: &str = "SELECT c.oid::bigint, n.nspname::text, c.relname::text, pg_table_is_visible(c.oid), \
      c.reltuples::bigint, c.relkind = 'p', c.relrowsecurity FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
      WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' \
@@ -97,7 +97,7 @@ const RIGHTS: &str = "SELECT 0::bigint, true, NULL::text, current_user::text \
 
 const HIDING: &str = "SELECT c.oid::bigint FROM pg_class c WHERE c.relrowsecurity AND row_security_active(c.oid)";
 
-/// Whose rows are seen through which other table: partitions, and tables that inherit.
+/// Query for the tables whose rows are seen through another table: partitions, and tables that inherit.
 const PARTS: &str = "SELECT inhparent::bigint, inhrelid::bigint FROM pg_inherits ORDER BY 1, 2";
 
 async fn read_postgres(

@@ -10,7 +10,7 @@ use crate::memory::invocation::Invocation;
 /// Name under which its tables are attached.
 pub const SCHEMA: &str = "companion";
 
-/// Why a palace itself is not written.
+/// Reason why a palace itself is not written.
 pub const PALACE: &str = "it is a palace, which only its own tools write; what we add goes into a companion database";
 
 /// Name of the step that makes it, as migrations are named.
@@ -19,7 +19,7 @@ pub const STEP: &str = "0000_companion";
 /// A companion, there or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Companion {
-    /// Its file.
+    /// Path of the companion's file.
     pub path: PathBuf,
     /// Whether it was there when the palace was opened.
     pub exists: bool,
@@ -32,7 +32,7 @@ impl Companion {
         Companion { exists: path.is_file(), path }
     }
 
-    /// Its file, where it is still to be made.
+    /// Returns the path of the companion's file if it has yet to be made; `None` when it exists.
     #[must_use]
     pub fn missing(&self) -> Option<&Path> {
         (!self.exists).then_some(&self.path)
@@ -70,7 +70,7 @@ pub async fn make(path: &Path) -> Result<(), BulkError> {
 }
 
 impl Store {
-    /// The companion that goes with this palace, there or not; none where the database is no palace.
+    /// The companion that goes with this palace, there or not; none when the database is no palace.
     #[must_use]
     pub fn companion(&self) -> Option<&Companion> {
         self.companion.as_ref()

@@ -24,7 +24,7 @@ use crate::ground::{location, server_words};
 use crate::layout::{Catalog, Engine, Layout, LayoutError, builtin, parse, recognise::unmet};
 use crate::memory::invocation::Invocation;
 
-/// What to open.
+/// Database to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// An SQLite file, or a folder that holds one.
@@ -62,7 +62,7 @@ impl Target {
         }
     }
 
-    /// Where it is, spelled alike whichever way it was named: the real path, or server and name.
+    /// Returns the location, spelled alike however it was named: the real path, or server and name.
     fn place(&self) -> String {
         match self {
             Target::File(path) => path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string(),
@@ -73,21 +73,21 @@ impl Target {
     }
 }
 
-/// How to open.
+/// Options for opening a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenOptions {
     /// Names of layouts or layout files, instead of recognition: all of them have to fit.
     pub layouts: Vec<String>,
     /// Layout files of the operator's own, by path and text: known by name, and tried where no shipped one fits.
     pub own_layouts: Vec<(String, String)>,
-    /// How the operator names it on a command line; by its location and layout when not said.
+    /// Words by which the operator names the database on a command line; its location and layout when `None`.
     pub invocation: Option<Invocation>,
     /// Connections at most.
     pub connections: usize,
     /// Time after which PostgreSQL gives a read up; none means never.
     pub statement_timeout: Option<Duration>,
-    /// How long a server may take to let us in, where the words that name it say nothing; zero means as long as it takes,
-    /// none is `PGCONNECT_TIMEOUT` or ten seconds.
+    /// Time that a server may take to let us in, when the words that name it say nothing; zero means as long as it
+    /// takes, `None` means `PGCONNECT_TIMEOUT` or ten seconds.
     pub connect_timeout: Option<Duration>,
     /// A companion database to attach beside a palace, when it exists.
     pub companion: Option<PathBuf>,
@@ -116,7 +116,7 @@ impl Default for OpenOptions {
     }
 }
 
-/// Why a database was not opened.
+/// Reason why a database was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// There is no such file.
@@ -139,17 +139,17 @@ pub enum OpenError {
          and PGPASSWORD, or ~/.pgpass{hint}"
     )]
     Login {
-        /// Where.
+        /// Location of the database.
         location: String,
         /// The server's words.
         message: String,
-        /// Why a password was not found.
+        /// Reason why a password was not found.
         hint: String,
     },
     /// Nobody listens there.
     #[error("{location}: no connection ({message}); is the server running, and are host and port right?")]
     Refused {
-        /// Where.
+        /// Location of the server.
         location: String,
         /// The system's words.
         message: String,
@@ -157,7 +157,7 @@ pub enum OpenError {
     /// There is no such database on the server.
     #[error("{location}: {message}; `psql -l` lists the server's databases")]
     NoDatabase {
-        /// Where.
+        /// Location of the database.
         location: String,
         /// The server's words.
         message: String,
@@ -165,17 +165,17 @@ pub enum OpenError {
     /// TLS was asked for and is not available, or the other way round.
     #[error("{location}: the encrypted connection failed ({message}); see `sslmode` in docs/databases.md")]
     Tls {
-        /// Where.
+        /// Location of the server.
         location: String,
-        /// What went wrong.
+        /// Description of what went wrong.
         message: String,
     },
     /// The server's certificate was not accepted.
     #[error("{location}: the server's certificate was not accepted: {message}")]
     Certificate {
-        /// Where.
+        /// Location of the server.
         location: String,
-        /// What is wrong with it.
+        /// Description of what is wrong with the certificate.
         message: String,
     },
     /// The words that name a server cannot be followed.
@@ -196,7 +196,7 @@ pub enum OpenError {
     /// Another process does not let anybody in.
     #[error("{location}: another process holds it locked ({message}); try again when that has finished")]
     Locked {
-        /// Where.
+        /// Location of the database.
         location: String,
         /// The engine's words.
         message: String,
@@ -204,9 +204,9 @@ pub enum OpenError {
     /// Anything else.
     #[error("{location}: {message}")]
     Other {
-        /// Where.
+        /// Location of the database.
         location: String,
-        /// What the engine said.
+        /// Message of the engine.
         message: String,
     },
 }
@@ -228,7 +228,7 @@ impl Drop for PrivateCopy {
 struct OpenedConnection {
     sessions: Sessions,
     notes: Vec<String>,
-    /// Why nothing can be written, whatever the operator may do.
+    /// Reason why nothing can be written, whatever the operator may do; `None` when nothing blocks writing.
     blocked: Option<String>,
     copy: Option<PrivateCopy>,
     companion: Option<Companion>,
@@ -242,9 +242,9 @@ impl Store {
     pub async fn open(target: &Target, options: &OpenOptions) -> Result<Store, OpenError> {
         let typed = target.shown();
         let (own, faults) = own_layouts(options);
-        let mut layouts = layouts_for(options, &own)?;
+        let choice = LayoutChoice::of(options, own)?;
         let opened = match target {
-            Target::File(path) => open_file(path, &layouts, options).await?,
+            Target::File(path) => open_file(path, &choice, options).await?,
             Target::Postgres(url) => open_postgres(url, options).await?,
         };
         // The user of a URL is known for a role by now.
@@ -253,9 +253,7 @@ impl Store {
         let failed = |e: sqlx::Error| classify(&location, &e);
         let refusals = RefusedAbilities::default();
         let catalog = catalog::read(&opened.sessions, &refusals).await.map_err(failed)?;
-        if options.layouts.is_empty() && layouts.iter().all(|l| !unmet(l, engine, &catalog).is_empty()) {
-            layouts.extend(own);
-        }
+        let layouts = choice.to_try(engine, &catalog).map_err(OpenError::Layout)?;
         for (name, layout) in options.layouts.iter().zip(&layouts) {
             let reasons = unmet(layout, engine, &catalog);
             if !reasons.is_empty() && !is_blank(&catalog, engine) {
@@ -280,7 +278,7 @@ impl Store {
         }
         let recognised = recognise_readable(&layouts, engine, &catalog);
         let blocked = blocked.or_else(|| recognised.closed());
-        let intended = options.layouts.first().and(layouts.first()).map(|l| l.name.clone());
+        let intended = choice.first_named().map(|layout| layout.name.clone());
         Ok(Store {
             intended: intended.filter(|_| is_blank(&catalog, engine)),
             recognised,
@@ -298,6 +296,7 @@ impl Store {
             notes,
             blocked,
             layouts,
+            choice,
             elsewhere: std::sync::OnceLock::new(),
             shapes: super::shape::TableShapes::default(),
             refusals: Arc::new(refusals),
@@ -345,16 +344,58 @@ fn own_layouts(options: &OpenOptions) -> (Vec<Layout>, Vec<String>) {
     (layouts, faults)
 }
 
-/// The layouts to try: all that ship, or those that were asked for.
-///
-/// # Errors
-/// An unknown name, or what is wrong with a file.
-fn layouts_for(options: &OpenOptions, own: &[Layout]) -> Result<Vec<Layout>, OpenError> {
-    let known = builtin::all().map_err(OpenError::Layout)?;
-    if options.layouts.is_empty() {
-        return Ok(known);
+/// Layouts that recognition may choose from.
+#[derive(Debug, Clone)]
+pub(super) enum LayoutChoice {
+    /// Those that were asked for: all of them have to fit.
+    Named(Vec<Layout>),
+    /// Those that ship; when none of them fits, the operator's own.
+    Any(Vec<Layout>),
+}
+
+impl LayoutChoice {
+    /// # Errors
+    /// An unknown name, or the faults of a file.
+    fn of(options: &OpenOptions, own: Vec<Layout>) -> Result<Self, OpenError> {
+        if options.layouts.is_empty() {
+            return Ok(LayoutChoice::Any(own));
+        }
+        let known = builtin::all().map_err(OpenError::Layout)?;
+        let named = options.layouts.iter().map(|name| layout_named(name, &known, &own));
+        Ok(LayoutChoice::Named(named.collect::<Result<_, _>>()?))
     }
-    options.layouts.iter().map(|name| layout_named(name, &known, own)).collect()
+
+    /// The layouts to try on a database.
+    ///
+    /// # Errors
+    /// The faults of a shipped file.
+    pub(super) fn to_try(&self, engine: Engine, catalog: &Catalog) -> Result<Vec<Layout>, Vec<LayoutError>> {
+        let own = match self {
+            LayoutChoice::Named(layouts) => return Ok(layouts.clone()),
+            LayoutChoice::Any(own) => own,
+        };
+        let shipped = builtin::fitting(engine, catalog)?;
+        Ok(if shipped.is_empty() { own.clone() } else { shipped })
+    }
+
+    /// The first of those that were asked for.
+    fn first_named(&self) -> Option<&Layout> {
+        match self {
+            LayoutChoice::Named(layouts) => layouts.first(),
+            LayoutChoice::Any(_) => None,
+        }
+    }
+
+    /// The layout of a folder, and its main file.
+    fn of_folder(&self, path: &Path) -> Result<Option<(Layout, PathBuf)>, OpenError> {
+        let layouts = match self {
+            LayoutChoice::Named(layouts) => layouts.clone(),
+            LayoutChoice::Any(_) => builtin::all().map_err(OpenError::Layout)?,
+        };
+        let main = |layout: Layout| Some((path.join(layout.folder.as_ref()?), layout));
+        let found = layouts.into_iter().filter_map(main).find(|(main, _)| main.is_file());
+        Ok(found.map(|(main, layout)| (layout, main)))
+    }
 }
 
 fn layout_named(name: &str, known: &[Layout], own: &[Layout]) -> Result<Layout, OpenError> {
@@ -371,7 +412,7 @@ fn layout_named(name: &str, known: &[Layout], own: &[Layout]) -> Result<Layout, 
     Err(OpenError::UnknownLayout(name.to_owned(), hint))
 }
 
-async fn open_file(path: &Path, layouts: &[Layout], options: &OpenOptions) -> Result<OpenedConnection, OpenError> {
+async fn open_file(path: &Path, choice: &LayoutChoice, options: &OpenOptions) -> Result<OpenedConnection, OpenError> {
     let shown = location::shown(&path.display().to_string());
     let about = std::fs::metadata(path).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => OpenError::NoFile(shown.clone()),
@@ -384,8 +425,7 @@ async fn open_file(path: &Path, layouts: &[Layout], options: &OpenOptions) -> Re
     if !about.is_dir() {
         return Err(OpenError::NotSqlite(shown, ": it is a device or a pipe, not a file".to_owned()));
     }
-    let folder = layouts.iter().find(|l| l.folder.as_ref().is_some_and(|f| path.join(f).is_file()));
-    let Some((layout, main)) = folder.and_then(|l| Some((l, path.join(l.folder.as_ref()?)))) else {
+    let Some((layout, main)) = choice.of_folder(path)? else {
         return Err(OpenError::Folder(shown));
     };
     let mut attached: Vec<(PathBuf, String)> = Vec::new();
@@ -417,7 +457,7 @@ fn is_no_database(error: &sqlx::Error) -> bool {
     matches!(error, sqlx::Error::Database(e) if e.code().as_deref() == Some("26"))
 }
 
-/// What a file is that SQLite does not take for a database, by how it begins.
+/// Makes the error for a file that SQLite does not take for a database, with a hint at its kind from its first bytes.
 async fn not_sqlite(path: &Path, raw_files: &RawFiles) -> OpenError {
     let head = raw_files.head(path, 16).await.unwrap_or_default();
     let hint = if head.starts_with(b"--") || head.starts_with(b"PGDMP") {

@@ -167,7 +167,7 @@ impl ContextReader<'_> {
         Ok((chain, known))
     }
 
-    /// How canvas events and feedback hang on episodes, over all their sources.
+    /// Lists the links of canvas events and feedback to episodes, over all sources of episodes.
     #[must_use]
     pub fn episode_links(self) -> Vec<EpisodeLink> {
         let mut links: Vec<EpisodeLink> = Vec::new();

@@ -1,6 +1,7 @@
 //! Numbers of rows that keep nobody waiting: exact where counting is quick, else the engine's own statistics, else none, with
 //! the reason.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use super::Store;
@@ -16,18 +17,18 @@ use crate::memory::query::CountKind;
 /// are older than a table that takes long to count.
 const COUNTED: i64 = 100_000;
 
-/// How long one count may take, and all of them together.
+/// Time limits of one count, and of all counts together.
 const EACH: Duration = Duration::from_millis(500);
 const TOGETHER: Duration = Duration::from_secs(3);
 
 /// A number of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counted {
-    /// The number; none where it is not known.
+    /// The number; none when it is not known.
     pub rows: Option<i64>,
-    /// How it was come by.
+    /// Source of the number: counted or estimated.
     pub kind: CountKind,
-    /// Why it is not known.
+    /// Reason why the number is not known.
     pub reason: Option<String>,
 }
 
@@ -41,17 +42,22 @@ impl Counted {
 pub(super) struct Counting<'s> {
     store: &'s Store,
     ends: Instant,
+    /// Tables that were counted.
+    tables: HashMap<(String, String), Counted>,
 }
 
 impl<'s> Counting<'s> {
     pub(super) fn new(store: &'s Store) -> Self {
-        Counting { store, ends: Instant::now() + TOGETHER }
+        Counting { store, ends: Instant::now() + TOGETHER, tables: HashMap::new() }
     }
 
     /// Rows of a source that are not bookkeeping.
-    pub(super) async fn source(&self, source: &BoundSource) -> Counted {
+    pub(super) async fn source(&mut self, source: &BoundSource) -> Counted {
         let (schema, name) = &source.table;
         let table = self.store.catalog().tables.iter().find(|t| t.schema == *schema && t.name == *name);
+        if let (Some(table), BoundFrom::Table(..), None) = (table, &source.from, &source.keep) {
+            return self.table(table).await;
+        }
         // An estimate of the base table says nothing of the rows of a query over it.
         let grouped = matches!(&source.from, BoundFrom::Query(_));
         let alike = !grouped || matches!(source.entity, Entity::Memory | Entity::Case);
@@ -61,12 +67,18 @@ impl<'s> Counting<'s> {
     }
 
     /// Rows of a table.
-    pub(super) async fn table(&self, table: &CatalogTable) -> Counted {
+    pub(super) async fn table(&mut self, table: &CatalogTable) -> Counted {
+        let key = (table.schema.clone(), table.name.clone());
+        if let Some(counted) = self.tables.get(&key) {
+            return counted.clone();
+        }
         let sql = format!("SELECT count(*) FROM {}.{}", quote(&table.schema), quote(&table.name));
-        self.count(&sql, Some(table), true).await
+        let counted = self.count(&sql, Some(table), true).await;
+        self.tables.insert(key, counted.clone());
+        counted
     }
 
-    /// What a statement counts in a table; `alike` says whether the table's own number will do.
+    /// Counts the rows that a statement over a table finds; `alike` says whether the table's own number will do.
     async fn count(&self, sql: &str, table: Option<&CatalogTable>, alike: bool) -> Counted {
         let large = table.and_then(|table| table.estimate).filter(|rows| *rows > COUNTED);
         if let Some(rows) = large {
@@ -88,7 +100,8 @@ impl<'s> Counting<'s> {
         }
     }
 
-    /// What `ANALYZE` noted of a large SQLite table; the statistics of PostgreSQL were read with the catalog.
+    /// Reads the number of rows that `ANALYZE` noted for a large SQLite table; PostgreSQL's statistics were read with
+    /// the catalog.
     async fn statistics(&self, table: Option<&CatalogTable>) -> Option<i64> {
         let table = table.filter(|_| self.store.engine() == Engine::Sqlite)?;
         let sql = format!(

@@ -1,4 +1,4 @@
-//! What differs between the two engines in the text of a statement.
+//! Differences between the two engines in the text of statements.
 
 use crate::layout::{BoundColumn, BoundOrigin, Engine};
 use crate::memory::ValueKind;
@@ -15,8 +15,8 @@ pub fn table(schema: &str, name: &str) -> String {
     if schema.is_empty() { quote(name) } else { format!("{}.{}", quote(schema), quote(name)) }
 }
 
-/// What joins the elements of a list within a column to its row, as `item` with `value` and `key`. A value that is no
-/// JSON, or has no list there, has no elements.
+/// Builds the SQL that joins the elements of a list within a column to its row, as `item` with `value` and `key`. A
+/// value that is no JSON, or has no list there, has no elements.
 #[must_use]
 pub fn each(engine: Engine, column: &str, path: &[String]) -> String {
     let text = |step: &String| format!("'{}'", step.replace('\'', "''"));
@@ -78,7 +78,7 @@ pub fn declared(origin: &BoundOrigin) -> &str {
     }
 }
 
-/// What PostgreSQL's type of a column means for reading, comparing and binding.
+/// Meaning of a column's PostgreSQL type for reading, comparing and binding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PgType {
     /// text, varchar and everything that reads and compares as text.

@@ -1,4 +1,5 @@
-//! Where the vectors of a source's rows are written: how they are spelled there, and of which size those are that stand there.
+//! Storage of the vectors of a source's rows for writing: their spelling there, and the sizes of those that are there
+//! already.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -13,21 +14,21 @@ use crate::store::encode::table_of;
 /// Stored vectors that are looked at for their usual size.
 const SAMPLE: usize = 5_000;
 
-/// Where the vectors of a source's rows stand.
+/// Place where the vectors of a source's rows are stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VectorShelf {
     /// The table: the rows' own, or one beside it.
     pub table: TableName,
-    /// Column of that table that holds the row's id; none where the vector stands in the row itself.
+    /// Column of that table that holds the row's id; none when the vector is in the row itself.
     pub key: Option<String>,
     /// Column of the vector.
     pub column: String,
-    /// Its declared type.
+    /// Declared type of the vector column.
     pub declared: String,
 }
 
 impl VectorShelf {
-    /// Where the vectors of a source's rows are written.
+    /// Finds the place where the vectors of a source's rows are written.
     ///
     /// # Errors
     /// Why they cannot be.
@@ -47,7 +48,7 @@ impl VectorShelf {
         })
     }
 
-    /// Numbers of a vector as the column's type fixes them; none where it takes any.
+    /// Numbers of a vector as the column's type fixes them; none when it takes any.
     #[must_use]
     pub fn fixed_size(&self) -> Option<usize> {
         let (name, rest) = self.declared.split_once('(')?;
@@ -70,7 +71,7 @@ pub fn spelled(engine: Engine, declared: &str, numbers: &[f32]) -> FetchedValue 
 }
 
 impl VectorReader<'_> {
-    /// The size that most of the first stored vectors of a source have; none where there are none.
+    /// The size that most of the first stored vectors of a source have; none when there are none.
     ///
     /// # Errors
     /// The engine's refusal.

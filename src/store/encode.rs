@@ -35,7 +35,7 @@ impl<T: Into<Value>> From<T> for GivenValue {
 /// One row as it is stored and as it is shown.
 #[derive(Debug, Clone)]
 pub struct LocatedRow<'s> {
-    /// Where it comes from.
+    /// Source of the row.
     pub source: &'s BoundSource,
     /// Columns and values that find it.
     pub key: Vec<(String, FetchedValue)>,
@@ -132,7 +132,7 @@ impl LocatedRow<'_> {
     }
 
     /// The way within a stored column by which a canonical one is read of this row: of those that say nothing of it, the
-    /// first. None where a whole column says it.
+    /// first. None when a whole column says it.
     fn way_in_use(&self, column: &str) -> Option<(&str, &BoundColumn)> {
         let ways = || self.source.column(column).iter();
         let says = |way: &&BoundColumn| match &way.origin {
@@ -175,7 +175,7 @@ impl LocatedRow<'_> {
         }))
     }
 
-    /// What taking the row away means: that it goes, or that it stays with other values.
+    /// Plans the removal of the row: it is deleted, or stays with other values.
     ///
     /// # Errors
     /// Why it cannot be taken away.
@@ -269,7 +269,7 @@ fn copies(
     Ok(made)
 }
 
-/// What a stored column holds, or is about to hold.
+/// Returns the value that a stored column holds, or is about to hold.
 fn current<'c>(set: &'c [(String, Cell)], image: &'c Image, name: &str) -> &'c FetchedValue {
     let set = set.iter().find_map(|(known, cell)| match cell {
         Cell::Is(raw) if known == name => Some(raw),
@@ -352,7 +352,7 @@ fn within_table(way: &BoundColumn) -> Option<&str> {
     }
 }
 
-fn stored_in_table(way: &BoundColumn) -> Option<&str> {
+pub(super) fn stored_in_table(way: &BoundColumn) -> Option<&str> {
     match &way.origin {
         BoundOrigin::Column { alias, name, .. } if alias == "t" && way.inside.is_whole() => Some(name),
         _ => None,
@@ -553,7 +553,7 @@ fn array_literal(items: &[Value]) -> String {
     format!("{{{}}}", items.iter().map(element).collect::<Vec<_>>().join(","))
 }
 
-/// Whether a canonical column of a new row is put into a stored value: it stands in none of its own, or in one that is a
+/// Whether a canonical column of a new row is put into a stored value: it is in none of its own, or in one that is a
 /// document of which other columns are read.
 #[must_use]
 pub fn goes_within(source: &BoundSource, column: &str) -> bool {
@@ -844,7 +844,7 @@ impl<'a> RowEncoder<'a> {
     }
 }
 
-/// Why a new row cannot do without a column, and where its value would come from.
+/// Explains that a new row must have a value in a column, and where that value would come from.
 fn lacking(source: &BoundSource, write: &Write, name: &str) -> String {
     let title = table_of(source).title();
     let canonical = source.entity.columns().iter().find(|c| plain_column(source, c.name).is_some_and(|p| p.0 == name));

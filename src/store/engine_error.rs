@@ -1,4 +1,4 @@
-//! What an engine's error means: in words for people, and for the connection it came over.
+//! Meaning of an engine's error: in words for users, and for the connection it came over.
 
 /// An engine's error for people, with its code where there is one.
 #[must_use]

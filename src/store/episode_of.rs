@@ -28,10 +28,10 @@ const AT_ONCE: usize = 2_000;
 /// Episodes, executions and ids that are held at most.
 const MOST_HELD: usize = 2_000_000;
 
-/// What is read of episodes, beside the columns with their lists.
+/// Columns that are read from episodes, besides those with their lists.
 const EPISODE: [&str; 4] = ["id", "agent_id", "execution_ids", "started_at"];
 
-/// Where rows that belong to an episode may be found: by the stored back-link, by their id, by their execution.
+/// Ways to find the rows that belong to an episode: by the stored back-link, by their id, by their execution.
 #[derive(Debug, Default)]
 pub(super) struct EpisodeBelonging {
     episode: String,
@@ -61,8 +61,8 @@ impl EpisodeBelonging {
 }
 
 impl ContextReader<'_> {
-    /// What the filters of a list say of the episode, where that is not a stored column; none where they say nothing that
-    /// narrows the rows.
+    /// Reads the filters of a list for the episode, when that is not a stored column; `None` when they say nothing
+    /// that narrows the rows.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -207,7 +207,7 @@ impl ContextReader<'_> {
         Ok(naming)
     }
 
-    /// The links of all episodes; none where they are too many to be held.
+    /// The links of all episodes; none when they are too many to be held.
     async fn all_links(
         self,
         links: &[EpisodeLink],
@@ -230,14 +230,14 @@ impl ContextReader<'_> {
     }
 }
 
-/// What a list of several pages keeps of the episodes that its rows may belong to.
+/// Index of the episodes that the rows of a list may belong to, kept from page to page.
 #[derive(Debug, Default)]
 pub struct EpisodeIndex {
     calls: AtomicUsize,
     all: OnceCell<Option<EpisodeLinks>>,
 }
 
-/// Which executions and rows some episodes name.
+/// Executions and rows that some episodes name.
 #[derive(Debug, Default)]
 struct EpisodeLinks {
     episodes: Vec<Linking>,

@@ -1,4 +1,4 @@
-//! What is stored about erasures: holds, suppressed handles, sessions; and how far a transaction that erases goes.
+//! Stored state of erasures: holds, suppressed handles, sessions; and the reach of a transaction that erases.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ pub const SHARED: &str = "shared";
 /// An erasure as its row in the database has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PurgeSession {
-    /// Its id.
+    /// Id of the session.
     pub id: String,
     /// Plan that it began with.
     pub plan_id: String,
@@ -24,7 +24,7 @@ pub struct PurgeSession {
     pub position: i64,
     /// Rows that were changed so far, as JSON text.
     pub counts: String,
-    /// When its last batch was made: changes with each one, so that of two runs only one can make the next.
+    /// Time of the session's last batch: changes with each one, so that of two runs only one can make the next.
     pub updated_at: String,
     /// SHA-256 of its receipt; empty while it has none.
     pub receipt_hash: String,

@@ -29,7 +29,7 @@ pub type Param = FetchedValue;
 /// One row in the order of the projection.
 pub type RawRow = Vec<FetchedValue>;
 
-/// A value of a row as text; empty where there is none.
+/// A value of a row as text; empty when there is none.
 #[must_use]
 pub fn text(row: &[FetchedValue], at: usize) -> String {
     match row.get(at) {
@@ -51,7 +51,7 @@ pub fn integer(row: &[FetchedValue], at: usize) -> Option<i64> {
     }
 }
 
-/// A value of a row as a number; 0 where it is none.
+/// A value of a row as a number; 0 when it is none.
 #[must_use]
 pub fn number(row: &[FetchedValue], at: usize) -> i64 {
     integer(row, at).unwrap_or_default()

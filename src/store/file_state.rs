@@ -1,17 +1,18 @@
-//! What the system says of a file without opening it: which one it is, and whether it was written to.
+//! Facts from the system about a file that is not opened: its identity, and whether it was written to.
 
 use std::path::{Path, PathBuf};
 
-/// How a file stands: a write to it, or another file in its place, shows in it.
+/// State of a file: a write to it, or another file in its place, shows in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     file: FileId,
     bytes: u64,
-    /// When its bytes were last changed, in nanoseconds. Not when its owner or mode were: SQLite sets those by the way.
+    /// Time of the last change to its bytes, in nanoseconds. Changes of owner or mode do not count: SQLite sets those
+    /// by the way.
     modified: i128,
 }
 
-/// Which file it is, by whatever path: device and inode. Where the system has no such numbers, all files look alike.
+/// Identity of a file, by whatever path: device and inode. On a system without such numbers, all files look alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(u64, u64);
 
@@ -39,13 +40,14 @@ mod system {
     }
 }
 
-/// How a file stands now, whatever links lead to it; none where there is none, or the system does not say.
+/// Reads the current state of a file, following links; `None` when there is no file, or the system does not say.
 #[must_use]
 pub fn stamp(path: &Path) -> Option<Stamp> {
     system::stamp(path)
 }
 
-/// Which file stands at a path now, whatever links lead to it; none where there is none.
+/// Reads the identity of the file now at a path, following links; `None` when there is none, or the system does not
+/// say.
 #[must_use]
 pub fn file_id(path: &Path) -> Option<FileId> {
     stamp(path).map(|stamp| stamp.file)
@@ -68,8 +70,8 @@ impl OpenedFile {
         OpenedFile { file: file_id(&path), path, real }
     }
 
-    /// Why it is not the file at its path any more, or what SQLite keeps beside it is not; none while both are. That a
-    /// log was deleted under open connections only Linux tells.
+    /// Explains why the file at the path is no longer the opened one, or what SQLite keeps beside it no longer is;
+    /// `None` while both are. Only Linux shows that a log was deleted under open connections.
     #[must_use]
     pub fn displaced(&self) -> Option<String> {
         let path = self.path.display();

@@ -21,7 +21,7 @@ pub struct FoundPage {
 /// A place between two pages of one search.
 #[derive(Debug, Serialize, Deserialize)]
 struct Place {
-    /// Of what was asked: a cursor of another search is refused.
+    /// Digest of the search: a cursor of another search is refused.
     asked: String,
     /// Position among the entities.
     entity: usize,
@@ -76,7 +76,7 @@ impl Store {
     }
 }
 
-/// What is asked, in a form that says nothing of it.
+/// Hashes a search to a digest that reveals nothing of it.
 fn digest(search: &Search, entities: &[Entity]) -> String {
     let mut hasher = Sha256::new();
     for part in entities.iter().map(|e| e.name()).chain(search.terms().iter().map(String::as_str)) {

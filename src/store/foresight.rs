@@ -18,10 +18,10 @@ use crate::memory::{Entity, Row};
 /// Values that one statement may carry beside its own; SQLite takes 32,766 in all.
 const VALUES: usize = 20_000;
 
-/// Why nothing can be written through a look ahead.
+/// Reason why nothing can be written through a look ahead.
 const LOOKING: &str = "this is a look at what a plan would do: nothing is written through it";
 
-/// What a plan makes of the tables.
+/// Tables as a plan would leave them.
 #[derive(Debug, Default)]
 pub struct Foresight {
     tables: Vec<Foreseen>,
@@ -50,7 +50,7 @@ struct Until {
     /// The moment, canonical.
     at: String,
     stored: StoredAs,
-    /// Its texts are all in the canonical spelling.
+    /// True when all texts of the column are in the canonical spelling.
     uniform: bool,
 }
 
@@ -66,7 +66,7 @@ type Groups<'a> = BTreeMap<(Vec<&'a str>, Vec<&'a str>), Vec<(&'a Key, &'a Value
 struct ForeseenColumn {
     name: String,
     declared: String,
-    /// What a row gets that says nothing, as the engine spells it.
+    /// Default value for a row that does not set the column, as the engine spells it.
     default: Option<String>,
 }
 
@@ -97,6 +97,7 @@ impl ForesightReader<'_> {
         let mut view = self.store.again(
             Arc::clone(&self.store.sessions),
             self.store.catalog.clone(),
+            self.store.layouts.clone(),
             self.store.recognised.clone(),
         );
         view.blocked = Some(LOOKING.to_owned());
@@ -170,7 +171,7 @@ impl ForesightReader<'_> {
         self.store.foresight.as_ref().and_then(|foresight| foresight.rewritten(self.store.engine(), statement))
     }
 
-    /// Candidates that were read before through this view; none where nothing is kept.
+    /// Candidates that were read before through this view; none when nothing is kept.
     pub(super) fn known_candidates(self, key: &str) -> Option<Arc<Vec<Row>>> {
         let foresight = self.store.foresight.as_ref()?;
         let read = foresight.read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -198,7 +199,7 @@ fn came(source: &BoundSource) -> Option<(&str, &BoundColumn)> {
     plain_column(source, source.entity.time_column()).filter(|(_, way)| !moves && way.inside.is_whole())
 }
 
-/// How many values a change brings into a statement.
+/// Counts the values that a change binds in a statement.
 fn values_of(mutation: &Mutation) -> usize {
     match mutation {
         Mutation::Insert { columns, rows, .. } => columns.len() * rows.len(),
@@ -231,7 +232,7 @@ fn question(engine: Engine, table: &TableName) -> (&'static str, Vec<Param>) {
 }
 
 impl Foresight {
-    /// The statement over the foreseen tables; none where it names none of them.
+    /// The statement over the foreseen tables; none when it names none of them.
     fn rewritten(&self, engine: Engine, statement: &SelectStatement) -> Option<SelectStatement> {
         let lower = statement.sql.to_ascii_lowercase();
         let named: Vec<&Foreseen> =
@@ -343,7 +344,8 @@ impl Foreseen {
         sql
     }
 
-    /// That a stored row was there at a moment; one that does not say when it came is taken to have been.
+    /// Builds the condition that a stored row existed at a moment; a row without a creation time is taken to have
+    /// existed.
     fn came_by(&self, engine: Engine, until: &Until, params: &mut Vec<Param>) -> String {
         let column = format!("r.{}", quote(&until.column));
         let mut bound = |value: FetchedValue, cast: &str| {

@@ -2,7 +2,7 @@
 
 use super::Store;
 
-/// What a proof of erasure reads: raw values, search structures, and bytes.
+/// Reader for a proof of erasure: raw values, search structures, and bytes.
 #[derive(Clone, Copy)]
 pub struct ProofReader<'a> {
     pub(super) store: &'a Store,
@@ -32,7 +32,7 @@ pub struct RecordReader<'a> {
     pub(super) store: &'a Store,
 }
 
-/// What `status` says of a database.
+/// Reader for what `status` reports about a database.
 #[derive(Clone, Copy)]
 pub struct DatabaseReport<'a> {
     pub(super) store: &'a Store,
@@ -50,7 +50,7 @@ pub struct RawTables<'a> {
     pub(super) store: &'a Store,
 }
 
-/// How tables are shaped: their columns, keys, references, and what a row holds beside its canonical values.
+/// Reader for the shape of tables: their columns, keys, references, and what a row holds beside its canonical values.
 #[derive(Clone, Copy)]
 pub struct ShapeReader<'a> {
     pub(super) store: &'a Store,
@@ -69,7 +69,7 @@ pub struct RowEncoder<'a> {
 }
 
 impl Store {
-    /// What a proof of erasure reads: raw values, search structures, and bytes.
+    /// Returns the reader for a proof of erasure: raw values, search structures, and bytes.
     #[must_use]
     pub fn proof(&self) -> ProofReader<'_> {
         ProofReader { store: self }
@@ -99,7 +99,7 @@ impl Store {
         RecordReader { store: self }
     }
 
-    /// What `status` says of a database.
+    /// Returns the reader for what `status` reports about the database.
     #[must_use]
     pub fn report(&self) -> DatabaseReport<'_> {
         DatabaseReport { store: self }
@@ -117,7 +117,8 @@ impl Store {
         RawTables { store: self }
     }
 
-    /// How tables are shaped: their columns, keys, references, and what a row holds beside its canonical values.
+    /// Returns the reader for the shape of tables: their columns, keys, references, and what a row holds beside its
+    /// canonical values.
     #[must_use]
     pub fn shapes(&self) -> ShapeReader<'_> {
         ShapeReader { store: self }

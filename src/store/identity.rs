@@ -1,5 +1,5 @@
-//! What a database says of itself, whatever words it was named by: a file by its device and inode, a server's database by
-//! the server's identifier and its own number.
+//! Identity of a database, however it was named: a file by its device and inode, a server's database by the server's
+//! identifier and its own number.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -11,13 +11,13 @@ use super::fetched::{FetchedValue, RawRow};
 use super::{Store, StoreError};
 use crate::layout::Engine;
 
-/// Which database it is. What the system or the server does not say is none.
+/// Identity of a database. Parts that the system or the server does not tell are `None`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Identity {
     /// Device and inode of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<(u64, u64)>,
-    /// When the file was made, in nanoseconds since 1970: an inode is used again when its file is gone.
+    /// Creation time of the file, in nanoseconds since 1970: an inode is reused once its file is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<u64>,
     /// The server's system identifier, made with its data folder.
@@ -59,7 +59,7 @@ const SERVER: &str = "SELECT system_identifier::text FROM pg_control_system()";
 const DATABASE: &str = "SELECT oid::text, datname::text FROM pg_database WHERE datname = current_database()";
 
 impl Store {
-    /// What the database says of itself, and what it does not say, in words. No file is opened.
+    /// Reads the identity of the database, and notes in words which part of it is not known. No file is opened.
     ///
     /// # Errors
     /// The engine's refusal, but for what a server does not tell everybody.

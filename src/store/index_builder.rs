@@ -17,7 +17,8 @@ use super::structure::StructurePart;
 /// Bytes of a name that PostgreSQL keeps.
 const NAME: usize = 63;
 
-/// What is right below a partitioned table: its name, and whether it is partitioned again. Foreign tables have no indexes.
+/// Query for the tables directly below a partitioned table: their names, and whether they are partitioned again.
+/// Foreign tables have no indexes.
 const BELOW: &str = "SELECT n.nspname::text, c.relname::text, c.relkind = 'p' FROM pg_inherits i \
      JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
      WHERE i.inhparent = to_regclass($1) AND c.relkind IN ('r', 'p') ORDER BY 1, 2";
@@ -30,19 +31,19 @@ const INDEX: &str = "SELECT i.indisvalid, EXISTS (SELECT 1 FROM pg_inherits h WH
 pub struct IndexBuilder<'a> {
     /// The connection.
     pub link: &'a mut ServerLink,
-    /// What the server cannot do.
+    /// Abilities that the server lacks.
     pub refusals: &'a RefusedAbilities,
 }
 
 /// The part of a statement that makes an index, whatever its name and table are.
 struct Recipe<'a> {
     unique: bool,
-    /// What stands after the table's name.
+    /// Rest of the statement after the table's name.
     rest: &'a str,
 }
 
 impl<'a> Recipe<'a> {
-    /// Takes a statement apart; none where it is not `CREATE INDEX … ON table …`.
+    /// Takes a statement apart; none when it is not `CREATE INDEX … ON table …`.
     fn of(sql: &'a str) -> Option<Self> {
         let sql = sql.lines().find(|line| line.starts_with("CREATE "))?.trim_end_matches(';');
         let (head, tail) = sql.split_once(" ON ")?;

@@ -1,4 +1,4 @@
-//! What is kept of jobs: their rows, and signs that the database is under strain.
+//! Stored records of jobs: their rows, and signs that the database is under strain.
 
 use super::ability::ServerAbility;
 use super::fetched::{FetchedValue, RawRow};
@@ -27,9 +27,9 @@ pub struct JobRow {
     pub state: String,
     /// Fencing token of its runner.
     pub token: i64,
-    /// Its runner; none while nobody works on it.
+    /// Current runner; `None` while nobody works on the job.
     pub owner: Option<String>,
-    /// When the runner was last heard of.
+    /// Time of the runner's last sign of life.
     pub heartbeat_at: Option<String>,
     /// JSON: how it was started.
     pub settings: String,
@@ -49,7 +49,7 @@ pub struct JobRow {
     pub batches: i64,
     /// JSON: rows by table.
     pub counts: String,
-    /// Why it goes slowly.
+    /// Reason why the job is slowed down.
     pub throttle: Option<String>,
     /// Number of its first audit entry.
     pub first_seq: Option<i64>,
@@ -57,17 +57,17 @@ pub struct JobRow {
     pub last_seq: Option<i64>,
     /// JSON: what looking at the result gave.
     pub verification: Option<String>,
-    /// What failed.
+    /// Problem that made the job fail.
     pub problem: Option<String>,
-    /// Who started it, or went on with it.
+    /// Name of whoever started or resumed the job.
     pub actor: String,
     /// The ticket that asks for it.
     pub ticket: Option<String>,
-    /// When it was started.
+    /// Time when the job was started.
     pub created_at: String,
-    /// When it was last written.
+    /// Time of the last write to the row.
     pub updated_at: String,
-    /// When it ended.
+    /// Time when the job ended.
     pub ended_at: Option<String>,
 }
 
@@ -112,7 +112,7 @@ impl JobRow {
 /// Signs that others suffer from the load.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Strain {
-    /// Seconds by which the slowest replica lags; none where nothing is known of one.
+    /// Seconds by which the slowest replica lags; none when nothing is known of one.
     pub replica_lag: Option<f64>,
     /// Sessions of this database that wait for a lock.
     pub waiting: i64,
@@ -150,7 +150,7 @@ impl RecordReader<'_> {
     /// All runs of jobs, the newest first.
     ///
     /// # Errors
-    /// The engine's refusal; there are none where the tables of jobs are not there.
+    /// The engine's refusal; there are none when the tables of jobs are not there.
     pub async fn jobs(self) -> Result<Vec<JobRow>, StoreError> {
         if !self.own().await?.is_some_and(|own| own.has_jobs()) {
             return Ok(Vec::new());
@@ -171,7 +171,7 @@ impl RecordReader<'_> {
         Ok(self.jobs().await?.into_iter().find(|job| job.name == name))
     }
 
-    /// What a run could not handle: entity, id and problem of each row, at most `limit`.
+    /// Lists the rows that a run could not handle: entity, id and problem of each row, at most `limit`.
     ///
     /// # Errors
     /// The engine's refusal.

@@ -113,7 +113,7 @@ fn ask_for(engine: Engine, source: &BoundSource, words: &[String], statement: &m
     }
 }
 
-/// The layout's own condition for all words of a search; none where it names no index of words, or nothing is asked that
+/// The layout's own condition for all words of a search; none when it names no index of words, or nothing is asked that
 /// one knows.
 pub(super) fn index_condition(
     engine: Engine,

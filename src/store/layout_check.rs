@@ -12,8 +12,8 @@ const ROWS: usize = 10_000;
 const FEW: usize = 50;
 
 impl<'a> SchemaDoor<'a> {
-    /// What of a layout does not fit the database, in the order of the lines: each error with its line and key. Every id
-    /// is read once, and up to 10,000 rows for each column that has a path.
+    /// Finds what in a layout does not fit the database, in the order of the lines: each error with its line and key.
+    /// Every id is read once, and up to 10,000 rows for each column that has a path.
     ///
     /// # Errors
     /// The engine's refusal of something that is no fault of the layout.
@@ -78,7 +78,7 @@ impl<'a> SchemaDoor<'a> {
         Ok(faults)
     }
 
-    /// Why the engine refuses to read some columns of a source; none where it does not.
+    /// Returns the engine's reason for refusing to read some columns of a source; `None` when it reads them.
     async fn refused(self, source: &BoundSource, columns: Option<&[&str]>) -> Result<Option<String>, StoreError> {
         let mut statement = Projection::new(self.store.engine(), source, columns, None).select(source, &[]);
         statement.sql += " LIMIT 0";
@@ -107,7 +107,7 @@ impl<'a> SchemaDoor<'a> {
             let number = |at: usize| found.first().map_or(0, |row| super::fetched::number(row, at));
             if number(0) > 0 {
                 let words = format!(
-                    "{} ids stand in several rows: pages lose rows of them; make the id of all columns that tell the rows apart",
+                    "{} ids occur in several rows, so pages lose rows: make the id of all the columns that identify a row",
                     number(0)
                 );
                 faults.push((line("id"), format!("{}.columns.id", source.entity), words));

@@ -18,7 +18,7 @@ use super::write::WriteError;
 use super::{SchemaDoor, Store, StoreError, catalog};
 use crate::layout::Engine;
 
-/// How long a step waits for a lock: whoever comes after it waits as long.
+/// Time that a step waits for a lock; anyone queued behind it waits as long.
 pub(super) const LOCK_WAIT: Duration = Duration::from_millis(500);
 
 /// Rows shown of another system's list of migrations.
@@ -42,11 +42,11 @@ const FOREIGN: &[&str] = &[
 /// Another system's list of migrations.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ForeignMigrations {
-    /// Its table.
+    /// Table that holds the list.
     pub table: String,
-    /// Its columns.
+    /// Columns of the table.
     pub columns: Vec<String>,
-    /// Its last rows, as texts.
+    /// Last rows of the table, as texts.
     pub rows: Vec<Vec<Option<String>>>,
 }
 
@@ -64,7 +64,7 @@ pub struct ReadableSource {
 }
 
 impl SchemaDoor<'_> {
-    /// How the migrations that concern this database stand to it.
+    /// Returns the standing in this database of each migration that concerns it.
     #[must_use]
     pub fn standings(self, own: Option<&OwnTables>, structure: &Structure) -> Vec<Standing> {
         let blank = migration::is_blank(structure.catalog(), self.store.engine());
@@ -89,9 +89,11 @@ impl SchemaDoor<'_> {
     pub async fn look_again(self) -> Result<Store, StoreError> {
         let sessions = Sessions::open(self.store.sessions.opener().clone(), 1).await?;
         let catalog = catalog::read(&sessions, &self.store.refusals).await?;
-        let recognised = recognise_readable(&self.store.layouts, self.store.engine(), &catalog);
+        // Shipped layouts are sound: a test parses them all.
+        let layouts = self.store.choice.to_try(self.store.engine(), &catalog).unwrap_or_default();
+        let recognised = recognise_readable(&layouts, self.store.engine(), &catalog);
         let intended = self.store.intended.clone().filter(|_| migration::is_blank(&catalog, self.store.engine()));
-        let mut again = self.store.again(Arc::new(sessions), catalog, recognised);
+        let mut again = self.store.again(Arc::new(sessions), catalog, layouts, recognised);
         again.intended = intended;
         Ok(again)
     }
@@ -182,7 +184,7 @@ impl SchemaDoor<'_> {
         Ok(counted)
     }
 
-    /// What other systems say of their own migrations here.
+    /// Reads the lists that other systems keep of their own migrations here.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -220,7 +222,7 @@ impl SchemaDoor<'_> {
     }
 }
 
-/// What came of a statement that does not wait for locks for long.
+/// Turns the outcome of a statement that does not wait long for locks into a result.
 fn locked_or_done(outcome: Result<bool, sqlx::Error>) -> Result<(), WriteError> {
     match outcome {
         Ok(true) => Ok(()),
@@ -232,7 +234,7 @@ fn locked_or_done(outcome: Result<bool, sqlx::Error>) -> Result<(), WriteError> 
     }
 }
 
-/// How the migrations that concern a database stand to it: our own first, then those of its layouts.
+/// Returns the standing in a database of the migrations that concern it: our own first, then those of its layouts.
 fn standings(series: &[&str], own: Option<&OwnTables>, structure: &Structure, blank: bool) -> Vec<Standing> {
     let engine = structure.engine();
     let wanted = std::iter::once(OWN).chain(series.iter().copied().filter(|s| *s != OWN));

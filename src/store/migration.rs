@@ -27,25 +27,25 @@ pub const NATIVE: &str = "mnemoscope";
 pub struct Migration {
     /// Number: unlike that of any other migration; the list goes by it.
     pub version: i64,
-    /// What it belongs to: our own tables, or a layout by name.
+    /// Series that the migration belongs to: our own tables, or a layout by name.
     pub series: &'static str,
     /// Name, unlike that of any other: the file's, after the layout's where it belongs to one.
     pub name: String,
-    /// Its statements.
+    /// SQL statements of the migration.
     pub sql: &'static str,
     /// SHA-256 of the statements.
     pub checksum: String,
     /// Checksums of earlier texts of it that make the same parts: whoever applied one of these has nothing to catch up on.
     pub earlier: Vec<String>,
-    /// What it makes possible.
+    /// Effect of the migration: what it makes possible.
     pub effect: String,
-    /// What it locks, and for how long.
+    /// Locks that the migration takes, and for how long.
     pub lock_risk: String,
     /// Word by which it is asked for, where it is not applied unless asked for.
     pub optional: Option<String>,
     /// Tables, or columns as `table/column`, without which it makes no sense.
     requires: Vec<String>,
-    /// It can be applied to an empty database.
+    /// True when the migration can be applied to an empty database.
     pub blank: bool,
 }
 
@@ -54,13 +54,13 @@ pub struct Migration {
 pub struct MigrationStep {
     /// Name, for people.
     pub name: String,
-    /// What is run.
+    /// SQL that the step runs.
     pub sql: String,
-    /// What is there afterwards.
+    /// Parts of the structure that exist after the step.
     pub makes: Vec<StructurePart>,
-    /// What must be available, or the step is left out.
+    /// Part that must be available; the step is left out without it.
     needs: Option<StructurePart>,
-    /// It runs outside a transaction, without keeping writers out.
+    /// True when the step runs outside a transaction, without keeping writers out.
     pub concurrent: bool,
 }
 
@@ -115,7 +115,7 @@ impl Migration {
         self.requires.iter().all(there)
     }
 
-    /// Its steps for a database, those included that are done.
+    /// Returns the steps of the migration for a database, including those already done.
     #[must_use]
     pub fn steps(&self, structure: &Structure) -> Vec<MigrationStep> {
         let mut steps = self.written_steps();
@@ -199,7 +199,7 @@ fn named_part(words: &str) -> Option<StructurePart> {
     }
 }
 
-/// What statements make, by their first words.
+/// Lists the parts that statements create, judged by their first words.
 fn made_by(sql: &str) -> Vec<StructurePart> {
     let bare: String =
         sql.lines().filter(|line| !line.trim_start().starts_with("--")).flat_map(|l| [l, "\n"]).collect();
@@ -238,16 +238,16 @@ pub fn is_blank(catalog: &Catalog, engine: Engine) -> bool {
     catalog.tables.iter().all(|t| ours.contains(&StructurePart::Table(t.name.clone())))
 }
 
-/// How a migration stands to a database.
+/// Standing of a migration in a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
     /// The migration.
     pub migration: Migration,
-    /// Its steps, each with whether it is done.
+    /// Steps of the migration, each with whether it is done.
     pub steps: Vec<(MigrationStep, bool)>,
-    /// It was begun and not ended.
+    /// True when the migration was begun but has not ended.
     pub begun: bool,
-    /// It is recorded as applied.
+    /// True when the migration is recorded as applied.
     pub recorded: bool,
 }
 

@@ -24,6 +24,7 @@ pub mod fetched;
 pub mod file_state;
 pub mod find;
 mod foresight;
+mod growth;
 mod handles;
 pub mod identity;
 mod index_builder;
@@ -86,17 +87,17 @@ pub use page::named_ids;
 
 pub use connect::{OpenError, OpenOptions, Target};
 
-/// Why the store did not answer.
+/// Reason why the store did not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The database does not hold the entity.
     #[error("this database holds no {entity}: {reason}")]
     Missing {
-        /// What was asked for.
+        /// Entity that was asked for.
         entity: String,
-        /// Why it is not there.
+        /// Reason why the entity is not there.
         reason: String,
-        /// What would help.
+        /// Remedy, if there is one.
         remedy: Option<String>,
     },
     /// A cursor that was not made by this list.
@@ -114,9 +115,9 @@ pub enum StoreError {
     /// One of our own tables that our role may not read.
     #[error("{reason}")]
     Denied {
-        /// Why, in words.
+        /// Reason, in words.
         reason: String,
-        /// What its owner can do about it.
+        /// Remedy that is open to the table's owner.
         remedy: String,
     },
     /// A table that is not there (any more).
@@ -128,6 +129,12 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether the connection itself is gone.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        matches!(self, StoreError::Engine(error) if engine_error::lost(error))
+    }
+
     /// Whether we have no right to that, which says nothing of anything else.
     #[must_use]
     pub fn is_denied(&self) -> bool {
@@ -152,16 +159,18 @@ pub struct Store {
     anchors: Option<std::path::PathBuf>,
     version: String,
     notes: Vec<String>,
-    /// Why nothing can be written here, whatever the operator may do.
+    /// Reason why nothing can be written here, whatever the operator may do.
     blocked: Option<String>,
-    /// Layouts that recognition had to choose from.
+    /// Layouts that were tried on it.
     layouts: Vec<crate::layout::Layout>,
+    /// Layouts to choose from when it is looked at again.
+    choice: connect::LayoutChoice,
     /// A layout that was asked for and that an empty database does not have yet.
     intended: Option<String>,
-    /// What of the tables outside the search path a known layout fits, once it was looked for.
+    /// Reason and remedy when a known layout fits tables outside the search path, once that was checked.
     elsewhere: OnceLock<Option<(String, Option<String>)>>,
     shapes: shape::TableShapes,
-    /// What the server cannot do or does not tell.
+    /// Abilities that the server lacks or does not disclose.
     refusals: Arc<ability::RefusedAbilities>,
     /// Key outside the database under which erased people's handles are listed.
     secret: Option<[u8; 32]>,
@@ -170,11 +179,11 @@ pub struct Store {
     /// The connection that writes; all looks at one database share it.
     writer: Arc<tokio::sync::Mutex<Option<write::WriteConnection>>>,
     fault: fault::FaultCounter,
-    /// What the stored order of columns is worth.
+    /// Reliability of the stored order of columns.
     sortable: SortableColumns,
     /// Vectors that are kept in memory between recalls.
     vectors: Mutex<vector_cache::Cache>,
-    /// What a plan makes of the tables, where this is a look ahead.
+    /// Foreseen tables as a plan would leave them, when this store looks ahead.
     foresight: Option<foresight::Foresight>,
     /// Kept until the store is dropped: a private copy of a database that could not be opened where it is.
     _copy: Option<connect::PrivateCopy>,
@@ -205,19 +214,20 @@ impl Store {
         &self.location
     }
 
-    /// How it is named on a command line: every command that is advised begins with that.
+    /// Returns how the database is named on a command line: every advised command begins with that.
     #[must_use]
     pub fn invocation(&self) -> &Invocation {
         &self.invocation
     }
 
-    /// Where it is, spelled alike whichever way it was named: a real path, or a server and a name there.
+    /// Returns the location of the database, spelled the same however it was named: a real path, or a server and a
+    /// name there.
     #[must_use]
     pub fn place(&self) -> &str {
         &self.place
     }
 
-    /// Folder in which anchors of the audit trail are kept; none where there is none.
+    /// Folder in which anchors of the audit trail are kept; none when there is none.
     #[must_use]
     pub fn anchor_folder(&self) -> Option<&std::path::Path> {
         self.anchors.as_deref()
@@ -236,7 +246,7 @@ impl Store {
         Ok(sources)
     }
 
-    /// Why an entity is not there, and what would help.
+    /// Explains why an entity is not there, and what would help.
     #[must_use]
     pub fn why_missing(&self, entity: Entity) -> (String, Option<String>) {
         let Some(layout) = self.recognised.layouts.first() else {
@@ -268,7 +278,7 @@ impl Store {
         }
     }
 
-    /// A known layout whose tables stand in a schema that the search path does not name, and how to name it. Every entity
+    /// A known layout whose tables are in a schema that the search path does not name, and how to name it. Every entity
     /// that is missing asks for it: it is looked for once.
     fn outside_search_path(&self) -> Option<(String, Option<String>)> {
         self.elsewhere.get_or_init(|| beyond_search_path(self.engine(), &self.catalog)).clone()
@@ -310,7 +320,13 @@ impl Store {
 
     /// The same database through other connections, or as something else is made of its tables: nothing is known of it
     /// yet.
-    fn again(&self, sessions: Arc<Sessions>, catalog: Catalog, recognised: RecognisedLayouts) -> Store {
+    fn again(
+        &self,
+        sessions: Arc<Sessions>,
+        catalog: Catalog,
+        layouts: Vec<Layout>,
+        recognised: RecognisedLayouts,
+    ) -> Store {
         Store {
             sessions,
             catalog,
@@ -323,7 +339,8 @@ impl Store {
             version: self.version.clone(),
             notes: self.notes.clone(),
             blocked: self.blocked.clone(),
-            layouts: self.layouts.clone(),
+            layouts,
+            choice: self.choice.clone(),
             intended: self.intended.clone(),
             elsewhere: OnceLock::new(),
             shapes: shape::TableShapes::default(),
@@ -340,7 +357,7 @@ impl Store {
     }
 }
 
-/// A known layout whose tables stand in a schema that the search path does not name, and how to name it.
+/// A known layout whose tables are in a schema that the search path does not name, and how to name it.
 fn beyond_search_path(engine: Engine, catalog: &Catalog) -> Option<(String, Option<String>)> {
     let schemas: BTreeSet<&str> = catalog.tables.iter().filter(|t| !t.visible).map(|t| t.schema.as_str()).collect();
     let layouts = crate::layout::builtin::all().unwrap_or_default();
@@ -351,7 +368,7 @@ fn beyond_search_path(engine: Engine, catalog: &Catalog) -> Option<(String, Opti
         if let Some(layout) = layouts.iter().find(fits) {
             return Some((
                 format!(
-                    "its tables fit the layout {} and stand in the schema `{schema}`, outside of the search path",
+                    "its tables fit the layout {}, but are in the schema `{schema}`, which is not in the search path",
                     layout.name
                 ),
                 Some(format!(

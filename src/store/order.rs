@@ -14,7 +14,7 @@ use super::select::SelectStatement;
 use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Engine, StoredAs};
 use crate::memory::ValueKind;
 
-/// How one source is walked.
+/// Order in which one source is walked.
 #[derive(Debug, Clone)]
 pub struct SourceOrder {
     /// The key's expression as it is compared and sorted.
@@ -24,16 +24,16 @@ pub struct SourceOrder {
     key_declared: String,
     /// The key may be NULL: those rows come last.
     nullable: bool,
-    /// What the id is made of: each as it is compared, as it is read, and its declared type.
+    /// Parts of the id: each as it is compared, as it is read, and its declared type.
     id: Vec<(String, String, String)>,
     /// Greatest first.
     pub descending: bool,
-    /// What the order rests on until its first page was read.
+    /// Assumption that the order rests on until its first page has been read.
     hope: Option<SortHope>,
 }
 
-/// What makes SQLite's own order of unindexed values the canonical one, as the first row of a list tells, greatest first. To
-/// ask beforehand would read the whole table once more.
+/// Assumption under which SQLite's own order of unindexed values is the canonical one; the first row of a list,
+/// greatest first, confirms or refutes it. To ask beforehand would read the whole table once more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SortHope {
     /// All are numbers: what is none sorts above them.
@@ -43,7 +43,7 @@ pub enum SortHope {
 }
 
 impl SortHope {
-    /// The spelling of a time that a text in UTC has; none where it is no such text.
+    /// The spelling of a time that a text in UTC has; none when it is no such text.
     #[must_use]
     pub fn spelling(time: &str) -> Option<Self> {
         const SHAPE: &str = "____-__-__ __:__:__";
@@ -58,7 +58,7 @@ impl SortHope {
             .then(|| SortHope::Spelling(format!("{shape}{fraction}{zone}")))
     }
 
-    /// What is true of values that it is not so of; such rows are sorted first.
+    /// Builds the condition for values that break the assumption; such rows are sorted first. `None` for numbers.
     fn odd(&self, value: &str) -> Option<String> {
         match self {
             SortHope::Numbers => None,
@@ -233,7 +233,7 @@ pub enum OrderedPart {
 }
 
 impl SourceOrder {
-    /// The order by a canonical column; none where only the canonical value can order the rows.
+    /// The order by a canonical column; none when only the canonical value can order the rows.
     #[must_use]
     pub fn new(
         engine: Engine,
@@ -279,7 +279,7 @@ impl SourceOrder {
         SourceOrder { hope, ..self }
     }
 
-    /// What it rests on.
+    /// Returns the assumption that the order rests on.
     #[must_use]
     pub fn hope(&self) -> Option<&SortHope> {
         self.hope.as_ref()
@@ -402,7 +402,7 @@ fn one_spelling(time: &str) -> String {
     format!("substr({bare} || CASE WHEN length({bare}) = 19 THEN '.' ELSE '' END || '000000', 1, 26)")
 }
 
-/// What SQLite's own order of a column's values is worth: one column may hold values of any type and times in any
+/// Reliability of SQLite's own order of a column's values: one column may hold values of any type and times in any
 /// spelling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sortable {
@@ -414,7 +414,7 @@ pub enum Sortable {
     No,
 }
 
-/// What the stored order of columns is worth, as far as it was found out, by the statement that finds it out.
+/// Known reliability of the stored order of columns, by the statement that finds it out.
 #[derive(Debug, Default)]
 pub struct SortableColumns {
     known: Mutex<HashMap<String, Sortable>>,
@@ -423,7 +423,7 @@ pub struct SortableColumns {
 }
 
 impl SortableColumns {
-    /// What a statement found out before.
+    /// Returns what a statement found out earlier.
     pub(super) fn known(&self, probe: &str) -> Option<Sortable> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).get(probe).copied()
     }
@@ -457,7 +457,7 @@ impl Sortable {
 }
 
 /// SQLite: the statement that finds out what the stored order of a column is worth: 0, 1 or 2, as [`Sortable`] has it.
-/// None where nothing has to be found out. With an index on the column it reads a few rows only: the greatest number,
+/// None when nothing has to be found out. With an index on the column it reads a few rows only: the greatest number,
 /// as text sorts above them; of times two rows of each day.
 #[must_use]
 pub fn sortable_probe(source: &BoundSource, column: &str) -> Option<String> {

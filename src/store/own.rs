@@ -44,7 +44,8 @@ pub struct AppliedMigration {
     pub name: String,
     /// Checksum of the statements that were run.
     pub checksum: String,
-    /// When it ended; none where it was begun and has not ended: its steps are being run, or whoever ran them was stopped.
+    /// Time when it ended; `None` when it was begun and has not ended: its steps are being run, or whoever ran them
+    /// was stopped.
     pub applied_at: Option<String>,
 }
 
@@ -57,7 +58,7 @@ pub struct OwnTables {
     pub schema: String,
     /// Migrations that have been applied, in order.
     pub applied: Vec<AppliedMigration>,
-    /// Why nothing of that is known, where our role may not read it: reason and remedy.
+    /// Reason and remedy when our role may not read these tables and nothing of this is known.
     pub unread: Option<(String, String)>,
 }
 
@@ -102,13 +103,13 @@ impl OwnTables {
 pub struct TrailEntry {
     /// Number, from 1, without gaps.
     pub seq: i64,
-    /// When, in the canonical spelling.
+    /// Time of the entry, in the canonical spelling.
     pub at: String,
     /// Database that it is about.
     pub database_id: String,
-    /// Who.
+    /// Name of the actor.
     pub actor: String,
-    /// What was done, one word or two with a dot.
+    /// Action that was done, one word or two with a dot.
     pub action: String,
     /// Facts that are not personal, as JSON text.
     pub public: String,
@@ -164,7 +165,7 @@ fn read_own(schema: String, rows: &[RawRow]) -> Option<OwnTables> {
 }
 
 impl RecordReader<'_> {
-    /// Our tables; none where no migration has been applied yet.
+    /// Our tables; none when no migration has been applied yet.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -209,7 +210,7 @@ impl RecordReader<'_> {
         unread.map(|denied| denied.capability(&self.store.catalog.role)).collect()
     }
 
-    /// Which of the tables of the trail, and of the list of migrations, are there now.
+    /// Lists the tables of the trail, and of the list of migrations, that exist now.
     ///
     /// # Errors
     /// The engine's refusal.

@@ -130,7 +130,7 @@ impl Store {
         }
     }
 
-    /// A page in the stored order; none where that turns out not to be the canonical one.
+    /// A page in the stored order; none when that turns out not to be the canonical one.
     async fn walked(
         &self,
         asked: PreparedQuery<'_>,
@@ -273,7 +273,7 @@ impl Store {
     }
 
     /// The canvas events that a query's canvas filter means, where they are few: then they are held, and no episode's
-    /// own events have to be read. None where they are many, or nothing of the kind is asked.
+    /// own events have to be read. None when they are many, or nothing of the kind is asked.
     async fn few_canvas_events(&self, query: &Query) -> Result<Option<FewCanvasEvents>, StoreError> {
         let Some(wanted) = query.canvas.as_ref().filter(|_| query.entity == Entity::Episode) else { return Ok(None) };
         let equal = |column, value: &String| Filter::new(column, Operator::Equal, Operand::Text(value.clone()));
@@ -612,7 +612,8 @@ fn flipped(edge: &Edge) -> Edge {
     }
 }
 
-/// What must be read for a query: its columns, the id, and what filters, order and links need; none means all.
+/// Lists the columns to read for a query: its own, the id, and those that filters, order and links need; `None` means
+/// all.
 fn wanted_columns<'q>(query: &'q Query, order: &Order, source: &BoundSource) -> Option<Vec<&'q str>> {
     let mut wanted: Vec<&str> = query.columns.as_ref()?.clone();
     wanted.push("id");
@@ -630,7 +631,7 @@ fn wanted_columns<'q>(query: &'q Query, order: &Order, source: &BoundSource) -> 
     Some(wanted)
 }
 
-/// The column by which rows of equal keys are told apart.
+/// The column by which rows of equal keys are distinguished.
 pub(super) fn id_column(entity: Entity) -> &'static str {
     if entity == Entity::MemoryLink { "memory_id" } else { "id" }
 }

@@ -14,7 +14,7 @@ pub struct DatabasePulse {
 }
 
 impl DatabasePulse {
-    /// A mark that is another one once something was written; none where the engine tells no such thing.
+    /// A mark that is another one once something was written; none when the engine tells no such thing.
     pub async fn beat(&mut self) -> Option<Vec<i64>> {
         let mut marks = Vec::new();
         for link in &mut self.links {

@@ -1,4 +1,4 @@
-//! What holds tables together: primary keys, foreign keys with what they do on deletion, and which tables hold rows.
+//! Relations between tables: primary keys, foreign keys with what they do on deletion, and which tables hold rows.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use super::snapshot::Snapshot;
 use super::stored::{ROW_NUMBER, TableName};
 use crate::layout::Engine;
 
-/// What a foreign key does when the row that it names goes.
+/// Action of a foreign key when the row that it names is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnDelete {
     /// The row goes too.
@@ -26,29 +26,29 @@ pub enum OnDelete {
 pub struct ForeignKey {
     /// Table that refers.
     pub from: TableName,
-    /// Its columns, in order.
+    /// Columns that refer, in order.
     pub columns: Vec<String>,
     /// Table that is referred to.
     pub to: TableName,
-    /// Its columns, one for each that refers.
+    /// Columns that are referred to, one for each that refers.
     pub to_columns: Vec<String>,
-    /// What happens on deletion.
+    /// Action on deletion.
     pub on_delete: OnDelete,
 }
 
-/// How the tables of a database hang together.
+/// Relations between the tables of a database.
 #[derive(Debug, Clone, Default)]
 pub struct Relations {
-    /// Columns that tell a table's rows apart; empty where nothing does.
+    /// Columns that tell a table's rows apart; empty when nothing does.
     pub keys: HashMap<TableName, Vec<String>>,
     /// Foreign keys.
     pub foreign: Vec<ForeignKey>,
     /// Tables with rows that can be read, in order: partitions under the name of the whole, views only where they keep
     /// copies.
     pub tables: Vec<TableName>,
-    /// Of these, views that keep copies of other tables' rows.
+    /// Views among `tables` that keep copies of other tables' rows.
     pub copies: HashSet<TableName>,
-    /// What each column of PostgreSQL can hold, where that is not words.
+    /// Content that each column of PostgreSQL can hold, when that is not words.
     pub holds: HashMap<(TableName, String), ColumnContent>,
     /// Tables that inherit, each with the one through which its rows are seen too.
     pub inside: HashMap<TableName, TableName>,
@@ -152,11 +152,11 @@ const DEFINITIONS_POSTGRES: &str = "WITH mine AS (SELECT n.oid, n.nspname FROM p
 /// An object of the database, as far as it has words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
-    /// What it is: a table, a trigger, a comment.
+    /// Kind of the object: a table, a trigger, a comment.
     pub kind: String,
-    /// Its name.
+    /// Name of the object.
     pub name: String,
-    /// The words of its definition: names, conditions, defaults, options. Quotes stand there as SQL writes them.
+    /// The words of its definition: names, conditions, defaults, options. Quotes are there as SQL writes them.
     pub text: String,
 }
 

@@ -156,7 +156,7 @@ const BY_INDEX: &str =
     "SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_seqscan = off";
 
 impl Store {
-    /// The settings under which a change finds its rows by the index of their key; none where they are not needed, or
+    /// The settings under which a change finds its rows by the index of their key; none when they are not needed, or
     /// there is no index.
     pub(super) fn by_index(&self, revise: &RowRevisions) -> Option<&'static str> {
         let named = |t: &&crate::layout::CatalogTable| t.schema == revise.table.schema && t.name == revise.table.name;

@@ -131,7 +131,7 @@ impl RowWalks<'_> {
         Ok(!matches!(mode.first().and_then(|row| row.first()), Some(FetchedValue::Text(mode)) if mode == "wal"))
     }
 
-    /// A number that is another one when somebody else has written; none where the engine does not say.
+    /// A number that is another one when somebody else has written; none when the engine does not say.
     ///
     /// # Errors
     /// The engine's refusal.

@@ -37,7 +37,7 @@ impl SelectStatement {
     }
 }
 
-/// What a select reads besides the sort keys.
+/// Values that a select reads besides the sort keys.
 #[derive(Debug, Clone)]
 pub struct Projection {
     /// Canonical positions with the way that each projected value belongs to, in the order of the projection.
@@ -51,15 +51,15 @@ pub struct Projection {
 /// One projected value: which canonical column it may fill.
 #[derive(Debug, Clone)]
 pub struct Slot {
-    /// What it fills.
+    /// Target that the value fills.
     pub target: SlotTarget,
-    /// How it is read.
+    /// Column that the value is read from, and how.
     pub column: BoundColumn,
     /// Position in the raw row; none for constants.
     pub at: Option<usize>,
 }
 
-/// What a projected value fills.
+/// Target that a projected value fills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SlotTarget {
     /// A canonical column, by position.
@@ -164,7 +164,7 @@ pub fn narrow(engine: Engine, source: &BoundSource, filter: &Filter, statement: 
     }
 }
 
-/// The condition in the database; none where it cannot decide it.
+/// The condition in the database; none when it cannot decide it.
 fn condition(engine: Engine, source: &BoundSource, filter: &Filter, statement: &mut SelectStatement) -> Option<String> {
     let [column] = source.column(filter.column) else { return None };
     if !keeps(source, filter.column) {
@@ -189,7 +189,7 @@ fn condition(engine: Engine, source: &BoundSource, filter: &Filter, statement: &
     }
 }
 
-/// Adds that each word of a search stands in one of the texts, as far as the database can decide it. A word that it cannot
+/// Adds that each word of a search is in one of the texts, as far as the database can decide it. A word that it cannot
 /// look for in every one of them narrows nothing. Rows that the layout's index finds, by `indexed`, are let through.
 pub fn narrow_search(
     engine: Engine,
@@ -302,7 +302,7 @@ pub fn key_parts(id: &str, parts: usize) -> Option<Vec<FetchedValue>> {
     items.iter().map(raw).collect::<Option<Vec<_>>>().filter(|raws| raws.len() == parts)
 }
 
-/// That columns are one of some keys together; what is no such key is no row's.
+/// Builds the condition that columns together equal one of some keys; an id that is no such key matches no row.
 fn key_is(engine: Engine, parts: &[BoundOrigin], ids: &[&str], statement: &mut SelectStatement) -> Option<String> {
     let columns = parts.iter().map(|p| Some((dialect::expression(p)?, p))).collect::<Option<Vec<_>>>()?;
     let mut keys = Vec::new();
@@ -329,7 +329,7 @@ fn key_is(engine: Engine, parts: &[BoundOrigin], ids: &[&str], statement: &mut S
     Some(if keys.is_empty() { "1 = 0".to_owned() } else { format!("({})", keys.join(" OR ")) })
 }
 
-/// A plain word that stands within a value that is not encoded stands in its text.
+/// A plain word that within a value that is not encoded is in its text.
 fn inside_contains(
     engine: Engine,
     source: &BoundSource,
@@ -420,7 +420,7 @@ fn contains(
     })
 }
 
-/// A plain word stands in the JSON text as in the canonical one; a value that may be compressed is let through. The
+/// A plain word is in the JSON text as in the canonical one; a value that may be compressed is let through. The
 /// metadata is not narrowed where stored words of status and outcome are shown in it.
 fn json_contains(
     engine: Engine,
@@ -447,8 +447,8 @@ fn json_contains(
     })
 }
 
-/// That the metadata shows a stored word of status or outcome, as a further condition. None where the database cannot
-/// tell.
+/// Builds a further condition that the metadata shows a stored word of status or outcome. `None` when the database
+/// cannot tell.
 fn shown_words(engine: Engine, source: &BoundSource) -> Option<String> {
     if !source.raw_status.is_empty() || !source.raw_outcome.is_empty() {
         return None;
@@ -531,7 +531,7 @@ fn list_has(
             }
             _ => None,
         },
-        // A plain word stands in the JSON text as it is; a blob is compared as the text it holds.
+        // A plain word is in the JSON text as it is; a blob is compared as the text it holds.
         Engine::Sqlite if simple => {
             let mark = statement.bind(engine, Param::Text(value.to_owned()), "");
             Some(format!("instr(CAST({bare} AS TEXT), {mark}) > 0"))

@@ -22,7 +22,7 @@ use super::file_state::OpenedFile;
 use super::server::{Server, ServerLink};
 use crate::layout::Engine;
 
-/// How to make another connection.
+/// Means of opening another connection.
 #[derive(Debug, Clone)]
 pub enum Opener {
     /// SQLite: options of the main file, and files to attach with their schema names.
@@ -84,14 +84,14 @@ impl Sessions {
         }
     }
 
-    /// Why what is open here is not the database at its path any more; none while it is. A write would go into a file that
-    /// nobody finds again.
+    /// Explains why the open files are no longer the database at its path; `None` while they are. A write would go
+    /// into a file that nobody finds again.
     #[must_use]
     pub fn displaced(&self) -> Option<String> {
         self.files.iter().find_map(OpenedFile::displaced)
     }
 
-    /// How further connections are made.
+    /// Returns the means of opening further connections.
     pub(super) fn opener(&self) -> &Opener {
         &self.opener
     }
@@ -174,7 +174,8 @@ impl Sessions {
         }
     }
 
-    /// What is open here must be the database at its path: otherwise nobody else sees what is read and written here.
+    /// Checks that the open files are the database at its path: otherwise nobody else sees what is read and written
+    /// here.
     ///
     /// # Errors
     /// It is not: with the path, and what to do.
@@ -299,7 +300,7 @@ async fn sqlite_batches<T: Future<Output = ControlFlow<()>>>(
     Ok(ControlFlow::Continue(()))
 }
 
-/// Rows taken at a time, where so many wait.
+/// Rows taken at a time, where this many wait.
 pub(super) const TAKEN: usize = 256;
 
 /// Batches of rows that are read before somebody looks at them.

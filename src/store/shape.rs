@@ -1,4 +1,4 @@
-//! What a table's rows are made of, as writing and before-images need it: every stored column with its type.
+//! Shape of a table's rows, as writing and before-images need it: every stored column with its type.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +19,7 @@ pub struct ShapeColumn {
     pub name: String,
     /// Type as the engine spells it.
     pub declared: String,
-    /// What that is made of: a domain's type where no rule of the domain keeps values out, else the type itself.
+    /// Underlying type: a domain's base type when no rule of the domain keeps values out, else the type itself.
     pub base: String,
     /// A new row must give it a value: it is NOT NULL and has no default.
     pub required: bool,
@@ -162,14 +162,14 @@ pub fn placeholder(engine: Engine, number: usize, value: &FetchedValue, declared
     }
 }
 
-/// What a column of a table refers to, by a foreign key of that one column.
+/// Table and column that a column of a table refers to, by a foreign key of that one column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReferredTable {
     /// The column.
     pub column: String,
     /// Table that is referred to.
     pub table: TableName,
-    /// Its column.
+    /// Column that is referred to.
     pub to: String,
 }
 
@@ -189,7 +189,7 @@ const REFERRED_POSTGRES: &str = "SELECT a.attname::text, n.nspname::text, c.reln
 pub struct ColumnReference {
     /// Table that refers.
     pub from: TableName,
-    /// Its column.
+    /// Column that refers.
     pub column: String,
     /// Column that is referred to.
     pub to: String,
@@ -338,7 +338,7 @@ impl ShapeReader<'_> {
         Ok(images(&shape, answers))
     }
 
-    /// What the columns of a table refer to.
+    /// Lists the tables and columns that the columns of a table refer to.
     ///
     /// # Errors
     /// The engine's refusal.

@@ -46,7 +46,7 @@ impl std::fmt::Debug for Snapshot<'_> {
     }
 }
 
-/// Which rows of a table are wanted.
+/// Selection of rows of a table.
 #[derive(Debug, Clone, Copy)]
 pub struct WantedRows<'a> {
     /// Table.
@@ -302,7 +302,7 @@ impl Snapshot<'_> {
         Ok(self.fetch(&sql, &params).await?.into_iter().filter_map(pair).collect())
     }
 
-    /// How many rows of a table hold NULL in each of some columns.
+    /// Counts the rows of a table that hold NULL in every one of some columns.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -328,7 +328,7 @@ fn marks(texts: &[String], params: &mut Vec<Param>) -> String {
     texts.iter().map(&mut mark).collect::<Vec<_>>().join(", ")
 }
 
-/// Which handles are wanted.
+/// Selection of handles.
 #[derive(Debug, Clone, Copy)]
 pub enum HandlesWanted<'a> {
     /// Those that are a text, in any case.
@@ -339,21 +339,21 @@ pub enum HandlesWanted<'a> {
     Shared {
         /// The values.
         values: &'a [String],
-        /// Whose they may be.
+        /// Ids of people who may own them.
         ids: &'a [String],
     },
     /// Those of other people that hold one of some words, as does their id.
     Holding {
         /// The words, small where they are ASCII.
         words: &'a [String],
-        /// Whose they are not.
+        /// Ids of people whose handles are left out.
         ids: &'a [String],
     },
     /// Any, up to a number.
     Some(usize),
 }
 
-/// Whether a value can stand in a column of PostgreSQL: asking otherwise is an error.
+/// Whether a value can be in a column of PostgreSQL: asking otherwise is an error.
 fn fits(declared: &str, value: &FetchedValue) -> bool {
     let FetchedValue::Text(text) = value else { return !matches!(value, FetchedValue::Null) };
     match PgType::of(declared) {

@@ -1,11 +1,11 @@
-//! Which tables and columns a piece of SQL names: enough of it to tell whether our role may read them.
+//! Tables and columns that a piece of SQL names: enough of it to tell whether our role may read them.
 
 /// A word of SQL that is no number and no string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SqlName {
-    /// Where it stands in the text: its first byte, and the one after its last.
+    /// Place in the text: its first byte, and the one after its last.
     pub place: (usize, usize),
-    /// Its parts, which dots join, without quotes.
+    /// Parts of the name, which dots join, without quotes.
     pub parts: Vec<String>,
     /// The words before it, the nearest first: enough for `LEFT OUTER JOIN LATERAL`.
     before: [String; 4],
@@ -14,15 +14,15 @@ pub struct SqlName {
 /// A table that is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadTable {
-    /// Where its name stands.
+    /// Place of the table's name in the text.
     pub place: (usize, usize),
-    /// Its name as written, without quotes.
+    /// Name of the table as written, without quotes.
     pub table: String,
-    /// What its columns are written with before the dot.
+    /// Prefix that its columns are written with before the dot.
     pub alias: String,
     /// Whether the alias stands after its name.
     pub renamed: bool,
-    /// Its rows are not needed for others to be there: an outer join.
+    /// True when other rows come even without a row of this table: an outer join.
     pub outer: bool,
 }
 
@@ -54,7 +54,7 @@ const KEYWORDS: &[&str] = &[
     "tablesample",
 ];
 
-/// The names in a piece of SQL, in order. What stands in strings and comments is none.
+/// The names in a piece of SQL, in order. What is in strings and comments is none.
 #[must_use]
 pub fn names(sql: &str) -> Vec<SqlName> {
     let bytes = sql.as_bytes();

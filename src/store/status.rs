@@ -21,7 +21,7 @@ impl DatabaseReport<'_> {
     /// # Errors
     /// The engine's refusal.
     pub async fn status(self) -> Result<StoreStatus, StoreError> {
-        let counting = Counting::new(self.store);
+        let mut counting = Counting::new(self.store);
         let mut layouts = Vec::new();
         for layout in &self.store.recognised().layouts {
             let mut entities: BTreeMap<&'static str, EntityStatus> = BTreeMap::new();
@@ -86,7 +86,7 @@ impl DatabaseReport<'_> {
         })
     }
 
-    /// Why the size of a table is not known without more ado.
+    /// Explains why the size of a table is not known without further work.
     fn why_no_size(self) -> String {
         match self.store.engine() {
             Engine::Sqlite => {
@@ -155,7 +155,7 @@ impl DatabaseReport<'_> {
         Ok(Capability { name: "write".to_owned(), available: reason.is_none(), reason, remedy })
     }
 
-    /// What can be shown with this database, and why not.
+    /// Lists what can be shown with this database and what cannot, with the reasons.
     #[must_use]
     pub fn capabilities(self) -> Vec<Capability> {
         let mut capabilities = Vec::new();
@@ -187,7 +187,7 @@ impl DatabaseReport<'_> {
         capabilities
     }
 
-    /// What is left out of an entity that is there, and what would help.
+    /// Explains what is left out of an entity that is there, and what would help.
     fn partly(self, entity: Entity) -> (Option<String>, Option<String>) {
         let withheld: Vec<_> = self.store.recognised().withheld.iter().filter(|w| w.entity == entity).collect();
         if withheld.is_empty() {
@@ -206,8 +206,8 @@ impl DatabaseReport<'_> {
         (Some(words.collect::<Vec<_>>().join("; ")), Some(remedies.join("; ")))
     }
 
-    /// What keeps answers from being whole, in words, to be said beside them: rows that may be hidden, and what our role may
-    /// not read.
+    /// Lists what keeps answers from being complete, in words to be given beside them: rows that may be hidden, and
+    /// what our role may not read.
     #[must_use]
     pub fn gaps(self) -> Vec<String> {
         let mut tables: Vec<&str> = Vec::new();

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::fetched::FetchedValue;
 use crate::layout::TimeSpelling;
 
-/// The column name under which SQLite's hidden row number stands in an [`Image`].
+/// The column name under which SQLite's hidden row number is in an [`Image`].
 pub const ROW_NUMBER: &str = "_rowid_";
 
 /// A table: schema (PostgreSQL) or attached name (SQLite), and name.
@@ -90,10 +90,10 @@ pub fn fingerprint(images: &[Image], columns: &[String]) -> String {
     hex::encode(hasher.finalize())
 }
 
-/// What some rows were when they were read.
+/// State of some rows when they were read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReadState {
-    /// How many there were.
+    /// Number of rows.
     pub count: usize,
     /// Columns that matter; empty for all of them.
     pub columns: Vec<String>,
@@ -118,9 +118,9 @@ impl ReadState {
 /// Rows that a plan relies on, and what they were.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RowWatch {
-    /// Which rows.
+    /// Rows that are watched.
     pub rows: StoredRows,
-    /// What they were.
+    /// State of the rows when they were read.
     pub state: ReadState,
 }
 
@@ -170,7 +170,7 @@ impl From<FetchedValue> for Cell {
 pub enum Mutation {
     /// New rows.
     Insert {
-        /// Where.
+        /// Table that gets the rows.
         table: TableName,
         /// Columns that tell the rows apart; empty when the engine numbers them.
         key: Vec<String>,
@@ -181,7 +181,7 @@ pub enum Mutation {
     },
     /// Columns of one row.
     Update {
-        /// Where.
+        /// Table of the row.
         table: TableName,
         /// Columns and values that find the row.
         key: Vec<(String, FetchedValue)>,
@@ -198,7 +198,7 @@ pub enum Mutation {
 /// is, and the change as a whole then counts as missed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RowRevisions {
-    /// Where.
+    /// Table of the rows.
     pub table: TableName,
     /// Columns that find a row.
     pub key: Vec<String>,
@@ -215,9 +215,9 @@ pub struct RowRevisions {
 pub struct Revision(
     /// Values that find it.
     pub Vec<FetchedValue>,
-    /// What the columns hold before.
+    /// Values of the columns before the change.
     pub Vec<FetchedValue>,
-    /// What they hold after.
+    /// Values of the columns after the change.
     pub Vec<FetchedValue>,
 );
 
@@ -290,7 +290,8 @@ impl Mutation {
         }
     }
 
-    /// It compares every row with what it was by itself: nothing else has to watch them.
+    /// Checks whether the change compares every row with its earlier state by itself, so that nothing else has to
+    /// watch the rows.
     #[must_use]
     pub fn watches_itself(&self) -> bool {
         matches!(self, Mutation::Revise(_))

@@ -1,4 +1,4 @@
-//! What the stored order of a column is worth: found out once, and kept while the database is open.
+//! Reliability of the stored order of a column: found out once, and kept while the database is open.
 
 use super::fetched::FetchedValue;
 use super::order::{SortHope, Sortable, is_of_numbers, one_time, sortable_probe};
@@ -11,7 +11,7 @@ use crate::memory::ValueKind;
 pub struct StoredOrder<'s> {
     /// The database.
     pub store: &'s Store,
-    /// Where the rows are.
+    /// Source that holds the rows.
     pub source: &'s BoundSource,
     /// The canonical column.
     pub column: &'s str,
@@ -26,7 +26,7 @@ impl StoredOrder<'_> {
         if is_known { None } else { sortable_probe(self.source, self.column) }
     }
 
-    /// What the order may rest on, while it is not known what it is worth.
+    /// Returns the assumption that the order may rest on while its reliability is not known.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -50,7 +50,7 @@ impl StoredOrder<'_> {
         }
     }
 
-    /// What the order is worth.
+    /// Finds out how reliable the stored order is.
     ///
     /// # Errors
     /// The engine's refusal.

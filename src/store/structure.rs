@@ -1,4 +1,4 @@
-//! What a database's structure is at the moment: tables, columns, sound indexes, row-level security, extensions.
+//! Current structure of a database: tables, columns, sound indexes, row-level security, extensions.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use super::stored::TableName;
 use super::{ShapeReader, StoreError, catalog};
 use crate::layout::{Catalog, Engine};
 
-/// Something of a database's structure.
+/// Part of a database's structure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StructurePart {
     /// A table.

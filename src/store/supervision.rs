@@ -4,11 +4,11 @@ use super::fetched::FetchedValue;
 use super::select::SelectStatement;
 use super::{ContextReader, StoreError};
 
-/// Where supervised episodes stand, with the columns that say so.
+/// Table of supervised episodes, and the columns that hold the outcome of the supervision.
 const TABLE: &str = "agent_episodes";
 const COLUMNS: [&str; 3] = ["proposal_id", "supervision_decision", "execution_followed_proposal"];
 
-/// What became of an episode that was proposed to a supervisor.
+/// Outcome of an episode that was proposed to a supervisor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SupervisedOutcome {
     /// Id of the episode.
@@ -20,7 +20,7 @@ pub struct SupervisedOutcome {
 }
 
 impl ContextReader<'_> {
-    /// The supervised episodes of an agent; none where the database keeps no decisions.
+    /// The supervised episodes of an agent; none when the database keeps no decisions.
     ///
     /// # Errors
     /// The engine's refusal.

@@ -1,5 +1,5 @@
-//! What stored rows hold beside their canonical values, so that an export can be put back as it was: vectors, stored
-//! columns that no canonical one shows, and values that are stored otherwise than their canonical form would be.
+//! Surplus of stored rows beside their canonical values, so that an export can be put back as it was: vectors, stored
+//! columns that no canonical one shows, and values stored differently from what their canonical form would give.
 
 use std::collections::HashMap;
 
@@ -18,16 +18,16 @@ use crate::memory::{Entity, Row, time};
 /// Stored values of a table by column.
 pub type StoredColumns = Vec<(String, FetchedValue)>;
 
-/// What a row holds beside its canonical values.
+/// Contents of a row beside its canonical values.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Surplus {
-    /// Its vector.
+    /// Vector of the row.
     pub vector: Option<Vec<f32>>,
     /// The engine that it was stored by.
     pub engine: Option<String>,
     /// The layout that it was read by; none in exports of old.
     pub layout: Option<String>,
-    /// The table that it stands in; none where it is not a row of one table.
+    /// The table that it stands in; none when it is not a row of one table.
     pub table: Option<String>,
     /// Stored columns that no canonical one shows.
     pub hidden: StoredColumns,
@@ -38,7 +38,8 @@ pub struct Surplus {
 }
 
 impl Surplus {
-    /// What `stored` holds in an exported row, without a copy of it; none for a row that is not of one table.
+    /// Returns the contents of `stored` for an exported row, without copying; `None` for a row that is not of one
+    /// table.
     #[must_use]
     pub fn stored(&self) -> Option<StoredForm<'_>> {
         Some(StoredForm {
@@ -87,7 +88,7 @@ struct EntityPlace {
 }
 
 impl ShapeReader<'_> {
-    /// What each of some rows of one entity holds beside its canonical values, in their order.
+    /// Reads what each of some rows of one entity holds beside its canonical values, in their order.
     ///
     /// # Errors
     /// The engine's refusal.

@@ -1,4 +1,4 @@
-//! Columns whose values are told apart by the engine: those of unique indexes, keys among them.
+//! Columns whose values are distinguished by the engine: those of unique indexes, keys among them.
 
 use std::collections::HashSet;
 

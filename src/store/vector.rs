@@ -17,7 +17,7 @@ use crate::memory::{Entity, ValueKind, json};
 
 pub use crate::memory::vector::{CONSOLE_BYTES, ComparedBy, VectorTally};
 
-/// What pgvector calls a distance between vectors of different dimensions.
+/// Code of the error that pgvector gives for a distance between vectors of different dimensions.
 const DATA_EXCEPTION: &str = "22000";
 
 /// Ids in one statement.
@@ -28,22 +28,22 @@ const IN_LIST: usize = 400;
 pub struct ComparedVectors {
     /// Nearest first, ties by id.
     pub near: Vec<NearRow>,
-    /// What became of all rows.
+    /// Counts of what became of all rows.
     pub tally: VectorTally,
-    /// Who compared.
+    /// Party that compared the vectors.
     pub by: ComparedBy,
 }
 
-/// What a stored value turned out to be.
+/// Result of reading a stored value as a vector.
 enum ReadVector {
     Vector,
     Missing,
     Unreadable,
 }
 
-/// Which vectors are compared with what.
+/// Vectors to compare, and the vector to compare them with.
 struct AskedVectors<'a> {
-    /// What kept vectors are known by.
+    /// Key under which vectors are kept in memory.
     key: String,
     places: Vec<VectorSource<'a>>,
     filters: &'a [Filter],
@@ -294,7 +294,7 @@ impl<'a> VectorReader<'a> {
         Ok(compared.unwrap_or((VectorTally::default(), ComparedBy::Streamed)))
     }
 
-    /// Compares kept vectors, or stored ones as they come, and keeps these where they may be kept. None where it ended
+    /// Compares kept vectors, or stored ones as they come, and keeps these where they may be kept. None when it ended
     /// before all were read: there are more than may be kept, and `or_stop` asked for that.
     async fn compare(
         self,

@@ -58,7 +58,7 @@ impl CachedBank {
 pub struct Cache {
     limit: usize,
     banks: Vec<(String, Instant, Arc<CachedBank>)>,
-    /// What was asked for and found to be more than may be kept.
+    /// Keys of requests that turned out to need more than may be kept.
     refused: HashSet<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Where vectors stand in a database, which rows lack one, and which are of another size than most.
+//! Vectors of a database: where they are stored, which rows lack one, and which are of another size than most.
 
 use super::dialect::quote;
 use super::encode::plain_column;
@@ -11,7 +11,7 @@ use crate::memory::findings::FindingTally;
 /// A column of vectors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VectorPlace {
-    /// What the vectors are of.
+    /// Entity that the vectors belong to.
     pub entity: Entity,
     /// They stand beside the rows' other values, not in a table of their own.
     pub beside: bool,

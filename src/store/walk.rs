@@ -15,7 +15,7 @@ use super::{RowWalks, StoreError, shape};
 use crate::layout::{BoundSource, Engine, StoredAs};
 use crate::memory::Row;
 
-/// A condition on a canonical column that stands in one stored column. It only narrows: the rows that it lets through are
+/// A condition on a canonical column that is in one stored column. It only narrows: the rows that it lets through are
 /// judged by their canonical values.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NarrowCondition<'a> {
@@ -34,16 +34,16 @@ pub enum NarrowCondition<'a> {
 /// Characters that an empty list may take with blanks.
 const SHORT: usize = 16;
 
-/// What is read of which rows.
+/// Selection of rows, and of the columns to read from them.
 #[derive(Debug, Clone)]
 pub struct RowWalk<'a> {
-    /// Where from.
+    /// Source of the rows.
     pub source: &'a BoundSource,
     /// Canonical columns that are read.
     pub columns: &'a [&'a str],
     /// Stored columns that are read as they are.
     pub stored: &'a [String],
-    /// Which rows.
+    /// Conditions that narrow the rows.
     pub narrow: Vec<NarrowCondition<'a>>,
 }
 
@@ -109,7 +109,7 @@ impl RowWalks<'_> {
             .await
     }
 
-    /// How many rows the conditions let through.
+    /// Counts the rows that meet the conditions.
     ///
     /// # Errors
     /// As [`RowWalks::walk`].
@@ -193,7 +193,7 @@ impl RowWalks<'_> {
         Ok(self.store.fetch(&statement).await?.into_iter().filter_map(text_of).collect())
     }
 
-    /// How many distinct values a column has.
+    /// Counts the distinct values of a column.
     ///
     /// # Errors
     /// As [`RowWalks::values`].

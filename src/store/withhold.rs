@@ -31,7 +31,7 @@ pub fn recognise_readable(layouts: &[Layout], engine: Engine, catalog: &Catalog)
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeniedTable<'c> {
     table: &'c CatalogTable,
-    /// The columns; none where it is the whole table.
+    /// The columns; none when it is the whole table.
     columns: Vec<&'c str>,
 }
 
@@ -42,7 +42,7 @@ impl<'c> DeniedTable<'c> {
         DeniedTable { table, columns: Vec::new() }
     }
 
-    /// The columns of a table that may not be read; none where all may.
+    /// The columns of a table that may not be read; none when all may.
     #[must_use]
     pub fn of(table: &'c CatalogTable) -> Option<Self> {
         let columns: Vec<&str> = table.columns.iter().filter(|c| c.denied).map(|c| c.name.as_str()).collect();
@@ -53,7 +53,7 @@ impl<'c> DeniedTable<'c> {
         }
     }
 
-    /// Why, in words.
+    /// Returns the reason for the denial, in words.
     #[must_use]
     pub fn reason(&self, role: &str) -> String {
         let who = if role.is_empty() { "your role".to_owned() } else { format!("your role {role}") };
@@ -75,7 +75,7 @@ impl<'c> DeniedTable<'c> {
         }
     }
 
-    /// What the owner of the table can do about it.
+    /// Returns the SQL with which the owner of the table can grant access.
     #[must_use]
     pub fn remedy(&self, role: &str) -> String {
         let role = if role.is_empty() { "your role".to_owned() } else { plain_or_quoted(role) };
@@ -108,7 +108,7 @@ fn is_common_table(sql: &str, end: usize) -> bool {
     rest.get(..2).is_some_and(|word| word.eq_ignore_ascii_case("as")) && rest[2..].trim_start().starts_with('(')
 }
 
-/// What lets a role write the audit trail.
+/// Returns the SQL that lets a role write the audit trail.
 #[must_use]
 pub fn to_append(role: &str) -> String {
     let role = if role.is_empty() { "your role".to_owned() } else { plain_or_quoted(role) };
@@ -264,7 +264,8 @@ impl<'c> RightsReader<'c, '_> {
         })
     }
 
-    /// What keeps the rows of a query from being read: a table that others' rows depend on.
+    /// Finds the denied table or columns that keep the rows of a query from being read, because other tables' rows
+    /// depend on them.
     fn lack_of_from(&self, source: &BoundSource) -> Option<DeniedTable<'c>> {
         let BoundFrom::Query(sql) = &source.from else { return None };
         let reads = sql_names::reads(sql, true);

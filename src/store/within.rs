@@ -11,7 +11,7 @@ use super::fetched::{FetchedValue, json_text};
 use crate::layout::{Codec, Inside, TextPart};
 use crate::memory::json;
 
-/// The value that stands there, with what is wrong with it; parts of a text are a list, one part is a text.
+/// The value that is there, with what is wrong with it; parts of a text are a list, one part is a text.
 pub(super) fn found(raw: &FetchedValue, inside: &Inside) -> (Option<Value>, Vec<String>) {
     let (whole, problems) = match outer(raw, inside) {
         Ok(Some(found)) => found,
@@ -68,7 +68,7 @@ fn outer(raw: &FetchedValue, inside: &Inside) -> Result<Option<Outer>, String> {
     }))
 }
 
-/// The texts that stand there: one, the items of a list, or the parts of a text.
+/// The texts that are there: one, the items of a list, or the parts of a text.
 #[must_use]
 pub fn texts(raw: &FetchedValue, inside: &Inside) -> Vec<String> {
     match found(raw, inside).0 {
@@ -126,7 +126,7 @@ pub fn replaced(raw: &FetchedValue, inside: &Inside, value: &Value) -> Result<Fe
     })
 }
 
-/// The value with the text at a path changed, in its own encodings; none where no such text is there. Where the path leads to
+/// The value with the text at a path changed, in its own encodings; none when no such text is there. Where the path leads to
 /// several, each gets a line if there are as many; else the first gets the whole text, and the others become empty.
 fn texts_replaced(raw: &FetchedValue, path: &str, text: &str) -> Result<Option<FetchedValue>, String> {
     let is_meant = |leaf: &Leaf<'_>| {

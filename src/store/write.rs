@@ -32,14 +32,14 @@ pub struct RowUpdate {
 /// Values in one INSERT.
 const VALUES: usize = 4_000;
 
-/// How long a writer waits for others before it gives way.
+/// Time that a writer waits for others before it gives up.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why something was not written. Unless it is [`WriteError::Unknown`], nothing was.
+/// Reason why something was not written. Unless it is [`WriteError::Unknown`], nothing was.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// Somebody else was in the way: the same may work when tried again from the start.
-    #[error("somebody else is writing: {}", explain(.0))]
+    /// Conflict with another user of the database: the same may work when tried again from the start.
+    #[error("another process is writing: {}", explain(.0))]
     Busy(sqlx::Error),
     /// The database takes no writes here.
     #[error("the database cannot be written: {0}")]
@@ -171,8 +171,8 @@ impl WriteConnection {
     }
 }
 
-/// What a store that wrote has left in the `-wal` file goes into the database, so that a copy of that file alone holds every
-/// change that was said to be done. Nobody is waited for: what others still read stays in the log.
+/// Moves what a store that wrote has left in the `-wal` file into the database, so that a copy of that file alone
+/// holds every change that was reported as done. Nobody is waited for: what others still read stays in the log.
 impl Drop for Store {
     fn drop(&mut self) {
         let Some(writer) = Arc::get_mut(&mut self.writer) else { return };
@@ -195,7 +195,7 @@ pub struct WriteTransaction<'a> {
     pub(super) store: &'a Store,
     /// The connection while the transaction is sound.
     link: Option<WriteConnection>,
-    /// When waiting for others ends.
+    /// Time when waiting for others ends.
     until: Instant,
     home: MutexGuard<'a, Option<WriteConnection>>,
     now: String,
@@ -246,13 +246,14 @@ impl Store {
         }
     }
 
-    /// Why what is open here is not the database at its path any more, and what to do; none while it is.
+    /// Explains why the open files are no longer the database at its path, and what to do; `None` while they are.
     #[must_use]
     pub fn displaced(&self) -> Option<String> {
         self.sessions.displaced()
     }
 
-    /// Why nothing can be written in this database, whatever the operator may do; none when it can.
+    /// Returns the reason why nothing can be written in this database, whatever the operator may do; `None` when it
+    /// can.
     #[must_use]
     pub fn why_not_writable(&self) -> Option<&str> {
         self.blocked.as_deref()
@@ -262,8 +263,9 @@ impl Store {
 /// A connection's settings for what hangs on a row are not kept in the file: they are made before each transaction.
 const MANNERS: &str = "PRAGMA foreign_keys = OFF; PRAGMA recursive_triggers = OFF; ";
 
-/// What is said to be done is on disk, also after a power cut: EXTRA is FULL in WAL mode, and in the others it makes
-/// the end of the journal last too. `fullfsync` matters on macOS only, where a plain sync may stay in the disk's cache.
+/// Builds the settings by which a change reported as done is on disk, even after a power cut: EXTRA is FULL in WAL
+/// mode, and in the others it makes the end of the journal last too. `fullfsync` matters on macOS only, where a plain
+/// sync may stay in the disk's cache.
 fn lasting(in_companion: bool) -> String {
     let schema = if in_companion { companion::SCHEMA } else { "main" };
     format!("PRAGMA {schema}.synchronous = EXTRA; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON; ")
@@ -328,7 +330,7 @@ impl WriteTransaction<'_> {
         Ok(shape::images(&shape, answers))
     }
 
-    /// How many of some rows are there now, as this transaction sees them and without locking any.
+    /// Counts those of some rows that are there now, as this transaction sees them and without locking any.
     ///
     /// # Errors
     /// The engine's refusal.

@@ -65,11 +65,11 @@ impl CardTone {
 pub struct Card {
     /// The kind of message.
     pub tone: CardTone,
-    /// What it is about, in a few words.
+    /// Subject of the card, in a few words.
     pub title: SafeText,
     /// The details; each is wrapped.
     pub lines: Vec<SafeText>,
-    /// What may be done.
+    /// Hints about the keys that may be pressed.
     pub hints: Vec<KeyHint>,
 }
 

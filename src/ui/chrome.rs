@@ -16,13 +16,13 @@ use super::{
 pub struct KeyHint {
     /// The key as people read it: `Enter`, `^R`, `g e`.
     pub key: SafeText,
-    /// What it does, in a word or two.
+    /// Action of the key, in a word or two.
     pub does: SafeText,
-    /// How it is shown.
+    /// Appearance of the hint.
     pub kind: HintKind,
 }
 
-/// How a key hint is shown.
+/// Appearance of a key hint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HintKind {
     /// May be pressed.
@@ -147,7 +147,8 @@ impl Breadcrumbs {
 pub struct Badge {
     /// The word.
     pub word: SafeText,
-    /// Its role; where the role has no ground, brackets stand around the word in a theme without colours.
+    /// Role of the word; when the role has no background, brackets are put around the word in a theme without
+    /// colours.
     pub role: StyleRole,
 }
 
@@ -168,9 +169,9 @@ impl Badge {
 /// One of the tabs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TabLabel {
-    /// Its name.
+    /// Name of the tab.
     pub title: SafeText,
-    /// How much is in it, where that is known.
+    /// Number of items in the tab, when known.
     pub count: Option<u64>,
     /// Whether there is nothing in it or it cannot be shown.
     pub off: bool,
@@ -204,7 +205,7 @@ impl Tabs {
         }
     }
 
-    /// Which tabs are visible, and where; for drawing and for clicks.
+    /// Lays out the visible tabs: the index and area of each, for drawing and for clicks.
     #[must_use]
     pub fn places(&self, area: Rect) -> Vec<(usize, Rect)> {
         let area = row(margin(area), 0);
@@ -254,9 +255,9 @@ const TAB_GAP: usize = 3;
 /// A heading inside a pane: `Feedback 3 ─────────────`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Section {
-    /// What follows.
+    /// Name of the content that follows.
     pub title: SafeText,
-    /// How much of it, where that is known.
+    /// Number of items that follow, when known.
     pub count: Option<u64>,
     /// At the right, over the line.
     pub note: TextLine,
@@ -292,11 +293,11 @@ impl Section {
 /// A message that comes and goes at the lower right.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToastLine {
-    /// What happened.
+    /// Message about what happened.
     pub text: SafeText,
-    /// How it went.
+    /// Tone of the message: how it went.
     pub tone: CardTone,
-    /// What may be pressed about it (undo).
+    /// Key that may be pressed about it (undo).
     pub hint: Option<KeyHint>,
 }
 

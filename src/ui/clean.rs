@@ -11,16 +11,16 @@ const TAB_STOP: usize = 4;
 /// Combining marks drawn on one base character; the rest of a pile is counted in a mark.
 const COMBINING_LIMIT: usize = 3;
 
-/// How far ahead a grapheme cluster is looked for, in bytes: longer ones exist only to do harm.
+/// Limit on the look-ahead for a grapheme cluster, in bytes: longer ones exist only to do harm.
 const CLUSTER_LIMIT: usize = 128;
 
-/// How many tag characters are spelled out in their mark.
+/// Tag characters that are spelled out in their mark, at most.
 const TAGS_SHOWN: usize = 64;
 
-/// What makes a keycap of a digit: emoji presentation and the enclosing key.
+/// Suffix that makes a digit a keycap: emoji presentation and the enclosing key.
 const KEYCAP: &str = "\u{fe0f}\u{20e3}";
 
-/// What a piece is.
+/// Kind of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PieceKind {
     /// Text as it was stored.
@@ -40,7 +40,7 @@ pub(super) struct CleanPiece<'a> {
     pub kind: PieceKind,
 }
 
-/// What a character does to a terminal.
+/// Effect of a character on a terminal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Plain,
@@ -150,7 +150,7 @@ impl<'a> CleanPieces<'a> {
         CleanPiece { text: Cow::Borrowed(text), width, kind: PieceKind::Text }
     }
 
-    /// How many characters from here on are `wanted`.
+    /// Counts the characters from here on that are `wanted`, up to the first other one.
     fn run(&self, wanted: impl Fn(char) -> bool) -> usize {
         self.rest.chars().take_while(|&c| wanted(c)).count()
     }

@@ -2,7 +2,7 @@
 
 use ratatui::style::Color;
 
-/// How many colours the terminal shows.
+/// Number of colours that the terminal shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
     /// None: bold, underline and reverse only.
@@ -17,8 +17,8 @@ pub enum Depth {
 }
 
 impl Depth {
-    /// What the environment says: the values of `NO_COLOR` (any non-empty value turns colours off), `COLORTERM` and
-    /// `TERM`.
+    /// Detects the depth from the environment: the values of `NO_COLOR` (any non-empty value turns colours off),
+    /// `COLORTERM` and `TERM`.
     #[must_use]
     pub fn detect(no_color: Option<&str>, colorterm: Option<&str>, term: Option<&str>) -> Self {
         let term = term.unwrap_or_default();
@@ -37,7 +37,7 @@ impl Depth {
 /// A colour of a theme: exact where the terminal can, else one of the sixteen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tint {
-    /// Red, green, blue; none where the theme names one of the terminal's own colours.
+    /// Red, green, blue; none when the theme names one of the terminal's own colours.
     pub rgb: Option<(u8, u8, u8)>,
     /// The one of the sixteen that stands in for it.
     pub ansi: Color,

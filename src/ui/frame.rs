@@ -33,7 +33,7 @@ impl PaneFrame {
         Self { title: title.into(), ..Self::default() }
     }
 
-    /// What is inside the frame; the whole area where a frame would leave nothing.
+    /// Returns the area inside the frame; the whole area when a frame would leave nothing.
     #[must_use]
     pub fn inner(area: Rect) -> Rect {
         if has_frame(area) {
@@ -127,7 +127,7 @@ pub struct Modal {
 }
 
 impl Modal {
-    /// Where the modal stands on this screen, frame included.
+    /// Returns the area of the modal on this screen, frame included.
     #[must_use]
     pub fn area(&self, screen: Rect) -> Rect {
         let width = if self.width + 4 > screen.width { screen.width } else { self.width };

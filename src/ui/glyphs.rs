@@ -53,7 +53,7 @@ macro_rules! glyphs {
         };
 
         impl Glyphs {
-            /// Every single glyph with its twin, by name; for tests and the gallery of glyphs.
+            /// Every single glyph with its ASCII twin, by name.
             #[must_use]
             pub fn twins() -> Vec<(&'static str, Glyph, Glyph)> {
                 vec![$((stringify!($name), UNICODE.$name, ASCII.$name),)+]
@@ -95,7 +95,7 @@ glyphs! {
     dotted: '┊', ':';
     /// A horizontal line with a faint rhythm.
     dashed: '┄', '.';
-    /// Where time was squeezed.
+    /// A stretch of time that was squeezed.
     gap: '⋯', '~';
     /// The left edge of the row the cursor is on.
     cursor: '▌', '>';
@@ -131,9 +131,9 @@ glyphs! {
     lock: '■', '#';
     /// A bullet in a list.
     bullet: '•', '*';
-    /// Something folded up.
+    /// A folded item.
     folded: '▸', '+';
-    /// Something unfolded.
+    /// An unfolded item.
     unfolded: '▾', '-';
     /// An arrow to the left.
     arrow_left: '←', '<';
@@ -161,7 +161,7 @@ glyphs! {
     thumb: '┃', '#';
     /// A scrollbar's way.
     rail: '│', '|';
-    /// About so many.
+    /// About this many.
     about: '~', '~';
     /// From one to another.
     range: '–', '-';

@@ -12,7 +12,7 @@ const INDENT: usize = 2;
 /// A value and what of it is open.
 #[derive(Clone, Copy, Debug)]
 pub struct JsonView<'a> {
-    /// What is shown.
+    /// Value that is shown.
     pub value: &'a Value,
     /// Objects and lists above this depth are open, the others folded; the outermost has depth 0.
     pub open_depth: usize,
@@ -25,16 +25,16 @@ pub struct JsonView<'a> {
 /// A line of the tree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JsonLine {
-    /// What to draw.
+    /// Text to draw.
     pub line: TextLine,
-    /// Which value it belongs to (RFC 6901); an identity, not to be drawn.
+    /// JSON pointer (RFC 6901) of the value that the line belongs to; an identity, not to be drawn.
     pub pointer: String,
     /// Whether the value can be folded and unfolded.
     pub folds: bool,
 }
 
 impl JsonView<'_> {
-    /// How many lines there are in all.
+    /// Counts all lines.
     #[must_use]
     pub fn count(&self, look: &Look) -> usize {
         let mut walk = TreeWalk { view: self, look, skip: usize::MAX, take: 0, seen: 0, lines: Vec::new() };
@@ -51,7 +51,7 @@ impl JsonView<'_> {
     }
 }
 
-/// How a value is called by what holds it.
+/// Name of a value within the object or list that holds it.
 #[derive(Clone, Copy)]
 enum MemberName<'a> {
     Key(&'a str),

@@ -14,11 +14,11 @@ use super::{
 /// Text of one role.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TextRun {
-    /// What to draw.
+    /// Text to draw.
     pub text: SafeText,
-    /// What it means.
+    /// Meaning of the text, which gives its style.
     pub role: StyleRole,
-    /// Where a search hit it, as [`SafeText::find`] says.
+    /// Ranges of the text that a search hit, as [`SafeText::find`] gives them.
     pub hits: Vec<Range<usize>>,
 }
 

@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr as _;
 /// Columns of a selected row at least; badges and keys are reversed too, and shorter.
 const SELECTED: usize = 24;
 
-/// Tells screens one after the other. They are drawn without colours: a selected row is one in reverse.
+/// Puts successive screens into words. They are drawn without colours: a selected row is one in reverse.
 #[derive(Debug, Default)]
 pub struct LinearTeller {
     before: Option<LinearScreen>,
@@ -22,14 +22,14 @@ pub struct LinearTeller {
 struct LinearScreen {
     /// The lines that say something, from the top, without frames.
     lines: Vec<String>,
-    /// Which of them is selected.
+    /// Index of the selected line.
     selected: Option<usize>,
 }
 
 impl LinearTeller {
-    /// What is to be said about a screen: all of it where it is another one, the selected row where that moved, else the lines
-    /// that were not there before. `pressed`: a key was pressed since the last one; without that, numbers that move by
-    /// themselves, such as ages, are no news.
+    /// Returns the lines to be said about a screen: all of them when it is another screen, the selected row when a
+    /// key moved that, else the lines that were not there before. `pressed`: a key was pressed since the last screen;
+    /// without that, numbers that change by themselves, such as ages, are no news.
     pub fn tell(&mut self, buf: &Buffer, pressed: bool) -> Vec<String> {
         let now = LinearScreen::of(buf);
         let Some(before) = self.before.replace(now.clone()) else { return now.whole() };
@@ -44,7 +44,7 @@ impl LinearTeller {
             return vec![chosen.to_owned()];
         }
         self.moved &= !pressed;
-        // Messages stand in the last line.
+        // Messages are in the last line.
         let first = if self.moved { now.lines.len().saturating_sub(1) } else { 0 };
         let known: BTreeSet<String> = before.lines.iter().map(|line| news(line)).collect();
         let is_new = |at: &usize| !known.contains(&news(&now.lines[*at]));

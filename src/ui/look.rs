@@ -1,4 +1,4 @@
-//! What everything is drawn with: a theme and a set of glyphs, and the few strokes that all pictures are made of.
+//! Common means of drawing: a theme and a set of glyphs, and the few strokes that all pictures are made of.
 
 use std::borrow::Cow;
 
@@ -101,14 +101,14 @@ pub fn row(area: Rect, index: u16) -> Rect {
     }
 }
 
-/// What is left of an area when `columns` at its left are taken away.
+/// Returns the part of an area that remains without the `columns` at its left.
 #[must_use]
 pub fn right_of(area: Rect, columns: u16) -> Rect {
     let taken = columns.min(area.width);
     Rect { x: area.x.saturating_add(taken), width: area.width - taken, ..area }
 }
 
-/// What is left of an area when `rows` at its top are taken away.
+/// Returns the part of an area that remains without the `rows` at its top.
 #[must_use]
 pub fn below(area: Rect, rows: u16) -> Rect {
     let taken = rows.min(area.height);

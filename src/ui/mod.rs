@@ -1,4 +1,5 @@
-//! How things look: safe text, glyphs, themes, tables and charts. No domain words, no IO, no state.
+//! Appearance of everything on screen: safe text, glyphs, themes, tables and charts. No domain words, no IO, no
+//! state.
 //!
 //! Everything is drawn with a [`Look`], handed over explicitly. Text comes in as [`SafeText`] only; small pictures are
 //! [`TextLine`]s, so that they fit into tables and lists; large ones have `render(area, buf, look)`.

@@ -12,11 +12,11 @@ use super::{
 /// Lines, of which only the window was made.
 #[derive(Clone, Copy, Debug)]
 pub struct LineWindow<'a> {
-    /// What is in the window, the first one at the top.
+    /// Lines in the window, the first one at the top.
     pub lines: &'a [TextLine],
     /// The number of the first one among all, from 0.
     pub first: usize,
-    /// How many there are in all.
+    /// Number of all lines.
     pub total: usize,
     /// The line the cursor is on, counted in the lines given.
     pub selected: Option<usize>,

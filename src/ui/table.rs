@@ -14,7 +14,7 @@ use super::{
 /// Blank columns between two columns.
 const GAP: u16 = 2;
 
-/// How wide a column is, in terminal columns.
+/// Width of a column, in terminal columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     /// Always so wide.
@@ -56,9 +56,9 @@ pub enum SortMark {
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableColumn {
-    /// Its heading.
+    /// Heading of the column.
     pub title: SafeText,
-    /// Its width.
+    /// Width of the column.
     pub width: Width,
     /// On which side its cells stand.
     pub align: Align,
@@ -108,7 +108,7 @@ pub struct TableRow {
     pub stale: bool,
 }
 
-/// How many rows there are in all.
+/// Number of all rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Total {
     /// Nobody counted.
@@ -120,12 +120,12 @@ pub enum Total {
     Exact(u64),
 }
 
-/// Where the rows given stand among all of them.
+/// Position of the given rows among all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
     /// The number of the first row given, from 0, where that is known.
     pub first: Option<u64>,
-    /// How many there are in all.
+    /// Number of all rows.
     pub total: Total,
     /// Whether there are rows before the first one given.
     pub above: bool,
@@ -158,7 +158,7 @@ impl Extent {
     }
 }
 
-/// What stands below the headings.
+/// Content below the headings.
 #[derive(Clone, Copy, Debug)]
 pub enum TableBody<'a> {
     /// The rows of the window, the first one at the top.
@@ -172,7 +172,7 @@ pub enum TableBody<'a> {
 pub struct TableView<'a> {
     /// The columns, also those there may be no room for.
     pub columns: &'a [TableColumn],
-    /// What stands in it.
+    /// Content below the headings.
     pub body: TableBody<'a>,
     /// The row the cursor is on, counted in the rows given.
     pub selected: Option<usize>,
@@ -180,12 +180,12 @@ pub struct TableView<'a> {
     pub focused: bool,
     /// Whether there is a column for marks.
     pub marks: bool,
-    /// Where the rows stand among all.
+    /// Position of the given rows among all of them.
     pub extent: Extent,
 }
 
 impl TableView<'_> {
-    /// How many rows fit into an area.
+    /// Computes the number of rows that fit into an area.
     #[must_use]
     pub fn capacity(area: Rect) -> usize {
         usize::from(area.height.saturating_sub(HEADER))
@@ -305,7 +305,7 @@ impl TableView<'_> {
         if self.marks { 3 } else { 2 }
     }
 
-    /// Where the columns stand that there is room for.
+    /// Lays out the columns that there is room for.
     fn places(&self, area: Rect) -> Vec<ColumnPlace> {
         let inside = right_of(area, self.gutter());
         // The last two columns are for a blank and the scrollbar.
@@ -347,7 +347,7 @@ impl TableView<'_> {
 /// Rows taken by the headings.
 const HEADER: u16 = 1;
 
-/// Where a column stands on the screen.
+/// Position of a column on the screen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct ColumnPlace {
     column: usize,
@@ -382,7 +382,7 @@ pub fn scrollbar(first: u64, shown: u64, total: u64, area: Rect, buf: &mut Buffe
     look.fill(Rect { x, y: area.y + from, width: 1, height }, buf, look.glyphs.thumb, StyleRole::Muted);
 }
 
-/// Where a scrollbar's thumb begins and how long it is, in rows of `height`. It touches an end only at that end.
+/// Computes the start and length of a scrollbar's thumb, in rows of `height`. It touches an end only at that end.
 fn thumb(first: u64, shown: u64, total: u64, height: u16) -> (u16, u16) {
     let total = total.max(first + shown).max(1) as f64;
     let rows = f64::from(height);

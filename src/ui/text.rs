@@ -27,7 +27,7 @@ pub use wrap::WrappedRows;
 /// Cut text ends with this unless another ellipsis is asked for.
 pub const ELLIPSIS: char = '…';
 
-/// How many bytes of raw text are looked at, at most, for each column that [`SafeText::limited`] may fill.
+/// Bytes of raw text that are looked at, at most, for each column that [`SafeText::limited`] may fill.
 const BYTES_PER_COLUMN: usize = 64;
 
 /// Text that is safe to draw: no control, bidi, zero-width, tag or private-use character is left in it.
@@ -42,7 +42,7 @@ pub struct SafeText {
     marks: Vec<Range<usize>>,
 }
 
-/// Gives what is shown in the place of a raw text; none where it may be seen as it is.
+/// Gives what is shown in the place of a raw text; none when it may be seen as it is.
 pub type Hiding = Rc<dyn Fn(&str) -> Option<String>>;
 
 thread_local! {
@@ -71,7 +71,7 @@ fn shown(raw: &str) -> Cow<'_, str> {
     }
 }
 
-/// On which side a text stands in a field wider than itself.
+/// On which side a text is in a field wider than itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Align {
     /// At the left, blanks follow.
@@ -324,7 +324,7 @@ impl SafeText {
         out
     }
 
-    /// Byte ranges where `needle` stands in this text, whatever the case of letters; for [`SafeText::spans`]. Ranges
+    /// Byte ranges where `needle` is in this text, whatever the case of letters; for [`SafeText::spans`]. Ranges
     /// are in order and do not overlap.
     #[must_use]
     pub fn find(&self, needle: &str) -> Vec<Range<usize>> {
@@ -503,7 +503,8 @@ fn is_plain_ascii(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, 0x20..=0x7e))
 }
 
-/// How many bytes at the beginning of `text` match `needle` (lower case), if they do.
+/// Returns the number of bytes at the beginning of `text` that match `needle` (lower case); `None` when they do not
+/// match.
 fn matched_length(text: &str, needle: &[char]) -> Option<usize> {
     let mut wanted = needle.iter();
     let mut next = wanted.next();
@@ -521,7 +522,7 @@ fn matched_length(text: &str, needle: &[char]) -> Option<usize> {
     next.is_none().then_some(text.len())
 }
 
-/// The ASCII spelling of a character that stands in a mark.
+/// The ASCII spelling of a character that is in a mark.
 fn ascii_mark(c: char) -> Cow<'static, str> {
     match c {
         '␀'..='␟' => Cow::Owned(format!("^{}", char::from((c as u32 - 0x2400 + 0x40) as u8))),

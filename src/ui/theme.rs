@@ -1,4 +1,4 @@
-//! What things look like by what they mean: roles, and the themes that give each role a style.
+//! Styles of things by their meaning: roles, and the themes that give each role a style.
 
 use super::colour::Tint;
 use ratatui::style::{Color, Modifier, Style};
@@ -10,7 +10,7 @@ pub use super::colour::Depth;
 /// Turns `Variant "name" <- Fallback` rows into the enum, its names and its fallback chain.
 macro_rules! roles {
     ($($(#[$meta:meta])+ $variant:ident $name:literal $(<- $fallback:ident)?;)+) => {
-        /// What a piece of the screen means. Each has a style in every theme.
+        /// Meaning of a piece of the screen. Each has a style in every theme.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
         pub enum StyleRole {
             $($(#[$meta])+ $variant,)+
@@ -40,7 +40,7 @@ roles! {
     Text "text";
     /// Less important text.
     Muted "muted" <- Text;
-    /// What is active or leads on.
+    /// An active element, or one that leads on.
     Accent "accent" <- Text;
     /// The title of a section.
     Heading "heading" <- Text;
@@ -78,7 +78,7 @@ roles! {
     Production "production" <- Danger;
     /// A mark in the place of a character that cannot be drawn, laid over the text's own style.
     Mark "mark" <- Warn;
-    /// What a search found, laid over the text's own style.
+    /// Text that a search found, laid over the text's own style.
     Hit "hit" <- Selection;
     /// Out of date, soon replaced.
     Stale "stale" <- Muted;
@@ -150,7 +150,7 @@ pub struct ThemeError {
     pub file: String,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong there and what may stand instead.
+    /// Description of the mistake, and what is allowed instead.
     pub problem: String,
 }
 
@@ -159,7 +159,7 @@ pub struct ThemeError {
 pub struct Theme {
     name: String,
     depth: Depth,
-    /// What the theme says of each role, in the order of [`StyleRole::ALL`].
+    /// Theme's entry for each role, in the order of [`StyleRole::ALL`].
     inks: Vec<Option<RoleInk>>,
     /// The same for the terminal's depth, gaps filled.
     styles: Vec<Style>,
@@ -174,7 +174,7 @@ struct ThemeInk {
     off: Modifier,
 }
 
-/// What a theme says of a role: a style, and perhaps another one for terminals with sixteen colours.
+/// Theme's entry for a role: a style, and perhaps another one for terminals with sixteen colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct RoleInk {
     ink: ThemeInk,
@@ -276,7 +276,7 @@ impl Theme {
         self.styles.iter().all(|style| style.fg.is_none() && style.bg.is_none())
     }
 
-    /// Whether intensities can be told apart by the shade of a colour alone.
+    /// Whether intensities can be distinguished by the shade of a colour alone.
     #[must_use]
     pub fn has_shades(&self) -> bool {
         let is_shade = |colour| matches!(colour, Some(Color::Rgb(..) | Color::Indexed(_)));
@@ -290,7 +290,7 @@ impl Theme {
     }
 }
 
-/// What the theme says of a role, or of the nearest role it falls back to.
+/// Returns the theme's entry for a role, or that of the nearest role it falls back to.
 fn resolve(inks: &[Option<RoleInk>], role: StyleRole) -> RoleInk {
     let mut next = Some(role);
     while let Some(role) = next {

@@ -321,7 +321,7 @@ pub fn entry(seq: i64, action: &str, undo_of: Option<i64>) -> ReceiptEntry {
         action: action.to_owned(),
         reason: Some("told in the chat".to_owned()),
         ticket: None,
-        counts: json!({"agent_feedback": {"update": 1}}),
+        counts: serde_json::from_value(json!({"agent_feedback": {"update": 1}})).expect("counts"),
         changes: serde_json::from_value(removal()).expect("changes"),
         undo_reason: (action == "migrate").then(|| "a migration is not undone".to_owned()),
         undo_of,

@@ -212,13 +212,13 @@ pub struct Console {
     pub holding: bool,
     /// A brief look for findings is told about by the test; else nothing is found.
     pub looked: bool,
-    /// What an answer says instead of rows.
+    /// Failure that answers give instead of rows.
     pub failure: Option<RequestFailure>,
     /// Questions that are kept.
     pub saved: Vec<SavedQuestion>,
     /// Erasures that have not ended verified.
     pub unfinished: Vec<UnfinishedErasure>,
-    /// What waits for somebody.
+    /// Work that waits for the user.
     pub work: WaitingWork,
     /// Lists that are watched, with the number of the request.
     pub watched: Vec<(Ticket, Query)>,

@@ -83,7 +83,7 @@ fn told(console: &mut Console, run: Option<JobProgress>) {
 }
 
 /// A job that runs.
-fn started() -> (Console, Ticket) {
+pub fn started() -> (Console, Ticket) {
     let mut console = at_jobs(None);
     console.press("a");
     let (ticket, operation) = proposed(&mut console);

@@ -1,9 +1,8 @@
-//! What is kept and copied: places under names, the session's changes as a script, rows as tables; and other databases.
+//! Kept and copied things: places under names, the session's changes as a script, rows as tables.
 
 use mnemoscope::change::plan::ChangeDanger;
 use mnemoscope::console::core::change::AppliedPlan;
-use mnemoscope::console::core::request::KnownDatabase;
-use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure};
+use mnemoscope::console::core::{Effect, Message, Reply, Request};
 use mnemoscope::console::screens::browse::ListScreen;
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::kept::KeptPlace;
@@ -124,42 +123,6 @@ fn tabs_have_keys_of_their_own() {
     console.shows("there is no tab where here");
     console.press(". j");
     console.shows("topic  \"invoices\"");
-}
-
-fn known() -> Vec<KnownDatabase> {
-    let of = |name: &str, production| KnownDatabase {
-        name: name.to_owned(),
-        note: String::new(),
-        looked: None,
-        production,
-        open: name.to_owned(),
-    };
-    vec![of("/srv/agents/memory.db", false), of("prod", true)]
-}
-
-#[test]
-fn another_database_is_tried_before_this_one_is_left() {
-    let mut console = Console::new(world(), 120, 30);
-    console.press("ctrl-o");
-    let (ticket, _) = asked(&mut console, |request| *request == Request::LoadDatabases);
-    console.tell(Message::Reply(ticket, Reply::Databases(known())));
-    console.shows("/srv/agents/memory.db");
-    console.shows("PRODUCTION");
-    console.press("enter");
-    let (ticket, request) = asked(&mut console, |request| matches!(request, Request::TryDatabase(_)));
-    assert_eq!(request, Request::TryDatabase("/srv/agents/memory.db".to_owned()));
-    let failure = RequestFailure::new("it was not opened", "no such file", "look at the path");
-    console.tell(Message::Reply(ticket, Reply::Tried(Err(failure))));
-    console.shows("no such file");
-    assert!(!console.asked.iter().any(|effect| matches!(effect, Effect::Switch { .. })));
-    console.press("enter ctrl-o");
-    let (ticket, _) = asked(&mut console, |request| *request == Request::LoadDatabases);
-    console.tell(Message::Reply(ticket, Reply::Databases(known())));
-    console.press("'address' enter 'other.db' enter");
-    let (ticket, request) = asked(&mut console, |request| matches!(request, Request::TryDatabase(_)));
-    assert_eq!(request, Request::TryDatabase("other.db".to_owned()));
-    console.tell(Message::Reply(ticket, Reply::Tried(Ok(()))));
-    assert!(console.asked.contains(&Effect::Switch { masked: false }), "{:?}", console.asked);
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn few_details_leave_their_room_to_the_list() {
     assert!(rows + lines + 12 > 50, "{rows} rows of the list and {lines} lines of details on 50 lines");
 }
 
-/// Adds an episode that began so many seconds after now.
+/// Adds an episode that began this many seconds after now.
 fn written(console: &mut Console, id: &str, seconds: i64) {
     let at = now() + chrono::Duration::seconds(seconds);
     let row = row(

@@ -3,6 +3,7 @@
 mod anything;
 mod changes;
 mod compare;
+mod databases;
 mod doors;
 mod erase;
 mod erase_mentions;

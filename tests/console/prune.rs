@@ -10,7 +10,7 @@ use serde_json::json;
 use super::changes::{plan, planned, unlocked};
 use super::fake::{Console, world};
 
-/// What some rules come to.
+/// Builds the plan of some pruning rules.
 pub fn preview() -> Plan {
     let gone = |id: &str, day: u32, reward: f64, why: &str| {
         let at = format!("2026-01-{day:02}T10:00:00.000000Z");

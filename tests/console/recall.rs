@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::fake::{Console, Database, many, row, world};
 
-/// What a database of these rows recalls, by the rules themselves; without vectors.
+/// Recalls from a database of these rows, by the rules themselves; without vectors.
 pub fn recalled(database: &Database, inquiry: &Inquiry, at: &str) -> Box<(RecallAnswer, StageTimes)> {
     let all = |entity: Entity| database.rows.get(&entity).cloned().unwrap_or_default();
     let like = inquiry.like.as_ref().and_then(|id| {

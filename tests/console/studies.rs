@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 use super::fake::{Console, row, world};
 
-/// What a memory would answer, by the rules themselves.
+/// Answers a study question as a memory would, by the rules themselves.
 pub fn answer(question: &StudyQuestion) -> StudyAnswer {
     match question {
         StudyQuestion::Agents => StudyAnswer::Agents(vec![
@@ -329,7 +329,7 @@ fn policies_show_weights_metrics_and_the_reliability_plot() {
         "10 of 40 training cases are gone, 25.0 %",
         "weights",
         "better than chance",
-        "each feature by itself",
+        "each feature alone",
     ] {
         console.shows(text);
     }

@@ -3,6 +3,8 @@
 use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure};
 use mnemoscope::console::screens::browse::ListScreen;
 use mnemoscope::console::screens::tables::messages::{TableEntry, TablePage};
+use mnemoscope::memory::Entity;
+use mnemoscope::memory::growth::TableGrowth;
 use serde_json::{Value, json};
 
 use super::fake::{Console, asked, world};
@@ -51,6 +53,27 @@ fn tables_are_listed_with_their_rows_at_every_size() {
         console.press("j");
         console.shows("your role may not read it");
     }
+}
+
+#[test]
+fn the_growth_of_a_table_stands_below_its_rows() {
+    let mut console = at_tables(Console::new(world(), 100, 30));
+    console.shows("being counted");
+    let (ticket, request) = asked(&mut console, |request| matches!(request, Request::LoadGrowth(_)));
+    assert_eq!(request, Request::LoadGrowth("notes".to_owned()));
+    let mut growth = TableGrowth::new(Entity::Memory, "created_at");
+    for (day, rows) in [("2026-01-05", 3), ("2026-01-09", 4), ("2026-02-03", 1_200)] {
+        growth.add(Some(day), rows);
+    }
+    growth.add(None, 2);
+    console.tell(Message::Reply(ticket, Reply::Grown(Ok(Ok(growth)))));
+    console.shows("memories a week, 2026-01-05 to 2026-02-02: at most 1,200, 2 without a time");
+    console.tell(Message::Resize(200, 50));
+    console.shows("1.2k");
+    let mut console = at_tables(Console::new(world(), 60, 20));
+    let (ticket, _) = asked(&mut console, |request| matches!(request, Request::LoadGrowth(_)));
+    console.tell(Message::Reply(ticket, Reply::Grown(Ok(Err("subject has no time of creation".to_owned())))));
+    console.shows("subject has no time of creation");
 }
 
 #[test]

@@ -251,7 +251,7 @@ fn the_last_change_is_undone_and_seen() {
         action: "undo".to_owned(),
         reason: None,
         ticket: None,
-        counts: json!({}),
+        counts: mnemoscope::change::plan::Counts::new(),
         changes: Vec::new(),
         undo_reason: None,
         undo_of: Some(5),
@@ -293,8 +293,8 @@ fn another_database_is_gone_to() {
     task.tell(ticket, Reply::Databases(vec![known]));
     task.press("enter");
     let (ticket, _) = task.asked(|request| matches!(request, Request::TryDatabase(_)));
-    task.tell(ticket, Reply::Tried(Ok(())));
-    assert!(task.console.asked.iter().any(|effect| matches!(effect, Effect::Switch { .. })));
+    task.tell(ticket, Reply::Tried(Ok("/srv/other.db".to_owned())));
+    assert!(task.console.asked.iter().any(|effect| matches!(effect, Effect::Switch(_))));
     task.took(2);
 }
 

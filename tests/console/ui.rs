@@ -1,4 +1,4 @@
-//! How things look: safe text, glyphs, themes, tables and charts, seen from outside.
+//! Looks of the interface: safe text, glyphs, themes, tables and charts, seen from outside.
 
 mod parts;
 mod pictures;

@@ -1,5 +1,5 @@
-//! How recall would change, in what waits for a yes: it comes by itself, says nothing where nothing changes, and is never
-//! waited for.
+//! Preview of recall in proposals that wait for a yes: it comes by itself, says nothing when nothing changes, and is
+//! never waited for.
 
 use mnemoscope::change::operation::Operation;
 use mnemoscope::change::plan::ChangeDanger;
@@ -25,7 +25,7 @@ pub fn looked(console: &mut Console) -> (Ticket, Ticket, bool) {
     }
 }
 
-/// What was found in eight situations.
+/// Builds the changes in recall found in eight situations.
 pub fn found() -> WhatIf {
     let episode = |id: &str, title: &str| {
         row(Entity::Episode, &[("id", json!(id)), ("title", json!(title)), ("user_id", json!("ann"))])

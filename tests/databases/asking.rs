@@ -213,7 +213,7 @@ fn two_rows_are_shown_side_by_side() {
     });
 }
 
-/// What a program prints, line by line.
+/// Reads a program's output, line by line.
 fn lines_of(child: &mut Child) -> Receiver<String> {
     let (send, lines) = channel();
     let out = BufReader::new(child.stdout.take().expect("its output"));

@@ -175,7 +175,7 @@ fn writers_at_the_same_time_leave_one_chain_and_right_aggregates() {
             let entered = audit::list(&world.store, 0, 1_000).await.expect("a trail").len();
             futures::future::join_all((0..WRITERS).map(writer)).await;
             let entries = audit::list(&world.store, 0, 1_000).await.expect("a trail");
-            let seqs: Vec<i64> = entries.iter().filter_map(|e| e["seq"].as_i64()).collect();
+            let seqs: Vec<i64> = entries.iter().map(|e| e.seq).collect();
             assert_eq!(seqs, (1..=(entered + WRITERS * EACH) as i64).collect::<Vec<_>>());
             assert_sound(&world).await;
             assert_mean(&world, &episode).await;

@@ -26,7 +26,7 @@ fn run(world: &World, arguments: &[&str]) -> Output {
     command.env("MNEMOSCOPE_STATE", state.path()).stdin(Stdio::null()).output().expect("the program")
 }
 
-/// What a plan, a receipt or an error says, whole.
+/// Returns the whole text of a plan, a receipt or an error.
 fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }

@@ -1,4 +1,4 @@
-//! Commands as people type them: tables that fit, colours, what is said of the work, errors for programs, advice that can
+//! Commands as people type them: tables that fit, colours, what is said about the work, errors for programs, advice that can
 //! be pasted, and answers to words that nobody knows.
 
 use std::os::unix::fs::PermissionsExt as _;

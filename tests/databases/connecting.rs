@@ -72,7 +72,7 @@ fn fails(output: &Output, words: &[&str]) {
     assert!(!said.contains("S3cret"), "{said}");
 }
 
-/// Where a test's server is: host or folder of its socket, port, user, name.
+/// Splits the URL of a test's server: host or folder of its socket, port, user, name.
 fn parts(url: &str) -> (String, u16, String, String) {
     let url = Url::parse(url).expect("a URL");
     let host = url.host_str().unwrap_or("localhost");

@@ -1,4 +1,4 @@
-//! What every layout owes its users, on each engine where it runs: every row listed once, page by page in both
+//! Contract of every layout with its users, on each engine where it runs: every row listed once, page by page in both
 //! directions, with the context, chains, values and problems that the fixtures were built with.
 
 use crate::support::block_on;
@@ -14,7 +14,7 @@ use std::fmt::{Debug, Display};
 /// Few enough that each list has several pages.
 const ROWS_A_PAGE: usize = 3;
 
-/// What deviates from the contract; empty when all is well.
+/// Deviations from the contract; empty when all is well.
 #[derive(Default)]
 struct Report(Vec<String>);
 
@@ -101,12 +101,13 @@ async fn check(opened: &Opened, layout: Layout) -> Report {
         lists.insert(*name, rows);
     }
     values(&mut report, opened, &lists);
+    growth(&mut report, &opened.store, &lists).await;
     contexts(&mut report, opened).await;
     chains(&mut report, opened).await;
     report
 }
 
-/// Dated rows stand in falling order of time; canonical times order as text.
+/// Dated rows are in falling order of time; canonical times order as text.
 fn newest_first(report: &mut Report, name: &str, entity: Entity, rows: &[Row]) {
     let times: Vec<&str> = rows.iter().filter_map(|row| row.text(entity.time_column())).collect();
     report.expect(format!("{name}: newest first"), &times.is_sorted_by(|a, b| a >= b), &true);
@@ -128,6 +129,25 @@ fn values(report: &mut Report, opened: &Opened, lists: &BTreeMap<&str, Vec<Row>>
         let sound = rows.iter().filter(|row| !row.problems.is_empty() && !awkward.contains(&(*name, row.id())));
         let complaints: Vec<String> = sound.map(|row| format!("{} {:?}", row.id(), row.problems)).collect();
         report.expect(format!("{name}: complaints about sound rows"), &complaints, &Vec::new());
+    }
+}
+
+/// The engine counts the rows of each day as reading them does.
+async fn growth(report: &mut Report, store: &Store, lists: &BTreeMap<&str, Vec<Row>>) {
+    for table in store.raw().raw_tables().await.expect("the tables") {
+        let sources: Vec<_> = store.recognised().sources.iter().filter(|source| table.is_of(source)).collect();
+        let alone = |entity| store.recognised().sources.iter().filter(|source| source.entity == entity).count() == 1;
+        let [source] = sources[..] else { continue };
+        let Ok(grown) = store.raw().growth(&table).await.expect("counted") else { continue };
+        let Some(rows) = lists.get(source.entity.name()).filter(|_| alone(source.entity)) else { continue };
+        let mut days: BTreeMap<String, u64> = BTreeMap::new();
+        for row in rows {
+            *days.entry(row.text(grown.column).map_or("none", |time| &time[..10]).to_owned()).or_default() += 1;
+        }
+        let untimed = days.remove("none").unwrap_or(0);
+        let counted = grown.days.iter().map(|(day, rows)| (day.to_string(), *rows)).collect();
+        report.expect(format!("{}: rows a day", table.title), &counted, &days);
+        report.expect(format!("{}: rows without a time", table.title), &grown.untimed, &untimed);
     }
 }
 

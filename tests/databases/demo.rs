@@ -35,7 +35,7 @@ async fn number(database: &mut SqliteConnection, sql: &str) -> i64 {
     sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_one(database).await.unwrap()
 }
 
-/// What a row of the awkward episode of that name holds, as SQL gives it.
+/// Reads an SQL expression from the awkward episode of that name, as text.
 async fn odd(database: &mut SqliteConnection, name: &str, expression: &str) -> Option<String> {
     let tag = format!("%\"awkward:{name}\"%");
     let sql = format!("SELECT CAST({expression} AS TEXT) FROM episodes e WHERE e.tags LIKE ?");

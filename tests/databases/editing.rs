@@ -90,7 +90,7 @@ fn rows_of_every_kind_are_edited_and_undone_to_the_byte() {
                     let Some((column, value)) = set else { continue };
                     let operation = edit(*entity, row_before.id(), json!({ column: value }));
                     match planned(&world, &operation).await {
-                        // A person may be known by rows of others only.
+                        // A person may be known by other people's rows only.
                         Err(ChangeError::Refused(_) | ChangeError::Store(_) | ChangeError::NotFound(_)) => continue,
                         Err(error) => panic!("{operation:?}: {error}"),
                         Ok(_) => {}

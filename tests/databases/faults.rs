@@ -74,7 +74,7 @@ fn trajectory() -> String {
     .to_string()
 }
 
-/// What an operation is about, chosen before anything fails.
+/// Rows that the operations are about, chosen before anything fails.
 struct Chosen {
     episode: String,
     user: String,
@@ -263,7 +263,7 @@ fn a_process_killed_at_any_statement_leaves_the_database_as_before_or_as_after()
     });
 }
 
-/// When the connection is cut, once.
+/// Moment at which the connection is cut, once.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Cut {
     /// COMMIT never reaches the server.
@@ -272,7 +272,7 @@ enum Cut {
     After,
 }
 
-/// Something that lies between us and the server and loses the connection at the first COMMIT of a transaction that
+/// Starts a proxy between us and the server that loses the connection at the first COMMIT of a transaction that
 /// writes.
 async fn cutting_proxy(url: &str, cut: Cut) -> (String, Arc<AtomicBool>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");

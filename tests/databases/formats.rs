@@ -1,4 +1,4 @@
-//! What the commands print: the same things in each format, in the same order each time, one row a line whatever the
+//! Output of the commands: the same things in each format, in the same order each time, one row a line whatever the
 //! rows hold, and help that a person can read.
 
 use std::path::{Path, PathBuf};

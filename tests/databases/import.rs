@@ -1,5 +1,5 @@
-//! What comes in: trajectories, case banks, our own export, single curated memories. Importing twice changes nothing,
-//! bad lines are named, secrets stay out, and all of it can be taken back.
+//! Imports: trajectories, case banks, our own export, single curated memories. Importing twice changes nothing, bad
+//! lines are named, secrets stay out, and all of it can be undone.
 
 use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_postgres};

@@ -1,4 +1,4 @@
-//! What is kept beside the memory itself: anchors of the trail outside the database, and the companion database of a
+//! Data kept beside the memory itself: anchors of the trail outside the database, and the companion database of a
 //! palace, which alone is written.
 
 use crate::support::block_on;

@@ -1,5 +1,5 @@
-//! What the memory says of agents, and what is learned from it: canvases, readiness, policies. Each on both engines,
-//! which must say the same.
+//! Knowledge about agents in the memory, and lessons from it: canvases, readiness, policies. Each on both engines,
+//! which must agree.
 
 use std::path::Path;
 use std::process::{Command, Output};

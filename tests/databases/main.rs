@@ -13,6 +13,7 @@ mod faults;
 mod findings;
 mod fleet;
 mod formats;
+mod growth;
 mod import;
 mod jobs;
 mod keeping;

@@ -316,7 +316,7 @@ async fn rows(target: &Target) -> Vec<(String, String, u64)> {
     counts.into_iter().map(|c| (c.entity, c.source, c.before)).collect()
 }
 
-/// What is in the world, with the migrations that it lacks.
+/// Builds the worlds whose pending migrations are killed: databases of a layout, or empty ones for `None`.
 async fn killed_world(layout: Option<Layout>) -> Vec<World> {
     match layout {
         Some(Layout::Atom2026) => older().await,
@@ -339,7 +339,7 @@ async fn killed_world(layout: Option<Layout>) -> Vec<World> {
     }
 }
 
-/// One statement in so many is tried; all of them with `MNEMOSCOPE_KILL_EVERY=1`.
+/// One statement in this many is tried; all of them with `MNEMOSCOPE_KILL_EVERY=1`.
 fn every() -> usize {
     std::env::var("MNEMOSCOPE_KILL_EVERY").ok().and_then(|text| text.parse().ok()).unwrap_or(13)
 }
@@ -381,7 +381,7 @@ fn a_migration_killed_at_any_statement_goes_on_there_and_every_row_stays() {
     });
 }
 
-/// What could be read before can be read now, row for row.
+/// Checks that everything readable before is still readable, row for row.
 async fn assert_kept(world: &World, before: &[(String, String, u64)], layout: Option<Layout>, statement: usize) {
     let now = rows(&world.target).await;
     for source in before {

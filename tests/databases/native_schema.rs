@@ -14,7 +14,7 @@ const POSTGRES: &str = concat!(
     include_str!("../../assets/migrations/mnemoscope/postgres/0003_whole_memories.sql")
 );
 
-/// What PostgreSQL does not need: an index over a list serves there.
+/// Tables that PostgreSQL does not need: an index over a list serves there.
 const SQLITE_ONLY: &[&str] = &["memory_access_items"];
 
 /// Columns of each table. A column is a line of its own, a name and a type; so are the tables made by `format`.

@@ -11,7 +11,7 @@ use crate::support::postgres::Database;
 use mnemoscope::store::{OpenError, OpenOptions, Store, Target};
 use sqlx::{Connection, PgConnection, Row};
 
-/// What a session keeps: prepared statements, settings, temporary tables, channels, locks, cursors.
+/// Query for the leftovers in a session: prepared statements, settings, temporary tables, channels, locks, cursors.
 const KEPT: &str = "SELECT 'statement ' || name FROM pg_prepared_statements \
      UNION ALL SELECT 'setting ' || name || ' = ' || setting FROM pg_settings WHERE source = 'session' \
        AND name NOT IN ('application_name', 'client_encoding', 'DateStyle', 'TimeZone', 'standard_conforming_strings') \
@@ -51,7 +51,7 @@ impl Desk {
     }
 }
 
-/// What all servers of a pool of that many keep: transactions at the same time have one each.
+/// Lists the leftovers on all servers of a pool of that size: simultaneous transactions get one server each.
 async fn kept(url: &str, servers: usize) -> Vec<String> {
     let mut links = Vec::new();
     for _ in 0..servers {

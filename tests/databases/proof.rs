@@ -1,4 +1,4 @@
-//! That values are gone can be shown: each encoding is found where it is, every stored value is searched on both engines,
+//! Proof that values are gone: each encoding is found where it is, every stored value is searched on both engines,
 //! and the physical pass leaves no byte behind, or says what kept it from that.
 
 use std::ops::ControlFlow;

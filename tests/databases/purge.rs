@@ -56,8 +56,8 @@ impl World {
     /// Erases; gives the plan's and the receipt's JSON.
     async fn purge(&self, subject: &str, options: &PurgeOptions) -> Result<(Value, Value), ChangeError> {
         let store = self.open().await;
-        let plan = purge::plan(&store, subject, options, &|_, _| {}).await?.to_json();
-        Ok((plan, self.carry_out(subject, options, false).await?))
+        let plan = purge::plan(&store, subject, options, &|_, _| {}).await?;
+        Ok((json!(plan.printed()), self.carry_out(subject, options, false).await?))
     }
 
     async fn carry_out(&self, subject: &str, options: &PurgeOptions, resume: bool) -> Result<Value, ChangeError> {
@@ -310,7 +310,8 @@ fn a_palace_is_searched_and_left_alone() {
         let world = World { target: Target::File(folder.path().join("palace")), folder, _database: None };
         let store = world.open().await;
         let word = world.texts_of_drawers(&store).await;
-        let plan = purge::plan(&store, &word, &PurgeOptions::default(), &|_, _| {}).await.expect("a plan").to_json();
+        let plan = purge::plan(&store, &word, &PurgeOptions::default(), &|_, _| {}).await.expect("a plan");
+        let plan = json!(plan.printed());
         assert_eq!(plan["counts"], json!({}));
         assert!(plan["mentions_total"].as_u64().is_some_and(|n| n > 0));
         let refused = world.carry_out(&word, &PurgeOptions::default(), false).await;
@@ -688,7 +689,8 @@ fn a_bundle_holds_the_rows_that_would_go_with_a_hash_each() {
         let store = world.open().await;
         let out = world.folder.path().join("bundle");
         let (manifest, _) = purge::bundle(&store, "user-ana", &[], purge::Sink::Folder(&out)).await.expect("a bundle");
-        let plan = purge::plan(&store, "user-ana", &everything(), &|_, _| {}).await.expect("a plan").to_json();
+        let plan = purge::plan(&store, "user-ana", &everything(), &|_, _| {}).await.expect("a plan");
+        let plan = json!(plan.printed());
         for table in manifest["tables"].as_array().expect("tables") {
             let name = table["table"].as_str().expect("a name");
             let bytes = std::fs::read(out.join(table["file"].as_str().expect("a file"))).expect("its rows");
@@ -741,7 +743,7 @@ fn the_commands_exit_as_the_contract_says() {
     assert_eq!(code(&["purge", "verify", "no-such-receipt"]), Some(3));
 }
 
-/// How many runs are killed: a sample, or as many as `MNEMOSCOPE_KILLS` says.
+/// Returns the number of runs to kill: a sample, or the number in `MNEMOSCOPE_KILLS`.
 fn kills(sample: u32) -> u32 {
     std::env::var("MNEMOSCOPE_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(sample)
 }
@@ -824,7 +826,7 @@ fn finding_out_waits_for_nobody() {
     });
 }
 
-/// Every place of a file, and of what lies beside it, where a text stands in one of the spellings of bytes.
+/// Every place of a file, and of what lies beside it, where a text is in one of the spellings of bytes.
 fn bytes_of(path: &Path, word: &str) -> usize {
     let utf16 = |order: fn(u16) -> [u8; 2]| word.encode_utf16().flat_map(order).collect::<Vec<u8>>();
     let needles = [

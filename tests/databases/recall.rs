@@ -30,7 +30,7 @@ const NOW: &str = "2026-03-01T12:00:00.000000Z";
 const PROFILES: usize = 3;
 const CASES: usize = 40;
 
-/// How a database keeps vectors.
+/// Ways in which a database keeps vectors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kept {
     SqliteBlob,
@@ -293,7 +293,7 @@ fn what_each_ranking_promises() {
     assert_eq!(proven["rows"][0]["id"], "m0");
     assert!((proven["rows"][0]["score"].as_f64().unwrap() - (0.8 + 0.2 * mean)).abs() < 1e-6, "{proven}");
     let nothing = asked(&world, &request(Ranking::Proven));
-    assert!(nothing["query"]["notes"][0].as_str().unwrap().contains("neither domain nor topic"));
+    assert!(nothing["query"]["notes"][0].as_str().unwrap().contains("no domain and no topic"));
     let policy = asked(
         &world,
         &RecallRequest {
@@ -501,7 +501,7 @@ async fn comes_true(store: &Store, plan: &Plan, policy: Option<&str>) -> WhatIf 
     found
 }
 
-/// Where each of the rows is among what is recalled now.
+/// Finds the rank of each row in what is recalled now, counted from 1; `None` when it is not recalled.
 async fn places(store: &Store, plan: &Plan, policy: Option<&str>, moves: &[&PlaceMove]) -> Vec<Option<usize>> {
     let mut places = Vec::new();
     for moved in moves {
@@ -734,7 +734,7 @@ fn commands_say_what_they_cannot_do() {
     assert!(time::canonical(NOW).is_some());
 }
 
-/// What a recall prints.
+/// Runs a recall and returns its answer as JSON.
 async fn answered(store: &Store, request: &RecallRequest) -> Value {
     lab::recall(store, request).await.unwrap().to_json()
 }

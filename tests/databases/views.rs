@@ -1,4 +1,5 @@
-//! What lists, contexts and exports show of a row where its links stand elsewhere, and what goes out and comes back.
+//! Display of rows in lists, contexts and exports when their links are stored elsewhere, and the round trip through
+//! export and import.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -41,7 +42,8 @@ VALUES
   ('lf-none', 'agent-ledger', NULL, 'user-ana', '', '', 'thumbs_up', TRUE, '2026-05-07 10:00:00');
 ";
 
-/// Where each belongs: by the only episode of its execution and agent, by a list, by the list of its execution's episode.
+/// Episode to which each feedback row belongs: by the only episode of its execution and agent, by a list, by the list
+/// of its execution's episode.
 const BELONGS: [(&str, Option<&str>); 7] = [
     ("lf-run", Some("li-run")),
     ("lf-list", Some("li-list")),
@@ -150,7 +152,7 @@ fn changes_follow_stored_links_alone() {
     });
 }
 
-/// What stands in a database in the order in which it goes back in.
+/// Arguments that export every kind of row but accesses and audit entries, in the order in which they go back in.
 const EVERYTHING: [&str; 14] = [
     "export",
     "case",
@@ -199,7 +201,7 @@ async fn empty(postgres: bool) -> Option<World> {
     Some(world(target, folder, None).await)
 }
 
-/// Takes out what stands in one dump and not in the other, but for secrets, which an import leaves out.
+/// Takes out what is in one dump and not in the other, but for secrets, which an import leaves out.
 fn differing(a: &BTreeMap<String, Vec<String>>, b: &BTreeMap<String, Vec<String>>) -> Vec<String> {
     let secret = |row: &&String| row.contains(&hex::encode_upper("AKIA")) || row.contains("AKIA");
     let mut found = Vec::new();
@@ -448,7 +450,7 @@ fn tables_outside_of_the_search_path_are_hinted_at() {
         .await;
         let store = open(&world.target).await;
         let Err(error) = store.sources_of(Entity::Episode) else { panic!("they are not found") };
-        assert!(error.to_string().contains("outside of the search path"), "{error}");
+        assert!(error.to_string().contains("not in the search path"), "{error}");
     });
 }
 

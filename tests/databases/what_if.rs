@@ -1,4 +1,4 @@
-//! What is foretold of recall comes true: random changes are planned, looked at, applied, and recalled again.
+//! Predictions about recall come true: random changes are planned, looked at, applied, and recalled again.
 
 use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_sqlite};
@@ -65,7 +65,7 @@ async fn rows(store: &Store, entity: Entity) -> Vec<Row> {
     }
 }
 
-/// A change that may make sense here; none where it does not.
+/// A change that may make sense here; none when it does not.
 async fn some_plan(store: &Store, chance: &mut Chance, applied: &mut Vec<i64>) -> Option<(&'static str, Plan)> {
     let kinds = [
         "up", "down", "rating", "edit", "remove", "signal", "signal", "signal", "retract", "reward", "reward", "hold",
@@ -356,7 +356,7 @@ fn what_is_foretold_of_random_changes_comes_true() {
     });
 }
 
-/// A palace is only read; what we add stands in a database beside it, attached under another name.
+/// A palace is only read; what we add is in a database beside it, attached under another name.
 #[test]
 fn what_is_foretold_of_a_palace_comes_true() {
     block_on(async {

@@ -41,7 +41,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 /// Layers without input, output or clocks: the same call gives the same answer.
 const PURE: &[&str] = &["memory", "recall", "console", "ui"];
 
-/// What a pure layer must not name: any path that holds these segments in a row.
+/// Paths that a pure layer must not name: any path that holds these segments in a row.
 const IMPURE: &[&[&str]] = &[
     &["tokio"],
     &["sqlx"],
@@ -111,7 +111,7 @@ const OPENERS: &[&[&str]] = &[
     &["fs", "hard_link"],
 ];
 
-/// Who may open files, and why it is no database file that somebody has open.
+/// Files that may open files, each with the reason why no database file in use is opened there.
 const MAY_OPEN: &[(&str, &str)] = &[
     ("src/store/raw_file/child.rs", "the only door to raw bytes: a process without connections"),
     ("src/store/bulk.rs", "a new file under a name of its own, before and after it has a connection"),
@@ -124,7 +124,7 @@ const MAY_OPEN: &[(&str, &str)] = &[
 /// The one door to PostgreSQL.
 const SERVER_DOOR: &str = "src/store/server/";
 
-/// What is said to PostgreSQL past that door, by how a path begins.
+/// Beginnings of paths that reach PostgreSQL past that door.
 const PAST_THE_DOOR: &[&[&str]] = &[
     &["sqlx", "postgres"],
     &["sqlx", "Postgres"],
@@ -137,8 +137,8 @@ const PAST_THE_DOOR: &[&[&str]] = &[
 /// Ways to run a statement that keep it prepared on the server under a name; `query` too, unless told otherwise.
 const KEEPS_A_NAME: &[&str] = &["query_as", "query_scalar", "query_with", "QueryBuilder", "prepare", "Executor"];
 
-/// How statements begin that last longer than a transaction. On a server that a pooler gives to somebody else next, they
-/// would hold for that client.
+/// Beginnings of statements whose effect outlasts a transaction. On a server that a pooler gives to somebody else
+/// next, they would apply to that client.
 const LASTS: &[&str] =
     &["SET SESSION ", "LISTEN ", "CREATE TEMP", "DECLARE ", "SELECT pg_advisory_lock", "DISCARD ", "PREPARE "];
 
@@ -213,7 +213,7 @@ fn layering(source: &Source) -> Vec<String> {
 }
 
 /// The rooms of the console: screens and overlays are made against `core` and drawn with `view`; none knows another screen,
-/// nor the machine. What a screen asks for and gets stands in its `messages`, which all may name.
+/// nor the machine. What a screen asks for and gets is in its `messages`, which all may name.
 fn rooms(source: &Source) -> Vec<String> {
     let module = source.module();
     let ["console", room, inner @ ..] = &module[..] else { return Vec::new() };
@@ -251,7 +251,7 @@ fn purity(source: &Source) -> Vec<String> {
 /// Whether a text holds a piece of a statement, by its words or by its signs. A sign that is more than the end of a word
 /// stands alone.
 fn is_piece_of_sql(text: &str) -> bool {
-    // What stands in braces is a name of the code's own.
+    // What is in braces is a name of the code's own.
     let outside: String = text.split('{').map(|part| part.rsplit_once('}').map_or(part, |(_, rest)| rest)).collect();
     let words = outside.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
     let words: Vec<&str> = words.collect();
@@ -283,7 +283,7 @@ fn sql_in_its_place(source: &Source) -> Vec<String> {
         .collect()
 }
 
-/// Where advised commands are put together, and the only words of a shell that stand elsewhere.
+/// File that puts advised commands together; no other one may hold the shell words for them.
 const ADVISER: &str = "src/memory/invocation.rs";
 
 /// Commands that people are advised to run name the database as it was named and are quoted by one function.
@@ -313,6 +313,39 @@ fn telling_name(source: &Source) -> Vec<String> {
 fn says_what_it_is_for(source: &Source) -> Vec<String> {
     let said = source.text.starts_with("//! ");
     if said { Vec::new() } else { vec![source.at(1, "opens with a `//!` line that says what the file is for")] }
+}
+
+/// Words that a documented thing does not begin with: they open a fragment, not a subject or a verb.
+const FRAGMENTS: [&str; 14] = [
+    "What",
+    "How",
+    "Where",
+    "Why",
+    "Which",
+    "Who",
+    "When",
+    "Whose",
+    "Of",
+    "That",
+    "Whom",
+    "Something",
+    "Somebody",
+    "Its",
+];
+
+/// Documentation begins with its subject ("The score of…") or with a verb ("Reads…").
+fn names_its_subject(source: &Source) -> Vec<String> {
+    let lines: Vec<&str> = source.text.lines().map(str::trim_start).collect();
+    let doc = |line: &str| line.strip_prefix("///").or(line.strip_prefix("//!")).map(str::trim).map(str::to_owned);
+    let found = lines.iter().enumerate().filter(|(at, line)| {
+        let is_first = *at == 0 || doc(lines[at - 1]).is_none();
+        let words = doc(line).filter(|_| is_first).unwrap_or_default();
+        let first = words.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+        FRAGMENTS.contains(&first)
+    });
+    found
+        .map(|(at, line)| source.at(at + 1, &format!("begins with a fragment, not with its subject: {line}")))
+        .collect()
 }
 
 fn no_machine_paths(source: &Source) -> Vec<String> {
@@ -426,7 +459,7 @@ fn check(chosen: impl Fn(&Source) -> bool, rule: impl Fn(&Source) -> Vec<String>
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
-/// How many times a rule objects to a made-up file.
+/// Counts the objections of a rule to a made-up file.
 fn objections(rule: impl Fn(&Source) -> Vec<String>, path: &str, text: &str) -> usize {
     rule(&Source::new(path, text)).len()
 }
@@ -639,6 +672,15 @@ fn the_name_rule_sees_files_folders_and_modules() {
 fn each_file_says_what_it_is_for() {
     check(|source| has_extension(&source.path, "rs"), says_what_it_is_for);
     assert_eq!(objections(says_what_it_is_for, "src/ui/text.rs", "use std::fmt;\n//! Late."), 1);
+}
+
+#[test]
+fn documentation_begins_with_a_subject_or_a_verb() {
+    check(|source| has_extension(&source.path, "rs"), names_its_subject);
+    let broken = "//! What it does.\n\n/// Whose rows are.\n/// Where they are.\nstruct A {\n    /// How many.\n    n: usize,\n}";
+    assert_eq!(objections(names_its_subject, "src/a.rs", broken), 3);
+    let fine = "/// Rows of a person.\n/// What is left out.\nstruct A; // Why not\n/// Whatever it is.\nstruct B;";
+    assert_eq!(objections(names_its_subject, "src/a.rs", fine), 0);
 }
 
 #[test]

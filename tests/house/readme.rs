@@ -1,4 +1,4 @@
-//! What the documents promise is there: commands that the program understands, files that links lead to, the two commands
+//! Promises of the documents, kept: commands that the program understands, files that links lead to, the two commands
 //! that every visitor tries first.
 
 use clap::Parser as _;
@@ -51,7 +51,7 @@ fn call(line: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// What follows `](` in a document, up to the closing parenthesis.
+/// Lists the texts between `](` and the closing parenthesis in a document.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     text.split("](").skip(1).filter_map(|rest| rest.split(')').next())
 }

@@ -5,7 +5,7 @@
 pub enum Kind {
     /// An identifier, a keyword or a number.
     Word(String),
-    /// What stands between a text's quotes, escapes as written.
+    /// The text between quotes, escapes as written.
     Text(String),
     /// Any other character.
     Mark(char),
@@ -21,7 +21,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// Whether it stands in an inline `mod tests`.
+    /// Whether it is in an inline `mod tests`.
     pub fn in_tests(&self) -> bool {
         self.inside.iter().any(|module| module == "tests")
     }

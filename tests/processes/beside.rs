@@ -20,7 +20,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Row as _, SqliteConnection};
 
 const KEY: [u8; 32] = [7; 32];
 
-/// Ranges of bytes that this process has locked in a file: first byte of each. None where the system does not tell.
+/// Ranges of bytes that this process has locked in a file: first byte of each. None when the system does not tell.
 fn locked(path: &Path) -> Option<Vec<u64>> {
     use std::os::unix::fs::MetadataExt as _;
     let locks = std::fs::read_to_string("/proc/locks").ok()?;
@@ -137,7 +137,7 @@ fn sqlite_keeps_its_locks_whatever_is_done() {
     assert_eq!(agent::integrity(&database), "ok");
 }
 
-/// How a transaction of ours is made final, as a trigger sees it.
+/// Checks how durably our transactions are committed, as a trigger sees it.
 #[test]
 fn what_is_done_is_on_disk() {
     block_on(async {
@@ -341,7 +341,7 @@ fn what_a_killed_process_left_in_a_journal_is_rolled_back_before_anything_is_rea
     });
 }
 
-/// What is written to a log that was deleted nobody else ever sees: nothing more is written here.
+/// Checks that nothing more is written to a deleted log, where nobody else would ever see it.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_log_that_was_deleted_under_the_open_database_is_not_written_to() {

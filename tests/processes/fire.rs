@@ -26,14 +26,14 @@ use history::{Engine, History};
 use place::Bases;
 use run::Run;
 
-/// How long a sample takes, in seconds, and how many histories it holds at least, however slow the machine.
+/// Duration of a sample, in seconds, and the minimum number of histories in it, however slow the machine.
 const SECONDS: u64 = 25;
 const LEAST: u64 = 8;
 
 /// Seeds that found a fault once, an engine and a seed a line.
 const FOUND: &str = include_str!("fire/seeds.txt");
 
-/// What a campaign came to.
+/// Results of a campaign.
 #[derive(Default)]
 struct Tally {
     histories: u32,

@@ -206,8 +206,7 @@ fn plans_and_anchors_are_private_and_follow_no_link() {
     assert!(desk.on(&["audit", "verify"]).status.success());
 }
 
-/// What a program was like: how it ended, how long it took, seconds of processor that it used, how much memory it had at
-/// most, in kB.
+/// Result of a program run: how it ended, its duration, seconds of processor time used, peak memory in kB.
 struct Run {
     output: Output,
     seconds: f64,

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::support::{alone_in, changeable_demo_in};
 
-/// How soon a command is to end.
+/// Time within which a command is to end.
 const AT_ONCE: Duration = Duration::from_millis(100);
 const SIGINT: i32 = 2;
 /// Other work may keep the machine from ending a process in time, but not each time.
@@ -45,7 +45,7 @@ impl Desk {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// Interrupts a command once it is under way; how it ended and how soon. None where it was done before that.
+    /// Interrupts a command once it is under way; how it ended and how soon. None when it was done before that.
     fn interrupted(&self, words: &[&str], is_under_way: impl Fn(u32) -> bool) -> Option<(ExitStatus, Duration)> {
         let mut child = self.begun(words);
         while !is_under_way(child.id()) {

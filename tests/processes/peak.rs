@@ -7,7 +7,7 @@ use std::thread::yield_now;
 
 use tempfile::TempDir;
 
-/// Most memory that a command had, in kilobytes, and what it printed; none where the system does not tell.
+/// Most memory that a command had, in kilobytes, and what it printed; none when the system does not tell.
 fn peak(state: &Path, words: &[&str]) -> Option<(u64, String)> {
     let printed = state.join("printed");
     let mut child = Command::new(env!("CARGO_BIN_EXE_mnemoscope"))

@@ -310,7 +310,7 @@ fn grow(bed: &Bed, codec: &mut Codec, seed: u64) {
             faults.push(format!("row gone: {} {} {:?}", plant.class, plant.layer, plant.text));
         }
     }
-    // A common word stands in other people's rows too: bytes cannot tell whose it is.
+    // A common word is in other people's rows too: bytes cannot tell whose it is.
     let rare = person["rare_id"] == true;
     if certain_only && rare && bed.is_sqlite() && status != "verified" {
         faults.push(format!("nothing is left, and yet {status}: {words}"));

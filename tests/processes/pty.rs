@@ -5,6 +5,7 @@ mod bytes;
 mod changing;
 mod erasing;
 mod everyday;
+mod hardship;
 mod hostile;
 mod masked;
 mod picture;
@@ -331,7 +332,7 @@ fn nothing_stored_reaches_the_terminal_with_power_from_any_screen_of_the_console
             terminal.press(keys);
             terminal.settle();
         }
-        // A filter that is as hostile as what it is to find; it comes to stand in the title too.
+        // A filter that is as hostile as what it is to find; it ends up in the title too.
         let pasted = "\x1b]0;pwned\x07\u{9b}5m\u{202e}\u{200b}\u{e0041}\x1b[2J";
         terminal.press(&format!("/\x1b[200~{pasted}\x1b[201~"));
         terminal.settle();

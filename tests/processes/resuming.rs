@@ -65,7 +65,7 @@ fn words(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A run that has come to its n-th writing statement and stands there; none when it ended before.
+/// A run that waits at its n-th writing statement; none when it ended before.
 fn standing_at(world: &World, state: &Path, statement: usize) -> Option<Child> {
     let arguments = purge(&[&CHOICES[..], &["--apply"]].concat());
     let mut child = command(world, state, &arguments)
@@ -108,7 +108,7 @@ async fn rows(world: &World) -> BTreeMap<String, Vec<String>> {
     rows
 }
 
-/// What of one end is not in the other, by table.
+/// Lists the rows of either end that the other one lacks, by table.
 fn differences(one: &BTreeMap<String, Vec<String>>, other: &BTreeMap<String, Vec<String>>) -> Vec<String> {
     let lacking = |a: &BTreeMap<String, Vec<String>>, b: &BTreeMap<String, Vec<String>>, sign: &str| {
         let all = a.iter().flat_map(|(table, rows)| rows.iter().map(move |row| (table, row)));
@@ -159,7 +159,7 @@ fn named(state: &Path) -> Vec<String> {
     files(state).into_iter().filter(holds).map(|path| path.display().to_string()).collect()
 }
 
-/// How many runs are killed: a sample, or as many as `MNEMOSCOPE_KILLS` says.
+/// Returns the number of runs to kill: a sample, or the number in `MNEMOSCOPE_KILLS`.
 fn kills(sample: usize) -> usize {
     std::env::var("MNEMOSCOPE_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(sample)
 }

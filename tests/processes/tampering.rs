@@ -1,4 +1,4 @@
-//! What somebody does to the audit trail from outside, and under which name the database is then looked at: through the
+//! Tampering with the audit trail from outside, and the name under which the database is then opened: through the
 //! program itself, on both engines, with anchors in a state folder of its own.
 
 use std::path::{Path, PathBuf};

@@ -81,7 +81,7 @@ pub fn rows(database: &Path) -> i64 {
     })
 }
 
-/// What SQLite says of the whole database: `ok`, or what is wrong.
+/// Runs SQLite's integrity check on the whole database: `ok`, or the first problem.
 pub fn integrity(database: &Path) -> String {
     block_on(async {
         let mut link = connect(database).await;

@@ -1,4 +1,4 @@
-//! What several test files need: databases to try things on.
+//! Support for several test files: databases to try things on.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 pub mod agent;
@@ -48,7 +48,8 @@ pub fn changeable_demo_in(folder: &Path, episodes: u32) -> PathBuf {
     database
 }
 
-/// How a test opens a database: raw bytes are read by the program, which the test itself is not.
+/// Returns the options with which tests open a database: raw bytes are read by the program, which the test itself is
+/// not.
 pub fn options() -> OpenOptions {
     OpenOptions { program: Some(program()), ..OpenOptions::default() }
 }

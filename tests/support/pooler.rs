@@ -37,7 +37,7 @@ pub fn program(name: &str) -> Option<String> {
 }
 
 impl Pooler {
-    /// Starts one with so many connections to the server of a database; none, and a word on the terminal, where there is
+    /// Starts one with this many connections to the server of a database; none, and a word on the terminal, where there is
     /// no pgbouncer.
     pub fn over(database: &str, connections: u32, settings: &str) -> Option<Pooler> {
         let Some(program) = program("pgbouncer") else {

@@ -146,7 +146,7 @@ pub async fn sqlite(path: &Path) -> SqliteConnection {
     SqliteConnection::connect_with(&options).await.expect("the file")
 }
 
-/// Somebody else who writes.
+/// Another writer to the database.
 pub enum Agent {
     Sqlite(SqliteConnection),
     Postgres(PgConnection),

@@ -17,7 +17,7 @@ pub(super) const COPIES: &str = "near_duplicate_memory";
 /// The kinds of finding.
 pub(super) const PAIRED: &[&str] = &[COPIES, "contradicting_facts"];
 
-/// What is read of a memory.
+/// Columns of a memory that are read.
 const COLUMNS: &[&str] = &["id", "user_id", "collection", "text", "status", "metadata", "created_at"];
 
 impl Survey<'_> {

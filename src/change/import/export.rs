@@ -77,7 +77,8 @@ fn fitting(store: &Store, mut new: NewRow) -> NewRow {
     new
 }
 
-/// Why a row cannot be put in by its id. A person who is only named by other rows is no row of their own.
+/// Returns the reason why a row cannot be imported by its id. A person who is only named by other rows has no row of
+/// their own.
 fn left_out<'s>(store: &'s Store, new: &NewRow) -> Option<&'s str> {
     let entity = new.row.entity;
     let follows = "they follow from other rows or are written by agents alone";
@@ -107,7 +108,7 @@ fn without_secrets(mut surplus: Surplus, found: &mut TextOddities) -> Surplus {
     surplus
 }
 
-/// What an exported line says of its row beside the canonical values.
+/// Parses the data that an exported line holds beside the canonical values of its row.
 fn surplus(stored: &str, vector: Option<Vec<f32>>) -> Result<Surplus, String> {
     #[derive(Deserialize)]
     struct BesideValues {

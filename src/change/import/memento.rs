@@ -6,7 +6,7 @@ use super::super::batch::NewRow;
 use super::{ImportContents, agent_name, digest, message_hash, profile};
 use crate::memory::{Entity, json};
 
-/// Whom a bank belongs to that names nobody.
+/// User who owns a bank that names no user.
 const USER: &str = "memento";
 
 /// Reads a file.

@@ -43,15 +43,15 @@ pub const ORDER: [Entity; 13] = [
     Entity::WorkflowEvent,
 ];
 
-/// What a file holds.
+/// Contents of an imported file.
 #[derive(Debug, Default)]
 pub(super) struct ImportContents {
     rows: Vec<NewRow>,
-    /// Where the reader stands: line or place, from 1.
+    /// Position of the reader: line or place, from 1.
     place: usize,
-    /// What cannot be read: line or place, from 1, and why.
+    /// Unreadable parts: line or place, from 1, and the reason.
     bad: Vec<(usize, String)>,
-    /// What should be known, for people.
+    /// Facts to know about the import, for users.
     notes: Vec<String>,
     found: TextOddities,
 }
@@ -61,7 +61,7 @@ impl ImportContents {
         self.rows.push(NewRow { place: self.place, ..row });
     }
 
-    /// What stands here cannot be read.
+    /// Notes that the current line or place cannot be read, and why.
     fn is_bad(&mut self, why: String) {
         self.bad.push((self.place, why));
     }
@@ -97,11 +97,11 @@ pub async fn plan(
 /// A part of a file that is put in by itself.
 #[derive(Debug, Clone, Copy)]
 pub struct ImportPart<'a> {
-    /// Its text: whole lines.
+    /// Text of the part: whole lines.
     pub text: &'a str,
-    /// Which line of the file its first one is, from 1.
+    /// Number in the file of the part's first line, from 1.
     pub first_line: usize,
-    /// What the parts before it found out.
+    /// Facts that the earlier parts found out.
     pub progress: &'a ImportProgress,
     /// No part comes after it.
     pub is_last: bool,
@@ -163,7 +163,7 @@ pub async fn plan_part(
     Ok(draft.seal())
 }
 
-/// Counts what the database cannot store among the bad ones, and leaves out all that stands in the same place.
+/// Counts what the database cannot store among the bad ones, and leaves out all that is in the same place.
 async fn unfit(store: &Store, contents: &mut ImportContents) -> Result<(), ChangeError> {
     let entities: BTreeSet<Entity> = contents.rows.iter().map(|r| r.row.entity).collect();
     for entity in entities {
@@ -202,7 +202,7 @@ fn holds_all(store: &Store, rows: &[NewRow]) -> Result<(), ChangeError> {
     }
 }
 
-/// Where a bank for the same user and agent is there already, new cases go into that one.
+/// Redirects new cases to the existing bank of the same user and agent, if there is one.
 async fn known_profiles(store: &Store, rows: &mut Vec<NewRow>, progress: &ImportProgress) -> Result<(), ChangeError> {
     let mut renamed = progress.banks();
     for new in rows.iter().filter(|r| r.row.entity == Entity::Profile) {

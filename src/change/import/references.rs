@@ -1,5 +1,6 @@
-//! What the rows of a file refer to. A server takes no row whose foreign key leads nowhere, though its own tables may hold
-//! some from before the key was there; what these refer to is left out, and said. SQLite takes them as they are.
+//! References of a file's rows. A server takes no row whose foreign key leads nowhere, though its own tables may hold
+//! some from before the key existed; the reference of such a row is left out, and reported. SQLite takes the rows as
+//! they are.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -18,10 +19,10 @@ use crate::store::encode::table_of;
 use crate::store::fetched::FetchedValue;
 use crate::store::stored::{StoredRows, TableName};
 
-/// How many rows wait for later parts of their file, at most.
+/// Greatest number of rows that wait for later parts of their file.
 const WAITING: usize = 50_000;
 
-/// What the parts of a file have found out for the parts after them.
+/// Facts that the parts of a file have found out for the parts after them.
 #[derive(Debug, Default)]
 pub struct ImportProgress(Mutex<KnownSoFar>);
 
@@ -89,17 +90,17 @@ impl ReferredKey {
 }
 
 impl RowReference {
-    /// What a row refers to by this key.
+    /// Returns the value by which a row refers to another through this key.
     fn value(&self, source: &BoundSource, new: &NewRow) -> Option<String> {
         self.text(source, new, &self.from, &self.column)
     }
 
-    /// What a row can be referred to by.
+    /// Returns the digest of the value by which other rows can refer to a row through this key.
     fn offered(&self, source: &BoundSource, new: &NewRow) -> Option<u64> {
         self.text(source, new, &self.to.table, &self.to.column).map(|value| self.to.digest(&value))
     }
 
-    /// What a row of a table stores in a column, as this key compares it.
+    /// Returns the text that a row stores in a column of a table, as this key compares it.
     fn text(&self, source: &BoundSource, new: &NewRow, table: &TableName, column: &str) -> Option<String> {
         let value = (table_of(source) == *table).then(|| new.stored_text(source, column))??;
         Some(if self.folds { value.to_lowercase() } else { value })
@@ -213,7 +214,7 @@ impl ReferenceLookup<'_> {
     }
 }
 
-/// Where the rows of each entity go.
+/// Finds the source into which the rows of each entity go.
 fn targets<'s>(store: &'s Store, rows: &[NewRow]) -> Result<BTreeMap<Entity, &'s BoundSource>, ChangeError> {
     let entities: BTreeSet<Entity> = rows.iter().map(|new| new.row.entity).collect();
     entities.into_iter().map(|entity| Ok((entity, batch::target(store, entity)?))).collect()
@@ -246,7 +247,7 @@ fn is_seen(catalog: &Catalog, table: &TableName) -> bool {
     known.is_none_or(|t| !t.hides_rows)
 }
 
-/// What is referred to and stands neither in the database nor among the rows nor in earlier parts.
+/// Finds the referenced keys, as digests, that are neither in the database nor among the rows nor in earlier parts.
 async fn absent(
     store: &Store,
     references: &[RowReference],

@@ -69,7 +69,7 @@ fn check(trajectory: &Value) -> Result<(), String> {
     }
 }
 
-/// What was called, with what came of it.
+/// Call of a tool, with its result.
 struct Call {
     id: String,
     name: String,
@@ -93,7 +93,7 @@ impl Call {
     }
 }
 
-/// What one trajectory says.
+/// Contents of one trajectory.
 struct Trajectory<'a> {
     json: &'a Value,
     agent: &'a str,
@@ -272,7 +272,7 @@ fn events(
     for message in messages {
         let role = message["role"].as_str().unwrap_or_default();
         match (role, message["content"].as_str()) {
-            // The policy stands in the segments; results follow as completed steps.
+            // The policy is in the segments; results follow as completed steps.
             ("system", _) | (_, None) => {}
             ("tool", Some(_)) => {
                 let id = message["tool_call_id"].as_str().unwrap_or_default();

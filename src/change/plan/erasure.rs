@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Counts;
 pub use crate::memory::mention::Certainty;
 
-/// What happens to mentions of the person in other people's rows.
+/// Decision about mentions of the person in other people's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mentions {
@@ -41,12 +41,12 @@ impl Mentions {
     }
 }
 
-/// How a person shall be erased.
+/// Choices for the erasure of a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErasureChoice {
-    /// What happens to mentions.
+    /// Decision about mentions.
     pub mentions: Mentions,
-    /// What happens to one mention, by its id, or to those in one column, by `table.column`.
+    /// Decisions about one mention, by its id, or about those in one column, by `table.column`.
     pub each: BTreeMap<String, Mentions>,
     /// The account with the application goes too.
     pub account: bool,
@@ -57,7 +57,7 @@ pub struct ErasureChoice {
 }
 
 impl ErasureChoice {
-    /// What is done about a mention: what cannot be done is left.
+    /// Returns the decision about a mention: it is left when the requested decision cannot be carried out.
     #[must_use]
     pub fn decision(&self, mention: &ShownMention) -> Mentions {
         let own = self.each.get(&mention.id).or_else(|| self.each.get(&mention.place)).copied();
@@ -90,7 +90,7 @@ pub struct ErasureHandle {
     pub kind: String,
     /// Value.
     pub value: String,
-    /// Why it is not looked for in texts.
+    /// Reason why texts are not searched for the handle.
     pub unsearched: Option<String>,
 }
 
@@ -103,13 +103,13 @@ pub struct ShownMention {
     pub place: String,
     /// Key of its row.
     pub key: String,
-    /// Why it is only possible that the person is meant; none where it is certain.
+    /// Reason why it is only possible that the person is meant; `None` when it is certain.
     pub doubt: Option<String>,
     /// The text around it, with the handle masked.
     pub sample: String,
-    /// What can be done about it.
+    /// Decisions about the mention that can be carried out.
     pub options: Vec<Mentions>,
-    /// Why not all can.
+    /// Reason why not every decision can be carried out.
     pub refused: Option<String>,
 }
 
@@ -118,11 +118,11 @@ pub struct ShownMention {
 pub struct UnfinishedErasure {
     /// The person, as given when it began.
     pub given: String,
-    /// When it began.
+    /// Time when the erasure began.
     pub started_at: String,
 }
 
-/// What erasing would do.
+/// Preview of an erasure: what it would do.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Preview {
     /// Id of the plan.
@@ -133,7 +133,7 @@ pub struct Preview {
     pub known: Vec<ErasureHandle>,
     /// Others of the same name: id and name.
     pub near: Vec<(String, String)>,
-    /// What goes, as a tree.
+    /// Rows that go, as a tree of tables.
     pub tree: Vec<Branch>,
     /// Rows by table.
     pub counts: Counts,
@@ -141,11 +141,11 @@ pub struct Preview {
     pub mentions: Vec<(String, usize)>,
     /// Mentions one by one, as many as are kept.
     pub named: Vec<ShownMention>,
-    /// What else comes of it.
+    /// Further effects of the erasure.
     pub effects: Vec<String>,
-    /// What remains, and what cannot be told.
+    /// Data that remains, and facts that cannot be determined.
     pub disclosures: Vec<String>,
-    /// Why nothing may be erased: a hold, or a database that takes no changes.
+    /// Reason why nothing may be erased: a hold, or a database that takes no changes.
     pub refused: Option<String>,
     /// A legal hold stands on the person.
     pub held: bool,
@@ -153,35 +153,35 @@ pub struct Preview {
     pub locks: bool,
     /// An earlier run has not ended verified: this one resumes it.
     pub unfinished: bool,
-    /// How that run is done, where it was begun here.
+    /// Choices of that run, if it was begun here.
     pub began: Option<ErasureChoice>,
 }
 
-/// Something that was looked for after an erasure.
+/// Check that was made after an erasure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErasureCheck {
-    /// What was looked for.
+    /// Name of what was searched for.
     pub name: String,
-    /// What was found, in words.
+    /// Finding of the check, in words.
     pub found: String,
-    /// It is as it should be; none where it could not be checked.
+    /// True when the finding is as it should be; `None` when it could not be checked.
     pub good: Option<bool>,
 }
 
-/// What erasing came to.
+/// Outcome of an erasure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ErasureOutcome {
     /// `verified`, `verified with disclosures` or `incomplete`.
     pub status: String,
     /// Rows by table.
     pub counts: Counts,
-    /// What was looked for and found.
+    /// Searches after the erasure, with their findings.
     pub verification: Vec<ErasureCheck>,
-    /// Why it is incomplete.
+    /// Reasons why the erasure is incomplete.
     pub incomplete: Vec<String>,
     /// Disclosures.
     pub disclosures: Vec<String>,
-    /// Where the receipt is kept.
+    /// Place where the receipt is kept.
     pub kept_in: String,
     /// Number of its entry in the audit trail.
     pub audit_seq: i64,

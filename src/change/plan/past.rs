@@ -22,7 +22,7 @@ impl Moment {
     }
 }
 
-/// What a look at the past is of, and what it cannot show.
+/// Moment of a view of the past, and what the view cannot show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AsOf {
     /// The moment, canonical.
@@ -31,6 +31,6 @@ pub struct AsOf {
     pub seq: Option<i64>,
     /// Entries that are taken back.
     pub taken_back: usize,
-    /// What is not known, for people.
+    /// Facts that are not known, for users.
     pub unknown: Vec<String>,
 }

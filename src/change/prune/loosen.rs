@@ -1,5 +1,5 @@
-//! What names a case that goes is fixed in the same transaction: reference lists, plan steps and memory links of rows
-//! that stay.
+//! Repair of rows that stay and name a case that goes, in the same transaction: reference lists, plan steps and
+//! memory links.
 
 use std::collections::HashSet;
 
@@ -26,9 +26,9 @@ const NAMED: usize = 5;
 /// A case that stays and names some that go.
 struct Naming {
     id: String,
-    /// Its reference list without them; none when the list names none.
+    /// Reference list without the cases that go; `None` when the list names none of them.
     list: Option<Vec<String>>,
-    /// Its plan names one.
+    /// True when the plan of the case names one that goes.
     plan: bool,
 }
 

@@ -41,12 +41,12 @@ struct PrunedBank {
     profile: Option<String>,
     user: Option<String>,
     agent: Option<String>,
-    /// Its own window, as stored.
+    /// Window of this bank itself, as stored.
     window: Option<i64>,
     cases: Vec<Candidate>,
     /// Cases whose likeness was asked for and cannot be told.
     without_vector: usize,
-    /// What becomes of each case, in order.
+    /// Verdict on each case, in order: the reason to prune it; `None` when it stays.
     verdicts: Vec<Option<PruneReason>>,
 }
 
@@ -126,12 +126,14 @@ fn rules(ask: &Pruning) -> Result<Rules, ChangeError> {
     })
 }
 
-/// Where cases are, when they can be written.
+/// Finds the source that holds the cases, and checks that it is writable.
 pub(super) fn case_source(store: &Store) -> Result<&BoundSource, ChangeError> {
     let sources = store.sources_of(Entity::Case)?;
     match &sources[..] {
         [source] => writable(source).map(|_| *source),
-        _ => Err(ChangeError::Refused("cases stand in several tables here, which prune cannot tell apart".to_owned())),
+        _ => Err(ChangeError::Refused(
+            "this database keeps cases in several tables, which `prune` does not support".to_owned(),
+        )),
     }
 }
 

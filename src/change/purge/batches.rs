@@ -30,7 +30,7 @@ enum BatchStep {
     Delete(StoredRows),
 }
 
-/// Why a batch was not made.
+/// Reason why a batch was not made.
 enum Halt {
     Write(WriteError),
     Change(ChangeError),
@@ -111,7 +111,7 @@ fn held_back(what: &str) -> ChangeError {
     ChangeError::Conflict { message, rows: Vec::new() }
 }
 
-/// Why rows did not change that were just seen as the plan read them.
+/// Explains why rows failed to change although they were just seen as the plan read them.
 fn unchanged(error: WriteError) -> Halt {
     match error {
         WriteError::Missed { table, expected, hit } => {
@@ -339,7 +339,7 @@ pub async fn end(
     })
 }
 
-/// How far a session is, as its row says.
+/// Returns the columns of a session's row that record its progress.
 fn progress(
     writer: &WriteTransaction<'_>,
     at: &str,
@@ -488,7 +488,7 @@ async fn rename(
     writer.together(&together).await.map_err(unchanged)
 }
 
-/// What a row that stays gets, if it is still what the plan read.
+/// Returns the update of a row that stays, if the row is still what the plan read.
 async fn checked(writer: &mut WriteTransaction<'_>, kept: &KeptSession, row: &AlteredRow) -> Result<RowUpdate, Halt> {
     let (by, values): (Vec<String>, Vec<FetchedValue>) = row.key.iter().cloned().unzip();
     let rows = StoredRows { table: row.table.clone(), by, keys: vec![values] };

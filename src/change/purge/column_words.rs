@@ -1,4 +1,4 @@
-//! What the name of a column, or of a key of JSON, says: whether people, names or sessions stand there.
+//! Meaning of the name of a column or of a JSON key: whether it holds people, names or sessions.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use crate::memory::mention::MentionText;
 use crate::store::container::{Leaf, LeafKind};
 use crate::store::stored::TableName;
 
-/// What a column, or what stands behind a key of JSON, is about, by its name.
+/// Judges by its name what a column, or the value of a JSON key, is about.
 #[must_use]
 pub fn about(name: &str) -> MentionText {
     let words = words(name);
@@ -22,15 +22,14 @@ pub fn about(name: &str) -> MentionText {
     }
 }
 
-/// What a column is about, by its name and by what the layout says of it.
+/// Judges by its name and by the layout what a column is about.
 #[must_use]
 pub fn place_of(table: &TableName, column: &str, of_people: &HashSet<(TableName, String)>) -> MentionText {
     let told = about(column);
     MentionText { people: told.people || of_people.contains(&(table.clone(), column.to_owned())), ..told }
 }
 
-/// What a text within a value is about: the nearest key tells what stands behind it, and for a list of values the column
-/// does.
+/// Judges what a text within a value is about: by the nearest key, and for a list of values by the column.
 #[must_use]
 pub fn leaf_place(leaf: &Leaf<'_>, column: MentionText) -> MentionText {
     let path = if leaf.layers.is_empty() { String::new() } else { leaf.path() };
@@ -64,7 +63,7 @@ pub fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// Whether what stands in a column, or behind a key of JSON, is a person: not what a person is like or does.
+/// Whether what is in a column, or behind a key of JSON, is a person: not what a person is like or does.
 #[must_use]
 pub fn names_person(name: &str) -> bool {
     const OF_A_PERSON: &[&str] = &[

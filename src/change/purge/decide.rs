@@ -40,7 +40,7 @@ impl NewDecisions {
         self.all.is_some() || self.each.contains_key(place)
     }
 
-    /// How many single mentions are decided, by decision: their ids say nothing.
+    /// Counts the mentions that are decided one by one, by decision: their ids reveal nothing.
     #[must_use]
     pub fn tally(&self) -> BTreeMap<String, usize> {
         let mut each = BTreeMap::new();

@@ -1,5 +1,6 @@
-//! What an erasure needs beside the database: the key of the suppression list, and a folder for sessions and receipts.
-//! Sessions name the person: they are encrypted on the disk, locked while somebody works on them, and removed at the end.
+//! Needs of an erasure beside the database: the key of the suppression list, and a folder for sessions and receipts.
+//! Sessions name the person: they are encrypted on the disk, locked while someone works on them, and removed at the
+//! end.
 
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
@@ -35,13 +36,13 @@ const RECEIPT_BYTES: u64 = 64 << 20;
 /// Told what is being done and how far it is.
 pub type Progress<'a> = &'a (dyn Fn(&str, u64) + Sync);
 
-/// Where an erasure is worked on.
+/// Workplace of an erasure: folder, key, author, and the receiver of its progress.
 pub struct Desk<'a> {
     /// Folder that outlives the run; readable by nobody else.
     pub folder: PathBuf,
     /// Key of the suppression list.
     pub key: Key,
-    /// Who does it.
+    /// Author of the erasure.
     pub author: &'a Author,
     /// Told how far it is.
     pub progress: Progress<'a>,
@@ -56,15 +57,15 @@ pub struct PurgeRequest {
     pub database_id: String,
     /// The person as given.
     pub given: String,
-    /// How.
+    /// Options of the erasure.
     pub options: PurgeOptions,
     /// SHA-256 of the bundle that was exported before.
     pub export_sha256: Option<String>,
-    /// When it was asked for.
+    /// Time when the erasure was requested.
     pub started_at: String,
 }
 
-/// What a session's file holds.
+/// Content of a session's file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionStage {
@@ -142,13 +143,13 @@ pub struct KeptSession {
     pub session: String,
     /// The database.
     pub database_id: String,
-    /// Who.
+    /// Person to be erased.
     pub subject: PurgeSubject,
-    /// How.
+    /// Options of the erasure.
     pub options: PurgeOptions,
     /// The plan it began with.
     pub plan_id: String,
-    /// What that plan counted.
+    /// Row counts of the plan that the session began with.
     pub planned: Counts,
     /// Handles that were found before, of how many.
     pub control: (usize, usize),
@@ -160,7 +161,7 @@ pub struct KeptSession {
     pub pseudonym: String,
     /// Effects on rows that stay.
     pub effects: Vec<String>,
-    /// What the plan said would stay: shown, and of no weight for how it ends.
+    /// Data that stays according to the plan: shown, but without influence on the final status.
     pub particular: Vec<String>,
     /// Values that name the person and stay by choice, by table and column.
     #[serde(default)]
@@ -189,7 +190,7 @@ pub struct KeptSession {
     pub phases: BTreeMap<String, f64>,
     /// SHA-256 of the bundle that was exported before.
     pub export_sha256: Option<String>,
-    /// When it began.
+    /// Time when the erasure began.
     pub started_at: String,
     /// Decisions that were made when it was resumed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -199,7 +200,7 @@ pub struct KeptSession {
 }
 
 impl KeptSession {
-    /// How it is done.
+    /// Returns the choices by which the erasure is carried out.
     #[must_use]
     pub fn choice(&self) -> ErasureChoice {
         let PurgeOptions { mentions, each, account, full, .. } = self.options.clone();
@@ -267,7 +268,7 @@ impl Desk<'_> {
         }
     }
 
-    /// What is kept of sessions of a database, the oldest first; files that cannot be read are passed over.
+    /// Reads the kept sessions of a database, oldest first; unreadable files are skipped.
     #[must_use]
     pub fn stages(&self, database_id: &str) -> Vec<SessionStage> {
         stages(&self.folder, &self.key).into_iter().filter(|stage| stage.database_id() == database_id).collect()
@@ -324,7 +325,7 @@ impl Desk<'_> {
         write_private(&self.fleet_file(name), &seal(&self.key, text)?)
     }
 
-    /// What [`Desk::keep_fleet`] kept; nothing when it is not there.
+    /// Reads what [`Desk::keep_fleet`] kept; empty when there is none.
     #[must_use]
     pub fn fleet(&self, name: &str) -> BTreeMap<String, String> {
         let kept = open(&self.key, &self.fleet_file(name));
@@ -336,7 +337,7 @@ impl Desk<'_> {
         let _ = std::fs::remove_file(self.fleet_file(name));
     }
 
-    /// Where receipts are.
+    /// Returns the folder of the receipts.
     #[must_use]
     pub fn receipts(&self) -> PathBuf {
         self.folder.join("receipts")
@@ -413,7 +414,7 @@ fn seal(key: &Key, mut bytes: Vec<u8>) -> Result<Vec<u8>, ChangeError> {
     Ok([&nonce[..], &bytes].concat())
 }
 
-/// What a sealed file holds; none when it is not there, or not sealed with this key.
+/// Reads and decrypts a sealed file; `None` when it does not exist, or is not sealed with this key.
 fn open(key: &Key, path: &Path) -> Option<Vec<u8>> {
     let mut bytes = input_file::read(path, SESSION_BYTES).ok()?;
     let (nonce, sealed) = bytes.split_at_mut_checked(NONCE_LEN)?;

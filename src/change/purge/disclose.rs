@@ -1,4 +1,4 @@
-//! What a plan and a receipt say to people: effects on rows that stay, what remains, what cannot be told.
+//! Statements of a plan and a receipt to users: effects on rows that stay, what remains, what cannot be determined.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::store::encode::{plain_column, table_of};
 use crate::store::snapshot::Snapshot;
 use crate::store::stored::TableName;
 
-/// What stands on every receipt.
+/// Disclosures that are on every receipt.
 pub const STANDING: &[&str] = &[
     "backups, point-in-time recovery and archived WAL keep the data until they expire",
     "replicas that were not reached, and server and agent logs, may hold copies",
@@ -34,9 +34,9 @@ pub fn effects(plan: &mut PurgePlan, found: &ScanFindings, follows: &[TableKey])
         row.update.why.iter().for_each(|why| *counted.entry(why).or_default() += 1);
     }
     let mut effects: Vec<String> =
-        counted.into_iter().map(|(why, rows)| agreeing(rows, &format!("{why}: {rows} {{row|rows}}"))).collect();
+        counted.into_iter().map(|(why, rows)| agreeing(rows, &format!("{why}: {{#}} {{row|rows}}"))).collect();
     effects.extend(found.loosened.iter().map(|(place, values)| {
-        agreeing(*values, &format!("{place}: {values} {{value named|values named}} rows that go"))
+        agreeing(*values, &format!("{place}: {{#}} {{value named|values named}} rows that go"))
     }));
     if let Some(account) = &plan.nameless {
         effects.push(format!("{} gets one nameless account, for pseudonyms to refer to", account.table.title()));
@@ -45,10 +45,7 @@ pub fn effects(plan: &mut PurgePlan, found: &ScanFindings, follows: &[TableKey])
         effects.push(format!("{} is kept in step by triggers: its rows are not counted", name(table).title()));
     }
     if !plan.redacts.is_empty() {
-        effects.push(agreeing(
-            plan.redacts.len(),
-            &format!("{} private {{value|values}} of our audit trail{{ is | are }}redacted", plan.redacts.len()),
-        ));
+        effects.push(agreeing(plan.redacts.len(), "{#} private {value|values} of our audit trail{ is | are }redacted"));
     }
     plan.effects = effects;
 }
@@ -73,11 +70,8 @@ pub async fn chains(store: &Store, plan: &mut PurgePlan, graph: &Graph) -> Resul
         };
         let stay = children.iter().filter(|child| !gone.iter().any(|id| id == child.id())).count();
         if stay > 0 {
-            plan.effects.push(agreeing(stay, &format!(
-                "{}: {stay} {{row follows|rows follow}} a row that goes; {{it follows|they follow}} the strongest of {{its other|their other}} links then, {{or begins|or begin}} a \
-                 chain",
-                table_of(source).title()
-            )));
+            plan.effects.push(agreeing(stay, &format!("{}: {{#}} {{row follows|rows follow}} a row that goes; {{it follows|they follow}} the strongest of {{its other|their other}} links then, {{or begins|or begin}} a \
+                 chain", table_of(source).title())));
         }
     }
     Ok(())
@@ -94,22 +88,17 @@ pub async fn disclosures(
     found: &ScanFindings,
 ) -> Result<(), ChangeError> {
     if found.account > 0 {
-        plan.particular.push(agreeing(found.account, &format!(
-            "the person's account with the application is kept ({} {{value of it names|values of it name}} the person): --account erase takes it",
-            found.account
-        )));
+        plan.particular.push(agreeing(found.account, "the person's account with the application is kept ({#} {value of it names|values of it name} the person): --account erase takes it"));
     }
     let unknown = left(plan, found);
     for (place, rows) in &found.stuck {
         plan.particular.push(agreeing(
             *rows,
-            &format!("{place}: {rows} {{reference to a row that goes|references to rows that go}} cannot be taken out"),
+            &format!("{place}: {{#}} {{reference to a row that goes|references to rows that go}} cannot be taken out"),
         ));
     }
     for (place, hits) in &found.ours {
-        plan.particular.push(agreeing(*hits, &format!(
-            "{place} of our own tables names the person {hits} {{time|times}} and is not changed: the audit trail would break"
-        )));
+        plan.particular.push(agreeing(*hits, &format!("{place} of our own tables names the person {{#}} {{time|times}} and is not changed: the audit trail would break")));
     }
     for (kind, _) in plan.control.iter().filter(|(_, hits)| *hits == 0) {
         plan.notes.push(format!(
@@ -167,16 +156,14 @@ fn left(plan: &mut PurgePlan, found: &ScanFindings) -> BTreeSet<String> {
         plan.particular.push(agreeing(
             *rows,
             &format!(
-                "the table {table} is outside the layout and names the person in {rows} {{value|values}}: left as it is"
+                "the table {table} is outside the layout and names the person in {{#}} {{value|values}}: left as it is"
             ),
         ));
     }
     let PlaceTally { left, .. } = PlaceTally::all(found.tally.values());
     if left > 0 {
-        plan.particular.push(agreeing(left, &format!(
-            "{left} {{value in|values in}} other people's {{rows names|rows name}} the person, or may, {{and is left|and are left}}: --mentions redact takes the words \
-             out, --mention ID=redact those of one"
-        )));
+        plan.particular.push(agreeing(left, "{#} {value in|values in} other people's {rows names|rows name} the person, or may, {and is left|and are left}: --mentions redact takes the words \
+             out, --mention ID=redact those of one"));
     }
     for (place, tally) in found.tally.iter().filter(|(_, tally)| tally.undone > 0) {
         let reason = plan
@@ -184,12 +171,8 @@ fn left(plan: &mut PurgePlan, found: &ScanFindings) -> BTreeSet<String> {
             .iter()
             .find(|m| !m.chosen && m.place() == *place)
             .and_then(|m| m.refusals.of(plan.options.mentions));
-        plan.particular.push(agreeing(tally.undone, &format!(
-            "{place}: {} {{value names|values name}} the person and {{stays,|stay,}} although something else is asked for: {}; the erasure ends \
-             incomplete unless {{it is decided|they are decided}} by --mention",
-            tally.undone,
-            reason.unwrap_or("it cannot be done there")
-        )));
+        plan.particular.push(agreeing(tally.undone, &format!("{place}: {{#}} {{value names|values name}} the person and {{stays,|stay,}} although something else is asked for: {}; the erasure ends \
+             incomplete unless {{it is decided|they are decided}} by --mention", reason.unwrap_or("it cannot be done there"))));
     }
     outside.into_keys().collect()
 }
@@ -230,7 +213,13 @@ async fn ownerless(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: &Gr
         }
         let rows = snapshot.count_empty(&table, &owners).await?;
         if rows > 0 {
-            plan.notes.push(agreeing(rows, &format!("{rows} {{row of|rows of}} {} {{names no|name no}} owner: {{whose it is|whose they are}} cannot be told", table.title())));
+            plan.notes.push(agreeing(
+                rows,
+                &format!(
+                    "{{#}} {{row of|rows of}} {} {{names no|name no}} owner: the owner of {{it|them}} is unknown",
+                    table.title()
+                ),
+            ));
         }
     }
     Ok(())

@@ -1,4 +1,5 @@
-//! What erasing does to rows that stay: columns emptied, pseudonyms, children given to the next parent, policies marked.
+//! Effects of an erasure on rows that stay: columns emptied, pseudonyms, children given to the next parent, policies
+//! marked.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -19,7 +20,7 @@ use crate::store::fetched::FetchedValue;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
-/// What a column gets.
+/// New value of a column.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NewValue {
@@ -46,7 +47,7 @@ pub struct KeptRow {
     pub set: BTreeMap<String, NewValue>,
     /// Digest of what stood in each column, so that nothing written meanwhile is lost.
     pub was: BTreeMap<String, String>,
-    /// Why, one short sentence each.
+    /// Reasons for the changes, one short sentence each.
     pub why: Vec<String>,
 }
 
@@ -94,7 +95,7 @@ impl KeptRows {
         }
     }
 
-    /// What a row's column is about to get.
+    /// Returns the value that a row's column is about to get.
     #[must_use]
     pub fn get(&self, table: &TableName, key: &[FetchedValue], column: &str) -> Option<&NewValue> {
         let spelled = serde_json::to_string(key).unwrap_or_default();
@@ -200,10 +201,7 @@ async fn one(
         return Ok(());
     }
     if key.is_empty() {
-        return Err(ChangeError::Refused(format!(
-            "the rows of {} cannot be told apart: it has no primary key",
-            table.title()
-        )));
+        return Err(ChangeError::Refused(format!("{} has no primary key that identifies its rows", table.title())));
     }
     let parents =
         if rule.action == EraseAction::Reparent { parents(snapshot, graph, rule).await? } else { HashMap::new() };

@@ -20,7 +20,7 @@ use crate::store::stored::{Image, ROW_NUMBER, StoredRows};
 /// Rows read at a time.
 const STRIDE: usize = 400;
 
-/// Where a bundle goes.
+/// Destination of a bundle.
 pub enum Sink<'a> {
     /// A new folder: a file for each table and `manifest.json`.
     Folder(&'a Path),

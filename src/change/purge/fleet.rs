@@ -16,7 +16,7 @@ use crate::change::plan::Counts;
 use crate::change::{ChangeError, anchor, new_id, now};
 use crate::store::Store;
 
-/// What a receipt over several databases calls itself.
+/// Operation name in a receipt over several databases.
 const OPERATION: &str = "purge fleet";
 /// Kinds of handles by which a person may be found in another database: one person has each of them.
 const TELLING: [&str; 3] = ["id", "e-mail", "phone"];
@@ -24,9 +24,9 @@ const TELLING: [&str; 3] = ["id", "e-mail", "phone"];
 /// A database of the fleet as far as it was reached.
 #[derive(Debug)]
 pub struct OpenedMember {
-    /// Its name for people.
+    /// Name of the database, for users.
     pub label: String,
-    /// Where it is, without a password.
+    /// Location of the database, without a password.
     pub location: String,
     /// The database, or why it could not be opened.
     pub store: Result<Store, String>,
@@ -47,29 +47,29 @@ impl OpenedMember {
     }
 }
 
-/// What became of one database.
+/// Result for one database.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct FleetEntry {
-    /// Its name for people.
+    /// Name of the database, for users.
     pub label: String,
-    /// Where it is.
+    /// Location of the database.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
     /// The word of its receipt or answer, else `not found`, `unreachable`, `refused`, `conflict` or `failed`.
     pub status: String,
-    /// Why nothing was done.
+    /// Reason why nothing was done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What was done.
+    /// Receipt of the erasure in this database.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receipt: Option<PurgeReceipt>,
-    /// What a later look found.
+    /// Findings of a later check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<PurgeRecheck>,
 }
 
 impl FleetEntry {
-    /// Why the database did not get where it should have; none when it did.
+    /// Explains why the database did not reach the intended status; `None` when it did.
     fn problem(&self) -> Option<String> {
         let fine = ["verified", "verified with disclosures", NOT_FOUND];
         if fine.contains(&self.status.as_str()) {
@@ -94,9 +94,9 @@ fn status_of(error: &ChangeError) -> &'static str {
     }
 }
 
-/// What a database says of the person.
+/// Answer of a database about the person.
 pub enum FleetPlan {
-    /// What would be done, and the handle by which the person was found there.
+    /// The plan of the erasure, and the handle by which the person was found there.
     Found {
         /// The plan.
         plan: Box<PurgePlan>,
@@ -118,11 +118,11 @@ impl FleetPlan {
     }
 }
 
-/// Who is erased from a fleet, and how.
+/// Request to erase a person from a fleet, with its options.
 pub struct FleetErasure<'a> {
     /// The person as given.
     pub given: &'a str,
-    /// How.
+    /// Options of the erasure.
     pub options: &'a PurgeOptions,
     /// Folder for the person's data of each database, which is written first.
     pub export: Option<&'a Path>,
@@ -313,19 +313,19 @@ fn folder_of(folder: &Path, label: &str) -> PathBuf {
     folder.join(label.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect::<String>())
 }
 
-/// What was found of something, before or after.
+/// Number of hits of one kind, before or after the erasure.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct FleetHits {
-    /// How much.
+    /// Number of hits.
     pub hits: u64,
 }
 
 /// Handles that were found before, over all databases.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct FleetControl {
-    /// How many were found.
+    /// Number of handles that were found.
     pub found: usize,
-    /// How many there are.
+    /// Number of handles that were searched for.
     pub of: usize,
 }
 
@@ -338,16 +338,16 @@ pub struct FleetBytes {
     pub files: Vec<FileHits>,
 }
 
-/// What was found, summed over the databases.
+/// Findings of the verification, summed over the databases.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct FleetVerification {
-    /// What was found before.
+    /// Handles that were found before the erasure.
     pub control: FleetControl,
-    /// What values hold.
+    /// Hits in values.
     pub logical: FleetHits,
-    /// What search indexes hold.
+    /// Hits in search indexes.
     pub index: FleetHits,
-    /// What files hold.
+    /// Hits in files.
     pub bytes: FleetBytes,
 }
 
@@ -376,19 +376,19 @@ pub struct FleetReceipt {
     pub fleet: String,
     /// Rows by database and table.
     pub counts: Counts,
-    /// What was found.
+    /// Findings of the verification.
     pub verification: FleetVerification,
     /// Databases that did not get where they should have.
     pub incomplete: Vec<String>,
     /// Each database.
     pub databases: Vec<FleetEntry>,
-    /// When.
+    /// Time when the erasure was carried out.
     pub applied_at: String,
-    /// Who did it.
+    /// Person who carried out the erasure.
     pub actor: String,
     /// The ticket that asked for it.
     pub ticket: Option<String>,
-    /// Why it cannot be undone.
+    /// Reason why the erasure cannot be undone.
     pub undo_reason: &'static str,
     /// The file that it is kept in.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -459,14 +459,14 @@ pub struct FleetRecheck {
     pub status: PurgeStatus,
     /// Each database.
     pub databases: Vec<FleetEntry>,
-    /// When.
+    /// Time of the check.
     pub checked_at: String,
     /// Databases that are not as they should be.
     #[serde(skip)]
     pub incomplete: Vec<String>,
 }
 
-/// What a later look needs of a receipt over several databases.
+/// Fields of a receipt over several databases that a later check needs.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct KeptFleet {

@@ -1,4 +1,4 @@
-//! Which rows belong to a person: from the owner columns over every hop to a fixed point.
+//! Rows that belong to a person: found from the owner columns over every hop to a fixed point.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -82,7 +82,7 @@ pub struct Graph {
     pub tables: BTreeMap<TableName, TakenRows>,
     /// The rules in force: the layout's, and those that foreign keys imply where it says nothing.
     pub rules: Vec<BoundRule>,
-    /// How the tables hang together.
+    /// Relations between the tables.
     pub relations: Relations,
     /// The columns that the ids of a table's rows stand in, as the layout says: the keys may be others.
     ids: BTreeMap<TableName, BTreeSet<String>>,
@@ -196,8 +196,8 @@ impl Graph {
         })
     }
 
-    /// What a rule's columns hold where they name the person, or a row that goes: keys of one or more values. Of rows
-    /// only those from a number on.
+    /// Returns the keys, of one or more values, by which a rule's columns name the person, or a row that goes. Only
+    /// rows from number `from` on are considered.
     #[must_use]
     pub fn named_by(&self, rule: &BoundRule, subject: &[String], from: usize) -> Vec<Vec<FetchedValue>> {
         let Some(of) = &rule.of else { return subject.iter().map(|id| vec![FetchedValue::Text(id.clone())]).collect() };
@@ -217,7 +217,7 @@ impl Graph {
     /// Follows the rules that take rows, until no more come.
     ///
     /// # Errors
-    /// The engine's refusal, or a table whose rows cannot be told apart.
+    /// The engine's refusal, or a table whose rows cannot be distinguished.
     pub async fn close(&mut self, snapshot: &mut Snapshot<'_>, subject: &[String]) -> Result<(), ChangeError> {
         let rules: Vec<BoundRule> = self.rules.iter().filter(|r| r.action == EraseAction::Delete).cloned().collect();
         let mut done: HashMap<usize, usize> = HashMap::new();
@@ -239,7 +239,7 @@ impl Graph {
                 }
                 if self.table(&table).key.is_empty() {
                     return Err(ChangeError::Refused(format!(
-                        "the rows of {} cannot be told apart: it has no primary key",
+                        "{} has no primary key that identifies its rows",
                         table.title()
                     )));
                 }
@@ -341,8 +341,9 @@ pub fn people_columns(store: &Store, relations: &Relations) -> HashSet<(TableNam
     found
 }
 
-/// What a foreign key to rows that go means where the layout says nothing: the row goes too, or lets go of them. One of
-/// several columns lets go by the first that may be empty; a row that has none cannot be without the other.
+/// Returns the rule that a foreign key to rows that go implies where the layout says nothing: the row goes too, or
+/// lets go of them. A key of several columns lets go by emptying the last one that may be empty; a row without such a
+/// column cannot exist without the other.
 fn implied(foreign: &ForeignKey, relations: &Relations, table: TableKey, of: TableKey) -> Option<BoundRule> {
     let (column, to) = (foreign.columns.first()?.clone(), foreign.to_columns.first()?.clone());
     let mut pairs = foreign.columns.iter().cloned().zip(foreign.to_columns.iter().cloned());

@@ -1,5 +1,5 @@
-//! What hangs on rows that go, whoever they are of: the rows that go with them, and what changes in rows that stay, by the
-//! same rules by which a person is erased.
+//! Dependents of rows that go, whoever these belong to: the rows that go with them, and the changes in rows that
+//! stay, by the same rules by which a person is erased.
 
 use super::effects::{self, KeptRows, NewValue};
 use super::graph::{Graph, key_of};
@@ -14,7 +14,7 @@ use crate::store::fetched::FetchedValue;
 use crate::store::snapshot::WantedRows;
 use crate::store::stored::{Cell, Mutation, StoredRows, TableName};
 
-/// What becomes of a database when some rows go.
+/// Effects on a database when some rows go.
 #[derive(Debug, Default)]
 pub struct RowsGoing {
     /// Rows that go, in the order in which they can: the named ones among them.
@@ -28,7 +28,7 @@ pub struct RowsGoing {
 /// Follows the layout's rules and the foreign keys from some rows to everything that hangs on them.
 ///
 /// # Errors
-/// [`ChangeError::Refused`] for rows that cannot be told apart; else the engine's refusal.
+/// [`ChangeError::Refused`] for rows that cannot be distinguished; else the engine's refusal.
 pub async fn hanging_on(store: &Store, going: &[StoredRows]) -> Result<RowsGoing, ChangeError> {
     let mut snapshot = store.snapshot().await?;
     let relations = snapshot.relations().await?;
@@ -47,9 +47,7 @@ pub async fn hanging_on(store: &Store, going: &[StoredRows]) -> Result<RowsGoing
         let taken = graph.table(&rows.table);
         if taken.key.is_empty() {
             let title = rows.table.title();
-            return Err(ChangeError::Refused(format!(
-                "the rows of {title} cannot be told apart: it has no primary key"
-            )));
+            return Err(ChangeError::Refused(format!("{title} has no primary key that identifies its rows")));
         }
         let columns = taken.columns.clone();
         let wanted = WantedRows { table: &rows.table, columns: &columns, when: None, subject: &[] };

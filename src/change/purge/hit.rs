@@ -2,7 +2,7 @@
 
 use crate::memory::mention::{self, Certainty};
 
-/// What was found in bytes.
+/// Kind of a find in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ByteFind {
     /// The handle of that number.
@@ -14,13 +14,13 @@ pub enum ByteFind {
 /// A place in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hit {
-    /// What stands there.
+    /// Handle or row id that was found at this place.
     pub what: ByteFind,
     /// First byte.
     pub start: usize,
     /// Byte after the last one.
     pub end: usize,
-    /// How sure it is that it means the person.
+    /// Certainty that the find means the person.
     pub certainty: Certainty,
 }
 

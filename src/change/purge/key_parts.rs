@@ -1,11 +1,12 @@
-//! Which parts of a key, such as `prefs:ann` or `memories.ann.s1`, are the person, and the key with another name there.
+//! Parts of a key, such as `prefs:ann` or `memories.ann.s1`, that mean the person, and the key with another name in
+//! their place.
 
 use super::hit::{ByteFind, Hit};
 use super::subject::PersonHandle;
 use crate::memory::mention::Certainty;
 use crate::store::fetched::FetchedValue;
 
-/// What may part the pieces of a key, or be part of a longer id; any other mark parts them.
+/// Characters that may separate the pieces of a key, or belong to a longer id; any other mark separates them.
 const LOOSE: &[u8] = b"._-@";
 /// Columns whose values are paths with a dot between the parts.
 const PATHS: [&str; 2] = ["prefix", "namespace"];
@@ -25,8 +26,8 @@ fn beside<'v>(value: &'v [u8], hit: &Hit) -> (Option<&'v u8>, Option<&'v u8>) {
     (hit.start.checked_sub(1).and_then(|at| value.get(at)), value.get(hit.end))
 }
 
-/// How sure it is that a part of a key is the person. A dot may be part of an id: `ann.k` is somebody else, and so may
-/// letters and digits.
+/// Rates how certain it is that a part of a key means the person. A dot may be part of an id: `ann.k` is someone
+/// else, and so may letters and digits.
 #[must_use]
 pub fn certainty(column: &str, value: &[u8], hits: &[Hit]) -> Certainty {
     let path = PATHS.contains(&column);
@@ -58,7 +59,7 @@ pub fn renamed(
     let FetchedValue::Text(text) = raw else { return Err("a key that is no text gets no other name") };
     let lower = declared.to_ascii_lowercase();
     if hits.is_empty() {
-        return Err("what it holds stands in an encoding, and other rows may refer to it");
+        return Err("its value is encoded, and other rows may refer to it");
     }
     if lower.contains('[')
         || !lower.is_empty() && !["char", "text", "clob", "string", "json"].iter().any(|t| lower.contains(t))
@@ -81,7 +82,7 @@ pub fn renamed(
     Ok(pieces)
 }
 
-/// What takes the place of a name until the pseudonym is known; no text has it.
+/// Placeholder for a name until the pseudonym is known; no text contains it.
 pub const BLANK: &[u8] = b"\x7f";
 
 /// The parts of a text around its blanks, which stand where these hits were.
@@ -114,7 +115,8 @@ fn numbered(hit: &Hit, value: &[u8], handles: &[&PersonHandle]) -> String {
     format!("{number}v{sum}")
 }
 
-/// What stands around a hit up to a blank, a quotation mark or a bracket: an item of a list, if it is one.
+/// Returns the text around a hit up to a blank, a comma, a quotation mark, a bracket or a backslash: an item of a
+/// list, if it is one.
 #[must_use]
 pub fn token<'t>(text: &'t [u8], hit: &Hit) -> &'t [u8] {
     let ends = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b',' | b'[' | b']' | b'{' | b'}' | b'\\');

@@ -72,7 +72,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Whether a value is that of a key which holds the person's id: what becomes of the key becomes of the value.
+    /// Whether a value is that of a key which holds the person's id: what happens to the key happens to the value.
     #[must_use]
     pub fn follows(&self, table: &TableName, column: &str, value: &str) -> bool {
         let to = self.refers.get(&(table.clone(), column.to_owned()));
@@ -188,7 +188,7 @@ async fn of_table(
     Ok(())
 }
 
-/// What is done about a part of a key, as the pass over everything will decide it.
+/// Returns the decision about a part of a key, as the pass over everything will make it.
 fn decided(search: &PersonSearch<'_>, part: &PersonKeyPart, text: &str) -> Mentions {
     let place = format!("{}.{}", part.table.title(), part.column);
     let id = mention::id(&part.table, &part.by, &part.key, &part.column, &part.raw);

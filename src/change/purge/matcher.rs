@@ -20,7 +20,7 @@ pub const ID_LENGTH: usize = 8;
 const LONG_NUMBER: usize = 12;
 /// Characters from which an id is no word.
 const LONG: usize = 16;
-/// What stands where a handle stood.
+/// Text that replaces a handle.
 const MARK: &str = "[erased]";
 /// Characters around a mention that a sample shows.
 const AROUND: usize = 24;
@@ -30,11 +30,11 @@ const AROUND: usize = 24;
 pub struct ValueSighting {
     /// Number of the handle.
     pub handle: usize,
-    /// How sure it is that it means the person.
+    /// Certainty that the handle means the person.
     pub certainty: Certainty,
 }
 
-/// What a value says of the person.
+/// Mentions of the person in a value.
 #[derive(Debug, Default)]
 pub struct ValueLook {
     /// Every place.
@@ -47,18 +47,19 @@ pub struct ValueLook {
     pub fixed: Option<Layer>,
     /// Places of ids of rows that go, in encodings that the value's own bytes do not show.
     pub rows: usize,
-    /// What the value turned out to be.
+    /// Kind of contents that the value turned out to have.
     pub contents: Contents,
 }
 
 impl ValueLook {
-    /// How many places are certain, or are not.
+    /// Counts the places that are certain, or those that are not.
     #[must_use]
     pub fn count(&self, certain: bool) -> usize {
         self.sightings.iter().filter(|s| s.certainty.is_certain() == certain).count()
     }
 
-    /// Why it is only possible that the person is meant; none where it is certain at one place.
+    /// Returns the certainty that the person is meant: certain when any place is, else the reason why the first place
+    /// is only possible.
     #[must_use]
     pub fn certainty(&self) -> Certainty {
         let mut all = self.sightings.iter().map(|s| s.certainty);
@@ -66,7 +67,7 @@ impl ValueLook {
     }
 }
 
-/// What to look for.
+/// Matcher for the handles of a person and for the ids of rows that go.
 #[derive(Debug)]
 pub struct Matcher {
     finder: MentionFinder,
@@ -152,7 +153,7 @@ impl Matcher {
         self.rows(leaf.text.as_bytes()).into_iter().filter(|hit| leaf.is_new(hit.start..hit.end))
     }
 
-    /// Whether a text that stands in no value names the person for sure.
+    /// Whether a text that is in no value names the person for sure.
     #[must_use]
     pub fn names(&self, text: &str) -> bool {
         self.finder.find(text, MentionText::default()).iter().any(|span| span.certainty.is_certain())
@@ -179,7 +180,7 @@ impl Matcher {
         spans
     }
 
-    /// Where handles stand in a text that is no document and in no encoding, such as a key; and ids of rows that go.
+    /// Finds handles in a text that is no document and in no encoding, such as a key; and ids of rows that go.
     #[must_use]
     pub fn find(&self, text: &str) -> Vec<Hit> {
         let spans = self.finder.find(text, MentionText::default()).into_iter();
@@ -198,7 +199,7 @@ impl Matcher {
         hits
     }
 
-    /// What a text of an id column says of the person: as a whole, as a part of it, or in an encoding; the latter has no
+    /// Finds the person in a text of an id column: as a whole, as a part of it, or in an encoding; the latter has no
     /// place that could get another name.
     #[must_use]
     pub fn look_at_key(
@@ -234,7 +235,7 @@ impl Matcher {
         (look, hits)
     }
 
-    /// Where ids of rows that go stand in bytes; of several that begin at one place the longest.
+    /// Finds ids of rows that go in bytes; of several that begin at one place, the longest.
     #[must_use]
     pub fn rows(&self, text: &[u8]) -> Vec<Hit> {
         let found = self.rows.find_overlapping_iter(text);
@@ -269,7 +270,7 @@ impl Visitor for Loosening<'_> {
     }
 }
 
-/// Whether a text stands in more than JSON and one compressed stream: reading the bytes alone does not show it.
+/// Whether a text is in more than JSON and one compressed stream: reading the bytes alone does not show it.
 fn is_hidden(leaf: &Leaf<'_>) -> bool {
     let inner = match leaf.layers {
         [Layer::Zlib | Layer::Gzip | Layer::Zstd, inner @ ..] => inner,
@@ -278,7 +279,7 @@ fn is_hidden(leaf: &Leaf<'_>) -> bool {
     inner.iter().any(|layer| *layer != Layer::Json)
 }
 
-/// What is looked for of a handle.
+/// Returns the search terms of a handle.
 fn sought(handle: &PersonHandle) -> SoughtHandle {
     SoughtHandle {
         value: handle.value.clone(),
@@ -295,7 +296,7 @@ pub fn tells(id: &str) -> bool {
     id.len() >= ID_LENGTH && (mixed || digits >= LONG_NUMBER) || id.len() >= LONG
 }
 
-/// Whether a place stands in something like a URL, where `%` begins an escape.
+/// Whether a place is in something like a URL, where `%` begins an escape.
 fn is_in_url(text: &str, span: &MentionSpan) -> bool {
     let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '`');
     let from = text[..span.start].rfind(ends).map_or(0, |at| at + text[at..].chars().next().map_or(1, char::len_utf8));
@@ -304,7 +305,7 @@ fn is_in_url(text: &str, span: &MentionSpan) -> bool {
     token.contains("://") || token.contains('=') || token.starts_with(['/', '?', '#']) || token.starts_with("mailto:")
 }
 
-/// What takes the place of a handle: never longer than it was.
+/// Returns the mark that replaces a handle of this length: never longer than the handle.
 #[must_use]
 pub fn mark(length: usize) -> String {
     if length >= MARK.len() { MARK.to_owned() } else { "*".repeat(length) }

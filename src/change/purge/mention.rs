@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use super::effects::digest;
@@ -15,15 +16,15 @@ use crate::store::stored::{ROW_NUMBER, TableName};
 /// Hexadecimal digits of an id.
 const DIGITS: usize = 10;
 
-/// Why nothing is done about a mention in a table of somebody else's.
+/// Reason why nothing is done about a mention in a table that belongs to someone else.
 pub(super) const OUTSIDE: &str = "the table is outside the layout: nothing is written there";
 
-/// Why something cannot be done about a mention; leaving it always can.
+/// Reasons why decisions about a mention cannot be carried out; leaving it is always possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MentionRefusals {
-    /// Why the words cannot be taken out.
+    /// Reason why the words cannot be taken out.
     pub redact: Option<&'static str>,
-    /// Why the row cannot go.
+    /// Reason why the row cannot be deleted.
     pub delete: Option<&'static str>,
 }
 
@@ -34,7 +35,7 @@ impl MentionRefusals {
         MentionRefusals { redact: Some(reason), delete: Some(reason) }
     }
 
-    /// Why something cannot be done.
+    /// Returns the reason why a decision cannot be carried out.
     #[must_use]
     pub fn of(&self, decision: Mentions) -> Option<&'static str> {
         match decision {
@@ -44,7 +45,7 @@ impl MentionRefusals {
         }
     }
 
-    /// What can be done.
+    /// Returns the decisions that can be carried out.
     #[must_use]
     pub fn options(&self) -> Vec<Mentions> {
         Mentions::ALL.into_iter().filter(|decision| self.of(*decision).is_none()).collect()
@@ -62,21 +63,21 @@ pub struct Mention {
     pub key: Vec<FetchedValue>,
     /// Column.
     pub column: String,
-    /// How sure it is that the person is meant: certain where it is at one place.
+    /// Certainty that the person is meant: certain when it is so at one place.
     pub certainty: Certainty,
     /// At how many places it is only possible.
     pub possible: usize,
-    /// Kinds of the handles that stand there.
+    /// Kinds of the handles that are there.
     pub kinds: Vec<String>,
-    /// How many times.
+    /// Number of places where the person is mentioned.
     pub hits: usize,
     /// The text around the first one, with the handle masked.
     pub sample: String,
-    /// What cannot be done about it.
+    /// Decisions about the mention that cannot be carried out, with the reasons.
     pub refusals: MentionRefusals,
-    /// What is done about it.
+    /// Decision about the mention.
     pub decision: Mentions,
-    /// What was asked for is done; else it cannot be done and the mention is left.
+    /// True when the requested decision is carried out; false when it is impossible and the mention is left.
     pub chosen: bool,
 }
 
@@ -87,7 +88,7 @@ impl Mention {
         format!("{}.{}", self.table.title(), self.column)
     }
 
-    /// Why it is only possible that the person is meant.
+    /// Returns the reason why it is only possible that the person is meant.
     #[must_use]
     pub fn reason(&self) -> Option<&'static str> {
         match self.certainty {
@@ -102,7 +103,7 @@ impl Mention {
         self.key.iter().filter_map(as_text).collect::<Vec<_>>().join(" ")
     }
 
-    /// Why not everything can be done about it.
+    /// Returns the reason why not every decision about the mention can be carried out.
     #[must_use]
     pub fn refusal(&self) -> Option<&'static str> {
         self.refusals.redact.or(self.refusals.delete)
@@ -124,17 +125,59 @@ impl Mention {
 
     /// The shape that commands print.
     #[must_use]
-    pub fn to_json(&self) -> Value {
-        json!({
-            "id": self.id, "table": self.table.title(), "column": self.column, "key": self.key_text(),
-            "certainty": self.certainty.word(), "reason": self.reason(), "kinds": self.kinds, "hits": self.hits, "possible": self.possible,
-            "sample": self.sample, "options": self.refusals.options(), "decision": self.decision,
-            "refused": self.refusal(),
-        })
+    pub fn printed(&self) -> PrintedMention {
+        PrintedMention {
+            id: self.id.clone(),
+            table: self.table.title(),
+            column: self.column.clone(),
+            key: self.key_text(),
+            certainty: self.certainty.word(),
+            reason: self.reason(),
+            kinds: self.kinds.clone(),
+            hits: self.hits,
+            possible: self.possible,
+            sample: self.sample.clone(),
+            options: self.refusals.options(),
+            decision: self.decision,
+            refused: self.refusal(),
+        }
     }
 }
 
-/// The id of a mention: a hash over table, key and column. Where rows have no key of their own, what stands there takes
+/// A mention in the shape that commands print.
+#[derive(Debug, Clone, Serialize)]
+pub struct PrintedMention {
+    id: String,
+    /// Name of the table.
+    pub table: String,
+    /// Name of the column.
+    pub column: String,
+    /// Key of the row, its parts separated by spaces.
+    pub key: String,
+    certainty: &'static str,
+    reason: Option<&'static str>,
+    kinds: Vec<String>,
+    hits: usize,
+    possible: usize,
+    /// Text around the first hit, with the handle masked.
+    pub sample: String,
+    options: Vec<Mentions>,
+    decision: Mentions,
+    refused: Option<&'static str>,
+}
+
+impl PrintedMention {
+    /// The mention on one line: id, decision, text around it, doubts and refusals.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let doubt = self.reason.map(|reason| format!(" (possible: {reason})"));
+        let refused = self.refused.map(|refused| format!(" ({refused})"));
+        let [doubt, refused] = [doubt, refused].map(Option::unwrap_or_default);
+        format!("{} {:6} {}{doubt}{refused}", self.id, self.decision.word(), self.sample)
+    }
+}
+
+/// The id of a mention: a hash over table, key and column. Where rows have no key of their own, what is there takes
 /// its place: the engine may number such rows again.
 #[must_use]
 pub fn id(table: &TableName, by: &[String], key: &[FetchedValue], column: &str, value: &FetchedValue) -> String {
@@ -144,7 +187,7 @@ pub fn id(table: &TableName, by: &[String], key: &[FetchedValue], column: &str, 
     format!("m_{}", &hex::encode(hash)[..DIGITS])
 }
 
-/// What was decided: for one mention, for a place `table.column`, or for all that certainly mean the person.
+/// Decisions that were made: for one mention, for a place `table.column`, or for all that certainly mean the person.
 #[derive(Debug, Clone, Copy)]
 pub struct Decisions<'a> {
     /// For all certain ones.
@@ -154,7 +197,7 @@ pub struct Decisions<'a> {
 }
 
 impl Decisions<'_> {
-    /// What is asked for. A possible mention is left unless it, or its place, was decided by itself.
+    /// Returns the requested decision. A possible mention is left unless it, or its place, was decided by itself.
     #[must_use]
     pub fn of(&self, id: &str, place: &str, certainty: Certainty) -> Mentions {
         let own = self.each.get(id).or_else(|| self.each.get(place)).copied();
@@ -167,14 +210,14 @@ impl Decisions<'_> {
         self.all == Mentions::Delete || self.each.values().any(|decision| *decision == Mentions::Delete)
     }
 
-    /// Which of the decisions is about a mention.
+    /// Returns the name of the decision that applies to a mention.
     #[must_use]
     pub fn named(&self, id: &str, place: &str) -> Option<&str> {
         [id, place].into_iter().find_map(|name| self.each.get_key_value(name)).map(|(name, _)| name.as_str())
     }
 }
 
-/// What the decisions of a plan met.
+/// Matches between the decisions of a plan and the mentions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Met {
     /// Ids and places that were found.
@@ -183,7 +226,7 @@ pub struct Met {
     pub refused: BTreeMap<String, RefusedDecision>,
 }
 
-/// What was decided of a mention, why it cannot be done, and what can.
+/// A decision about a mention, the reason why it cannot be carried out, and the decisions that can.
 pub type RefusedDecision = (Mentions, &'static str, Vec<Mentions>);
 
 #[cfg(test)]

@@ -50,3 +50,4 @@ pub use preview::{begun, outcome, preview};
 pub use receipt::{PurgeReceipt, PurgeRecheck};
 pub use recheck::recheck;
 pub use run::{KeptPlan, check_hold, ready, run, run_kept};
+pub use shown::{NearHandle, PrintedMentions, PrintedPurgePlan, PrintedSubject};

@@ -22,7 +22,7 @@ use crate::store::container::Rewritten;
 use crate::store::fetched::FetchedValue;
 use crate::store::stored::TableName;
 
-/// Why nothing is taken out of a key.
+/// Reason why nothing is taken out of a key.
 const IN_KEY: &str = "a key: other rows may refer to it";
 const LIKE_A_KEY: Certainty = Certainty::Possible("the same as a key that stays");
 
@@ -38,7 +38,7 @@ struct ValueSpot<'a> {
 
 /// A table that is being read.
 pub(super) struct TablePlace<'a> {
-    /// What is looked for.
+    /// Search that the table is read for.
     pub search: &'a PersonSearch<'a>,
     /// Table.
     pub table: &'a TableName,
@@ -46,17 +46,17 @@ pub(super) struct TablePlace<'a> {
     pub key: &'a [String],
     /// Columns that are looked at, with their types.
     pub texts: &'a [(String, String)],
-    /// Of each, whether it cannot be emptied.
+    /// For each column of `texts`, whether it cannot be emptied.
     pub required: &'a [bool],
-    /// Of each, whether it holds ids and nothing else.
+    /// For each column of `texts`, whether it holds ids and nothing else.
     pub ids_only: &'a [bool],
-    /// Of each, whether its values are keys.
+    /// For each column of `texts`, whether its values are keys.
     pub keyed: &'a [bool],
     /// Keys that hold the person's id.
     pub keys: &'a Keys,
-    /// Of each, whether bytes that nobody can read are worth a word.
+    /// For each column of `texts`, whether bytes that nobody can read are worth mentioning.
     pub opaque: &'a [bool],
-    /// Of each, what it is about.
+    /// For each column of `texts`, the kind of content that its name and the layout indicate.
     pub about: &'a [people::MentionText],
 }
 
@@ -76,7 +76,7 @@ impl TablePlace<'_> {
                     let (look, parts) = self.search.matcher.look_at_key(raw, text, &self.texts[i].0, self.about[i]);
                     if self.is_ours() && !look.whole { (ValueLook::default(), Vec::new()) } else { (look, parts) }
                 }
-                // Free text that has to be unique: what stands there gets a name of its own.
+                // Free text that has to be unique: what is there gets a name of its own.
                 FetchedValue::Text(text) if self.keyed[i] => {
                     let mut parts = self.search.matcher.find(text);
                     parts.retain(|hit| matches!(hit.what, ByteFind::Handle(_)) && hit.certainty.is_certain());
@@ -287,13 +287,13 @@ impl TablePlace<'_> {
         true
     }
 
-    /// Whether a value refers to a key that holds the person's id: what becomes of the key becomes of it.
+    /// Whether a value refers to a key that holds the person's id: what happens to the key happens to it.
     fn follows(&self, i: usize, raw: &FetchedValue) -> bool {
         let FetchedValue::Text(text) = raw else { return false };
         self.keys.follows(self.table, &self.texts[i].0, text)
     }
 
-    /// Notes the mentions of a value. What the value becomes by what was decided of them; none where it stays.
+    /// Notes the mentions of a value. What the value becomes by what was decided of them; none when it stays.
     fn decided(&self, at: &ValueSpot<'_>, changeable: bool, found: &mut ScanFindings) -> Option<FetchedValue> {
         let told = |certain: Option<bool>| if changeable { self.taken_out(at, certain) } else { Err(IN_KEY) };
         let certain = at.look.count(true) > 0;
@@ -314,7 +314,7 @@ impl TablePlace<'_> {
         !self.search.matcher.rows(&opened.bytes).is_empty() || self.short_list(i, &opened.bytes)
     }
 
-    /// Takes references to rows that go out of a value. None where nothing comes of it.
+    /// Takes references to rows that go out of a value. None when nothing comes of it.
     fn loosen(
         &self,
         at: &ValueSpot<'_>,
@@ -388,13 +388,14 @@ impl TablePlace<'_> {
         None
     }
 
-    /// What cannot be done about a mention here. `redact` is why its words cannot be taken out.
+    /// Returns the reasons why decisions about a mention here cannot be carried out. `redact` is the reason why its
+    /// words cannot be taken out.
     fn refusals(&self, redact: Option<&'static str>) -> MentionRefusals {
         if !self.search.about.tables.contains(self.table) {
             return MentionRefusals::both(OUTSIDE);
         }
         if self.key.is_empty() {
-            return MentionRefusals::both("the table has no key: its rows cannot be told apart");
+            return MentionRefusals::both("the table has no key that identifies its rows");
         }
         MentionRefusals { redact, delete: None }
     }
@@ -433,7 +434,7 @@ impl TablePlace<'_> {
         match self.search.matcher.redacted(at.raw, self.about[column], |_| false, wanted) {
             Rewritten::New(new) => Ok(new),
             Rewritten::Unchanged => Err("nothing can be taken out of it"),
-            Rewritten::Cannot(_) => Err("it stands in an encoding that is only read, not written"),
+            Rewritten::Cannot(_) => Err("its encoding can be read but not written"),
         }
     }
 

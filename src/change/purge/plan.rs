@@ -1,4 +1,4 @@
-//! What erasing a person would do, as data: exact counts, mentions, effects and disclosures.
+//! Plan of a person's erasure, as data: exact counts, mentions, effects and disclosures.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -16,14 +16,14 @@ use crate::store::stored::{StoredRows, TableName};
 /// Rows in one transaction when nothing is said.
 pub const BATCH: usize = 5_000;
 
-/// How a person is erased.
+/// Options of a person's erasure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PurgeOptions {
     /// Further handles that the operator knows.
     pub aliases: Vec<String>,
-    /// What becomes of mentions that certainly mean the person, in other people's rows.
+    /// Decision about mentions that certainly mean the person, in other people's rows.
     pub mentions: Mentions,
-    /// What becomes of one mention, by its id, or of those in one column, by `table.column`.
+    /// Decisions about one mention, by its id, or about those in one column, by `table.column`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub each: BTreeMap<String, Mentions>,
     /// The person's account with the application goes too.
@@ -48,7 +48,7 @@ impl Default for PurgeOptions {
 }
 
 impl PurgeOptions {
-    /// What is decided about each mention.
+    /// Returns the decisions about mentions.
     #[must_use]
     pub fn decisions(&self) -> Decisions<'_> {
         Decisions { all: self.mentions, each: &self.each }
@@ -62,7 +62,7 @@ pub struct AlteredRow {
     pub table: TableName,
     /// Columns and values that find the row.
     pub key: Vec<(String, FetchedValue)>,
-    /// What changes.
+    /// Changes in the row.
     pub update: KeptRow,
 }
 
@@ -71,20 +71,20 @@ pub struct AlteredRow {
 pub struct Nameless {
     /// Table of accounts.
     pub table: TableName,
-    /// Its column with the id.
+    /// Column of that table with the account's id.
     pub id: String,
     /// Other columns.
     pub columns: Vec<(String, Value)>,
 }
 
-/// What erasing would do.
+/// Plan of an erasure: what it would do.
 #[derive(Debug)]
 pub struct PurgePlan {
-    /// SHA-256 over who, how, and every row with what becomes of it.
+    /// SHA-256 over who, how, and every row with what happens to it.
     pub plan_id: String,
-    /// Who.
+    /// Person to be erased.
     pub subject: PurgeSubject,
-    /// How.
+    /// Options of the erasure.
     pub options: PurgeOptions,
     /// Rows that go, in the order in which they do.
     pub deletes: Vec<StoredRows>,
@@ -98,31 +98,31 @@ pub struct PurgePlan {
     pub counts: Counts,
     /// Mentions in other people's rows, as many as are kept.
     pub mentions: Vec<Mention>,
-    /// How many other people's values mention the person, by table and column.
+    /// Number of other people's values that mention the person, by table and column.
     pub mentioned: BTreeMap<String, usize>,
     /// References to rows that go which stay, by table and column.
     pub left_references: BTreeMap<String, usize>,
-    /// What becomes of all of them, by table and column.
+    /// Decisions about all these mentions, counted by table and column.
     pub tally: BTreeMap<String, PlaceTally>,
-    /// Which decisions were about mentions that are there.
+    /// Decisions that were about existing mentions.
     pub met: Met,
     /// For each searched handle its kind and how often it was found.
     pub control: Vec<(String, usize)>,
     /// Ids of the rows that go.
     pub ids: HashSet<String>,
-    /// What else comes of it.
+    /// Further effects of the erasure.
     pub effects: Vec<String>,
-    /// What remains or cannot be told; these lower the result.
+    /// Data that remains or cannot be determined; this lowers the resulting status.
     pub particular: Vec<String>,
-    /// What should be known and does not lower it.
+    /// Facts to know that do not lower the resulting status.
     pub notes: Vec<String>,
-    /// Which table's rows led to which: none where they name the person.
+    /// Tables with rows that go, each with the table whose rows led to them; `None` when they name the person.
     pub hops: Vec<(TableName, Option<TableName>)>,
     /// Tables whose rows refer to rows of the same table.
     pub circular: HashSet<TableName>,
     /// Tables that refer to others, or are referred to.
     pub linked: HashSet<TableName>,
-    /// When.
+    /// Time when the plan was made.
     pub created_at: String,
     /// Values that were read.
     pub values: u64,

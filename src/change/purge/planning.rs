@@ -83,7 +83,7 @@ pub async fn plan_any(
     rest(&mut snapshot, subject, options, &[], progress).await
 }
 
-/// Where a handle stands that nobody's id leads to, such as an e-mail where no table says whose it is.
+/// Lists the places in texts of a handle that leads to nobody's id, such as an e-mail when no table says whose it is.
 fn in_texts(plan: &PurgePlan) -> String {
     if plan.mentioned.is_empty() {
         return String::new();
@@ -161,7 +161,7 @@ pub async fn rest(
     Ok(plan)
 }
 
-/// What every round of a search goes by.
+/// Inputs of every round of a search.
 #[derive(Clone, Copy)]
 struct RoundSearch<'a> {
     subject: &'a PurgeSubject,
@@ -378,7 +378,7 @@ async fn finished(
     Ok(plan)
 }
 
-/// Which tables led to which, as far as rows of them go.
+/// Returns the tables that led to each other, as far as their rows go.
 fn hops(graph: &Graph) -> Vec<(TableName, Option<TableName>)> {
     let going = |table: &TableName| graph.taken(table).is_some_and(|t| !t.rows.is_empty());
     let rules = graph.rules.iter().filter(|r| r.action == EraseAction::Delete);
@@ -386,7 +386,7 @@ fn hops(graph: &Graph) -> Vec<(TableName, Option<TableName>)> {
     hops.filter(|(table, of)| going(table) && of.as_ref().is_none_or(going)).collect()
 }
 
-/// Where pseudonyms stand in columns that refer to accounts, there must be an account for them.
+/// Returns the account that pseudonyms need when they are in columns that refer to accounts.
 fn nameless(store: &Store, graph: &Graph, altered: &[AlteredRow]) -> Option<Nameless> {
     store.recognised().erasure.accounts.iter().find_map(|account| {
         let table = name(&account.table);

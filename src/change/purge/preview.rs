@@ -145,15 +145,15 @@ pub fn outcome(receipt: PurgeReceipt) -> ErasureOutcome {
     let found = &receipt.verification;
     let check = |name: &str, found: String, good| ErasureCheck { name: name.to_owned(), found, good };
     let values = match (found.logical.hits, found.logical.left) {
-        (hits, 0) => agreeing(hits, &format!("{hits} {{hit|hits}}")),
-        (hits, left) => agreeing(hits, &format!("{hits} {{hit|hits}}, {left} of {{it|them}} left on purpose")),
+        (hits, 0) => agreeing(hits, "{#} {hit|hits}"),
+        (hits, left) => agreeing(hits, &format!("{{#}} {{hit|hits}}, {left} of {{it|them}} left on purpose")),
     };
     let ControlFound { found: there, of } = found.control;
     let index = found.index.hits;
     let verification = vec![
         check("found before", format!("{there} of {of} handles: what is looked for can be found"), Some(there == of)),
         check("values", values, Some(found.logical.hits == 0)),
-        check("search indexes", agreeing(index, &format!("{index} {{hit|hits}}")), Some(index == 0)),
+        check("search indexes", agreeing(index, "{#} {hit|hits}"), Some(index == 0)),
         bytes(&found.bytes),
     ];
     ErasureOutcome {
@@ -172,8 +172,8 @@ fn bytes(found: &ByteHits) -> ErasureCheck {
         (
             format!(
                 "{}, in {}",
-                agreeing(found.hits, &format!("{} {{hit|hits}}", found.hits)),
-                agreeing(found.files.len() as u64, &format!("{} {{file|files}}", found.files.len()))
+                agreeing(found.hits, "{#} {hit|hits}"),
+                agreeing(found.files.len() as u64, "{#} {file|files}")
             ),
             Some(found.hits == 0),
         )

@@ -18,19 +18,19 @@ use crate::store::proof::index::SideIndex;
 use crate::store::proof::needles::{NeedleForm, Needles};
 use crate::store::proof::pass::{PassOutcome, PassRequest};
 
-/// How long the physical pass waits for others at each step.
+/// Time that the physical pass waits for others at each step.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What a verification found.
+/// Findings of a verification.
 #[derive(Debug, Default, Clone)]
 pub struct Proof {
-    /// What is left or was not looked at: it decides the word.
+    /// Data that is left or was not checked: it decides the status.
     pub findings: Vec<Remain>,
     /// Disclosures of no weight.
     pub notes: Vec<String>,
     /// Values and references that still name the person or rows that are gone.
     pub logical: usize,
-    /// Of these, what was left by choice.
+    /// Number of these that were left by choice.
     pub left: usize,
     /// Values of the kept account.
     pub account: usize,
@@ -42,7 +42,7 @@ pub struct Proof {
     pub files: Vec<(String, u64)>,
     /// Hits among bytes that rows account for which stay.
     pub left_bytes: u64,
-    /// Why bytes were not looked at; none when they were.
+    /// Reason why bytes were not checked; `None` when they were.
     pub unchecked: Option<String>,
 }
 
@@ -52,7 +52,8 @@ impl Proof {
         self.findings.push(Remain::new(kind, what));
     }
 
-    /// What a step gave; where the server does not know how to do it, that is noted, and nothing was found.
+    /// Returns the result of a step; when the server does not know it or does not allow it, notes that and returns an
+    /// empty result.
     fn done<T: Default>(
         &mut self,
         outcome: Result<T, ChangeError>,
@@ -69,14 +70,14 @@ impl Proof {
         }
     }
 
-    /// Why it is not complete; nothing when it is.
+    /// Returns the reasons why the verification is incomplete; empty when it is complete.
     #[must_use]
     pub fn incomplete(&self) -> Vec<String> {
         let weighs = |finding: &&Remain| finding.kind.allows() == PurgeStatus::Incomplete;
         self.findings.iter().filter(weighs).map(|finding| finding.what.clone()).collect()
     }
 
-    /// What was looked for and found, for the receipt.
+    /// Returns the searches and their findings, for the receipt.
     #[must_use]
     pub fn verification(&self, kept: &KeptSession) -> PurgeVerification {
         let files: Vec<FileHits> =
@@ -95,7 +96,7 @@ impl Proof {
         }
     }
 
-    /// What a scan found; where there was none, that says why and decides the result.
+    /// Returns the scan; when there was none, notes the reason, which decides the result.
     pub(super) fn looked_through(
         &mut self,
         kept: &KeptSession,
@@ -135,20 +136,15 @@ pub async fn before(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> R
         if unseen > 0 {
             kept.notes.push(agreeing(
                 unseen,
-                &format!(
-                    "{unseen} of {} vectors {{was not|were not}} found among the bytes before",
-                    kept.vectors.len()
-                ),
+                &format!("{{#}} of {} vectors {{was not|were not}} found among the bytes before", kept.vectors.len()),
             ));
         }
     }
     kept.bytes_before = scan.map(|scan| by_handle(&scan.by_needle(), handles));
     let unseen = kept.bytes_before.iter().flatten().filter(|hits| **hits == 0).count();
     if unseen > 0 {
-        kept.notes.push(agreeing(unseen, &format!(
-            "{unseen} {{handle was|handles were}} not found among the bytes of the files before: packed, or not to be told there; that they \
-             are not there afterwards proves nothing"
-        )));
+        kept.notes.push(agreeing(unseen, "{#} {handle was|handles were} not found among the bytes of the files before: packed, or not to be told there; that they \
+             are not there afterwards proves nothing"));
     }
     Ok(())
 }
@@ -179,7 +175,7 @@ pub async fn after(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> Re
                 RemainKind::Dangling,
                 agreeing(
                     rows,
-                    &format!("{rows} {{row refers to a row that is|rows refer to rows that are}} not there: {key}"),
+                    &format!("{{#}} {{row refers to a row that is|rows refer to rows that are}} not there: {key}"),
                 ),
             );
         }
@@ -209,7 +205,7 @@ async fn asked(store: &Store, kept: &KeptSession, handles: &[String], proof: &mu
         } else if hits > 0 && !told && index.contentless {
             proof.find(
                 RemainKind::Index,
-                agreeing(hits, &format!("the search index {name} still gives {hits} {{entry|entries}} for the person")),
+                agreeing(hits, &format!("the search index {name} still gives {{#}} {{entry|entries}} for the person")),
             );
         } else if hits > 0 && !told && proof.logical + proof.account == 0 {
             // It was made again from rows that stay, and none of them names the person.
@@ -228,7 +224,7 @@ async fn asked(store: &Store, kept: &KeptSession, handles: &[String], proof: &mu
             let what = agreeing(
                 orphans,
                 &format!(
-                    "the search index {index} keeps {orphans} {{entry about a row|entries about rows}} of {table} {{that is gone: take it|that are gone: take them}} out with \
+                    "the search index {index} keeps {{#}} {{entry about a row|entries about rows}} of {table} {{that is gone: take it|that are gone: take them}} out with \
                  the program that keeps it, and resume"
                 ),
             );
@@ -245,7 +241,8 @@ async fn asked(store: &Store, kept: &KeptSession, handles: &[String], proof: &mu
     Ok(!indexes.is_empty())
 }
 
-/// What is looked for among bytes: what names the person, not what names a conversation or a bank.
+/// Returns the handles to look for among bytes: those that name the person, not those that name a conversation or a
+/// bank.
 pub(super) fn telling(kept: &KeptSession) -> impl Iterator<Item = &PersonHandle> {
     kept.subject.searched().filter(|handle| !matches!(handle.kind.as_str(), "session" | "profile"))
 }

@@ -1,5 +1,5 @@
-//! How usual a person's ids are in this database: `success` or `2026` as an id is also a word of everyday there, and what
-//! stands in a text does not mean the person for sure.
+//! Frequency of a person's ids in this database: `success` or `2026` as an id is also an everyday word there, and its
+//! occurrence in a text does not certainly mean the person.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -23,7 +23,7 @@ const FIXED: u64 = 3;
 /// Texts of other people that may hold a word before it is a usual one: at least that many, and one in that many.
 const USUAL: (u64, u64) = (5, 200);
 
-/// What was counted of one handle outside the person's rows.
+/// Counts of one handle outside the person's rows.
 #[derive(Debug, Clone, Copy, Default)]
 struct Count {
     /// Values that are the handle, where nobody is named.
@@ -56,10 +56,9 @@ pub async fn measure(
     for (i, count) in doubtful.into_iter().zip(counts) {
         let least = if is_plain(&handles[i].value) { 1 } else { FIXED };
         handles[i].common = match count {
-            Count { whole, .. } if whole >= least => Some(agreeing(
-                whole,
-                &format!("{whole} {{value that names nobody is|values that name nobody are}} this word"),
-            )),
+            Count { whole, .. } if whole >= least => {
+                Some(agreeing(whole, "{#} {value that names nobody is|values that name nobody are} this word"))
+            }
             Count { texts: held, .. } if is_plain(&handles[i].value) && held > USUAL.0 && held > texts / USUAL.1 => {
                 Some(format!("{held} of {texts} texts hold this word"))
             }
@@ -73,7 +72,7 @@ fn sought(handle: &PersonHandle) -> SoughtHandle {
     SoughtHandle { value: handle.value.clone(), shape: HandleShape::of(&handle.kind, &handle.value), common: false }
 }
 
-/// Why a handle cannot be told from words and numbers, whatever this database holds.
+/// Explains why a handle cannot be distinguished from words and numbers, whatever this database holds.
 #[must_use]
 pub fn by_looks(kind: &str, value: &str) -> Option<&'static str> {
     let value = value.trim();
@@ -98,7 +97,7 @@ fn is_doubtful(handle: &PersonHandle) -> bool {
         }
 }
 
-/// Reads every text outside the person's rows. How often each handle stands there, and how many texts there are.
+/// Reads every text outside the person's rows. How often each handle is there, and how many texts there are.
 async fn counted(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,

@@ -10,14 +10,14 @@ use super::mention::Mentions;
 use super::verdict::{PurgeStatus, Remain};
 use crate::change::plan::{Change, Counts, canonical};
 
-/// What becomes of the person's account with the application.
+/// Decision about the person's account with the application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AccountFate {
-    /// It stays and is disclosed.
+    /// The account stays and is disclosed.
     #[default]
     Keep,
-    /// It goes.
+    /// The account is erased.
     Erase,
 }
 
@@ -33,9 +33,9 @@ impl AccountFate {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ControlFound {
-    /// How many were found.
+    /// Number of handles that were found.
     pub found: usize,
-    /// How many there are.
+    /// Number of handles that were searched for.
     pub of: usize,
 }
 
@@ -43,9 +43,9 @@ pub struct ControlFound {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ValueHits {
-    /// How many.
+    /// Number of values.
     pub hits: usize,
-    /// Of these, what was left by choice.
+    /// Number of these that were left by choice.
     pub left: usize,
     /// Values of the kept account.
     pub account: usize,
@@ -55,7 +55,7 @@ pub struct ValueHits {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct IndexHits {
-    /// How many.
+    /// Number of index entries.
     pub hits: u64,
     /// Old vectors whose nearest neighbours were asked for.
     pub neighbours_of: usize,
@@ -65,9 +65,9 @@ pub struct IndexHits {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FileHits {
-    /// Its path.
+    /// Path of the file.
     pub path: String,
-    /// How many.
+    /// Number of hits in the file.
     pub hits: u64,
 }
 
@@ -83,21 +83,21 @@ pub struct ByteHits {
     pub left: u64,
     /// They were looked at.
     pub checked: bool,
-    /// Why not.
+    /// Reason why the bytes were not checked.
     pub reason: Option<String>,
 }
 
-/// What was looked for after an erasure, and found.
+/// Searches after an erasure, with their findings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PurgeVerification {
-    /// What was found before.
+    /// Handles that were found before the erasure.
     pub control: ControlFound,
-    /// What values hold.
+    /// Hits in values.
     pub logical: ValueHits,
-    /// What search indexes hold.
+    /// Hits in search indexes.
     pub index: IndexHits,
-    /// What the files hold.
+    /// Hits in the files.
     pub bytes: ByteHits,
 }
 
@@ -107,15 +107,15 @@ pub struct PurgeVerification {
 pub struct Redecision {
     /// For all certain mentions.
     pub mentions: Option<Mentions>,
-    /// How many single ones, by decision.
+    /// Number of mentions that were decided one by one, by decision.
     pub each: BTreeMap<String, usize>,
-    /// When.
+    /// Time of the decisions.
     pub at: String,
-    /// Who.
+    /// Person who made the decisions.
     pub actor: String,
 }
 
-/// What erasing a person came to.
+/// Receipt of a person's erasure.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PurgeReceipt {
@@ -131,33 +131,33 @@ pub struct PurgeReceipt {
     pub counts: Counts,
     /// Always empty: contents are not kept.
     pub changes: Vec<Change>,
-    /// How many rows changed or went.
+    /// Total number of rows that changed or were deleted.
     pub changes_total: usize,
-    /// What else came of it.
+    /// Further effects of the erasure.
     pub effects: Vec<String>,
-    /// What should be known.
+    /// Facts to know about the erasure.
     pub disclosures: Vec<String>,
-    /// Why it is incomplete.
+    /// Reasons why the erasure is incomplete.
     pub incomplete: Vec<String>,
-    /// What is left, or was not looked at.
+    /// Data that is left, or was not checked.
     pub findings: Vec<Remain>,
-    /// What was looked for.
+    /// Searches after the erasure, with their findings.
     pub verification: PurgeVerification,
-    /// How long each phase took.
+    /// Duration of each phase, in seconds.
     pub phases_seconds: BTreeMap<String, f64>,
     /// The session.
     pub session: String,
     /// The database.
     pub database_id: String,
-    /// What was decided about mentions.
+    /// Decision about mentions.
     pub mentions: Mentions,
-    /// What was decided about the account.
+    /// Decision about the account.
     pub account: AccountFate,
-    /// When it began.
+    /// Time when the erasure began.
     pub started_at: String,
-    /// When it ended.
+    /// Time when the erasure ended.
     pub applied_at: String,
-    /// Who did it.
+    /// Person who carried out the erasure.
     pub actor: String,
     /// The ticket that asked for it.
     pub ticket: Option<String>,
@@ -165,9 +165,9 @@ pub struct PurgeReceipt {
     pub handles_hmac: Vec<String>,
     /// Rows that went.
     pub rows_erased: usize,
-    /// Why it cannot be undone.
+    /// Reason why the erasure cannot be undone.
     pub undo_reason: String,
-    /// What was decided when it was resumed.
+    /// Decisions that were made when the erasure was resumed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub decisions_on_resume: Vec<Redecision>,
     /// Hash of the bundle that was exported before.
@@ -185,7 +185,7 @@ pub struct PurgeReceipt {
     /// The file that it is kept in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept_in: Option<String>,
-    /// Why no anchor of it could be kept.
+    /// Reason why no anchor of the receipt could be kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub anchor_problem: Option<String>,
 }
@@ -221,10 +221,10 @@ pub struct ValuesFound {
     pub places: BTreeMap<String, usize>,
 }
 
-/// What a later look looked for.
+/// Findings of a later check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RecheckFound {
-    /// What values hold.
+    /// Hits in values.
     pub logical: ValuesFound,
 }
 
@@ -241,10 +241,10 @@ pub struct PurgeRecheck {
     pub receipt: &'static str,
     /// The trail.
     pub audit: TrailFound,
-    /// What was looked for.
+    /// Findings of the check.
     pub verification: RecheckFound,
-    /// What should be known.
+    /// Facts to know about the result.
     pub disclosures: Vec<String>,
-    /// When.
+    /// Time of the check.
     pub checked_at: String,
 }

@@ -47,17 +47,15 @@ pub async fn recheck(store: &Store, named: &str, desk: &Desk<'_>) -> Result<Purg
         || receipt.status == PurgeStatus::Disclosed;
     let mut findings: Vec<Remain> = unread.into_iter().map(|what| Remain::new(RemainKind::Unread, what)).collect();
     if back > 0 {
-        findings.push(Remain::new(
-            RemainKind::Rows,
-            agreeing(back, &format!("{back} {{row is|rows are}} the person's: written since")),
-        ));
+        findings
+            .push(Remain::new(RemainKind::Rows, agreeing(back, "{#} {row is|rows are} the person's: written since")));
     } else if hits > 0 && left {
-        let what = "the erasure left words about the person: which of them are newer cannot be told";
+        let what = "the erasure left words about the person, so newer ones cannot be distinguished";
         findings.push(Remain::new(RemainKind::Left, what));
     } else if hits > 0 {
         findings.push(Remain::new(
             RemainKind::Mention,
-            agreeing(hits, &format!("{hits} {{value names|values name}} the person: written since")),
+            agreeing(hits, "{#} {value names|values name} the person: written since"),
         ));
     }
     let status = verdict::status(&findings).max(receipt.status);
@@ -81,7 +79,7 @@ pub async fn recheck(store: &Store, named: &str, desk: &Desk<'_>) -> Result<Purg
 async fn check_receipt(store: &Store, receipt: &PurgeReceipt, hash: &str) -> Result<(), ChangeError> {
     let seq = receipt.audit_seq.unwrap_or_default();
     let entry = audit::open(store, seq).await?;
-    let entered = entry.is_some_and(|e| e.public["receipt_sha256"] == hash);
+    let entered = entry.is_some_and(|e| e.facts().receipt_sha256.as_deref() == Some(hash));
     if receipt.receipt_sha256.as_deref() == Some(hash) && entered {
         return Ok(());
     }
@@ -96,7 +94,7 @@ fn owned(store: &Store, places: &BTreeMap<String, usize>) -> usize {
     places.iter().filter(|(place, _)| columns.contains(*place)).map(|(_, hits)| hits).sum()
 }
 
-/// How many values of each column hold a handle, and what could not be read.
+/// Counts the values of each column that hold a handle, and lists what could not be read.
 async fn search(
     store: &Store,
     handles: &HashSet<String>,

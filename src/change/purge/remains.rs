@@ -43,7 +43,7 @@ pub async fn logical(
             RemainKind::Rows,
             agreeing(
                 rows,
-                &format!("{rows} {{row of|rows of}} {title}{{ is | are }}the person's: written while it was erased"),
+                &format!("{{#}} {{row of|rows of}} {title}{{ is | are }}the person's: written while it was erased"),
             ),
         );
     }
@@ -116,7 +116,8 @@ pub async fn learned(store: &Store, kept: &KeptSession) -> Result<Vec<ColumnStat
     Ok(all)
 }
 
-/// What was found, each with how many values it is: by choice as many as were chosen, and the rest by nobody's.
+/// Judges the findings, each with its number of values: as many by choice as were chosen, and the rest by nobody's
+/// choice.
 fn judged(found: &ScanFindings, kept: &KeptSession, known: &[String], copies: &[String]) -> Vec<(Remain, usize)> {
     let mut all = mentions_left(found, kept, known, copies);
     all.extend(references_left(found, kept));
@@ -139,7 +140,7 @@ fn judged(found: &ScanFindings, kept: &KeptSession, known: &[String], copies: &[
     all
 }
 
-/// What so many values leave, in a sentence that agrees with their number; nothing for none.
+/// Returns the finding for `count` values, in a sentence that agrees with this number; `None` for zero.
 fn counted(kind: RemainKind, count: usize, sentence: &str) -> Option<(Remain, usize)> {
     (count > 0).then(|| (Remain::new(kind, agreeing(count, sentence)), count))
 }
@@ -200,7 +201,7 @@ fn references_left(found: &ScanFindings, kept: &KeptSession) -> Vec<(Remain, usi
 /// Ids of mentions that a receipt shows for one column.
 const SHOWN: usize = 10;
 
-/// What to do about mentions of which something was asked for that cannot be done.
+/// Advises on mentions for which an impossible decision was requested.
 fn impossible(found: &ScanFindings, place: &str, count: usize) -> String {
     let undone: Vec<&Mention> = found.mentions.iter().filter(|m| !m.chosen && m.place() == place).collect();
     let reason =
@@ -210,7 +211,7 @@ fn impossible(found: &ScanFindings, place: &str, count: usize) -> String {
     agreeing(
         count,
         &format!(
-            "{place}: {count} {{value names|values name}} the person and {{stays,|stay,}} although something else was asked for ({reason}); resume with \
+            "{place}: {{#}} {{value names|values name}} the person and {{stays,|stay,}} although something else was asked for ({reason}); resume with \
          --mention {place}=leave{}, or decide one by one: {}{}",
             if can_go { " or =delete" } else { "" },
             shown.join(", "),

@@ -28,7 +28,7 @@ use crate::store::fetched::FetchedValue;
 use crate::store::own::OwnTables;
 use crate::store::stored::{StoredRows, TableName};
 
-/// What a plan to erase a person calls itself.
+/// Operation name in a plan to erase a person.
 const OPERATION: &str = "purge";
 
 /// Seconds by which the clocks of two people may differ.
@@ -222,9 +222,9 @@ pub struct KeptPlan {
     pub database_id: Option<String>,
     /// The subject as it was given.
     pub given: String,
-    /// How.
+    /// Options of the erasure.
     pub options: PurgeOptions,
-    /// When it was made.
+    /// Time when the plan was made.
     pub created_at: String,
     /// SHA-256 over all of that, as hexadecimal digits.
     #[serde(default)]
@@ -232,7 +232,7 @@ pub struct KeptPlan {
 }
 
 impl KeptPlan {
-    /// What is kept of a plan.
+    /// Makes the kept form of a plan.
     #[must_use]
     pub fn new(plan: &PurgePlan, own: &OwnTables, given: &str, options: PurgeOptions) -> Self {
         let mut kept = KeptPlan {
@@ -248,7 +248,7 @@ impl KeptPlan {
         kept
     }
 
-    /// Reads a kept plan; none where the file holds a plan of another kind.
+    /// Reads a kept plan; none when the file holds a plan of another kind.
     ///
     /// # Errors
     /// [`ChangeError::Usage`] when something in it is not what it should be.
@@ -265,7 +265,7 @@ impl KeptPlan {
         hex::encode(Sha256::digest(canonical(&json!(bare)).as_bytes()))
     }
 
-    /// Its age in seconds, if it is a plan for this database.
+    /// Checks that the plan is for this database, and returns its age in seconds.
     fn check(&self, own: &OwnTables, location: &str) -> Result<f64, ChangeError> {
         let refused = |words: String| Err(ChangeError::Refused(format!("{words}; make a new one")));
         if self.operation != OPERATION {

@@ -1,4 +1,4 @@
-//! What the pass over every text found of a person.
+//! Findings about a person of the pass over every text.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::store::stored::TableName;
 /// Mentions that are kept with their sample; all are counted.
 pub(super) const KEPT: usize = 10_000;
 
-/// What becomes of the mentions of one place, and how sure they are.
+/// Counts of the mentions at one place: how sure they are, and what happens to them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct PlaceTally {
     /// They mean the person.
@@ -28,7 +28,7 @@ pub struct PlaceTally {
     pub undone: usize,
     /// Redacted, or gone with their row.
     pub done: usize,
-    /// Of those that are left or outside, how many were decided one by one.
+    /// Number of those left or outside that were decided one by one.
     #[serde(skip)]
     pub singled: usize,
 }
@@ -58,22 +58,22 @@ impl PlaceTally {
 /// Values of a column that could not be looked into, or not be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnreadColumn {
-    /// Why, of the first one.
+    /// Reason for the first of these values.
     pub why: &'static str,
-    /// How many.
+    /// Number of these values.
     pub count: usize,
 }
 
-/// What the pass over everything found.
+/// Findings of the pass over everything.
 #[derive(Debug, Default)]
 pub struct ScanFindings {
     /// Mentions in rows that stay.
     pub mentions: Vec<Mention>,
-    /// How many there are, by table and column; also those that are not kept.
+    /// Number of mentions by table and column; includes those that are not kept.
     pub counted: BTreeMap<String, usize>,
-    /// What becomes of them, by table and column; also of those that are not kept.
+    /// Decisions about the mentions, counted by table and column; includes those that are not kept.
     pub tally: BTreeMap<String, PlaceTally>,
-    /// Which decisions were about mentions that are there.
+    /// Decisions that were about existing mentions.
     pub met: Met,
     /// Rows that go because they mention the person.
     pub doomed: Vec<(TableName, Vec<FetchedValue>)>,
@@ -111,15 +111,12 @@ impl ScanFindings {
         self.unread.entry(place).or_insert(UnreadColumn { why, count: 0 }).count += 1;
     }
 
-    /// What could not be looked into, in words, by column.
+    /// Describes, by column, the values that could not be searched or changed.
     pub fn unread_words(&self) -> impl Iterator<Item = String> + '_ {
         let words = |(place, unread): (&String, &UnreadColumn)| {
             agreeing(
                 unread.count,
-                &format!(
-                    "{place}: {} {{value was left as it is|values were left as they are}}: {}",
-                    unread.count, unread.why
-                ),
+                &format!("{place}: {{#}} {{value was left as it is|values were left as they are}}: {}", unread.why),
             )
         };
         self.unread.iter().map(words)

@@ -11,15 +11,15 @@ use crate::memory::json;
 use crate::store::container::{self, Layer};
 use crate::store::fetched::FetchedValue;
 
-/// What stands where a handle stood.
+/// Text that replaces a handle.
 const MARK: &str = "[erased]";
 
-/// What a stored value holds.
+/// Content of a stored value.
 #[derive(Debug)]
 pub struct OpenedValue<'a> {
-    /// Its bytes, unpacked.
+    /// Bytes of the value, unpacked.
     pub bytes: Cow<'a, [u8]>,
-    /// What they were packed in.
+    /// Encoding that the bytes were packed in.
     pub wrapping: Option<Layer>,
 }
 
@@ -66,7 +66,7 @@ pub fn stored_as(raw: &FetchedValue, wrapping: Option<Layer>, bytes: Vec<u8>) ->
     })
 }
 
-/// Where the number of JSON stands that a hit is, or is part of; none when it is within a string.
+/// Finds the start and end of the JSON number that a hit is, or is part of; `None` when the hit is within a string.
 fn number_around(bytes: &[u8], hit: &Hit) -> Option<(usize, usize)> {
     let numeral = |b: &u8| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E');
     if !bytes.get(hit.start..hit.end)?.iter().all(numeral) {
@@ -141,7 +141,7 @@ pub fn without(bytes: &[u8], ids: &HashSet<String>, hits: &[Hit]) -> Option<Vec<
     (!edits.is_empty()).then(|| edited(bytes, edits))
 }
 
-/// What goes out of a document.
+/// Parts to remove from a document.
 struct Going<'a> {
     /// Elements of lists.
     element: &'a dyn Fn(&RawValue) -> bool,
@@ -149,7 +149,7 @@ struct Going<'a> {
     member: &'a dyn Fn(&RawValue) -> bool,
 }
 
-/// A JSON document without the texts in lists that are among the ids, all else as it stands; none where there are none.
+/// A JSON document without the texts in lists that are among the ids, all else as it stands; none when there are none.
 #[must_use]
 pub fn lists_without(text: &str, is_gone: &dyn Fn(&str) -> bool) -> Option<String> {
     let value = serde_json::from_str::<&RawValue>(text.trim()).ok()?;

@@ -1,4 +1,4 @@
-//! What a search for a person goes by: the handles, the rows that go, what was decided, and what is known of the tables.
+//! Inputs of a search for a person: the handles, the rows that go, the decisions, and known facts about the tables.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use crate::store::own;
 use crate::store::relations::Relations;
 use crate::store::stored::TableName;
 
-/// What is known of a database's tables and columns.
+/// Known facts about a database's tables and columns.
 #[derive(Debug)]
 pub struct KnownTables {
     /// Schema of our own tables.
@@ -22,14 +22,14 @@ pub struct KnownTables {
     pub tables: HashSet<TableName>,
     /// Columns that hold ids and nothing else.
     pub ids_only: HashSet<(TableName, String)>,
-    /// Of these, columns that hold ids of people.
+    /// Columns among these that hold ids of people.
     pub of_people: HashSet<(TableName, String)>,
     /// The engine holds columns to their types.
     pub postgres: bool,
 }
 
 impl KnownTables {
-    /// What the layouts and the database itself say.
+    /// Reads the facts that the layouts and the database itself state.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -50,7 +50,7 @@ impl KnownTables {
     }
 }
 
-/// What the pass needs to know.
+/// Inputs of the pass over everything.
 pub struct PersonSearch<'a> {
     /// Rows that go.
     pub graph: &'a Graph,
@@ -58,15 +58,15 @@ pub struct PersonSearch<'a> {
     pub account: &'a Graph,
     /// Handles, in the order of the matcher.
     pub handles: &'a [&'a PersonHandle],
-    /// What to look for.
+    /// Matcher for the handles and ids to look for.
     pub matcher: &'a Matcher,
     /// Ids of rows that go, as far as they can be told in texts.
     pub ids: &'a HashSet<String>,
     /// The ids that lists of the layout may lose, by table and column: short ones too.
     pub listed: &'a HashMap<(TableName, String), HashSet<String>>,
-    /// What becomes of each mention.
+    /// Decisions about the mentions.
     pub decisions: Decisions<'a>,
-    /// What is known of tables and columns.
+    /// Known facts about tables and columns.
     pub about: &'a KnownTables,
     /// Tables that triggers keep in step.
     pub follows: &'a HashSet<TableName>,

@@ -2,71 +2,169 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::disclose;
 use super::graph::as_text;
-use super::mention::Mention;
+use super::mention::{Mention, PrintedMention};
 use super::plan::PurgePlan;
 use super::receipt::AccountFate;
-use crate::change::plan::Change;
+use super::scan_findings::PlaceTally;
+use super::subject::PersonHandle;
+use crate::change::plan::erasure::Mentions;
+use crate::change::plan::{Change, Counts};
+use crate::memory::mask::Mask;
 use crate::store::fetched::FetchedValue;
 
 /// Changes that a printed plan shows at most; mentions are shown as far as they are kept.
 const SHOWN: usize = 50;
 
-impl PurgePlan {
-    /// The shape that commands print. Of other people's rows only masked samples are shown.
-    #[must_use]
-    pub fn to_json(&self) -> Value {
-        let changes = self.changes();
-        let total = self.updates.len() + self.deletes.iter().map(|d| d.keys.len()).sum::<usize>();
-        let handles: Vec<Value> = self.subject.handles.iter().map(|h| json!(h)).collect();
-        let near: Vec<Value> =
-            self.subject.near.iter().map(|(id, value)| json!({ "id": id, "value": value })).collect();
-        let mentions: Vec<Value> = self.mentions.iter().map(Mention::to_json).collect();
-        let disclosures: Vec<&str> = self
-            .particular
-            .iter()
-            .chain(&self.notes)
-            .map(String::as_str)
-            .chain(disclose::STANDING.iter().copied())
-            .collect();
-        let shown = changes.len();
-        json!({
-            "plan_id": self.plan_id,
-            "operation": "purge",
-            "danger": "grave",
-            "counts": self.counts,
-            "changes": changes,
-            "changes_shown": shown,
-            "changes_total": total,
-            "effects": self.effects,
-            "disclosures": disclosures,
-            "created_at": self.created_at,
-            "subject": { "given": self.subject.given, "ids": self.subject.ids, "handles": handles, "near": near },
-            "mentions_shown": mentions.len(),
-            "mentions": mentions,
-            "mentions_total": self.mentioned.values().sum::<usize>(),
-            "mentions_by_column": self.tally,
-            "mentions_decision": self.options.mentions,
-            "control": self.control_json(),
-            "account": AccountFate::of(self.options.account),
-            "audit_values_redacted": self.redacts.len(),
-        })
+/// A plan to erase a person, in the shape that commands print. Of other people's rows it holds only masked samples.
+#[derive(Debug, Clone, Serialize)]
+pub struct PrintedPurgePlan {
+    plan_id: String,
+    operation: &'static str,
+    danger: &'static str,
+    /// Rows by table and verb.
+    pub counts: Counts,
+    changes: Vec<Change>,
+    changes_shown: usize,
+    changes_total: usize,
+    /// Further consequences, as sentences.
+    pub effects: Vec<String>,
+    /// Known limits of the erasure, as sentences.
+    pub disclosures: Vec<String>,
+    created_at: String,
+    /// The person.
+    pub subject: PrintedSubject,
+    mentions_shown: usize,
+    /// Mentions in other people's rows, as many as the plan keeps.
+    pub mentions: PrintedMentions,
+    /// Number of such mentions.
+    pub mentions_total: usize,
+    /// Decisions on them, by table and column.
+    pub mentions_by_column: BTreeMap<String, PlaceTally>,
+    mentions_decision: Mentions,
+    control: Vec<KindControl>,
+    account: AccountFate,
+    audit_values_redacted: usize,
+}
+
+/// The person of a printed plan.
+#[derive(Debug, Clone, Serialize)]
+pub struct PrintedSubject {
+    given: String,
+    ids: Vec<String>,
+    /// Everything that the person is known by.
+    pub handles: Vec<PersonHandle>,
+    /// Other people whose handles are close to it.
+    pub near: Vec<NearHandle>,
+}
+
+/// A handle of another person that is close to one of the person's.
+#[derive(Debug, Clone, Serialize)]
+pub struct NearHandle {
+    id: String,
+    value: String,
+}
+
+/// Printed mentions: one by one, or as lines under their table and column.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum PrintedMentions {
+    /// For programs.
+    Each(Vec<PrintedMention>),
+    /// For users.
+    Lines(BTreeMap<String, Vec<String>>),
+}
+
+/// Handles of one kind: their number, those found, and the hits of all.
+#[derive(Debug, Clone, Serialize)]
+struct KindControl {
+    kind: String,
+    of: usize,
+    found: usize,
+    hits: usize,
+}
+
+impl PrintedPurgePlan {
+    /// Replaces everything that the person and other people are known by with pseudonyms, and samples with `[…]`.
+    pub fn mask(&mut self, mask: &Mask) {
+        let hide = |text: &mut String| *text = mask.pseudonym("handle", text);
+        let subject = &mut self.subject;
+        self.changes
+            .iter_mut()
+            .filter(|change| subject.ids.contains(&change.id))
+            .for_each(|change| hide(&mut change.id));
+        hide(&mut subject.given);
+        subject.ids.iter_mut().for_each(hide);
+        subject.handles.iter_mut().for_each(|handle| hide(&mut handle.value));
+        subject.near.iter_mut().flat_map(|near| [&mut near.id, &mut near.value]).for_each(hide);
+        if let PrintedMentions::Each(mentions) = &mut self.mentions {
+            for mention in mentions {
+                "[…]".clone_into(&mut mention.sample);
+                hide(&mut mention.key);
+            }
+        }
     }
 
-    /// Handles by kind: how many there are, how many of them were found, and how often.
-    fn control_json(&self) -> Value {
-        let mut kinds: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
-        for (kind, hits) in &self.control {
-            let [of, found, all] = kinds.entry(kind).or_default();
-            (*of, *found, *all) = (*of + 1, *found + usize::from(*hits > 0), *all + hits);
+    /// Puts mentions under their table and column, a line each. To be called after [`PrintedPurgePlan::mask`].
+    pub fn group_mentions(&mut self) {
+        let PrintedMentions::Each(mentions) = &self.mentions else { return };
+        let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for mention in mentions {
+            places.entry(format!("{}.{}", mention.table, mention.column)).or_default().push(mention.line());
         }
-        kinds
-            .iter()
-            .map(|(kind, [of, found, hits])| json!({ "kind": kind, "of": of, "found": found, "hits": hits }))
-            .collect()
+        self.mentions = PrintedMentions::Lines(places);
+    }
+}
+
+impl PurgePlan {
+    /// The shape that commands print.
+    #[must_use]
+    pub fn printed(&self) -> PrintedPurgePlan {
+        let changes = self.changes();
+        let near = self.subject.near.iter().map(|(id, value)| NearHandle { id: id.clone(), value: value.clone() });
+        let standing = disclose::STANDING.iter().map(|words| (*words).to_owned());
+        PrintedPurgePlan {
+            plan_id: self.plan_id.clone(),
+            operation: "purge",
+            danger: "grave",
+            counts: self.counts.clone(),
+            changes_shown: changes.len(),
+            changes,
+            changes_total: self.updates.len() + self.deletes.iter().map(|d| d.keys.len()).sum::<usize>(),
+            effects: self.effects.clone(),
+            disclosures: self.particular.iter().chain(&self.notes).cloned().chain(standing).collect(),
+            created_at: self.created_at.clone(),
+            subject: PrintedSubject {
+                given: self.subject.given.clone(),
+                ids: self.subject.ids.clone(),
+                handles: self.subject.handles.clone(),
+                near: near.collect(),
+            },
+            mentions_shown: self.mentions.len(),
+            mentions: PrintedMentions::Each(self.mentions.iter().map(Mention::printed).collect()),
+            mentions_total: self.mentioned.values().sum(),
+            mentions_by_column: self.tally.clone(),
+            mentions_decision: self.options.mentions,
+            control: self.control(),
+            account: AccountFate::of(self.options.account),
+            audit_values_redacted: self.redacts.len(),
+        }
+    }
+
+    fn control(&self) -> Vec<KindControl> {
+        let mut kinds: BTreeMap<&str, KindControl> = BTreeMap::new();
+        for (kind, hits) in &self.control {
+            let empty = || KindControl { kind: kind.clone(), of: 0, found: 0, hits: 0 };
+            let control = kinds.entry(kind).or_insert_with(empty);
+            control.of += 1;
+            control.found += usize::from(*hits > 0);
+            control.hits += hits;
+        }
+        kinds.into_values().collect()
     }
 
     fn changes(&self) -> Vec<Change> {

@@ -1,4 +1,4 @@
-//! Who is meant: from any handle to the person's ids, and from these to every handle that is known.
+//! Identity of the person: from any handle to the person's ids, and from these to every known handle.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -32,12 +32,12 @@ pub struct PersonHandle {
     pub kind: String,
     /// The value.
     pub value: String,
-    /// Where it was found: table and column, or `given`.
+    /// Source of the handle: table and column, or `given`.
     pub source: String,
-    /// Why it is not searched for in texts; none when it is.
+    /// Reason why texts are not searched for the handle; `None` when they are.
     pub unsearched: Option<String>,
-    /// Why it is uncertain in texts whether it means the person: it is a number, a word of everyday, too short. None
-    /// where it does.
+    /// Reason why it is uncertain that the handle means the person in texts: it is a number, an everyday word, too
+    /// short. `None` when it is certain.
     #[serde(default)]
     pub common: Option<String>,
 }
@@ -45,7 +45,7 @@ pub struct PersonHandle {
 /// A person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PurgeSubject {
-    /// What the operator gave.
+    /// Handle that the operator gave.
     pub given: String,
     /// Ids that rows name the person by; the first one is the main one.
     pub ids: Vec<String>,
@@ -53,8 +53,8 @@ pub struct PurgeSubject {
     pub handles: Vec<PersonHandle>,
     /// Other people that are near: kind and value of what is near.
     pub near: Vec<(String, String)>,
-    /// What other people are known by that holds a handle of the person: `bob-smith` where the person is `bob`, `ANN`
-    /// where the person is `ann`. It is left alone.
+    /// Values by which other people are known and that hold a handle of the person: `bob-smith` where the person is
+    /// `bob`, `ANN` where the person is `ann`. They are left alone.
     #[serde(default)]
     pub others: Vec<String>,
 }
@@ -256,7 +256,7 @@ pub fn refuse_long(subject: &PurgeSubject) -> Result<(), ChangeError> {
     }
 }
 
-/// Somebody of whom only words are known: what is given, and aliases.
+/// Makes a person of whom only words are known: the given one, and aliases.
 ///
 /// # Errors
 /// [`ChangeError::Usage`] for what cannot mean one person.
@@ -303,7 +303,8 @@ fn kind_of<'k>(kind: &'k str, value: &str) -> &'k str {
     }
 }
 
-/// Why a handle is not looked for in texts: it would find other people too. `alike` is what these are known by.
+/// Explains why texts are not searched for a handle: it would find other people too. `alike` holds the values by
+/// which these are known.
 fn too_common(handle: &PersonHandle, alike: &BTreeSet<(String, String)>) -> Option<String> {
     let least = if handle.kind == "name" { LEAST_OF_NAME } else { LEAST };
     if letters(&handle.value) < least {
@@ -379,7 +380,8 @@ async fn alike(snapshot: &mut Snapshot<'_>, subject: &PurgeSubject) -> Result<BT
     Ok(found)
 }
 
-/// What other people are known by that holds a handle of the person; their ids wherever rows name them.
+/// Finds the values by which other people are known and that hold a handle of the person; the ids of these people
+/// wherever rows name them.
 async fn others(
     snapshot: &mut Snapshot<'_>,
     subject: &PurgeSubject,

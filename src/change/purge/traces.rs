@@ -17,11 +17,11 @@ use crate::store::proof::bytes::{ByteSearch, NeedleContexts};
 use crate::store::proof::needles::{NeedleForm, Needles};
 use crate::store::proof::values::StoredSighting;
 
-/// What is looked for among the bytes.
+/// Inputs of the search among the bytes.
 pub struct TraceSearch<'a> {
     /// Handles.
     pub handles: &'a [String],
-    /// How often each of these was found in values.
+    /// Number of times that each of these handles was found in values.
     pub named: &'a [usize],
     /// Their tails too.
     pub tails: bool,
@@ -37,7 +37,7 @@ pub fn unchecked(full: bool) -> &'static str {
     }
 }
 
-/// Looks through the files. What live rows share with a handle, or were left to say, is told apart.
+/// Looks through the files. What live rows share with a handle, or were left to say, is distinguished.
 /// The tail of a handle is what a full-text index may keep of it: looked for where there is one.
 pub async fn bytes(
     store: &Store,
@@ -74,7 +74,7 @@ pub async fn bytes(
         let what = agreeing(
             hits,
             &format!(
-                "{hits} {{place|places}} among the bytes of the files {{still holds|still hold}} handles ({})",
+                "{{#}} {{place|places}} among the bytes of the files {{still holds|still hold}} handles ({})",
                 kinds.join(", ")
             ),
         );
@@ -134,7 +134,7 @@ async fn explained(
     for (place, count) in unnamed {
         let what = agreeing(
             count,
-            &format!("{place} names the person {count} {{time|times}} in a spelling that is not taken out"),
+            &format!("{place} names the person {{#}} {{time|times}} in a spelling that is not taken out"),
         );
         proof.find(RemainKind::Mention, what);
     }

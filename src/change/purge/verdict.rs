@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is left, or was not looked at.
+/// Kind of data that is left, or was not checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RemainKind {
@@ -87,9 +87,9 @@ impl RemainKind {
 /// One thing that is left, or was not looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remain {
-    /// What it is.
+    /// Kind of the finding.
     pub kind: RemainKind,
-    /// Where and how many, in words that name nobody.
+    /// Place and number, in words that name nobody.
     pub what: String,
 }
 
@@ -101,7 +101,7 @@ impl Remain {
     }
 }
 
-/// How an erasure ended, from the best to the worst.
+/// Final status of an erasure, from the best to the worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(into = "&'static str", from = "String")]
 pub enum PurgeStatus {
@@ -109,7 +109,7 @@ pub enum PurgeStatus {
     Verified,
     /// The same, but for what is named and was chosen or cannot be otherwise.
     Disclosed,
-    /// Something is left or was not looked at.
+    /// Data is left or was not checked.
     #[default]
     Incomplete,
 }

@@ -85,7 +85,8 @@ async fn settle_time(store: &Store, source: &BoundSource, row: &mut Row, started
     Ok(())
 }
 
-/// Where the user follows from the session, the one that is given must be the session's. Gives what is settled by that.
+/// Checks that a given user is the session's, where the user follows from the session. Returns the columns that are
+/// settled by that.
 async fn settle_user(store: &Store, source: &BoundSource, row: &Row) -> Result<&'static [&'static str], ChangeError> {
     let Some(user) = row.text("user_id").filter(|_| plain_column(source, "user_id").is_none()) else { return Ok(&[]) };
     let table = table_of(source).title();

@@ -23,13 +23,13 @@ pub struct Changing {
     pub unlocks: bool,
     /// The operation that is being planned or applied.
     pub pending: Option<PendingOperation>,
-    /// What was done in this session, the newest last.
+    /// Changes made in this session, newest last.
     pub done: Vec<DoneChange>,
     /// Counts the changes: places that were read before the last one are read again.
     pub epoch: u64,
     /// Erasures that have not ended verified, once that was asked.
     pub unfinished: Option<Vec<UnfinishedErasure>>,
-    /// That is being asked.
+    /// Pending request for unfinished erasures.
     pub unfinished_asked: Option<Ticket>,
     /// The terminal tells when a key is released: a held key is known as such.
     pub releases: bool,
@@ -50,53 +50,53 @@ impl Changing {
 pub struct PendingOperation {
     /// Number of the request.
     pub ticket: Ticket,
-    /// What shall be done.
+    /// Proposal that is being planned or applied.
     pub proposal: Proposal,
-    /// It is being applied; else planned.
+    /// True while the proposal is being applied; false while it is being planned.
     pub applying: bool,
     /// Rows before and after, as the plan had them.
     pub changes: Vec<Change>,
 }
 
-/// Something that was done in this session.
+/// A change made in this session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DoneChange {
-    /// What was asked for.
+    /// Operation that was requested.
     pub operation: Operation,
     /// The reason that was given.
     pub reason: Option<String>,
-    /// What the database says of it.
+    /// Receipt that the database gave for the change.
     pub receipt: Receipt,
-    /// It was taken back since.
+    /// True when the change has since been undone.
     pub undone: bool,
 }
 
-/// What applying came to.
+/// Outcome of applying a plan.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AppliedPlan {
-    /// What was done, in order; each with the position of its operation in [`Proposal::changes`].
+    /// Receipts of the changes made, in order; each with the position of its operation in [`Proposal::changes`].
     pub receipts: Vec<(usize, Receipt)>,
-    /// Why it was not all.
+    /// Reason why not everything was applied.
     pub refusal: Option<Refusal>,
 }
 
-/// Why something was not planned or applied.
+/// Reason why something was not planned or applied.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
     /// The rows are not what the plan read.
     Conflict {
-        /// What moved.
+        /// Description of what changed since the plan was made.
         message: String,
         /// The rows, for people.
         rows: Vec<String>,
-        /// The changed rows as they are now, in the order of the plan's changes; none where one is not there.
+        /// The changed rows as they are now, in the order of the plan's changes; none when one is not there.
         now: Vec<Option<Row>>,
     },
     /// Anything else.
     Failed(RequestFailure),
 }
 
-/// The columns of a change, each with what it was and what it becomes; null where there is nothing.
+/// The columns of a change, each with what it was and what it becomes; null when there is nothing.
 #[must_use]
 pub fn columns(change: &Change) -> Vec<(String, Value, Value)> {
     let empty = serde_json::Map::new();

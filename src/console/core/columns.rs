@@ -1,10 +1,11 @@
-//! Which columns the list of an entity shows, how, and which give way first: data for queries, sorting and tables.
+//! Columns in the list of an entity, how they are shown, and which give way first: data for queries, sorting and
+//! tables.
 
 use std::sync::LazyLock;
 
 use crate::memory::{Column, Entity, Row, ValueKind};
 
-/// How a value of a column is shown.
+/// Style in which the values of a column are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueStyle {
     /// As text.
@@ -36,9 +37,9 @@ pub enum ValueStyle {
 pub struct ListColumn {
     /// Canonical column.
     pub column: &'static str,
-    /// Its title.
+    /// Title of the column.
     pub title: &'static str,
-    /// How its values are shown.
+    /// Style in which its values are shown.
     pub show: ValueStyle,
     /// Columns of the terminal it needs.
     pub min: u16,
@@ -319,7 +320,7 @@ pub fn title_column(entity: Entity) -> &'static str {
     }
 }
 
-/// What to call a JSON value in a few words: itself when it is a text, else the field that usually says most.
+/// Names a JSON value in a few words: the value itself when it is a text, else the field that usually says most.
 #[must_use]
 pub fn json_name(value: &serde_json::Value) -> Option<&str> {
     const TELLING: [&str; 8] = ["message", "prompt", "text", "content", "query", "goal", "summary", "title"];
@@ -354,13 +355,13 @@ pub fn plural(entity: Entity) -> &'static str {
     }
 }
 
-/// A short name of a row for people: its title, or what stands in its place; its id where nothing does.
+/// A short name of a row for people: its title, or what replaces it; its id where nothing does.
 #[must_use]
 pub fn row_name(row: &Row) -> String {
     row_title(row).unwrap_or_else(|| row.id().to_owned())
 }
 
-/// The title of a row, or what stands in its place.
+/// The title of a row, or what replaces it.
 #[must_use]
 pub fn row_title(row: &Row) -> Option<String> {
     const LONGEST: usize = 160;

@@ -88,6 +88,10 @@ pub enum CommandId {
     ForgetPlace,
     /// Open another database.
     Switch,
+    /// Show the next of the databases that are open.
+    NextDatabase,
+    /// Close the database that is shown.
+    CloseDatabase,
     /// Go to the next line of the details that holds what is sought, or to the one before.
     Seek(bool),
     /// Draft a layout for the database.
@@ -184,7 +188,7 @@ pub enum CommandId {
     Topic,
     /// Show more episodes of the topic, or fewer.
     ReplayMore(bool),
-    /// Something on the recall screen.
+    /// A command of the recall screen.
     Recall(recall::RecallCommand),
 }
 
@@ -230,12 +234,12 @@ pub enum CommandAsk {
     LegalHold(bool),
 }
 
-/// Where a command can be given.
+/// Place where a command can be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandScope {
     /// On every screen.
     Everywhere,
-    /// Where rows are listed or one is shown.
+    /// On screens that list rows or show one.
     Rows,
     /// In a list.
     List,
@@ -245,21 +249,21 @@ pub enum CommandScope {
     Findings,
     /// Among the migrations.
     Migrations,
-    /// Where the memory is studied.
+    /// On screens that study the memory.
     Study,
     /// In the inbox.
     Inbox,
     /// Among the jobs.
     Jobs,
-    /// Where rules for pruning are set.
+    /// On the screen that sets rules for pruning.
     Prune,
-    /// Where a person is erased.
+    /// On the screen that erases a person.
     Erase,
-    /// Where a topic is replayed.
+    /// On the screen that replays a topic.
     Replay,
-    /// Where a situation is ranked.
+    /// On the screen that ranks a situation.
     Recall,
-    /// Where two rows are compared.
+    /// On the screen that compares two rows.
     Compare,
     /// On the first screen, and where words are looked for.
     Find,
@@ -321,7 +325,7 @@ impl CommandScope {
 /// A command.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ConsoleCommand {
-    /// Its name.
+    /// Id of the command.
     pub id: CommandId,
     /// Name for people.
     pub title: &'static str,
@@ -331,12 +335,12 @@ pub struct ConsoleCommand {
     pub help: &'static str,
     /// Keys; several keys separated by a blank are pressed one after the other.
     pub keys: &'static [&'static str],
-    /// Where it can be given.
+    /// Scope in which the command can be given.
     pub scope: CommandScope,
 }
 
 impl ConsoleCommand {
-    /// What the database must hold for it.
+    /// Returns the entity that the database must hold for the command.
     #[must_use]
     pub fn needs(&self) -> Option<Entity> {
         match self.id {
@@ -567,7 +571,9 @@ commands! {
     CommandId::KeepPlace, Everywhere, ["b k"], "Keep this place", "", "Keeps the list with its filter and order, the row or the screen under a name, in your own files.";
     CommandId::GoToKept, Everywhere, ["b b"], "Go to a kept place", "", "Goes to a place that was kept; the one that was left last is among them.";
     CommandId::ForgetPlace, Everywhere, ["b d"], "Forget a kept place", "", "Forgets a place that was kept.";
-    CommandId::Switch, Everywhere, ["ctrl-o"], "Open another database", "", "Opens another database without leaving: one of the last, a profile, a file or the demo; this one stays until that went well.";
+    CommandId::Switch, Everywhere, ["ctrl-o"], "Open another database", "", "Opens another database beside this one, or shows one that is open: one of the last, a profile, a file or the demo.";
+    CommandId::NextDatabase, Everywhere, ["ctrl-n"], "Next database", "", "Shows the next of the databases that are open, as it was left.";
+    CommandId::CloseDatabase, Everywhere, ["ctrl-w"], "Close this database", "", "Closes the database that is shown; the others stay open.";
     CommandId::Mask, Everywhere, ["M"], "Mask", "", "Replaces personal values by stable pseudonyms, or shows them again.";
     CommandId::Theme, Everywhere, ["T"], "Theme", "", "Chooses how it looks.";
     CommandId::Mouse, Everywhere, ["alt-m"], "Mouse", "", "Uses the mouse, or leaves it to the terminal for selecting text.";
@@ -607,6 +613,8 @@ pub fn meanings(id: CommandId) -> &'static str {
         CommandId::Mask => "hide privacy pseudonym share screen anonymous",
         CommandId::Theme => "colours dark light contrast appearance",
         CommandId::Filter => "search where narrow",
+        CommandId::NextDatabase => "switch change other open",
+        CommandId::CloseDatabase => "disconnect leave",
         CommandId::Switch => "connect change database profile recent",
         CommandId::KeepPlace | CommandId::GoToKept | CommandId::ForgetPlace => "bookmark saved view favourite",
         CommandId::CopyRunbook => "script shell session",
@@ -624,7 +632,7 @@ pub fn meanings(id: CommandId) -> &'static str {
     }
 }
 
-/// What a letter means wherever it means something: screens differ in what it is done to.
+/// Meaning of a letter wherever it has one; only what it acts on differs between screens.
 pub const SENSES: &[(&str, &str)] = &[
     ("/", "names what is shown: a filter, a situation, a topic, a person; in the help, what is sought"),
     ("a", "does what is shown or agreed to"),

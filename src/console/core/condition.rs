@@ -13,7 +13,7 @@ use crate::memory::filter::{self, Expression, Filter, Operand, Operator};
 use crate::memory::query::CanvasFilter;
 use crate::memory::search::Search;
 
-/// Which rows of an entity are listed.
+/// Conditions that select the listed rows of an entity.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Conditions {
     /// All of these hold.
@@ -135,7 +135,8 @@ fn looks_like_conditions(entity: Entity, line: &str) -> bool {
 
 fn canvas_part(entity: Entity, part: &str) -> Option<&str> {
     let rest = part.trim().strip_prefix("canvas")?;
-    (entity == Entity::Episode && (rest.is_empty() || rest.starts_with(' '))).then(|| rest.trim())
+    let asked = rest.trim_start().strip_prefix('=').unwrap_or(rest);
+    (entity == Entity::Episode && (rest.is_empty() || rest.starts_with([' ', '=']))).then(|| asked.trim())
 }
 
 fn split(line: &str) -> Vec<&str> {
@@ -145,13 +146,13 @@ fn split(line: &str) -> Vec<&str> {
 /// Values that columns of an entity hold, by the column; those of canvas conditions under `canvas` and `canvas action`.
 pub type KnownValues = BTreeMap<&'static str, Vec<String>>;
 
-/// Where the canvas types and the actions of canvas conditions are among [`KnownValues`].
+/// Keys of [`KnownValues`] for the canvas types and for the actions of canvas conditions.
 pub const CANVAS: (&str, &str) = ("canvas", "canvas action");
 
 /// Values that are offered at most.
 const OFFERED: usize = 12;
 
-/// What is being written at the cursor.
+/// Part of a condition that is being written at the cursor.
 #[derive(Debug, Clone, PartialEq)]
 enum WrittenPart<'l> {
     /// A column, as far as it is written.
@@ -200,7 +201,7 @@ pub fn wanted_values(entity: Entity, before_cursor: &str) -> Option<&'static str
     (is_canvas || entity.column(column).is_some_and(is_short)).then_some(column)
 }
 
-/// What may stand where the cursor is: the word being written (to be replaced) and its completions, best first.
+/// Lists what may be written at the cursor: the word being written (to be replaced) and its completions, best first.
 #[must_use]
 pub fn completions(entity: Entity, before_cursor: &str, known: &KnownValues) -> (String, Vec<String>) {
     match written(entity, before_cursor) {
@@ -246,7 +247,7 @@ fn common_piece(a: &str, b: &str) -> usize {
     lengths.filter(|piece| b.contains(piece)).map(str::len).max().unwrap_or(0)
 }
 
-/// A value as it stands in a condition.
+/// A value as it is in a condition.
 fn spelled(value: &str, column: &str) -> String {
     let is_plain =
         !value.is_empty() && value.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '@'));
@@ -295,6 +296,9 @@ mod tests {
         let conditions = parse("outcome = failure and title ~ 'salt and pepper' and canvas sheets:present").unwrap();
         assert_eq!(conditions.filters.len(), 2);
         assert_eq!(conditions.canvas.as_ref().map(canvas_text).as_deref(), Some("sheets:present"));
+        for spelled in ["canvas = sheets:present", "canvas=sheets:present"] {
+            assert_eq!(parse(spelled).unwrap().canvas, conditions.canvas, "{spelled}");
+        }
         assert_eq!(parse(&conditions.line()).unwrap(), conditions);
     }
 

@@ -1,4 +1,4 @@
-//! What a screen sees of the console around it, and how it says what shall be done outside of itself.
+//! The screen's view of the console around it, and its means to request what has to be done outside itself.
 //!
 //! A screen reads facts here (the clock, what is opened, what may be changed) and leaves actions, which the core carries
 //! out once the screen is done. So no screen needs the model, or another screen.
@@ -16,7 +16,7 @@ use super::masking::Masking;
 use super::menu::{Menu, MenuChoice, Purpose};
 use super::message::{Destination, Effect, Measures, RequestFailure, Ticket};
 use super::names::NameBook;
-pub use super::opened::{ConsoleSettings, OpenedDatabase};
+pub use super::opened::{ConsoleSettings, OpenBeside, OpenedDatabase};
 use super::proposal::Proposal;
 use super::request::Request;
 use super::router::{Asker, Router};
@@ -27,23 +27,23 @@ use crate::memory::mask::Mask;
 use crate::memory::query::{Capability, CountKind, StoreStatus};
 use crate::memory::{Entity, Row};
 
-/// How a message is meant.
+/// Tone of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToastTone {
-    /// It went well.
+    /// Success.
     Good,
     /// Worth knowing.
     Info,
-    /// It was not done.
+    /// A refusal: the request was not carried out.
     Warn,
 }
 
 /// A message in the footer that goes by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToastMessage {
-    /// What happened.
+    /// Text that says what happened.
     pub text: String,
-    /// How it is meant.
+    /// Tone of the message.
     pub tone: ToastTone,
     /// A key that may be pressed about it, and what that does.
     pub hint: Option<(&'static str, &'static str)>,
@@ -51,10 +51,10 @@ pub struct ToastMessage {
     pub ticket: Ticket,
 }
 
-/// Why something cannot be done, and what would help.
+/// Reason why something cannot be done, and what would help.
 pub type Lack = (String, Option<String>);
 
-/// Something that a screen or an overlay wants done outside of itself. The core carries it out.
+/// An action that a screen or an overlay wants carried out by the core, outside itself.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ScreenAction {
     /// Do this outside of the core.
@@ -67,7 +67,7 @@ pub enum ScreenAction {
     Propose(Proposal),
     /// Lay something over the screen.
     Show(LayerOpening),
-    /// What is shown has another name.
+    /// The content of the screen has a new name.
     Rename,
     /// An entry of a menu was chosen.
     Choose(MenuChoice),
@@ -75,7 +75,7 @@ pub enum ScreenAction {
     Write(Purpose, String, String),
     /// A line that is being written stands still: what for, its text, and whether it can be taken.
     Try(Purpose, String, bool),
-    /// What may stand at the cursor of a line is wanted: what for, and the text before the cursor.
+    /// Ask for completions at the cursor of a line: its purpose, and the text before the cursor.
     Complete(Purpose, String),
     /// A plan was confirmed.
     Apply(Box<ConfirmedPlan>),
@@ -96,22 +96,22 @@ pub enum ScreenAction {
 /// A plan that was confirmed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConfirmedPlan {
-    /// What shall be done.
+    /// Proposal to apply.
     pub proposal: Proposal,
     /// Number of the request that made the plan.
     pub planned: Ticket,
     /// Rows before and after.
     pub changes: Vec<Change>,
-    /// Why it is done.
+    /// Reason for the change.
     pub reason: Option<String>,
 }
 
-/// What is laid over a screen.
+/// Layer to open over a screen.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LayerOpening {
-    /// Something went wrong.
+    /// A failure.
     Failure(RequestFailure),
-    /// Something to choose from.
+    /// A menu to choose from.
     Menu(Menu),
     /// A line to write: what for, the row that it is about, what it begins with.
     Prompt(Purpose, String, String),
@@ -123,7 +123,7 @@ pub enum LayerOpening {
     Add(String),
     /// The choice of a parent for this episode.
     Pick(String),
-    /// Something worth knowing: a title, and sentences.
+    /// A notice: a title, and sentences.
     Note(String, Vec<String>),
     /// The question whether to apply migrations, or to unlock where there are none.
     Unlock(UnlockStep),
@@ -131,7 +131,7 @@ pub enum LayerOpening {
     Erase(String, Vec<String>),
 }
 
-/// What is to be confirmed before the database, or another part of it, can be changed.
+/// Step to be confirmed before the database, or another part of it, can be changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UnlockStep {
     /// Migrations that would be applied; none: the session is unlocked.
@@ -142,12 +142,14 @@ pub struct UnlockStep {
     pub unlocks: bool,
 }
 
-/// What surrounds a screen.
+/// Surroundings of a screen: everything in the console that it may see or use.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Context {
-    /// What was opened.
+    /// The opened database.
     pub opened: OpenedDatabase,
-    /// What the user chose.
+    /// The other open databases, the next one first.
+    pub beside: Vec<OpenBeside>,
+    /// The user's settings.
     pub settings: ConsoleSettings,
     /// The door for rows.
     pub masking: Masking,
@@ -159,11 +161,11 @@ pub struct Context {
     pub now: DateTime<Utc>,
     /// The state of the database, once it was read.
     pub status: Option<Box<StoreStatus>>,
-    /// It is being waited for.
+    /// Pending request for the status.
     pub status_pending: Option<Ticket>,
-    /// Why it could not be read.
+    /// Reason why the status could not be read.
     pub status_failure: Option<RequestFailure>,
-    /// What was drawn last.
+    /// Measures of what was drawn last.
     pub measures: Measures,
     /// The message in the footer.
     pub toast: Option<ToastMessage>,
@@ -171,9 +173,9 @@ pub struct Context {
     pub changing: Changing,
     /// Jobs that run and ran in this console.
     pub running: RunningJobs,
-    /// What is wrong or suspicious, as far as it was looked for.
+    /// Wrong or suspicious things found so far.
     pub health: Health,
-    /// What rows are called that others refer to.
+    /// Names of rows that other rows refer to.
     pub names: NameBook,
     /// The moment of the past that rows are shown of; none is now.
     pub past: Option<Box<AsOf>>,
@@ -183,20 +185,21 @@ pub struct Context {
     pub columns: BTreeMap<Entity, Vec<&'static str>>,
     /// The export under way and how many rows it wrote.
     pub exporting: Option<(Ticket, usize)>,
-    /// Who waits for which reply.
+    /// Routes each reply to whoever waits for it.
     pub(in crate::console) router: Router,
-    /// Who is asking now.
+    /// Asker on whose behalf requests are currently made.
     pub(in crate::console) asker: Asker,
     actions: Vec<ScreenAction>,
     next_ticket: u64,
 }
 
 impl Context {
-    /// What surrounds the first screen.
+    /// Creates the context of the first screen.
     #[must_use]
     pub fn new(opened: OpenedDatabase, settings: ConsoleSettings, mask: Mask, masked: bool) -> Self {
         Context {
             opened,
+            beside: Vec::new(),
             settings,
             masking: Masking::new(mask, masked),
             size: (80, 24),
@@ -291,7 +294,7 @@ impl Context {
         }
     }
 
-    /// Waits for so many milliseconds; whoever asks now is told when they are over.
+    /// Waits for this many milliseconds; whoever asks now is told when they are over.
     pub fn wait(&mut self, millis: u64) -> Ticket {
         let ticket = self.ticket();
         self.router.expect(ticket, self.asker);
@@ -299,7 +302,7 @@ impl Context {
         ticket
     }
 
-    /// Waits for so many milliseconds; the core is told when they are over, wherever we are then.
+    /// Waits for this many milliseconds; the core is told when they are over, wherever we are then.
     pub fn wait_for_all(&mut self, millis: u64) -> Ticket {
         let asker = std::mem::replace(&mut self.asker, Asker::Core);
         let ticket = self.wait(millis);
@@ -356,7 +359,7 @@ impl Context {
         self.show(LayerOpening::Prompt(purpose, String::new(), text.to_owned()));
     }
 
-    /// What is shown has another name.
+    /// Requests a rename: the content of the screen has a new name.
     pub fn renamed(&mut self) {
         self.actions.push(ScreenAction::Rename);
     }
@@ -385,7 +388,7 @@ impl Context {
         self.toast = Some(ToastMessage { text: text.into(), tone, hint: None, ticket });
     }
 
-    /// What is to be carried out.
+    /// Takes the actions to be carried out.
     pub(in crate::console) fn take_actions(&mut self) -> Vec<ScreenAction> {
         std::mem::take(&mut self.actions)
     }
@@ -446,7 +449,7 @@ impl Context {
         Err(("the console is read-only".to_owned(), Some("U unlocks".to_owned())))
     }
 
-    /// What the database is called here: the profile's name, else the last part of its location.
+    /// Returns the name of the database here: the profile's name, else the last part of its location.
     #[must_use]
     pub fn database_name(&self) -> &str {
         let location = self.opened.location.split('?').next().unwrap_or_default().trim_end_matches('/');
@@ -454,7 +457,7 @@ impl Context {
         self.opened.profile.as_deref().unwrap_or(file)
     }
 
-    /// How far a pane of details can be scrolled.
+    /// Returns the last line that a pane of details can be scrolled to.
     #[must_use]
     pub fn last_line(&self) -> usize {
         self.measures.detail_lines.saturating_sub(self.measures.detail_rows)

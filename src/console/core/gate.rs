@@ -10,12 +10,12 @@ use crate::change::plan::ChangeDanger;
 /// Milliseconds in which the key that opened a dialog may still be repeating.
 pub const REPEATS: u64 = 700;
 
-/// What a key did at the gate.
+/// Effect of a key at the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GatePassage {
-    /// It is confirmed.
+    /// The action is confirmed.
     Open,
-    /// It shall not be done.
+    /// The action is cancelled.
     Closed,
     /// A key that means something to whoever put the gate up, or nothing.
     Other,
@@ -26,11 +26,11 @@ pub enum GatePassage {
 /// A gate that waits for a confirmation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConfirmGate {
-    /// How it is confirmed: guarded by [`CONFIRM`], grave by typing the word.
+    /// Danger that decides how to confirm: guarded by [`CONFIRM`], grave by typing the word.
     pub step: ChangeDanger,
-    /// What must be typed where it is grave.
+    /// Word to be typed when the danger is grave.
     pub word: String,
-    /// What was typed.
+    /// Text typed so far.
     pub input: Input,
     /// Keys of the time when it was opened are past: it can be confirmed.
     pub armed: bool,
@@ -45,7 +45,7 @@ impl ConfirmGate {
         ConfirmGate { step, word: word.into(), input: Input::default(), armed, timer }
     }
 
-    /// What a key does here.
+    /// Handles a key at the gate and returns its effect.
     pub fn press(&mut self, key: Key) -> GatePassage {
         if key.code == Code::Esc {
             return GatePassage::Closed;
@@ -75,7 +75,7 @@ impl ConfirmGate {
         }
     }
 
-    /// What a key does here; one that comes too early starts the time again that must pass before.
+    /// Handles a key at the gate; one that comes too early restarts the waiting time.
     pub fn press_in_time(&mut self, key: Key, cx: &mut Context) -> GatePassage {
         let was_early = !self.armed;
         let passage = self.press(key);
@@ -93,7 +93,7 @@ impl ConfirmGate {
 }
 
 impl Context {
-    /// How much care that danger needs in this database.
+    /// Returns the level of care that a danger needs in this database.
     #[must_use]
     pub fn care(&self, danger: ChangeDanger) -> ChangeDanger {
         if self.opened.production { raised(danger) } else { danger }

@@ -1,4 +1,4 @@
-//! What the words on screens mean, and which of them a screen's help explains.
+//! Glossary of the words on screens, and the choice of those that a screen's help explains.
 
 use super::command::CommandId;
 use super::screen_kind::ScreenKind;

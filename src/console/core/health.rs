@@ -1,4 +1,4 @@
-//! What is wrong or suspicious, as far as it was looked for: the first screen and the screen of findings share it.
+//! Wrong or suspicious things found so far, shared by the first screen and the screen of findings.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use crate::memory::findings::{Finding, NotApplicable, Severity, kind_named};
 /// Findings that the first screen lists.
 const WORST: usize = 5;
 
-/// What is wrong or suspicious, as far as it was looked for: the first screen and the screen of findings share it.
+/// Wrong or suspicious things found so far, shared by the first screen and the screen of findings.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Health {
-    /// What was found so far, the worst first.
+    /// Findings so far, worst first.
     pub found: Vec<Finding>,
     /// Kinds that were not looked for, with the reason.
     pub skipped: Vec<NotApplicable>,
@@ -22,11 +22,12 @@ pub struct Health {
     pub read: Option<(u64, &'static str)>,
     /// The look is over.
     pub done: bool,
-    /// It is under way.
+    /// Pending request of the look that is under way.
     pub pending: Option<Ticket>,
-    /// Why it ended early.
+    /// Reason why the look ended early.
     pub failure: Option<RequestFailure>,
-    /// What this look told; what only an older one did goes when it is over.
+    /// Names of the findings that this look reported; when it is over, findings known only from an older look are
+    /// dropped.
     told: BTreeSet<Name>,
     /// Changes that had been made when it began.
     epoch: u64,
@@ -46,16 +47,16 @@ pub fn name(finding: &Finding) -> Name {
 pub struct FindingGroup<'h> {
     /// The kind.
     pub kind: &'static str,
-    /// How much it matters.
+    /// Severity of the kind.
     pub severity: Severity,
-    /// How many rows in all.
+    /// Number of rows in all.
     pub count: u64,
     /// One for each entity.
     pub findings: Vec<&'h Finding>,
 }
 
 impl FindingGroup<'_> {
-    /// What is so, after the count.
+    /// Returns the words that follow the count and say what is wrong.
     #[must_use]
     pub fn what(&self) -> String {
         kind_named(self.kind).map(|kind| kind.what(self.count)).unwrap_or_default()
@@ -63,7 +64,7 @@ impl FindingGroup<'_> {
 }
 
 impl Health {
-    /// What was found by kind, the worst first.
+    /// Groups the findings by kind, worst first.
     #[must_use]
     pub fn groups(&self) -> Vec<FindingGroup<'_>> {
         let mut groups: Vec<FindingGroup<'_>> = Vec::new();

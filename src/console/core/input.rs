@@ -54,7 +54,7 @@ impl Input {
         self.insert(text);
     }
 
-    /// What a key does; whether the key meant something here.
+    /// Handles a key; returns true when the key meant something here.
     pub fn press(&mut self, key: Key) -> bool {
         let end = self.text.len();
         match (key.code, key.ctrl) {

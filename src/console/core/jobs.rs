@@ -13,20 +13,20 @@ pub struct LiveJob {
     pub ticket: Ticket,
     /// Name of the job.
     pub name: String,
-    /// How far it is; none before it was heard of.
+    /// Progress of the job; `None` before any was reported.
     pub progress: Option<Box<JobProgress>>,
 }
 
-/// What runs and ran in this console.
+/// Jobs that run in this console, and those that ran in it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RunningJobs {
-    /// What runs.
+    /// Running jobs.
     pub live: Vec<LiveJob>,
-    /// What was said of each job, the newest last.
+    /// Job names with the messages about them, newest last.
     pub log: Vec<(String, String)>,
     /// The receipts of those that ended, the newest last.
     pub receipts: Vec<(String, JobReceipt)>,
-    /// When the last one has stopped, the console ends.
+    /// True when the console ends as soon as the last job has stopped.
     pub leaving: bool,
 }
 
@@ -37,7 +37,7 @@ impl RunningJobs {
         self.live.iter().find(|live| live.name == name)
     }
 
-    /// How far a job's latest run is: as it runs here, else as it was read.
+    /// Returns the progress of a job's latest run: the run in this console, else the one that was read.
     #[must_use]
     pub fn run_of(&self, offer: &JobOffer) -> Option<JobProgress> {
         let here = self.of(&offer.name).and_then(|live| live.progress.as_deref());
@@ -52,7 +52,7 @@ impl RunningJobs {
     }
 }
 
-/// How the console is left while a job runs.
+/// Choice of how to leave the console while a job runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeavingChoice {
     /// Not yet.

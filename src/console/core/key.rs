@@ -5,7 +5,7 @@ use std::fmt;
 /// The key that confirms. No command begins or ends with it, so that no key opens a dialog and confirms it.
 pub const CONFIRM: char = 'A';
 
-/// Which key.
+/// Code of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Code {
     /// A character, shifted already.
@@ -45,7 +45,7 @@ pub enum Code {
 /// A key with what was held down beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
-    /// Which key.
+    /// Code of the key.
     pub code: Code,
     /// Control was held.
     pub ctrl: bool,

@@ -1,4 +1,4 @@
-//! Which keys give which command: the table's, and those that the settings put in their place.
+//! Map from keys to commands: the table's keys, and those that the settings put in their place.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,8 @@ pub struct KeyBinding {
     pub part: String,
     /// Name of the command there, such as `clear-filter`.
     pub command: String,
-    /// Its keys, each a key or several separated by blanks, pressed one after the other; none takes its keys away.
+    /// Keys of the command, each a key or several separated by blanks, pressed one after the other; empty to leave it
+    /// without keys.
     pub keys: Vec<String>,
 }
 
@@ -25,14 +26,14 @@ pub struct KeyBinding {
 pub struct KeyBindingError {
     /// Line of the settings file, from 1.
     pub line: usize,
-    /// What is wrong, and what may stand instead.
+    /// Description of the error, and what may be written instead.
     pub problem: String,
 }
 
-/// What pressed keys mean.
+/// Meaning of pressed keys.
 #[derive(Debug, Clone, PartialEq)]
 pub enum KeyMeaning {
-    /// That command.
+    /// A complete command.
     Command(CommandId),
     /// The beginning of these: the next key and its command.
     Prefix(Vec<(Key, CommandId)>),
@@ -102,7 +103,8 @@ impl KeyMap {
         other.into_iter().flatten().map(String::as_str).chain(table.iter().copied())
     }
 
-    /// What `keys`, pressed one after the other, mean; `screen` is the scope of a screen of its own kind.
+    /// Looks up the meaning of `keys`, pressed one after the other; `screen` is the scope of a screen of its own
+    /// kind.
     #[must_use]
     pub fn meaning(&self, keys: &[Key], screen: Option<CommandScope>) -> KeyMeaning {
         let mut longer = Vec::new();

@@ -1,4 +1,4 @@
-//! What lies over a screen: everything that the core asks of it. The topmost has the keys.
+//! Layers over a screen, and everything that the core asks of them. The topmost one has the keys.
 
 use super::context::Context;
 use super::gate::ConfirmGate;
@@ -7,27 +7,27 @@ use super::message::{ClickTarget, Ticket};
 use super::request::Reply;
 use crate::console::view::Canvas;
 
-/// What becomes of it after a key or a click.
+/// Fate of a layer after a key or a click.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LayerStep {
-    /// It stays.
+    /// The layer stays.
     Stays,
-    /// It is closed.
+    /// The layer is closed.
     Closes,
 }
 
-/// Something over a screen.
+/// A layer over a screen.
 pub trait Layer {
-    /// It was opened, and may ask for things.
+    /// Handles being opened; may make requests.
     fn opened(&mut self, _cx: &mut Context) {}
 
-    /// What a key does.
+    /// Handles a key.
     fn key(&mut self, key: Key, cx: &mut Context) -> LayerStep;
 
-    /// What a pasted text does: outside of a field, nothing.
+    /// Handles a pasted text: ignored outside of a field.
     fn paste(&mut self, _text: &str, _cx: &mut Context) {}
 
-    /// What a click does; one beside it closes it, unless something would be lost.
+    /// Handles a click; one beside the layer closes it, unless something would be lost.
     fn click(&mut self, target: &ClickTarget, _cx: &mut Context) -> LayerStep {
         let inside = matches!(target, ClickTarget::MenuItem(_) | ClickTarget::Overlay);
         if inside || self.gate().is_some() { LayerStep::Stays } else { LayerStep::Closes }
@@ -56,7 +56,7 @@ pub trait Layer {
     fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>);
 }
 
-/// By how many lines a key scrolls what lies over a screen; none where it means something else.
+/// By how many lines a key scrolls what lies over a screen; none when it means something else.
 #[must_use]
 pub fn scroll_key(key: Key, cx: &Context) -> Option<isize> {
     let page = cx.measures.overlay_rows.saturating_sub(1).max(1) as isize;

@@ -1,4 +1,4 @@
-//! What others write while rows are looked at: it is counted, never shown unasked, or followed.
+//! Live tail of rows that others write while a list is open: they are counted, never shown unasked, or followed.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::memory::{Entity, Row};
 /// Rows that are counted as new; there may be more.
 pub const COUNTED: usize = 100;
 
-/// What was written since a list was read.
+/// Rows written since a list was read.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LiveTail {
     /// The list is being watched.
@@ -40,12 +40,12 @@ impl LiveTail {
         (self.fresh, self.known) = (0, None);
     }
 
-    /// What comes is only counted from now on.
+    /// Stops following: new rows are only counted from now on.
     pub fn pause(&mut self) {
         self.follows = false;
     }
 
-    /// It is watched no more.
+    /// Ends the watch, and returns its request.
     pub fn release(&mut self) -> Option<Ticket> {
         self.watching.take()
     }

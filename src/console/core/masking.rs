@@ -19,12 +19,13 @@ use crate::memory::filter::{Filter, Operand};
 use crate::memory::mask::Mask;
 use crate::memory::query::Query;
 use crate::memory::veil::Veil;
-use crate::memory::{Entity, Personal, Row};
+use crate::memory::{Personal, Row};
 use crate::recall::inquiry::Inquiry;
 
 /// Names remembered at most; a person not among them cannot be followed while masking.
 const NAMES: usize = 20_000;
-/// Of the names that rows brought and that the veil does not know, how many are hidden in other texts too: the latest.
+/// Maximum number of names, brought by rows and unknown to the veil, that are hidden in other texts too: the latest
+/// are kept.
 const MET: usize = 2_000;
 
 /// Whether personal values are replaced, and by what.
@@ -77,7 +78,7 @@ impl Masking {
         }
     }
 
-    /// What hides people's names in texts that are drawn; none while they are shown.
+    /// Returns the function that hides people's names in drawn texts; `None` while they are shown.
     #[must_use]
     pub fn hiding(&self) -> Option<crate::ui::text::Hiding> {
         let veils: Vec<Arc<Veil>> = [&self.veil, &self.second_veil].into_iter().flatten().cloned().collect();
@@ -167,14 +168,7 @@ impl Masking {
             return;
         }
         for change in changes {
-            let Some(entity) = Entity::parse(&change.entity) else { continue };
-            for side in [&mut change.before, &mut change.after] {
-                let Value::Object(fields) = side else { continue };
-                let mut row = Row::empty(entity);
-                fields.iter().for_each(|(column, value)| row.set(column, value.clone()));
-                self.rows([&mut row]);
-                fields.iter_mut().for_each(|(column, value)| *value = row.get(column).clone());
-            }
+            change.mask(|row| self.rows([row]));
         }
     }
 

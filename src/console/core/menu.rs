@@ -12,7 +12,7 @@ use crate::console::screens::recall::messages::RecallPick;
 use crate::memory::kept::KeptPlace;
 use crate::memory::{Entity, Row};
 
-/// What choosing an entry does.
+/// Effect of choosing an entry.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MenuChoice {
     /// Gives a command.
@@ -33,43 +33,56 @@ pub enum MenuChoice {
     ForgetPlace(String),
     /// Opens a database by its profile, path or address.
     OpenDatabase(String),
+    /// Shows the open database of that number.
+    ShowDatabase(u64),
+    /// Closes the database that is shown, or leaves it open.
+    CloseDatabase(bool),
     /// Asks for a path or an address.
     NameDatabase,
     /// Leaves the console while a job runs.
     Leave(LeavingChoice),
-    /// Something on the recall screen.
+    /// An entry of the recall screen's menus.
     Recall(RecallPick),
 }
 
 /// An entry of a menu.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MenuItem {
-    /// What it is called.
+    /// Label of the entry.
     pub label: String,
     /// More about it.
     pub note: String,
     /// Keys that do the same.
     pub keys: String,
-    /// What choosing it does.
+    /// Effect of choosing the entry.
     pub choice: MenuChoice,
-    /// Why it cannot be chosen.
+    /// Reason why the entry cannot be chosen.
     pub unavailable: Option<String>,
 }
 
-/// How what was typed finds an entry, the best first.
+impl MenuItem {
+    /// An entry that can be chosen.
+    #[must_use]
+    pub fn new(label: impl Into<String>, note: impl Into<String>, choice: MenuChoice) -> Self {
+        MenuItem { label: label.into(), note: note.into(), keys: String::new(), choice, unavailable: None }
+    }
+}
+
+/// Way in which the typed text matches an entry, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum MatchSense {
-    /// Its words begin so.
+    /// Words of the label begin with the typed words.
     Words,
-    /// It means that, in other words.
+    /// The typed words mean the same as the entry, in other words.
     Meaning,
-    /// What is said of it has words that begin so.
+    /// Words of the note begin with the typed words.
     Note,
-    /// Its letters come in that order.
+    /// Letters of the entry come in the typed order.
     Letters,
 }
 
-/// How what was typed finds an entry; `letters` when its letters come in that order.
+/// Finds how the typed text matches an entry, `None` when it does not; `letters` is true when the entry has its
+/// letters in that order.
 fn sense(text: &str, item: &MenuItem, letters: bool) -> Option<MatchSense> {
     let wanted: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
     let in_words = |text: &str| {
@@ -98,11 +111,11 @@ fn sense(text: &str, item: &MenuItem, letters: bool) -> Option<MatchSense> {
 /// A list of entries, narrowed by what is typed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Menu {
-    /// What is chosen here.
+    /// Title that says what is chosen here.
     pub title: String,
     /// All entries.
     pub items: Vec<MenuItem>,
-    /// What was typed.
+    /// Text typed so far.
     pub input: Input,
     /// Position of the selected entry among those that match.
     pub selected: usize,
@@ -157,7 +170,7 @@ impl Menu {
     }
 }
 
-/// What a line is written for.
+/// Purpose of a line that the user writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// A filter of the list.
@@ -168,7 +181,7 @@ pub enum Purpose {
     Export,
     /// The reason of the change that waits for a yes.
     Reason,
-    /// Why, for the next verdict in the inbox.
+    /// The reason for the next verdict in the inbox.
     Note,
     /// Reward and outcome of a case.
     Reward,
@@ -178,7 +191,7 @@ pub enum Purpose {
     Topic,
     /// The person to be erased.
     Person,
-    /// Why a person is held.
+    /// The reason for a hold on a person.
     Hold,
     /// A situation to be ranked.
     Situation,
@@ -186,11 +199,11 @@ pub enum Purpose {
     Agent,
     /// The user for whom.
     User,
-    /// What narrows a ranking.
+    /// Text that narrows a ranking: domain and topic, or the workflow.
     Narrow,
     /// A name to keep a question under.
     Keep,
-    /// Why nobody needs to hear of a finding.
+    /// The reason for muting a finding.
     Mute,
     /// The moment of the past that is looked at.
     Moment,
@@ -207,21 +220,21 @@ pub enum Purpose {
 /// A line to write.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
-    /// What it is for.
+    /// Purpose of the line.
     pub purpose: Purpose,
     /// Id of the row that it is about, where it is about one.
     pub subject: String,
-    /// What was written.
+    /// Text written so far.
     pub input: Input,
-    /// What is wrong with it, or what it means.
+    /// Meaning of the line, or what is wrong with it.
     pub verdict: Result<String, String>,
-    /// What may stand at the cursor, best first.
+    /// Completions at the cursor, best first.
     pub completions: Vec<String>,
     /// Lines written before for the same, the newest first.
     pub earlier: Vec<String>,
     /// Position among them; none is the line being written.
     pub recalled: Option<usize>,
-    /// What the screen lists, where it is a list.
+    /// Entity that the screen lists, when it is a list.
     pub lists: Option<Entity>,
 }
 

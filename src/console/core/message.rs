@@ -1,17 +1,18 @@
-//! What reaches the core and what it asks for: messages in, effects out, all of it plain data.
+//! Messages that reach the core, and effects that it asks for: all of it plain data.
 
 use chrono::{DateTime, Utc};
 
 use super::command::CommandId;
 use super::condition::Conditions;
 use super::key::Key;
+use super::opened::{Arrival, OpenBeside};
 use super::request::{Reply, Request};
 use super::screen_kind::ScreenKind;
 pub use super::ticket::{RequestFailure, Ticket};
 use crate::job::plan::JobWish;
 use crate::memory::Entity;
 
-/// What something on the screen stands for, so that a click means something.
+/// Target of a click: the thing that a place on the screen represents.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClickTarget {
     /// The row of the list at that position among those held.
@@ -26,7 +27,7 @@ pub enum ClickTarget {
     Detail,
     /// A moment of a story, by its position.
     Moment(usize),
-    /// Something that leads on.
+    /// A link to a destination.
     Link(Destination),
     /// An entry of the home screen.
     HomeEntry(usize),
@@ -36,13 +37,13 @@ pub enum ClickTarget {
     MenuItem(usize),
     /// A key hint.
     Command(CommandId),
-    /// A step of the way here: so many steps back.
+    /// A step of the way here: this many steps back.
     Crumb(usize),
     /// Inside of an overlay, with no further meaning.
     Overlay,
 }
 
-/// Where something leads.
+/// Destination of a link.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Destination {
     /// The first screen.
@@ -79,7 +80,7 @@ impl Destination {
     }
 }
 
-/// What was drawn: sizes that decide how far things scroll.
+/// Sizes of what was drawn, which decide how far things scroll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Measures {
     /// Rows of the list that fit.
@@ -96,18 +97,18 @@ pub struct Measures {
     pub home_entries: usize,
     /// Lines of the detail that hold what is sought there.
     pub sought_count: usize,
-    /// The one of them that was gone to, counted from 1; 0 where there is none.
+    /// The one of them that was gone to, counted from 1; 0 when there is none.
     pub sought_line: usize,
-    /// The line that tells of the moment of the story that the cursor is on, counted from 1; 0 where there is none.
+    /// The line that tells of the moment of the story that the cursor is on, counted from 1; 0 when there is none.
     pub moment_line: usize,
 }
 
-/// Something happened.
+/// An event that reaches the core.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
-    /// What the people of the database are called: hidden from now on while values are masked.
+    /// Names of the people in the database: hidden from now on while values are masked.
     People(Vec<String>),
-    /// What came of a request.
+    /// A reply to a request.
     Reply(Ticket, Reply),
     /// The console begins, at that time.
     Start(DateTime<Utc>),
@@ -125,7 +126,7 @@ pub enum Message {
     Wheel(ClickTarget, bool),
     /// The terminal has this many columns and rows.
     Resize(u16, u16),
-    /// It is that time.
+    /// The current time.
     Tick(DateTime<Utc>),
     /// The time asked for with [`Effect::After`] is over.
     Elapsed(Ticket),
@@ -135,16 +136,33 @@ pub enum Message {
     Copied(Result<String, RequestFailure>),
     /// The editor was closed.
     Viewed(Result<(), RequestFailure>),
-    /// Something outside went wrong.
+    /// A failure outside of the core.
     Failed(RequestFailure),
+    /// The other open databases.
+    Beside(Vec<OpenBeside>),
+    /// Another database was left for this one.
+    Arrived(Box<Arrival>),
 }
 
-/// Something to be done outside of the core.
+/// Step that shows, opens or closes a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SwitchStep {
+    /// Show the one that was opened just now.
+    Opened,
+    /// Show the one of that number.
+    To(u64),
+    /// Close the one of that number, which is not shown.
+    Close(u64),
+    /// Close the one that is shown, and show the one before it.
+    Leave,
+}
+
+/// An effect to be carried out outside of the core.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// What the people of the database are called, to hide it.
+    /// Load the names of the people in the database, to hide them.
     LoadPeople,
-    /// Something that is answered with [`Message::Reply`] under the same number.
+    /// Make a request that is answered with [`Message::Reply`] under the same number.
     Ask(Ticket, Request),
     /// Tell the job that runs under that number to stop.
     WishJob(Ticket, JobWish),
@@ -162,11 +180,8 @@ pub enum Effect {
     SetTitle(String),
     /// Take the mouse, or leave it to the terminal.
     Mouse(bool),
-    /// Go to the database that was opened beside this one; personal values stay masked where they are.
-    Switch {
-        /// They are masked.
-        masked: bool,
-    },
+    /// Show another of the databases that are open, or close one.
+    Switch(SwitchStep),
     /// Draw everything afresh.
     Redraw,
     /// Stop until the shell continues us.

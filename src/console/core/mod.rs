@@ -1,5 +1,6 @@
-//! What screens and overlays are made against: the context that they see, what they ask for and get, the traits that they
-//! are, commands and keys, and plain data of the session. Pure: nothing here reads, writes, waits or looks at a clock.
+//! Interfaces for screens and overlays: the context that they see, what they ask for and get, the traits that they
+//! implement, commands and keys, and plain data of the session. Pure: nothing here reads, writes, waits or looks at a
+//! clock.
 
 pub mod change;
 pub mod columns;

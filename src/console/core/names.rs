@@ -1,4 +1,4 @@
-//! What foreign keys name, for people: an episode's title, a person's name, a memory's first words. Read once per page.
+//! Readable names for foreign keys: an episode's title, a person's name, a memory's first words. Read once per page.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ const KEPT: usize = 20_000;
 /// Characters of a name that are kept.
 const LONGEST: usize = 120;
 
-/// The entity that a column names a row of, by its id; none where the column is no foreign key.
+/// The entity that a column names a row of, by its id; none when the column is no foreign key.
 #[must_use]
 pub fn named_entity(column: &str) -> Option<Entity> {
     match column {
@@ -24,7 +24,7 @@ pub fn named_entity(column: &str) -> Option<Entity> {
     }
 }
 
-/// What is read of a row to name it.
+/// Returns the columns that are read of a row to name it.
 #[must_use]
 pub fn name_columns(entity: Entity) -> &'static [&'static str] {
     match entity {
@@ -43,7 +43,7 @@ pub struct NameBook {
     names: BTreeMap<(Entity, String), String>,
     /// Banks, which are named by whom and what they name.
     banks: BTreeMap<String, Row>,
-    /// What was asked for already, named or not.
+    /// Rows whose names were already requested, with or without result.
     asked: BTreeSet<(Entity, String)>,
     /// Counts up with every answer, so that pictures made with the names can be kept.
     version: u64,
@@ -86,7 +86,7 @@ impl NameBook {
         wanted.into_iter().collect()
     }
 
-    /// Of these ids, those that were not asked for yet; they count as asked for from now on.
+    /// Returns those of the ids whose names were not requested yet; they count as requested from now on.
     pub fn unknown_of<'i>(&mut self, entity: Entity, ids: impl IntoIterator<Item = &'i str>) -> Vec<String> {
         ids.into_iter().filter(|id| self.asked.insert((entity, (*id).to_owned()))).map(str::to_owned).collect()
     }
@@ -113,7 +113,7 @@ impl NameBook {
         (!names.is_empty()).then(|| names.join(" with "))
     }
 
-    /// What is kept may be out of date: it stays until it was asked for again.
+    /// Marks the names as possibly out of date: each stays until it was requested again.
     pub fn doubt(&mut self) {
         self.asked.clear();
     }

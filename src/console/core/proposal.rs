@@ -1,15 +1,15 @@
-//! What the console has planned, to be confirmed and applied: changes, or a backfill.
+//! Proposals that the console has planned, to be confirmed and applied: changes, or a backfill.
 
 use crate::change::operation::Operation;
 
-/// Something that is planned, confirmed, applied.
+/// A proposal that is planned, confirmed and then applied.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Proposal {
     /// Changes, one after the other, each with a plan and an audit entry of its own.
     Changes(Vec<Operation>),
     /// A backfill is run, in batches.
     Backfill {
-        /// Its name.
+        /// Name of the backfill.
         name: String,
         /// An unfinished run is resumed.
         resume: bool,
@@ -32,7 +32,7 @@ impl Proposal {
         }
     }
 
-    /// The change that it is; none where it is several, or a backfill.
+    /// The change that it is; none when it is several, or a backfill.
     #[must_use]
     pub fn single(&self) -> Option<&Operation> {
         match self.changes() {
@@ -41,12 +41,12 @@ impl Proposal {
         }
     }
 
-    /// What it does, in a few words.
+    /// Returns a short title that says what the proposal does.
     #[must_use]
     pub fn title(&self) -> String {
         match self {
             Proposal::Backfill { name, resume: false } => format!("Run {name}"),
-            Proposal::Backfill { name, resume: true } => format!("Go on with {name}"),
+            Proposal::Backfill { name, resume: true } => format!("Resume {name}"),
             Proposal::Changes(changes) => match &changes[..] {
                 [] => "Nothing".to_owned(),
                 [single] => single.title(),
@@ -55,7 +55,7 @@ impl Proposal {
         }
     }
 
-    /// The id that must be typed where the change is grave; none where it is the number of rows.
+    /// The id that must be typed where the change is grave; none when it is the number of rows.
     #[must_use]
     pub fn subject(&self) -> Option<&str> {
         self.single()?.subject()

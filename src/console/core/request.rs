@@ -1,4 +1,4 @@
-//! What the console asks of the world outside, and what comes back: plain data, each with the number of its request.
+//! Requests of the console to the world outside, and the replies: plain data, each with the number of its request.
 
 use super::change::{AppliedPlan, Refusal};
 use super::opened::OpenedDatabase;
@@ -22,6 +22,7 @@ use crate::console::screens::tables::messages::{TableEntry, TablePage};
 use crate::console::screens::trail::messages::TrailVerdict;
 use crate::job::plan::{JobBeat, JobOffer, JobProgress, JobReceipt};
 use crate::memory::findings::{Mute, OffendingQuote};
+use crate::memory::growth::TableGrowth;
 use crate::memory::kept::KeptPlace;
 use crate::memory::query::{EpisodeContext, Page, Query, StoreStatus};
 use crate::memory::search::Search;
@@ -33,7 +34,7 @@ use crate::recall::what_if::WhatIf;
 /// A related piece of what a detail shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Related {
-    /// What they are to the row, such as `referenced by`.
+    /// Relation of the rows to the one shown, such as `referenced by`.
     pub title: String,
     /// The rows.
     pub rows: Vec<Row>,
@@ -46,19 +47,19 @@ pub struct Related {
 /// A database that can be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownDatabase {
-    /// What it is called: its profile, or its path or address without a password.
+    /// Name of the database: its profile, or its path or address without a password.
     pub name: String,
     /// More about it.
     pub note: String,
-    /// When it was looked at last, canonical; none where that is not known.
+    /// Time when it was last looked at, canonical; `None` when unknown.
     pub looked: Option<String>,
     /// Others depend on it.
     pub production: bool,
-    /// What opens it.
+    /// Profile, path or address that opens the database.
     pub open: String,
 }
 
-/// How many rows a list has.
+/// Number of rows in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowCount {
     /// So many at least.
@@ -67,7 +68,7 @@ pub struct RowCount {
     pub more: bool,
 }
 
-/// How related rows are found.
+/// Way to find related rows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Relation {
     /// The rows with these ids.
@@ -76,7 +77,7 @@ pub enum Relation {
     List(Box<Query>),
 }
 
-/// What a request for details gave.
+/// Result of a request for details.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// An episode with its context.
@@ -96,7 +97,7 @@ impl Content {
     }
 }
 
-/// Which rows are written to a file.
+/// Export of rows to a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Export {
     /// The rows; limit and start are ignored.
@@ -109,7 +110,7 @@ pub struct Export {
     pub masked: bool,
 }
 
-/// Something that is read, looked for or done outside. It is answered by a [`Reply`].
+/// A request to read, look for or do something outside. It is answered by a [`Reply`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Request {
     /// Read the state of the database.
@@ -118,6 +119,8 @@ pub enum Request {
     LoadTables,
     /// Read rows of a table, after a page with that cursor.
     LoadTableRows(String, Option<String>),
+    /// Count the rows of a table by the day of their creation.
+    LoadGrowth(String),
     /// Draft a layout for the database.
     DraftLayout,
     /// Read the places that are kept.
@@ -158,7 +161,7 @@ pub enum Request {
     Apply {
         /// Number of the request that made the plan.
         planned: Ticket,
-        /// Why it is done.
+        /// Reason for the change.
         reason: Option<String>,
     },
     /// Find out what an operation would come to.
@@ -167,12 +170,12 @@ pub enum Request {
     WhatIf {
         /// Number of the request that made the plan.
         planned: Ticket,
-        /// It may take its time.
+        /// True when the look ahead may take its time.
         patient: bool,
     },
     /// Read a topic, or what is around an episode, in order of time.
     Replay {
-        /// What is replayed.
+        /// Subject of the replay.
         about: ReplaySubject,
         /// Maximum number of episodes.
         limit: usize,
@@ -191,7 +194,7 @@ pub enum Request {
     Erase {
         /// The person.
         given: String,
-        /// How.
+        /// Choices for the erasure.
         choice: ErasureChoice,
         /// An earlier run is resumed.
         resume: bool,
@@ -215,18 +218,18 @@ pub enum Request {
     LoadMigrations,
     /// Answer a question about the memory.
     Study {
-        /// What is asked.
+        /// Question to answer.
         question: StudyQuestion,
         /// Personal values are replaced.
         masked: bool,
     },
     /// Rank a situation.
     Recall {
-        /// What is asked.
+        /// Inquiry to answer.
         inquiry: Box<Inquiry>,
         /// Moment of the recall, canonical.
         at: String,
-        /// Something may have been written: what is kept in memory is read again.
+        /// True when something may have been written: what is kept in memory is read again.
         fresh: bool,
     },
     /// Read the questions that are kept.
@@ -243,7 +246,7 @@ pub enum Request {
         name: String,
         /// An unfinished run is resumed.
         resume: bool,
-        /// Why it is done.
+        /// Reason for running the job.
         reason: Option<String>,
     },
     /// Ask a job that runs elsewhere to stop.
@@ -254,13 +257,15 @@ pub enum Request {
     VerifyTrail,
 }
 
-/// What comes of a request. Some tell how far it is; the last one ends it.
+/// A reply to a request. Some only report progress; the last one ends the request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
-    /// Which tables there are.
+    /// Tables of the database.
     Tables(Result<Vec<TableEntry>, RequestFailure>),
     /// Rows of a table.
     TableRows(Result<TablePage, RequestFailure>),
+    /// Rows of a table by the day of their creation, or the reason why that is not known.
+    Grown(Result<Result<TableGrowth, String>, RequestFailure>),
     /// A drafted layout, as the text of its file.
     Drafted(Result<String, RequestFailure>),
     /// The places that are kept.
@@ -268,14 +273,14 @@ pub enum Reply {
     /// Databases that can be opened.
     Databases(Vec<KnownDatabase>),
     /// Whether a database was opened.
-    Tried(Result<(), RequestFailure>),
+    Tried(Result<String, RequestFailure>),
     /// Rows are shown as they were at a moment, or as they are.
     LookedBack(Result<Option<Box<AsOf>>, RequestFailure>),
     /// Rows that hold what was looked for.
     Found(Result<FoundRows, RequestFailure>),
     /// The state of the database.
     Status(Result<Box<StoreStatus>, RequestFailure>),
-    /// How many rows a list has.
+    /// Number of rows in a list.
     Counted(Result<RowCount, RequestFailure>),
     /// Values of a column, the most frequent first.
     Values(Result<Vec<String>, RequestFailure>),
@@ -285,7 +290,7 @@ pub enum Reply {
     Detail(Result<Option<Content>, RequestFailure>),
     /// Rows related to the row in the detail.
     Related(Result<Vec<Related>, RequestFailure>),
-    /// What waits for somebody.
+    /// Work that waits for somebody.
     Work(Result<Box<WaitingWork>, RequestFailure>),
     /// Rows that others refer to, with what names them.
     Named(Result<Vec<Row>, RequestFailure>),
@@ -295,15 +300,15 @@ pub enum Reply {
     Exported(Result<(usize, String), RequestFailure>),
     /// So many rows were written so far.
     Exporting(usize),
-    /// What was proposed was planned.
+    /// Plan of what was proposed.
     Planned(Result<Box<Plan>, Refusal>),
     /// A plan was applied with that reason, as far as it came.
     Applied(Option<String>, AppliedPlan),
-    /// What an operation would come to; nothing is kept of it.
+    /// Plan that previews an operation; it is not kept.
     Previewed(Result<Box<Plan>, RequestFailure>),
     /// So many situations were asked for a look ahead at recall.
     LookingAhead(usize),
-    /// How recall would change.
+    /// Changes that recall would undergo.
     LookedAhead(Result<Box<WhatIf>, RequestFailure>),
     /// A topic as it happened.
     Replayed(Result<Box<ReplayedTopic>, RequestFailure>),
@@ -311,13 +316,13 @@ pub enum Reply {
     Writable(Result<WriteState, RequestFailure>),
     /// Migrations were applied, with their names, and the database was opened again.
     Migrated(Result<(Vec<String>, Box<OpenedDatabase>), RequestFailure>),
-    /// What erasing a person would do.
+    /// Preview of erasing a person.
     ErasurePlanned(Result<Box<Preview>, RequestFailure>),
     /// A person is being erased, or that is planned: what is being done, and how far it is.
     Erasing(String, u64),
     /// Erasures that have not ended verified.
     Unfinished(Vec<UnfinishedErasure>),
-    /// What erasing a person came to.
+    /// Outcome of erasing a person.
     Erased(Result<Box<ErasureOutcome>, RequestFailure>),
     /// Entries of our audit trail, newest first.
     Trail(Result<Vec<ReceiptEntry>, RequestFailure>),
@@ -325,15 +330,15 @@ pub enum Reply {
     Finding(Result<LookNews, RequestFailure>),
     /// The text that a finding is about, where it is about one.
     Quoted(Result<Option<OffendingQuote>, RequestFailure>),
-    /// What is muted now.
+    /// Findings that are muted now.
     Mutes(Result<Vec<Mute>, RequestFailure>),
-    /// How the migrations stand.
+    /// State of the migrations.
     Migrations(Result<Box<MigrationList>, RequestFailure>),
-    /// What a question about the memory came to.
+    /// Answer to a question about the memory.
     Answer(Result<StudyAnswer, RequestFailure>),
-    /// What a situation recalls, and how long that took.
+    /// Rows that a situation recalls, and how long that took.
     Recalled(Result<Box<(Recalled, StageTimes)>, RequestFailure>),
-    /// What is being done to rank a situation.
+    /// Current stage of ranking a situation.
     Recalling(&'static str),
     /// The questions that are kept.
     Saved(Result<Vec<SavedQuestion>, RequestFailure>),
@@ -341,13 +346,13 @@ pub enum Reply {
     Told(Entity, usize),
     /// The jobs that there are.
     Jobs(Result<Vec<JobOffer>, RequestFailure>),
-    /// How a job goes that runs here.
+    /// Progress of a job that runs here.
     JobBeat(JobBeat),
     /// A job that ran here has stopped: its receipt.
     JobEnded(Result<Box<JobReceipt>, RequestFailure>),
     /// So many entries of the audit trail were read.
     WalkingTrail(u64),
-    /// What the audit trail is worth.
+    /// Verdict on the audit trail.
     TrailVerified(Result<Box<TrailVerdict>, RequestFailure>),
     /// A job of another process was asked to stop: how it stands now.
     JobAsked(Result<JobProgress, RequestFailure>),
@@ -371,13 +376,14 @@ impl Reply {
         }
     }
 
-    /// What went wrong, if something did.
+    /// Returns the failure that the reply carries, if any.
     pub fn failure_mut(&mut self) -> Option<&mut RequestFailure> {
         match self {
             Reply::Status(Err(failure))
             | Reply::Places(Err(failure))
             | Reply::Tables(Err(failure))
             | Reply::TableRows(Err(failure))
+            | Reply::Grown(Err(failure))
             | Reply::Drafted(Err(failure))
             | Reply::Tried(Err(failure))
             | Reply::Counted(Err(failure))

@@ -1,10 +1,10 @@
-//! Who waits for which reply: a reply goes to whoever asked, and to nobody else.
+//! Router of replies: each goes to whoever asked, and to nobody else.
 
 use std::collections::BTreeMap;
 
 use super::ticket::Ticket;
 
-/// Who asked.
+/// Sender of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Asker {
     /// The core itself.
@@ -12,7 +12,7 @@ pub enum Asker {
     Core,
     /// The screen at the place of that number.
     Screen(u64),
-    /// What lies over the screen under that number.
+    /// The layer of that number over the screen.
     Layer(u64),
 }
 
@@ -23,7 +23,7 @@ pub struct Router {
 }
 
 impl Router {
-    /// Somebody waits for a reply; who asked first stays the one.
+    /// Registers who waits for a reply; the first asker of a ticket keeps it.
     pub fn expect(&mut self, ticket: Ticket, asker: Asker) {
         self.waiting.entry(ticket).or_insert(asker);
     }
@@ -33,7 +33,7 @@ impl Router {
         self.waiting.remove(&ticket);
     }
 
-    /// Who waits for a reply; after its last one nobody does.
+    /// Finds who waits for a reply; after its last one nobody does.
     pub fn asker(&mut self, ticket: Ticket, is_last: bool) -> Option<Asker> {
         if is_last { self.waiting.remove(&ticket) } else { self.waiting.get(&ticket).copied() }
     }

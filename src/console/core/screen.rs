@@ -1,4 +1,4 @@
-//! What a screen is: everything that the core asks of it. A screen sees its own state and a [`Context`], nothing else.
+//! Screens, and everything that the core asks of them. A screen sees its own state and a [`Context`], nothing else.
 
 use super::change::DoneChange;
 use super::command::{COMMANDS, CommandId, CommandScope};
@@ -13,7 +13,7 @@ use crate::console::view::Canvas;
 use crate::memory::kept::KeptPlace;
 use crate::memory::{Entity, Row};
 
-/// What was selected where a screen was opened from.
+/// Selection at the place from which a screen was opened.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ScreenOrigin {
     /// Kind and id of the selected row.
@@ -34,13 +34,13 @@ impl ScreenOrigin {
     }
 }
 
-/// What judging a line says: what it means or what is wrong with it, and what may stand in its place.
+/// Verdict on a line: its meaning or what is wrong with it, and what may replace it.
 pub type Judged = (Result<String, String>, Vec<String>);
 
-/// What a screen is called, and which commands lead to it and are its own.
+/// Title of a screen, the command that leads to it, and the commands that are its own.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScreenFace {
-    /// Its name in the crumbs.
+    /// Title of the screen in the breadcrumbs.
     pub title: &'static str,
     /// The command that leads to such a screen.
     pub leads_here: CommandId,
@@ -64,10 +64,10 @@ impl ScreenFace {
 
 /// A screen.
 pub trait Screen: std::any::Any {
-    /// What it is called, and which commands lead to it and are its own.
+    /// Returns the title of the screen, the command that leads to it, and the commands that are its own.
     fn face(&self) -> ScreenFace;
 
-    /// Its name in the crumbs.
+    /// Returns the title of the screen in the breadcrumbs.
     fn title(&self, _cx: &Context) -> String {
         self.face().title.to_owned()
     }
@@ -216,7 +216,7 @@ pub trait Screen: std::any::Any {
         Vec::new()
     }
 
-    /// The place, to be kept; none where its name says it all, or it cannot be kept.
+    /// The place, to be kept; none when its name says it all, or it cannot be kept.
     fn kept(&self) -> Option<KeptPlace> {
         None
     }
@@ -237,7 +237,7 @@ pub trait Screen: std::any::Any {
     /// Gives the keys to the other pane.
     fn other_pane(&mut self, _cx: &Context) {}
 
-    /// It was drawn, and is known how much there is to scroll.
+    /// Handles having been drawn: how much there is to scroll is known now.
     fn drawn(&mut self, _cx: &Context) {}
 
     /// Takes a line that was written.
@@ -246,7 +246,7 @@ pub trait Screen: std::any::Any {
     /// A line that is being written stands still, and can be taken: it is tried, and taken back if it is closed.
     fn tried(&mut self, _purpose: Purpose, _text: &str, _cx: &mut Context) {}
 
-    /// What may stand at the cursor of a line is wanted.
+    /// Handles a request for completions at the cursor of a line.
     fn completes(&mut self, _purpose: Purpose, _before_cursor: &str, _cx: &mut Context) {}
 
     /// Says of a line what it means, where that is for this screen to say.
@@ -257,12 +257,12 @@ pub trait Screen: std::any::Any {
     /// Takes what was chosen from a menu.
     fn chosen(&mut self, _choice: MenuChoice, _cx: &mut Context) {}
 
-    /// What a change is about when this is selected, where that is not the row itself.
+    /// Suggests the operation that a change is about when this is selected, unless it is about the row itself.
     fn suggests(&self) -> Option<Operation> {
         None
     }
 
-    /// Why the plan of a change begins, as written here before.
+    /// Returns the reason that the plan of a change begins with, as written here before.
     fn reason(&self) -> Option<&str> {
         None
     }
@@ -276,7 +276,7 @@ pub trait Screen: std::any::Any {
     /// An operation was carried out, at least in part.
     fn carried_out(&mut self, _proposal: &Proposal) {}
 
-    /// What was asked for is not done.
+    /// Handles the refusal of a change that was requested here.
     fn refused(&mut self) {}
 
     /// The last question was answered with a yes.
@@ -285,18 +285,19 @@ pub trait Screen: std::any::Any {
     /// A job of this console, or one asked from here, began, stopped or was asked to stop.
     fn job_moved(&mut self) {}
 
-    /// It is about to be left.
+    /// Prepares for being left.
     fn left(&mut self, _cx: &mut Context) {}
 
-    /// Something runs here that must not be interrupted unasked: why it cannot be left.
+    /// Returns the reason why the screen cannot be left: something runs here that must not be interrupted unasked.
     fn busy(&self) -> Option<&'static str> {
         None
     }
 
-    /// It is left: every request that it waits for. It waits for none afterwards, and asks again.
+    /// Gives up every request that the screen waits for, and returns them. It waits for none afterwards, and asks
+    /// again.
     fn release(&mut self) -> Vec<Ticket>;
 
-    /// What was read is out of date: it is read again, the selection stays.
+    /// Marks what was read as out of date: it is read again, and the selection stays.
     fn forget(&mut self);
 
     /// Reads again what is shown.
@@ -314,6 +315,11 @@ pub trait Screen: std::any::Any {
     /// Whether it tells what others write meanwhile, and can follow it.
     fn is_live(&self) -> bool {
         self.lists().is_some()
+    }
+
+    /// Rows that came since it was read, as far as it is watched.
+    fn news(&self) -> usize {
+        0
     }
 
     /// Whether it shows the database as it was, when one looks at the past; else it shows it as it is.

@@ -5,15 +5,15 @@
 pub enum ScreenKind {
     /// The changes that were made here.
     Receipts,
-    /// What is wrong or suspicious.
+    /// Wrong or suspicious things.
     Findings,
-    /// What the database lacks.
+    /// Migrations that the database lacks.
     Migrations,
     /// Agents at work.
     Agents,
     /// Learned policies.
     Policies,
-    /// How good recall is.
+    /// Quality of recall.
     Evaluation,
     /// Feedback that needs a look.
     Inbox,
@@ -21,7 +21,7 @@ pub enum ScreenKind {
     Jobs,
     /// Cases that go out of banks by rules.
     Prune,
-    /// Why something is remembered.
+    /// Ranking of a situation, to explain why something is remembered.
     Recall,
     /// A person is erased.
     Erase,

@@ -24,7 +24,7 @@ impl TextField {
         TextField(area)
     }
 
-    /// Its lines.
+    /// Returns the lines of the text.
     #[must_use]
     pub fn lines(&self) -> &[String] {
         self.0.lines()
@@ -50,7 +50,7 @@ impl TextField {
         self.0.insert_str(clean);
     }
 
-    /// What a key does to the text.
+    /// Applies a key to the text.
     pub fn press(&mut self, key: Key) {
         // As in a line: what stands before the cursor goes.
         if key.ctrl && key.code == Code::Char('u') {

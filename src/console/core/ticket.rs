@@ -4,16 +4,16 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Ticket(pub u64);
 
-/// Something that went wrong, for people.
+/// A failed request, described for users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestFailure {
-    /// What was tried.
+    /// Action that was tried.
     pub what: String,
-    /// What the engine or the system said.
+    /// Message of the engine or the system.
     pub message: String,
     /// SQLSTATE, or the path it is about.
     pub code: Option<String>,
-    /// What to do.
+    /// Remedy: what to do about it.
     pub remedy: Option<String>,
 }
 

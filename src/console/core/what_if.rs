@@ -1,4 +1,4 @@
-//! How recall would change by what waits for a yes: asked for in the background, never waited for.
+//! Look ahead at how recall would change by what waits for a yes: requested in the background, never waited for.
 
 use super::context::Context;
 use super::message::{RequestFailure, Ticket};
@@ -8,15 +8,15 @@ use crate::recall::what_if::WhatIf;
 /// A look ahead at recall.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RecallAhead {
-    /// It is being looked at.
+    /// Pending request of the look ahead.
     pub waiting: Option<Ticket>,
     /// Situations that were asked so far.
     pub so_far: usize,
-    /// It may take its time, because somebody asked for that.
+    /// True when the look may take its time, because the user asked for that.
     pub patient: bool,
-    /// What was found.
+    /// Result of the look.
     pub found: Option<Box<WhatIf>>,
-    /// Why nothing was found out.
+    /// Reason why there is no result.
     pub failure: Option<RequestFailure>,
 }
 

@@ -12,7 +12,7 @@ const PAGES: usize = 5;
 /// The next page is asked for when so few rows are left before the edge.
 const MARGIN: usize = 60;
 
-/// Which page is needed.
+/// Page that is needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WantedPage {
     /// The first page, in the place of all that is held; its first row becomes the selected one.
@@ -28,7 +28,7 @@ pub enum WantedPage {
 }
 
 impl WantedPage {
-    /// Where the page begins, and its rows at most.
+    /// Returns the start of the page, and its maximum number of rows.
     #[must_use]
     pub fn start(&self) -> (PageStart, usize) {
         match self {
@@ -71,7 +71,7 @@ pub struct PageWindow {
     filled: bool,
 }
 
-/// What names a row of a list: its id, with what else is needed where ids may repeat or are missing.
+/// Key of a row in a list: its id, with what else is needed when ids may repeat or are missing.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RowKey {
     id: String,
@@ -98,7 +98,7 @@ impl RowKey {
         RowKey { id: id.to_owned(), beside: Vec::new() }
     }
 
-    /// The row's id; empty where it has none.
+    /// The row's id; empty when it has none.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
@@ -110,7 +110,7 @@ impl RowKey {
         self.beside.is_empty()
     }
 
-    /// Its texts, to put other names in their place.
+    /// Iterates over the texts of the key, so that other names can be put in their place.
     pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
         std::iter::once(&mut self.id).chain(&mut self.beside)
     }
@@ -306,7 +306,7 @@ impl PageWindow {
         }
     }
 
-    /// What reads again the rows on screen, `lines` of them, in whole pages.
+    /// Returns the page that reads the rows on screen again, `lines` of them, in whole pages.
     #[must_use]
     pub fn again(&self, lines: usize) -> WantedPage {
         let top = self.top.min(self.selected);

@@ -21,7 +21,7 @@ impl ShownZone {
         ShownZone { changes }
     }
 
-    /// How far it is from UTC at a moment, in seconds since 1970.
+    /// Returns the offset from UTC at a moment, which is given in seconds since 1970.
     #[must_use]
     pub fn offset(&self, at: i64) -> FixedOffset {
         let after = self.changes.partition_point(|(from, _)| *from <= at);
@@ -48,7 +48,7 @@ impl ShownZone {
         moment.unwrap_or_else(|| text.to_owned())
     }
 
-    /// Its name at a moment: `UTC`, `UTC+02:00`.
+    /// Returns the name of the zone at a moment: `UTC`, `UTC+02:00`.
     #[must_use]
     pub fn name(&self, at: DateTime<Utc>) -> String {
         let offset = self.offset(at.timestamp());

@@ -5,7 +5,7 @@ use super::model::Model;
 use crate::change::plan::ChangeDanger;
 use crate::console::core::context::{LayerOpening, ScreenAction, ToastTone};
 use crate::console::core::menu::{MenuChoice, Purpose};
-use crate::console::core::message::Effect;
+use crate::console::core::message::{Effect, SwitchStep};
 use crate::console::core::screen::Screen;
 use crate::console::overlays::failure::FailureLayer;
 use crate::console::overlays::form::Form;
@@ -83,8 +83,11 @@ impl Model {
             MenuChoice::Place(place) => kept::go(&place, &mut self.history, &mut self.context),
             MenuChoice::ForgetPlace(name) => self.kept.forget(&name, &mut self.context),
             MenuChoice::OpenDatabase(name) => {
-                self.switch.attempt(&name, self.history.here().screen(), &mut self.context);
+                self.switch.attempt(&name, &mut self.context);
             }
+            MenuChoice::ShowDatabase(id) => self.context.perform(Effect::Switch(SwitchStep::To(id))),
+            MenuChoice::CloseDatabase(true) => self.context.perform(Effect::Switch(SwitchStep::Leave)),
+            MenuChoice::CloseDatabase(false) => {}
             MenuChoice::NameDatabase => self.context.prompt(Purpose::Database, ""),
             MenuChoice::Edit(row) => self.open(LayerOpening::Edit(row)),
             MenuChoice::Theme(name) => {

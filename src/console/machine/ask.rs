@@ -1,4 +1,5 @@
-//! What the commands that change something are about: the selected row, the marked ones, or one of the selected row's own.
+//! Subjects of the commands that change something: the selected row, the marked ones, or one of the selected row's
+//! own.
 
 use super::place::ScreenPlace;
 use crate::change::operation::{Operation, TRAINING_SEED};
@@ -13,7 +14,7 @@ use crate::memory::{Entity, Row};
 /// Marked rows that can be changed at once: each is planned and applied on its own.
 const AT_ONCE: usize = 200;
 
-/// What a change is about: the place where it is asked for.
+/// Subject of a change: the place where it is requested.
 pub(super) struct ChangeSubject<'p> {
     /// The place.
     pub place: &'p ScreenPlace,

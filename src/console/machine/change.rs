@@ -167,7 +167,8 @@ impl Context {
     }
 }
 
-/// What is typed of an id. Where only the database makes a change grave, the beginning of a long one is enough.
+/// Returns the text to type for an id. When only the database makes a change grave, the beginning of a long id is
+/// enough.
 fn to_type(id: &str, danger: ChangeDanger) -> String {
     const LONG: usize = 24;
     const ENOUGH: usize = 8;

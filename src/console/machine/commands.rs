@@ -1,9 +1,10 @@
-//! What commands do, and whether they can be given here and now.
+//! Effects of commands, and whether they can be given here and now.
 
 use super::ask::ChangeSubject;
 use super::copies;
 use super::kept::{self, KeptStep};
 use super::model::Model;
+use super::switch;
 use crate::console::core::columns::{plural, row_name, title_column};
 use crate::console::core::command::{COMMANDS, CommandId, CommandScope, ConsoleCommand, command};
 use crate::console::core::condition::Conditions;
@@ -66,6 +67,9 @@ impl Model {
                 if screen.row().is_none() =>
             {
                 no("no row is selected")
+            }
+            CommandId::NextDatabase | CommandId::CloseDatabase if self.context.beside.is_empty() => {
+                Err(("no other database is open".to_owned(), Some("ctrl-o opens one".to_owned())))
             }
             CommandId::Compare => self.to_compare().map(|_| ()).map_err(|reason| (reason.to_owned(), None)),
             CommandId::Zoom | CommandId::Resize(_) if screen.lists().is_none() => no("there is one pane only"),
@@ -135,7 +139,9 @@ impl Model {
             CommandId::KeepPlace => kept::ask_name(self.history.here(), &mut self.context),
             CommandId::GoToKept => self.kept.offer(KeptStep::Go, &mut self.context),
             CommandId::ForgetPlace => self.kept.offer(KeptStep::Forget, &mut self.context),
-            CommandId::Switch => self.switch.offer(self.history.here().screen(), &mut self.context),
+            CommandId::Switch => self.switch.offer(&mut self.context),
+            CommandId::NextDatabase => switch::next(&mut self.context),
+            CommandId::CloseDatabase => self.close_database(),
             CommandId::Compare => self.compare(),
             CommandId::LookBack => {
                 let begins = self.screen().moment().unwrap_or_default();

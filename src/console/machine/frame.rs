@@ -1,14 +1,15 @@
-//! What stands around every screen: where we are, the screens there are, the keys.
+//! Frame around every screen: current place, available screens, and keys.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::model::Model;
 use crate::console::core::command::{COMMANDS, CommandId, CommandScope, ConsoleCommand, command};
-use crate::console::core::context;
+use crate::console::core::context::{self, OpenBeside};
 use crate::console::core::jobs::LiveJob;
 use crate::console::core::key_map::KeyMeaning;
 use crate::console::core::{ClickTarget, Key};
 use crate::console::view::keys::key_name;
+use crate::console::view::live::new_rows;
 use crate::console::view::{Drawn, jobs, words};
 use crate::ui::scroll::LineWindow;
 use crate::ui::{
@@ -34,7 +35,7 @@ pub fn draw(model: &Model, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mu
 fn top(model: &Model, look: &Look, line: Rect, buf: &mut Buffer) {
     let mut crumbs = vec![SafeText::limited(model.context.database_name(), 40)];
     crumbs.extend(model.crumbs().iter().map(|crumb| SafeText::limited(crumb, 80)));
-    let mut badges = Vec::new();
+    let mut badges = beside(&model.context.beside, usize::from(line.width) / 3, look);
     if line.width >= 90 {
         badges.extend(
             model.context.opened.layouts.iter().map(|name| Badge::new(SafeText::limited(name, 30), StyleRole::Label)),
@@ -66,12 +67,33 @@ fn top(model: &Model, look: &Look, line: Rect, buf: &mut Buffer) {
     Breadcrumbs { crumbs, badges }.render(line, buf, look);
 }
 
+/// The other databases that are open, each with what is new there; where that is wider than `room`, how many there are.
+fn beside(open: &[OpenBeside], room: usize, look: &Look) -> Vec<Badge> {
+    let badge = |words: &str, production: bool| {
+        if production {
+            Badge::new(signed(look.glyphs.warning, words), StyleRole::Production)
+        } else {
+            Badge::new(SafeText::new(words), StyleRole::Label)
+        }
+    };
+    let words = |open: &OpenBeside| format!("{} {}", SafeText::limited(&open.name, 20), new_rows(open.news));
+    let mut by_age: Vec<&OpenBeside> = open.iter().collect();
+    by_age.sort_by_key(|open| open.id);
+    let badges: Vec<Badge> = by_age.iter().map(|open| badge(words(open).trim_end(), open.production)).collect();
+    if badges.iter().map(|badge| badge.word.width() + 3).sum::<usize>() <= room {
+        return badges;
+    }
+    let news = new_rows(open.iter().map(|open| open.news).sum());
+    let all = format!("{} more open {news}", open.len());
+    vec![badge(all.trim_end(), open.iter().any(|open| open.production))]
+}
+
 /// A sign and a word: neither colour nor word alone says it.
 fn signed(sign: Glyph, word: &str) -> SafeText {
     SafeText::join(&[SafeText::glyphs(sign, 1), word.into()], " ")
 }
 
-/// Commands that stand in the line of screens: those with a digit.
+/// Commands that are in the line of screens: those with a digit.
 fn screens() -> impl Iterator<Item = &'static ConsoleCommand> {
     let digit =
         |command: &&ConsoleCommand| command.keys.iter().any(|key| key.len() == 1 && key.as_bytes()[0].is_ascii_digit());
@@ -133,17 +155,21 @@ fn footer(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut 
         let doing = if pending.applying { "applying" } else { "planning" };
         toast(&format!("{doing}: {}", pending.proposal.title()), CardTone::Info, None, line, buf, look);
     }
-    if let Some(told) = &model.context.toast {
-        let tone = match told.tone {
-            context::ToastTone::Good => CardTone::Good,
-            context::ToastTone::Info => CardTone::Info,
-            context::ToastTone::Warn => CardTone::Warn,
-        };
-        toast(&told.text, tone, told.hint, line, buf, look);
-    }
 }
 
-/// How far a job is that runs here.
+/// Draws what was said last over everything else: nothing that lies over the screen hides it.
+pub fn said(model: &Model, look: &Look, area: Rect, buf: &mut Buffer) {
+    let Some(told) = &model.context.toast else { return };
+    let tone = match told.tone {
+        context::ToastTone::Good => CardTone::Good,
+        context::ToastTone::Info => CardTone::Info,
+        context::ToastTone::Warn => CardTone::Warn,
+    };
+    let line = Rect { y: area.y + area.height - 1, height: 1, ..area };
+    toast(&told.text, tone, told.hint, line, buf, look);
+}
+
+/// Describes the progress of a job that runs here.
 fn job_words(live: &LiveJob) -> String {
     let Some(run) = &live.progress else { return format!("{}: starting", live.name) };
     let part = run.part().map_or_else(String::new, |part| format!(" {:.0}%", (part * 100.0).floor()));

@@ -127,7 +127,7 @@ impl History {
         self.name_window(cx);
     }
 
-    /// What a new screen takes over from the latest of its kind.
+    /// Passes state to a new screen from the latest one of its kind.
     fn inherit(&self, screen: &mut AnyScreen) {
         let _ = self.places.iter().rev().any(|earlier| screen.inherit(&earlier.screen, false));
     }

@@ -14,7 +14,7 @@ use crate::memory::Entity;
 use crate::memory::kept::KeptPlace;
 use crate::memory::query::Order;
 
-/// What is done with the kept places once they were read.
+/// Next step once the kept places have been read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum KeptStep {
     /// One is chosen to go to.
@@ -125,7 +125,7 @@ fn order_as_kept(entity: Entity, order: Option<&str>, history: &mut History) {
     }
 }
 
-/// What a place is, in a few words.
+/// Describes a place in a few words.
 fn told(place: &KeptPlace) -> String {
     let entity = place.entity.map(crate::console::core::columns::plural).unwrap_or_default();
     match (&place.screen, &place.id, &place.filter) {

@@ -17,11 +17,11 @@ use crate::memory::mask::Mask;
 /// The state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
-    /// What every screen sees.
+    /// State that every screen sees.
     pub context: Context,
     /// The places on the way.
     pub history: History,
-    /// What lies over the screen; the last has the keys.
+    /// Overlays over the screen; the last one receives the keys.
     pub overlays: OverlayStack,
     /// The beginning of a sequence of keys.
     pub pressed: Vec<Key>,

@@ -49,6 +49,7 @@ impl Painter {
             Some(overlay) => overlay.get().draw(&model.context, &mut canvas),
             None => frame::may_follow(model, look, area, canvas.buf),
         }
+        frame::said(model, look, area, canvas.buf);
         if look.glyphs.is_ascii() {
             spell_ellipses(look, buf);
         }

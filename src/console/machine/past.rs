@@ -6,7 +6,7 @@ use crate::console::core::message::{RequestFailure, Ticket};
 use crate::console::core::request::Request;
 use crate::console::view::words;
 
-/// The way to another moment. What is shown stands in [`Context::past`].
+/// The way to another moment. What is shown is in [`Context::past`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LookBack {
     waiting: Option<Ticket>,

@@ -9,11 +9,11 @@ use crate::memory::{Entity, Row};
 /// A place: a screen, and how it was reached.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScreenPlace {
-    /// Its number: replies find their way by it.
+    /// Number of the place, by which replies find their way.
     pub id: u64,
-    /// What it shows.
+    /// Screen that the place shows.
     pub screen: AnyScreen,
-    /// It was reached by following something.
+    /// True when the place was reached by following something.
     pub followed: bool,
     /// Changes that had been made when it was read last.
     pub epoch: u64,
@@ -52,13 +52,13 @@ impl ScreenPlace {
         ScreenOrigin { selected, row: self.row().cloned(), person: None }
     }
 
-    /// What is selected, for a screen that is opened from here.
+    /// Returns the current selection, for a screen that is opened from here.
     #[must_use]
     pub fn origin(&self) -> ScreenOrigin {
         ScreenOrigin { person: self.person(), ..self.origin_row() }
     }
 
-    /// Which screen of its own kind this is.
+    /// Returns the kind of the screen, if it is one with its own command.
     #[must_use]
     pub fn kind(&self) -> Option<ScreenKind> {
         match self.screen().leads_here() {
@@ -67,7 +67,7 @@ impl ScreenPlace {
         }
     }
 
-    /// What is kept of the place to come back to it, without a name; none where it cannot be kept.
+    /// Returns the record for coming back to the place, without a name; `None` when it cannot be kept.
     #[must_use]
     pub fn to_keep(&self) -> Option<KeptPlace> {
         let here = self.screen();
@@ -78,7 +78,7 @@ impl ScreenPlace {
         })
     }
 
-    /// What the next session resumes at: not the first screen, which comes by itself.
+    /// Returns the place at which the next session resumes: not the first screen, which opens by itself.
     #[must_use]
     pub fn to_resume(&self) -> Option<KeptPlace> {
         self.to_keep().filter(|_| self.screen().leads_here() != CommandId::Home)

@@ -1,8 +1,8 @@
-//! What belongs to the whole session: unlocking, jobs that run here, exports, and replies that are facts for every screen.
+//! Tasks of the whole session: unlocking, jobs that run here, exports, and replies that are facts for every screen.
 
 use super::model::Model;
 use crate::console::core::command::CommandId;
-use crate::console::core::context::{Context, LayerOpening, OpenedDatabase, ToastTone, UnlockStep};
+use crate::console::core::context::{Context, LayerOpening, OpenBeside, OpenedDatabase, ToastTone, UnlockStep};
 use crate::console::core::jobs::{LeavingChoice, LiveJob};
 use crate::console::core::menu::{Menu, MenuChoice, MenuItem};
 use crate::console::core::message::{Effect, RequestFailure, Ticket};
@@ -30,8 +30,8 @@ impl Model {
                 }
             }
             Reply::Places(result) => self.kept.take(ticket, result, &mut self.context),
-            Reply::Databases(known) => self.switch.choose(known, &mut self.context),
-            Reply::Tried(result) => self.switch.tried(result, self.history.here().screen(), &mut self.context),
+            Reply::Databases(known) => self.switch.choose(&known, &mut self.context),
+            Reply::Tried(result) => self.switch.tried(result, &mut self.context),
             Reply::LookedBack(result) => self.look_back.take(ticket, result, &mut self.context),
             Reply::Unfinished(found) => {
                 (self.context.changing.unfinished, self.context.changing.unfinished_asked) = (Some(found), None);
@@ -90,28 +90,27 @@ impl Model {
 
     /// Ends the console; while jobs run it is asked how first.
     pub(super) fn quit(&mut self) {
-        let running = &self.context.running;
+        let (running, beside) = (&self.context.running, &self.context.beside);
+        let elsewhere: Vec<&OpenBeside> = beside.iter().filter(|open| !open.resumes.is_empty()).collect();
         let is_leave = |item: &MenuItem| matches!(item.choice, MenuChoice::Leave(_));
         let asked = matches!(self.overlays.last(), Some(Overlay::Menu(layer)) if layer.menu.items.iter().any(is_leave));
-        if running.live.is_empty() || running.leaving || asked {
+        if (running.live.is_empty() && elsewhere.is_empty()) || running.leaving || asked {
             return self.context.perform(Effect::Quit);
         }
-        let item = |label: &str, note: &str, how| MenuItem {
-            label: label.to_owned(),
-            note: note.to_owned(),
-            keys: String::new(),
-            choice: MenuChoice::Leave(how),
-            unavailable: None,
-        };
-        let names: Vec<&str> = running.live.iter().map(|live| live.name.as_str()).collect();
-        let twin = format!("Leave: backfill resume {}", names.first().unwrap_or(&""));
+        let item = |label: &str, note: &str, how| MenuItem::new(label, note, MenuChoice::Leave(how));
+        let here = (!running.live.is_empty()).then(|| {
+            let names: Vec<&str> = running.live.iter().map(|live| live.name.as_str()).collect();
+            format!("{} is running", names.join(", "))
+        });
+        let there = elsewhere.iter().filter_map(|open| Some(format!("{}: {}", open.name, open.under_way.as_ref()?)));
+        let title: Vec<String> = here.into_iter().chain(there).collect();
+        let first = running.live.first().map_or("", |live| live.name.as_str());
         let items = vec![
             item("Wait", "stay until it is done", LeavingChoice::Wait),
             item("Pause and quit", "at its next checkpoint", LeavingChoice::Pause),
-            item(&twin, "the line is told", LeavingChoice::Hand),
+            item(format!("Leave: backfill resume {first}").trim_end(), "the line is told", LeavingChoice::Hand),
         ];
-        let menu = Menu::new(format!("{} is running", names.join(", ")), items);
-        self.show(MenuLayer { menu, is_palette: false });
+        self.show(MenuLayer { menu: Menu::new(title.join("; "), items), is_palette: false });
     }
 }
 
@@ -238,12 +237,14 @@ impl Context {
         if how == LeavingChoice::Wait {
             return;
         }
-        if self.running.live.is_empty() {
-            return self.perform(Effect::Quit);
-        }
         if how == LeavingChoice::Hand {
-            let lines = self.resume_lines();
+            let elsewhere = self.beside.iter().flat_map(|open| open.resumes.clone());
+            let lines = self.resume_lines().into_iter().chain(elsewhere).collect();
             self.perform(Effect::Tell(lines));
+        }
+        if self.running.live.is_empty() {
+            // Jobs of other databases pause when those are closed.
+            return self.perform(Effect::Quit);
         }
         self.pause_jobs();
     }

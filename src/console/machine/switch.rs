@@ -1,87 +1,185 @@
-//! Going to another database without leaving: those that were opened here, profiles, a file, the demo. One is tried before
-//! this one is left.
+//! Several databases open at once: showing another one, opening one beside this one, closing this one. Each keeps a model of
+//! its own, which goes on while another one is shown.
 
-use crate::console::core::context::{Context, LayerOpening, ToastTone};
+use super::model::Model;
+use crate::console::core::context::{Context, LayerOpening, OpenBeside, ToastTone};
 use crate::console::core::menu::{Menu, MenuChoice, MenuItem};
-use crate::console::core::message::{Effect, RequestFailure, Ticket};
+use crate::console::core::message::{Effect, RequestFailure, SwitchStep, Ticket};
+use crate::console::core::opened::Arrival;
 use crate::console::core::request::{KnownDatabase, Request};
-use crate::console::core::screen::Screen;
+use crate::console::view::live::new_rows;
 use crate::console::view::words::age;
 
-/// Going to another database.
+/// Databases that are open at once at most: each has connections of its own.
+const OPEN_AT_MOST: usize = 6;
+
+/// Opening another database.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DatabaseSwitch {
     /// Others are being looked for, or one is being opened.
     waiting: Option<Ticket>,
+    /// Message for the database that is shown next.
+    said: Option<String>,
 }
 
 impl DatabaseSwitch {
     /// Asks which databases there are.
-    pub(super) fn offer(&mut self, screen: &dyn Screen, cx: &mut Context) {
-        if can_leave(screen, cx) {
-            cx.cancel(self.waiting.take());
-            self.waiting = Some(cx.ask_for_all(Request::LoadDatabases));
-        }
+    pub(super) fn offer(&mut self, cx: &mut Context) {
+        cx.cancel(self.waiting.take());
+        self.waiting = Some(cx.ask_for_all(Request::LoadDatabases));
     }
 
-    /// Takes which databases there are.
-    pub(super) fn choose(&mut self, known: Vec<KnownDatabase>, cx: &mut Context) {
+    /// Takes which databases there are: those that are open come first.
+    pub(super) fn choose(&mut self, known: &[KnownDatabase], cx: &mut Context) {
         self.waiting = None;
-        let now = cx.now;
-        let item = |known: KnownDatabase| {
-            let looked = known.looked.as_deref().map(|at| age(at, now).to_string());
-            let note = [known.note, looked.unwrap_or_default()].into_iter().filter(|part| !part.is_empty());
-            MenuItem {
-                label: known.name.clone(),
-                note: note.collect::<Vec<_>>().join(", "),
-                keys: if known.production { "PRODUCTION".to_owned() } else { String::new() },
-                choice: MenuChoice::OpenDatabase(known.open),
-                unavailable: None,
-            }
+        let is_open = |known: &KnownDatabase| {
+            let at = |location: &str| known.name == location || known.note == location;
+            at(&cx.opened.location) || cx.beside.iter().any(|open| at(&open.location))
         };
-        let mut items: Vec<MenuItem> = known.into_iter().map(item).collect();
-        let file = MenuItem {
-            label: "a file or an address…".to_owned(),
-            note: "a path, a folder, or postgres://…".to_owned(),
-            keys: String::new(),
-            choice: MenuChoice::NameDatabase,
-            unavailable: None,
-        };
-        items.push(file);
+        let closed = known.iter().filter(|known| !is_open(known)).map(|known| {
+            let looked = known.looked.as_deref().map(|at| age(at, cx.now).to_string());
+            let notes = [known.note.clone(), looked.unwrap_or_default()];
+            item(&known.name, &notes, known.production, MenuChoice::OpenDatabase(known.open.clone()))
+        });
+        let open = cx.beside.iter().map(|open| {
+            let notes = ["open".to_owned(), new_rows(open.news), open.under_way.clone().unwrap_or_default()];
+            item(&open.name, &notes, open.production, MenuChoice::ShowDatabase(open.id))
+        });
+        let file =
+            MenuItem::new("a file or an address…", "a path, a folder, or postgres://…", MenuChoice::NameDatabase);
+        let items = open.chain(closed).chain([file]).collect();
         cx.show(LayerOpening::Menu(Menu::new("Open another database", items)));
     }
 
-    /// Tries to open a database; this one stays until that has gone well.
-    pub(super) fn attempt(&mut self, name: &str, screen: &dyn Screen, cx: &mut Context) {
-        if can_leave(screen, cx) {
-            cx.cancel(self.waiting.take());
-            cx.say(ToastTone::Info, format!("opening {name}"));
-            self.waiting = Some(cx.ask_for_all(Request::TryDatabase(name.to_owned())));
-        }
+    /// Tries to open a database; this one is shown until that has gone well.
+    pub(super) fn attempt(&mut self, name: &str, cx: &mut Context) {
+        cx.cancel(self.waiting.take());
+        cx.say(ToastTone::Info, format!("opening {name}"));
+        self.waiting = Some(cx.ask_for_all(Request::TryDatabase(name.to_owned())));
     }
 
-    /// Takes whether a database was opened: then it takes the place of this one.
-    pub(super) fn tried(&mut self, result: Result<(), RequestFailure>, screen: &dyn Screen, cx: &mut Context) {
+    /// Takes the location of a database that was opened, and shows it. Of too many, the one that was shown longest ago and
+    /// has nothing under way is closed.
+    pub(super) fn tried(&mut self, result: Result<String, RequestFailure>, cx: &mut Context) {
         self.waiting = None;
-        match result {
-            Ok(()) if can_leave(screen, cx) => cx.perform(Effect::Switch { masked: cx.masking.is_on() }),
-            Ok(()) => {}
-            Err(failure) => cx.fail(failure),
+        let location = match result {
+            Ok(location) => location,
+            Err(failure) => return cx.fail(failure),
+        };
+        cx.toast = None;
+        if location == cx.opened.location {
+            return cx.say(ToastTone::Info, "this is the database that is shown");
         }
+        if let Some(open) = cx.beside.iter().find(|open| open.location == location) {
+            return cx.perform(Effect::Switch(SwitchStep::To(open.id)));
+        }
+        if cx.beside.len() + 1 >= OPEN_AT_MOST {
+            let idle = cx.beside.iter().filter(|open| open.under_way.is_none());
+            let Some(oldest) = idle.min_by_key(|open| open.shown).cloned() else {
+                let what = format!("{location} was not opened");
+                let why =
+                    format!("{OPEN_AT_MOST} databases are open, and something is under way in each of the others");
+                return cx.fail(RequestFailure::new(what, why, "close one with ctrl-w first"));
+            };
+            self.said = Some(format!("closed {}: {OPEN_AT_MOST} databases are open at most", oldest.name));
+            cx.perform(Effect::Switch(SwitchStep::Close(oldest.id)));
+        }
+        cx.perform(Effect::Switch(SwitchStep::Opened));
     }
 }
 
-/// Whether this database can be left; says why not.
-fn can_leave(screen: &dyn Screen, cx: &mut Context) -> bool {
-    let reason = if cx.changing.pending.is_some() {
-        Some("a change is under way")
-    } else if !cx.running.live.is_empty() {
-        Some("a job runs here: J pauses it")
-    } else {
-        screen.busy()
-    };
-    if let Some(reason) = reason {
-        cx.say(ToastTone::Warn, reason);
+/// An entry for a database; the word for production stands at the right, where keys do.
+fn item(name: &str, notes: &[String], production: bool, choice: MenuChoice) -> MenuItem {
+    let notes: Vec<&str> = notes.iter().map(String::as_str).filter(|note| !note.is_empty()).collect();
+    let keys = if production { "PRODUCTION".to_owned() } else { String::new() };
+    MenuItem { keys, ..MenuItem::new(name, notes.join(", "), choice) }
+}
+
+/// Shows the next of the databases that are open.
+pub(super) fn next(cx: &mut Context) {
+    if let Some(next) = cx.beside.first().map(|open| open.id) {
+        cx.perform(Effect::Switch(SwitchStep::To(next)));
     }
-    reason.is_none()
+}
+
+impl Model {
+    /// This database as the others list it while it is not shown.
+    #[must_use]
+    pub fn beside(&self, id: u64, shown: u64) -> OpenBeside {
+        OpenBeside {
+            id,
+            shown,
+            name: self.context.database_name().to_owned(),
+            location: self.context.opened.location.clone(),
+            production: self.context.opened.production,
+            news: self.screen().news(),
+            under_way: self.under_way(),
+            resumes: self.context.resume_lines(),
+        }
+    }
+
+    /// Work that closing this database would break off.
+    fn under_way(&self) -> Option<String> {
+        let cx = &self.context;
+        let running: Vec<&str> = cx.running.live.iter().map(|live| live.name.as_str()).collect();
+        if let Some(pending) = &cx.changing.pending {
+            Some(format!("a change is being {}", if pending.applying { "applied" } else { "planned" }))
+        } else if !running.is_empty() {
+            Some(format!("{} {} running", running.join(", "), if running.len() == 1 { "is" } else { "are" }))
+        } else if self.screen().busy().is_some() {
+            Some("a person is being erased".to_owned())
+        } else if cx.exporting.is_some() {
+            Some("an export is being written".to_owned())
+        } else {
+            let waits = self.overlays.iter().any(|overlay| overlay.get().gate().is_some());
+            waits.then(|| "a plan waits for a yes".to_owned())
+        }
+    }
+
+    /// Closes this database; what that breaks off is named first.
+    pub(super) fn close_database(&mut self) {
+        let Some(under_way) = self.under_way() else {
+            return self.context.perform(Effect::Switch(SwitchStep::Leave));
+        };
+        if self.context.changing.pending.as_ref().is_some_and(|pending| pending.applying) {
+            return self.context.say(ToastTone::Warn, format!("{under_way}: it ends first"));
+        }
+        let stops =
+            if self.context.running.live.is_empty() { "it is stopped" } else { "at its next checkpoint it pauses" };
+        let items = vec![
+            MenuItem::new("Leave it open", "ctrl-n shows the next one meanwhile", MenuChoice::CloseDatabase(false)),
+            MenuItem::new("Close it", stops, MenuChoice::CloseDatabase(true)),
+        ];
+        self.context.show(LayerOpening::Menu(Menu::new(under_way, items)));
+    }
+
+    /// Choices that the database that is shown next takes over from this one.
+    pub fn leave(&mut self) -> Arrival {
+        let cx = &self.context;
+        Arrival {
+            settings: cx.settings.clone(),
+            size: cx.size,
+            now: cx.now,
+            pane_steps: cx.pane_steps,
+            columns: cx.columns.clone(),
+            masked: cx.masking.is_on(),
+            said: self.switch.said.take(),
+        }
+    }
+
+    /// Takes over the choices of the database that was shown before.
+    pub(super) fn arrive(&mut self, arrival: Arrival) {
+        if arrival.masked && !self.context.masking.is_on() {
+            // What came while another one was shown may name somebody.
+            self.overlays.retain(|_| false);
+            self.toggle_mask();
+        }
+        let cx = &mut self.context;
+        (cx.settings, cx.size, cx.now) = (arrival.settings, arrival.size, arrival.now);
+        (cx.pane_steps, cx.columns) = (arrival.pane_steps, arrival.columns);
+        if let Some(said) = arrival.said {
+            cx.say(ToastTone::Info, said);
+        }
+        self.history.name_window(cx);
+    }
 }

@@ -46,6 +46,8 @@ impl Model {
                 self.context.fail(failure);
             }
             Message::Viewed(Ok(())) => {}
+            Message::Beside(open) => self.context.beside = open,
+            Message::Arrived(arrival) => self.arrive(*arrival),
         }
     }
 
@@ -227,7 +229,7 @@ impl Model {
         }
     }
 
-    /// What pressed keys mean where we are.
+    /// Returns the meaning of pressed keys at the current place.
     #[must_use]
     pub fn meaning(&self, keys: &[Key]) -> KeyMeaning {
         self.context.settings.keys.meaning(keys, Some(self.screen().scope()).filter(|scope| !scope.is_shared()))

@@ -58,7 +58,7 @@ impl Model {
             Purpose::Person => self.erase_person(text),
             Purpose::Moment => self.look_back.ask(text, &mut self.context),
             Purpose::Place => self.kept.keep(self.history.here(), text, &mut self.context),
-            Purpose::Database => self.switch.attempt(text, self.history.here().screen(), &mut self.context),
+            Purpose::Database => self.switch.attempt(text, &mut self.context),
             Purpose::Find => self.context.go(Destination::Find(text.to_owned())),
             Purpose::Reason => {
                 if let Some((_, Overlay::Confirm(confirmation))) = self.overlays.last_mut() {
@@ -84,7 +84,7 @@ fn remember_filter(filters: &mut Vec<(Entity, String)>, entity: Entity, text: &s
     filters.drain(..surplus);
 }
 
-/// What a line means that is not for the screen, wherever it is written.
+/// Judges a line that is not meant for the screen, wherever it is typed.
 fn judge_line(prompt: &Prompt, cx: &Context) -> Option<Judged> {
     let text = prompt.input.text().trim();
     let ok = |told: &str| Ok(told.to_owned());
@@ -111,7 +111,7 @@ fn judge_line(prompt: &Prompt, cx: &Context) -> Option<Judged> {
         Purpose::Place if text.is_empty() => Err("a name, to find it by".to_owned()),
         Purpose::Place => ok("kept in your own files, for this database"),
         Purpose::Database if text.is_empty() => Err("a path, a folder, an address, or a profile".to_owned()),
-        Purpose::Database => ok("opened beside this one, which stays until that went well"),
+        Purpose::Database => ok("opened beside this one"),
         Purpose::Find => Search::parse(text).map(|_| "in titles, texts, feedback, cases and memories".to_owned()),
         Purpose::Hold if text.is_empty() => Err("say why: a case number, a name, a date".to_owned()),
         Purpose::Hold => ok("kept with the hold, and shown to whoever wants to erase the person"),
@@ -134,7 +134,7 @@ fn reward(text: &str) -> Result<(f64, Option<String>), String> {
     }
 }
 
-/// How many cases are kept; none keeps all.
+/// Parses the number of cases to keep; `None` keeps all.
 fn window(text: &str) -> Result<Option<i64>, String> {
     match text {
         "all" => Ok(None),

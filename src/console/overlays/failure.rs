@@ -1,4 +1,4 @@
-//! Something went wrong: what failed, why, and what to do.
+//! Failure overlay: what failed, why, and what to do.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -13,7 +13,7 @@ use crate::ui::{Card, CardTone, KeyHint, Look, Modal, PaneFrame, SafeText, Style
 /// A failure over the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailureLayer {
-    /// What went wrong.
+    /// Failure that is shown.
     pub failure: RequestFailure,
 }
 

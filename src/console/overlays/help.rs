@@ -29,13 +29,13 @@ pub struct HelpLayer {
     title: String,
     /// The scopes whose keys mean something there, its own first.
     scopes: Vec<CommandScope>,
-    /// How the numbers of the selected row come about.
+    /// Explanations of how the numbers of the selected row are worked out.
     numbers: Vec<NumberWorking>,
     /// The words that it explains.
     words: [GlossaryEntry; 5],
-    /// What is sought in it, while or after it is written.
+    /// Search text, while or after it is typed.
     sought: Option<Input>,
-    /// What is sought is being written.
+    /// True while the search text is being typed.
     writing: bool,
     /// First line shown.
     scroll: usize,
@@ -148,11 +148,11 @@ fn help(layer: &HelpLayer, map: &KeyMap, look: &Look, area: Rect, buf: &mut Buff
 
 /// A line of the help.
 struct HelpLine<'m> {
-    /// What stands at the left: keys, or a word.
+    /// Labels at the left: keys, or a word.
     keys: Vec<&'m str>,
-    /// Its name, by which it is found too.
+    /// Name of the line, by which it is found too.
     title: &'static str,
-    /// What that does or means.
+    /// Effect of the keys, or meaning of the word.
     help: Cow<'static, str>,
 }
 

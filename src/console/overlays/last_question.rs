@@ -12,9 +12,9 @@ use crate::ui::{SafeText, StyleRole, TextLine};
 /// The question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LastQuestion {
-    /// How it is confirmed.
+    /// Gate that confirms the question.
     pub gate: ConfirmGate,
-    /// What it says.
+    /// Text of the question.
     pub words: Vec<String>,
 }
 
@@ -49,5 +49,5 @@ impl Layer for LastQuestion {
     }
 }
 
-/// What is said of a text that is pasted where a word confirms.
+/// Message when a text is pasted where a word must be typed to confirm.
 pub const TYPED: &str = "what confirms is typed, not pasted";

@@ -18,9 +18,9 @@ const NAME: usize = 24;
 /// A menu over the screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MenuLayer {
-    /// What can be chosen.
+    /// Menu with its choices.
     pub menu: Menu,
-    /// It is the palette: an entity and an id open that row.
+    /// True for the palette, where an entity and an id open that row.
     pub is_palette: bool,
 }
 

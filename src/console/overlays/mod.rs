@@ -1,5 +1,5 @@
-//! What lies over a screen: a file or a folder for each, with its state, its keys and its drawing. This file is the one list
-//! of them.
+//! Overlays, the layers over a screen: a file or a folder for each, with its state, its keys and its drawing. This
+//! file is their only list.
 
 pub mod confirm;
 pub mod conflict;
@@ -33,7 +33,7 @@ use unlock::Unlock;
 /// Makes the one type of all that may lie over a screen from their list.
 macro_rules! overlays {
     ($($name:ident($layer:ty)),* $(,)?) => {
-        /// What lies over the screen and has the keys.
+        /// Layer over the screen that receives the keys.
         #[derive(Debug, Clone, PartialEq)]
         #[allow(missing_docs)]
         pub enum Overlay {
@@ -41,7 +41,7 @@ macro_rules! overlays {
         }
 
         impl Overlay {
-            /// What the core may ask of it.
+            /// Returns the layer as the interface that the core uses.
             #[must_use]
             pub fn get(&self) -> &dyn Layer {
                 match self {
@@ -49,7 +49,7 @@ macro_rules! overlays {
                 }
             }
 
-            /// What the core may ask of it.
+            /// Returns the layer as the interface that the core uses, mutably.
             pub fn get_mut(&mut self) -> &mut dyn Layer {
                 match self {
                     $(Overlay::$name(layer) => &mut **layer),*

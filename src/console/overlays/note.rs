@@ -1,4 +1,4 @@
-//! Something worth knowing before one goes on: a title, and sentences. Any key closes it.
+//! Note to read before continuing: a title, and sentences. Any key closes it.
 
 use crate::console::core::context::Context;
 use crate::console::core::key::Key;
@@ -16,9 +16,9 @@ const WIDTH: u16 = 84;
 /// The note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoteLayer {
-    /// What it is about.
+    /// Subject of the note.
     pub title: String,
-    /// What is to be known.
+    /// Sentences of the note.
     pub sentences: Vec<String>,
     /// First line shown.
     pub scroll: usize,

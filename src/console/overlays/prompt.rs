@@ -17,11 +17,11 @@ use crate::ui::{KeyHint, Look, PaneFrame, SafeText, StyleRole, look as lay};
 /// A line over the screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromptLayer {
-    /// What is written, and what it means.
+    /// Text being typed, with its purpose and meaning.
     pub prompt: Prompt,
-    /// What stood there when it was opened.
+    /// Text of the line when it was opened.
     begun: String,
-    /// What was written has stood still until then.
+    /// Timer that runs until the typed text has stayed unchanged for long enough.
     resting: Option<Ticket>,
 }
 
@@ -35,12 +35,12 @@ impl PromptLayer {
         PromptLayer { begun: prompt.input.text().to_owned(), prompt, resting: None }
     }
 
-    /// What is tried while it is written: a filter.
+    /// Returns true when the text is tried while it is typed: only a filter is.
     fn is_tried(&self) -> bool {
         self.prompt.purpose == Purpose::Filter
     }
 
-    /// Something was written: it is tried once it stands still.
+    /// Restarts the timer after typing: the text is tried once it stays unchanged.
     fn stir(&mut self, cx: &mut Context) {
         if self.is_tried() {
             cx.cancel(self.resting.take());
@@ -48,7 +48,7 @@ impl PromptLayer {
         }
     }
 
-    /// What was tried is taken back.
+    /// Takes back what was tried.
     fn take_back(&mut self, cx: &mut Context) {
         cx.cancel(self.resting.take());
         if self.is_tried() {

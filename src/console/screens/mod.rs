@@ -57,7 +57,7 @@ macro_rules! screens {
                 }
             }
 
-            /// What the core may ask of it.
+            /// Borrows the screen as the trait object that the core uses.
             #[must_use]
             pub fn get(&self) -> &(dyn Screen + 'static) {
                 match self {
@@ -65,7 +65,7 @@ macro_rules! screens {
                 }
             }
 
-            /// What the core may ask of it.
+            /// Borrows the screen mutably, as the trait object that the core uses.
             pub fn get_mut(&mut self) -> &mut dyn Screen {
                 match self {
                     $(AnyScreen::$name(screen) => &mut **screen),*

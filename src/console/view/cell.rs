@@ -16,7 +16,7 @@ const BAR: usize = 3;
 /// Columns of a value beyond which nothing is measured.
 const WIDEST: usize = 200;
 
-/// How many columns the whole value of a row needs; 0 where there is none.
+/// Returns the number of terminal columns that the whole value of a row needs; 0 when there is none.
 pub fn width(row: &Row, column: &ListColumn, names: &NameBook) -> usize {
     let value = row.get(column.column);
     let text = |value: &Value| words::one_line(value, WIDEST).width();

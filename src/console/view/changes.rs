@@ -1,4 +1,4 @@
-//! What a change does to rows, as lines: counts by table, and each row's columns before and after.
+//! Row changes as lines: counts by table, and each row's columns before and after.
 
 use serde_json::Value;
 

@@ -17,13 +17,13 @@ const WIDTH: u16 = 104;
 
 /// A dialog with a gate at its foot.
 pub struct Dialog<'a> {
-    /// What it is about.
+    /// Subject of the dialog.
     pub title: SafeText,
     /// After the title.
     pub note: TextLine,
-    /// What confirming does.
+    /// Verb for the effect of confirming.
     pub verb: &'static str,
-    /// How it is confirmed.
+    /// Gate that confirms the dialog.
     pub gate: &'a ConfirmGate,
     /// Other keys.
     pub hints: Vec<KeyHint>,
@@ -32,7 +32,7 @@ pub struct Dialog<'a> {
 }
 
 impl Dialog<'_> {
-    /// Draws it; `lines` gives what it says in so many columns.
+    /// Draws it; `lines` gives what it says in this many columns.
     pub fn draw(
         self,
         lines: impl Fn(usize) -> Vec<TextLine>,

@@ -1,4 +1,4 @@
-//! What a detail says, as lines: built once from what was loaded, then shown a window at a time.
+//! Content of a detail as lines: built once from the loaded data, then shown a window at a time.
 
 use std::collections::BTreeSet;
 
@@ -112,13 +112,13 @@ fn copy_row(picture: &Buffer, row: u16, place: Rect, buf: &mut Buffer) {
 
 /// Writes a document of a given width.
 pub struct DocumentWriter<'l> {
-    /// How things look.
+    /// Theme and glyphs in use.
     pub look: &'l Look,
     /// Columns there are.
     pub width: usize,
     /// Long texts are wrapped.
     pub wrap: bool,
-    /// What rows are called that others refer to.
+    /// Names of rows that other rows refer to.
     names: &'l NameBook,
     document: DocumentView,
 }
@@ -273,7 +273,7 @@ impl<'l> DocumentWriter<'l> {
         self.document.pieces.extend((0..height).map(|row| DocumentLine::Picture(number, row)));
     }
 
-    /// What could not be read of a row, with the raw text.
+    /// Writes the problems of a row, values that could not be read, with the raw text.
     pub fn problems(&mut self, row: &Row) {
         if row.problems.is_empty() {
             return;

@@ -12,7 +12,7 @@ pub(in crate::console) fn severity(of: Severity) -> (&'static str, StyleRole) {
     }
 }
 
-/// How far the look is.
+/// Describes the progress of the health check.
 pub(in crate::console) fn progress(health: &Health) -> SafeText {
     match (health.done, health.read) {
         (true, Some((rows, _))) if !health.left.is_empty() => {

@@ -1,4 +1,4 @@
-//! What stands where on the screen, so that a click finds its target.
+//! Click targets by their areas on the screen.
 
 use ratatui::layout::{Position, Rect};
 
@@ -9,12 +9,12 @@ use crate::console::core::ClickTarget;
 pub struct Hits(Vec<(Rect, ClickTarget)>);
 
 impl Hits {
-    /// Says that something stands there.
+    /// Says that something is there.
     pub fn add(&mut self, area: Rect, target: ClickTarget) {
         self.0.push((area, target));
     }
 
-    /// What stands at a position.
+    /// Finds the click target at a position.
     #[must_use]
     pub fn at(&self, x: u16, y: u16) -> Option<&ClickTarget> {
         self.0.iter().rev().find(|(area, _)| area.contains(Position { x, y })).map(|(_, target)| target)

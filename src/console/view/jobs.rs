@@ -1,9 +1,9 @@
-//! How a job goes, in a few words.
+//! Progress of a job, in a few words.
 
 use crate::job::plan::JobProgress;
 use crate::ui::{SafeText, figures};
 
-/// How far a run is, in the words of the footer too.
+/// Describes the rate and the remaining time of a run; used in the footer too.
 pub fn note(run: &JobProgress) -> SafeText {
     let mut words = Vec::new();
     if let Some(rate) = run.rate {

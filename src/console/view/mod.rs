@@ -25,24 +25,24 @@ pub use hits::Hits;
 use super::core::message::Measures;
 use crate::ui::Look;
 
-/// What was drawn: where what stands, and how much fitted.
+/// Record of a drawing: the areas of click targets, and how much fitted.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Drawn {
-    /// What stands where.
+    /// Click targets by their areas.
     pub hits: Hits,
-    /// How much fitted.
+    /// Sizes of what fitted.
     pub measures: Measures,
 }
 
-/// Where a screen draws itself, and with what.
+/// Area in which a screen draws itself, with the means for it.
 pub struct Canvas<'a> {
-    /// How things look.
+    /// Theme and glyphs in use.
     pub look: &'a Look,
     /// The room there is.
     pub area: Rect,
     /// The cells of the terminal.
     pub buf: &'a mut Buffer,
-    /// What stands where, and how much fitted.
+    /// Record of the drawing: click targets, and how much fitted.
     pub drawn: &'a mut Drawn,
     /// Details that were made before.
     pub documents: &'a mut document::DocumentCache,

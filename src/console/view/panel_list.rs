@@ -6,21 +6,21 @@ use crate::console::core::ClickTarget;
 use crate::console::view::Drawn;
 use crate::ui::{Card, Extent, Look, TableBody, TableColumn, TableRow, TableView, Total};
 
-/// What is listed.
+/// List to be drawn in a panel.
 pub(in crate::console) struct PanelList<'a> {
-    /// Its columns.
+    /// Columns of the list.
     pub columns: &'a [TableColumn],
-    /// How many rows there are to show.
+    /// Number of rows to show.
     pub count: usize,
     /// Further ones are not read yet.
     pub more: bool,
-    /// How many there are in all, as far as that is told.
+    /// Number of rows in all, as far as it is known.
     pub total: Total,
-    /// Which one is selected.
+    /// Position of the selected row.
     pub selected: usize,
-    /// It has the keys.
+    /// True when the list has the keys.
     pub focused: bool,
-    /// What is said instead of rows.
+    /// Card shown instead of rows, if any.
     pub card: Option<Card>,
 }
 

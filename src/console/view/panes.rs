@@ -1,4 +1,4 @@
-//! Where panes stand, and what stands in them instead of rows.
+//! Layout of panes, and what they show instead of rows.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -22,7 +22,7 @@ pub(in crate::console) fn halves(body: Rect) -> (Rect, Rect) {
     }
 }
 
-/// What failed, and what to do.
+/// Builds the card that names a failure and what to do about it.
 pub(in crate::console) fn failure_card(cx: &Context, failure: &RequestFailure) -> Card {
     let card =
         Card::new(CardTone::Bad, SafeText::limited(&failure.what, 60)).line(SafeText::limited(&failure.message, 400));

@@ -49,7 +49,7 @@ pub fn state(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
     lines
 }
 
-/// Handles by their kind, so many of each; those of a kind flow beside each other.
+/// Handles by their kind, with their number; those of a kind flow beside each other.
 pub fn who(preview: &Preview, most: usize, width: usize, look: &Look) -> Vec<TextLine> {
     const LABEL: usize = 12;
     let mut kinds: Vec<&str> = Vec::new();
@@ -91,7 +91,7 @@ pub fn who(preview: &Preview, most: usize, width: usize, look: &Look) -> Vec<Tex
     }
     if !preview.near.is_empty() {
         lines.push(TextLine::default());
-        lines.push(Section::new("somebody else, of a like name: not erased").line(width, look));
+        lines.push(Section::new("other people with similar names: not erased").line(width, look));
         lines.extend(preview.near.iter().map(|(id, name)| {
             TextLine::of(look.pad(&SafeText::limited(id, 38), 40, Align::Left), StyleRole::Muted)
                 .with(SafeText::limited(name, 80), StyleRole::Text)
@@ -137,7 +137,7 @@ pub fn mentioned(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> 
     lines
 }
 
-/// What stands where there is nothing.
+/// Returns the line shown where there is nothing.
 pub fn none() -> TextLine {
     TextLine::of("none", StyleRole::Muted)
 }

@@ -29,7 +29,7 @@ impl<'a> Sheet<'a> {
         self.width
     }
 
-    /// How it looks.
+    /// Returns the look of the sheet.
     pub fn look(&self) -> &'a Look {
         self.look
     }

@@ -1,4 +1,5 @@
-//! How recall would change, as lines: which situations are answered differently, and what comes, goes and moves.
+//! Lines that show how recall would change: the situations that are answered differently, and what comes, goes and
+//! moves.
 
 use crate::console::core::columns::row_name;
 use crate::console::core::what_if::RecallAhead;
@@ -40,7 +41,7 @@ pub fn lines(ahead: &RecallAhead, key: &str, width: usize, look: &Look) -> Vec<T
     lines
 }
 
-/// How many situations are answered differently.
+/// States how many situations are answered differently.
 fn verdict(found: &WhatIf, width: usize, look: &Look) -> Vec<TextLine> {
     let of = |n: usize| if n == 1 { "1 sampled situation".to_owned() } else { format!("{n} sampled situations") };
     let (words, role) = match (found.situations, found.changed) {

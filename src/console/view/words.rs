@@ -57,7 +57,7 @@ pub fn short_time(text: &str) -> SafeText {
     }
 }
 
-/// How long ago a canonical time was: `now`, `5m`, `3h`, `12d`; the day where that is longer ago or to come.
+/// Formats the age of a canonical time: `now`, `5m`, `3h`, `12d`; the day when it is longer ago or in the future.
 #[must_use]
 pub fn age(text: &str, now: DateTime<Utc>) -> SafeText {
     const MINUTE: i64 = 60;
@@ -72,7 +72,7 @@ pub fn age(text: &str, now: DateTime<Utc>) -> SafeText {
     }
 }
 
-/// How a state is coloured and marked: a word says it, the glyph and the colour only help.
+/// Returns the style role of a state: the word carries the meaning, the glyph and the colour only help.
 #[must_use]
 pub fn state_role(word: &str) -> StyleRole {
     match word {

@@ -31,7 +31,7 @@ struct CanvasLinks(Mutex<Kept>);
 /// more events than many batches have episodes.
 #[derive(Default)]
 struct Kept {
-    /// Where the batch begins that they are kept for: one that is planned again reads them again.
+    /// Start of the batch that they are kept for: a batch that is planned again reads them again.
     next: Option<Value>,
     sessions: BTreeMap<String, EventSession>,
 }
@@ -39,7 +39,7 @@ struct Kept {
 /// A session as it was read.
 #[derive(Default)]
 struct EventSession {
-    /// Its episodes, and its events in all sources.
+    /// Number of its episodes, followed by that of its events in all sources.
     episodes: u64,
     events: u64,
     /// The events that belong to each episode and are listed by none.
@@ -53,7 +53,7 @@ struct Event {
     id: Value,
     at: Option<String>,
     names: Option<String>,
-    /// It is about somebody who was erased.
+    /// True when the event is about an erased person.
     is_erased: bool,
     key: FetchedValue,
     stored: Vec<FetchedValue>,
@@ -107,8 +107,8 @@ impl Job for CanvasLinks {
         Box::pin(self.plan(ask))
     }
 
-    /// Who an event belongs to is decided by the spans of all episodes of its session, linked or not: what the batch
-    /// before links takes nothing from this one's.
+    /// Returns true: the spans of all episodes of a session, linked or not, decide which one an event belongs to, so
+    /// links made by the batch before take nothing from this one.
     fn plans_ahead(&self) -> bool {
         true
     }
@@ -206,7 +206,7 @@ impl CanvasLinks {
     }
 }
 
-/// Where sessions are read from.
+/// Access to everything that sessions are read from.
 struct Reading<'r> {
     store: &'r Store,
     source: &'r BoundSource,
@@ -294,7 +294,7 @@ impl Reading<'_> {
 }
 
 impl EventSession {
-    /// Tells whose each event is. What an episode lists already stays with it.
+    /// Assigns each event to its episode. Events that an episode already lists stay with it.
     fn new(episodes: &[Row], events: Vec<Event>) -> Self {
         let span = |e| EpisodeSpan { id: Row::id(e), started: e.text("started_at"), ended: e.text("ended_at") };
         let spans = SessionSpans::new(&episodes.iter().map(span).collect::<Vec<_>>());

@@ -54,7 +54,7 @@ struct SourceVectors<'s> {
 struct Embeddings {
     endpoint: Endpoint,
     in_rows: bool,
-    /// Numbers of the vectors that stand in each source, as far as it is known.
+    /// Numbers of the vectors that are in each source, as far as it is known.
     sizes: OnceCell<Vec<Option<usize>>>,
     /// The answers of the latest request: a batch that is planned again does not pay twice.
     answers: Mutex<HashMap<String, Vec<f32>>>,
@@ -145,7 +145,7 @@ impl Job for Embeddings {
 
     fn undo_reason(&self) -> Option<String> {
         self.in_rows.then(|| {
-            "vectors stand in the rows themselves and are too large to be kept twice; emptying the column takes them back"
+            "vectors are in the rows themselves and are too large to keep twice; to undo it, empty the column"
                 .to_owned()
         })
     }
@@ -178,11 +178,11 @@ impl Job for Embeddings {
 struct Lacking {
     found: WalkedRow,
     text: String,
-    /// What stands where the vector will be, when anything does.
+    /// Stored value in the place of the vector, if there is one.
     there: Option<FetchedValue>,
 }
 
-/// What became of the rows that were looked at.
+/// Counts of the rows that were looked at.
 #[derive(Default)]
 struct EmbeddingTally {
     characters: u64,

@@ -59,7 +59,7 @@ fn events(store: &Store) -> Result<&BoundSource, ChangeError> {
         .ok_or_else(|| ChangeError::Refused("the events here name their run in no column of their own".to_owned()))
 }
 
-/// Where an episode goes.
+/// Destination of an episode.
 enum EpisodeTarget<'s> {
     /// A row among the episodes.
     Row(&'s BoundSource),

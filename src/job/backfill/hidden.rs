@@ -18,7 +18,7 @@ const SPEC: RowBackfill = RowBackfill {
         "what an escape character stood before stays, and can be seen now",
     ],
     disclosures: &[
-        "what stands in JSON is written again in its shortest spelling where something was taken out",
+        "JSON is written again without spaces where something was removed",
         "event logs and audit trails are never rewritten, nor are ids: such characters there stay, and are counted at the end",
     ],
     undo_reason: None,

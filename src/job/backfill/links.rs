@@ -120,10 +120,10 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen, bad: Vec::new() })
 }
 
-/// What the lists of some rows should hold, row by row, where that differs from what they hold.
+/// Corrected lists of some rows, row by row; only the lists that differ from the stored ones.
 type Right = Vec<Vec<(&'static str, Value)>>;
 
-/// What a list should hold, where that differs from what it holds.
+/// Returns the corrected list with its name; `None` when it equals the stored one, or that cannot be read.
 fn changed(row: &Row, list: &'static str, right: &[&str]) -> Option<(&'static str, Value)> {
     (row.is_readable(list) && row.list(list) != right).then(|| (list, json!(right)))
 }
@@ -176,7 +176,7 @@ fn once<'i>(ids: impl Iterator<Item = &'i str>) -> Vec<&'i str> {
 struct Linked<'r> {
     /// The rows by their ids.
     rows: BTreeMap<String, Row>,
-    /// What each episode names in any way.
+    /// Ids that each episode names in any way.
     named: HashMap<&'r str, Vec<Cow<'r, str>>>,
 }
 
@@ -186,7 +186,7 @@ fn back(row: &Row) -> Option<&str> {
 }
 
 impl<'r> Linked<'r> {
-    /// Reads them; none where the database does not hold the entity, so that nothing can be said of what is not there.
+    /// Reads them; none when the database does not hold the entity, so that nothing can be said of what is not there.
     async fn read(
         store: &Store,
         source: &BoundSource,
@@ -212,7 +212,8 @@ impl<'r> Linked<'r> {
         Ok(Some(Linked { rows, named }))
     }
 
-    /// What a list of the episodes should hold: what it names that is there, and the canvas events that point back.
+    /// Corrects a list of the episodes: it should hold the rows that it names and that exist, and the canvas events
+    /// that point back.
     fn lists(&self, episodes: &[&Row], list: &'static str, right: &mut Right) {
         let mut pointing: HashMap<&str, Vec<&Row>> = HashMap::new();
         for row in self.rows.values().filter(|row| row.entity == Entity::CanvasEvent) {

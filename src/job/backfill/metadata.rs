@@ -107,7 +107,7 @@ fn values(bench: RowBench<'_>, found: &WalkedRow, tools: &[String]) -> Vec<(&'st
         }
     }
     if let Some(outcome) = row.text("outcome").filter(|outcome| ENDED.contains(outcome)) {
-        // The word that stands in the row: beside it, another one for the same would look like a contradiction.
+        // The word that is in the row: beside it, another one for the same would look like a contradiction.
         let stored = row.get("metadata").get("raw_outcome").and_then(Value::as_str).unwrap_or(outcome);
         metadata.insert("outcome".to_owned(), Value::from(stored));
         if bench.revising.writes("outcome") && bench.revising.is_absent(&found.stored, "outcome") {

@@ -26,10 +26,10 @@ use crate::lab::embed::Endpoint;
 use crate::memory::agreeing;
 use crate::store::{Store, StoreError};
 
-/// What a backfill is told besides how fast to go.
+/// Arguments of a backfill, besides its speed.
 #[derive(Debug, Clone)]
 pub struct BackfillArguments {
-    /// Where vectors of texts come from, or why there is nowhere.
+    /// Endpoint that makes vectors of texts, or the reason why there is none.
     pub endpoint: Result<Endpoint, String>,
     /// Signals are derived from feedback for episodes that have none.
     pub from_feedback: bool,
@@ -68,9 +68,9 @@ type Made = Result<Box<dyn Job>, ChangeError>;
 /// Makes a backfill for a database.
 #[derive(Debug, Clone, Copy)]
 enum Make {
-    /// Of the database alone.
+    /// Made from the database alone.
     Plain(fn(&Store) -> Made),
-    /// Of what it is told too.
+    /// Made from the database and the arguments.
     Told(fn(&Store, &BackfillArguments) -> Made),
 }
 
@@ -79,7 +79,7 @@ enum Make {
 pub struct BackfillKind {
     /// Name on the command line.
     pub name: &'static str,
-    /// What it does, in a sentence.
+    /// Description of the backfill, in a sentence.
     pub help: &'static str,
     make: Make,
 }
@@ -183,7 +183,7 @@ impl BackfillKind {
 /// Facts of batches that count the rows that were left as they are.
 pub const LEFT_OUT: &[&str] = &[sources::ERASED, sources::UNREAD];
 
-/// What is said of the rows that were left as they are, a line for each reason.
+/// Explains why rows were left as they are, one line for each reason.
 #[must_use]
 pub fn left_out(sums: &Map<String, Value>) -> Vec<String> {
     let reasons = [

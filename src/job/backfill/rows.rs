@@ -17,16 +17,16 @@ use crate::store::encode::{plain_column, table_of};
 use crate::store::stored::TableName;
 use crate::store::walk::{NarrowCondition, RowWalk, WalkedRow};
 
-/// What becomes of a row.
+/// Verdict on a row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RowVerdict {
-    /// It stays as it is.
+    /// The row stays as it is.
     Keep,
-    /// It stays as it is, since what would decide cannot be read.
+    /// The row stays as it is, since what would decide cannot be read.
     Unread,
     /// These canonical columns get these values.
     Set(Vec<(&'static str, Value)>),
-    /// It cannot be handled, for this reason.
+    /// The row cannot be handled, for this reason.
     Bad(String),
 }
 
@@ -35,13 +35,13 @@ pub enum RowVerdict {
 pub struct RowBench<'a> {
     /// The database.
     pub store: &'a Store,
-    /// Where the rows come from.
+    /// Source of the rows.
     pub source: &'a BoundSource,
     /// The rows with the columns that were asked for.
     pub found: &'a [WalkedRow],
-    /// What is written, and what of it is empty.
+    /// Columns that are written, and which of them are empty.
     pub revising: &'a RevisedRows<'a>,
-    /// How early parents may have begun, read by the first batch that asks.
+    /// Earliest starts of possible parents, read by the first batch that asks.
     pub starts: &'a OnceCell<EarliestStarts>,
 }
 
@@ -54,7 +54,7 @@ pub type Verify = for<'a> fn(&'a Store) -> BoxFuture<'a, Result<Vec<JobCheck>, C
 /// The rows of one entity that a backfill goes over.
 #[derive(Debug)]
 pub struct RowPart {
-    /// Whose rows.
+    /// Entity of the rows.
     pub entity: Entity,
     /// Canonical columns that are read.
     pub reads: &'static [&'static str],
@@ -62,7 +62,7 @@ pub struct RowPart {
     pub writes: &'static [&'static str],
     /// Columns without which a source is of no use, among those that are written.
     pub needs: &'static [&'static str],
-    /// What the database can decide of which rows still need it.
+    /// Conditions by which the database can narrow down the rows that still need it.
     pub narrow: &'static [NarrowCondition<'static>],
 }
 
@@ -70,7 +70,7 @@ pub struct RowPart {
 pub struct RowBackfill {
     /// Name.
     pub name: &'static str,
-    /// What it is called in the audit trail.
+    /// Name of the operation in the audit trail.
     pub operation: &'static str,
     /// The rows.
     pub parts: &'static [RowPart],
@@ -78,13 +78,13 @@ pub struct RowBackfill {
     pub judge: Judge,
     /// The rule in words, for people.
     pub rules: &'static [&'static str],
-    /// What should be known before.
+    /// Facts that users should know before the backfill is done.
     pub disclosures: &'static [&'static str],
-    /// Why it cannot be undone; then its entries hold no values either.
+    /// Reason why it cannot be undone; then its entries hold no values either.
     pub undo_reason: Option<&'static str>,
     /// Looks at the result when everything is done: what stays although it was to be taken out.
     pub verify: Option<Verify>,
-    /// It only takes things away, and so is done to the rows of erased people too.
+    /// True when it only removes things, and so is done to the rows of erased people too.
     pub takes_away: bool,
 }
 

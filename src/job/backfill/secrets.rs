@@ -16,7 +16,7 @@ const SPEC: RowBackfill = RowBackfill {
         "tokens, keys and passwords that are known by their form are replaced by a word, also in lists and in the keys of JSON",
     ],
     disclosures: &[
-        "what stands in JSON is written again in its shortest spelling where something was taken out",
+        "JSON is written again without spaces where something was removed",
         "event logs and audit trails are never rewritten, nor are ids: secrets there stay, and are counted at the end",
     ],
     undo_reason: Some("what was taken out is kept nowhere"),

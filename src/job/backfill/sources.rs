@@ -1,4 +1,4 @@
-//! What backfills share in reading and writing: places in several sources, and revisions of canonical columns.
+//! Common code of backfills for reading and writing: places in several sources, and revisions of canonical columns.
 
 use serde_json::{Value, json};
 
@@ -82,7 +82,7 @@ fn lacks(store: &Store, source: &BoundSource, columns: &[&str]) -> Option<String
     })
 }
 
-/// The stored columns that are written for canonical ones: of several ways to read one, the first that stands in the
+/// The stored columns that are written for canonical ones: of several ways to read one, the first that is in the
 /// source's own table. The others are what is read where that one is empty.
 fn stored_columns(source: &BoundSource, shape: &TableShape, columns: &[&str]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();

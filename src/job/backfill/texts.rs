@@ -1,4 +1,4 @@
-//! What backfills share that take something out of every free text.
+//! Common code of backfills that remove something from every free text.
 
 use std::ops::ControlFlow;
 
@@ -81,7 +81,7 @@ pub async fn kept(
     Ok(checks)
 }
 
-/// Judges rows by what each of their texts should be: `clean` gives none where it may stay as it is. `what` names what is
+/// Judges rows by what each of their texts should be: `clean` gives none when it may stay as it is. `what` names what is
 /// taken out.
 pub fn judge(bench: RowBench<'_>, what: &str, clean: impl Fn(&Value) -> Option<Value>) -> Vec<RowVerdict> {
     bench.found.iter().map(|found| verdict(bench, found, what, &clean)).collect()

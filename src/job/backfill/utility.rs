@@ -132,7 +132,7 @@ impl Job for FromFeedback {
     }
 }
 
-/// What a feedback row says as a signal; none when it says nothing.
+/// Returns the signal that a feedback row gives; `None` when it gives none.
 fn signal_of(said: &Row) -> Option<Signal> {
     let score = said.number("score");
     // Scores of a table that is only shown; what has no score never counts as one.

@@ -1,6 +1,6 @@
 //! The rows that an evaluation ranks, read once: light rows with their words, vectors and what became of them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -12,6 +12,7 @@ use crate::memory::query::Query;
 use crate::memory::{Entity, Row, reward, time};
 use crate::recall::answer::{PolicyChoice, choice};
 use crate::recall::features::{case_text, tags, words};
+use crate::recall::judge::file::{JudgedQuery, JudgedQuestion};
 use crate::recall::keyword::ComparedText;
 use crate::recall::policy::Policy;
 use crate::recall::rank::Ranking;
@@ -20,17 +21,19 @@ use crate::store::Store;
 
 /// Newest rows of an owner that are searched at most.
 pub const POOL: usize = 2_000;
-/// Vectors that are held at most.
-const VECTORS: usize = 10_000;
+/// Newest rows of all owners that are held at most; an item takes about 8 KB.
+pub const HELD: usize = 10_000;
+/// Rows that are read beyond [`HELD`] before the oldest are let go.
+const SLACK: usize = 2_000;
 
 /// Columns that are read for their words and then let go.
 const TEXTS: [&str; 7] = ["prompt", "title", "summary", "detail", "observation", "result", "text"];
 
 /// A row that can be recalled.
 pub struct BankItem {
-    /// What rankings look at of it; its texts are let go.
+    /// Columns of the row that rankings use; its texts are dropped.
     pub row: Row,
-    /// Whose it is; none for a memory, which is everybody's.
+    /// Owner of the item: an agent or a bank; `None` for a memory, which belongs to everybody.
     pub owner: Option<String>,
     /// The words by which it is found.
     pub words: BTreeSet<String>,
@@ -38,13 +41,13 @@ pub struct BankItem {
     pub told: BTreeSet<String>,
     /// Tags and topic in lower case.
     pub topics: BTreeSet<String>,
-    /// How it went, in 0..1, where that is known.
+    /// Outcome of the item, in 0..1; `None` when unknown.
     pub went: Option<f64>,
     /// Whether what is known of it is bad.
     pub bad: Option<bool>,
     /// Microseconds of its time.
     pub at: Option<i64>,
-    /// Its vector; empty where it has none.
+    /// Vector of the item; empty when it has none.
     pub vector: Vec<f32>,
 }
 
@@ -77,7 +80,7 @@ impl BankItem {
         self.went.is_some_and(reward::label)
     }
 
-    /// Its id.
+    /// Returns the id of the item.
     pub fn id(&self) -> &str {
         self.row.id()
     }
@@ -85,14 +88,16 @@ impl BankItem {
 
 /// Rows by owner, the newest first, with what their ranking needs.
 pub struct OwnerBank {
-    /// How they are ranked.
+    /// Ranking of the items.
     pub ranking: Ranking,
     /// The named policy, and the bank whose it is.
     pub named: Option<(Policy, Option<String>)>,
     /// The policies that the banks' readers use, by bank.
     pub in_use: HashMap<String, Policy>,
-    /// The rows, the newest first.
+    /// The newest rows, the newest first, and those that judged queries name.
     pub items: Vec<BankItem>,
+    /// Number of rows that were read, by kind.
+    pub read: BTreeMap<Entity, usize>,
     /// Place of each row by its id.
     pub by_id: HashMap<String, usize>,
     of_owner: BTreeMap<Option<String>, Vec<usize>>,
@@ -116,44 +121,46 @@ impl OwnerBank {
             }
             PolicyChoice::InUse | PolicyChoice::Likeness => None,
         };
-        let mut items = Vec::new();
+        let counts_uses = ranking == Ranking::Proven && store.sources_of(Entity::MemoryLink).is_ok();
+        let mut worth = EpisodeWorth::default();
+        let mut newest = NewestItems::of(ask.judged.as_deref());
         for kind in kinds(ranking) {
             let mut query = Query::new(*kind);
             query.columns = Some(columns(*kind).to_vec());
-            each(store, &query, told, |row| items.push(BankItem::of(row, ranking))).await?;
+            each(store, &query, told, |row| {
+                if counts_uses && row.entity == Entity::Episode {
+                    worth.add(&row);
+                }
+                newest.add(row, ranking);
+            })
+            .await?;
         }
-        let uses = if ranking == Ranking::Proven && store.sources_of(Entity::MemoryLink).is_ok() {
-            let episodes: Vec<Row> =
-                items.iter().map(|i| &i.row).filter(|r| r.entity == Entity::Episode).cloned().collect();
-            let mut worth = EpisodeWorth::default();
-            episodes.iter().for_each(|episode| worth.add(episode));
-            MemoryUses::read(store, worth).await?
-        } else {
-            MemoryUses::default()
-        };
-        items.sort_by(|a, b| b.at.cmp(&a.at).then_with(|| a.id().cmp(b.id())));
+        let uses = if counts_uses { MemoryUses::read(store, worth).await? } else { MemoryUses::default() };
+        newest.let_go();
+        let NewestItems { items, read, .. } = newest;
         let mut of_owner: BTreeMap<Option<String>, Vec<usize>> = BTreeMap::new();
         for (i, item) in items.iter().enumerate() {
             of_owner.entry(item.owner.clone()).or_default().push(i);
         }
         let by_id = items.iter().enumerate().map(|(i, item)| (item.id().to_owned(), i)).collect();
-        Ok(OwnerBank { ranking, named, in_use: bank_policies, items, by_id, of_owner, uses })
+        Ok(OwnerBank { ranking, named, in_use: bank_policies, items, read, by_id, of_owner, uses })
     }
 
-    /// Reads the vectors of the rows that are searched: of each owner's newest, and not more than [`VECTORS`] in all.
-    pub async fn take_vectors(&mut self, store: &Store, kind: Entity, notes: &mut Vec<String>) -> Result<(), LabError> {
-        let mut wanted = self.searched();
-        if wanted.len() > VECTORS {
-            wanted.truncate(VECTORS);
-            notes.push(format!("the vectors of the newest {VECTORS} rows are compared"));
-        }
-        let ids: Vec<String> = wanted.iter().filter_map(|i| self.item(*i)).map(|item| item.id().to_owned()).collect();
+    /// Reads the vectors of the rows that are searched: of each owner's newest.
+    pub async fn take_vectors(&mut self, store: &Store, kind: Entity) -> Result<(), LabError> {
+        let ids: Vec<String> =
+            self.searched().iter().filter_map(|i| self.item(*i)).map(|item| item.id().to_owned()).collect();
         for (id, vector) in store.embeddings().vectors(kind, &ids).await? {
             if let Some(item) = self.by_id.get(&id).and_then(|i| self.items.get_mut(*i)) {
                 item.vector = vector;
             }
         }
         Ok(())
+    }
+
+    /// Number of rows that were read, of all kinds.
+    pub fn len(&self) -> usize {
+        self.read.values().sum()
     }
 
     /// A row by its place.
@@ -169,11 +176,6 @@ impl OwnerBank {
     /// The owners; a memory may have none.
     pub fn owners(&self) -> Vec<&str> {
         self.of_owner.keys().flatten().map(String::as_str).collect()
-    }
-
-    /// Rows of the owner who has most.
-    pub fn largest(&self) -> usize {
-        self.of_owner.values().map(Vec::len).max().unwrap_or_default()
     }
 
     /// The rows that an owner's recall ranks: the owner's newest, and what is everybody's; the newest first.
@@ -216,7 +218,70 @@ impl OwnerBank {
     }
 }
 
-/// The policies in use, by bank; none where policies are not kept.
+/// Collects the newest items while rows come in any order.
+struct NewestItems {
+    /// Ids that judged queries name: these are kept, however old.
+    named: HashSet<String>,
+    /// Items of an owner at most.
+    of_owner: usize,
+    items: Vec<BankItem>,
+    /// Time before which no more items are taken.
+    floor: Option<i64>,
+    read: BTreeMap<Entity, usize>,
+}
+
+impl NewestItems {
+    /// Judged queries search all that is held, stored outcomes each owner's newest.
+    fn of(judged: Option<&[JudgedQuery]>) -> Self {
+        let named = judged.unwrap_or_default().iter().flat_map(|query| {
+            let like = match &query.asked {
+                JudgedQuestion::Like(id) => Some(id),
+                JudgedQuestion::Text(_) => None,
+            };
+            query.relevant.keys().chain(like).cloned()
+        });
+        NewestItems {
+            named: named.collect(),
+            of_owner: if judged.is_some() { HELD } else { POOL },
+            items: Vec::new(),
+            floor: None,
+            read: BTreeMap::new(),
+        }
+    }
+
+    fn add(&mut self, row: Row, ranking: Ranking) {
+        *self.read.entry(row.entity).or_default() += 1;
+        let at = row.text(row.entity.time_column()).and_then(time::epoch_micros);
+        if at < self.floor && !self.named.contains(row.id()) {
+            return;
+        }
+        self.items.push(BankItem::of(row, ranking));
+        if self.items.len() >= HELD + self.named.len() + SLACK {
+            self.let_go();
+        }
+    }
+
+    /// Sorts the items, the newest first, and lets the oldest go.
+    fn let_go(&mut self) {
+        self.items.sort_by(|a, b| b.at.cmp(&a.at).then_with(|| a.id().cmp(b.id())));
+        let mut held = 0;
+        let mut of_owner: HashMap<Option<String>, usize> = HashMap::new();
+        let mut floor = None;
+        let (named, most) = (&self.named, self.of_owner);
+        self.items.retain(|item| {
+            let of_owner = of_owner.entry(item.owner.clone()).or_default();
+            if held < HELD && *of_owner < most {
+                (held, *of_owner) = (held + 1, *of_owner + 1);
+                floor = item.at;
+                return true;
+            }
+            named.contains(item.id())
+        });
+        self.floor = if held == HELD { floor } else { self.floor };
+    }
+}
+
+/// The policies in use, by bank; none when policies are not kept.
 async fn policies_in_use(store: &Store, told: Told<'_>) -> Result<HashMap<String, Policy>, LabError> {
     let mut rows: BTreeMap<String, Vec<Row>> = BTreeMap::new();
     each(store, &Query::new(Entity::Policy), told, |row| {
@@ -229,7 +294,7 @@ async fn policies_in_use(store: &Store, told: Told<'_>) -> Result<HashMap<String
     Ok(rows.into_iter().filter_map(|(bank, rows)| Some((bank, usable(&rows)?))).collect())
 }
 
-/// What a ranking ranks.
+/// Returns the kinds of rows that a ranking ranks.
 fn kinds(ranking: Ranking) -> &'static [Entity] {
     match ranking {
         Ranking::Cases => &[Entity::Case],
@@ -263,5 +328,38 @@ fn columns(kind: Entity) -> &'static [&'static str] {
             "feedback_score",
             "started_at",
         ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_newest_rows_are_held_and_those_that_a_judged_query_names() {
+        let judged = [JudgedQuery {
+            asked: JudgedQuestion::Text("per diem".to_owned()),
+            relevant: BTreeMap::from([("ep_0".to_owned(), 1.0)]),
+            agent: None,
+            user: None,
+        }];
+        let rows = 2 * (HELD + SLACK);
+        for (judged, held) in [(Some(&judged[..]), HELD + 1), (None, POOL)] {
+            let mut newest = NewestItems::of(judged);
+            for n in 0..rows {
+                let mut row = Row::empty(Entity::Episode);
+                row.set("id", json!(format!("ep_{n}")));
+                row.set("agent_id", json!("clerk"));
+                row.set("started_at", json!(time::from_epoch(n as i64, time::EpochUnit::Seconds)));
+                newest.add(row, Ranking::Boosted);
+                assert!(newest.items.len() <= HELD + SLACK + 1, "{n}");
+            }
+            newest.let_go();
+            assert_eq!((newest.items.len(), newest.read[&Entity::Episode]), (held, rows));
+            assert_eq!(newest.items[0].id(), format!("ep_{}", rows - 1));
+            assert_eq!(newest.items.iter().any(|item| item.id() == "ep_0"), judged.is_some());
+        }
     }
 }

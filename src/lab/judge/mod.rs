@@ -19,13 +19,13 @@ use crate::recall::judge::spread::{QueryRecall, spread};
 use crate::recall::rank::Ranking;
 use crate::store::{Store, StoreError};
 
-use bank::{BankItem, OwnerBank, POOL};
+use bank::{BankItem, HELD, OwnerBank, POOL};
 use trials::{QUERIES, pairs, recalled};
 
 /// Recalls whose text is made to count its tokens.
 const TEXTS: usize = 50;
 
-/// What is asked of an evaluation.
+/// Parameters of an evaluation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EvaluationRequest {
     /// Cases or episodes; found out when none is said.
@@ -134,11 +134,11 @@ async fn read_trail(
         trail: trail(&accesses),
         hit_rate: estimate(&hits, seed),
         precision_at_k: estimate(&precisions, seed),
-        spread: spread(&recalls, bank.items.len()),
+        spread: spread(&recalls, bank.len()),
     }))
 }
 
-/// How many tokens the text of these recalls takes: cut to the usual budget, and whole.
+/// Counts the tokens in the text of these recalls: cut to the usual budget, and whole.
 async fn count_tokens(
     store: &Store,
     recalls: &[QueryRecall],
@@ -187,11 +187,11 @@ pub async fn evaluate(store: &Store, ask: &EvaluationRequest, told: Told<'_>) ->
         return Err(LabError::Refused("the file holds no judged queries".to_owned()));
     }
     let mut bank = OwnerBank::read(store, ask, ranking, told).await?;
-    if !bank.items.iter().any(|item| item.row.entity == kind) {
+    if !bank.read.contains_key(&kind) {
         return Err(LabError::Refused(format!("there is no {} to judge recall by", kind.title())));
     }
     let mut notes = Vec::new();
-    bank.take_vectors(store, kind, &mut notes).await?;
+    bank.take_vectors(store, kind).await?;
     let with_vector = bank.items.iter().filter(|i| !i.vector.is_empty()).count();
     let (judged_by, trials) = match &ask.judged {
         Some(queries) => {
@@ -212,7 +212,7 @@ pub async fn evaluate(store: &Store, ask: &EvaluationRequest, told: Told<'_>) ->
     note(&bank, ask, with_vector, stored.is_some(), &mut notes);
     Ok(Evaluation {
         kind: kind.name(),
-        rows: bank.items.iter().filter(|item| item.row.entity == kind).count(),
+        rows: bank.read.get(&kind).copied().unwrap_or_default(),
         with_vector,
         ranking: ranking.name(),
         policy: ask.policy.clone(),
@@ -221,17 +221,21 @@ pub async fn evaluate(store: &Store, ask: &EvaluationRequest, told: Told<'_>) ->
         quality: quality(&judged, ask.k, ask.seed),
         self_retrieval: trials::self_retrieval(&bank, ask.k, ask.seed),
         negative_controls: trials::negative_controls(&bank, ask.seed),
-        spread: spread(&recalls, bank.items.len()),
+        spread: spread(&recalls, bank.len()),
         tokens: count_tokens(store, &recalls, &[kind, Entity::Memory], ranking == Ranking::Similar).await?,
         stored,
         notes,
     })
 }
 
-/// What should be known of an evaluation.
+/// Notes remarks about an evaluation that users should see.
 fn note(bank: &OwnerBank, ask: &EvaluationRequest, with_vector: usize, stored: bool, notes: &mut Vec<String>) {
-    if bank.largest() > POOL && ask.judged.is_none() {
-        notes.push(format!("of an owner with more than {POOL} rows the newest {POOL} are searched"));
+    if bank.len() > bank.items.len() {
+        notes.push(format!(
+            "{} of {} rows are searched: the newest {POOL} of an owner, and the newest {HELD} of all",
+            bank.items.len(),
+            bank.len()
+        ));
     }
     if !bank.in_use.is_empty() {
         let banks = bank.in_use.len();

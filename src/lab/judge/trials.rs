@@ -42,7 +42,7 @@ struct TrialQuery<'a> {
     vector: &'a [f32],
     /// The row that is asked with.
     like: Option<&'a BankItem>,
-    /// When it is asked.
+    /// Time at which the query is asked.
     at: String,
 }
 
@@ -123,9 +123,9 @@ fn alike(a: &BankItem, b: &BankItem) -> Option<f64> {
 
 /// A ranking with what it was judged by.
 pub struct Trial {
-    /// Its grades.
+    /// Grades of the recalled rows.
     pub judged: GradedRanking,
-    /// What was recalled.
+    /// The recall of the query: the rows found.
     pub recall: QueryRecall,
 }
 
@@ -225,16 +225,11 @@ pub fn judged(bank: &OwnerBank, queries: &[JudgedQuery], k: usize, notes: &mut V
     if unknown > 0 {
         notes.push(agreeing(
             unknown,
-            &format!(
-                "{unknown} {{query names|queries name}} a row that is not there: {{it is left|they are left}} out"
-            ),
+            "{#} {query names|queries name} a row that is not there: {it is left|they are left} out",
         ));
     }
     if !gone.is_empty() {
-        notes.push(agreeing(
-            gone.len(),
-            &format!("{} relevant {{row is|rows are}} not there: {{it counts|they count}} as missed", gone.len()),
-        ));
+        notes.push(agreeing(gone.len(), "{#} relevant {row is|rows are} not there: {it counts|they count} as missed"));
     }
     trials
 }
@@ -266,7 +261,7 @@ pub fn self_retrieval(bank: &OwnerBank, k: usize, seed: u64) -> Vec<SelfReturn> 
     vec![by("text", &|i| !i.words.is_empty(), false), by("vector", &|i| i.vector.iter().any(|x| *x != 0.0), true)]
 }
 
-/// What nonsense is like: the greatest likeness of any row to it. Where a ranking has no likeness there is none.
+/// Measures nonsense probes: the greatest likeness of any row to each. Empty for a ranking without likeness.
 pub fn negative_controls(bank: &OwnerBank, seed: u64) -> Vec<NonsenseControl> {
     if bank.ranking == Ranking::Proven {
         return Vec::new();

@@ -15,8 +15,8 @@ const ELEMENTS: usize = 4;
 /// Letters of a longer text that are counted.
 const LETTERS: usize = 400;
 
-/// What stands at one path of a column's documents. Steps are parted by dots; `[]` is any element of a list, `*` any
-/// key of an object whose keys are ids.
+/// Statistics of one path in a column's documents. Steps are separated by dots; `[]` is any element of a list, `*`
+/// any key of an object whose keys are ids.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Leaf {
     /// Documents that have a text there.
@@ -33,7 +33,7 @@ pub struct Leaf {
     last_row: usize,
 }
 
-/// What stands in the documents of a column.
+/// Statistics of the documents sampled from a column.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SampledDocument {
     /// Leaves by path.
@@ -93,7 +93,7 @@ impl SampledDocument {
     }
 }
 
-/// A path as a layout says it, with the first element for any; none where a step is an id.
+/// A path as a layout says it, with the first element for any; none when a step is an id.
 pub fn usable(path: &str) -> Option<String> {
     let plain = path.replace("[]", ".0");
     let plain = plain.strip_prefix('.').unwrap_or(&plain);

@@ -1,4 +1,4 @@
-//! What the sampled values of a column are.
+//! Findings about the sampled values of a column.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use crate::memory::vector::read_floats;
 /// Seconds from 2000 to 2100.
 const SECONDS: std::ops::Range<f64> = 946_684_800.0..4_102_444_800.0;
 
-/// How a column keeps times.
+/// Format in which a column keeps times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
     /// In a type of times.
@@ -50,7 +50,7 @@ impl Clock {
     }
 }
 
-/// What kind of values a column holds.
+/// Kind of values that a column holds.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ValueShape {
     /// Nothing was sampled.
@@ -73,10 +73,10 @@ pub enum ValueShape {
     Packed,
 }
 
-/// What is known of a column.
+/// Known facts about a column, from its samples.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
-    /// What its values are.
+    /// Kind of the column's values.
     pub shape: ValueShape,
     /// Sampled rows with a value.
     pub filled: usize,
@@ -153,10 +153,11 @@ impl Evidence {
     }
 }
 
-/// What stands between the parts of a text.
+/// Separators between the parts of a text.
 const APART: [char; 4] = [':', '/', '|', '#'];
 
-/// What parts texts such as `users/ann/facts`, all with a word that a person's name follows, and the place of the name.
+/// Finds the separator of texts such as `users/ann/facts`, in all of which a word leads to a person's name, and the
+/// place of the name.
 fn led(texts: &[&str]) -> Option<(char, usize)> {
     let leads = |apart: char, place: usize| {
         texts.iter().all(|text| {
@@ -168,7 +169,8 @@ fn led(texts: &[&str]) -> Option<(char, usize)> {
     APART.into_iter().chain(['.']).filter(|_| !texts.is_empty()).find_map(found)
 }
 
-/// What parts texts such as `ann:3`, and which of the parts is shared by several of them, as a person's would be.
+/// Finds the separator of texts such as `ann:3`, and the place of the part that several of them share, as they would
+/// a person's.
 fn parted(texts: &[&str]) -> Option<(char, usize)> {
     let whole: HashSet<&str> = texts.iter().copied().collect();
     let shares = |apart: char, place: usize| {
@@ -274,7 +276,7 @@ fn numbers(values: &[&Sample]) -> Option<Vec<f64>> {
     values.iter().map(number).collect()
 }
 
-/// How many 32-bit floats each value holds, where all hold as many and nothing else.
+/// Returns the number of 32-bit floats in each value, if all values hold the same number of them and nothing else.
 fn float_width(values: &[&Sample]) -> Option<usize> {
     let mut width = None;
     for value in values {

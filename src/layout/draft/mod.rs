@@ -49,7 +49,7 @@ pub struct SampledReference {
     pub column: String,
     /// The other table, as a layout names it.
     pub table: String,
-    /// Its column.
+    /// Column of the other table.
     pub to: String,
 }
 
@@ -86,7 +86,7 @@ pub trait DraftSql {
     fn distinct(&self, table: &str, column: &str) -> String;
 }
 
-/// How sure a guess is.
+/// Certainty of a guess.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Sure {
     Low,

@@ -1,4 +1,4 @@
-//! What names of tables and columns say.
+//! Meanings of the names of tables and columns.
 
 /// Words that stand for a person.
 const PERSON: &[&str] = &[
@@ -74,7 +74,7 @@ const SPEAKER: &[&str] = &["author", "sender", "speaker", "from", "who", "by"];
 /// Roles in a conversation.
 const ROLES: &[&str] = &["user", "assistant", "system", "human", "ai", "bot", "agent", "model", "tool", "function"];
 
-/// What a person's word is followed by where a column names the person, and does not describe them.
+/// Words that follow a person's word when a column names the person instead of describing them.
 const NAMING: &[&str] = &["id", "uid", "uuid", "key", "sub", "ref", "handle", "identifier", "email", "mail", "name"];
 
 /// Words of what is remembered, and how surely.
@@ -301,7 +301,7 @@ pub fn singulars(name: &str) -> Vec<String> {
     words(name).iter().map(|word| singular(word)).collect()
 }
 
-/// What a table's name says that it holds.
+/// Contents of a table, as far as its name tells.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TableWords {
     /// Points for memories.
@@ -310,9 +310,9 @@ pub struct TableWords {
     pub message: i32,
     /// Points for sessions.
     pub session: i32,
-    /// It keeps the application's own books.
+    /// True when the table keeps the application's own books.
     pub books: bool,
-    /// It lists people.
+    /// True when the table lists people.
     pub people: bool,
 }
 

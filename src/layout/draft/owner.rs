@@ -1,4 +1,4 @@
-//! Whose rows are: columns, and places within JSON, that name a person.
+//! Owners of rows: columns, and places within JSON, that name a person.
 
 use super::document::usable;
 use super::evidence::ValueShape;
@@ -15,11 +15,11 @@ pub struct OwnerGuess {
     pub column: String,
     /// Path into its JSON.
     pub path: Option<String>,
-    /// What parts its texts, and the place of the person's part from 0.
+    /// Separator of the column's texts, and the place of the person's part, from 0.
     pub part: Option<(char, usize)>,
-    /// Why.
+    /// Reason for the guess.
     pub why: String,
-    /// How sure.
+    /// Certainty of the guess.
     pub sure: Sure,
     /// Sampled rows that it names somebody in.
     pub rows: usize,

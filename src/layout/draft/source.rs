@@ -1,4 +1,4 @@
-//! Which table holds what, and which of its columns is which canonical one.
+//! Contents of each table, and the match of its columns with the canonical ones.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub struct KnownTable<'t> {
     pub evidence: Vec<Evidence>,
 }
 
-/// Where a canonical column is read from.
+/// Place from which a canonical column is read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReadPlace {
     Column(String),
@@ -52,7 +52,7 @@ pub struct ColumnGuess {
     pub sure: Sure,
 }
 
-/// Where a table's vectors are: in a column of its own, or in another table by that key column.
+/// Location of a table's vectors: in a column of its own, or in another table, by that key column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum VectorGuess {
     Own(String),
@@ -73,7 +73,7 @@ pub struct DraftedSource<'t> {
     pub text: Option<String>,
 }
 
-/// What values of a canonical column are.
+/// Kind of values that a canonical column takes.
 #[derive(Clone, Copy, PartialEq)]
 enum Fit {
     Word,
@@ -144,7 +144,7 @@ const RULES: &[(&str, &[&[&str]], Fit)] = &[
     ),
 ];
 
-/// How well the words of a name fit the time at which a row was made.
+/// Points for how well the words of a name fit the time at which a row was made.
 const MADE: &[(&str, i32)] = &[
     ("created", 9),
     ("create", 9),
@@ -165,7 +165,7 @@ const MADE: &[(&str, i32)] = &[
 ];
 
 impl<'t> KnownTable<'t> {
-    /// What is known of a table.
+    /// Collects the known facts about a table.
     pub fn of(table: &'t SampledTable, engine: Engine) -> Self {
         let evidence = table.columns.iter().map(|column| Evidence::of(column, engine)).collect();
         KnownTable { table, words: names::of_table(&table.name), evidence }
@@ -309,7 +309,8 @@ pub fn choose<'t>(known: &'t [KnownTable<'t>]) -> Vec<DraftedSource<'t>> {
 /// Points for rows that hold a question and its answer.
 const EXCHANGE: i32 = 12;
 
-/// What a table's rows are, with points and reasons; none where it holds no text and no sessions.
+/// Guesses the entity of a table's rows, with points and reasons; `None` when the table holds neither texts nor
+/// sessions, keeps the application's own books, or lists people.
 fn role(known: &KnownTable<'_>) -> Option<(i32, Entity, String)> {
     let TableWords { memory, message, session, books, people } = known.words;
     if books || people {
@@ -596,7 +597,7 @@ impl Mapping<'_> {
         }
     }
 
-    /// Whose a row is: a column, a place in JSON, or a part of a scope.
+    /// Guesses the column with the owner of a row: a column, a place in JSON, or a part of a scope.
     fn person(&mut self) {
         let mut owners = owner::of_table(self.known);
         owners.retain(|guess| guess.sure > Sure::Low || guess.part.is_some() || guess.rows == self.known.table.rows);
@@ -606,7 +607,7 @@ impl Mapping<'_> {
         let way =
             ColumnReading { path: guess.path, part: guess.part, ..whole(ReadPlace::Column(guess.column.clone())) };
         self.add("user_id", vec![way], guess.why, guess.sure);
-        // Other things stand in such a value too.
+        // Other things are in such a value too.
         if !is_whole {
             self.used.remove(&guess.column);
         }

@@ -142,10 +142,7 @@ fn way(way: &ColumnReading, sql: &dyn DraftSql) -> String {
 }
 
 fn write_owners(out: &mut String, owners: &[OwnerGuess], people: &[PeopleTable], sql: &dyn DraftSql) {
-    let _ = writeln!(
-        out,
-        "\n# Whose rows are. What is only suspected stands in comments: take the signs away where it is right."
-    );
+    let _ = writeln!(out, "\n# Owners of rows. Guesses are commented out: remove the `#` where they are right.");
     for list in people {
         let (table, id) = (quoted(&list.table), quoted(&list.id));
         let _ = writeln!(out, "\n{}", comment(&format!("{}: a list of people, by its name (medium)", list.table)));

@@ -47,7 +47,7 @@ impl LayoutReader<'_> {
         None
     }
 
-    /// Where values of canonical columns stand once more.
+    /// Reads the places where values of canonical columns are stored once more.
     pub(super) fn copies(&mut self, entity: Entity, table: &DeTable<'_>, prefix: &str) -> Vec<StoredCopy> {
         let mut copies = Vec::new();
         for (i, (_, table)) in self.tables(table, prefix, "copies").into_iter().enumerate() {
@@ -71,7 +71,7 @@ impl LayoutReader<'_> {
         copies
     }
 
-    /// What taking a row away means: a word, or a table of stored columns with what they get.
+    /// Reads the effect of removing a row: a word, or a table of stored columns with their new values.
     pub(super) fn removal(&mut self, table: &DeTable<'_>, prefix: &str) -> Removal {
         let key = join(prefix, "remove");
         let Some(node) = table.get("remove") else { return Removal::Delete };

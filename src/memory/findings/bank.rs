@@ -1,4 +1,4 @@
-//! What is odd about case banks: windows, repeats, bursts, references, what is recalled too often.
+//! Findings about case banks: windows, repeats, bursts, references, overused cases.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -21,7 +21,7 @@ const SWAMP: f64 = 0.6;
 /// Cases up to which vectors of a bank are compared at once; above, a job does it.
 const COMPARED: u64 = 2_000;
 
-/// Questions that are told apart for a case.
+/// Questions that are distinguished for a case.
 const QUESTIONS: usize = 8;
 
 #[derive(Debug, Default)]

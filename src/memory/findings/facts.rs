@@ -1,4 +1,4 @@
-//! What memories say twice, and facts that contradict one another. Pure: memories go in, groups of ids come out.
+//! Findings about duplicate memories and contradictory facts. Pure: memories go in, groups of ids come out.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -27,7 +27,7 @@ pub struct StandingMemory {
     words: Vec<u64>,
 }
 
-/// What one memory says of a subject.
+/// Statement of one memory about a subject.
 #[derive(Debug)]
 struct Statement {
     id: String,
@@ -139,7 +139,7 @@ pub fn copies(
     }
 }
 
-/// The share of the words of two texts that both have; 0 where one is too short to tell.
+/// The share of the words of two texts that both have; 0 when one is too short to tell.
 fn share(a: &[u64], b: &[u64]) -> f64 {
     if a.len().min(b.len()) < FEW {
         return 0.0;

@@ -1,4 +1,4 @@
-//! What is odd about episodes: links to canvas events and feedback, stored numbers, chains, bursts.
+//! Findings about episodes: links to canvas events and feedback, stored numbers, chains, bursts.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -9,7 +9,7 @@ use crate::memory::chain::{self, ChainMember, LinkFault};
 use crate::memory::session_links::{CanvasEventTime, EpisodeSpan, SessionSpans};
 use crate::memory::{Row, time};
 
-/// What an episode names, in its lists and elsewhere.
+/// Rows that an episode names, in its lists and elsewhere.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NamedLinks<'e> {
     /// Canvas events.
@@ -22,14 +22,15 @@ pub struct NamedLinks<'e> {
     pub counted: bool,
     /// The score of its feedback is stored.
     pub scored: bool,
-    /// Its lists of canvas events and of feedback can be filled: what nobody may write is nothing to fix.
+    /// True for the list of canvas events and that of feedback when it can be filled: what nobody may write is
+    /// nothing to fix.
     pub fillable: [bool; 2],
 }
 
 /// The episode that something names as its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NamedEpisode {
-    /// It names none.
+    /// No episode is named.
     None,
     /// The one at this place.
     At(u32),
@@ -449,12 +450,12 @@ impl LinkedEpisodes {
     }
 }
 
-/// Whether something stands in a list more than once.
+/// Whether something is in a list more than once.
 fn repeats(ids: &[&str]) -> bool {
     ids.len() > 1 && ids.iter().collect::<HashSet<_>>().len() < ids.len()
 }
 
-/// What of pairs, in order, belongs to an episode.
+/// Selects the pairs of one episode from sorted pairs.
 fn of(pairs: &[(u32, u64)], place: usize) -> &[(u32, u64)] {
     let start = pairs.partition_point(|(of, _)| (*of as usize) < place);
     let end = pairs.partition_point(|(of, _)| (*of as usize) <= place);

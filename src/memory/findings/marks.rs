@@ -23,7 +23,7 @@ pub(super) enum NamedKind {
 pub(super) struct EpisodeMark {
     /// Stands for its id.
     pub key: u64,
-    /// Stands for its session; 0 where it has none.
+    /// Stands for its session; 0 when it has none.
     pub session: u64,
     /// Microseconds since 1970; [`NEVER`] where none is known.
     pub started: i64,
@@ -31,27 +31,28 @@ pub(super) struct EpisodeMark {
     pub ended: i64,
     /// Stored score of its feedback; not a number where none is stored.
     pub score: f64,
-    /// Where its executions, canvas events and feedback end among all hashes, each after the one before.
+    /// End positions of the episode's executions, canvas events and feedback among all hashes, each after the one
+    /// before.
     ends: [u32; 3],
-    /// Numbers of the names of its agent and its user; 0 where it has none.
+    /// Numbers of the names of its agent and its user; 0 when it has none.
     pub agent: u32,
     pub user: u32,
     /// Stored number of its canvas events.
     pub count: i32,
-    /// What is so: bits of [`MarkFlag`].
+    /// Flags that apply: bits of [`MarkFlag`].
     flags: u8,
 }
 
-/// What may be so of an episode.
+/// A flag of an episode.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum MarkFlag {
-    /// It has a list of canvas events that can be read.
+    /// The episode has a readable list of canvas events.
     HasList = 1,
-    /// It names something more than once.
+    /// The episode names a row more than once.
     Repeats = 2,
-    /// Its list of canvas events is there to be filled.
+    /// The list of canvas events can be filled.
     Open = 4,
-    /// Its list of feedback is there to be filled.
+    /// The list of feedback can be filled.
     OpenFeedback = 8,
     /// There is a place for the number of its canvas events, and their list can be read.
     Counted = 16,
@@ -62,7 +63,7 @@ pub(super) enum MarkFlag {
 }
 
 impl EpisodeMark {
-    /// What its row holds; `flags` are those that are so.
+    /// Builds the mark from an episode's row; of `flags`, those paired with true are set.
     pub fn new(row: &Row, key: u64, session: u64, flags: &[(MarkFlag, bool)]) -> Self {
         let set = |flags: u8, (flag, holds): &(MarkFlag, bool)| if *holds { flags | *flag as u8 } else { flags };
         EpisodeMark {
@@ -151,7 +152,7 @@ impl EpisodeMarks {
         self.index.find(&self.marks, key)
     }
 
-    /// Where what an episode names stands among all hashes.
+    /// Returns the range, among all hashes, of the rows of one kind that an episode names.
     fn range(&self, place: usize, kind: NamedKind) -> std::ops::Range<usize> {
         let end = |place: usize, kind: usize| self.marks.get(place).map_or(0, |mark| mark.ends[kind] as usize);
         let start = match (kind, place.checked_sub(1)) {
@@ -162,7 +163,7 @@ impl EpisodeMarks {
         start..end(place, kind as usize)
     }
 
-    /// What an episode names, in order.
+    /// Returns the hashes of the rows of one kind that an episode names, in order.
     pub fn named(&self, place: usize, kind: NamedKind) -> &[u64] {
         self.hashes.get(self.range(place, kind)).unwrap_or_default()
     }
@@ -173,7 +174,7 @@ impl EpisodeMarks {
         self.named(place, kind).iter().copied().zip(range.map(|at| self.met.get(at)))
     }
 
-    /// Where a hash stands that this episode names, and no other one.
+    /// Finds the place of a hash that this episode names and no other one does.
     pub fn only_named(&self, place: usize, kind: NamedKind, hash: u64) -> Option<HashPlace> {
         let at = self.named(place, kind).binary_search(&hash).ok()?;
         let alone = self.shared.binary_search(&hash).is_err();
@@ -186,7 +187,7 @@ impl EpisodeMarks {
     }
 }
 
-/// Where a hash stands among all.
+/// Place of a hash among all hashes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HashPlace(usize);
 

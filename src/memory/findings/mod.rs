@@ -27,7 +27,7 @@ pub use scan::{HeldText, TextScanner, WORDS};
 pub use tally::FindingTally;
 pub use utility::UtilityHistories;
 
-/// How much a finding matters.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -39,21 +39,21 @@ pub enum Severity {
     Low,
 }
 
-/// What fixes a kind of finding: the words of a command, `$id` standing for the first example.
+/// A kind of finding with the words of the command that fixes it, `$id` standing for the first example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FindingKind {
     /// Stable name, as in `findings --kind`.
     pub name: &'static str,
-    /// How much it matters.
+    /// Severity of findings of this kind.
     pub severity: Severity,
-    /// What is so, after the count: `{of one|of several}` where the number decides.
+    /// Statement that follows the count: `{of one|of several}` where the number decides.
     message: &'static str,
     /// Words of the command that fixes it, or shows it where no command can.
     pub remedy: &'static str,
 }
 
 impl FindingKind {
-    /// What is so of that many, to stand after the count.
+    /// Words the statement for a given count, to be placed after that count.
     #[must_use]
     pub fn what(&self, count: u64) -> String {
         agreeing(count, self.message)
@@ -298,16 +298,16 @@ pub fn kind_named(name: &str) -> Option<&'static FindingKind> {
     KINDS.iter().find(|k| k.name == name)
 }
 
-/// Something that was found.
+/// A finding about the database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Its kind.
+    /// Kind of the finding.
     pub kind: &'static str,
-    /// How much it matters.
+    /// Severity of the finding.
     pub severity: Severity,
-    /// Entity that the examples are of; none where they are names of tables, columns, indexes or faults.
+    /// Entity that the examples are of; none when they are names of tables, columns, indexes or faults.
     pub entity: Option<&'static str>,
-    /// How many.
+    /// Number of occurrences.
     pub count: u64,
     /// One sentence.
     pub message: String,
@@ -320,12 +320,12 @@ pub struct Finding {
     pub together: Vec<String>,
 }
 
-/// What an earlier look found, so that a later one can say what is new.
+/// Counts from an earlier look, so that a later one can say what is new.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EarlierLook {
-    /// When it ended, canonical.
+    /// End of that look, in the canonical spelling.
     pub at: String,
-    /// How many of each kind.
+    /// Number of findings of each kind.
     pub counts: BTreeMap<String, u64>,
 }
 
@@ -334,7 +334,7 @@ pub struct EarlierLook {
 pub struct NotApplicable {
     /// The kind.
     pub kind: &'static str,
-    /// Why.
+    /// Reason why it could not be looked for.
     pub reason: String,
 }
 

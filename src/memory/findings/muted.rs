@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use super::FindingTally;
 
-/// What was muted, and why.
+/// A muted kind of finding or row, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mute {
     /// A kind of finding, or the id of a row.
     pub what: String,
-    /// Why nobody needs to hear of it.
+    /// Reason for muting it.
     pub reason: String,
-    /// Who said so.
+    /// Actor who muted it.
     pub actor: String,
-    /// When, in the canonical spelling.
+    /// Time of muting, in the canonical spelling.
     pub at: String,
 }
 

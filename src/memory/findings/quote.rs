@@ -19,11 +19,11 @@ const WORDS_SHOWN: usize = 200;
 pub struct OffendingQuote {
     /// Canonical column.
     pub column: String,
-    /// What stands before it; begins with an ellipsis where there is more.
+    /// Text before the offending part; begins with an ellipsis when there is more.
     pub before: String,
-    /// What offends.
+    /// The offending part.
     pub hit: String,
-    /// What stands after it; ends with an ellipsis where there is more.
+    /// Text after the offending part; ends with an ellipsis when there is more.
     pub after: String,
 }
 
@@ -41,13 +41,13 @@ impl OffendingQuote {
         }
     }
 
-    /// Its three parts, as they follow each other.
+    /// Returns the three parts in order of the text.
     pub fn parts_mut(&mut self) -> [&mut String; 3] {
         [&mut self.before, &mut self.hit, &mut self.after]
     }
 }
 
-/// What of a row a finding of that kind is about; none where the kind is not about a piece of text.
+/// Quotes the text of a row that a finding of that kind is about; `None` when the kind is not about a piece of text.
 #[must_use]
 pub fn quote(kind: &str, row: &Row) -> Option<OffendingQuote> {
     let place: fn(&str) -> Option<Range<usize>> = match kind {

@@ -10,7 +10,7 @@ use crate::memory::{Row, json};
 /// Columns of words that agents choose, beside free text: what is pasted into a name stays there.
 pub const WORDS: &[&str] = &["component_name", "component_type", "domain", "topic", "workflow_name"];
 
-/// What the text of a row holds.
+/// Kinds of suspicious text that a row holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HeldText {
     /// A secret or token.
@@ -47,10 +47,10 @@ impl Default for TextScanner {
     }
 }
 
-/// What the bytes of a text tell at a glance.
+/// Features of a text that its bytes show at a glance.
 #[derive(Debug, Clone, Copy, Default)]
 struct Glance {
-    /// Something beyond plain letters, signs and line ends: it may hide.
+    /// True when the text holds more than plain letters, signs and line ends, which may hide something.
     odd: bool,
     /// Words stand one blank apart, as phrases are written.
     flat: bool,
@@ -73,7 +73,7 @@ fn matches(search: Option<&AhoCorasick>, text: &str) -> bool {
 }
 
 impl TextScanner {
-    /// What the free text, the lists and the words of a row hold. JSON may have come as its text ([`Query::unparsed`]).
+    /// Scans the free text, the lists and the words of a row. JSON may have come as its text ([`Query::unparsed`]).
     ///
     /// [`Query::unparsed`]: crate::memory::query::Query
     pub fn row(&mut self, row: &Row) -> HeldText {
@@ -90,7 +90,7 @@ impl TextScanner {
         held
     }
 
-    /// What any text of a row holds, free or not: names, lists, ids.
+    /// Scans every text of a row, free or not: names, lists, ids.
     pub fn whole(&mut self, row: &Row) -> HeldText {
         let mut held = HeldText::default();
         row.values.iter().for_each(|value| self.value(value, &mut held));

@@ -3,10 +3,10 @@
 /// Ids of groups that are kept at most.
 const GROUPED: usize = 1_000;
 
-/// How often something was found, with the first ids.
+/// Count of occurrences, with the first ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FindingTally {
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
     /// The first ids, at most as many as [`FindingTally::add`] was told.
     pub examples: Vec<String>,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::memory::{Row, time, utility};
 
-/// How far a stored utility may lie from the replayed one.
+/// Maximum difference between a stored utility and the replayed one.
 const TOLERANCE: f64 = 1e-9;
 
 #[derive(Debug)]

@@ -1,11 +1,11 @@
-//! The members of an object as they stand in its text: repeated keys too, and values that no number type holds.
+//! The members of an object as they are in its text: repeated keys too, and values that no number type holds.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// Keys and values of a JSON object in their order, each value as its text; none where the text is no object.
+/// Keys and values of a JSON object in their order, each value as its text; none when the text is no object.
 #[must_use]
 pub fn members(text: &str) -> Option<Vec<(String, &RawValue)>> {
     serde_json::from_str::<Members<'_>>(text).ok().map(|members| members.0)

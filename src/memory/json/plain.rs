@@ -1,4 +1,4 @@
-//! Tells at a glance that a JSON text is strict, for readers that need no value of it.
+//! Quick check that a JSON text is strict, for readers that need no value of it.
 
 use serde::de::IgnoredAny;
 

@@ -7,7 +7,7 @@ use super::{JsonReading, MAX_DEPTH};
 /// Bytes from which a list is worth a look ahead.
 const LONG: usize = 1 << 20;
 
-/// What becomes of a number that neither 64 bits nor a double can hold.
+/// Treatment of a number that neither 64 bits nor a double can hold.
 #[derive(Clone, Copy)]
 pub(super) enum WideNumber {
     /// A string of its digits.
@@ -25,7 +25,7 @@ pub(super) fn read_with(text: &str, wide: WideNumber) -> JsonReading {
     }
 }
 
-/// Something that is not strict JSON, with its first place: a text may hold a million of them.
+/// A deviation from strict JSON, with its first place and its count: a text may hold a million of them.
 struct Oddity {
     what: &'static str,
     first: usize,
@@ -42,7 +42,7 @@ impl Oddity {
     }
 }
 
-/// Why nothing could be read, and where.
+/// Reason why nothing could be read, and its place.
 struct JsonFailure {
     what: &'static str,
     at: usize,

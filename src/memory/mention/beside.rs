@@ -1,10 +1,10 @@
-//! What stands directly beside a place in a text: the end of a word, or something that makes a longer one.
+//! Characters directly beside a place in a text: the end of a word, or part of a longer one.
 
 use unicode_normalization::char::is_combining_mark;
 use unicode_script::{Script, UnicodeScript as _};
 use unicode_segmentation::UnicodeSegmentation as _;
 
-/// What stands beside a place.
+/// Kind of character beside a place in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BesidePlace {
     /// Nothing that would make a longer word: a blank, a mark, a letter of another script, a letter of a script that
@@ -18,8 +18,8 @@ pub enum BesidePlace {
     Letter,
 }
 
-/// What a letter beside a place means. `inner` is the letter of the place next to it; `outer` stands outside, and comes
-/// first when `before`.
+/// Classifies the character beside a place. `inner` is the letter of the place next to it; `outer` is outside, and
+/// comes first when `before`.
 #[must_use]
 pub fn beside(outer: Option<char>, inner: char, before: bool) -> BesidePlace {
     let Some(outer) = outer else { return BesidePlace::Free };
@@ -71,7 +71,7 @@ pub fn ends(text: &[u8], end: usize) -> bool {
     inner.is_none_or(|inner| beside(outer, inner, false) == BesidePlace::Free)
 }
 
-/// The characters before and after a place; none where nothing readable stands behind it.
+/// The characters before and after a place; none when nothing readable stands behind it.
 fn around(text: &[u8], at: usize) -> Option<(Option<char>, char)> {
     Some((last_char(text.get(..at)?), first_char(text.get(at..)?)?))
 }

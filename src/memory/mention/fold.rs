@@ -1,5 +1,5 @@
 //! A text without what does not change who is meant: the case and width of its letters, how they are composed, which
-//! apostrophe and which blank stands there, marks that nobody sees. Every place in it leads back to the original.
+//! apostrophe and which blank is there, marks that nobody sees. Every place in it leads back to the original.
 
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
@@ -10,7 +10,7 @@ pub struct TracedText {
     /// The text.
     pub text: String,
     /// Places of the text and of the original that belong together, in order; between two of them both go on alike, or
-    /// what stands there came as one piece.
+    /// what is there came as one piece.
     marks: Vec<(usize, usize)>,
     /// Bytes of the original.
     source: usize,
@@ -44,14 +44,14 @@ impl TracedText {
         }
     }
 
-    /// Where in the original stands what begins at a place: behind anything that was left out there.
+    /// Maps the start of a span to the original: behind anything that was left out there.
     #[must_use]
     pub fn start(&self, at: usize) -> usize {
         let next = self.marks.partition_point(|(here, _)| *here <= at);
         self.along(next, at).unwrap_or(at)
     }
 
-    /// Where in the original ends what ends at a place: before anything that was left out there.
+    /// Maps the end of a span to the original: before anything that was left out there.
     #[must_use]
     pub fn end(&self, at: usize) -> usize {
         let next = self.marks.partition_point(|(here, _)| *here < at);
@@ -151,15 +151,15 @@ fn cluster(text: &str) -> &str {
     &text[..end]
 }
 
-/// What stands in a text and is not seen: soft hyphens, joiners, marks of direction, variation selectors.
+/// Checks if a character is invisible in a text: soft hyphens, joiners, direction marks, variation selectors.
 fn is_unseen(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180b}'..='\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{fff9}'..='\u{fffb}')
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
         || matches!(c, '\u{e0000}'..='\u{e0fff}')
 }
 
-/// What is not seen and yet keeps two words apart: a zero-width space, the mark at the start of a file, marks of
-/// direction; not a soft hyphen or a joiner, which stand within words.
+/// Checks if a character is invisible and yet separates words: a zero-width space, the mark at the start of a file,
+/// direction marks; not a soft hyphen or a joiner, which occur within words.
 #[must_use]
 pub fn is_gap(c: char) -> bool {
     is_unseen(c) && !matches!(c, '\u{ad}' | '\u{34f}' | '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')

@@ -1,5 +1,5 @@
-//! What counts as a mention of a person in plain text: one set of rules for the plan of an erasure, for what it takes out
-//! and for the search afterwards.
+//! Mentions of a person in plain text: one set of rules for the plan of an erasure, for what it takes out and for the
+//! search afterwards.
 //!
 //! The text is plain: escapes of JSON, URLs and HTML, compression and other containers have been taken off.
 //! It is compared without case, width, composition and what nobody sees (soft hyphens, zero-width characters); any
@@ -54,13 +54,13 @@ const MIDDLE: usize = 24;
 /// Bytes of marks and markup between the parts of a name at most.
 const BETWEEN: usize = 64;
 
-/// How sure it is that a place means the person.
+/// Certainty that a place means the person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
-    /// It does.
+    /// The place means the person.
     Certain,
-    /// It may: why it is not certain, in a few words.
+    /// The place may mean the person: the reason for the doubt, in a few words.
     Possible(&'static str),
 }
 
@@ -86,7 +86,7 @@ impl Certainty {
     }
 }
 
-/// What kind of thing a handle is.
+/// Kind of a handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HandleShape {
     /// An id, a login.
@@ -124,31 +124,31 @@ impl HandleShape {
 /// One thing to look for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SoughtHandle {
-    /// What the person is known by.
+    /// Id, name, address or number by which the person is known.
     pub value: String,
-    /// What kind of thing it is.
+    /// Kind of the handle.
     pub shape: HandleShape,
-    /// It is a usual word or number in this database, or too short to tell: see [`is_plain`].
+    /// True when the handle is a common word or number in this database, or too short to tell: see [`is_plain`].
     pub common: bool,
 }
 
-/// Where a text stands.
+/// Context of a text: what its column, or the last key of its path, is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MentionText {
     /// The column, or the last key of the path, is about people.
     pub people: bool,
-    /// It is about names of people.
+    /// True when the place is about names of people.
     pub names: bool,
-    /// It holds ids of conversations.
+    /// True when the place holds ids of conversations.
     pub sessions: bool,
-    /// It holds ids of profiles.
+    /// True when the place holds ids of profiles.
     pub profiles: bool,
-    /// It is a number, not a text.
+    /// True when the value is a number, not a text.
     pub number: bool,
 }
 
 impl MentionText {
-    /// Where anything that is looked for may stand.
+    /// Context in which every kind of handle is looked for.
     pub const ANY: MentionText =
         MentionText { people: true, names: true, sessions: true, profiles: true, number: false };
 
@@ -173,7 +173,7 @@ pub struct MentionSpan {
     pub start: usize,
     /// Byte after the last one.
     pub end: usize,
-    /// How sure it is.
+    /// Certainty that the span means the person.
     pub certainty: Certainty,
 }
 
@@ -183,11 +183,11 @@ enum HandleMeans {
     Handle { handle: usize, certainty: Certainty, capital: bool, looks: WordLooks },
     /// One end of a name, behind which the other may stand; after a first name also after a further word.
     Parted { handle: usize, other: String, is_first: bool, looks: WordLooks },
-    /// Somebody else's handle; as it is written where the person has the same in another case.
+    /// Another person's handle; `exactly` is its exact spelling when the person's own differs only in case.
     Other { exactly: Option<String> },
 }
 
-/// What the letters of a word are, told once.
+/// Properties of a word's letters, determined once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct WordLooks {
     /// Letters and nothing else.
@@ -333,7 +333,7 @@ impl MentionFinder {
         called.map(|(handle, _)| span(*handle, certainty)).into_iter().collect()
     }
 
-    /// What stands in a text as it is written.
+    /// Finds mentions in a text as written, and adds them to `found`.
     fn plain(&self, text: &str, place: MentionText, found: &mut FoundMention) {
         let trace = fold(text);
         let near = FoldedText { text, trace: &trace };
@@ -382,7 +382,7 @@ impl MentionFinder {
         }
     }
 
-    /// How sure it is that a handle at a place of a folded text means the person; none where it does not.
+    /// Judges how certain it is that a handle at a place of a folded text means the person; `None` when it does not.
     fn judge(
         &self,
         handle: usize,
@@ -407,7 +407,7 @@ impl MentionFinder {
 }
 
 const A_NUMBER: Certainty = Certainty::Possible("the same number");
-/// Of an id that is short, a number or a usual word.
+/// Certainty of an id that is short, a number or a common word.
 pub const A_COMMON_WORD: Certainty = Certainty::Possible("a common word here");
 const A_SHORT_NAME: Certainty = Certainty::Possible("a short name");
 const WITH_LETTERS: Certainty = Certainty::Possible("with letters beside it");
@@ -574,7 +574,7 @@ impl FoldedText<'_> {
     }
 }
 
-/// How many bytes from the end of a first name to the end of the last one, where one further word stands between.
+/// Counts the bytes from the end of a first name to the end of the last one, with one further word between them.
 fn middle(behind: &str, last: &str) -> Option<usize> {
     let (word, rest) = behind.strip_prefix(' ')?.split_once(' ')?;
     let name = word.strip_suffix('.').unwrap_or(word).trim_matches(['"', '\'', '(', ')', '\u{201c}', '\u{201d}']);
@@ -584,8 +584,8 @@ fn middle(behind: &str, last: &str) -> Option<usize> {
     (fits && name != "and" && rest.starts_with(last)).then(|| 2 + word.len() + last.len())
 }
 
-/// How many bytes from the end of one part of a name to the end of the other, where nothing but marks, markup and
-/// escapes of blanks stand between.
+/// Counts the bytes from the end of one part of a name to the end of the other, with nothing but marks, markup and
+/// escapes of blanks between them.
 fn across(behind: &str, other: &str) -> Option<usize> {
     let mut at = 0;
     while at <= BETWEEN {
@@ -612,7 +612,7 @@ pub fn is_plain(value: &str) -> bool {
     short || plain.chars().all(char::is_alphabetic) || plain.chars().all(|c| !c.is_alphabetic())
 }
 
-/// What was found, before it is told apart.
+/// Spans found, before the person's are distinguished from other people's.
 #[derive(Debug, Default)]
 struct FoundMention {
     spans: Vec<MentionSpan>,

@@ -1,4 +1,4 @@
-//! How people write a name: both orders, with initials, shortened, run together.
+//! Ways to write a name: both orders, with initials, shortened, run together.
 
 use super::Certainty;
 
@@ -10,9 +10,9 @@ const RUN_TOGETHER: usize = 8;
 pub struct WrittenName {
     /// The words.
     pub text: String,
-    /// How sure it is that they mean the person.
+    /// Certainty that the words mean the person.
     pub certainty: Certainty,
-    /// Its first letter stands for a word, without a dot: only a capital counts.
+    /// True when the first letter stands for a word, without a dot: only a capital counts.
     pub capital: bool,
 }
 

@@ -52,7 +52,7 @@ impl Phone {
         Some(Phone { rows: rows.into_iter().map(String::into_bytes).collect() })
     }
 
-    /// Where the number stands in a folded text: first byte, byte after the last one, and whether a letter or `_` is
+    /// Finds the number in a folded text: first byte, byte after the last one, and true when a letter or `_` is
     /// joined to it.
     #[must_use]
     pub fn find(&self, text: &str) -> Vec<(usize, usize, bool)> {
@@ -79,7 +79,7 @@ impl Phone {
     }
 }
 
-/// Where a row of digits ends that begins at a place; none when something else stands there.
+/// Finds the end of a row of digits that begins at a place; `None` when something else is there.
 fn ends(text: &[u8], start: usize, row: &[u8]) -> Option<usize> {
     let mut at = start;
     for (i, digit) in row.iter().enumerate() {

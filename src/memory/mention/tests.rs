@@ -8,7 +8,7 @@ fn finder(kind: &str, value: &str, common: bool, others: &[&str]) -> MentionFind
     MentionFinder::new(&[sought], &others).unwrap()
 }
 
-/// What was found, as it is written; `?` before what is possible only.
+/// Lists the mentions found, as written; `?` marks those that are only possible.
 fn found(finder: &MentionFinder, text: &str, place: MentionText) -> Vec<String> {
     let told = finder.find(text, place).into_iter();
     told.map(|span| {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// What is asked.
+/// Question of a judged query.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum JudgedQuestion {
     /// A text.
@@ -16,7 +16,7 @@ pub enum JudgedQuestion {
 /// A judged query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgedQuery {
-    /// What is asked.
+    /// Question that was judged.
     pub asked: JudgedQuestion,
     /// Relevant rows with their grades, above 0.
     pub relevant: BTreeMap<String, f64>,

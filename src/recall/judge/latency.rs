@@ -1,4 +1,4 @@
-//! How long the four stages of recall take, and how many tokens it costs, as the trail of accesses says.
+//! Durations of the four stages of recall, and its cost in tokens, from the trail of accesses.
 
 use std::collections::BTreeMap;
 
@@ -31,9 +31,9 @@ pub struct LatencyTimes {
     pub name: String,
     /// Accesses.
     pub n: usize,
-    /// Of these, with a time.
+    /// Accesses among these with a recorded time.
     pub timed: usize,
-    /// Mean, in milliseconds; none where no time is recorded.
+    /// Mean, in milliseconds; none when no time is recorded.
     pub mean_ms: Option<f64>,
     /// Half are faster.
     pub p50_ms: Option<f64>,
@@ -41,7 +41,7 @@ pub struct LatencyTimes {
     pub p95_ms: Option<f64>,
 }
 
-/// What the trail of accesses says.
+/// Statistics from the trail of accesses.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AccessTrail {
     /// Accesses.
@@ -50,7 +50,7 @@ pub struct AccessTrail {
     pub stages: Vec<LatencyTimes>,
     /// By kind as stored.
     pub kinds: Vec<LatencyTimes>,
-    /// Mean tokens of a recall; none where none are recorded.
+    /// Mean tokens of a recall; none when none are recorded.
     pub tokens: Option<f64>,
     /// Recalls behind the mean.
     pub tokens_n: usize,

@@ -93,7 +93,7 @@ pub fn estimate(values: &[f64], seed: u64) -> MeanEstimate {
     MeanEstimate { value: Some(values.iter().sum::<f64>() / n as f64), n, interval }
 }
 
-/// How good rankings are on judged queries.
+/// Quality of rankings on judged queries.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RankingQuality {
     /// Judged queries with at least one relevant row.
@@ -115,7 +115,7 @@ pub struct RankingQuality {
 }
 
 impl RankingQuality {
-    /// Its four numbers, with their names for people.
+    /// Returns the four numbers, with their names for users.
     #[must_use]
     pub fn named(&self) -> [(String, &MeanEstimate); 4] {
         let k = self.k;

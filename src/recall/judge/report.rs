@@ -1,4 +1,4 @@
-//! What an evaluation of recall found, as plain data.
+//! Results of an evaluation of recall, as plain data.
 
 use serde::Serialize;
 
@@ -6,14 +6,14 @@ use super::latency::AccessTrail;
 use super::ranked::{MeanEstimate, RankingQuality};
 use super::spread::RecallSpread;
 
-/// What an evaluation found.
+/// Results of an evaluation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Evaluation {
     /// `case` or `episode`.
     pub kind: &'static str,
     /// Rows of the kind.
     pub rows: usize,
-    /// Of these, with a vector.
+    /// Rows among these with a vector.
     pub with_vector: usize,
     /// The ranking that is judged: the one that `recall` gives.
     pub ranking: &'static str,
@@ -21,7 +21,7 @@ pub struct Evaluation {
     pub policy: Option<String>,
     /// The ranking's formula, for people.
     pub formula: &'static str,
-    /// Where the judgements come from.
+    /// Origin of the judgements.
     pub judged_by: String,
     /// Hit rate, precision, nDCG and reciprocal rank.
     pub quality: RankingQuality,
@@ -33,9 +33,9 @@ pub struct Evaluation {
     pub spread: RecallSpread,
     /// Tokens that these recalls cost.
     pub tokens: TokenCounts,
-    /// What the trail of accesses says; none where none is kept.
+    /// Statistics from the trail of accesses; `None` when no trail is kept.
     pub stored: Option<StoredRecalls>,
-    /// What should be known, for people.
+    /// Notes for users about the evaluation.
     pub notes: Vec<String>,
 }
 
@@ -54,27 +54,27 @@ pub struct TokenCounts {
     pub over_budget: usize,
 }
 
-/// How often a row that is queried with itself comes back among the first k.
+/// Share of rows that come back among the first k when queried with themselves.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SelfReturn {
     /// `text` or `vector`.
     pub by: &'static str,
     /// Rows asked.
     pub n: usize,
-    /// Of these, that came back.
+    /// Rows among these that came back.
     pub found: usize,
     /// Their share.
     pub share: Option<f64>,
 }
 
-/// What nonsense gives.
+/// Results of nonsense queries.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NonsenseControl {
     /// `text` or `vector`.
     pub by: &'static str,
     /// Nonsense queries.
     pub n: usize,
-    /// Of these, that gave something above the threshold: each is a failure.
+    /// Queries among these that gave something above the threshold: each is a failure.
     pub answered: usize,
     /// The threshold.
     pub threshold: f64,

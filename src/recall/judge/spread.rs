@@ -1,5 +1,5 @@
-//! What recall does to a memory as a whole: what is never recalled, what is recalled all the time, how alike, how old
-//! and how good what is recalled is.
+//! Spread of recall over a memory: rows that are never recalled, rows that are recalled all the time, and how alike,
+//! how old and how good the recalled ones are.
 
 use std::collections::HashMap;
 
@@ -15,15 +15,15 @@ pub const STALE_DAYS: f64 = 90.0;
 /// One recalled row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecalledRow {
-    /// Its id.
+    /// Id of the row.
     pub id: String,
-    /// Its age when it was recalled, in days; none when unknown.
+    /// Age of the row when it was recalled, in days; `None` when unknown.
     pub age_days: Option<f64>,
     /// Whether what is known of it is bad: negative feedback, a reward below 0.5; none when nothing is known.
     pub bad: Option<bool>,
 }
 
-/// What was recalled for one query, with the similarities of all pairs of it that are known.
+/// Rows that were recalled for one query, with the similarities of all their pairs that are known.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct QueryRecall {
     /// The rows, best first.
@@ -32,7 +32,7 @@ pub struct QueryRecall {
     pub alike: Vec<f64>,
 }
 
-/// How recall spreads over a memory.
+/// Spread of recall over a memory.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RecallSpread {
     /// Queries.
@@ -47,7 +47,7 @@ pub struct RecallSpread {
     pub coverage: Option<f64>,
     /// Share of all places that the most recalled 1 % of the candidates (at least one) take: swamping.
     pub top_1_percent_share: Option<f64>,
-    /// What that share would be if all candidates were recalled alike.
+    /// Value of that share if all candidates were recalled equally often.
     pub top_1_percent_even: Option<f64>,
     /// The row that is recalled most, and for how many queries.
     pub most_recalled: Option<(String, usize)>,

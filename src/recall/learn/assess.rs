@@ -1,4 +1,4 @@
-//! What a policy is worth on pairs that it did not see, and whether it should be used.
+//! Worth of a policy on pairs that it did not see, and whether it should be used.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ use crate::recall::policy::{FEATURES, Policy, WeightSpelling};
 /// Queries from which an interval says something: a few drawn again are the same few again.
 const ENOUGH: usize = 10;
 
-/// How good predictions are, with everything that is shown of them.
+/// Quality of predictions, with everything that is shown about them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Assessment {
     /// The four numbers.
     pub metrics: Metrics,
     /// Predictions behind them.
     pub n: usize,
-    /// Of these, how many came true.
+    /// Predictions among these whose label is positive.
     pub positives: usize,
     /// Queries, which are what is drawn again for the intervals.
     pub queries: usize,
@@ -29,26 +29,26 @@ pub struct Assessment {
     pub mixed_queries: usize,
     /// 95 % intervals by drawing queries again.
     pub interval: Interval,
-    /// How often what was predicted came true.
+    /// Share of predictions that came true, by bins of predicted probability.
     pub calibration: Vec<CalibrationBin>,
     /// Each feature by itself.
     pub features: Vec<SingleFeature>,
     /// `better than chance`, `no better than chance`, `worse than chance` or `unknown`.
     pub verdict: &'static str,
-    /// What to do about it, for people.
+    /// Advice on how to proceed, for users.
     pub advice: String,
 }
 
 /// A feature by itself.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SingleFeature {
-    /// Its name.
+    /// Name of the feature.
     pub name: &'static str,
-    /// Its AUC; none where it is the same in all pairs.
+    /// AUC of the feature; `None` when it is the same in all pairs.
     pub auc: Option<f64>,
     /// 95 % interval.
     pub interval: Option<[f64; 2]>,
-    /// Its weight in the policy; none where several policies were used.
+    /// Weight of the feature in the policy; `None` when several policies were used.
     pub weight: Option<f64>,
 }
 
@@ -168,7 +168,7 @@ fn labels(examples: &[TrainingExample]) -> Vec<[bool; 2]> {
     labels
 }
 
-/// Why no AUC can be given: both sides of a split need pairs of both kinds. None where it can.
+/// Explains why no AUC can be given: both sides of a split need pairs of both kinds. `None` when one can be given.
 fn why_no_auc(examples: &[TrainingExample]) -> Option<String> {
     let labels = labels(examples);
     let [negative, positive] = [0, 1].map(|kind| labels.iter().filter(|has| has[kind]).count());
@@ -218,7 +218,8 @@ pub fn train_and_hold_out(
     Ok(TrainedPolicy { held_out, accuracy, trained_on: metrics::metrics(&predicted), n: seen.len(), policy })
 }
 
-/// What training on such pairs is worth: every pair is predicted by a policy that was trained without its query.
+/// Assesses what training on such pairs is worth: every pair is predicted by a policy that was trained without its
+/// query.
 ///
 /// # Errors
 /// As [`train_and_hold_out`].

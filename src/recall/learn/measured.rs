@@ -1,4 +1,4 @@
-//! What was measured of a policy, on what, as plain data.
+//! Measurements of a policy, and the pairs they were made on, as plain data.
 
 use serde::Serialize;
 
@@ -11,21 +11,21 @@ use super::version::PurgedCases;
 pub struct MeasuredAssessment {
     /// The policy; none for several, or for none.
     pub policy: Option<String>,
-    /// Its version.
+    /// Version of the policy.
     pub version: Option<i64>,
-    /// Its bank.
+    /// Bank of the policy.
     pub profile_id: Option<String>,
-    /// What was assessed, for people.
+    /// Subject of the assessment, for users.
     pub what: String,
-    /// Where the pairs come from.
+    /// Origin of the pairs.
     pub pairs: String,
     /// The numbers.
     #[serde(flatten)]
     pub assessment: Assessment,
     /// On all pairs, where the numbers are of the held-out ones only.
     pub all_pairs: Option<Metrics>,
-    /// What became of the cases that it was trained on.
+    /// Count of the policy's training cases that are gone.
     pub purged: Option<PurgedCases>,
-    /// What should be known, for people.
+    /// Notes for users about the assessment.
     pub notes: Vec<String>,
 }

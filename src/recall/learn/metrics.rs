@@ -1,4 +1,4 @@
-//! How good predictions are: AUC, Brier score, calibration and loss, with intervals by drawing queries again.
+//! Quality of predictions: AUC, Brier score, calibration and loss, with intervals from resampling queries.
 
 use serde::Serialize;
 
@@ -15,15 +15,15 @@ pub const DRAWS: usize = 1_000;
 pub struct LabelledPrediction {
     /// Number of the query: drawn again as a whole.
     pub query: usize,
-    /// Which of several policies predicted it: their scores are not compared with each other.
+    /// Number of the policy that predicted it, when there are several: scores of different policies are not compared.
     pub part: u64,
     /// Score on the logit scale.
     pub score: f64,
-    /// What came of it.
+    /// Actual outcome.
     pub label: bool,
 }
 
-/// The four numbers. AUC is none where there are not both kinds of label, all are none without predictions.
+/// The four numbers. AUC is none when there are not both kinds of label, all are none without predictions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Metrics {
     /// Chance that a positive is scored above a negative, ties counting half: 0..1, 0.5 is chance.
@@ -51,20 +51,20 @@ pub struct CalibrationBin {
     pub observed: Option<f64>,
 }
 
-/// The 2.5th and 97.5th percentile of each number over the draws; none where it could not be computed.
+/// The 2.5th and 97.5th percentile of each number over the draws; none when it could not be computed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
-    /// Of the AUC.
+    /// Interval of the AUC.
     pub auc: Option<[f64; 2]>,
-    /// Of the Brier score.
+    /// Interval of the Brier score.
     pub brier: Option<[f64; 2]>,
-    /// Of the calibration error.
+    /// Interval of the calibration error.
     pub ece: Option<[f64; 2]>,
-    /// Of the loss.
+    /// Interval of the loss.
     pub loss: Option<[f64; 2]>,
 }
 
-/// AUC of scores with labels; none where there are not both kinds.
+/// AUC of scores with labels; none when there are not both kinds.
 #[must_use]
 pub fn auc(scored: impl IntoIterator<Item = (f64, bool)>) -> Option<f64> {
     let mut scored: Vec<(f64, bool, f64)> = scored.into_iter().map(|(score, label)| (score, label, 1.0)).collect();

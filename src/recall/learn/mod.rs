@@ -11,7 +11,7 @@ pub mod version;
 
 use super::policy::FEATURES;
 
-/// Why nothing can be learned or measured.
+/// Reason why nothing can be learned or measured.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LearnError {
     /// There are no pairs.

@@ -4,16 +4,16 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// A pair as it stands in a file.
+/// A pair as it is in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabelledPair {
     /// Number of the query among the file's queries.
     pub query: usize,
-    /// What was asked.
+    /// Text of the query.
     pub text: String,
-    /// What the case was asked.
+    /// Text of the question that the case was asked.
     pub case: String,
-    /// What the case planned; empty when not given.
+    /// Plan of the case; empty when not given.
     pub plan: String,
     /// Whether the case itself had gone well; none when not given.
     pub case_went_well: Option<bool>,

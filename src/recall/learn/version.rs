@@ -10,23 +10,23 @@ use crate::recall::policy::Policy;
 pub struct Version {
     /// The stored row.
     pub row: Row,
-    /// Its weights, or why they cannot be used.
+    /// Weights of the version, or the reason why they cannot be used.
     pub policy: Result<Policy, String>,
     /// Readers take it: the highest active version of its bank.
     pub in_use: bool,
-    /// What became of the cases it was trained on.
+    /// Count of the version's training cases that are gone.
     pub purged: PurgedCases,
 }
 
-/// How many of the cases that a policy was trained on are gone since.
+/// Count of the cases that a policy was trained on and that are gone since.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PurgedCases {
     /// Cases that it was trained on; none when that was not recorded.
     pub cases: Option<usize>,
-    /// Of these, those that are gone.
+    /// Cases among these that are gone.
     pub gone: Option<usize>,
     /// Their share; none when not recorded.
     pub share: Option<f64>,
-    /// Why nothing is known.
+    /// Reason why nothing is known.
     pub reason: Option<&'static str>,
 }

@@ -1,4 +1,4 @@
-//! What people do with what is shown to them on canvases: dwell, engagement, rewards of observations, success.
+//! Use of canvases by the people they are shown to: dwell, engagement, rewards of observations, success.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ pub const RULES: [(&str, &str); 4] = [
 /// A canvas event as far as these rules look at it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CanvasUse {
-    /// Its id, which orders events of the same time.
+    /// Id of the event, which orders events of the same time.
     pub id: String,
     /// The canvas; an event without one stands alone.
     pub canvas: Option<String>,
@@ -44,11 +44,11 @@ pub struct CanvasUse {
     pub canvas_type: String,
     /// Component type as stored; empty when none is.
     pub component: String,
-    /// What happened, as stored.
+    /// Action of the event, as stored.
     pub action: String,
-    /// When, in microseconds since 1970.
+    /// Time of the event, in microseconds since 1970.
     pub at: Option<i64>,
-    /// How long the canvas was open, as recorded with a close, in seconds.
+    /// Time for which the canvas was open, as recorded with a close, in seconds.
     pub open_seconds: Option<f64>,
     /// Recorded as done by the agent or the system itself.
     pub by_agent: bool,
@@ -87,11 +87,11 @@ pub struct Engagement {
     pub errors: usize,
     /// Other actions, as stored.
     pub other: BTreeMap<String, usize>,
-    /// Mean time open, in seconds; none where no time is known.
+    /// Mean time open, in seconds; none when no time is known.
     pub dwell_seconds: Option<f64>,
     /// Closes behind the mean.
     pub dwell_n: usize,
-    /// Of these, how many carry a recorded time; the others go by the times of the events.
+    /// Closes among these with a recorded time; the others are timed by their events.
     pub dwell_recorded: usize,
     /// Episodes that it was shown in.
     pub episodes: usize,
@@ -108,15 +108,15 @@ pub struct Engagement {
 /// An observation with its reward and how often it was made.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Observation {
-    /// Its name.
+    /// Name of the observation.
     pub observation: &'static str,
-    /// Its reward; none is stated.
+    /// Reward of the observation; `None` when none is stated.
     pub reward: Option<f64>,
-    /// How often.
+    /// Number of times it was made.
     pub n: usize,
 }
 
-/// How one canvas went: 1 if submitted or executed, 0 if closed under 5 s or in error, else 0.5.
+/// Outcome of one canvas: 1 if submitted or executed, 0 if closed under 5 s or in error, else 0.5.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CanvasOutcome {
     /// 0, 0.5 or 1.
@@ -125,14 +125,14 @@ pub struct CanvasOutcome {
     pub at: Option<i64>,
 }
 
-/// What canvas events come to.
+/// Summary of canvas events.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CanvasSummary {
     /// By canvas type, most presented first.
     pub types: Vec<Engagement>,
     /// By canvas and component type.
     pub components: Vec<Engagement>,
-    /// How each canvas went; empty where that is not asked for.
+    /// Outcome of each canvas; empty when that is not asked for.
     pub outcomes: Vec<CanvasOutcome>,
     /// Events in all.
     pub events: usize,
@@ -249,7 +249,7 @@ impl CanvasStudy {
         }
     }
 
-    /// What the events come to. `feedback` is the known feedback aggregate of an episode, by number.
+    /// Sums up the events. `feedback` returns the known feedback aggregate of an episode, by number.
     #[must_use]
     pub fn close(self, feedback: impl Fn(usize) -> Option<f64>) -> CanvasSummary {
         let known: Vec<Option<f64>> = self.met.into_iter().map(feedback).collect();
@@ -277,7 +277,7 @@ fn ranked(mut groups: Vec<Engagement>) -> Vec<Engagement> {
     groups
 }
 
-/// What an event is to these rules.
+/// Meaning of an event under these rules.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum CanvasMoment {
     Presented,

@@ -11,7 +11,7 @@ const STEP: f64 = 30.0;
 /// Points of the curve; the last one holds all that is older.
 const POINTS: usize = 13;
 
-/// What is left of a memory of that age in days: 1 until 90 days, then max(0, 1 - days / 180).
+/// Computes the share of a memory that is left at an age in days: 1 until 90 days, then max(0, 1 - days / 180).
 #[must_use]
 pub fn left(days: f64) -> f64 {
     if days < STALE_DAYS { 1.0 } else { (1.0 - days / ARCHIVE_DAYS).max(0.0) }
@@ -24,7 +24,7 @@ pub struct AgedEpisode {
     pub days: f64,
     /// Decay score as stored.
     pub decay: Option<f64>,
-    /// How often it was recalled, as stored.
+    /// Number of times the episode was recalled, as stored.
     pub accesses: Option<i64>,
     /// Whether it is archived, or taken into a digest.
     pub put_away: bool,
@@ -39,11 +39,11 @@ pub struct CurvePoint {
     pub to_days: Option<f64>,
     /// Episodes.
     pub episodes: usize,
-    /// Of these, archived or taken into a digest.
+    /// Episodes among these that are archived or taken into a digest.
     pub put_away: usize,
-    /// What the rule leaves of them, mean in 0..1.
+    /// Share of them that is left by the rule, mean in 0..1.
     pub by_rule: Option<f64>,
-    /// Mean stored decay score; none where none is stored.
+    /// Mean stored decay score; none when none is stored.
     pub stored: Option<f64>,
     /// Mean number of recalls, as stored.
     pub accesses: Option<f64>,

@@ -65,9 +65,9 @@ const SKILLS: f64 = 10.0;
 pub struct DocumentedReadiness {
     /// Quality, in 0..1; it is the readiness.
     pub readiness: Option<f64>,
-    /// Whether canvas success rose by [`IMPROVEMENT`]; none where there is no period to compare with.
+    /// Whether canvas success rose by [`IMPROVEMENT`]; none when there is no period to compare with.
     pub canvas_improved: Option<bool>,
-    /// What the document leaves open, for people.
+    /// Points that the document leaves open, for users.
     pub note: &'static str,
 }
 
@@ -80,11 +80,11 @@ pub struct CodedReadiness {
     pub readiness: WeightedMean,
     /// Latest episodes that it looks at.
     pub window: usize,
-    /// What it takes from where, for people.
+    /// Sources of the terms, for users.
     pub note: &'static str,
-    /// Where the agent stands; none when its status is no level.
+    /// Current level of the agent; `None` when its status is no level.
     pub level: Option<&'static str>,
-    /// What it could become; none at the top.
+    /// Next step up; `None` at the top, or when the status is no level.
     pub next: Option<GraduationStep>,
 }
 
@@ -202,7 +202,7 @@ fn failing(gate: &GraduationGate, readiness: &WeightedMean, latest: &[&WorkedEpi
     failing
 }
 
-/// How many of these episodes were proposed to a supervisor, and how well that went, in 0..1.
+/// Counts the episodes that were proposed to a supervisor, and rates how well that went, in 0..1.
 fn supervision(episodes: &[&WorkedEpisode]) -> (usize, f64) {
     let decisions: Vec<ProposalDecision> = episodes.iter().filter_map(|e| e.supervised).collect();
     let approved = decisions.iter().filter(|d| d.approved).count();

@@ -1,4 +1,5 @@
-//! What the memory says of agents and of itself: canvases, quality, readiness, forgetting, memories that help or mislead.
+//! Insights from the memory into agents and into itself: canvases, quality, readiness, forgetting, memories that help
+//! or mislead.
 
 pub mod canvas;
 pub mod forgetting;
@@ -24,7 +25,7 @@ pub struct WeightedTerm {
     pub weight_used: f64,
     /// Weight used x value; the contributions sum to the score.
     pub contribution: f64,
-    /// Why there is no value.
+    /// Reason why there is no value.
     pub missing: Option<String>,
 }
 
@@ -45,9 +46,9 @@ impl WeightedTerm {
 pub struct WeightedMean {
     /// Sum of the contributions; none when every term is missing.
     pub score: Option<f64>,
-    /// Its terms, in the order of the formula.
+    /// Terms of the mean, in the order of the formula.
     pub terms: Vec<WeightedTerm>,
-    /// What was done about missing terms, for people.
+    /// Treatment of missing terms, for users.
     pub note: Option<String>,
 }
 

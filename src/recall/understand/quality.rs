@@ -16,13 +16,13 @@ pub const PERIOD_DAYS: i64 = 30;
 /// An episode as far as quality looks at it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct WorkedEpisode {
-    /// Outcome word; none where none is recorded.
+    /// Outcome word; none when none is recorded.
     pub outcome: Option<String>,
-    /// When it started, in the canonical spelling; orders the episodes.
+    /// Start of the episode, in the canonical spelling; orders the episodes.
     pub started_at: Option<String>,
     /// Feedback aggregate, in -1..1; none when unknown.
     pub feedback: Option<f64>,
-    /// Human interventions recorded with it; none where the memory keeps no such number.
+    /// Human interventions recorded with it; none when the memory keeps no such number.
     pub interventions: Option<i64>,
     /// Constitutional score, in 0..1.
     pub constitutional: Option<f64>,
@@ -30,7 +30,7 @@ pub struct WorkedEpisode {
     pub confidence: Option<f64>,
     /// Whether it succeeded, as recorded.
     pub success: Option<bool>,
-    /// What a supervisor decided on its proposal; none for one that was not proposed.
+    /// Decision of a supervisor on the episode's proposal; `None` when it was not proposed.
     pub supervised: Option<ProposalDecision>,
     /// Skill that it was an execution of.
     pub skill: Option<String>,
@@ -38,12 +38,12 @@ pub struct WorkedEpisode {
     pub teaching: Option<f64>,
 }
 
-/// What became of a proposal.
+/// Fate of a proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProposalDecision {
-    /// It was approved.
+    /// True when the proposal was approved.
     pub approved: bool,
-    /// It was carried out as it was proposed.
+    /// True when the proposal was carried out as proposed.
     pub followed: bool,
 }
 
@@ -60,9 +60,9 @@ pub fn completion(outcome: &str) -> f64 {
 /// Sums up episodes as they come; only the latest are kept whole.
 #[derive(Debug, Clone, Default)]
 pub struct WorkTally {
-    /// How many.
+    /// Number of episodes.
     pub episodes: usize,
-    /// How many of each outcome; empty where none is recorded.
+    /// Number of episodes by outcome; empty when none is recorded.
     pub outcomes: BTreeMap<String, usize>,
     /// The skills that they were executions of.
     pub skills: BTreeSet<String>,
@@ -70,9 +70,9 @@ pub struct WorkTally {
     pub teaching: MeanSum,
     completion: MeanSum,
     feedback: MeanSum,
-    /// Human interventions; none where none of them has such a number.
+    /// Human interventions; none when none of them has such a number.
     interventions: Option<usize>,
-    /// Of those with an outcome, the latest.
+    /// Completions of the latest episodes with an outcome.
     decided: LatestOf<f64>,
     whole: LatestOf<WorkedEpisode>,
 }
@@ -123,7 +123,7 @@ impl WorkTally {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MeanSum {
     sum: f64,
-    /// How many.
+    /// Number of values.
     pub n: usize,
 }
 
@@ -213,7 +213,7 @@ pub struct Periods {
     pub previous: Option<f64>,
     /// Canvases in it.
     pub previous_n: usize,
-    /// By how much success rose, as a share of the previous one; none where that is 0 or unknown.
+    /// By how much success rose, as a share of the previous one; none when that is 0 or unknown.
     pub improvement: Option<f64>,
 }
 
@@ -234,7 +234,7 @@ pub fn periods(canvases: &[CanvasOutcome]) -> Periods {
     Periods { days: PERIOD_DAYS, last, last_n, previous, previous_n, improvement }
 }
 
-/// How often people stepped in, by where they did.
+/// Rate at which people stepped in, and the corrections by source.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Interventions {
     /// Corrections / episodes; none without episodes.
@@ -243,11 +243,11 @@ pub struct Interventions {
     pub corrections: usize,
     /// Episodes.
     pub episodes: usize,
-    /// Corrections in feedback; none where the memory keeps no feedback.
+    /// Corrections in feedback; none when the memory keeps no feedback.
     pub chat: Option<usize>,
-    /// Updates by the user after a canvas was presented; none where the memory keeps no canvas events.
+    /// Updates by the user after a canvas was presented; none when the memory keeps no canvas events.
     pub canvas: Option<usize>,
-    /// Human interventions recorded with episodes; none where the memory keeps no such number.
+    /// Human interventions recorded with episodes; none when the memory keeps no such number.
     pub workflow: Option<usize>,
 }
 

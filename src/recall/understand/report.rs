@@ -1,4 +1,4 @@
-//! What is said of agents: insights and graduation as plain data.
+//! Reports on agents: insights and graduation as plain data.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::graduation::{CodedReadiness, DocumentedReadiness};
 use super::quality::{Interventions, Periods};
 use super::usefulness::JudgedMemories;
 
-/// What the memory says of canvases, of its age and of its uses.
+/// Insights from the memory into canvases, into its age and into its uses.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Insights {
     /// The agent; all of them when none was named.
@@ -31,11 +31,11 @@ pub struct Insights {
     pub canvas_events: usize,
     /// Feedback rows looked at.
     pub feedback_rows: usize,
-    /// The forgetting curve; none where there are no episodes.
+    /// The forgetting curve; none when there are no episodes.
     pub forgetting: Option<Curve>,
-    /// Memories that mislead and that help; none where nothing says which memory was used.
+    /// Memories that mislead and that help; none when nothing says which memory was used.
     pub memories: Option<JudgedMemories>,
-    /// What is not there, and why.
+    /// Parts that are missing, and why.
     pub notes: Vec<String>,
 }
 
@@ -62,13 +62,13 @@ pub struct CanvasPattern {
 pub struct Graduation {
     /// The agent.
     pub agent: String,
-    /// Its name, where one is known.
+    /// Name of the agent, when one is known.
     pub name: Option<String>,
-    /// Its status as stored.
+    /// Status of the agent, as stored.
     pub status: Option<String>,
-    /// Its episodes.
+    /// Number of the agent's episodes.
     pub episodes: usize,
-    /// Its episodes by outcome word; those without one under the empty word.
+    /// Number of episodes by outcome word; those without one are under the empty word.
     pub outcomes: BTreeMap<String, usize>,
     /// Quality = 0.4 task completion + 0.3 canvas success + 0.2 feedback quality + 0.1 consistency.
     pub quality: WeightedMean,
@@ -80,7 +80,7 @@ pub struct Graduation {
     pub documented: DocumentedReadiness,
     /// Readiness by the formula that the system's own code has; none for systems without one.
     pub coded: Option<CodedReadiness>,
-    /// Why there is none; none where there is one.
+    /// Reason why there is no readiness as coded; `None` when there is one.
     pub coded_reason: Option<&'static str>,
 }
 

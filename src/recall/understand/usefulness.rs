@@ -63,19 +63,19 @@ fn latest(uses: &mut Vec<TimedUse>) {
 pub struct Usefulness {
     /// The memory.
     pub id: String,
-    /// What it is called; filled in by whoever knows.
+    /// Title of the memory; filled in by the caller that knows it.
     pub title: Option<String>,
     /// Mean utility of its latest uses.
     pub utility: f64,
     /// Uses behind the mean.
     pub n: usize,
-    /// Of these, below 0.5.
+    /// Uses among these with a utility below 0.5.
     pub low: usize,
-    /// Of these, above 0.5.
+    /// Uses among these with a utility above 0.5.
     pub high: usize,
 }
 
-/// Who misleads and who helps.
+/// Memories that mislead, and memories that help.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct JudgedMemories {
     /// The rule.

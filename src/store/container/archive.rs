@@ -14,13 +14,13 @@ pub(super) struct Archive<'a>(ZipArchive<Cursor<&'a [u8]>>);
 #[derive(Debug, Default)]
 pub(super) struct ArchivedFile {
     pub name: String,
-    /// What is said of it.
+    /// Comment on the file in the archive.
     pub comment: String,
-    /// What it holds, as far as it could be read.
+    /// Content of the file, as far as it could be read.
     pub inner: Vec<u8>,
     /// Bytes that it holds by its own account.
     pub size: usize,
-    /// Why it was not read to the end.
+    /// Reason why the file was not read to the end.
     pub unread: Option<&'static str>,
 }
 

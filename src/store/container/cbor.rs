@@ -24,7 +24,7 @@ impl<'a> CborReader<'a> {
         CborReader { cursor: ByteCursor::new(bytes), nesting: OpenNesting::default(), values: 0 }
     }
 
-    /// The number in a head; none where the length is not said.
+    /// The number in a head; none when the length is not said.
     fn argument(&mut self, head: u8) -> Result<Option<u64>, BrokenDocument> {
         match head & 31 {
             small @ 0..24 => Ok(Some(small.into())),

@@ -1,4 +1,4 @@
-//! Bytes told apart from text: UTF-8, UTF-16, a byte a letter, and letters between other bytes.
+//! Text and bytes, distinguished: UTF-8, UTF-16, a byte a letter, and letters between other bytes.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -107,7 +107,7 @@ pub(super) fn is_damaged_text(bytes: &[u8]) -> bool {
     bad * 10 <= bytes.len().max(10) && !bytes.iter().any(|b| is_control(*b))
 }
 
-/// Where valid UTF-8 without control characters stands in bytes, where it is long enough to be a text.
+/// Finds the runs of valid UTF-8 without control characters in bytes that are long enough to be a text.
 pub(super) fn runs(bytes: &[u8], shortest: usize) -> impl Iterator<Item = (Range<usize>, &str)> {
     let mut start = 0;
     bytes.utf8_chunks().flat_map(move |chunk| {
@@ -120,10 +120,10 @@ pub(super) fn runs(bytes: &[u8], shortest: usize) -> impl Iterator<Item = (Range
     })
 }
 
-/// How often [`wide`] reads its bytes.
+/// Number of times that [`wide`] reads its bytes.
 pub(super) const WIDE_READINGS: usize = 12;
 
-/// Whether letters of two or four bytes each may stand in bytes: four in a row of one block of the first ones, or two of
+/// Whether letters of two or four bytes each may be in bytes: four in a row of one block of the first ones, or two of
 /// four bytes.
 pub(super) fn may_be_wide(bytes: &[u8]) -> bool {
     bytes.contains(&0)

@@ -23,7 +23,7 @@ struct EscapeMark {
     notation: EscapeNotation,
 }
 
-/// How a character is written that cannot stand for itself.
+/// Notation for a character that cannot be written as itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EscapeNotation {
     /// `%40`, and `+` for a blank.
@@ -36,7 +36,7 @@ pub(super) enum EscapeNotation {
 
 impl EscapedReading {
     /// Resolves the escapes of any text: of URLs, of HTML, and those of programs that mean one character wherever they
-    /// stand (`\u0040`, `\"`). In the quoted strings of a document that stands in the text, `\n` and the like too; elsewhere
+    /// stand (`\u0040`, `\"`). In the quoted strings of a document that is in the text, `\n` and the like too; elsewhere
     /// that may be a part of a path. None when there are no escapes.
     pub fn of(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
@@ -215,8 +215,8 @@ fn escaped_byte_char(bytes: &[u8], at: usize, prefix: &[u8]) -> Option<(char, us
     Some((c, at + length * width))
 }
 
-/// Where the quoted strings of JSON stand in a text that is none as a whole: from a bracket that a quotation mark follows
-/// to the one that closes it, or to the end where it was cut off.
+/// Finds the quoted strings of JSON in a text that is not JSON as a whole: from a bracket that a quotation mark
+/// follows to the one that closes it, or to the end where it was cut off.
 fn quoted_strings(bytes: &[u8]) -> Vec<Range<usize>> {
     let begins = |rest: &[u8]| {
         let mut first = rest.iter().take(DOCUMENT).skip_while(|b| b.is_ascii_whitespace() || matches!(b, b'[' | b'{'));

@@ -28,7 +28,7 @@ enum Expect {
     Nothing,
 }
 
-/// It is not JSON.
+/// Error for a text that is not JSON.
 #[derive(Debug)]
 pub(super) struct NotJson;
 
@@ -65,7 +65,7 @@ impl<'a> JsonTokens<'a> {
         JsonTokens { bytes: text.as_bytes(), at: 0, open: Vec::new(), expect, steps: Vec::new() }
     }
 
-    /// Where the last token stands.
+    /// Returns the path to the last token.
     pub fn steps(&self) -> &[DocumentStep] {
         &self.steps
     }
@@ -196,7 +196,7 @@ impl<'a> JsonTokens<'a> {
     }
 }
 
-/// Whether a text can stand in JSON as a number.
+/// Whether a text can be in JSON as a number.
 pub(super) fn is_number(text: &str) -> bool {
     serde_json::from_str::<serde_json::Number>(text).is_ok()
 }

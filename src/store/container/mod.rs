@@ -35,7 +35,7 @@ pub use tree::{Decoded, decoded};
 use escape::EscapedReading;
 use walk::Walk;
 
-/// What one value may cost.
+/// Limits on the work for one value.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Bytes that all its compressed parts together may unpack to.
@@ -90,7 +90,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// Its name for people.
+    /// Returns the name of the encoding as shown to users.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -120,7 +120,7 @@ impl Layer {
     }
 }
 
-/// What a text is in the value around it.
+/// Role of a text in the value around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeafKind {
     /// A key of an object or map, or the name of a file in an archive.
@@ -136,7 +136,7 @@ pub enum LeafKind {
 pub struct Leaf<'a> {
     /// The text, without any escapes and encodings.
     pub text: &'a str,
-    /// What it is.
+    /// Role of the text in the value.
     pub kind: LeafKind,
     /// The encodings around it, outermost first; empty for a plain stored text.
     pub layers: &'a [Layer],
@@ -146,14 +146,8 @@ pub struct Leaf<'a> {
 }
 
 impl Leaf<'_> {
-    /// Whether a change of it can be written.
-    #[must_use]
-    pub fn is_rewritable(&self) -> bool {
-        self.layers.iter().all(|layer| layer.rewrites())
-    }
-
-    /// Where it stands in the value: keys and positions (from 0) with dots between, such as `users.0.mail`; empty for a
-    /// text that is the whole value.
+    /// Returns the place of the text in the value: keys and positions (from 0) with dots between, such as
+    /// `users.0.mail`; empty for a text that is the whole value.
     #[must_use]
     pub fn path(&self) -> String {
         self.place.path()
@@ -178,7 +172,7 @@ impl Leaf<'_> {
     }
 }
 
-/// What comes in place of a part of a leaf's text.
+/// Replacement for a part of a leaf's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     /// Bytes of the leaf's text, at character boundaries.
@@ -216,22 +210,22 @@ impl<F: FnMut(&Leaf<'_>) -> Vec<Change>> Visitor for F {
 /// A part of a value that nobody looked into.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opaque {
-    /// Why.
+    /// Reason why nobody looked into it.
     pub why: &'static str,
-    /// Where it stands, as [`Leaf::path`].
+    /// Place of the part, as [`Leaf::path`].
     pub path: String,
     /// The encodings around it, outermost first.
     pub layers: Vec<Layer>,
-    /// Its size, in bytes.
+    /// Size of the part, in bytes.
     pub bytes: usize,
 }
 
-/// What a value turned out to be.
+/// Findings about what a value is made of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contents {
     /// Parts that could not be looked into, the first sixteen of them.
     pub opaque: Vec<Opaque>,
-    /// How many such parts there are in all.
+    /// Number of such parts in all.
     pub opaque_count: usize,
     /// Some of it was compressed.
     pub compressed: bool,
@@ -244,7 +238,7 @@ pub enum Rewritten<T> {
     Unchanged,
     /// The new value, encoded as it was.
     New(T),
-    /// A change stands in an encoding that is searched only: nothing was rewritten.
+    /// A change is in an encoding that is searched only: nothing was rewritten.
     Cannot(Layer),
 }
 

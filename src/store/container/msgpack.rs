@@ -49,7 +49,7 @@ impl<'a> MsgpackReader<'a> {
         Ok((kind != TIME).then_some(PieceBody::Bytes(range)))
     }
 
-    /// What a value holds; nothing where it is neither text nor bytes nor a whole number.
+    /// Reads what a value holds; `None` when it is neither text nor bytes nor a whole number.
     fn value(&mut self, head: u8) -> Result<Option<PieceBody>, BrokenDocument> {
         let number = |number: i128| Ok(Some(PieceBody::Number(number)));
         match head {

@@ -15,21 +15,21 @@ const PROBE: usize = 256;
 /// Memory that a frame of Zstandard may ask for to look back in.
 const WINDOW: u64 = 64 << 20;
 
-/// Why compressed bytes were not read to the end.
+/// Reason why compressed bytes were not read to the end.
 pub const TOO_LARGE: &str = "unpacks to more than 64 MB and was not read";
 pub(super) const BROKEN: &str = "a compressed stream that ends early or is damaged";
 
-/// What came out of compressed bytes.
+/// Result of unpacking compressed bytes.
 #[derive(Debug)]
 pub(super) struct UnpackedBytes {
     pub layer: Layer,
-    /// What it holds; of a broken stream, what stands before the fault.
+    /// Unpacked content; of a broken stream, the part before the fault.
     pub inner: Vec<u8>,
     /// Bytes of the stream; what follows is none of it.
     pub used: usize,
-    /// It ends as it should.
+    /// True when the stream ends as it should.
     pub whole: bool,
-    /// It holds more than was asked for.
+    /// True when the stream holds more than was asked for.
     pub too_large: bool,
 }
 
@@ -79,7 +79,7 @@ pub(super) fn begins(bytes: &[u8]) -> bool {
     unpack(bytes, PROBE).is_some_and(|out| (out.whole || out.too_large) && !out.inner.is_empty())
 }
 
-/// What the header of a gzip member says in words: the name of its file, a comment, what a program added.
+/// Returns the words in the header of a gzip member: the name of its file, a comment, what a program added.
 pub(super) fn header_words(stream: &[u8]) -> Option<String> {
     let decoder = GzDecoder::new(stream);
     let header = decoder.header()?;

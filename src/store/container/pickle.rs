@@ -12,7 +12,7 @@ const FRAME: u8 = 0x95;
 pub(super) struct PickleReader<'a> {
     cursor: ByteCursor<'a>,
     stopped: bool,
-    /// Where frames begin, at their opcode.
+    /// Starts of frames, at their opcode.
     frames: Vec<usize>,
 }
 

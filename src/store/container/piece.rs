@@ -1,4 +1,4 @@
-//! What binary documents are made of: keys, texts, numbers and bytes with their places, as each reader hands them over.
+//! Pieces of binary documents: keys, texts, numbers and bytes with their places, as each reader returns them.
 
 use std::ops::Range;
 
@@ -18,12 +18,12 @@ pub(super) struct BrokenDocument;
 #[derive(Debug)]
 pub(super) struct DocumentPiece {
     pub kind: LeafKind,
-    /// Its bytes in the document, with what tells its type and length.
+    /// Bytes of the part in the document, including those that give its type and length.
     pub whole: Range<usize>,
     pub body: PieceBody,
 }
 
-/// What stands in a part.
+/// Content of a part.
 #[derive(Debug)]
 pub(super) enum PieceBody {
     /// Bytes that should be UTF-8.
@@ -32,7 +32,7 @@ pub(super) enum PieceBody {
     Line(Range<usize>),
     /// Bytes of any kind.
     Bytes(Range<usize>),
-    /// A text, or bytes, that stands in pieces, put together.
+    /// A text, or bytes, that is in pieces, put together.
     Joined(Vec<u8>),
     /// A whole number.
     Number(i128),
@@ -42,7 +42,7 @@ pub(super) enum PieceBody {
 pub(super) trait PieceReader {
     fn next(&mut self) -> Result<Option<DocumentPiece>, BrokenDocument>;
 
-    /// Where the last part stands.
+    /// Returns the path to the last part.
     fn steps(&self) -> &[DocumentStep];
 }
 
@@ -96,7 +96,7 @@ impl<'a> ByteCursor<'a> {
         Ok(byte)
     }
 
-    /// The range of the next so many bytes.
+    /// Range of the next bytes, by their number.
     pub fn take(&mut self, length: u64) -> Result<Range<usize>, BrokenDocument> {
         let start = self.at;
         let end = usize::try_from(length).ok().and_then(|length| start.checked_add(length)).ok_or(BrokenDocument)?;
@@ -143,14 +143,14 @@ pub(super) struct OpenNesting {
 
 #[derive(Debug)]
 struct Level {
-    /// Values still to come; none where an end is marked.
+    /// Values still to come; none when an end is marked.
     left: Option<u64>,
     is_map: bool,
     seen: usize,
 }
 
 impl OpenNesting {
-    /// Where the last value stands.
+    /// Returns the path to the last value.
     pub fn steps(&self) -> &[DocumentStep] {
         &self.steps
     }
@@ -159,13 +159,13 @@ impl OpenNesting {
         self.open.is_empty()
     }
 
-    /// What the next value is, if it is a text.
+    /// Returns the role of the next value, if it is a text.
     pub fn kind(&self) -> LeafKind {
         let is_key = self.open.last().is_some_and(|level| level.is_map && level.seen.is_multiple_of(2));
         if is_key { LeafKind::Key } else { LeafKind::Text }
     }
 
-    /// Opens an array or map; `items` are elements or pairs, none where an end is marked.
+    /// Opens an array or map; `items` are elements or pairs, none when an end is marked.
     pub fn enter(&mut self, items: Option<u64>, is_map: bool) -> Result<(), BrokenDocument> {
         if self.open.len() >= DEPTH {
             return Err(BrokenDocument);

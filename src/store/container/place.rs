@@ -1,4 +1,4 @@
-//! Where a text stands in a value: the steps through documents within documents that lead there.
+//! Place of a text in a value: the steps through documents within documents that lead there.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ pub(super) enum DocumentStep {
     At(usize),
 }
 
-/// Where a text stands in a value.
+/// Place of a text in a value.
 #[derive(Debug, Clone, Copy)]
 pub struct TextPlace<'a> {
     pub(super) up: Option<&'a TextPlace<'a>>,

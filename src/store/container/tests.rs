@@ -1,4 +1,4 @@
-//! What is found in values and how they are written again, for each encoding and for encodings in each other.
+//! Tests of what is found in values and how they are rewritten, for each encoding and for nested encodings.
 
 use std::io::Write as _;
 
@@ -20,7 +20,7 @@ fn leaves(raw: &FetchedValue) -> Vec<(String, String, Vec<Layer>)> {
     all
 }
 
-/// How often a word stands in a value, each place counted once.
+/// Counts the occurrences of a word in a value, each place once.
 fn count(raw: &FetchedValue, word: &str) -> usize {
     let mut found = 0;
     read(raw, Limits::default(), &mut |leaf: &Leaf<'_>| {

@@ -16,7 +16,7 @@ use crate::store::fetched::FetchedValue;
 /// Messages within each other that are taken apart.
 const MESSAGES: usize = 16;
 
-/// What is left when encodings are taken off.
+/// Result of removing encodings.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decoded {
     /// Bytes of no known meaning.

@@ -12,7 +12,7 @@ use crate::memory::json::MAX_DEPTH;
 
 /// Values that a pickle may become.
 const VALUES: usize = 1 << 20;
-/// Bytes of its texts together, however often each stands there.
+/// Bytes of its texts together, however often each is there.
 const BYTES: usize = 64 << 20;
 
 type Shared<T> = Rc<RefCell<T>>;
@@ -83,7 +83,7 @@ impl<'a> Machine<'a> {
         self.stack.push(Node::Leaf(Rc::new(value.into())));
     }
 
-    /// What lies above the last mark.
+    /// Takes the nodes above the last mark off the stack, and the mark too; `None` when there is no mark.
     fn marked(&mut self) -> Option<Vec<Node>> {
         let mark = self.stack.iter().rposition(|node| matches!(node, Node::Mark))?;
         let above = self.stack.split_off(mark + 1);

@@ -62,7 +62,7 @@ impl<'v> Walk<'v> {
         }
     }
 
-    /// What came of it, for the bytes of the value and the edits of them.
+    /// Ends the walk and returns its result, from the old bytes of the value and the edits to them.
     pub fn end(self, old: &[u8], edits: Vec<Edit>) -> (Rewritten<Vec<u8>>, Contents) {
         let done = match (self.cannot, edits.is_empty()) {
             (Some(layer), _) => Rewritten::Cannot(layer),
@@ -443,7 +443,7 @@ impl<'v> Walk<'v> {
         edits
     }
 
-    /// Where the next stream begins that can be unpacked.
+    /// Finds the start of the next stream that can be unpacked.
     fn next_stream(&mut self, bytes: &[u8], from: usize, place: &TextPlace<'_>) -> Option<usize> {
         let strong = |at: &usize| matches!(bytes[*at], 0x78 | 0x1F | 0x28) && packed::header(&bytes[*at..]).is_some();
         for at in (from..bytes.len()).filter(strong) {
@@ -596,7 +596,7 @@ fn holds_something(layer: Layer, bytes: &[u8]) -> bool {
     false
 }
 
-/// What unknown bytes are, as far as their beginning says.
+/// Names the kind of unknown bytes, as far as their beginning tells.
 fn named(bytes: &[u8]) -> &'static str {
     match bytes {
         [0x89, b'P', b'N', b'G', ..] | [0xFF, 0xD8, 0xFF, ..] | [b'G', b'I', b'F', b'8', ..] => "an image",

@@ -27,9 +27,9 @@ const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIEN
 #[derive(Debug)]
 pub(super) struct EncodedWord {
     pub layer: Layer,
-    /// Its letters in the text, without padding.
+    /// Letters of the word in the text, without padding.
     pub range: Range<usize>,
-    /// What it stands for.
+    /// Bytes that the word decodes to.
     pub inner: Vec<u8>,
     form: WordForm,
     /// Bytes of `=` after it.

@@ -22,10 +22,10 @@ const PIECE: usize = 1 << 20;
 /// Times that the files are looked through where others keep writing.
 const SCANS: u32 = 3;
 
-/// What the names of a database's files end with, after its own.
+/// Suffixes of the files of a database, after its own name; the empty one is the database itself.
 const BESIDE: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 
-/// How often something was found.
+/// Number of times that one handle was found in one encoding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NeedleCount {
     /// Number of the handle.
@@ -36,14 +36,14 @@ pub struct NeedleCount {
     pub count: u64,
 }
 
-/// What a file holds.
+/// Findings of a scan of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileScan {
     /// Path.
     pub path: String,
     /// Bytes that were read; none when there is no such file.
     pub bytes: Option<u64>,
-    /// What was found.
+    /// Needles that were found, with their counts.
     pub found: Vec<NeedleCount>,
 }
 
@@ -55,7 +55,7 @@ impl FileScan {
     }
 }
 
-/// What some files hold.
+/// Findings of a scan of some files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByteScan {
     /// Each file.
@@ -104,22 +104,22 @@ pub fn sqlite_files(main: &Path) -> Vec<PathBuf> {
 
 /// Bytes on either side of a needle by which a value is known again.
 const AROUND: usize = 8;
-/// Of these, so many on one side are enough: a value that goes on in another page is cut anywhere.
+/// Number of those bytes that is enough on one side: a value that continues on another page is cut anywhere.
 const ENOUGH: usize = 4;
-/// Different surroundings of one needle that are told apart.
+/// Different surroundings of one needle that are distinguished.
 const CONTEXTS: usize = 4_096;
 
 /// A search that is ready to run.
 #[derive(Debug)]
 pub struct ByteSearch {
     automaton: AhoCorasick,
-    /// Which handle and encoding a pattern is.
+    /// Handle and encoding that each pattern stands for.
     means: Vec<(usize, NeedleForm)>,
     longest: usize,
     known: HashMap<usize, Vec<NeedleContext>>,
 }
 
-/// What stands around needles in values that stay.
+/// Bytes around needles in values that stay.
 #[derive(Debug, Default)]
 pub struct NeedleContexts(HashMap<usize, HashSet<NeedleContext>>);
 
@@ -237,7 +237,7 @@ fn read_full(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// Why the bytes of a database were not looked through.
+/// Reason why the bytes of a database were not searched.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UncheckedBytes {
     /// The files are a server's.
@@ -251,12 +251,12 @@ pub enum UncheckedBytes {
     Unread(#[from] UnreadBytes),
 }
 
-/// How the files stood: a write to them shows in it.
+/// State of the files, in which any write to them shows.
 #[derive(Debug, PartialEq, Eq)]
 struct FilesStanding {
-    /// Each file; none where there is no such file.
+    /// Each file; none when there is no such file.
     files: Vec<Option<Stamp>>,
-    /// What SQLite says of each database; none where it cannot be asked.
+    /// Data version that SQLite gives for each database; `None` when it cannot be asked.
     versions: Vec<Option<i64>>,
 }
 

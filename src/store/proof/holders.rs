@@ -1,4 +1,5 @@
-//! Who keeps an SQLite database from letting go of old pages, as far as the system tells: Linux lists the locks on files.
+//! Processes that keep an SQLite database from releasing old pages, as far as the system tells: Linux lists the locks
+//! on files.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,7 +14,7 @@ const PENDING: u64 = 0x4000_0000;
 pub struct Holder {
     /// Number of the process.
     pub pid: u32,
-    /// Its name; empty where the system does not say.
+    /// Name of the process; empty when the system does not give it.
     pub name: String,
 }
 

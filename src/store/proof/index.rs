@@ -1,4 +1,4 @@
-//! What search indexes still give: words in full-text indexes of SQLite and entries about rows that are gone, neighbours
+//! Remains in search indexes: words in full-text indexes of SQLite and entries about rows that are gone, neighbours
 //! of a vector in PostgreSQL.
 
 use std::ops::ControlFlow;
@@ -16,10 +16,10 @@ use crate::store::shape::qualified;
 use crate::store::stored::TableName;
 use crate::store::{ProofReader, StoreError};
 
-/// An index is about a table when at most one entry in so many is about no row of it.
+/// An index is about a table when at most one entry in this many is about no row of it.
 const MOST_ORPHANS: u64 = 10;
 
-/// What one search index gave.
+/// Findings of one search index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct IndexHits {
     /// Table of the index.
@@ -29,9 +29,9 @@ pub struct IndexHits {
     pub rows: Vec<u64>,
     /// Rows under a term of the vocabulary that is the whole handle, by its number.
     pub terms: Vec<u64>,
-    /// It keeps nothing of what it was made of, and so cannot be made again.
+    /// True when the index keeps nothing of the text that it was made from, and so cannot be rebuilt.
     pub contentless: bool,
-    /// Why it could not be asked.
+    /// Reason why the index could not be queried.
     pub unread: Option<String>,
 }
 
@@ -52,7 +52,7 @@ pub struct SideIndex {
     pub table: TableName,
     /// Entries about rows that are not there.
     pub orphans: u64,
-    /// What counts them.
+    /// SQL that counts the orphans.
     sql: String,
 }
 
@@ -61,7 +61,7 @@ struct Virtual {
     schema: String,
     name: String,
     module: String,
-    /// Its definition in small letters, without blanks.
+    /// Definition of the table in lower case, without blanks.
     options: String,
 }
 
@@ -160,7 +160,7 @@ impl ProofReader<'_> {
         Ok(all)
     }
 
-    /// How many entries of an index are about rows that are not there, now.
+    /// Counts the entries of an index about rows that are not there, as of now.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -201,7 +201,7 @@ impl ProofReader<'_> {
     }
 }
 
-/// An index as one about a table; none where it is not.
+/// An index as one about a table; none when it is not.
 async fn about(link: &mut SqliteConnection, index: &Virtual, table: &TableName) -> Option<SideIndex> {
     let key = format!(
         "SELECT name FROM pragma_table_info({}, {}) WHERE pk = 1",
@@ -294,7 +294,7 @@ async fn all_words(link: &mut SqliteConnection, table: &Virtual, handle: &str) -
     found
 }
 
-/// The option of an index that says how it takes texts apart, as it stands in its definition.
+/// The option of an index that says how it takes texts apart, as it is in its definition.
 async fn tokenizer(options: &str, link: &mut SqliteConnection, table: &Virtual) -> Result<String, sqlx::Error> {
     if !options.contains("tokenize=") {
         return Ok(String::new());

@@ -1,7 +1,7 @@
-//! What it takes to show that values are gone: every encoding to look for, a search of all bytes and of all stored
-//! values, the pass that makes the engine let go of old pages, and what its search indexes still give.
+//! Proof that values are gone: every encoding to look for, a search of all bytes and of all stored values, the pass
+//! that makes the engine release old pages, and what its search indexes still give.
 //!
-//! Nothing here knows whose values they are or what becomes of them: it looks, and says what it found.
+//! Nothing here knows whose values they are or what happens to them: it looks, and says what it found.
 
 pub mod bytes;
 pub mod disk;

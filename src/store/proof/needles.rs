@@ -1,4 +1,4 @@
-//! What to look for among bytes: each handle and each vector in every encoding in which a file may hold it.
+//! Needles to look for among bytes: each handle and each vector in every encoding in which a file may hold it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,7 +43,7 @@ pub enum NeedleForm {
     Utf16Le,
     /// UTF-16, big-endian.
     Utf16Be,
-    /// Base64 at one of the three places at which it may stand in what is encoded; both alphabets.
+    /// Base64 at one of the three places at which it may be in what is encoded; both alphabets.
     Base64,
     /// Hexadecimal digits in small letters.
     HexLower,
@@ -66,7 +66,7 @@ pub struct Needle {
     pub bytes: Vec<u8>,
 }
 
-/// What stands around a needle in a value that stays: the same among the bytes of a file is that value.
+/// Surroundings of a needle in a value that stays: the same bytes in a file are taken for that value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NeedleContext {
     /// Place of the needle among all.
@@ -77,14 +77,14 @@ pub struct NeedleContext {
     pub after: Vec<u8>,
 }
 
-/// What is not looked for, and why.
+/// Needle that is not looked for, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unusable {
     /// Number of the handle.
     pub handle: usize,
     /// Encoding; none for all of them.
     pub form: Option<NeedleForm>,
-    /// Why.
+    /// Reason why it is not looked for.
     pub reason: String,
 }
 
@@ -93,9 +93,9 @@ pub struct Unusable {
 pub struct Needles {
     /// Handles and vectors.
     pub handles: usize,
-    /// What to look for; no two of one handle have the same bytes.
+    /// Needles to look for; no two of one handle have the same bytes.
     pub needles: Vec<Needle>,
-    /// What proves nothing.
+    /// Handles or encodings whose needles would prove nothing.
     pub unusable: Vec<Unusable>,
     /// Places that values which stay account for.
     #[serde(default)]
@@ -197,7 +197,7 @@ fn plain_word(text: &str) -> bool {
     letters || digits
 }
 
-/// The last bytes of a handle, from the start of a character on; none where the handle is hardly longer.
+/// The last bytes of a handle, from the start of a character on; none when the handle is hardly longer.
 fn tail(text: &str) -> Option<Vec<u8>> {
     let from = text.len().checked_sub(TAIL).filter(|from| *from > 0 && text.is_char_boundary(*from))?;
     Some(text.as_bytes()[from..].to_vec())
@@ -230,8 +230,8 @@ fn encodings(text: &str) -> Vec<(NeedleForm, Vec<u8>)> {
     all
 }
 
-/// What is left of a text in base64 whatever stands before and after it: one for each of the three places at which it
-/// may begin within a group of three bytes, in both alphabets.
+/// Returns the part of a text's base64 form that is the same whatever is before and after it: one for each of the
+/// three places at which it may begin within a group of three bytes, in both alphabets.
 #[must_use]
 pub fn base64(bytes: &[u8]) -> Vec<String> {
     let mut all = BTreeSet::new();

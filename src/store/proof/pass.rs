@@ -11,26 +11,26 @@ use crate::store::ProofReader;
 use crate::store::stored::TableName;
 use crate::store::write::WriteError;
 
-/// What became of a step.
+/// Outcome of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PassOutcome {
-    /// It was done.
+    /// Step was done.
     Done,
     /// There was nothing to do.
     NotNeeded,
     /// We may not do it here: disclosed.
     NotAllowed,
-    /// It was not done: the pass is incomplete.
+    /// Step was not done: the pass is incomplete.
     Failed,
 }
 
 /// One step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PassStep {
-    /// What it was about, such as `vacuum` or `rebuild notes_fts`.
+    /// Subject of the step, such as `vacuum` or `rebuild notes_fts`.
     pub name: String,
-    /// What became of it.
+    /// Outcome of the step.
     pub outcome: PassOutcome,
     /// More, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,7 +39,7 @@ pub struct PassStep {
     pub ms: u64,
 }
 
-/// What to do.
+/// Order for a cleaning pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PassRequest {
     /// Tables from which rows went, or that named the person; PostgreSQL cleans these, and those with dead rows.
@@ -50,18 +50,18 @@ pub struct PassRequest {
     pub full: bool,
     /// The date that disclosures carry.
     pub at: String,
-    /// How long to wait for others at each step before it fails.
+    /// Time to wait for others at each step before it fails.
     pub patience: Duration,
 }
 
-/// What was done.
+/// Report of a cleaning pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PassReport {
     /// The steps in order.
     pub steps: Vec<PassStep>,
-    /// Why the pass is incomplete; empty when it is not. It may be run again.
+    /// Reasons why the pass is incomplete; empty when it is complete. It may be run again.
     pub incomplete: Vec<String>,
-    /// What could not be done or reached here, with the date.
+    /// Limits of what could be done or reached here, with the date.
     pub disclosures: Vec<String>,
     /// Measured facts, such as `freelist_count` or `wal_lsn`.
     pub figures: Map<String, Value>,

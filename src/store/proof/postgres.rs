@@ -18,10 +18,10 @@ use crate::store::write::WriteError;
 /// Pause between two tries for a lock.
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// How long a try waits for a lock, and whoever comes after it.
+/// Time that one try waits for a lock; anyone queued behind it waits as long.
 const LOCK_WAIT: Duration = Duration::from_millis(500);
 
-/// Where rows stand, whether we may clean them, and how many are dead.
+/// Query for the storage of a table, whether we may clean it, and how many of its rows are dead.
 const ABOUT: &str = "SELECT c.oid::bigint, pg_relation_filenode(c.oid)::bigint, \
      coalesce((SELECT sum(pg_stat_get_dead_tuples(p.relid)) FROM pg_partition_tree(c.oid) p), \
        pg_stat_get_dead_tuples(c.oid), 0)::bigint, \
@@ -61,7 +61,7 @@ const LOCKERS: &str = "SELECT string_agg(DISTINCT 'process ' || a.pid || coalesc
      FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid \
      WHERE l.relation = to_regclass($1) AND l.granted AND l.pid <> pg_backend_pid() AND l.locktype = 'relation'";
 
-/// What holds copies beyond the tables: archives, standbys, slots, recorded statements.
+/// Query for copies beyond the tables: archives, standbys, slots, recorded statements, extended statistics.
 const BEYOND: &str = "SELECT current_setting('archive_mode', true), \
      (SELECT count(*) FROM pg_stat_replication)::bigint, (SELECT count(*) FROM pg_replication_slots)::bigint, \
      EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'pg_stat_statements'), \
@@ -70,7 +70,7 @@ const BEYOND: &str = "SELECT current_setting('archive_mode', true), \
 struct PostgresPass<'a> {
     link: ServerLink,
     wanted: &'a PassRequest,
-    /// How long those who may still read dead rows were waited for, over all tables.
+    /// Time spent waiting for those who may still read dead rows, over all tables.
     waited: Duration,
 }
 
@@ -331,7 +331,7 @@ impl PostgresPass<'_> {
     }
 
     /// Writes a catalog again, again while others may read its old rows and patience lasts. Gives how many of these there
-    /// are; none where it is locked. Only a plain `VACUUM` counts them.
+    /// are; none when it is locked. Only a plain `VACUUM` counts them.
     async fn written_anew(&mut self, table: &str) -> Result<Option<i64>, sqlx::Error> {
         loop {
             for sql in [format!("VACUUM (FULL) {table}"), format!("VACUUM {table}")] {

@@ -1,11 +1,11 @@
-//! How a word is spelled in stored text: composed and decomposed, in small and capital letters, and as JSON, URLs and
+//! Spellings of a word in stored text: composed and decomposed, in small and capital letters, and as JSON, URLs and
 //! HTML escape it.
 
 use std::collections::BTreeSet;
 
 use unicode_normalization::UnicodeNormalization as _;
 
-/// How deep JSON within strings of JSON is looked for.
+/// Number of levels of JSON within strings of JSON that are searched.
 const DEPTH: usize = 3;
 
 /// Every spelling of a text, the text itself among them. Letters of ASCII are not spelled in the other case.
@@ -34,7 +34,7 @@ pub fn forms(text: &str) -> Vec<String> {
 }
 
 /// A text as it stands within JSON: with and without escaped slashes; beyond ASCII as it is or as `\u`; what HTML gives
-/// a meaning as `\u` too, or every mark, or everything. And each of these as it stands in JSON that is a string within
+/// a meaning as `\u` too, or every mark, or everything. And each of these as it is in JSON that is a string within
 /// JSON, some levels deep.
 #[must_use]
 pub fn json_escapes(text: &str) -> Vec<String> {
@@ -81,7 +81,7 @@ fn escape(text: &str, slash: &str, coded: impl Fn(char) -> bool, capitals: bool)
     out
 }
 
-/// A text as it stands in a URL: as a part of it, as a form writes it, and with the marks left that a whole URL keeps.
+/// A text as it is in a URL: as a part of it, as a form writes it, and with the marks left that a whole URL keeps.
 #[must_use]
 pub fn percent_escapes(text: &str) -> Vec<String> {
     let mut all = BTreeSet::new();
@@ -109,7 +109,7 @@ fn percent(text: &str, kept: impl Fn(u8) -> bool, capitals: bool) -> String {
     out
 }
 
-/// A text as it stands in HTML, as far as it has marks that are escaped there.
+/// A text as it is in HTML, as far as it has marks that are escaped there.
 fn html_escapes(text: &str) -> Vec<String> {
     let escaped = |apostrophe: &str, quote: &str| {
         let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");

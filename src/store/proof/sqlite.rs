@@ -19,7 +19,7 @@ use crate::store::session::{self, Opener};
 use crate::store::write::WriteError;
 use crate::store::{ProofReader, Store, StoreError};
 
-/// How long one statement waits for others; the pass tries again as long as its patience lasts.
+/// Time that one statement waits for others; the pass tries again as long as its patience lasts.
 const WAIT: Duration = Duration::from_millis(250);
 
 /// Problems of foreign keys: rows without parent by table, parent and number of the key.
@@ -53,7 +53,8 @@ pub async fn pass(store: &Store, wanted: &PassRequest) -> Result<PassReport, Wri
     work.steps(&mut pass, mode == "wal").await?;
     for (_, schema) in attached {
         let began = Instant::now();
-        let note = format!("the attached file {schema} was searched and not cleaned: open it by itself to erase there");
+        let note =
+            format!("the attached file {schema} was searched but not cleaned: open it on its own to erase there");
         pass.not_allowed(format!("vacuum {schema}"), &note, &wanted.at, began);
     }
     work.link.close().await?;
@@ -80,7 +81,7 @@ impl SqlitePass {
         Ok(self.rows(sql).await?.into_iter().next().unwrap_or_default())
     }
 
-    /// Why something could not be done, with who is in the way as far as the system tells.
+    /// Explains why something could not be done, naming who is in the way as far as the system tells.
     fn in_the_way(&self, what: &str) -> String {
         let holder = holders::told(&self.main);
         format!("{what}: {holder} holds a transaction open and may still read deleted values; end that and resume")

@@ -8,7 +8,7 @@ use crate::store::fetched::{RawRow, number, text};
 use crate::store::stored::TableName;
 use crate::store::{Store, StoreError};
 
-/// What a column can hold.
+/// Content that a column can hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnContent {
     /// Words.
@@ -27,41 +27,41 @@ pub struct SearchedColumn {
     pub name: String,
     /// Type in small letters.
     pub declared: String,
-    /// What it can hold.
+    /// Content that the column can hold.
     pub holds: ColumnContent,
-    /// Its values are bytes.
+    /// True when the column's values are bytes.
     pub binary: bool,
-    /// It cannot be empty.
+    /// True when the column cannot be empty.
     pub required: bool,
-    /// Its values are seen through the table that this one inherits from.
+    /// True when the column's values are seen through the table that this one inherits from.
     pub inherited: bool,
 }
 
-/// What a table is to a search.
+/// Role of a table in a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SearchedKind {
-    /// Its rows are searched.
+    /// Table whose rows are searched.
     Stored,
-    /// Its rows belong to a search index.
+    /// Table whose rows belong to a search index.
     Index,
-    /// It keeps copies of other tables' rows.
+    /// Table or view that keeps copies of other tables' rows.
     Copies,
-    /// Its rows are those of its partitions.
+    /// Table whose rows are those of its partitions.
     Parent,
-    /// It is not searched.
+    /// Table that is not searched, with the reason.
     Unread(UnsearchedReason),
 }
 
-/// Why a table is not searched.
+/// Reason why a table is not searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnsearchedReason {
     /// We have no right to read it.
     Denied,
-    /// Its rows are in another database.
+    /// Rows are in another database.
     Foreign,
-    /// It keeps copies, and was never filled.
+    /// Copies of other tables' rows that were never filled in.
     Empty,
-    /// Its rows are in its shadow tables.
+    /// Rows are in the table's shadow tables.
     Virtual,
 }
 
@@ -88,7 +88,7 @@ pub struct SearchedTable {
     pub key: Vec<String>,
     /// A name of the hidden row number that no column has taken.
     pub row_number: Option<&'static str>,
-    /// Its rows are those of a table that is there too.
+    /// True when the rows are those of another table that is listed too.
     pub partition: bool,
     /// The table that it inherits from, through which its rows are seen too; it may have columns of its own.
     pub inherits: Option<TableName>,

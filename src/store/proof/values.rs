@@ -33,9 +33,9 @@ pub struct StoredSighting {
     pub handle: usize,
     /// Places in the value.
     pub count: u64,
-    /// It is the whole value.
+    /// True when the handle is the whole value.
     pub entire: bool,
-    /// Where in JSON, the first few.
+    /// First few paths within JSON.
     pub paths: Vec<String>,
     /// The value was compressed.
     pub compressed: bool,
@@ -43,20 +43,20 @@ pub struct StoredSighting {
     pub index: bool,
 }
 
-/// How far a search has come.
+/// Progress of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchProgress {
     /// The table that is being read.
     pub table: String,
-    /// Its number, from 1.
+    /// Number of that table, from 1.
     pub at: usize,
-    /// How many there are.
+    /// Number of tables in all.
     pub of: usize,
     /// Rows looked at so far, in all tables.
     pub rows: u64,
 }
 
-/// What one table gave.
+/// Findings of the search in one table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TableSearch {
     /// Table, for people.
@@ -67,12 +67,12 @@ pub struct TableSearch {
     pub hits: u64,
 }
 
-/// What a search found.
+/// Findings of a search through stored values.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ValueSearch {
     /// Tables that were read.
     pub tables: Vec<TableSearch>,
-    /// What was not read, and why.
+    /// Tables that were not read, each with the reason.
     pub unread: Vec<(String, String)>,
     /// Columns with parts that could not be looked into, why, and how many of them.
     pub opaque: Vec<(String, String, u64)>,
@@ -337,7 +337,8 @@ where
     }
 }
 
-/// What lets a server leave rows out: all columns hold numbers, and only some of these are looked for.
+/// Builds the condition that lets a server leave rows out when all columns hold numbers, since only some numbers are
+/// looked for; empty otherwise.
 fn condition(numbers: &[&str], columns: &[SearchedColumn], params: &mut Vec<Param>) -> String {
     if columns.iter().any(|column| column.binary || column.holds != ColumnContent::Number) {
         return String::new();

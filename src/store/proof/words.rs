@@ -1,5 +1,5 @@
 //! Finds handles in one stored value, in whatever it is encoded: in any case and either Unicode form, as words of their
-//! own, and told apart from longer words around them.
+//! own, and distinguished from longer words around them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -21,16 +21,16 @@ const ENTIRE: usize = 1_024;
 /// Paths within a value that are told at most.
 const PATHS: usize = 8;
 
-/// How often one handle stands in a value.
+/// Number of times that one handle is in a value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WordCount {
     /// As a word of its own, or encoded.
     pub whole: u64,
     /// Within a longer word.
     pub inside: u64,
-    /// Its last bytes without the rest of it.
+    /// Places with its last bytes but not the rest of it.
     pub tails: u64,
-    /// It is the value.
+    /// True when the handle is the whole value.
     pub entire: bool,
 }
 
@@ -40,7 +40,7 @@ impl WordCount {
     }
 }
 
-/// What a value holds.
+/// Handles that are in a value.
 #[derive(Debug, Default)]
 pub struct WordLook {
     /// By the number of the handle.
@@ -141,7 +141,7 @@ impl HandleWords {
         WordLook { compressed: contents.compressed, opaque: contents.opaque, ..look }
     }
 
-    /// Counts what stands in one decoded text.
+    /// Counts what is in one decoded text.
     fn leaf(&self, leaf: &Leaf<'_>, all: &mut BTreeMap<usize, WordCount>) {
         let entire = |text: &str| self.entire.get(text).into_iter().flatten();
         if leaf.kind == LeafKind::Number {
@@ -224,8 +224,8 @@ impl HandleWords {
         }
     }
 
-    /// Where in a value a handle stands: paths such as `payload.users.0`, the first few. A key that holds it is given as
-    /// its own path.
+    /// Finds where a handle is in a value: paths such as `payload.users.0`, the first few. A key that holds it is
+    /// given as its own path.
     #[must_use]
     pub fn paths(&self, value: &FetchedValue, handle: usize) -> Vec<String> {
         let mut paths = Vec::new();

@@ -30,7 +30,7 @@ const REQUEST: u64 = 256 << 20;
 /// Bytes of one line of an answer at most.
 const LINE: u64 = 64 << 20;
 
-/// What the child is to do.
+/// Task for the child process.
 #[derive(Debug, Serialize, Deserialize)]
 enum ChildRequest {
     /// Look through files for needles; one that is not there holds nothing.
@@ -46,17 +46,17 @@ enum ChildRequest {
 enum ChildReply {
     /// So many further bytes were read.
     Read(u64),
-    /// What a search found.
+    /// Findings of a search.
     Found(ByteScan),
     /// The first bytes of a file.
     Head(Vec<u8>),
     /// The files were copied.
     Copied,
-    /// Why it was not done.
+    /// Reason why the task was not done.
     Failed(String),
 }
 
-/// Why raw bytes were not read, in words for people.
+/// Reason why raw bytes were not read, in words for users.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UnreadBytes(String);

@@ -9,7 +9,7 @@ use super::count::Counting;
 use super::proof::tables::{self, SearchedKind, SearchedTable, UnsearchedReason};
 use super::stored::TableName;
 use super::{RawTables, StoreError};
-use crate::layout::{CatalogColumn, Engine};
+use crate::layout::{BoundSource, CatalogColumn, Engine};
 use crate::memory::nearest::nearest;
 use crate::memory::query::CountKind;
 
@@ -24,31 +24,37 @@ const VIRTUAL: &str = "virtual table";
 pub struct RawTable {
     /// Schema and name.
     pub name: TableName,
-    /// Its name for people: with the schema where the table is not found without it.
+    /// Name shown to users: with the schema when the table is not found without it.
     pub title: String,
-    /// What it is: `table`, `view`, `virtual table` and the like.
+    /// Kind of the table: `table`, `view`, `virtual table` and the like.
     pub kind: &'static str,
-    /// Columns in order; empty where the engine cannot describe them.
+    /// Columns in order; empty when the engine cannot describe them.
     pub columns: Vec<CatalogColumn>,
     /// Columns of the primary key, in order.
     pub key: Vec<String>,
     /// Number of rows; none when they cannot be counted.
     pub rows: Option<i64>,
-    /// How the rows were counted.
+    /// Method by which the rows were counted.
     pub count_kind: CountKind,
-    /// Why there is no number of rows.
+    /// Reason why there is no number of rows.
     pub rows_reason: Option<String>,
-    /// Bytes with indexes; none where the engine does not say.
+    /// Bytes with indexes; none when the engine does not say.
     pub bytes: Option<i64>,
     /// Entities that a layout reads from it.
     pub entities: Vec<&'static str>,
-    /// Why its rows cannot be read.
+    /// Reason why the rows cannot be read.
     pub unread: Option<&'static str>,
     /// SQLite's name for the hidden row number.
     row_number: Option<&'static str>,
 }
 
 impl RawTable {
+    /// Whether a source reads from it.
+    #[must_use]
+    pub fn is_of(&self, source: &BoundSource) -> bool {
+        self.name == TableName::new(&source.table.0, &source.table.1)
+    }
+
     /// The column of that name; SQL's any-case rule applies.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&CatalogColumn> {
@@ -69,7 +75,7 @@ impl RawTables<'_> {
         for table in &mut tables {
             self.describe_virtual(table).await;
         }
-        let counting = Counting::new(self.store);
+        let mut counting = Counting::new(self.store);
         for table in tables.iter_mut().filter(|table| table.unread.is_none()) {
             let Some(known) =
                 self.store.catalog().tables.iter().find(|t| t.schema == table.name.schema && t.name == table.name.name)

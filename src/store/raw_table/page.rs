@@ -15,7 +15,7 @@ use crate::store::{RawTables, StoreError};
 /// Rows of a page at most.
 const LIMIT: usize = 10_000;
 
-/// Which rows of a raw table, in which order.
+/// Selection of rows of a raw table, and their order.
 #[derive(Debug, Clone)]
 pub struct RawQuery {
     /// The table.
@@ -24,7 +24,7 @@ pub struct RawQuery {
     order: Option<RawOrder>,
     /// Rows of a page.
     pub limit: usize,
-    /// Where the page before ended.
+    /// Cursor at the end of the page before.
     pub after: Option<String>,
     /// Letters of each text that are read; all of them when none is given.
     pub preview: Option<usize>,
@@ -35,7 +35,7 @@ pub struct RawQuery {
 pub struct RawPage {
     /// Rows, each with a value for each column of the table.
     pub rows: Vec<Vec<ShownRaw>>,
-    /// Where the next page begins; none on the last one.
+    /// Cursor for the next page; `None` on the last one.
     pub next: Option<String>,
 }
 
@@ -60,7 +60,7 @@ struct PageEnd {
     /// Value of the column that orders the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ordered: Option<FetchedValue>,
-    /// The row's key; empty where rows have none.
+    /// The row's key; empty when rows have none.
     key: Vec<FetchedValue>,
     /// Rows before it.
     rows: u64,
@@ -186,7 +186,7 @@ fn of(column: &str) -> String {
     format!("t.{}", quote(column))
 }
 
-/// How rows of a table are told apart: expressions, and the type that a value of each is cast to.
+/// Returns what distinguishes the rows of a table: expressions, and the type that a value of each is cast to.
 fn key(engine: Engine, table: &RawTable) -> Vec<(String, String)> {
     if let Some(name) = table.row_number {
         return vec![(format!("t.{name}"), String::new())];
@@ -201,7 +201,7 @@ fn key(engine: Engine, table: &RawTable) -> Vec<(String, String)> {
     Vec::new()
 }
 
-/// What a column is read as, and how many bytes a blob of it has.
+/// Returns the expression that reads a column, and the one for the number of bytes of a blob in it.
 fn cell(engine: Engine, column: &CatalogColumn, preview: Option<usize>) -> [String; 2] {
     let bare = of(&column.name);
     if engine == Engine::Sqlite {

@@ -1,4 +1,4 @@
-//! What people and programs see of a raw value: JSON decoded, vectors and blobs by what they hold and how they begin.
+//! Raw values as users and programs see them: JSON decoded, vectors and blobs by what they hold and how they begin.
 
 use serde_json::{Value, json};
 

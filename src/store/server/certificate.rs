@@ -1,8 +1,8 @@
-//! What is wrong with a server's certificate, in words that say so.
+//! Problems of a server's certificate, in plain words.
 
 use rustls::{CertificateError, Error};
 
-/// What an error says about a certificate; none where it is about something else.
+/// Describes an error's complaint about a certificate; `None` when it is about something else.
 #[must_use]
 pub fn complaint(error: &sqlx::Error) -> Option<String> {
     let inner: &(dyn std::error::Error + 'static) = match error {

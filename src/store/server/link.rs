@@ -15,10 +15,10 @@ use super::{Host, Server, too_late};
 use crate::store::fetched::{FetchedValue, Param, RawRow};
 use crate::store::session::TAKEN;
 
-/// How long a read waits for a lock.
+/// Time that a read waits for a lock.
 const READ_LOCK: Duration = Duration::from_millis(500);
 
-/// What a role or a pooler may have set otherwise, and what values depend on.
+/// Statements that fix the settings that values depend on and that a role or a pooler may have changed.
 const FORMATS: &str = "SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO, MDY'; SET LOCAL extra_float_digits = 1";
 
 const SILENT: &str = "the server has fallen silent: it said nothing within $time";
@@ -34,13 +34,13 @@ const ON_DISK: &str = "SELECT set_config('synchronous_commit', 'on', true) \
 
 const STATE: &str = "SELECT pg_is_in_recovery()::text, current_setting('default_transaction_read_only')";
 
-/// What waits for a lock, by the mark of its statement.
+/// Query for the sessions that wait for a lock, by the mark of their statement.
 const WAITING: &str =
     "SELECT pid::text FROM pg_stat_activity WHERE starts_with(query, $1) AND wait_event_type = 'Lock'";
 
 const CANCEL: &str = "SELECT pg_cancel_backend(pid)::text FROM pg_stat_activity WHERE starts_with(query, $1)";
 
-/// What a transaction sees of other transactions.
+/// Visibility of other transactions within a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Isolation {
     /// Each statement sees what is there when it begins.

@@ -19,12 +19,12 @@ pub use link::{Isolation, ServerLink};
 pub struct Server {
     hosts: Vec<Host>,
     role: ServerRole,
-    /// How long a host may take to let us in, and a pooler to give us a connection of its own; none for as long as it
-    /// takes.
+    /// Time that a host may take to let us in, and a pooler to give us a connection of its own; `None` means no
+    /// limit.
     connect_timeout: Option<Duration>,
     /// Time after which the server gives a read of a screen up; none means never.
     statement_timeout: Option<Duration>,
-    /// What people should know about how it was named.
+    /// Notes for the user about how the server was named.
     pub notes: Vec<String>,
     /// The host that fits, once it is known.
     chosen: OnceLock<usize>,
@@ -37,7 +37,7 @@ struct Host {
     options: PgConnectOptions,
 }
 
-/// Which server of several is meant.
+/// Role of the wanted server among several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ServerRole {
     Any,
@@ -61,7 +61,7 @@ impl ServerRole {
         })
     }
 
-    /// What is looked for, best first.
+    /// Returns the roles to look for, best first.
     fn rounds(self) -> &'static [ServerRole] {
         match self {
             ServerRole::Any => &[ServerRole::Any],
@@ -73,7 +73,7 @@ impl ServerRole {
         }
     }
 
-    /// Why a server is not the one, if it is not.
+    /// Explains why a server does not fit the role; `None` when it fits.
     fn misfit(self, standby: bool, read_only: bool) -> Option<&'static str> {
         match self {
             ServerRole::Primary | ServerRole::ReadWrite if standby => Some("is a standby"),
@@ -98,7 +98,7 @@ impl Server {
         Ok(Server { statement_timeout, ..settings::server(words, connect_timeout)? })
     }
 
-    /// Where it is, spelled alike whichever way it was named.
+    /// Returns the address of the server, spelled the same however it was named.
     #[must_use]
     pub fn place(&self) -> String {
         let hosts: Vec<&str> = self.hosts.iter().map(|host| host.name.as_str()).collect();
@@ -106,7 +106,7 @@ impl Server {
         format!("postgres://{}/{name}", hosts.join(","))
     }
 
-    /// Which of several hosts it is; none where there is one only, or none was found yet.
+    /// Returns the chosen one of several hosts; `None` when there is only one, or none was found yet.
     #[must_use]
     pub fn choice(&self) -> Option<&str> {
         let host = self.hosts.get(*self.chosen.get()?)?;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::ground::input_file::{self, SETTINGS_BYTES};
 
-/// Whom a password is looked up for.
+/// Login that a password is looked up for.
 #[derive(Debug, Clone, Copy)]
 pub struct Login<'a> {
     /// Name of the host, its address, or the folder of its socket.
@@ -17,7 +17,8 @@ pub struct Login<'a> {
     pub user: &'a str,
 }
 
-/// What others may do with a file, or what keeps it from being read, for people; none where nothing does.
+/// Explains why the password file is ignored: what others may do with it, or what keeps it from being read; `None`
+/// when nothing does.
 pub fn why_ignored(path: &Path) -> Option<String> {
     use std::os::unix::fs::PermissionsExt as _;
     let about = std::fs::metadata(path).ok()?;
@@ -31,7 +32,7 @@ pub fn why_ignored(path: &Path) -> Option<String> {
     })
 }
 
-/// The password of a login; none where the file says nothing, or is not there.
+/// The password of a login; none when the file says nothing, or is not there.
 pub fn password(path: &Path, login: Login<'_>) -> Option<String> {
     let text = input_file::read_text(path, SETTINGS_BYTES).ok()?;
     text.lines().filter(|line| !line.starts_with('#')).find_map(|line| of_line(line, login))
@@ -51,7 +52,7 @@ fn of_line(line: &str, login: Login<'_>) -> Option<String> {
     Some(unescaped(rest))
 }
 
-/// What stands before the next colon that no `\` makes a letter, and what stands after it.
+/// Splits a text at the next colon that no `\` escapes: returns what is before it and what is after it.
 fn field(text: &str) -> (&str, Option<&str>) {
     let mut escaped = false;
     for (at, letter) in text.char_indices() {

@@ -1,4 +1,5 @@
-//! What a connection needs, out of the words that name a server, a service, the profile and the environment, in this order.
+//! Settings of a connection, taken from the words that name a server, a service, the profile and the environment, in
+//! this order.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -12,7 +13,7 @@ use super::{Host, Server, ServerRole};
 use crate::ground::input_file::{self, InputError, SETTINGS_BYTES};
 use crate::ground::server_words::{self, Words};
 
-/// How long a server may take to let us in, where nobody says so.
+/// Time that a server may take to let us in, when no limit is given.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Variables of the environment, as libpq knows them. `PGOPTIONS` is read by the driver.
@@ -142,7 +143,7 @@ fn seconds(said: &str) -> Result<Option<Duration>, String> {
     Ok(u64::try_from(seconds).ok().filter(|s| *s > 0).map(Duration::from_secs))
 }
 
-/// What the service files say of a service: the user's own first, then the machine's.
+/// Reads the entry of a service from the service files: the user's own first, then the machine's.
 fn service(name: &str, file: Option<&str>) -> Result<Words, String> {
     let own = file.map(PathBuf::from).or_else(|| Some(home()?.join(".pg_service.conf")));
     let shared = match variable("PGSYSCONFDIR") {
@@ -168,7 +169,7 @@ fn service(name: &str, file: Option<&str>) -> Result<Words, String> {
     Err(format!("there is no service `{shown}` in {}", files.join(", ")))
 }
 
-/// The settings in a section of a service file; none where there is no such section.
+/// The settings in a section of a service file; none when there is no such section.
 fn section(text: &str, name: &str) -> Result<Option<Words>, String> {
     let mut found: Option<Words> = None;
     for (number, line) in text.lines().enumerate() {
@@ -185,7 +186,7 @@ fn section(text: &str, name: &str) -> Result<Option<Words>, String> {
         }
         let Some(words) = &mut found else { continue };
         let wrong = |why: &str| format!(":{}: {why}", number + 1);
-        let (key, value) = line.split_once('=').ok_or_else(|| wrong("no `=` stands in this line"))?;
+        let (key, value) = line.split_once('=').ok_or_else(|| wrong("this line has no `=`"))?;
         match key.trim_end() {
             "service" | "servicefile" => return Err(wrong("a service does not name another one")),
             key if !server_words::is_known(key) => return Err(wrong("there is no such connection setting")),
@@ -259,13 +260,13 @@ fn hosts(words: &Words, notes: &mut Vec<String>) -> Result<Vec<Host>, String> {
 /// Folders where a server on this machine has its socket.
 const SOCKET_FOLDERS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 
-/// Where a server is looked for that nobody names: at its socket, if there is one.
+/// Returns the host to try when none is named: the folder of its socket, if there is one, else `localhost`.
 fn usual_host(port: u16) -> String {
     let there = |folder: &&&str| Path::new(folder).join(format!(".s.PGSQL.{port}")).exists();
     SOCKET_FOLDERS.iter().find(there).map_or("localhost", |folder| folder).to_owned()
 }
 
-/// What all hosts have in common.
+/// Builds the options that all hosts have in common.
 fn base(words: &Words) -> Result<PgConnectOptions, String> {
     // Only a URL takes options as they stand; a password in it keeps the driver from looking for one.
     let mut url = url::Url::parse("postgres://localhost").map_err(|e| e.to_string())?;
@@ -296,7 +297,7 @@ fn passfile(words: &Words, notes: &mut Vec<String>) -> Option<PathBuf> {
     }
 }
 
-/// How a connection over the network is encrypted.
+/// Encryption of a connection over the network.
 struct Tls {
     mode: PgSslMode,
     root: Option<Root>,
@@ -304,7 +305,7 @@ struct Tls {
 
 enum Root {
     File(PathBuf),
-    /// What the system trusts, as PEM.
+    /// Certificates that the system trusts, as PEM.
     System(Vec<u8>),
 }
 
@@ -379,7 +380,7 @@ mod tests {
         assert_eq!(words, Words::from([("host".into(), "h".into()), ("port".into(), "6432".into())]));
         assert_eq!(section(text, "c"), Ok(None));
         assert_eq!(section("[a]\nhsot=h", "a"), Err(":2: there is no such connection setting".to_owned()));
-        assert_eq!(section("[a]\nhost", "a"), Err(":2: no `=` stands in this line".to_owned()));
+        assert_eq!(section("[a]\nhost", "a"), Err(":2: this line has no `=`".to_owned()));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::ui::{
     theme::StyleRole,
 };
 
-/// How many fall into each of a row of equal buckets.
+/// Counts of values in a row of equal buckets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Histogram<'a> {
     /// The counts, in order.
@@ -86,7 +86,7 @@ impl<'a> Histogram<'a> {
     }
 }
 
-/// A diverging bar below so many columns says nothing.
+/// A diverging bar below this many columns says nothing.
 const SHORTEST: usize = 5;
 
 /// A value around zero.

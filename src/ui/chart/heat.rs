@@ -19,7 +19,7 @@ const NAMES: u16 = 4;
 /// Columns for a week.
 const CELL: u16 = 2;
 
-/// How much happened on each day.
+/// Calendar with the number of events on each day.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CalendarHeat<'a> {
     /// A count a day, without holes. The first is a Monday; the last is the newest.
@@ -83,7 +83,7 @@ impl CalendarHeat<'_> {
     }
 }
 
-/// From 0 (nothing) to 4 (the most), on a square root scale so that quiet days are told apart too.
+/// From 0 (nothing) to 4 (the most), on a square root scale so that quiet days are distinguished too.
 fn level(count: u64, max: u64) -> usize {
     if count == 0 {
         return 0;

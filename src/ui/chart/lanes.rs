@@ -20,15 +20,15 @@ const STRETCH: usize = 6;
 /// A moment in a lane.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaneMark {
-    /// When.
+    /// Time of the mark.
     pub at: f64,
-    /// What is drawn.
+    /// Glyph to draw.
     pub glyph: Glyph,
-    /// What it means.
+    /// Meaning of the mark, which gives its style.
     pub role: StyleRole,
-    /// What stands after it where there is room.
+    /// Text after the glyph, drawn where there is room.
     pub label: SafeText,
-    /// Its number among all moments.
+    /// Index of the moment among all moments.
     pub moment: usize,
 }
 
@@ -37,7 +37,7 @@ pub struct LaneMark {
 pub struct LaneLevel {
     /// Before the first change.
     pub start: f64,
-    /// When it became what, in order.
+    /// Changes as (time, new value), in order.
     pub steps: Vec<(f64, f64)>,
 }
 
@@ -74,7 +74,7 @@ pub struct LaneChart<'a> {
     pub selected: Option<f64>,
     /// The day of a time and its time of day.
     pub tick: &'a dyn Fn(f64) -> (SafeText, SafeText),
-    /// A pause of so many seconds in a word.
+    /// A pause of this many seconds in a word.
     pub pause: &'a dyn Fn(f64) -> SafeText,
 }
 
@@ -91,7 +91,7 @@ impl LaneChart<'_> {
         Scale::folding(self.moments, room, if self.is_time { (FOLD, STRETCH) } else { (0, 2) })
     }
 
-    /// Seconds that a column stands for; none where all is one moment.
+    /// Seconds that a column stands for; none when all is one moment.
     #[must_use]
     pub fn seconds_a_column(&self, width: u16) -> Option<f64> {
         let scale = self.scale(width);
@@ -175,7 +175,7 @@ impl LaneChart<'_> {
         }
     }
 
-    /// A time in at most so many columns: with its day where that is another one, of which the day says more.
+    /// A time in at most this many columns: with its day where that is another one, of which the day says more.
     fn label(&self, at: f64, day: &SafeText, room: usize) -> SafeText {
         let (of, clock) = (self.tick)(at);
         let whole = SafeText::join(&[of.clone(), clock.clone()], " ");

@@ -18,7 +18,7 @@ const AXIS: u16 = 5;
 pub struct LinePoint {
     /// The value after the event; the line has a hole where there is none.
     pub value: Option<f64>,
-    /// What is drawn on the line here.
+    /// Glyph that is drawn on the line here, with its role.
     pub mark: Option<(Glyph, StyleRole)>,
 }
 

@@ -3,7 +3,7 @@
 /// Columns for a squeezed pause.
 const GAP: usize = 3;
 
-/// At least so many columns for a stretch.
+/// At least this many columns for a stretch.
 const LEAST: usize = 2;
 
 /// A pause is long when it takes more than this share of all the time.
@@ -18,13 +18,13 @@ pub struct Scale {
 /// A stretch of time without long pauses, and the columns it stands on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimeStretch {
-    /// When it begins.
+    /// Start of the stretch, in seconds.
     pub from: f64,
-    /// When it ends.
+    /// End of the stretch, in seconds.
     pub to: f64,
-    /// Its first column.
+    /// First column of the stretch.
     pub column: usize,
-    /// Its columns, at least one.
+    /// Number of columns, at least one.
     pub width: usize,
 }
 

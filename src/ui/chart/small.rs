@@ -68,7 +68,7 @@ pub fn diverging(value: f64, width: usize, look: &Look) -> TextLine {
 pub struct Gauge {
     /// Before the bar.
     pub label: SafeText,
-    /// How far, from 0 to 1; unknown draws an empty track.
+    /// Progress, from 0 to 1; an unknown one draws an empty track.
     pub ratio: Option<f64>,
     /// After the percentage: what is left, the rate.
     pub note: SafeText,

@@ -26,7 +26,7 @@ pub struct StackedBar {
 pub struct StackedBars<'a> {
     /// From top to bottom.
     pub bars: &'a [StackedBar],
-    /// What the parts are called and the roles that they have, in their order.
+    /// Names and roles of the parts, in their order.
     pub legend: &'a [(SafeText, StyleRole)],
     /// The bar the cursor is on.
     pub selected: Option<usize>,
@@ -110,7 +110,7 @@ impl StackedBars<'_> {
 }
 
 /// Parts of a sum in one line of `width` columns, zero where `least`, the sum of the negative parts at most, leaves it.
-/// Each part begins with its letter, so that it is told apart without colours. `most` and `least` are those of all sums
+/// Each part begins with its letter, so that it is distinguished without colours. `most` and `least` are those of all sums
 /// that stand together.
 #[must_use]
 pub fn lettered(parts: &[f64], letters: &[char], (least, most): (f64, f64), width: usize, look: &Look) -> TextLine {
@@ -163,7 +163,7 @@ fn stacked(
     line
 }
 
-/// What a part is filled with: without colours the pattern tells the parts apart.
+/// Returns the glyph that fills a part: without colours, the pattern distinguishes the parts.
 fn fill_glyph(index: usize, look: &Look) -> Glyph {
     let patterns = &look.glyphs.fills;
     if look.theme.is_mono() { patterns[index % patterns.len()] } else { look.glyphs.slab }

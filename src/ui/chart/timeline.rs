@@ -16,11 +16,11 @@ pub struct TimelineRow {
     /// For each level above this one, from the outside in: whether it has more rows further down. Empty for a root; the
     /// last entry is the row's own level.
     pub levels: Vec<bool>,
-    /// What stands after the guides.
+    /// Text after the guides.
     pub label: TextLine,
-    /// When it began, in seconds; none draws no bar.
+    /// Start of the span, in seconds; `None` draws no bar.
     pub from: Option<f64>,
-    /// When it ended; none is still going on.
+    /// End of the span, in seconds; `None` while it is still going on.
     pub to: Option<f64>,
     /// The bar's role.
     pub role: StyleRole,

@@ -19,7 +19,7 @@ pub struct WrappedRows<'a> {
     done: bool,
 }
 
-/// What is wrapped.
+/// Text to wrap.
 #[derive(Clone, Debug)]
 enum WrapSource<'a> {
     Raw(CleanPieces<'a>),

@@ -7,7 +7,7 @@ use super::{RoleInk, StyleRole, ThemeError, ThemeInk};
 use crate::memory::nearest::nearest;
 use crate::ui::colour::{ANSI, Tint};
 
-/// What the file says of each role, in the order of [`StyleRole::ALL`].
+/// Reads the file's entry for each role, in the order of [`StyleRole::ALL`].
 pub(super) fn read(file: &str, text: &str) -> Result<Vec<Option<RoleInk>>, ThemeError> {
     let reader = ThemeReader { file, text };
     let root = DeTable::parse(text)
@@ -132,7 +132,7 @@ impl ThemeReader<'_> {
     }
 }
 
-/// What a role's table may hold: colours, the style for sixteen colours, the [`FLAGS`].
+/// Keys that a role's table may hold: colours, the style for sixteen colours, the [`FLAGS`].
 const KEYS: [&str; 8] = ["fg", "bg", "ansi", "bold", "dim", "italic", "underline", "reverse"];
 
 /// The modifiers a theme may set, in the order of their keys.

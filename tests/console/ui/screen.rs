@@ -5,7 +5,7 @@ use std::fmt::Write;
 use mnemoscope::ui::TextLine;
 use ratatui::{Terminal, backend::TestBackend, buffer::Buffer, layout::Rect};
 
-/// What a screen of this size shows, a line a row, blanks at the end taken away.
+/// Draws a screen of this size as text, one line per row, trailing blanks removed.
 pub fn draw(width: u16, height: u16, paint: impl FnOnce(Rect, &mut Buffer)) -> String {
     let buf = buffer(width, height, paint);
     let mut text = String::new();

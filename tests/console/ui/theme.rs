@@ -70,7 +70,7 @@ fn the_contrast_theme_has_seven_to_one_everywhere() {
         let (ink, ground) = (style.fg.or(page.fg).expect("a colour"), style.bg.or(page.bg).expect("a ground"));
         let ratio = contrast(ink, ground);
         assert!(ratio >= 7.0, "{role:?}: {ratio:.2}");
-        // The focused row lays its ground and its ink over whatever stands there.
+        // The focused row lays its ground and its ink over whatever is there.
         assert!(theme.style(StyleRole::Selection).fg.is_some() && theme.style(StyleRole::SelectionIdle).fg.is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! What backfills leave alone: columns that they do not fill, lists that cannot be read, what others list.
+//! Data that backfills leave alone: columns that they do not fill, unreadable lists, rows listed by others.
 
 use mnemoscope::change::{self, undo};
 use mnemoscope::job::plan::{JobSettings, JobWish};

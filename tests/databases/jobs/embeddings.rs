@@ -1,4 +1,4 @@
-//! Vectors from an endpoint: what is sent, what is stored where, and what becomes of an endpoint that fails.
+//! Vectors from an endpoint: what is sent, what is stored where, and what happens to an endpoint that fails.
 
 use std::io::Write as _;
 use std::net::TcpListener;

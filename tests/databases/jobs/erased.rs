@@ -6,7 +6,8 @@ use serde_json::json;
 use super::world::{World, on_both};
 use crate::support::block_on;
 
-/// What a backfill would do and says of those it leaves out, and that doing it does the same.
+/// Returns what a backfill would do and its words on the rows that it leaves out, and checks that the run does the
+/// same.
 async fn left_out(world: &World, name: &str) -> (String, String) {
     let job = BackfillKind::named(name).unwrap().job(&world.store).expect("it can be done");
     let plan = look(&world.store, &*job, &mut |_| ()).await.expect("a plan");

@@ -109,7 +109,7 @@ fn every_backfill_of_a_native_database_does_its_work_and_then_has_none() {
     });
 }
 
-/// How many rows a kind of finding is about, of the entities that can be fixed.
+/// Counts the rows of one kind of finding that a backfill can fix.
 async fn left(world: &World, kind: &'static str) -> u64 {
     let mut count = 0;
     let wanted = FindingRequest { kind: Some(kind), examples: 9, brief: None, ..FindingRequest::default() };

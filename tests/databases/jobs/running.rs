@@ -138,7 +138,7 @@ fn two_cannot_run_the_same_job_and_a_zombie_is_refused() {
             };
             let zombie = world.backfill_while("canvas-links", 3, heard, &mut each).await;
             let words = zombie.expect_err("it is refused").to_string();
-            assert!(words.contains("taken canvas-links over"), "{words}");
+            assert!(words.contains("taken over canvas-links"), "{words}");
             let seen = seen.lock().unwrap().clone();
             assert!(seen[0].contains("already being run"), "{seen:?}");
             assert_eq!(seen[1], "applied");

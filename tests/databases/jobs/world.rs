@@ -1,4 +1,4 @@
-//! Databases full of episodes whose canvas events are not linked yet, and what stands in them afterwards.
+//! Databases full of episodes whose canvas events are not linked yet, and what is in them afterwards.
 
 use std::path::Path;
 
@@ -59,7 +59,7 @@ fn sql(template: &str, postgres: bool, episodes: u32) -> String {
     text.replace("{three}", three)
 }
 
-/// Makes a native database file with so many episodes, our tables in it.
+/// Makes a native database file with this many episodes, our tables in it.
 pub async fn build_sqlite(path: &Path, episodes: u32) {
     build_sqlite_with(path, episodes, "WAL").await;
 }

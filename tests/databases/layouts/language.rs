@@ -16,7 +16,7 @@ fn blocks(language: &str) -> Vec<String> {
     PAGE.split(&fence).skip(1).filter_map(|rest| rest.split("\n```").next()).map(|block| format!("{block}\n")).collect()
 }
 
-/// The keys that a table takes: what is said when another one stands in it.
+/// The keys that a table takes: what is said when another one is in it.
 fn keys_of(text: &str) -> BTreeSet<String> {
     let errors = parse("x.toml", text).expect_err("a key that is none");
     let error =

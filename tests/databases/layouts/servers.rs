@@ -177,7 +177,7 @@ async fn fill(url: &str, statements: &'static str) {
     link.close().await.expect("closed");
 }
 
-/// Whether a stored row says something of Ada: in its text, or in bytes, which stand there in hexadecimal digits.
+/// Whether a stored row says something of Ada: in its text, or in bytes, which are there in hexadecimal digits.
 fn names_ada(row: &str) -> bool {
     row.contains("Ada ")
         || row.contains("ada-1,")

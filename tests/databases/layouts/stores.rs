@@ -16,11 +16,12 @@ use crate::support::{block_on, program};
 struct StoreCase {
     layout: &'static str,
     statements: &'static str,
-    /// What lists Ada's words: an entity, the column that shows them, and how many rows it has.
+    /// Listing of Ada's words: an entity, the column that shows them, and its number of rows.
     entity: &'static str,
     column: &'static str,
     rows: usize,
-    /// How the column begins in one row, and whose the row is; none where the entity says nothing of people.
+    /// Beginning of the column in one row, and the user of that row; `None` when the entity says nothing about
+    /// people.
     told: &'static str,
     user: Option<&'static str>,
     /// The person that is erased, and how many rows are left.
@@ -285,7 +286,7 @@ fn run(database: &Path, statements: &str) {
     });
 }
 
-/// What a command prints, as JSON.
+/// Runs a command and returns its output as JSON.
 pub fn told(database: &Path, arguments: &[&str]) -> Value {
     told_in(database.parent().expect("a folder"), database, arguments)
 }

@@ -29,7 +29,7 @@ async fn worlds() -> Vec<World> {
 
 async fn planned(world: &World, options: &PurgeOptions) -> Value {
     let plan = purge::plan(&world.open().await, "user-ana", options, &|_, _| {}).await;
-    plan.unwrap_or_else(|error| panic!("{error}")).to_json()
+    json!(plan.unwrap_or_else(|error| panic!("{error}")).printed())
 }
 
 /// The id of the mention in a column of a row.

@@ -7,8 +7,8 @@ use super::{World, on_postgres, on_sqlite};
 use crate::support::block_on;
 use crate::support::fixtures::Layout;
 
-/// Somebody else's episode whose key holds the person's id, with rows that refer to it by a foreign key, and a key of
-/// another person that only looks alike.
+/// Another person's episode whose key holds the person's id, with rows that refer to it by a foreign key, and a key
+/// of another person that only looks alike.
 const PLANTS: &str = "\
     INSERT INTO episodes (id, title, agent_id, user_id, workspace_id, status, maturity_at_time, human_intervention_count, \
       access_count) VALUES ('ep:user-ana:7', 'a', 'agent-ledger', 'user-ben', 'w', 'completed', 'student', 0, 0), \
@@ -63,7 +63,7 @@ fn a_key_is_found_and_what_refers_to_it_is_not_counted_twice() {
                 &|_, _| {},
             )
             .await;
-            let plan = plan.unwrap_or_else(|error| panic!("{error}")).to_json();
+            let plan = json!(plan.unwrap_or_else(|error| panic!("{error}")).printed());
             let key = of(&plan, "id", "ep:user-ana:7").expect("the key of the episode");
             assert_eq!(
                 (&key["certainty"], &key["options"]),
@@ -109,7 +109,8 @@ fn a_decision_holds_for_a_row_whose_key_gets_another_name() {
     block_on(async {
         for world in worlds().await {
             let redact = PurgeOptions { mentions: Mentions::Redact, account: true, ..PurgeOptions::default() };
-            let shown = plan(&world.open().await, "user-ana", &redact, &|_, _| {}).await.expect("a plan").to_json();
+            let shown = plan(&world.open().await, "user-ana", &redact, &|_, _| {}).await.expect("a plan");
+            let shown = json!(shown.printed());
             let content =
                 of(&shown, "content", "seg:user-ana:2").expect("the text")["id"].as_str().expect("an id").to_owned();
             let options = PurgeOptions { each: [(content, Mentions::Leave)].into(), ..redact };

@@ -1,18 +1,19 @@
-//! What counts as a mention of a person: certain ones are taken out, possible ones are shown and stay until they are
-//! decided, and nothing else is touched. In any script, on both engines, read back with plain SQL.
+//! Mentions of a person: certain ones are taken out, possible ones are shown and stay until they are decided, and
+//! nothing else is touched. In any script, on both engines, read back with plain SQL.
 
 use std::collections::BTreeMap;
 
 use mnemoscope::change::operation::FeedbackFields;
 use mnemoscope::change::purge::{self, Mentions, PurgeOptions};
 use mnemoscope::change::{self, ChangeError, feedback};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{World, author, everything, native, on_postgres, on_sqlite};
 use crate::support::block_on;
 use crate::support::fixtures::Layout;
 
-/// What stands in other people's rows, and what it is without Ana Ruiz (`user-ana`, ana.ruiz@initech.example).
+/// Texts in other people's rows, each with its form once Ana Ruiz (`user-ana`, ana.ruiz@initech.example) is taken
+/// out.
 const CERTAIN: &[(&str, &str)] = &[
     ("“ana.ruiz@initech.example”", "“[erased]”"),
     ("«Ana Ruiz»", "«[erased]»"),
@@ -31,7 +32,7 @@ const CERTAIN: &[(&str, &str)] = &[
     (r#"{"a":"Ana\nRuiz"}"#, r#"{"a":"[erased]"}"#),
 ];
 
-/// What may mean her.
+/// Texts that may mean her.
 const POSSIBLE: &[&str] = &[
     "user_user-ana",
     "user-ana_backup.json",
@@ -48,7 +49,7 @@ const POSSIBLE: &[&str] = &[
     r"C:\home\tuser-ana",
 ];
 
-/// What does not.
+/// Texts that do not mean her.
 const OTHERS: &[&str] = &["Ana and Ruiz", "Joana Ruizo", "2026-02-17T12:42:20"];
 
 async fn worlds() -> Vec<World> {
@@ -112,7 +113,7 @@ fn a_possible_mention_goes_when_it_is_decided_by_itself() {
             plant(&world, "plant-1", "of user_user-ana and user-ana").await;
             plant(&world, "plant-2", "of user_user-ana and user-ana").await;
             let plan = purge::plan(&world.open().await, "user-ana", &everything(), &|_, _| {}).await.expect("a plan");
-            let plan = plan.to_json();
+            let plan = json!(plan.printed());
             let mentions = plan["mentions"].as_array().expect("mentions");
             let one = mentions.iter().find(|m| m["key"] == "plant-1").expect("a mention");
             assert_eq!((&one["hits"], &one["possible"]), (&Value::from(2), &Value::from(1)));

@@ -1,4 +1,4 @@
-//! What an erasure ends on when something is left that no plan named, or could not be looked at: each planted by plain
+//! Outcome of an erasure when something is left that no plan named, or could not be looked at: each planted by plain
 //! SQL in a small database.
 
 use serde_json::Value;
@@ -149,7 +149,7 @@ fn rows_of_a_table_in_partitions_are_looked_at_once() {
             )
             .await;
         let plan = purge::plan(&world.open().await, "user-ana", &everything(), &|_, _| {}).await.expect("a plan");
-        let mentions = plan.to_json()["mentions_by_column"].clone();
+        let mentions = json!(plan.printed())["mentions_by_column"].clone();
         assert_eq!(mentions["diary.who"]["certain"], 2, "{mentions}");
         assert!(!mentions.to_string().contains("diary_"), "{mentions}");
     });

@@ -22,7 +22,7 @@ const ADDRESS: &str = "MNEMOSCOPE_FIRE_AGENT";
 /// Opens each answer: the harness writes lines, too.
 const ANSWER: &str = "agent: ";
 
-/// How long an order may take: longer than the longest wait for a lock.
+/// Maximum duration of an order: longer than the longest wait for a lock.
 const DEADLINE: Duration = Duration::from_secs(90);
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -102,10 +102,10 @@ async fn obey(order: Order, target: &Target, kept: &mut Option<Link>) -> Result<
     }
 }
 
-/// What an order writes, when it is done.
+/// Slots and texts that an order writes when it is done.
 pub type Written = Vec<(SlotId, String)>;
 
-/// What became of an order.
+/// Outcome of an order.
 #[derive(Debug)]
 pub enum Answer {
     Done,
@@ -165,7 +165,7 @@ impl Agent {
         self.pending.push_back(written);
     }
 
-    /// What was answered so far; all of it when it is waited for.
+    /// Collects the answers so far, or all of them when `waited` is true.
     pub fn answers(&mut self, waited: bool) -> Vec<(Written, Answer)> {
         let mut all = Vec::new();
         while !self.pending.is_empty() {

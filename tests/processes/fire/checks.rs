@@ -1,4 +1,4 @@
-//! What must hold after a history, whoever was killed where.
+//! Checks that must hold after a history, whoever was killed where.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ const OWN_TRAIL: &str = "agent_memory_audit";
 /// Rows that agents wrote have such ids, also where a trigger copies them.
 const AGENTS_ROW: &str = "agent-row-";
 
-/// What a database was before a history.
+/// State of a database before a history.
 pub struct Start {
     pub dump: Dump,
     problems: BTreeSet<String>,
@@ -29,7 +29,7 @@ impl Start {
     }
 }
 
-/// What undisturbed jobs come to, by history.
+/// Results of undisturbed jobs, by kind of history.
 pub type References = BTreeMap<String, Dump>;
 
 /// Everything that is wrong after a history.
@@ -95,7 +95,7 @@ fn acknowledged(place: &Place, receipts: &[Acknowledged]) -> Vec<String> {
         .collect()
 }
 
-/// What the job of a history comes to when it is let be, from the same start.
+/// Runs a history's job undisturbed from the same start and returns its result.
 fn reference<'r>(bases: &Bases, references: &'r mut References, history: &History) -> &'r Dump {
     references.entry(format!("{:?}", history.kind)).or_insert_with(|| {
         let place = bases.place(true, "WAL");
@@ -158,7 +158,7 @@ fn without_agents(mut dump: Dump) -> Dump {
     dump
 }
 
-/// How two dumps differ, at most a few rows of it.
+/// Lists the differences between two dumps, at most a few rows.
 fn differences(wanted_is: &str, wanted: &Dump, found: &Dump) -> Vec<String> {
     let mut wrong = Vec::new();
     let empty = BTreeMap::new();

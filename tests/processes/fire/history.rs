@@ -1,4 +1,4 @@
-//! What happens in a history, from its seed: who does what in which order, and who is killed where.
+//! Course of a history, drawn from its seed: who does what in which order, and who is killed where.
 //!
 //! The seed decides every choice here. What it cannot decide is how long each process takes, so that two runs of one seed
 //! take the same steps and may meet at other moments.
@@ -34,7 +34,7 @@ pub enum Engine {
     Postgres,
 }
 
-/// What a history is about.
+/// Kind of a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Agents and operators change whatever they like.
@@ -48,7 +48,7 @@ pub enum Kind {
 /// One thing that an agent does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentAct {
-    /// Inserts so many rows in one transaction, which stays open for some milliseconds, and may take it back.
+    /// Inserts this many rows in one transaction, which stays open for some milliseconds, and may take it back.
     Insert {
         rows: u32,
         hold: u32,
@@ -88,29 +88,29 @@ pub enum Command {
     Look(&'static [&'static str]),
 }
 
-/// How a command comes to its end.
+/// End of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// It is waited for.
+    /// The command is waited for.
     Waited,
-    /// It runs beside the next steps.
+    /// The command runs alongside the next steps.
     Beside,
-    /// It gets a signal after that many milliseconds.
+    /// The command gets a signal after this many milliseconds.
     Signalled(&'static str, u32),
-    /// It stops at its n-th writing statement and is killed there.
+    /// The command stops at its n-th writing statement and is killed there.
     StoppedAt(u32),
 }
 
-/// What happens in a console.
+/// An act in a console.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConsoleAct {
-    /// It is opened and unlocked.
+    /// The console is opened and unlocked.
     Open,
     /// A feedback row is edited until the console says what became of it. It is opened where it is not.
     Edit,
     /// An edit is confirmed, and the console gets a signal at once.
     EditAndDie(&'static str),
-    /// It ends: by a key, by a signal.
+    /// The console ends: by a key, by a signal.
     Leave(&'static str),
 }
 

@@ -1,7 +1,8 @@
-//! What must stand in the database: every text that an acknowledged change wrote, exactly once and in its place.
+//! Model of the required contents of the database: every text that an acknowledged change wrote, exactly once and in
+//! its place.
 //!
 //! Each change writes a mark (`fire17`) that no other change writes. A slot is a place that holds one text at a time; it
-//! knows the texts that may stand there: one when the last change was acknowledged or refused, two when whoever made it
+//! knows the texts that may be there: one when the last change was acknowledged or refused, two when whoever made it
 //! was killed on the way.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +28,7 @@ pub fn marks(text: &str) -> String {
     words.filter(is_mark).collect::<Vec<_>>().join(" ")
 }
 
-/// Where a text was found: table, column, id of the row.
+/// Location of a text: table, column, id of the row.
 pub type Spot = (String, String, String);
 
 /// A text and where it was found.
@@ -36,7 +37,7 @@ type Found<'f> = (&'f Spot, &'f str);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SlotId(usize);
 
-/// Who writes a slot.
+/// Writer of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     Agent(usize),
@@ -51,9 +52,9 @@ pub struct Slot {
     pub column: &'static str,
     /// Id of the row; none while only whoever writes it knows.
     pub id: Option<String>,
-    /// Marks that may stand there; empty: none or no row.
+    /// Marks that may be there; empty: none or no row.
     allowed: Vec<String>,
-    /// Somebody is writing it, or it is not known what was written: nobody else touches it.
+    /// True when the slot is being written, or its text is unknown: nobody else touches it.
     busy: bool,
 }
 
@@ -99,7 +100,7 @@ impl Model {
         self.slots.iter().position(same).map(SlotId)
     }
 
-    /// What stands there; none while that is open.
+    /// Returns the text of the slot; `None` while that is open.
     pub fn text(&self, slot: SlotId) -> Option<&str> {
         let slot = self.get(slot);
         match &slot.allowed[..] {
@@ -108,7 +109,7 @@ impl Model {
         }
     }
 
-    /// What stood there when the last change was settled.
+    /// Returns the text that the slot held when the last change was settled.
     pub fn settled(&self, slot: SlotId) -> String {
         self.get(slot).allowed.first().cloned().unwrap_or_default()
     }

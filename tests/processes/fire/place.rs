@@ -65,7 +65,7 @@ pub struct Bases {
 pub type Dump = BTreeMap<String, BTreeMap<String, Vec<(String, Vec<u8>)>>>;
 
 impl Bases {
-    /// None where tests without PostgreSQL were asked for.
+    /// None when tests without PostgreSQL were asked for.
     pub fn new(engine: Engine) -> Option<Self> {
         let plain = Place::base(engine)?;
         let migrated = plain.copy("WAL");
@@ -201,7 +201,7 @@ impl Place {
         }
     }
 
-    /// What the engine itself finds wrong, foreign keys included.
+    /// Lists the problems that the engine itself finds, foreign keys included.
     pub fn problems(&self) -> BTreeSet<String> {
         match self.target {
             Target::File(_) => {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::history::End;
 use super::place::Place;
 
-/// How long a command may take: the stated times for locks come to less.
+/// Maximum duration of a command: the stated times for locks come to less.
 const DEADLINE: Duration = Duration::from_mins(2);
 
 /// A command under way.
@@ -25,13 +25,13 @@ pub struct Running {
     began: Instant,
 }
 
-/// What became of a command.
+/// Outcome of a command.
 #[derive(Debug)]
 pub struct Outcome {
     pub words: Vec<String>,
     /// The exit code; none when a signal ended it.
     pub code: Option<i32>,
-    /// Its receipt, whole, was printed: it is acknowledged whatever came after.
+    /// Receipt, printed in full: the change is acknowledged whatever came after.
     pub receipt: Option<Value>,
     pub err: String,
     pub killed: bool,
@@ -96,7 +96,7 @@ impl Outcome {
         !self.killed && self.code.is_some_and(|code| code != 0) && !self.err.contains("could not be found out")
     }
 
-    /// What no command may ever end with.
+    /// Describes an ending that no command may ever have; `None` when the command ended properly.
     pub fn fault(&self) -> Option<String> {
         const NEVER: &[&str] =
             &["malformed", "disk image", "disk I/O", "panicked", "corrupt", "no such table", "file is not a database"];

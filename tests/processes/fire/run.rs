@@ -28,7 +28,7 @@ const QUIET: usize = 2;
 /// Those from which an agent takes rows away: nothing of ours leans on them.
 const DELETABLE: &[&str] = &["memories", "memory_access"];
 
-/// How often a job is killed at most, and how often resuming is tried in all.
+/// Maximum number of times that a job is killed, and total number of attempts to resume it.
 const KILLS: u32 = 4;
 const RESUMES: u32 = 12;
 
@@ -46,7 +46,7 @@ pub struct Acknowledged {
     pub receipt: String,
     /// The slot that it wrote, with what stood there before and after.
     slot: Option<(SlotId, String, String)>,
-    /// It was taken back, or that is under way or open.
+    /// True when the change was undone, or its undo is under way or of unknown outcome.
     undone: bool,
 }
 
@@ -58,10 +58,10 @@ pub struct Run<'a> {
     beside: Vec<Pending>,
     consoles: BTreeMap<usize, Console>,
     pub acknowledged: Vec<Acknowledged>,
-    /// What happened, line by line.
+    /// Events so far, line by line.
     pub story: Vec<String>,
     pub faults: Vec<String>,
-    /// How often each command ended with another code than 0.
+    /// Number of times that each command ended with a code other than 0.
     pub refused: BTreeMap<String, u32>,
     pub kills: u32,
     dice: Dice,

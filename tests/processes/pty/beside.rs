@@ -20,7 +20,7 @@ fn told(home: &Home, database: &Path, words: &[&str]) -> (Option<i32>, String) {
     (out.status.code(), String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned())
 }
 
-/// How a console ends.
+/// Ways in which a console ends.
 const ENDS: [&str; 3] = ["quit", "HUP", "KILL"];
 
 fn scene(seed: u64) {

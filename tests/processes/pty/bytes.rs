@@ -1,6 +1,6 @@
-//! What the program may write to a terminal, as a strict grammar: its own sequences, and text that does nothing.
+//! Strict grammar of what the program may write to a terminal: its own sequences, and harmless text.
 
-/// What a stretch of output may hold beside harmless text.
+/// Output that a stretch may hold in addition to harmless text.
 #[derive(Debug, Clone, Copy)]
 pub struct Allowed {
     /// Control characters.
@@ -11,7 +11,7 @@ pub struct Allowed {
     pub copies: usize,
 }
 
-/// Which escape sequences may be written.
+/// Escape sequences that may be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sequences {
     /// Colours and weights only.
@@ -25,7 +25,7 @@ pub const CONSOLE: Allowed = Allowed { controls: "", sequences: Sequences::Scree
 /// For commands that print.
 pub const COMMAND: Allowed = Allowed { controls: "\r\n", sequences: Sequences::Styles, copies: 0 };
 
-/// What was read: text without sequences, titles and the clipboard's contents.
+/// Parsed output: text without sequences, titles and the clipboard's contents.
 #[derive(Debug, Default)]
 pub struct Read {
     pub text: String,
@@ -61,7 +61,7 @@ pub fn read(raw: &[u8], allowed: Allowed) -> Result<Read, String> {
     if read.copied.len() == allowed.copies { Ok(read) } else { Err(format!("copied {:?}", read.copied)) }
 }
 
-/// What follows a sequence of the console, given what follows its escape character.
+/// Reads a sequence of the console from the text behind its escape character, and returns the rest.
 fn sequence<'a>(text: &'a str, read: &mut Read) -> Option<&'a str> {
     if let Some(body) = text.strip_prefix('[') {
         let end = body.find(|c: char| !matches!(c, '0'..='9' | ';' | '?' | '>' | '<'))?;

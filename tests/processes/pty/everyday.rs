@@ -1,25 +1,11 @@
 //! Everyday life in a terminal: a shell's job control, the mouse, pastes, exports, colours and letters, and what is said
 //! when there is nothing to open.
 
+use std::process::Command;
+
 use vt100::MouseProtocolMode;
 
-use super::terminal::{Home, PROGRAM, Start, Terminal};
-
-/// The console at the list of episodes.
-fn episodes(start: Start) -> Terminal {
-    let terminal = start.run();
-    terminal.shows("newest episodes");
-    terminal.press("2");
-    terminal.shows("row 1 of 250");
-    terminal.settle();
-    terminal
-}
-
-fn quit(mut terminal: Terminal) {
-    terminal.press("q");
-    assert_eq!(terminal.ended_and_read(), 0);
-    terminal.is_given_back();
-}
+use super::terminal::{Home, PROGRAM, Start, episodes, quit};
 
 #[test]
 fn a_shell_stops_it_and_brings_it_back() {
@@ -225,8 +211,10 @@ fn another_database_is_gone_to_and_what_was_kept_is_there_at_the_next_start() {
     terminal.press("address\r");
     terminal.shows("a path, a folder");
     terminal.press("other.db\r");
-    terminal.shows("other.db");
+    terminal.shows(" other.db › home");
     terminal.shows("newest episodes");
+    terminal.press("\x0e");
+    terminal.shows("episodes where outcome");
     quit(terminal);
     let terminal = Start::new(&home, &["demo.db"]).sized(120, 40).run();
     terminal.shows("newest episodes");
@@ -234,6 +222,41 @@ fn another_database_is_gone_to_and_what_was_kept_is_there_at_the_next_start() {
     terminal.shows("where I was last");
     terminal.press("\r");
     terminal.shows("episodes where outcome");
+    quit(terminal);
+}
+
+#[test]
+fn a_database_that_is_open_beside_the_one_shown_tells_what_is_new_and_is_let_go_of_when_closed() {
+    let home = Home::new();
+    let database = home.demo();
+    let other = home.path().join("other.db");
+    std::fs::copy(&database, &other).expect("a second database");
+    let run = |words: &[&str]| {
+        let mut command = Command::new(PROGRAM);
+        let out = command.env_clear().envs(home.surroundings()).arg("-d").arg(&database).args(words).output();
+        let out = out.expect("another process");
+        assert!(out.status.success(), "{words:?}: {}", String::from_utf8_lossy(&out.stderr));
+        out.stdout
+    };
+    run(&["migrate", "--apply"]);
+    let listed: serde_json::Value = serde_json::from_slice(&run(&["list", "episode", "--limit", "1"])).expect("JSON");
+    let terminal = Start::new(&home, &["demo.db"]).sized(120, 40).run();
+    terminal.shows("newest episodes");
+    terminal.press("5");
+    terminal.shows("row 1 of");
+    terminal.press("\x0f");
+    terminal.shows("Open another database");
+    terminal.press("address\r");
+    terminal.shows("a path, a folder");
+    terminal.press("other.db\r");
+    terminal.shows(" other.db › home");
+    run(&["feedback", "add", listed["rows"][0]["id"].as_str().expect("an id"), "--kind", "thumbs_up", "--apply"]);
+    terminal.shows(" demo.db 1 new ");
+    assert!(terminal.holds(&other));
+    terminal.press("\x17");
+    terminal.shows("1 new, space shows them");
+    terminal.screen_is("the one left alone", |screen| !screen.contents().contains("other.db"));
+    terminal.lets_go_of(&other);
     quit(terminal);
 }
 

@@ -6,7 +6,7 @@ use mnemoscope::store::bulk::NATIVE_SCHEMA;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
-/// What is stored, each to do another harm.
+/// Stored values, each harmful in a different way.
 pub const PIECES: &[&[u8]] = &[
     b"\x1b[5;31;43mcolours\x1b[8m",
     b"\x1b[2J\x1b[H\x1b[3Jcleared",
@@ -50,7 +50,7 @@ fn json(text: &[u8]) -> serde_json::Value {
     String::from_utf8_lossy(text).into_owned().into()
 }
 
-/// What stands in a column of a row: SQL for it.
+/// Builds the SQL for the value of one column in one row.
 fn value(column: &str, kind: &str, is_list: bool, row: usize) -> String {
     let quoted = |bytes: &[u8]| format!("CAST(X'{}' AS TEXT)", hex::encode(bytes));
     let is_time = column.ends_with("_at") || column == "last_seen";

@@ -6,7 +6,7 @@ use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
 
 use super::terminal::{Home, Start, Terminal};
 
-/// A word that stands in everything that was asked, said and kept.
+/// A word that is in everything that was asked, said and kept.
 const SAID: &str = "zqprompt";
 /// Columns that hold such words.
 const WORDS: &[(&str, &[&str])] = &[

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use tempfile::TempDir;
 
-/// How long anything may take before a test fails. Only a failure waits that long.
+/// Maximum time that anything may take before a test fails. Only a failure waits that long.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The program under test.
@@ -60,12 +60,12 @@ impl Home {
     }
 }
 
-/// What the terminal says when it is asked for its colours.
+/// Answer of the terminal when it is asked for its colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Background {
     /// Nothing: not every terminal knows the question.
     Silent,
-    /// That it is white; these keys are typed just before, and the answer ends as said.
+    /// A white background; the first text is typed just before the answer, the second one ends the answer.
     Light(&'static str, &'static str),
 }
 
@@ -94,7 +94,7 @@ pub struct Terminal {
 
 type Keyboard = Arc<Mutex<Option<Box<dyn std::io::Write + Send>>>>;
 
-/// How the program is started.
+/// Settings with which the program is started.
 pub struct Start<'a> {
     home: &'a Home,
     program: &'static str,
@@ -233,6 +233,23 @@ fn answer(seen: &mut Seen, background: Background) -> String {
     out
 }
 
+/// The console at the list of episodes of a demo database.
+pub fn episodes(start: Start) -> Terminal {
+    let terminal = start.run();
+    terminal.shows("newest episodes");
+    terminal.press("2");
+    terminal.shows("row 1 of 250");
+    terminal.settle();
+    terminal
+}
+
+/// Ends the console by its key, and looks that the terminal is given back.
+pub fn quit(mut terminal: Terminal) {
+    terminal.press("q");
+    assert_eq!(terminal.ended_and_read(), 0);
+    terminal.is_given_back();
+}
+
 impl Terminal {
     fn seen(&self) -> MutexGuard<'_, Seen> {
         lock(&self.seen.0)
@@ -292,7 +309,7 @@ impl Terminal {
         self.seen().emulator.process(b"\x1b[H\x1b[2J\x1b[?25h\x1b[?2004l");
     }
 
-    /// What is on the screen.
+    /// Returns the text on the screen.
     pub fn contents(&self) -> String {
         self.seen().emulator.screen().contents()
     }
@@ -331,6 +348,22 @@ impl Terminal {
         let id = self.child.process_id().unwrap().to_string();
         let told = Command::new("ps").args(["-o", "state=", "-p", &id]).output().unwrap();
         String::from_utf8_lossy(&told.stdout).trim().to_owned()
+    }
+
+    /// Whether the process has a file open.
+    pub fn holds(&self, file: &Path) -> bool {
+        let id = self.child.process_id().unwrap();
+        let open = std::fs::read_dir(format!("/proc/{id}/fd")).unwrap();
+        open.flatten().filter_map(|entry| std::fs::read_link(entry.path()).ok()).any(|opened| opened == file)
+    }
+
+    /// Waits until the process has a file open no more.
+    pub fn lets_go_of(&self, file: &Path) {
+        let start = Instant::now();
+        while self.holds(file) {
+            assert!(start.elapsed() < DEADLINE, "{} is still open", file.display());
+            std::thread::yield_now();
+        }
     }
 
     /// Waits until the process has stopped.

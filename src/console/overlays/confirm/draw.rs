@@ -33,7 +33,7 @@ fn longer_key(confirmation: &Confirmation) -> &'static str {
     if confirmation.gate.step == ChangeDanger::Grave { "ctrl-l" } else { "w" }
 }
 
-/// How dangerous it is, and whether that is for the database's sake.
+/// Builds the line with the danger of a change, and the mark of a production database.
 fn danger_words(cx: &Context, danger: ChangeDanger, look: &Look) -> TextLine {
     let (word, role) = match danger {
         ChangeDanger::Safe => ("safe", StyleRole::Good),

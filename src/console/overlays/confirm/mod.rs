@@ -19,22 +19,22 @@ use crate::console::view::Canvas;
 /// A plan that waits for a yes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Confirmation {
-    /// What shall be done.
+    /// Proposed change.
     pub proposal: Proposal,
-    /// What it would do, with personal values masked when masking is on. The plan that is applied is kept outside, under
-    /// [`Confirmation::ticket`].
+    /// Plan of the change, with personal values masked when masking is on. The plan that is applied is kept outside,
+    /// under [`Confirmation::ticket`].
     pub plan: Plan,
     /// Number of the request that made the plan.
     pub ticket: Ticket,
-    /// How it is confirmed.
+    /// Gate that confirms the change.
     pub gate: ConfirmGate,
     /// First line shown.
     pub scroll: usize,
-    /// Why it is done, for the audit trail.
+    /// Reason for the change, for the audit trail.
     pub reason: String,
     /// `y` was pressed: `c` copies.
     pub copying: bool,
-    /// How recall would change; none where it cannot.
+    /// Expected changes of recall; `None` when recall cannot change.
     pub ahead: Option<RecallAhead>,
 }
 
@@ -57,7 +57,7 @@ impl Confirmation {
         cx.act(ScreenAction::Apply(Box::new(ConfirmedPlan { proposal, planned: self.ticket, changes, reason })));
     }
 
-    /// What a key does that neither opens nor closes the gate.
+    /// Handles a key that neither opens nor closes the gate.
     fn other_key(&mut self, key: Key, cx: &mut Context) {
         match key.code {
             Code::Char('y') => self.copying = true,

@@ -1,4 +1,5 @@
-//! Somebody else changed the rows meanwhile: yours, theirs and what was before stand beside each other.
+//! Conflict overlay: someone else changed the rows meanwhile; your values, theirs and the earlier ones are side by
+//! side.
 
 pub(in crate::console) mod draw;
 
@@ -19,13 +20,13 @@ use crate::memory::Row;
 /// One column of a row that moved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MovedColumn {
-    /// Its name.
+    /// Name of the column.
     pub name: String,
-    /// What it was when the change was planned.
+    /// Value when the change was planned.
     pub before: Value,
-    /// What it shall become.
+    /// Value that your change would set.
     pub yours: Value,
-    /// What it is now; none when the row is gone.
+    /// Value now; `None` when the row is gone.
     pub theirs: Option<Value>,
 }
 
@@ -40,11 +41,11 @@ impl MovedColumn {
 /// A row that moved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MovedRow {
-    /// What it is.
+    /// Entity of the row.
     pub entity: String,
-    /// Its id.
+    /// Id of the row.
     pub id: String,
-    /// It is not there any more.
+    /// True when the row no longer exists.
     pub gone: bool,
     /// Columns that you or they change.
     pub columns: Vec<MovedColumn>,
@@ -53,9 +54,9 @@ pub struct MovedRow {
 /// A change that met another one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conflict {
-    /// What should have been done.
+    /// Change that should have been made.
     pub proposal: Proposal,
-    /// What moved, for people.
+    /// Description of what changed since the plan was made, for users.
     pub message: String,
     /// The rows, for people.
     pub rows: Vec<String>,

@@ -17,7 +17,7 @@ const KINDS: [&str; 3] = [THUMBS_UP, THUMBS_DOWN, RATING];
 /// Bytes that a correction may have.
 pub const LONGEST: usize = 100_000;
 
-/// What the form is for.
+/// Target of the form.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FormSubject {
     /// A feedback row, by its id.
@@ -33,16 +33,16 @@ pub enum FormField {
     Kind,
     /// 1 to 5.
     Rating,
-    /// What the user would have wanted.
+    /// Answer that the user would have wanted.
     Correction,
 }
 
 /// The form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Form {
-    /// What it is for.
+    /// Target of the form.
     pub subject: FormSubject,
-    /// What the row said before.
+    /// Values of the row before editing.
     before: FeedbackFields,
     /// Kinds to choose from; one that cannot be given comes first, where the row has it.
     pub kinds: Vec<String>,
@@ -54,7 +54,7 @@ pub struct Form {
     pub correction: TextField,
     /// Personal texts are masked: the correction cannot be edited.
     pub masked: bool,
-    /// Which field has the keys.
+    /// Field that receives the keys.
     pub field: FormField,
 }
 
@@ -111,7 +111,7 @@ impl Form {
         !self.masked && self.correction.text() != self.before.correction.as_deref().unwrap_or_default()
     }
 
-    /// What the form says, as far as it differs from what the row said.
+    /// Returns the fields of the form that differ from the row's earlier values.
     #[must_use]
     pub fn fields(&self) -> FeedbackFields {
         let kind = Some(self.kind().to_owned()).filter(|kind| self.before.kind.as_ref() != Some(kind));
@@ -123,7 +123,7 @@ impl Form {
         FeedbackFields { kind, rating, correction, instead_of, ..FeedbackFields::default() }
     }
 
-    /// What is wrong with it.
+    /// Checks the form for mistakes.
     ///
     /// # Errors
     /// The first mistake.
@@ -144,7 +144,7 @@ impl Form {
         Ok(())
     }
 
-    /// What is odd about the correction: secrets that will be taken out, text that reads like an instruction.
+    /// Lists oddities of the correction: secrets that will be taken out, text that reads like an instruction.
     #[must_use]
     pub fn oddities(&self) -> Vec<String> {
         if !self.correction_differs() {

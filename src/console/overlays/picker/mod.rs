@@ -25,9 +25,9 @@ const REST: u64 = 150;
 pub struct Picker {
     /// The episode that gets a parent.
     pub child: String,
-    /// What was typed.
+    /// Text that was typed.
     pub input: Input,
-    /// What is wrong with it.
+    /// Problem with the typed text.
     pub problem: Option<String>,
     /// Episodes that were found, without the child.
     pub rows: Vec<Row>,
@@ -39,7 +39,7 @@ pub struct Picker {
     replaces: bool,
     /// The rest after the last key.
     pub timer: Option<Ticket>,
-    /// Why nothing could be searched.
+    /// Failure that prevented the search.
     pub failure: Option<RequestFailure>,
 }
 

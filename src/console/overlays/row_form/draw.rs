@@ -90,7 +90,7 @@ fn line(field: &RowField, chosen: bool, width: usize, look: &Look) -> TextLine {
     line.with(text, role)
 }
 
-/// What the column takes, or what is wrong with what is written.
+/// Builds the line with the values that the column takes, or with what is wrong with the typed text.
 fn verdict(form: &RowForm, field: &RowField, cx: &Context, width: usize) -> TextLine {
     if let (true, Err(wrong)) = (field.is_changed(), field.value(cx)) {
         return TextLine::of(SafeText::limited(&wrong, width), StyleRole::Bad);

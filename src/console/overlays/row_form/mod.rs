@@ -25,7 +25,7 @@ const LONGEST: usize = 1_000_000;
 pub struct RowField {
     /// The column.
     pub column: &'static Column,
-    /// As it was written at the beginning; none where several rows may differ.
+    /// As it was written at the beginning; none when several rows may differ.
     before: Option<String>,
     /// As it is written.
     pub text: TextField,
@@ -58,7 +58,7 @@ impl RowField {
 /// The form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowForm {
-    /// What the rows are.
+    /// Entity of the rows.
     pub entity: Entity,
     /// Their ids.
     pub ids: Vec<String>,
@@ -89,7 +89,7 @@ impl RowForm {
         RowForm { entity: row.entity, ids, fields, at: 0, masked }
     }
 
-    /// What is changed.
+    /// Returns the changed columns with their new values.
     ///
     /// # Errors
     /// What is wrong with it, or that nothing is changed.

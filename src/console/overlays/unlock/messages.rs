@@ -3,22 +3,22 @@
 /// A migration that is still to be applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingStep {
-    /// Its name.
+    /// Name of the migration.
     pub name: String,
-    /// What will be run.
+    /// SQL that will be run.
     pub sql: String,
-    /// What it locks, and for how long.
+    /// Description of the locks that it takes, and for how long.
     pub lock_risk: String,
-    /// What it makes possible.
+    /// Description of what it makes possible.
     pub effect: String,
 }
 
 /// Whether and how the database can be written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WriteState {
-    /// Why it cannot be written whatever is done.
+    /// Reason why the database cannot be written, whatever is done.
     pub blocked: Option<String>,
-    /// It has an audit trail: changes can be made.
+    /// True when the database has an audit trail: changes can be made.
     pub audited: bool,
     /// Migrations that are still to be applied, in order.
     pub pending: Vec<PendingStep>,

@@ -16,12 +16,12 @@ use crate::console::core::message::Effect;
 use crate::console::core::twin::migrate_line;
 use crate::console::view::Canvas;
 
-/// Something that is confirmed before the database can be changed.
+/// Step that must be confirmed before the database can be changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unlock {
-    /// How it is confirmed.
+    /// Gate that confirms the step.
     pub gate: ConfirmGate,
-    /// What is asked for.
+    /// Step that must be confirmed.
     pub asked: UnlockStep,
     /// First line shown.
     pub scroll: usize,

@@ -16,7 +16,7 @@ use crate::memory::{Entity, Row};
 /// One row with everything about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CardScreen {
-    /// What is known of it.
+    /// Details of the row on the card.
     pub detail: Detail,
 }
 
@@ -154,7 +154,7 @@ impl Screen for CardScreen {
         self.detail.forget();
     }
 
-    /// What is shown stays until it was read again.
+    /// Reads the row again; what is shown stays until then.
     fn refresh(&mut self, cx: &mut Context) {
         self.detail.ask(None, cx);
     }

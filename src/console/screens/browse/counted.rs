@@ -1,4 +1,5 @@
-//! How many rows a filter leaves, counted in the background; and the values that complete a filter, read when they are wanted.
+//! Count of the rows that a filter leaves, made in the background; and the values that complete a filter, read on
+//! demand.
 
 use super::ListScreen;
 use crate::console::core::condition::{CANVAS, wanted_values};
@@ -8,13 +9,13 @@ use crate::console::core::request::{Request, RowCount};
 use crate::console::core::window::WantedPage;
 use crate::memory::{Entity, Personal};
 
-/// How many rows a filter leaves.
+/// Number of rows that a filter leaves.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CountedRows {
     /// The number, once it is known.
     pub count: Option<RowCount>,
     pending: Option<Ticket>,
-    /// It was counted, or that was tried.
+    /// True when the rows were counted, or that was tried.
     asked: bool,
 }
 

@@ -23,7 +23,7 @@ const RELATED_IDS: usize = 200;
 /// A tab of a detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DetailTab {
-    /// What matters most.
+    /// The most important facts.
     Overview,
     /// All that happened, in lanes on one time line.
     Story,
@@ -31,19 +31,19 @@ pub enum DetailTab {
     Chain,
     /// The pieces.
     Segments,
-    /// What happened on canvases.
+    /// Events on canvases.
     Canvas,
-    /// What users said.
+    /// Feedback of users.
     Feedback,
-    /// How the utility moved.
+    /// Changes of the utility.
     Utility,
-    /// What was retrieved.
+    /// Memories that were retrieved.
     Memories,
     /// The event log.
     Events,
-    /// Who recalled it.
+    /// Recalls of the row, and who made them.
     Accesses,
-    /// Where a person is in the database.
+    /// Presence of a person in the database.
     Where,
     /// Rows that are related to it.
     Related,
@@ -52,7 +52,7 @@ pub enum DetailTab {
 }
 
 impl DetailTab {
-    /// Its title.
+    /// Returns the title of the tab.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ impl DetailTab {
         }
     }
 
-    /// How many things stand in it, where it counts any.
+    /// Counts the entries of the tab; `None` for a tab that counts nothing.
     #[must_use]
     pub fn count(self, detail: &Detail) -> Option<usize> {
         if self == DetailTab::Related {
@@ -129,23 +129,23 @@ pub struct Detail {
     pub tab: usize,
     /// First line shown.
     pub scroll: usize,
-    /// What is sought in its lines; empty for nothing.
+    /// Text sought in the lines of the details; empty for none.
     pub sought: String,
-    /// Which of the lines that hold it is gone to.
+    /// Position of the match to go to, among the lines that hold the sought text.
     pub sought_at: usize,
-    /// It is gone to as soon as it is known where it stands.
+    /// True when the view goes to the match as soon as its line is known.
     pub(in crate::console) seeking: bool,
-    /// What was read last; of another row while the wanted one is being read.
+    /// Content that was read last; it is another row's while the wanted one is being read.
     pub content: Option<Content>,
-    /// What it tells, where it is an episode.
+    /// Story of the row, when it is an episode.
     pub story: Story,
     /// The moment of the story that the cursor is on, by position.
     pub moment: usize,
-    /// What tells of that moment is gone to as soon as it is known where it stands.
+    /// True when the view goes to the moment as soon as its line is known.
     pub(in crate::console) to_moment: bool,
     /// Rows related to it.
     pub related: Vec<Related>,
-    /// Where the person that it is about is.
+    /// Whereabouts of the person that the row is about.
     pub whereabouts: Whereabouts,
     /// Counts up with everything that changes what is shown, so that pictures of it can be kept.
     pub version: u64,
@@ -153,7 +153,7 @@ pub struct Detail {
     pub pending: Option<Ticket>,
     /// The related rows are being waited for.
     pub pending_related: Option<Ticket>,
-    /// Why it could not be read.
+    /// Reason why the row could not be read.
     pub failure: Option<RequestFailure>,
     /// The wanted row is not there.
     pub gone: bool,
@@ -219,7 +219,7 @@ impl Detail {
         }
     }
 
-    /// The id of the row that is wanted; empty where it has none.
+    /// The id of the row that is wanted; empty when it has none.
     #[must_use]
     pub fn id(&self) -> &str {
         self.key.as_ref().map_or("", RowKey::id)
@@ -346,7 +346,7 @@ impl Detail {
         !std::mem::take(&mut self.sought).is_empty()
     }
 
-    /// It was drawn, and is known where what is sought stands.
+    /// Goes to the match or the moment that is wanted: after drawing, its line is known.
     pub fn drawn(&mut self, cx: &Context) {
         self.show_sought(cx);
         if self.to_moment && cx.measures.moment_line > 0 {
@@ -379,7 +379,7 @@ impl Detail {
         self.to_moment = true;
     }
 
-    /// What tells of the moment that the cursor is on.
+    /// Returns the row behind the moment that the cursor is on.
     #[must_use]
     pub fn moment_row(&self) -> Option<Destination> {
         let Some(Content::Episode(context)) = &self.content else { return None };
@@ -476,7 +476,7 @@ fn can_relate(relation: &Relation, cx: &Context) -> bool {
     }
 }
 
-/// What is related to a row, and how it is found. An episode brings most of it with it as its context.
+/// Lists what is related to a row, and how it is found. An episode brings most of it with it as its context.
 #[must_use]
 pub fn relations(row: &Row) -> Vec<(String, Relation)> {
     let id = row.id();

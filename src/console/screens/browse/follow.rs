@@ -1,4 +1,4 @@
-//! Where a row leads: to rows that it names or that name it, and to lists of its like.
+//! Links of a row: to rows that it names or that name it, and to lists of similar rows.
 
 use super::detail::{Detail, relations};
 use crate::console::core::columns::{plural, row_name};
@@ -35,14 +35,14 @@ pub fn offer(detail: &Detail, cx: &mut Context) {
     }
 }
 
-/// Something that a row leads to.
+/// A link that leads on from a row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowLink {
-    /// What it is to the row.
+    /// Relation of the target to the row.
     pub relation: String,
-    /// What it is called.
+    /// Name of the target.
     pub name: String,
-    /// Where it leads.
+    /// Destination of the link.
     pub to: Destination,
 }
 
@@ -51,7 +51,7 @@ fn to_row(relation: &str, row: &Row) -> Option<RowLink> {
     (!row.id().is_empty()).then(|| RowLink { relation: relation.to_owned(), name: row_name(row), to })
 }
 
-/// Where a detail leads.
+/// Collects the links that lead on from a detail.
 #[must_use]
 pub fn links(detail: &Detail) -> Vec<RowLink> {
     let Some(row) = detail.row() else { return Vec::new() };
@@ -110,7 +110,7 @@ fn of_any(row: &Row) -> Vec<RowLink> {
     links.into_iter().flatten().collect()
 }
 
-/// What a memory link leads to: a case, or a memory of another kind.
+/// Returns the entity that a memory link leads to: a case, or a memory of another kind.
 #[must_use]
 pub fn linked_entity(link: &Row) -> Entity {
     if link.text("kind") == Some("case") { Entity::Case } else { Entity::Memory }

@@ -1,4 +1,4 @@
-//! Which rows a list shows and in which order, which of them are marked, and writing them to a file.
+//! Rows of a list: which it shows and in which order, which are marked, and their export to a file.
 
 use super::{ListScreen, WantedPage};
 use crate::console::core::columns::read_columns;
@@ -40,7 +40,7 @@ impl ListScreen {
         }
     }
 
-    /// How many rows the list has, in words, where that is known.
+    /// States in words how many rows the list has, when known.
     fn rows_left(&self) -> Option<String> {
         let whole = self.window.total().map(|total| RowCount { rows: total as u64, more: false });
         let count = whole.or(self.counted.count).filter(|_| !self.is_stale())?;
@@ -63,7 +63,7 @@ impl ListScreen {
         }
     }
 
-    /// What was chosen beside the usual columns is read too.
+    /// Reads the list again when columns beside the usual ones were chosen, so that they are read too.
     pub(super) fn read_chosen(&mut self, cx: &mut Context) {
         let usual = read_columns(self.entity);
         let shown = cx.list_columns(self.entity).into_iter().map(|spec| spec.column);

@@ -38,7 +38,7 @@ const REST: u64 = 60;
 /// Characters of a text that a list reads.
 pub const PREVIEW: usize = 200;
 
-/// Which pane has the keys.
+/// Pane that has the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BrowsePane {
     /// The list.
@@ -50,9 +50,9 @@ pub enum BrowsePane {
 /// A list with the details of its selected row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListScreen {
-    /// What is listed.
+    /// Entity of the listed rows.
     pub entity: Entity,
-    /// Which rows.
+    /// Conditions that select the rows.
     pub conditions: Conditions,
     /// In which order; none is newest first.
     pub order: Option<Order>,
@@ -60,7 +60,7 @@ pub struct ListScreen {
     pub window: PageWindow,
     /// Keys of the marked rows.
     pub marks: BTreeSet<RowKey>,
-    /// Which pane has the keys.
+    /// Pane that has the keys.
     pub pane: BrowsePane,
     /// The pane with the keys has the whole screen.
     pub zoomed: bool,
@@ -70,11 +70,11 @@ pub struct ListScreen {
     pub pending: Option<(Ticket, WantedPage)>,
     /// The moment of resting on a row before its details are read.
     pub resting: Option<Ticket>,
-    /// Why the list could not be read.
+    /// Reason why the list could not be read.
     pub failure: Option<RequestFailure>,
-    /// What was written since the list was read, and whether the list follows it.
+    /// Rows written since the list was read; also says whether the list follows them.
     pub live: LiveTail,
-    /// How many rows the filter leaves.
+    /// Count of the rows that the filter leaves.
     pub counted: CountedRows,
     /// Values that complete a filter, by column, as far as they were read.
     pub(in crate::console) values: KnownValues,
@@ -82,7 +82,7 @@ pub struct ListScreen {
     pub(in crate::console) pending_values: Option<(Ticket, &'static str)>,
     /// Columns that are read because somebody chose them.
     pub(in crate::console) more: Vec<&'static str>,
-    /// How wide the values of each column are.
+    /// Measured width of the values in each column.
     pub(in crate::console) widths: MeasuredColumns,
     /// The most lines that details had in the tab that is shown: the room they get does not jump with every row.
     pub(in crate::console) tallest: usize,
@@ -222,7 +222,7 @@ impl ListScreen {
         true
     }
 
-    /// What was wanted and not read is wanted again when we come back.
+    /// Forgets a wanted row that was not read; it is wanted again on return.
     fn unwant(&mut self) {
         if self.detail.row().is_none() {
             self.detail.key = None;
@@ -508,7 +508,7 @@ impl Screen for ListScreen {
         }
     }
 
-    /// What was done to the marked rows is done.
+    /// Clears the marks after a proposal of several changes was carried out.
     fn carried_out(&mut self, proposal: &Proposal) {
         if proposal.changes().len() > 1 {
             self.marks.clear();
@@ -542,6 +542,10 @@ impl Screen for ListScreen {
 
     fn lists(&self) -> Option<Entity> {
         Some(self.entity)
+    }
+
+    fn news(&self) -> usize {
+        self.live.fresh
     }
 
     fn is_reading(&self) -> bool {

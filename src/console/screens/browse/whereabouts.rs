@@ -1,5 +1,5 @@
-//! Where a person is: rows by table, what else would change with them, who else names them. Every table is read for it, so
-//! it is asked for only where it is looked at, and stopped when nobody looks any more.
+//! Whereabouts of a person: rows by table, what else would change with them, who else names them. Every table is read
+//! for it, so it is requested only while it is looked at, and stopped when nobody looks any more.
 
 use super::detail::{Detail, DetailTab};
 use crate::change::plan::erasure::Preview;
@@ -7,16 +7,16 @@ use crate::console::core::context::Context;
 use crate::console::core::message::{RequestFailure, Ticket};
 use crate::console::core::request::Request;
 
-/// What is known of where a person is.
+/// Known facts about where a person is in the database.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Whereabouts {
-    /// What was found.
+    /// Result of the search.
     pub found: Option<Box<Preview>>,
-    /// It is being looked for.
+    /// Pending request of the search.
     pub pending: Option<Ticket>,
     /// The table that is read, and how many values were.
     pub looking: Option<(String, u64)>,
-    /// Why it is not known.
+    /// Reason why the whereabouts are unknown.
     pub failure: Option<RequestFailure>,
 }
 

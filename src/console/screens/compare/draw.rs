@@ -87,7 +87,7 @@ fn lines(screen: &CompareScreen, cx: &Context, width: usize, look: &Look) -> Vec
     lines
 }
 
-/// What both are called, when they were, and their ids.
+/// Builds the heads of both rows: their times, outcomes, names and ids.
 fn heads(rows: &[ComparedRow; 2], width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = Vec::new();
     for (number, (row, side)) in rows.iter().filter_map(|row| Some((row.row()?, row))).enumerate() {
@@ -219,10 +219,10 @@ fn around(text: &str, after_change: bool, before_change: bool) -> String {
     format!("{start} … {end}")
 }
 
-/// What is counted, and how many a context has.
+/// Name of a count, and the function that counts it in a context.
 type ContextCount = (&'static str, fn(&EpisodeContext) -> usize);
 
-/// How much hangs on each.
+/// Compares how much is attached to each of the two episodes.
 fn contexts(sides: [&EpisodeContext; 2], width: usize, look: &Look) -> Vec<TextLine> {
     let counts: [ContextCount; 6] = [
         ("segments", |context| context.segments.len()),

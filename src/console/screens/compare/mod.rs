@@ -18,13 +18,13 @@ use crate::memory::{Entity, Row};
 /// One of the two rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparedRow {
-    /// Its id.
+    /// Id of the row.
     pub id: String,
-    /// It with what hangs on it, once it was read.
+    /// Row with everything attached to it, once it was read.
     pub content: Option<Content>,
-    /// It is being read.
+    /// Pending request for the row.
     pending: Option<Ticket>,
-    /// It was read, and is not there.
+    /// True when the row was looked up and does not exist.
     pub gone: bool,
 }
 
@@ -43,17 +43,17 @@ impl ComparedRow {
 /// The screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompareScreen {
-    /// What both are.
+    /// Entity of both rows.
     pub entity: Entity,
     /// The two, the earlier one first until they are exchanged.
     pub rows: [ComparedRow; 2],
-    /// Somebody chose the order.
+    /// True when the user chose the order.
     exchanged: bool,
     /// Columns with their values on both sides, once both were read.
     pub fields: Vec<FieldPair>,
     /// Lines that lie above.
     pub scroll: usize,
-    /// Why they could not be read.
+    /// Reason why the rows could not be read.
     pub failure: Option<RequestFailure>,
 }
 

@@ -71,7 +71,7 @@ fn draw_choices(erasure: &EraseScreen, look: &Look, area: Rect, buf: &mut Buffer
     LineWindow::scrolled(&lines, 0).render(inside, buf, look);
 }
 
-/// What stands in the place of a step: nobody is named, it is being looked for, or why not.
+/// Builds the card shown in place of a step: nobody is named, the search is under way, or why it failed.
 fn card(cx: &Context, erasure: &EraseScreen) -> Option<Card> {
     if erasure.running.is_some() || erasure.outcome.is_some() {
         return None;

@@ -1,15 +1,15 @@
-//! What a key chooses while a person is erased.
+//! Choices that a key makes while a person is erased.
 
 use crate::change::plan::erasure::Mentions;
 
-/// What is chosen by a key here.
+/// A choice made by a key on the screen that erases a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EraseChoice {
     /// The next step.
     Next,
     /// The step before.
     Before,
-    /// What happens to mentions.
+    /// Choose what happens to mentions.
     Mentions,
     /// Whether the account goes.
     Account,
@@ -17,10 +17,10 @@ pub enum EraseChoice {
     Export,
     /// Whether tables may be rewritten under lock.
     Full,
-    /// What happens to the selected mention, or to all in its column.
+    /// Decide what happens to the selected mention, or, when true, to all in its column.
     Decide(Mentions, bool),
     /// A longer look at how recall would change.
     Longer,
-    /// Somebody else.
+    /// Name another person.
     Other,
 }

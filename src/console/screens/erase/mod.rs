@@ -21,7 +21,7 @@ use crate::console::view::Canvas;
 /// The steps, in order.
 pub const STEPS: [&str; 7] = ["who", "where", "mentions", "effects", "recall", "decide", "result"];
 
-/// What an erasure does, one after the other.
+/// Phases of an erasure, one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Phase {
     /// Finding everything once more: what was looked at may have moved.
@@ -40,9 +40,9 @@ pub enum Phase {
 pub struct ErasureRun {
     /// Number of the request.
     pub ticket: Ticket,
-    /// What it is at.
+    /// Current phase.
     pub phase: Phase,
-    /// The table that is read; empty where it is none.
+    /// The table that is read; empty when it is none.
     pub table: String,
     /// Values read, or rows done, in this phase.
     pub count: u64,
@@ -75,23 +75,23 @@ pub struct EraseScreen {
     pub given: String,
     /// Position among [`STEPS`].
     pub step: usize,
-    /// How it shall be done.
+    /// Choices for the erasure.
     pub choice: ErasureChoice,
-    /// What it would do.
+    /// Preview of what the erasure would do.
     pub preview: Option<Box<Preview>>,
     /// The plan is being made.
     pub pending: Option<Ticket>,
     /// Number of the request that made the plan, under which it is kept outside.
     pub planned: Option<Ticket>,
-    /// How recall would change.
+    /// Look ahead at how recall would change.
     pub ahead: Option<RecallAhead>,
-    /// Where the plan in the making is: the table that is read, and how many values were.
+    /// Progress of the planning: the table that is read, and the number of values read.
     pub looking: Option<(String, u64)>,
-    /// It is being done.
+    /// Erasure that is under way.
     pub running: Option<ErasureRun>,
-    /// What it came to.
+    /// Outcome of the erasure.
     pub outcome: Option<Box<ErasureOutcome>>,
-    /// Why it was not planned or done.
+    /// Reason why the erasure was not planned or done.
     pub failure: Option<RequestFailure>,
     /// First line shown.
     pub scroll: usize,
@@ -120,7 +120,7 @@ impl EraseScreen {
         self.preview.as_ref().is_some_and(|preview| preview.unfinished)
     }
 
-    /// It was done and has not ended verified: it can be resumed.
+    /// Returns true when the erasure was done but ended incomplete: it can be resumed.
     #[must_use]
     pub fn is_incomplete(&self) -> bool {
         self.outcome.as_ref().is_some_and(|outcome| outcome.status == "incomplete")
@@ -181,7 +181,7 @@ impl EraseScreen {
         }
     }
 
-    /// What a key chooses.
+    /// Carries out the choice that a key makes.
     fn turn(&mut self, turn: EraseChoice, cx: &mut Context) {
         const LAST: usize = STEPS.len() - 2;
         if self.running.is_some() {
@@ -227,7 +227,7 @@ impl EraseScreen {
         }
     }
 
-    /// What was chosen changes the plan: it is made again, once the step about mentions is left.
+    /// Discards the plan after a choice that changes it: it is made again, once the step about mentions is left.
     fn plan_again(&mut self, cx: &mut Context) {
         if self.is_at_mentions() {
             self.stale = true;
@@ -268,7 +268,8 @@ impl Screen for EraseScreen {
         ScreenFace::own("erase a person", ScreenKind::Erase, CommandScope::Erase)
     }
 
-    /// Where a person is being erased, or was, nothing is chosen any more.
+    /// Returns the commands for the footer; choices are left out while a person is being erased, and after an outcome
+    /// or a failure.
     fn hints(&self) -> Vec<CommandId> {
         let chooses = self.running.is_none() && self.outcome.is_none() && self.failure.is_none();
         let own = COMMANDS.iter().filter(|command| command.scope == CommandScope::Erase && !command.hint.is_empty());
@@ -344,7 +345,7 @@ impl Screen for EraseScreen {
         self.scroll = self.scroll.min(cx.last_line());
     }
 
-    /// Somebody else is looked at.
+    /// Starts over with another person.
     fn written(&mut self, purpose: Purpose, text: &str, cx: &mut Context) {
         if purpose == Purpose::Person {
             cx.cancel(self.release());
@@ -379,7 +380,7 @@ impl Screen for EraseScreen {
         waited.into_iter().chain(self.drop_plan()).collect()
     }
 
-    /// What was planned is out of date; what was done stays.
+    /// Discards an out-of-date plan; what was done stays.
     fn forget(&mut self) {
         if self.outcome.is_none() && self.running.is_none() {
             self.preview = None;

@@ -1,4 +1,5 @@
-//! What was found: a line for each row with the words lit, and the selected one with all of its context.
+//! Drawing of search results: a line for each row with the words highlighted, and the selected row with its whole
+//! context.
 
 use std::ops::Range;
 

@@ -21,16 +21,16 @@ const NEAR: usize = 20;
 /// Rows that are kept at most.
 const MOST: usize = 2_000;
 
-/// How far the search is in one kind of row.
+/// Progress of the search in one kind of row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchedKind {
     /// The kind.
     pub entity: Entity,
-    /// Its first page was read.
+    /// True when the first page was read.
     pub begun: bool,
     /// Cursor of the next page.
     next: Option<String>,
-    /// Why it could not be searched.
+    /// Reason why this kind could not be searched.
     pub failure: Option<RequestFailure>,
 }
 
@@ -49,13 +49,13 @@ impl SearchedKind {
 /// The screen.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FindScreen {
-    /// What was asked.
+    /// Text of the search, as typed.
     pub text: String,
     /// The same, read.
     pub search: Option<Search>,
-    /// What was found, in the order in which it came.
+    /// Rows found with their hits, in order of arrival.
     pub found: Vec<(Row, SearchHit)>,
-    /// How far it is in each kind of row.
+    /// Progress of the search in each kind of row.
     pub kinds: Vec<SearchedKind>,
     /// Position of the selected row.
     pub selected: usize,
@@ -72,7 +72,7 @@ impl FindScreen {
         FindScreen { text: text.to_owned(), search: Search::parse(text).ok(), ..FindScreen::default() }
     }
 
-    /// What is selected.
+    /// Returns the selected row with its hit.
     #[must_use]
     pub fn current(&self) -> Option<&(Row, SearchHit)> {
         self.found.get(self.selected)

@@ -21,7 +21,7 @@ use crate::ui::{
     figures,
 };
 
-/// Where the column of changes stands.
+/// Position of the column of changes.
 const CHANGE: usize = 2;
 /// Lines of a quoted text.
 const QUOTED: usize = 8;
@@ -103,7 +103,8 @@ fn muted_row(mute: &Mute) -> TableRow {
     TableRow { cells, marked: false, stale: true }
 }
 
-/// How many more or fewer than at the last look; none where that is the same or nobody looked.
+/// Returns how many more or fewer there are than at the last look, or `new` for a kind not found then; `None` when
+/// nothing changed or nobody looked.
 fn change(group: &FindingGroup<'_>, before: Option<&EarlierLook>) -> Option<TextLine> {
     let signed = |sign: &str, by: u64| SafeText::join(&[sign.into(), figures::count(by)], "");
     match before?.counts.get(group.kind) {
@@ -139,7 +140,7 @@ fn draw_detail(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect,
     LineWindow::scrolled(&lines, first).render(inside, buf, look);
 }
 
-/// What it means, how it changed, and what fixes it.
+/// Explains what the finding means, how it changed, and what fixes it.
 fn meaning(group: &FindingGroup<'_>, cx: &Context, width: usize, look: &Look) -> Vec<TextLine> {
     let (word, role) = severity(group.severity);
     let sentence =
@@ -206,7 +207,7 @@ fn examples(
     (lines, selected)
 }
 
-/// What the row is called, and its id.
+/// Builds the line of an example: the name of the row, and its id.
 fn example_line(
     example: &ShownExample<'_>,
     chosen: bool,

@@ -1,4 +1,4 @@
-//! What fixes a finding: the plan of the change, or the screen where it is done.
+//! Fixes for a finding: the plan of the change, or the screen where it is made.
 
 use super::{FindingsScreen, ShownExample};
 use crate::change::operation::{Operation, Pruning};
@@ -55,7 +55,8 @@ impl FindingsScreen {
     }
 }
 
-/// Where a memory is laid beside the other one of its finding: the newest beside the oldest, any other beside the newest.
+/// Returns the comparison of a memory with another one of its finding: the newest with the oldest, any other with the
+/// newest.
 pub(super) fn beside(example: &ShownExample<'_>) -> Option<Destination> {
     let [oldest, .., newest] = &example.finding.together[..] else { return None };
     let id = example.finding.together.iter().find(|id| *id == example.id)?;

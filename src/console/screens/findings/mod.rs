@@ -1,5 +1,5 @@
-//! What is wrong or suspicious in the database, by kind and worst first: told as it is found, with the rows that show it,
-//! the words that offend, and what fixes it. What nobody wants to hear of again stands at the end, with the reason.
+//! Findings in the database, wrong or suspicious things by kind and worst first: shown as they are found, with the
+//! rows that show them, the words that offend, and what fixes them. Muted findings come at the end, with the reason.
 
 pub(in crate::console) mod draw;
 mod fix;
@@ -26,9 +26,9 @@ const REST: u64 = 80;
 pub struct ShownExample<'h> {
     /// The finding.
     pub finding: &'h Finding,
-    /// Kind of row; none where it is the name of a table and the like.
+    /// Kind of row; none when it is the name of a table and the like.
     pub entity: Option<Entity>,
-    /// Its id or name.
+    /// Id or name of the example.
     pub id: &'h str,
 }
 
@@ -39,7 +39,7 @@ pub struct QuotedRow {
     about: Option<(&'static str, Entity, String)>,
     /// The cursor has not rested long enough, or the row is being read.
     waiting: Option<Ticket>,
-    /// The words; none where the finding is about no text.
+    /// The words; none when the finding is about no text.
     pub quote: Option<OffendingQuote>,
 }
 
@@ -54,17 +54,17 @@ pub struct FindingsScreen {
     pub in_examples: bool,
     /// The selected kind: it stays selected, wherever new ones come.
     chosen: Option<&'static str>,
-    /// Somebody has moved the selection.
+    /// True when the user has moved the selection.
     moved: bool,
     /// The words of the selected example.
     pub quoted: QuotedRow,
-    /// What is muted, once it was read.
+    /// Muted kinds and rows, once they were read.
     pub mutes: Vec<Mute>,
-    /// That is being read, or changed.
+    /// Pending request that reads or changes the mutes.
     pending_mutes: Option<Ticket>,
-    /// It was read.
+    /// True when the mutes were read.
     mutes_read: bool,
-    /// What is muted once there is a reason: a kind or a row's id.
+    /// Kind or id of a row to mute once a reason is given.
     muting: Option<String>,
 }
 
@@ -81,7 +81,7 @@ impl FindingsScreen {
         health.groups().into_iter().nth(self.selected)
     }
 
-    /// What is selected of that which is muted.
+    /// Returns the selected mute, when the selection is among the muted ones.
     #[must_use]
     pub fn muted(&self, health: &Health) -> Option<&Mute> {
         self.mutes.get(self.selected.checked_sub(health.groups().len())?)
@@ -175,7 +175,7 @@ impl Screen for FindingsScreen {
         ScreenFace::own("findings", ScreenKind::Findings, CommandScope::Findings)
     }
 
-    /// What fixes the finding; its ids are quoted already.
+    /// Returns the command that fixes the finding; its ids are quoted already.
     fn twin(&self, cx: &Context) -> Vec<String> {
         vec![self.finding(&cx.health).map_or("findings", |f| f.remedy.as_str()).to_owned()]
     }

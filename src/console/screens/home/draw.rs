@@ -82,7 +82,7 @@ pub fn draw(cx: &Context, home: &HomeScreen, look: &Look, area: Rect, buf: &mut 
     column(&lines, home.selected, look, rest, buf, drawn);
 }
 
-/// What happened since somebody looked last.
+/// Lists what happened since the user last looked.
 fn since(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<HomeEntry> {
     let Some(since) = home.since(cx) else { return Vec::new() };
     let name = home.rows().first().map_or("rows", |row| plural(row.entity));
@@ -120,7 +120,7 @@ fn since(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
     lines
 }
 
-/// What waits for somebody: each line leads to where it is done.
+/// Lists the work that waits for the user: each line leads to where it is done.
 fn needs(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<HomeEntry> {
     let needs = home.needs(cx);
     let mut lines: Vec<HomeEntry> = section("needs you", width, look).into();
@@ -156,7 +156,7 @@ fn needs(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
     lines
 }
 
-/// What stands out of the newest rows, in one strip: each leads to those rows.
+/// Lists what is notable among the newest rows, in one strip: each entry leads to those rows.
 fn notable(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<HomeEntry> {
     let first = home.needs(cx).len();
     let cell = |(index, standout): (usize, &Standout)| {
@@ -261,7 +261,7 @@ fn about(cx: &Context, width: usize, look: &Look) -> Vec<HomeEntry> {
     lines
 }
 
-/// What it holds, counted, in one strip: each count leads to its list.
+/// Lists the counts of what the database holds, in one strip: each count leads to its list.
 fn holdings(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<HomeEntry> {
     let parts = home.parts(cx);
     if parts[2].is_empty() {
@@ -284,7 +284,7 @@ fn holdings(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<H
     lines
 }
 
-/// What cannot be shown or done, why, and what would help; what has the same reason stands together.
+/// Lists what cannot be shown or done, why, and what would help; entries with the same reason are grouped.
 fn missing(cx: &Context, width: usize, look: &Look) -> Vec<HomeEntry> {
     const INDENT: usize = 17;
     let mut groups: Vec<(&Capability, Vec<&str>)> = Vec::new();
@@ -379,7 +379,7 @@ fn recent(cx: &Context, home: &HomeScreen, first: usize, width: usize, look: &Lo
     lines
 }
 
-/// How long ago, how it went, what it was, with whom.
+/// Builds the line of a recent row: its age, outcome or kind, name, agent and user.
 fn recent_line(cx: &Context, row: &Row, width: usize, look: &Look) -> TextLine {
     const PEOPLE_FROM: usize = 60;
     let at = row.text(row.entity.time_column()).unwrap_or_default();
@@ -474,7 +474,7 @@ fn outcome_line(word: &str, count: usize, of: usize, width: usize, look: &Look) 
     line
 }
 
-/// Which rows the pictures are about.
+/// Names the rows that the charts and the notable entries are about.
 fn seen(home: &HomeScreen) -> SafeText {
     let count = home.rows().len();
     let all = home.recent.as_ref().is_some_and(|page| page.next.is_none());

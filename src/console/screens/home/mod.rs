@@ -28,11 +28,11 @@ use crate::memory::{Entity, Row};
 use crate::ui::StyleRole;
 use messages::{WaitingFeedback, WaitingWork};
 
-/// What the first screen looks at: the first of these that the database holds.
+/// Entities for the first screen: it looks at the first of these that the database holds.
 const LOOKED_AT: [Entity; 4] = [Entity::Episode, Entity::Case, Entity::Memory, Entity::WorkflowEvent];
 /// Rows that it looks at.
 pub const RECENT: usize = 400;
-/// Of them, those that it lists.
+/// Number of the recent rows that the first screen lists.
 pub const RECENT_SHOWN: usize = 100;
 /// Rows of feedback that are looked through for what waits.
 const FEEDBACK_LOOKED_AT: usize = 500;
@@ -46,14 +46,14 @@ fn monday(day: i64) -> i64 {
     day - (day + 3).rem_euclid(7)
 }
 
-/// Something worth looking at first.
+/// A group of rows worth looking at first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standout {
-    /// How many of the newest rows.
+    /// Number of such rows among the newest.
     pub count: usize,
-    /// What they are.
+    /// Description of the rows.
     pub text: &'static str,
-    /// Where to see them.
+    /// Destination where the rows are listed.
     pub to: Destination,
 }
 
@@ -77,49 +77,49 @@ pub struct HomeScreen {
     pub recent: Option<Page>,
     /// They are being waited for.
     pub pending: Option<Ticket>,
-    /// Why they could not be read.
+    /// Reason why the rows could not be read.
     pub failure: Option<RequestFailure>,
-    /// What waits for somebody, once it was read.
+    /// Work that waits for somebody, once it was read.
     pub work: Option<Box<WaitingWork>>,
-    /// It is being waited for.
+    /// Pending request for the waiting work.
     pub pending_work: Option<Ticket>,
-    /// Why it could not be read.
+    /// Reason why the waiting work could not be read.
     pub work_failure: Option<RequestFailure>,
-    /// What others write meanwhile.
+    /// Rows that others write meanwhile.
     pub live: LiveTail,
     /// Position of the selected entry.
     pub selected: usize,
-    /// Where that leads: it stays selected when others come before it.
+    /// Destination of the selected entry, which stays selected when others come before it.
     at: Option<Destination>,
 }
 
-/// Something that waits for somebody.
+/// A task that waits for the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NeededStep {
-    /// The key that leads there from everywhere; empty where none does.
+    /// The key that leads there from everywhere; empty when none does.
     pub key: &'static str,
-    /// How many; 0 where it is one that is named.
+    /// Number of items that wait; 0 for a single named one.
     pub count: u64,
-    /// Of what.
+    /// Name of the items that wait.
     pub text: String,
     /// More about it: how old, how bad.
     pub note: String,
-    /// How much it matters.
+    /// Style that shows how much the task matters.
     pub role: StyleRole,
-    /// Where to do it.
+    /// Destination where the task is done.
     pub to: Destination,
 }
 
-/// What happened since a moment, beside what happened in as long a time before.
+/// Rows since the last visit, compared with those of an equally long time before.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SinceLook {
-    /// When somebody looked last; none at the first time.
+    /// Time of the last visit; `None` on the first one.
     pub looked: Option<String>,
     /// Rows since.
     pub count: usize,
     /// There are more than were read.
     pub more: bool,
-    /// Of them, those that failed.
+    /// Number of failed rows since the last visit.
     pub failed: usize,
     /// Their mean utility or reward.
     pub mean: Option<f64>,
@@ -128,7 +128,7 @@ pub struct SinceLook {
 }
 
 impl HomeScreen {
-    /// Where the entries lead, part by part: what waits, what stands out, what is held, the newest rows.
+    /// Lists the destinations of the entries, part by part: waiting tasks, standouts, entities held, the newest rows.
     #[must_use]
     pub fn parts(&self, cx: &Context) -> [Vec<Destination>; 4] {
         let held = cx.held().map(|entity| Destination::List(entity, Conditions::default()));
@@ -141,13 +141,13 @@ impl HomeScreen {
         ]
     }
 
-    /// Where the entries lead.
+    /// Lists the destinations of all entries.
     #[must_use]
     pub fn entries(&self, cx: &Context) -> Vec<Destination> {
         self.parts(cx).concat()
     }
 
-    /// What waits for somebody, the most pressing first.
+    /// Lists the tasks that wait for the user, the most pressing first.
     #[must_use]
     pub fn needs(&self, cx: &Context) -> Vec<NeededStep> {
         let mut needs: Vec<NeededStep> = cx.changing.begun().iter().map(|begun| unfinished(begun, cx)).collect();
@@ -177,7 +177,7 @@ impl HomeScreen {
         needs
     }
 
-    /// What happened since somebody looked last.
+    /// Sums up the rows since the last visit.
     #[must_use]
     pub fn since(&self, cx: &Context) -> Option<SinceLook> {
         let page = self.recent.as_ref()?;
@@ -246,7 +246,7 @@ impl HomeScreen {
         self.recent.as_ref().map_or(&[], |page| &page.rows)
     }
 
-    /// Outcomes of the newest rows by how often they came, the most frequent first; none where none is known.
+    /// Outcomes of the newest rows by how often they came, the most frequent first; none when none is known.
     #[must_use]
     pub fn outcomes(&self) -> Vec<(&str, usize)> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
@@ -259,7 +259,7 @@ impl HomeScreen {
     }
 
     /// The newest weeks, each by its Monday (month and day), with how many rows were a success, partial, a failure, anything
-    /// else; none where no outcome is known.
+    /// else; none when no outcome is known.
     #[must_use]
     pub fn weeks(&self) -> Vec<(String, [usize; 4])> {
         if self.outcomes().is_empty() {
@@ -363,7 +363,7 @@ fn ago(at: &str, cx: &Context) -> String {
     }
 }
 
-/// What the first screen looks at, if the database holds any of it.
+/// Finds the entity whose rows the first screen shows; `None` when the database holds none of the candidates.
 #[must_use]
 pub fn looked_at(cx: &Context) -> Option<Entity> {
     LOOKED_AT.into_iter().find(|entity| cx.holds(*entity).is_ok())
@@ -451,6 +451,10 @@ impl Screen for HomeScreen {
 
     fn is_live(&self) -> bool {
         true
+    }
+
+    fn news(&self) -> usize {
+        self.live.fresh
     }
 
     fn open(&mut self, cx: &mut Context) {

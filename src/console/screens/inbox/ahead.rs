@@ -1,5 +1,5 @@
-//! What a verdict would come to: its plan and how recall would change, looked at while the cursor rests on a row. Nothing
-//! is written, and a locked session may look too.
+//! Preview of a verdict: its plan and how recall would change, computed while the cursor rests on a row. Nothing is
+//! written, and a locked session may look too.
 
 use super::InboxVerdict;
 use crate::change::operation::Operation;
@@ -13,20 +13,20 @@ use crate::console::core::what_if::RecallAhead;
 /// Milliseconds that the cursor rests before a verdict is looked at: who runs through the list has nothing planned.
 const REST: u64 = 150;
 
-/// What is known of one verdict on one row.
+/// Preview of one verdict on one row.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct VerdictAhead {
     /// The row and the verdict on it.
     about: Option<(String, InboxVerdict)>,
-    /// What the verdict does; none where it changes nothing in the database.
+    /// Operation of the verdict; `None` when it changes nothing in the database.
     operation: Option<Operation>,
     /// The cursor has not rested long enough.
     resting: Option<Ticket>,
     /// Number of the request for the plan, which is kept outside under it.
     planned: Option<Ticket>,
-    /// What the verdict would do, or why that cannot be said.
+    /// Plan of the verdict, or the reason why there is none.
     pub plan: Option<Result<Box<Plan>, String>>,
-    /// How recall would change.
+    /// Change that the verdict would make to recall.
     pub recall: Option<RecallAhead>,
 }
 
@@ -78,7 +78,7 @@ impl VerdictAhead {
         }
     }
 
-    /// Something was changed: what was found may be wrong, and is looked at again.
+    /// Distrusts the preview after a change, so that it is computed again.
     pub(super) fn doubt(&mut self) {
         self.about = None;
     }

@@ -45,7 +45,7 @@ pub fn draw(inbox: &InboxScreen, cx: &Context, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// Where list, conversation and verdict stand: beside each other, the list above the others, or one of them below it.
+/// Lays out list, conversation and verdict: side by side, the list above the others, or one of them below it.
 fn panes(inbox: &InboxScreen, body: Rect) -> (Rect, Option<Rect>, Option<Rect>) {
     const BESIDE: u16 = 140;
     const HALVES: u16 = 90;
@@ -111,7 +111,7 @@ fn card(cx: &Context, inbox: &InboxScreen) -> Option<Card> {
     Some(card.hint(KeyHint::new("esc", "back")))
 }
 
-/// How many got which verdict.
+/// Counts the verdicts given, by kind.
 fn summary(inbox: &InboxScreen, judged: usize) -> SafeText {
     let kinds = [
         InboxVerdict::Right,

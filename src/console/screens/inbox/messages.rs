@@ -1,17 +1,17 @@
 //! Verdicts on feedback.
 
-/// What was said of a feedback row.
+/// A verdict on a feedback row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum InboxVerdict {
-    /// It is right: its episode is told so.
+    /// The feedback is right: its episode gets a signal that says so.
     Right,
     /// Thumbs the other way round.
     Flipped,
     /// Another rating.
     Rated(u8),
-    /// It says something else.
+    /// The feedback says something else.
     Edited,
-    /// It is gone.
+    /// The feedback is removed.
     Removed,
     /// Not now; only this session knows.
     Later,

@@ -40,13 +40,13 @@ const SIGNALS: usize = 2_000;
 pub struct GivenVerdict {
     /// The feedback row.
     pub id: String,
-    /// What was said of it.
+    /// The verdict given.
     pub verdict: InboxVerdict,
     /// Number of the change's audit entry.
     pub seq: Option<i64>,
 }
 
-/// What is being read.
+/// Rows that the inbox is reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InboxStage {
     /// The feedback.
@@ -55,7 +55,7 @@ pub enum InboxStage {
     Signals,
 }
 
-/// Which pane has the keys.
+/// The pane that has the keyboard focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum InboxPane {
     /// The feedback.
@@ -63,7 +63,7 @@ pub enum InboxPane {
     List,
     /// The conversation that it is about.
     Talk,
-    /// What a verdict would do.
+    /// Preview of a verdict.
     Verdict,
 }
 
@@ -77,15 +77,15 @@ pub struct InboxScreen {
     pub items: Vec<Row>,
     /// Position of the selected one.
     pub selected: usize,
-    /// Which pane has the keys.
+    /// The pane that has the keyboard focus.
     pub pane: InboxPane,
     /// Lines of the conversation that lie above.
     pub scroll: usize,
     /// Lines of what a verdict would do that lie above.
     pub verdict_scroll: usize,
-    /// Which of the verdicts is looked at, by its position in [`LOOKED_AT`].
+    /// Verdict in the preview, by its position in [`LOOKED_AT`].
     pub looked_at: usize,
-    /// What that one would do.
+    /// Preview of the verdict looked at.
     pub ahead: VerdictAhead,
     /// Rows that were read and do need a look as far as they themselves say.
     found: Vec<Row>,
@@ -93,19 +93,19 @@ pub struct InboxScreen {
     pub more: bool,
     /// They were read.
     pub filled: bool,
-    /// What is being waited for.
+    /// The pending request, and the stage that it reads.
     pub pending: Option<(Ticket, InboxStage)>,
-    /// Why they could not be read.
+    /// Reason why the rows could not be read.
     pub failure: Option<RequestFailure>,
     /// Verdicts of this session.
     pub judged: Vec<GivenVerdict>,
     /// The verdict that is being planned or applied.
     pub waiting: Option<(String, InboxVerdict)>,
-    /// Why, for the next verdict on the selected row.
+    /// Reason to record with the next verdict on the selected row.
     pub note: String,
     /// The episode of the selected row, with its id, once it was read.
     pub episode: Option<(String, Option<Content>)>,
-    /// It is being waited for.
+    /// Ticket of the episode while it is being read.
     pub pending_episode: Option<Ticket>,
     /// Episodes of rows that do not name theirs: those whose list of feedback holds the row.
     owners: BTreeMap<String, Option<String>>,
@@ -147,7 +147,7 @@ pub fn signals_query() -> Query {
     Query { limit: SIGNALS, columns, ..Query::new(Entity::UtilityEvent) }
 }
 
-/// Of feedback that is worth a look, what no later signal to its episode tells.
+/// Filters feedback that is worth a look, leaving out rows whose episode has a later signal.
 pub fn untold<'r>(found: &'r [Row], signals: &[Row]) -> impl Iterator<Item = &'r Row> {
     let mut latest: BTreeMap<String, String> = BTreeMap::new();
     for signal in signals {
@@ -164,7 +164,7 @@ pub fn untold<'r>(found: &'r [Row], signals: &[Row]) -> impl Iterator<Item = &'r
     })
 }
 
-/// Whose a row of feedback is.
+/// Owner of a feedback row.
 enum FeedbackOwner {
     /// An episode's.
     Episode(String),
@@ -286,7 +286,8 @@ impl InboxScreen {
         }
     }
 
-    /// What a verdict on a row does in the database; none where it changes nothing there by itself.
+    /// Returns the operation of a verdict on a row; `None` when the verdict by itself changes nothing in the
+    /// database.
     fn operation(&self, row: &Row, verdict: InboxVerdict, cx: &Context) -> Option<Operation> {
         let id = row.id().to_owned();
         let edit = |kind: &str, rating: Option<i64>| {

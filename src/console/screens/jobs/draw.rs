@@ -129,7 +129,7 @@ fn draw_detail(cx: &Context, jobs: &JobsScreen, look: &Look, area: Rect, buf: &m
     LineWindow::scrolled(&lines, jobs.scroll).render(inside, buf, look);
 }
 
-/// How many batches there were, and how large the latest was.
+/// Formats the number of batches, and the size of the latest.
 fn batches(run: &JobProgress) -> SafeText {
     match run.batch {
         0 => figures::count(run.batches),

@@ -18,7 +18,7 @@ use crate::job::plan::{JobOffer, JobWish};
 /// The screen.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JobsScreen {
-    /// What there is, in order.
+    /// Jobs on offer, in order.
     pub offers: Vec<JobOffer>,
     /// Position of the selected one.
     pub selected: usize,
@@ -28,7 +28,7 @@ pub struct JobsScreen {
     pub filled: bool,
     /// They are being waited for.
     pub pending: Option<Ticket>,
-    /// Why they could not be read.
+    /// Reason why the jobs could not be read.
     pub failure: Option<RequestFailure>,
 }
 

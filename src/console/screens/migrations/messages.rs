@@ -1,9 +1,9 @@
-//! How migrations stand, as it is read.
+//! State of the migrations, as it is read.
 
-/// How a migration stands.
+/// State of a migration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MigrationStanding {
-    /// It was applied with other statements.
+    /// Applied, but with other statements.
     Drifted,
     /// Still to be applied.
     Pending,
@@ -11,7 +11,7 @@ pub enum MigrationStanding {
     Optional,
     /// Applied.
     Applied,
-    /// Its things are there without it.
+    /// Not applied, but what it would create already exists.
     Present,
 }
 
@@ -32,19 +32,19 @@ impl MigrationStanding {
 /// A migration in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MigrationItem {
-    /// Its name.
+    /// Name of the migration.
     pub name: String,
-    /// How it stands.
+    /// State of the migration.
     pub standing: MigrationStanding,
-    /// What it makes possible.
+    /// Effect of the migration: what it makes possible.
     pub effect: String,
-    /// What it locks, and for how long.
+    /// Locks that it takes, and for how long.
     pub lock_risk: String,
-    /// What will be run.
+    /// Statements that will be run.
     pub sql: String,
-    /// Its steps, and whether each is done.
+    /// Steps of the migration; `true` for each that is done.
     pub steps: Vec<(String, bool)>,
-    /// What else is to be known: where it goes on, or why it drifted.
+    /// Further note: when it was applied, where it resumes, or why it drifted.
     pub note: Option<String>,
     /// From what was applied to what this version has.
     pub diff: String,
@@ -52,7 +52,7 @@ pub struct MigrationItem {
     pub option: Option<String>,
 }
 
-/// What is known of the migrations.
+/// Known facts about the migrations.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MigrationList {
     /// The migrations.

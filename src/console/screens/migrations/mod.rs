@@ -18,17 +18,17 @@ use crate::console::view::Canvas;
 /// The list of migrations.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MigrationsScreen {
-    /// What was read.
+    /// Migrations that were read.
     pub listed: Option<MigrationList>,
     /// Position of the selected one.
     pub selected: usize,
     /// Lines of the selected one that lie above.
     pub scroll: usize,
-    /// It is being waited for.
+    /// Pending request for the migrations.
     pub pending: Option<Ticket>,
-    /// Why it could not be read.
+    /// Reason why the migrations could not be read.
     pub failure: Option<RequestFailure>,
-    /// What was read is out of date.
+    /// True when what was read is out of date.
     pub stale: bool,
 }
 

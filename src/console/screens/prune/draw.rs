@@ -92,7 +92,8 @@ fn rule_line(prune: &PruneScreen, rule: PruneRule, look: &Look) -> TextLine {
     TextLine::of(label, StyleRole::Label).with(SafeText::limited(&value, 20), role)
 }
 
-/// Whom the rules are narrowed to; whom they could be; that nobody was selected.
+/// Describes the person or agent that the rules are narrowed to, else the one they could be narrowed to, else that
+/// none is selected; true when narrowed.
 fn only(set: Option<&String>, of: Option<&String>) -> (String, bool) {
     match (set, of) {
         (Some(name), _) => (name.clone(), true),

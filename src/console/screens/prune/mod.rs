@@ -38,13 +38,13 @@ const REWARDS: [Option<f64>; 10] =
 /// A rule that can be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PruneRule {
-    /// How many of its newest cases a bank keeps.
+    /// Number of its newest cases that a bank keeps.
     Window,
     /// Fill a window with what differs.
     Diverse,
-    /// How old a case may be.
+    /// Maximum age of a case.
     Age,
-    /// How low its reward may be.
+    /// Least reward that a case may have.
     Reward,
     /// Whether a newer case with the same message takes its place.
     Duplicates,
@@ -76,13 +76,13 @@ pub struct PruneScreen {
     pub selected: usize,
     /// Line of the preview at its top.
     pub scroll: usize,
-    /// What they come to; of older rules while a new count is under way.
+    /// Plan that the rules result in; of older rules while a new count is under way.
     pub preview: Option<Box<Plan>>,
     /// The preview is of the rules as they are set.
     pub current: bool,
-    /// It is being counted.
+    /// Pending request of the count.
     pub pending: Option<Ticket>,
-    /// Why it could not be counted.
+    /// Reason why it could not be counted.
     pub failure: Option<RequestFailure>,
 }
 

@@ -30,7 +30,7 @@ pub fn draw(cx: &Context, recall: &RecallScreen, look: &Look, body: Rect, buf: &
     }
 }
 
-/// What stands where.
+/// Areas of the two rankings and of the reasons.
 struct Places {
     left: Option<Rect>,
     right: Option<Rect>,

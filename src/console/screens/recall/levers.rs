@@ -1,4 +1,4 @@
-//! What would move the selected row: told with its reasons, and offered as changes to plan.
+//! Levers that would move the selected row: described with their reasons, and offered as changes to plan.
 
 use super::lists::item;
 use super::{RankingSide, RecallScreen, recalled_kinds};
@@ -10,7 +10,7 @@ use crate::recall::lever::{LeverAct, RecallLever, levers};
 /// Bytes of a name at most.
 const NAME: usize = 40;
 
-/// What would move the selected row, each with what it is called and what it would come to.
+/// Lists the levers that would move the selected row, each with its name and its outcome.
 #[must_use]
 pub fn told(cx: &Context, side: &RankingSide) -> Vec<(RecallLever, String, String)> {
     let Some(found) = &side.found else { return Vec::new() };

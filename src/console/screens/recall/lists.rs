@@ -1,4 +1,4 @@
-//! What can be chosen on the recall screen: ways to rank, kept questions, and the agents, users and policies behind them.
+//! Choices on the recall screen: ways to rank, kept questions, and the agents, users and policies behind them.
 
 use super::{RankingWay, RecallPick, RecallScreen, can_rank};
 use crate::console::core::context::{Context, LayerOpening, ToastTone};
@@ -147,7 +147,7 @@ fn policy_words(row: &Row, cx: &Context) -> String {
     format!("{bank}: {}", text("status"))
 }
 
-/// What a kept question asks; its text may be personal.
+/// Describes a kept question; its text may be personal.
 fn saved_words(saved: &SavedQuestion, masked: bool) -> String {
     let asked = &saved.inquiry;
     let mut words = vec![asked.ranking.name().to_owned()];

@@ -1,4 +1,4 @@
-//! What can be asked of the recall screen.
+//! Commands and choices of the recall screen.
 
 use crate::recall::answer::NO_POLICY;
 use crate::recall::inquiry::SavedQuestion;
@@ -46,7 +46,7 @@ pub struct RankingWay {
     pub ranking: Ranking,
     /// A learned policy (cases): its id, or that none ranks; the one in use when nothing is said.
     pub policy: Option<String>,
-    /// Its version, where that is known.
+    /// Version of the policy, when known.
     pub version: Option<i64>,
 }
 
@@ -63,7 +63,7 @@ impl RankingWay {
         RankingWay { policy: Some(NO_POLICY.to_owned()), ..RankingWay::plain(Ranking::Cases) }
     }
 
-    /// What it is called.
+    /// Returns the name of the way.
     #[must_use]
     pub fn name(&self) -> String {
         match (&self.policy, self.version) {
@@ -75,12 +75,12 @@ impl RankingWay {
     }
 }
 
-/// Something that was chosen.
+/// A choice from a menu of the recall screen.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RecallPick {
     /// A way to rank.
     Rank(RankingWay),
-    /// What to compare with; nothing any more.
+    /// Way to rank that is compared with; `None` ends the comparison.
     Compare(Option<RankingWay>),
     /// A kept question is asked.
     Run(Box<SavedQuestion>),

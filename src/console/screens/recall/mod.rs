@@ -31,7 +31,7 @@ use crate::recall::rank::Ranking;
 /// The screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecallScreen {
-    /// What is asked; each side ranks it in its own way.
+    /// Inquiry of the screen; each side ranks it in its own way.
     pub inquiry: Inquiry,
     /// The ranking, and at the left the first of two.
     pub left: RankingSide,
@@ -52,7 +52,7 @@ pub struct RecallScreen {
     /// Questions that were kept, once they were read.
     pub saved: Option<Vec<SavedQuestion>>,
     pending_saved: Option<Ticket>,
-    /// What is said once the kept questions come back.
+    /// Message to show once the kept questions come back.
     told: Option<String>,
 }
 
@@ -97,7 +97,7 @@ impl RecallScreen {
         Some(if self.on_right { &self.left } else { right })
     }
 
-    /// What a side asks.
+    /// Returns the inquiry as a side asks it.
     #[must_use]
     pub fn asked(&self, side: &RankingSide) -> Inquiry {
         Inquiry { ranking: side.way.ranking, policy: side.way.policy.clone(), ..self.inquiry.clone() }
@@ -240,7 +240,7 @@ fn situation_of(row: &Row, masked: bool) -> Option<Inquiry> {
     }
 }
 
-/// What a ranking ranks.
+/// Returns the entities that a ranking ranks.
 #[must_use]
 pub fn recalled_kinds(ranking: Ranking) -> &'static [Entity] {
     match ranking {
@@ -405,7 +405,7 @@ impl Screen for RecallScreen {
         tickets
     }
 
-    /// What was read stays on the screen until it is read again.
+    /// Marks what was read as out of date; it stays on screen until it is read again.
     fn forget(&mut self) {
         self.stale = true;
         self.sides_mut().for_each(|side| side.asked = None);

@@ -55,7 +55,7 @@ impl RecallScreen {
         }
     }
 
-    /// What the written line means, or what is wrong with it; and the ids that may be meant.
+    /// Judges the written line: its meaning, or what is wrong with it; and the ids that may be meant.
     pub(super) fn judge_line(&self, purpose: Purpose, text: &str) -> Option<Judged> {
         use Purpose::{Agent, Keep, Narrow, Situation, User};
         if !matches!(purpose, Situation | Agent | User | Narrow | Keep) {
@@ -92,7 +92,7 @@ impl RecallScreen {
     }
 }
 
-/// Of whom memories are taken, and who may be meant.
+/// Names the agent or user whose memories are taken, and lists the ids that may be meant.
 fn owner(recall: &RecallScreen, text: &str, column: &str, kind: Entity) -> (Result<String, String>, Vec<String>) {
     let listed = recall.lists.get(&kind).into_iter().flatten().map(|row| (row.id(), row.text("name")));
     let banks = recall.lists.get(&Entity::Profile).into_iter().flatten();

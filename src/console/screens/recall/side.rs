@@ -13,7 +13,7 @@ use crate::recall::rank::LeftOut;
 pub struct FoundAnswer {
     /// The rows with their scores.
     pub answer: RecallAnswer,
-    /// How long it took.
+    /// Time that each stage took.
     pub stages: StageTimes,
     /// The text that an agent would get.
     pub context: RecallContext,
@@ -22,15 +22,15 @@ pub struct FoundAnswer {
 /// One ranking of the situation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankingSide {
-    /// How it ranks.
+    /// Way in which the side ranks.
     pub way: RankingWay,
-    /// What was asked last; it need not be answered yet.
+    /// Inquiry that was made last; it may be unanswered yet.
     pub asked: Option<Inquiry>,
     /// The request that is waited for, and what is being done for it.
     pub pending: Option<(Ticket, &'static str)>,
     /// The last answer.
     pub found: Option<Box<FoundAnswer>>,
-    /// Why there is none.
+    /// Reason why there is no answer.
     pub failure: Option<RequestFailure>,
     /// Position of the selected row.
     pub selected: usize,
@@ -59,7 +59,7 @@ impl RankingSide {
         self.rows().iter().position(|item| item.ranked.row.entity == entity && item.ranked.row.id() == id)
     }
 
-    /// Why a row is not among the rows, where that is known.
+    /// Finds the reason why a row is not among the rows, when known.
     #[must_use]
     pub fn why_not(&self, id: &str) -> Option<&LeftOut> {
         self.found.as_ref()?.answer.left_out.iter().find(|left| left.id == id)

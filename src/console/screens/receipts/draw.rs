@@ -1,7 +1,6 @@
 //! The changes that were made here, newest first, with what the selected one did.
 
 use ratatui::{buffer::Buffer, layout::Rect};
-use serde_json::Value;
 
 use crate::console::core::context::Context;
 use crate::console::screens::receipts::{ReceiptEntry, ReceiptsScreen};
@@ -68,7 +67,7 @@ fn row(receipts: &ReceiptsScreen, entry: &ReceiptEntry, look: &Look) -> TableRow
         None if entry.undo_reason.is_some() => TextLine::default().with_glyph(g.none, StyleRole::Muted),
         None => TextLine::default().with_glyph(g.check, StyleRole::Good).with(" possible", StyleRole::Text),
     };
-    let rows: u64 = counted(&entry.counts);
+    let rows: u64 = entry.counts.values().flat_map(|verbs| verbs.values()).map(|rows| *rows as u64).sum();
     let cells = vec![
         TextLine::of(entry.seq.to_string(), StyleRole::Number),
         TextLine::of(words::short_time(&entry.at), StyleRole::Muted),
@@ -86,12 +85,6 @@ fn action(entry: &ReceiptEntry) -> SafeText {
         Some(seq) => SafeText::join(&[action, format!(" of {seq}").into()], ""),
         None => action,
     }
-}
-
-/// Rows in all tables together.
-fn counted(counts: &Value) -> u64 {
-    let tables = counts.as_object().into_iter().flat_map(|tables| tables.values());
-    tables.filter_map(Value::as_object).flat_map(|verbs| verbs.values()).filter_map(Value::as_u64).sum()
 }
 
 fn draw_detail(receipts: &ReceiptsScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
@@ -120,9 +113,9 @@ fn draw_detail(receipts: &ReceiptsScreen, look: &Look, area: Rect, buf: &mut Buf
     pairs
         .extend(said.into_iter().filter_map(|(name, text)| Some(NamedValue::new(name, SafeText::limited(text?, 300)))));
     let mut lines = key_values(&pairs, width, look);
-    if let Ok(counts) = serde_json::from_value(entry.counts.clone()) {
+    if !entry.counts.is_empty() {
         lines.push(TextLine::default());
-        lines.extend(count_lines(&counts, width, look));
+        lines.extend(count_lines(&entry.counts, width, look));
     }
     lines.push(TextLine::default());
     lines.extend(change_lines(&entry.changes, entry.changes.len(), width, look));

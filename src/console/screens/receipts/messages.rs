@@ -1,7 +1,6 @@
 //! Entries of our own audit trail, as they are read.
 
-use crate::change::plan::Change;
-use serde_json::Value;
+use crate::change::plan::{Change, Counts};
 
 /// Entries that are read at a time.
 pub const ENTRIES: usize = 50;
@@ -9,23 +8,23 @@ pub const ENTRIES: usize = 50;
 /// An entry of the audit trail.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReceiptEntry {
-    /// Its number.
+    /// Number of the entry.
     pub seq: i64,
-    /// When.
+    /// Time of the change.
     pub at: String,
-    /// Who.
+    /// Name of whoever made the change.
     pub actor: String,
-    /// What, such as `feedback.edit`.
+    /// Action, such as `feedback.edit`.
     pub action: String,
-    /// Why, in free words.
+    /// Reason for the change, in free words.
     pub reason: Option<String>,
     /// The ticket that asked for it.
     pub ticket: Option<String>,
     /// Rows by table and verb.
-    pub counts: Value,
+    pub counts: Counts,
     /// Rows before and after, as far as they were kept.
     pub changes: Vec<Change>,
-    /// Why it cannot be undone; none when it can.
+    /// Reason why the change cannot be undone; `None` when it can.
     pub undo_reason: Option<String>,
     /// The entry that it takes back.
     pub undo_of: Option<i64>,

@@ -30,7 +30,7 @@ pub struct ReceiptsScreen {
     pub filled: bool,
     /// They are being waited for; whether they replace those that are there.
     pub pending: Option<(Ticket, bool)>,
-    /// Why they could not be read.
+    /// Reason why the entries could not be read.
     pub failure: Option<RequestFailure>,
 }
 
@@ -47,7 +47,7 @@ impl ReceiptsScreen {
         self.entries.iter().find(|entry| entry.undo_of == Some(seq)).map(|entry| entry.seq)
     }
 
-    /// Why an entry cannot be taken back.
+    /// Checks that an entry can be undone.
     ///
     /// # Errors
     /// The reason.

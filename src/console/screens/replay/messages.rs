@@ -1,9 +1,9 @@
-//! What a replay asks for, and what it gets.
+//! Requests of a replay, and their answers.
 
 use crate::memory::Row;
 use crate::recall::parents::Suggestion;
 
-/// What is replayed.
+/// Subject of a replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplaySubject {
     /// Episodes of a topic.
@@ -17,9 +17,9 @@ pub enum ReplaySubject {
 pub struct ReplayStep {
     /// The episode.
     pub row: Row,
-    /// How much it belongs to the topic, in 0..1; none where only its chain brings it in.
+    /// Relevance to the topic, in 0..1; `None` when only its chain brings the episode in.
     pub relevance: Option<f64>,
-    /// Parents that it may have, most alike first; empty where it has one.
+    /// Parents that it may have, most alike first; empty when it has one.
     pub parents: Vec<Suggestion>,
 }
 

@@ -19,10 +19,10 @@ use crate::memory::invocation::filled;
 use crate::memory::{Entity, Row};
 use crate::recall::parents::Suggestion;
 
-/// How many episodes are shown at most, from few to many.
+/// Maximum numbers of episodes to choose from, in ascending order.
 const LIMITS: [usize; 4] = [10, 20, 50, 100];
 
-/// Something on the time line that can be selected.
+/// A selectable entry of the time line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimelineEntry {
     /// An episode by its position.
@@ -34,17 +34,17 @@ pub enum TimelineEntry {
 /// The screen.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ReplayScreen {
-    /// What is replayed; none before a topic was named.
+    /// Subject of the replay; `None` before a topic was named.
     pub about: Option<ReplaySubject>,
     /// Position among [`LIMITS`].
     more: usize,
-    /// What is shown.
+    /// The replay on the screen.
     pub told: Option<Box<ReplayedTopic>>,
-    /// It is what was asked for last.
+    /// True when the replay shown is the one last asked for.
     pub current: bool,
-    /// It is being read.
+    /// Ticket of the replay while it is being read.
     pub pending: Option<Ticket>,
-    /// Why it could not be read.
+    /// Reason why the replay could not be read.
     pub failure: Option<RequestFailure>,
     /// Position of the selected entry.
     pub selected: usize,
@@ -53,7 +53,7 @@ pub struct ReplayScreen {
 }
 
 impl ReplayScreen {
-    /// How many episodes are shown at most.
+    /// Returns the maximum number of episodes shown.
     #[must_use]
     pub fn limit(&self) -> usize {
         LIMITS.get(self.more).copied().unwrap_or(LIMITS[0])
@@ -243,7 +243,7 @@ impl Screen for ReplayScreen {
         self.pending.take().into_iter().collect()
     }
 
-    /// What was read stays until it was read again.
+    /// Marks the replay as out of date; it stays on the screen until it has been read again.
     fn forget(&mut self) {
         self.current = false;
         self.failure = None;

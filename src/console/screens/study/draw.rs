@@ -157,7 +157,7 @@ fn name_of(text: Option<&str>) -> SafeText {
     SafeText::limited(text.unwrap_or("agent"), 60)
 }
 
-/// How far reading is.
+/// Describes how far reading has come.
 fn progress(waiting: &WaitingQuestion) -> SafeText {
     match &waiting.told {
         Some((entity, 0)) => format!("reading {} rows", entity.title()).into(),

@@ -1,4 +1,4 @@
-//! What studies of the memory ask for, and what they get.
+//! Questions that the study screens ask the memory, and their answers.
 
 use crate::memory::Row;
 use crate::recall::judge::report::Evaluation;
@@ -6,45 +6,46 @@ use crate::recall::learn::measured::MeasuredAssessment;
 use crate::recall::learn::version::Version;
 use crate::recall::understand::report::{Graduation, Insights};
 
-/// What is studied.
+/// Subject of a study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StudyKind {
-    /// What agents do and how ready they are.
+    /// Behaviour and readiness of agents.
     Agents,
     /// Versions of retrieval policies.
     Policies,
-    /// How good recall is.
+    /// Quality of recall.
     Recall,
 }
 
 /// A question to the memory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StudyQuestion {
-    /// Which agents there are.
+    /// The list of agents.
     Agents,
-    /// What an agent does, and how ready it is.
+    /// Behaviour and readiness of one agent.
     Agent(String),
-    /// What all agents do.
+    /// Behaviour of all agents together.
     Everyone,
-    /// Which policies there are.
+    /// The list of policies.
     Policies,
-    /// How good a policy is on what its bank recalled.
+    /// Quality of a policy, measured on what its bank recalled.
     Policy(String),
-    /// How good recall is.
+    /// Quality of recall.
     Recall,
 }
 
-/// What the memory answers.
+/// Answer of the memory to a study question.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StudyAnswer {
     /// The agents.
     Agents(Vec<Row>),
-    /// Of an agent, or of all together, what they do; of an agent how ready it is, or why that is not known.
+    /// Behaviour of one agent, or of all together; for one agent also its readiness, or the reason why that is
+    /// unknown.
     Agent(Box<Insights>, Option<Box<Result<Graduation, String>>>),
     /// The versions.
     Policies(Vec<Version>),
-    /// How good a version is.
+    /// Quality of a version.
     Policy(Box<MeasuredAssessment>),
-    /// How good recall is.
+    /// Quality of recall.
     Recall(Box<Evaluation>),
 }

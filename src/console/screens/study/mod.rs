@@ -24,18 +24,18 @@ const KEPT: usize = 60;
 /// A question that is being waited for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WaitingQuestion {
-    /// Its number.
+    /// Ticket of the request.
     pub ticket: Ticket,
-    /// What was asked.
+    /// The question asked.
     pub question: StudyQuestion,
-    /// What is being read, and how many rows of it were.
+    /// Entity being read, and number of its rows read so far.
     pub told: Option<(Entity, usize)>,
 }
 
 /// The state of such a screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StudyScreen {
-    /// What is studied.
+    /// Subject of the study.
     pub kind: StudyKind,
     /// Agents that can be selected.
     pub agents: Vec<Row>,
@@ -45,13 +45,13 @@ pub struct StudyScreen {
     pub filled: bool,
     /// Position of the selected one.
     pub selected: usize,
-    /// What was found has the keys, not the list.
+    /// True when the result has the keys, not the list.
     pub reads: bool,
     /// Lines of what was found that lie above.
     pub scroll: usize,
-    /// What was answered.
+    /// Answers so far, by question.
     pub answers: BTreeMap<StudyQuestion, Result<StudyAnswer, RequestFailure>>,
-    /// What is waited for.
+    /// The question that awaits its answer.
     pub waiting: Option<WaitingQuestion>,
 }
 
@@ -119,19 +119,19 @@ impl StudyScreen {
         }
     }
 
-    /// What is known about what is selected.
+    /// Returns the answer about the selected entry, if there is one yet.
     #[must_use]
     pub fn answer(&self) -> Option<&Result<StudyAnswer, RequestFailure>> {
         self.answers.get(&self.question()?)
     }
 
-    /// Why the list could not be read.
+    /// Returns the reason why the list could not be read.
     #[must_use]
     pub fn list_failure(&self) -> Option<&RequestFailure> {
         self.answers.get(&self.first()?)?.as_ref().err()
     }
 
-    /// What has to be asked now.
+    /// Returns the question to ask next; `None` when there is none.
     fn wanted(&self) -> Option<StudyQuestion> {
         match self.first() {
             Some(first) if !self.filled => Some(first),

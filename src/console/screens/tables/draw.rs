@@ -4,13 +4,15 @@ use ratatui::{buffer::Buffer, layout::Rect};
 use serde_json::Value;
 
 use crate::console::core::ClickTarget;
+use crate::console::core::columns::plural;
 use crate::console::core::context::Context;
 use crate::console::screens::tables::TablesScreen;
 use crate::console::screens::tables::messages::{TableEntry, TablePage};
 use crate::console::view::panel_list::PanelList;
 use crate::console::view::panes::failure_card;
 use crate::console::view::{Canvas, Drawn, words};
-use crate::ui::chart::meter;
+use crate::memory::growth::{GrowthBars, TableGrowth};
+use crate::ui::chart::{Histogram, meter};
 use crate::ui::{
     Align, Card, CardTone, Look, PaneFrame, SafeText, StyleRole, TableColumn, TableRow, TextLine, Total, Width,
     figures, look as lay,
@@ -95,14 +97,76 @@ fn draw_rows(cx: &Context, screen: &TablesScreen, look: &Look, area: Rect, buf: 
     if let Some(card) = rows_card(cx, screen) {
         return card.render(inside, buf, look);
     }
+    let growth = growth_rows(screen, inside.height);
+    let above = Rect { height: inside.height - growth, ..inside };
     // The selected row stands below with all of it that there is room for.
-    let below = (inside.height / 3).max(4).min(inside.height.saturating_sub(4));
-    let grid = Rect { height: inside.height - below, ..inside };
+    let below = (above.height / 3).max(4).min(above.height.saturating_sub(4));
+    let grid = Rect { height: above.height - below, ..above };
     draw_grid(screen, look, grid, buf);
-    draw_row(screen, look, lay::below(inside, grid.height), buf);
+    draw_row(screen, look, Rect { height: below, ..lay::below(above, grid.height) }, buf);
+    draw_growth(screen, look, lay::below(inside, above.height), buf);
 }
 
-/// What a table is: its key and how many columns it has.
+/// Rows for the picture of the growth, of all that there are; a sentence in its place takes few.
+fn growth_rows(screen: &TablesScreen, height: u16) -> u16 {
+    let is_told = matches!(screen.rows.growth, Some(Err(_)));
+    match height {
+        0..=7 => 0,
+        8..=17 => 2,
+        _ if is_told => 2,
+        18..=27 => 5,
+        _ => 9,
+    }
+}
+
+/// The growth of the table: rows a week or a month, with the range of time and the most that a bar stands for.
+fn draw_growth(screen: &TablesScreen, look: &Look, area: Rect, buf: &mut Buffer) {
+    if area.height == 0 {
+        return;
+    }
+    let inside = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
+    let bars_at = lay::below(inside, 1);
+    let width = usize::from(inside.width);
+    let head = |title: &str, buf: &mut Buffer| {
+        crate::ui::Section::new(SafeText::limited(title, width)).line(width, look).render(
+            lay::row(inside, 0),
+            buf,
+            look,
+        );
+    };
+    let bars = match &screen.rows.growth {
+        None => Err("being counted"),
+        Some(Err(why)) => Err(why.as_str()),
+        Some(Ok(growth)) => {
+            let bars = growth.bars(width / 2).ok_or("no row has a time that can be read");
+            bars.map(|bars| (growth_title(growth, &bars), bars))
+        }
+    };
+    match bars {
+        Ok((title, bars)) => {
+            head(&title, buf);
+            let ends = (bars.ends.0.to_string().into(), bars.ends.1.to_string().into());
+            Histogram { buckets: &bars.counts, ends, role: StyleRole::Series1 }.render(bars_at, buf, look);
+        }
+        Err(why) => {
+            head("growth", buf);
+            look.text(lay::row(bars_at, 0), buf, &SafeText::limited(why, width), StyleRole::Muted);
+        }
+    }
+}
+
+/// Heading of the picture: what a bar counts, the most, and the first and the last of them.
+fn growth_title(growth: &TableGrowth, bars: &GrowthBars) -> String {
+    let most = figures::count(bars.counts.iter().copied().max().unwrap_or(0));
+    let untimed = match growth.untimed {
+        0 => String::new(),
+        rows => format!(", {} without a time", figures::count(rows)),
+    };
+    let entity = plural(growth.entity);
+    format!("{entity} a {}, {} to {}: at most {most}{untimed}", bars.unit.word(), bars.ends.0, bars.ends.1)
+}
+
+/// Describes a table: its key and how many columns it has.
 fn told(table: &TableEntry) -> String {
     let key = if table.key.is_empty() { "no key".to_owned() } else { format!("key {}", table.key.join(", ")) };
     format!("{} columns, {key}", table.columns.len())

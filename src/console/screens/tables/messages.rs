@@ -5,11 +5,11 @@ use serde_json::Value;
 /// A table or view.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TableEntry {
-    /// Its name, with the schema where it is not found without it.
+    /// Name of the table, with the schema when it is not found without it.
     pub name: String,
     /// Table, view, virtual table and the like.
     pub kind: String,
-    /// Number of rows; none where they cannot be counted.
+    /// Number of rows; none when they cannot be counted.
     pub rows: Option<u64>,
     /// The number is the engine's estimate.
     pub about: bool,
@@ -17,9 +17,9 @@ pub struct TableEntry {
     pub key: Vec<String>,
     /// Columns with their types.
     pub columns: Vec<(String, String)>,
-    /// What a layout reads from it.
+    /// Entities that a layout reads from the table.
     pub entities: Vec<String>,
-    /// Why its rows cannot be read.
+    /// Reason why its rows cannot be read.
     pub unread: Option<String>,
 }
 

@@ -11,6 +11,7 @@ use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
 use crate::console::core::twin::words;
 use crate::console::view::Canvas;
+use crate::memory::growth::TableGrowth;
 use messages::{TableEntry, TablePage};
 
 /// Rows before the end of those read at which more are read.
@@ -23,14 +24,18 @@ const MOST: usize = 2_000;
 pub struct TableRows {
     /// The table.
     pub table: String,
-    /// What was read.
+    /// Rows that were read.
     pub page: TablePage,
     /// They were read.
     pub filled: bool,
     /// They are being read.
     pub pending: Option<Ticket>,
-    /// Why they could not be read.
+    /// Reason why the rows could not be read.
     pub failure: Option<RequestFailure>,
+    /// Growth of the table, once it was counted; else the reason why it is not known.
+    pub growth: Option<Result<TableGrowth, String>>,
+    /// The growth is being counted.
+    pub counting: Option<Ticket>,
 }
 
 /// The screen.
@@ -52,7 +57,7 @@ pub struct TablesScreen {
     pub pending: Option<Ticket>,
     /// A layout is being drafted.
     pub drafting: Option<Ticket>,
-    /// Why they could not be read.
+    /// Reason why the tables could not be read.
     pub failure: Option<RequestFailure>,
 }
 
@@ -70,11 +75,16 @@ impl TablesScreen {
         };
         if self.rows.table != table {
             cx.cancel(self.rows.pending.take());
+            cx.cancel(self.rows.counting.take());
             (self.row, self.first_column) = (0, 0);
             self.rows = TableRows { table, ..TableRows::default() };
         }
         if self.rows.pending.is_some() || self.rows.failure.is_some() {
             return;
+        }
+        // The growth comes after the rows: to count it may take a while.
+        if self.rows.filled && self.rows.growth.is_none() && self.rows.counting.is_none() {
+            self.rows.counting = Some(cx.ask(Request::LoadGrowth(self.rows.table.clone())));
         }
         let near_end = self.row + NEAR >= self.rows.page.rows.len() && self.rows.page.rows.len() < MOST;
         if !self.rows.filled || near_end && self.rows.page.next.is_some() {
@@ -126,6 +136,10 @@ impl Screen for TablesScreen {
                 }
             }
             Reply::TableRows(result) => self.take_rows(result),
+            Reply::Grown(result) => {
+                self.rows.counting = None;
+                self.rows.growth = Some(result.unwrap_or_else(|failure| Err(failure.message)));
+            }
             Reply::Drafted(result) => {
                 self.drafting = None;
                 match result {
@@ -191,7 +205,8 @@ impl Screen for TablesScreen {
     }
 
     fn release(&mut self) -> Vec<Ticket> {
-        [self.pending.take(), self.rows.pending.take(), self.drafting.take()].into_iter().flatten().collect()
+        let waited = [&mut self.pending, &mut self.rows.pending, &mut self.rows.counting, &mut self.drafting];
+        waited.into_iter().filter_map(Option::take).collect()
     }
 
     fn forget(&mut self) {

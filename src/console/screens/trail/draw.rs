@@ -1,4 +1,4 @@
-//! What the audit trail is worth at the top, below it what is wrong, entry by entry.
+//! Drawing of the audit trail: the verdict on it at the top, below it its faults, entry by entry.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 

@@ -1,4 +1,4 @@
-//! What the audit trail is worth, as it was found.
+//! Verdict on the audit trail, as verifying found it.
 
 /// One thing that is wrong with the trail.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct TrailFault {
     pub message: String,
 }
 
-/// What verifying the trail gave.
+/// Result of verifying the trail.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TrailVerdict {
     /// Entries that were walked.
@@ -20,12 +20,12 @@ pub struct TrailVerdict {
     pub database_id: String,
     /// Number of the last entry, as the head of the chain says.
     pub head: Option<i64>,
-    /// Number of the latest anchor that was compared; none where no anchor is kept.
+    /// Number of the latest anchor that was compared; none when no anchor is kept.
     pub anchored: Option<i64>,
     /// Private values that were redacted, as entries say.
     pub redacted: usize,
-    /// What is wrong, by the entry where it starts; empty when the chain is whole.
+    /// Faults, by the entry where each starts; empty when the chain is whole.
     pub faults: Vec<TrailFault>,
-    /// What verifying cannot tell.
+    /// Notes on what verifying cannot detect.
     pub notes: Vec<String>,
 }

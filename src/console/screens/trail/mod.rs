@@ -17,7 +17,7 @@ use crate::console::view::Canvas;
 /// The screen.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TrailScreen {
-    /// What was found.
+    /// Result of the last verification.
     pub verdict: Option<Box<TrailVerdict>>,
     /// Position of the selected fault.
     pub selected: usize,
@@ -25,9 +25,9 @@ pub struct TrailScreen {
     pub pending: Option<Ticket>,
     /// Entries that were read so far.
     pub walked: u64,
-    /// Why it could not be walked.
+    /// Reason why the trail could not be walked.
     pub failure: Option<RequestFailure>,
-    /// What was found is out of date.
+    /// True when the verdict is out of date.
     stale: bool,
 }
 

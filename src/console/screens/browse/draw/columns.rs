@@ -1,4 +1,4 @@
-//! How wide the columns of a list are: what their values need, and which give way where there is no room for all.
+//! Widths of the columns of a list: what their values need, and which give way when there is no room for all.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const ENOUGH: u16 = 40;
 /// Columns of at most this priority go before a free text has enough.
 const IMPORTANT: u8 = 3;
 
-/// How wide the values are that a list holds, by column.
+/// Widths of the values that a list holds, by column.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MeasuredColumns {
     widest: BTreeMap<&'static str, u16>,
@@ -51,7 +51,7 @@ impl MeasuredColumns {
 pub struct FittedColumn {
     /// The column.
     pub spec: &'static ListColumn,
-    /// Its width.
+    /// Width of the column.
     pub width: u16,
     /// The width that it needs to show everything.
     most: u16,

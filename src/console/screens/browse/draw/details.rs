@@ -135,7 +135,8 @@ fn write(detail: &Detail, content: &Content, look: &Look, width: usize, cx: &Con
     writer.finish()
 }
 
-/// What stands in the place of details: nothing selected, nothing there, or why not.
+/// Builds the card shown in place of details: nothing is selected, the row does not exist, it is being read, or why
+/// it could not be.
 fn message(cx: &Context, detail: &Detail, filled: bool) -> Option<Card> {
     if let (Some(failure), None) = (&detail.failure, &detail.content) {
         return Some(failure_card(cx, failure));

@@ -157,7 +157,7 @@ fn lifecycle(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     writer.pairs(&pairs);
 }
 
-/// What this episode was merged into, and which were merged into it.
+/// Writes which episode this one was merged into, and which were merged into it.
 fn consolidation(writer: &mut DocumentWriter<'_>, context: &EpisodeContext, related: &[Related]) {
     let into = context.episode.text("consolidated_into");
     let from: Vec<&Related> = related.iter().filter(|group| !group.rows.is_empty()).collect();
@@ -255,7 +255,7 @@ fn canvas(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     }
 }
 
-/// Something that happened on a canvas.
+/// Writes an event on a canvas.
 pub fn canvas_event(writer: &mut DocumentWriter<'_>, event: &Row) {
     let mut line = TextLine::default();
     if let Some(at) = event.text("created_at") {
@@ -320,7 +320,7 @@ fn feedback_tab(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     }
 }
 
-/// What a user said.
+/// Writes a user's feedback.
 pub fn feedback_row(writer: &mut DocumentWriter<'_>, row: &Row) {
     row_line(writer, row);
     let pairs = [pair(writer, row, "user_id"), pair(writer, row, "source")];

@@ -1,4 +1,4 @@
-//! The list: a table of the rows on screen, with where they stand in the whole.
+//! The list: a table of the rows on screen, with where they are in the whole.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -107,7 +107,7 @@ fn table_row(row: &Row, cx: &Context, browse: &ListScreen, fitted: &[FittedColum
     TableRow { cells, marked: browse.marks.contains(&RowKey::of(row)), stale: browse.is_stale() }
 }
 
-/// What stands in the place of rows: nothing yet, nothing at all, or why not.
+/// Builds the card shown in place of rows: still reading, nothing found, or why the list could not be read.
 fn message(cx: &Context, browse: &ListScreen) -> Option<Card> {
     if !browse.window.is_empty() {
         return None;

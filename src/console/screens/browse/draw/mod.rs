@@ -35,7 +35,7 @@ pub fn draw_list(screen: &ListScreen, cx: &Context, canvas: &mut Canvas<'_>) {
 /// Columns that a step makes a list wider, and rows that it makes it higher.
 const STEP: (i16, i16) = (6, 2);
 
-/// Where list and details stand. Neither gets more than it can fill while the other lacks room.
+/// Divides the body between list and details. Neither gets more than it can fill while the other lacks room.
 fn panes(browse: &ListScreen, cx: &Context, body: Rect) -> (Option<Rect>, Option<Rect>) {
     const WIDE: u16 = 120;
     const HIGH: u16 = 26;

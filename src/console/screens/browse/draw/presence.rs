@@ -1,4 +1,4 @@
-//! Where a person is, as a tab of their details.
+//! Whereabouts of a person, as a tab of their details.
 
 use crate::change::plan::erasure::Preview;
 use crate::console::screens::browse::detail::Detail;

@@ -77,7 +77,7 @@ fn tick(at: f64, axis: &[f64]) -> (SafeText, SafeText) {
     (part(5..10), part(11..whole.as_str().len().max(11)))
 }
 
-/// Where one is, and what a column of the lanes stands for.
+/// Builds the line with the current position and the time span of one column of the lanes.
 fn line_of_scale(detail: &Detail, story: &Story, column: Option<f64>) -> TextLine {
     let mut line = TextLine::of(format!("{} of {}", detail.moment + 1, story.moments.len()), StyleRole::Label);
     let scale = match (story.even, column) {
@@ -225,7 +225,7 @@ fn open_canvases(story: &Story, context: &EpisodeContext) -> Vec<(f64, f64)> {
     spans.into_iter().map(|(_, from, to)| (from, to)).collect()
 }
 
-/// The utility between the signals; none where nothing is known of it.
+/// The utility between the signals; none when nothing is known of it.
 fn level(story: &Story, context: &EpisodeContext, replay: &UtilityReplay) -> Option<LaneLevel> {
     let steps = story.moments.iter().filter_map(|moment| match moment.source {
         MomentSource::Signal(at) => Some((moment.at, replay.steps.get(at)?.after)),
@@ -303,7 +303,7 @@ pub fn write(writer: &mut DocumentWriter<'_>, story: &Story, context: &EpisodeCo
     }
 }
 
-/// How much later it is, where that is long enough to matter; else a blank line.
+/// Writes how much later the moment is, when that is long enough to matter; else a blank line.
 fn pause(writer: &mut DocumentWriter<'_>, before: Option<&Moment>, moment: &Moment) {
     const HOUR: f64 = 3_600.0;
     match before.map(|before| moment.at - before.at).filter(|pause| *pause >= HOUR) {

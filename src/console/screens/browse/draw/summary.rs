@@ -17,7 +17,8 @@ const LEAST: u16 = 32;
 /// Bars of a histogram.
 const BUCKETS: usize = 11;
 
-/// What is counted of an entity's rows: the column, what it is called, and its least and greatest value.
+/// Returns what the summary counts of an entity's rows: the column, its name for users, and its least and greatest
+/// value.
 fn measured(entity: Entity) -> Option<(&'static str, &'static str, (f64, f64))> {
     match entity {
         Entity::Case => Some(("reward", "rewards", (0.0, 1.0))),
@@ -59,7 +60,7 @@ fn heading(title: &str, look: &Look, area: Rect, buf: &mut Buffer) {
     line.render(lay::row(inside, 0), buf, look);
 }
 
-/// How many values fall into each of the buckets; values outside fall into the nearest.
+/// Counts the values that fall into each of the buckets; values outside fall into the nearest.
 fn buckets(values: &[f64], (least, greatest): (f64, f64)) -> [u64; BUCKETS] {
     let mut counts = [0; BUCKETS];
     for value in values.iter().filter(|value| value.is_finite()) {

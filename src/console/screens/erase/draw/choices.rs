@@ -1,4 +1,4 @@
-//! What was chosen for an erasure, and the words of the last question.
+//! Choices made for an erasure, and the words of the last question.
 
 use crate::change::plan::Counts;
 use crate::change::plan::erasure::{ErasureChoice, Mentions, Preview};
@@ -44,7 +44,7 @@ fn chosen(choice: &ErasureChoice, preview: Option<&Preview>) -> Vec<Chosen> {
     all
 }
 
-/// What a choice is called, and what it means.
+/// Returns the name of a choice, and its meaning.
 fn mentions(choice: Mentions) -> (&'static str, &'static str) {
     match choice {
         Mentions::Leave => ("leave", "the words stay, and the receipt says so"),
@@ -135,7 +135,7 @@ pub(in crate::console) fn side(erasure: &EraseScreen, width: usize, look: &Look)
     lines
 }
 
-/// What is said before the id is typed.
+/// Returns the sentences shown before the id is typed.
 pub(in crate::console) fn last_words(erasure: &EraseScreen) -> Vec<String> {
     let mut words = Vec::new();
     if erasure.is_incomplete() || erasure.is_settled() {
@@ -157,7 +157,7 @@ pub(in crate::console) fn last_words(erasure: &EraseScreen) -> Vec<String> {
     words
 }
 
-/// How many mentions, or columns of them, were decided about by themselves.
+/// Formats the number of mentions, or columns of them, that were decided one by one.
 fn otherwise(decisions: usize) -> String {
     if decisions == 0 { String::new() } else { format!(", {decisions} decided one by one") }
 }

@@ -110,7 +110,7 @@ fn role(decision: Mentions) -> StyleRole {
     }
 }
 
-/// What is done about all that are certain.
+/// Shows the decision for all mentions that are certain.
 fn all(erasure: &EraseScreen, width: usize, look: &Look) -> Vec<TextLine> {
     let mut line = TextLine::of("all certain  ", StyleRole::Label);
     for decision in Mentions::ALL {
@@ -138,7 +138,7 @@ fn keys(erasure: &EraseScreen, preview: &Preview, width: usize, look: &Look) -> 
     line.flow(width, look)
 }
 
-/// What is known of the selected mention beside its words.
+/// Describes the selected mention, apart from its words.
 fn about(mention: &ShownMention, width: usize, look: &Look) -> Vec<TextLine> {
     let certainty = match &mention.doubt {
         None => SafeText::from("certain"),

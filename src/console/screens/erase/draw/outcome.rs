@@ -6,7 +6,7 @@ use crate::console::view::changes::{count_lines, sentences};
 use crate::ui::chart::meter;
 use crate::ui::{Align, Look, NamedValue, SafeText, Section, StyleRole, TextLine, figures, key_values};
 
-/// What is done one after the other, and how far it is.
+/// Lists the phases of a running erasure, and its progress.
 pub fn under_way(run: &ErasureRun, preview: Option<&Preview>, width: usize, look: &Look) -> Vec<TextLine> {
     const NAME: usize = 24;
     let g = look.glyphs;
@@ -60,7 +60,7 @@ fn how_far(run: &ErasureRun, preview: Option<&Preview>, width: usize, look: &Loo
     TextLine::of(SafeText::join(&words, "").cut(width), StyleRole::Muted)
 }
 
-/// What an erasure came to.
+/// Describes the outcome of an erasure.
 pub fn lines(outcome: &ErasureOutcome, width: usize, look: &Look) -> Vec<TextLine> {
     let g = look.glyphs;
     let (glyph, role, means) = match outcome.status.as_str() {
@@ -107,7 +107,7 @@ pub fn lines(outcome: &ErasureOutcome, width: usize, look: &Look) -> Vec<TextLin
     lines
 }
 
-/// What was looked for, whether it is as it should be, and what was found.
+/// Describes a check: what was looked for, whether it is as it should be, and what was found.
 fn check_lines(check: &ErasureCheck, width: usize, look: &Look) -> Vec<TextLine> {
     const NAME: usize = 16;
     let g = look.glyphs;

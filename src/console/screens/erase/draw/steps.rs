@@ -30,7 +30,7 @@ pub fn lines(erasure: &EraseScreen, preview: &Preview, width: usize, look: &Look
     lines
 }
 
-/// What a step is about, in a sentence.
+/// Returns the sentence that says what a step is about.
 fn said(step: usize, width: usize) -> Vec<TextLine> {
     let words = match step {
         0 => "All that this person is known by here; every table is searched for each of it.",

@@ -1,4 +1,4 @@
-//! The conversation that feedback is about: what the user said of it, then the episode piece by piece, with the moment at
+//! The conversation that feedback is about: what the user said about it, then the episode piece by piece, with the moment at
 //! which the user said it.
 
 use ratatui::layout::Rect;
@@ -41,7 +41,7 @@ fn wrapped(text: &str, most: usize, role: StyleRole, width: usize, look: &Look) 
     rows.map(|part| TextLine::of(look.spelled(&part).into_owned(), role)).collect()
 }
 
-/// What the user said, who and when, and why it waits here.
+/// Draws the user's feedback with its author, its time and the reason why it waits here.
 fn said(inbox: &InboxScreen, row: &Row, cx: &Context, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = Vec::new();
     if let Some(correction) = row.text("correction").filter(|text| !text.trim().is_empty()) {

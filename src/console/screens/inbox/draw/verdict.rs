@@ -1,4 +1,5 @@
-//! What a verdict would do: to the feedback and its episode, and to recall. A tab for each verdict that can be looked at.
+//! Preview of a verdict: its effect on the feedback and its episode, and on recall. One tab for each verdict that can
+//! be previewed.
 
 use ratatui::layout::Rect;
 
@@ -48,7 +49,7 @@ fn key(verdict: InboxVerdict) -> &'static str {
     }
 }
 
-/// What it means, in a sentence.
+/// Explains a verdict in one sentence.
 fn meaning(row: &Row, verdict: InboxVerdict, cx: &Context) -> String {
     match verdict {
         InboxVerdict::Right if cx.holds(crate::memory::Entity::UtilityEvent).is_err() => {

@@ -1,4 +1,5 @@
-//! What is asked: the situation, how it is ranked, whose memories, and what should be known of the way it was found.
+//! Head of the recall screen: the situation, how it is ranked, whose memories, and caveats on how the answer was
+//! found.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -41,7 +42,7 @@ pub fn draw(cx: &Context, recall: &RecallScreen, look: &Look, body: Rect, buf: &
     area.height
 }
 
-/// What should be known of the answers, each once.
+/// Collects the notes on the answers, each once.
 fn notes(recall: &RecallScreen) -> Vec<&str> {
     let mut notes: Vec<&str> = Vec::new();
     for side in [Some(&recall.left), recall.right.as_ref()].into_iter().flatten() {
@@ -127,7 +128,7 @@ fn policy(side: &RankingSide) -> Option<String> {
     Some(side.way.version.map_or(asked, |version| format!("version {version}")))
 }
 
-/// Whose memories, how many, and what narrows them.
+/// Names whose memories are ranked, how many, and what narrows them.
 fn owners(cx: &Context, recall: &RecallScreen, look: &Look) -> TextLine {
     let asked = recall.asked(recall.side());
     let mut line = TextLine::default();

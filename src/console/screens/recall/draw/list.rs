@@ -193,7 +193,8 @@ fn row(
     TableRow { cells, marked: false, stale: side.is_stale() }
 }
 
-/// Where a row of the left ranking goes in the right one, or where one of the right was in the left: up, down, nowhere.
+/// Marks the place of a row in the other ranking: up, down or the same for one that moved from left to right, or that
+/// it is new or left out.
 fn moved(at: usize, row: &Row, other: &RankingSide, right: bool, look: &Look) -> TextLine {
     let g = look.glyphs;
     if other.found.is_none() {
@@ -224,7 +225,7 @@ fn twin(recall: &RecallScreen, side: &RankingSide) -> Option<usize> {
     side.place_of(row.entity, row.id())
 }
 
-/// What stands in the place of rows.
+/// Builds the card shown in place of rows.
 fn card(cx: &Context, recall: &RecallScreen, side: &RankingSide) -> Card {
     if let Err((reason, remedy)) = can_rank(cx, side.way.ranking) {
         let card =
@@ -260,7 +261,7 @@ fn card(cx: &Context, recall: &RecallScreen, side: &RankingSide) -> Card {
     }
 }
 
-/// Where the list is cut and by how much the next row misses, then what was left out, as far as there is room.
+/// Draws the cut and by how much the next row misses it, then what was left out, as far as there is room.
 fn left_out(cx: &Context, answer: &RecallAnswer, ranking: Ranking, look: &Look, area: Rect, buf: &mut Buffer) {
     if answer.left_out.is_empty() || area.height < 2 {
         return;
@@ -285,7 +286,7 @@ fn left_out(cx: &Context, answer: &RecallAnswer, ranking: Ranking, look: &Look, 
     }
 }
 
-/// What is said at the cut.
+/// Returns the words at the cut.
 fn cut(answer: &RecallAnswer) -> String {
     let next = answer.left_out.iter().find(|left| left.reason == BELOW_K).and_then(|left| left.score);
     match (answer.rows.last().map(|item| item.ranked.score.total), next) {

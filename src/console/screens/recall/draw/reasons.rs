@@ -1,5 +1,5 @@
-//! Why the selected row is recalled: each term in words, what an agent would get of it, what was left out, and how the
-//! answer was found.
+//! Reasons why the selected row is recalled: each term in words, what an agent would get of it, what was left out,
+//! and how the answer was found.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -103,7 +103,7 @@ fn terms(sheet: &mut Sheet<'_>, found: &FoundAnswer, item: &RecalledItem) {
     }
 }
 
-/// What would move it.
+/// Writes the levers that would move the selected row.
 fn moves(sheet: &mut Sheet<'_>, cx: &Context, side: &RankingSide) {
     let told = levers::told(cx, side);
     if told.is_empty() {
@@ -117,7 +117,7 @@ fn moves(sheet: &mut Sheet<'_>, cx: &Context, side: &RankingSide) {
     }
 }
 
-/// Its place in the other ranking.
+/// Writes the row's place in the other ranking.
 fn beside(sheet: &mut Sheet<'_>, recall: &RecallScreen, item: &RecalledItem) {
     let Some(other) = recall.other().filter(|other| other.found.is_some()) else { return };
     let row = &item.ranked.row;
@@ -137,7 +137,7 @@ fn beside(sheet: &mut Sheet<'_>, recall: &RecallScreen, item: &RecalledItem) {
     sheet.text(&words, StyleRole::Info);
 }
 
-/// What an agent would get of this row.
+/// Writes what an agent would get of this row.
 fn context(sheet: &mut Sheet<'_>, found: &FoundAnswer, item: &RecalledItem) {
     let (made, id) = (&found.context, item.ranked.row.id());
     sheet.section("what an agent gets of it");
@@ -187,7 +187,7 @@ fn left_out(sheet: &mut Sheet<'_>, found: &FoundAnswer) {
     }
 }
 
-/// How the answer was found, and how long each part took.
+/// Writes how the answer was found, and how long each part took.
 fn way(sheet: &mut Sheet<'_>, found: &FoundAnswer, vector_bytes: usize) {
     let answer = &found.answer;
     sheet.section("how it was found");

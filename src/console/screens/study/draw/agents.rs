@@ -51,7 +51,7 @@ pub fn row(study: &StudyScreen, at: usize, look: &Look) -> TableRow {
     TableRow { cells, marked: false, stale: false }
 }
 
-/// What was found of an agent, or of all.
+/// Draws the insights into an agent, or into all agents.
 pub fn sheet(sheet: &mut Sheet<'_>, insights: &Insights, graduation: Option<&Result<Graduation, String>>) {
     match graduation {
         Some(Ok(found)) => graduated(sheet, found),

@@ -24,7 +24,7 @@ pub fn columns() -> Vec<TableColumn> {
     ]
 }
 
-/// What the bank of a version is called; its id where it has no name.
+/// Returns the name of a version's bank, or its id when it has no name.
 fn bank(cx: &Context, version: &Row, width: usize) -> SafeText {
     let named = cx.names.named_by(version, "profile_id").or_else(|| version.text("profile_id"));
     SafeText::limited(named.unwrap_or("-"), width)
@@ -51,7 +51,7 @@ pub fn row(cx: &Context, study: &StudyScreen, at: usize, look: &Look) -> Option<
     Some(TableRow { cells, marked: false, stale: version.policy.is_err() })
 }
 
-/// What a version is, and its weights.
+/// Draws the facts about a version and its weights.
 pub fn weights(cx: &Context, sheet: &mut Sheet<'_>, version: &Version) {
     let row = &version.row;
     let look = sheet.look();
@@ -108,7 +108,7 @@ pub fn weights(cx: &Context, sheet: &mut Sheet<'_>, version: &Version) {
     }
 }
 
-/// How good it is.
+/// Draws the measured quality of a version.
 pub fn measured(sheet: &mut Sheet<'_>, measured: &MeasuredAssessment) {
     let found = &measured.assessment;
     let look = sheet.look();
@@ -132,7 +132,7 @@ pub fn measured(sheet: &mut Sheet<'_>, measured: &MeasuredAssessment) {
         line.push(between(interval), StyleRole::Muted);
         sheet.line(line);
     }
-    sheet.section("each feature by itself: AUC");
+    sheet.section("each feature alone: AUC");
     for single in &found.features {
         let mut line =
             TextLine::of(cell(SafeText::new(&single.name.replace('_', " ")), 14, Align::Left, look), StyleRole::Label);
@@ -156,7 +156,7 @@ fn between(interval: Option<[f64; 2]>) -> SafeText {
     interval.map_or_else(SafeText::default, |[low, high]| format!("  {low:.3} to {high:.3}").into())
 }
 
-/// What was predicted against what came true, and how the predictions are spread.
+/// Draws predicted against observed outcomes, and the distribution of the predictions.
 fn reliability(sheet: &mut Sheet<'_>, measured: &MeasuredAssessment) {
     let found = &measured.assessment;
     let all = found.n.max(1) as f64;

@@ -1,4 +1,4 @@
-//! How good recall is: metrics with intervals, K beside each other, controls, spread, latency.
+//! Quality of recall: metrics with intervals, values of K side by side, controls, spread, latency.
 
 use ratatui::layout::Rect;
 

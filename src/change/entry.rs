@@ -1,0 +1,74 @@
+//! An audit entry as lists show it, and the public facts of entries that undo, looks at the past and erasure read.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::plan::{Change, Counts};
+
+/// An entry of the audit trail, with the private values that are still there.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ListedEntry {
+    /// Number, from 1.
+    pub seq: i64,
+    /// Time, in the canonical spelling.
+    pub at: String,
+    /// Author.
+    pub actor: String,
+    /// Action, such as `feedback.edit`.
+    pub action: String,
+    /// Facts that are not personal; [`EntryFacts`] reads them.
+    pub public: Value,
+    /// Reason in the author's words; `None` when there is none or it was redacted.
+    pub reason: Option<String>,
+    /// Rows before and after; `None` when they were not kept or were redacted.
+    pub changes: Option<Vec<Change>>,
+    /// Hash of the entry, in hexadecimal digits.
+    pub hash: String,
+}
+
+impl ListedEntry {
+    /// Reads the public facts.
+    #[must_use]
+    pub fn facts(&self) -> EntryFacts {
+        EntryFacts::of(&self.public)
+    }
+}
+
+/// Public facts of an entry. A fact that is missing, or of another shape, is `None` or empty.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct EntryFacts {
+    /// Rows by table and verb.
+    pub counts: Option<Counts>,
+    /// Ticket that asked for the change.
+    pub ticket: Option<String>,
+    /// Reason why the entry cannot be undone; `None` when it can.
+    pub undo_reason: Option<String>,
+    /// Number of the entry that this one undoes.
+    pub undo_of: Option<i64>,
+    /// Private values that the entry redacts: number of their entry, and field.
+    pub redacts: Vec<(i64, String)>,
+    /// SHA-256 of the receipt of an erasure, in hexadecimal digits.
+    pub receipt_sha256: Option<String>,
+}
+
+impl EntryFacts {
+    /// Reads the facts of an entry.
+    #[must_use]
+    pub fn of(public: &Value) -> Self {
+        let text = |key: &str| public[key].as_str().map(str::to_owned);
+        EntryFacts {
+            counts: serde_json::from_value(public["counts"].clone()).ok(),
+            ticket: text("ticket"),
+            undo_reason: text("undo_reason"),
+            undo_of: public["undo_of"].as_i64(),
+            redacts: serde_json::from_value(public["redacts"].clone()).unwrap_or_default(),
+            receipt_sha256: text("receipt_sha256"),
+        }
+    }
+
+    /// The same from JSON text as it is stored; no facts when it is not JSON.
+    #[must_use]
+    pub fn parse(public: &str) -> Self {
+        serde_json::from_str(public).map(|public: Value| EntryFacts::of(&public)).unwrap_or_default()
+    }
+}

@@ -1,0 +1,22 @@
+//! The way back from the tasks of a database to the model of its console.
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::console::core::Message;
+
+/// Sender of what the tasks of one database find.
+#[derive(Clone)]
+pub struct ReplySender {
+    /// Number of the database.
+    pub database: u64,
+    /// Messages of all databases, each with the number of its own.
+    pub all: UnboundedSender<(u64, Message)>,
+}
+
+impl ReplySender {
+    /// Sends a message to the model of the database.
+    pub fn send(&self, message: Message) {
+        // Nobody listens only when the console has ended.
+        let _ = self.all.send((self.database, message));
+    }
+}
