@@ -1,6 +1,11 @@
 //! Facts from the system about a file that is not opened: its identity, and whether it was written to.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Times that a deleted log must be seen open, and the time between two looks.
+const LOOKS: u32 = 25;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 /// State of a file: a write to it, or another file in its place, shows in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +90,23 @@ impl OpenedFile {
     }
 
     /// Connections of this process write to a `-wal` file that was deleted: nobody else would ever see what they write.
+    /// The last connection to close deletes it too and holds it for a moment longer, so one look is no proof.
     fn log_deleted(&self) -> Option<String> {
+        for _ in 0..LOOKS {
+            if !self.holds_deleted_log() {
+                return None;
+            }
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
+        Some(format!(
+            "the -wal or -shm file of {} was deleted while it is open here: what is written now would be lost; close \
+             every program that has it open, and open it again",
+            self.path.display()
+        ))
+    }
+
+    /// Whether this process has a deleted `-wal` or `-shm` file of the database open.
+    fn holds_deleted_log(&self) -> bool {
         let deleted = |suffix: &str| {
             let mut name = self.real.clone().into_os_string();
             name.push(suffix);
@@ -94,14 +115,31 @@ impl OpenedFile {
         };
         let (wal, shm) = (deleted("-wal"), deleted("-shm"));
         // Links are read, nothing is opened: a close would drop the locks of the database.
-        let open = std::fs::read_dir("/proc/self/fd").ok()?.flatten();
-        let gone = open.filter_map(|fd| std::fs::read_link(fd.path()).ok()).any(|file| file == wal || file == shm);
-        gone.then(|| {
-            format!(
-                "the -wal or -shm file of {} was deleted while it is open here: what is written now would be lost; close \
-                 every program that has it open, and open it again",
-                self.path.display()
-            )
-        })
+        let Ok(open) = std::fs::read_dir("/proc/self/fd") else { return false };
+        open.flatten().filter_map(|fd| std::fs::read_link(fd.path()).ok()).any(|file| file == wal || file == shm)
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_whose_last_connection_is_closing_is_not_a_deleted_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, log) = (folder.path().join("a.db"), folder.path().join("a.db-wal"));
+        std::fs::write(&path, "").expect("a file");
+        let closing = std::fs::File::create(&log).expect("a log");
+        let opened = OpenedFile::at(path);
+        std::fs::remove_file(&log).expect("it was there");
+        let closes = std::thread::spawn(move || {
+            std::thread::sleep(BETWEEN_LOOKS);
+            drop(closing);
+        });
+        assert_eq!(opened.displaced(), None);
+        closes.join().expect("closed");
+        let _held = std::fs::File::create(&log).expect("a log");
+        std::fs::remove_file(&log).expect("it was there");
+        assert!(opened.displaced().is_some_and(|words| words.contains("was deleted while it is open")));
     }
 }
