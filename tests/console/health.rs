@@ -7,6 +7,7 @@ use mnemoscope::console::screens::migrations::{MigrationItem, MigrationList, Mig
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::findings::{EarlierLook, Finding, Mute, NotApplicable, OffendingQuote, Severity};
 
+use super::changes::unlock;
 use super::fake::{Console, asked, world};
 
 fn finding(
@@ -209,6 +210,7 @@ fn item(name: &str, standing: MigrationStanding) -> MigrationItem {
 fn migrations_are_shown_and_applied_after_a_confirmation() {
     for (width, height) in [(180, 48), (100, 30), (60, 20)] {
         let mut console = Console::new(world(), width, height);
+        unlock(&mut console);
         console.press("D");
         let Some(Effect::Ask(ticket, Request::LoadMigrations)) = console.asked.pop() else {
             panic!("{:?}", console.asked)
@@ -236,6 +238,7 @@ fn migrations_are_shown_and_applied_after_a_confirmation() {
 #[test]
 fn nothing_is_applied_on_top_of_drift() {
     let mut console = Console::new(world(), 160, 50);
+    unlock(&mut console);
     console.press("D");
     let Some(Effect::Ask(ticket, Request::LoadMigrations)) = console.asked.pop() else { panic!("{:?}", console.asked) };
     let drifted =
@@ -320,6 +323,7 @@ fn a_brief_look_says_what_it_left_and_the_screen_of_findings_looks_at_the_rest()
 #[test]
 fn an_optional_migration_is_applied_when_it_is_selected() {
     let mut console = Console::new(world(), 160, 50);
+    unlock(&mut console);
     console.press("D");
     let Some(Effect::Ask(ticket, Request::LoadMigrations)) = console.asked.pop() else { panic!("{:?}", console.asked) };
     let items =

@@ -157,6 +157,32 @@ fn a_running_job_pauses_and_a_paused_one_is_gone_on_with() {
 }
 
 #[test]
+fn a_job_ends_only_after_a_question() {
+    let (mut console, ticket) = started();
+    let ends = Effect::WishJob(ticket, JobWish::Cancel);
+    console.press("d enter");
+    assert!(!console.asked.contains(&ends), "the first entry keeps it");
+    console.wait();
+    console.press("d");
+    console.shows("End canvas-links?");
+    console.press("down enter");
+    assert!(console.asked.contains(&ends), "{:?}", console.asked);
+}
+
+#[test]
+fn a_run_with_nothing_left_to_write_is_resumed_to_its_end() {
+    let mut console = at_jobs(Some(progress(JobState::Paused, 1_000)));
+    console.press("a");
+    let (ticket, _) = proposed(&mut console);
+    let mut empty = plan("backfill.canvas-links", ChangeDanger::Guarded, &removal());
+    (empty.changes_total, empty.counts) = (0, Counts::default());
+    (empty.changes, empty.mutations) = (Vec::new(), Vec::new());
+    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(empty)))));
+    let resumes = |effect: &Effect| matches!(effect, Effect::Ask(_, Request::RunJob { resume: true, .. }));
+    assert!(console.asked.iter().any(resumes), "{:?}", console.asked);
+}
+
+#[test]
 fn a_job_of_another_process_is_asked_through_the_database() {
     let mut console = at_jobs(Some(progress(JobState::Running, 400)));
     console.press("a");

@@ -366,6 +366,7 @@ impl ConsoleCommand {
             CommandId::Change(_)
                 | CommandId::Judge(_)
                 | CommandId::Job(_)
+                | CommandId::ApplyMigrations
                 | CommandId::Lock
                 | CommandId::UndoLast
                 | CommandId::UndoEntry

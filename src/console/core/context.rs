@@ -138,7 +138,7 @@ pub struct UnlockStep {
     pub migrations: Vec<PendingStep>,
     /// Words for `--optional`: those of them that are applied only by name.
     pub optional: Vec<String>,
-    /// They stand in the way of unlocking, which is asked for afterwards.
+    /// They stand in the way of unlocking, which follows.
     pub unlocks: bool,
 }
 

@@ -34,6 +34,8 @@ pub struct ConfirmGate {
     pub input: Input,
     /// Keys of the time when it was opened are past: it can be confirmed.
     pub armed: bool,
+    /// A key was refused because it came before that time.
+    pub early: bool,
     /// The time that must pass before; counted again with each key that comes too early.
     pub timer: Ticket,
 }
@@ -42,7 +44,7 @@ impl ConfirmGate {
     /// A gate of that danger; `timer` arms it when it elapses, at once when `armed`.
     #[must_use]
     pub fn new(step: ChangeDanger, word: impl Into<String>, timer: Ticket, armed: bool) -> Self {
-        ConfirmGate { step, word: word.into(), input: Input::default(), armed, timer }
+        ConfirmGate { step, word: word.into(), input: Input::default(), armed, early: false, timer }
     }
 
     /// Handles a key at the gate and returns its effect.
@@ -80,9 +82,16 @@ impl ConfirmGate {
         let was_early = !self.armed;
         let passage = self.press(key);
         if was_early && passage != GatePassage::Closed {
+            self.early |= passage == GatePassage::Taken;
             self.timer = cx.wait_for_all(REPEATS);
         }
         passage
+    }
+
+    /// The words for a gate that cannot be passed yet.
+    #[must_use]
+    pub fn waiting_words(&self) -> &'static str {
+        if self.early { "too soon: press it again in a moment" } else { "a moment" }
     }
 
     /// Whether confirming would do it now.

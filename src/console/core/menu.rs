@@ -39,6 +39,8 @@ pub enum MenuChoice {
     CloseDatabase(bool),
     /// Asks for a path or an address.
     NameDatabase,
+    /// Ends the selected job, or lets it be.
+    EndJob(bool),
     /// Leaves the console while a job runs.
     Leave(LeavingChoice),
     /// An entry of the recall screen's menus.

@@ -25,7 +25,15 @@ impl Model {
             Ok(plan) => *plan,
             Err(refusal) => return self.refused(&proposal, &[], refusal),
         };
-        if plan.is_empty() && plan.counts.is_empty() {
+        let empty = plan.is_empty() && plan.counts.is_empty();
+        if let Proposal::Backfill { name, resume: true } = &proposal
+            && empty
+        {
+            // Nothing is left to write, but the run has not ended yet.
+            self.context.cancel([ticket]);
+            return self.context.start_job(name.clone(), true, None);
+        }
+        if empty {
             self.at_screen(|screen, _| screen.refused());
             self.context.cancel([ticket]);
             return self.context.say(ToastTone::Info, format!("{}: there is nothing to do", proposal.title()));

@@ -152,9 +152,13 @@ impl Context {
         };
         self.opened = *opened;
         self.changing.epoch += 1;
-        self.say(ToastTone::Good, format!("applied: {}", names.join(", ")));
-        if std::mem::take(&mut self.changing.unlocks) && !self.changing.unlocked {
-            self.command(CommandId::Lock);
+        self.changing.then.take_if(|id| *id == CommandId::ApplyMigrations);
+        let applied = format!("applied: {}", names.join(", "));
+        if std::mem::take(&mut self.changing.unlocks) {
+            self.unlock();
+            self.say(ToastTone::Warn, format!("{applied}; unlocked until U locks again"));
+        } else {
+            self.say(ToastTone::Good, applied);
         }
     }
 

@@ -73,7 +73,7 @@ impl Dialog<'_> {
         let confirm = |key: String| KeyHint { kind, ..KeyHint::new(key, self.verb) };
         let mut hints = Vec::new();
         if self.gate.step == ChangeDanger::Grave && !self.gate.armed {
-            TextLine::of("a moment", StyleRole::Stale).render(question, buf, look);
+            TextLine::of(self.gate.waiting_words(), StyleRole::Stale).render(question, buf, look);
             hints.push(KeyHint::new("esc", "cancel"));
         } else if self.gate.step == ChangeDanger::Grave {
             let word = SafeText::limited(&self.gate.word, width.saturating_sub(20));
@@ -87,7 +87,11 @@ impl Dialog<'_> {
             let used = cancel.render(question, buf, look);
             buf.set_style(Rect { width: used, ..question }, look.style(StyleRole::Selection));
             // Colour alone would not tell that it cannot be confirmed yet.
-            let word = if ready { format!("  {CONFIRM} {}", self.verb) } else { "  a moment".to_owned() };
+            let word = if ready {
+                format!("  {CONFIRM} {}", self.verb)
+            } else {
+                format!("  {}", self.gate.waiting_words())
+            };
             let role = if ready { StyleRole::Danger } else { StyleRole::Stale };
             TextLine::of(word, role).render(lay::right_of(question, used), buf, look);
             hints.extend(ready.then(|| confirm(CONFIRM.to_string())));

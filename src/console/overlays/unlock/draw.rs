@@ -14,7 +14,7 @@ use crate::ui::{KeyHint, Look, SafeText, Section, StyleRole, TextLine};
 pub fn draw(cx: &Context, unlock: &Unlock, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let migrates = !unlock.asked.migrations.is_empty();
     let title = match (migrates, unlock.asked.unlocks) {
-        (true, true) => "Add the audit trail",
+        (true, true) => "Add the audit trail and unlock",
         (true, false) => "Apply migrations",
         (false, _) => "Unlock",
     };
@@ -27,7 +27,11 @@ pub fn draw(cx: &Context, unlock: &Unlock, look: &Look, area: Rect, buf: &mut Bu
         let key = if unlock.gate.step == ChangeDanger::Grave { "ctrl-y" } else { "y c" };
         hints.push(KeyHint::new(key, "copy command"));
     }
-    let verb = if migrates { "apply" } else { "unlock" };
+    let verb = match (migrates, unlock.asked.unlocks) {
+        (true, true) => "apply and unlock",
+        (true, false) => "apply",
+        (false, _) => "unlock",
+    };
     let dialog = Dialog { title: title.into(), note, verb, gate: &unlock.gate, hints, scroll: unlock.scroll };
     let lines = |width: usize| {
         if migrates { migration_lines(unlock, width, look) } else { unlock_lines(cx, width, look) }
@@ -49,7 +53,7 @@ fn unlock_lines(cx: &Context, width: usize, look: &Look) -> Vec<TextLine> {
 fn migration_lines(unlock: &Unlock, width: usize, look: &Look) -> Vec<TextLine> {
     let intro = if unlock.asked.unlocks {
         "This database has no audit trail, without which nothing is changed. These statements add it, with all else \
-         that is pending. No row of the memory is changed."
+         that is pending; then the session is unlocked. No row of the memory is changed."
     } else {
         "These statements are run, each migration with an entry of its own in the audit trail. Stopped anywhere, they \
          go on where they stopped. Afterwards all old rows are read once more."

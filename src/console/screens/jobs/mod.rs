@@ -6,7 +6,8 @@ pub mod messages;
 pub use messages::JobAsk;
 
 use crate::console::core::command::{CommandId, CommandScope};
-use crate::console::core::context::{Context, ToastTone};
+use crate::console::core::context::{Context, LayerOpening, ToastTone};
+use crate::console::core::menu::{Menu, MenuChoice, MenuItem};
 use crate::console::core::message::{Effect, RequestFailure, Ticket};
 use crate::console::core::proposal::Proposal;
 use crate::console::core::request::{Reply, Request};
@@ -63,14 +64,28 @@ impl JobsScreen {
                 Some(reason) => cx.say(ToastTone::Warn, format!("{}: {reason}", offer.name)),
                 None => cx.propose(Proposal::Backfill { name: offer.name.clone(), resume: run.is_some() }),
             },
-            (_, Some(ticket), _) => {
-                let wish = if ask == JobAsk::Pause { JobWish::Pause } else { JobWish::Cancel };
-                cx.perform(Effect::WishJob(ticket, wish));
+            (_, None, None) => cx.say(ToastTone::Info, format!("{} is not running", offer.name)),
+            (JobAsk::Pause, ..) => self.pass_on(JobAsk::Pause, cx),
+            (JobAsk::Cancel, ..) => {
+                let item = |label, note, ends| MenuItem::new(label, note, MenuChoice::EndJob(ends));
+                let items = vec![
+                    item("Keep it", "p pauses it, a resumes it later", false),
+                    item("End it", "what it did stays; it begins from the start next time", true),
+                ];
+                cx.show(LayerOpening::Menu(Menu::new(format!("End {}?", offer.name), items)));
             }
-            (_, None, Some(_)) => {
+        }
+    }
+
+    /// Tells the runner of the selected job to pause or to end, in this process or through the database.
+    fn pass_on(&self, ask: JobAsk, cx: &mut Context) {
+        let Some(offer) = self.current() else { return };
+        let wish = if ask == JobAsk::Pause { JobWish::Pause } else { JobWish::Cancel };
+        match cx.running.of(&offer.name).map(|live| live.ticket) {
+            Some(ticket) => cx.perform(Effect::WishJob(ticket, wish)),
+            None => {
                 cx.ask_for_all(Request::AskJob(offer.name.clone(), ask));
             }
-            (_, None, None) => cx.say(ToastTone::Info, format!("{} is not running", offer.name)),
         }
     }
 }
@@ -115,6 +130,12 @@ impl Screen for JobsScreen {
 
     fn open(&mut self, cx: &mut Context) {
         cx.command(CommandId::Job(JobAsk::Start));
+    }
+
+    fn chosen(&mut self, choice: MenuChoice, cx: &mut Context) {
+        if choice == MenuChoice::EndJob(true) {
+            self.pass_on(JobAsk::Cancel, cx);
+        }
     }
 
     fn move_by(&mut self, by: isize, _cx: &mut Context) {

@@ -109,7 +109,7 @@ impl Screen for MigrationsScreen {
     }
 
     fn open(&mut self, cx: &mut Context) {
-        self.apply(cx);
+        cx.command(CommandId::ApplyMigrations);
     }
 
     fn move_by(&mut self, by: isize, _cx: &mut Context) {
