@@ -321,6 +321,11 @@ fn keys_that_may_follow_are_shown_and_esc_forgets_them() {
     console.hides("Copy command");
     console.press("c");
     assert!(console.asked.is_empty());
+    console.shows("Link");
+    console.hides("Reward");
+    console.press("esc 5 c");
+    console.shows("Edit feedback");
+    console.hides("Link");
 }
 
 fn exports(console: &Console) -> Vec<&Export> {
@@ -580,7 +585,7 @@ fn help_begins_with_the_keys_of_the_screen_and_explains_its_words() {
     for (keys, title, word) in
         [("5", "Keys here: feedback", "feedback"), ("P", "Keys here: prune", "window"), ("", "Words here", "episode")]
     {
-        let mut console = Console::new(world(), 100, 64);
+        let mut console = Console::new(world(), 100, 72);
         console.press(keys);
         console.press("?");
         let lines = console.lines();

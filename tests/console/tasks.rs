@@ -127,6 +127,14 @@ fn the_chain_is_followed_to_its_root() {
 }
 
 #[test]
+fn one_key_leads_to_the_root_of_a_chain() {
+    let mut task = Task::at("2");
+    task.press("^");
+    task.console.shows("episode Reconcile the October invoices");
+    task.took(1);
+}
+
+#[test]
 fn the_parent_is_gone_to_and_the_chain_stays_in_sight() {
     let mut task = Task::at("2 enter . t");
     task.press("{");

@@ -76,8 +76,8 @@ pub enum CommandId {
     CopyRows(CopyForm),
     /// Copy the session's changes as a script.
     CopyRunbook,
-    /// Go to the episode that this one follows, or to those that follow it.
-    Relative(bool),
+    /// Go along the chain of the episode.
+    Relative(ChainStep),
     /// Show a tab by its title.
     ShowTab(&'static str),
     /// Keep the place under a name.
@@ -199,6 +199,17 @@ pub enum CopyForm {
     Csv,
     /// A table of Markdown.
     Markdown,
+}
+
+/// A step along the chain of an episode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ChainStep {
+    /// To the episode that the chain begins with.
+    Root,
+    /// To the episode that this one follows.
+    Parent,
+    /// To the episodes that follow this one.
+    Children,
 }
 
 /// A change that a command asks for; which rows it is about is what is selected.
@@ -422,7 +433,7 @@ commands! {
     CommandId::SortRight, List, [">"], "Sort by the column to the right", "", "Orders the list by the column to the right.";
     CommandId::Reverse, List, ["S"], "Reverse", "", "Turns the order of the list round.";
     CommandId::Tail, Everywhere, ["space"], "Follow the newest", "live", "Goes to the newest row and follows what others write, or pauses that.";
-    CommandId::Mark, List, ["v"], "Mark", "mark", "Marks the row, or takes its mark away.";
+    CommandId::Mark, List, ["v"], "Mark", "mark", "Marks the row, or takes its mark away, and goes one down.";
     CommandId::Unmark, List, ["|"], "Unmark all", "", "Takes all marks away.";
     CommandId::Compare, Rows, ["="], "Compare", "", "Compares the marked rows, or an episode with the one it follows.";
     CommandId::Panel(ScreenKind::Tables), Everywhere, ["B"], "Tables", "", "Shows the tables of the database as they stand, with or without a layout, and their rows.";
@@ -551,8 +562,9 @@ commands! {
     CommandId::CopyRows(CopyForm::Csv), Rows, ["y v"], "Copy as CSV", "", "Copies the row, or the marked ones, as CSV.";
     CommandId::CopyRows(CopyForm::Markdown), Rows, ["y m"], "Copy as Markdown", "", "Copies the row, or the marked ones, as a table of Markdown.";
     CommandId::CopyRunbook, Everywhere, ["y r"], "Copy the runbook", "", "Copies what was changed in this session as a shell script.";
-    CommandId::Relative(false), Rows, ["{"], "Parent", "parent", "Goes to the episode that this one follows, in the same tab.";
-    CommandId::Relative(true), Rows, ["}"], "Children", "children", "Goes to the episode that follows this one, in the same tab.";
+    CommandId::Relative(ChainStep::Root), Rows, ["^"], "Root", "root", "Goes to the episode that the chain begins with, in the same tab.";
+    CommandId::Relative(ChainStep::Parent), Rows, ["{"], "Parent", "parent", "Goes to the episode that this one follows, in the same tab.";
+    CommandId::Relative(ChainStep::Children), Rows, ["}"], "Children", "children", "Goes to the episode that follows this one, in the same tab.";
     CommandId::ShowTab("overview"), Rows, [". o"], "Overview", "", "Shows what matters most of the row.";
     CommandId::ShowTab("story"), Rows, [". t"], "Story", "", "Shows all that happened in the episode in lanes on one time line; enter on a moment shows its lane alone.";
     CommandId::ShowTab("chain"), Rows, [". c"], "Chain", "", "Shows the chain of the episode from its root.";

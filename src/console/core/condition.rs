@@ -43,7 +43,7 @@ impl Conditions {
         self.filters.is_empty() && self.canvas.is_none()
     }
 
-    /// Reads a line: conditions of the command line joined by ` and `, `canvas TYPE[:ACTION]` for episodes, or any other
+    /// Reads a line: conditions of the command line joined by ` and ` or commas, `canvas TYPE[:ACTION]` for episodes, or any other
     /// words, all of which the entity's title must hold. An ` or ` joins its neighbours alone.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl Conditions {
             conditions.filters = titles(entity, words.terms());
             return Ok(conditions);
         }
-        for part in split(line) {
+        for part in split(entity, line) {
             match canvas_part(entity, part) {
                 Some("") => return Err("write `canvas TYPE` or `canvas TYPE:ACTION`".to_owned()),
                 Some(_) if conditions.canvas.is_some() => return Err("one canvas condition at a time".to_owned()),
@@ -139,8 +139,15 @@ fn canvas_part(entity: Entity, part: &str) -> Option<&str> {
     (entity == Entity::Episode && (rest.is_empty() || rest.starts_with([' ', '=']))).then(|| asked.trim())
 }
 
-fn split(line: &str) -> Vec<&str> {
-    filter::parts_between(line, " and ", |_| true)
+/// Splits a line into the parts that must all hold: between ` and `, and at a comma that a condition follows.
+fn split(entity: Entity, line: &str) -> Vec<&str> {
+    let condition = |rest: &str| {
+        let known = |said: Expression<'_>| entity.column(said.name).is_some();
+        let next = filter::parts_between(rest, ",", |_| true).first().copied().unwrap_or(rest);
+        canvas_part(entity, next).is_some() || Expression::parse(next).is_ok_and(known)
+    };
+    let parts = filter::parts_between(line, " and ", |_| true);
+    parts.into_iter().flat_map(|part| filter::parts_between(part, ",", condition)).collect()
 }
 
 /// Values that columns of an entity hold, by the column; those of canvas conditions under `canvas` and `canvas action`.
@@ -166,7 +173,7 @@ enum WrittenPart<'l> {
 }
 
 fn written(entity: Entity, before_cursor: &str) -> WrittenPart<'_> {
-    let part = split(before_cursor).last().copied().unwrap_or_default().trim_start();
+    let part = split(entity, before_cursor).last().copied().unwrap_or_default().trim_start();
     // After an `or` another condition begins.
     let part = part.rfind(" or ").map_or(part, |at| &part[at + 4..]).trim_start().trim_start_matches('(');
     if let Some(canvas) = canvas_part(entity, part).filter(|_| part.contains(' ')) {
@@ -300,6 +307,12 @@ mod tests {
             assert_eq!(parse(spelled).unwrap().canvas, conditions.canvas, "{spelled}");
         }
         assert_eq!(parse(&conditions.line()).unwrap(), conditions);
+        let commas = parse("outcome = failure, title ~ 'salt, title = pepper',canvas sheets, utility < 0.3").unwrap();
+        assert_eq!(
+            commas.line(),
+            "canvas sheets and outcome = 'failure' and title ~ 'salt, title = pepper' and utility < 0.3"
+        );
+        assert_eq!(parse("title ~ salt, pepper").unwrap().line(), "title ~ 'salt, pepper'");
     }
 
     #[test]

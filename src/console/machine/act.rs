@@ -95,7 +95,9 @@ impl Model {
                 self.context.settings.theme_chosen = true;
             }
             MenuChoice::Leave(how) => self.context.quit_so(how),
-            MenuChoice::Sort(_) | MenuChoice::Recall(_) | MenuChoice::EndJob(_) => self.at_screen(|screen, cx| screen.chosen(choice, cx)),
+            MenuChoice::Sort(_) | MenuChoice::Recall(_) | MenuChoice::EndJob(_) => {
+                self.at_screen(|screen, cx| screen.chosen(choice, cx))
+            }
         }
     }
 

@@ -31,6 +31,15 @@ impl Model {
     /// # Errors
     /// The reason, with a remedy where there is one.
     pub fn available(&self, command: &ConsoleCommand) -> Result<(), Lack> {
+        self.fits(command)?;
+        if command.needs_unlocking() { self.context.may_change() } else { Ok(()) }
+    }
+
+    /// Whether a command can be given here, once the session is unlocked.
+    ///
+    /// # Errors
+    /// As [`Model::available`].
+    pub fn fits(&self, command: &ConsoleCommand) -> Result<(), Lack> {
         let no = |reason: &str| Err((reason.to_owned(), None));
         if let Some(entity) = command.needs()
             && let Err(missing) = self.context.holds(entity)
@@ -48,9 +57,6 @@ impl Model {
                 return Err((format!("only among {}", scope.title().to_lowercase()), None));
             }
             _ => {}
-        }
-        if command.needs_unlocking() {
-            self.context.may_change()?;
         }
         match command.id {
             CommandId::Change(ask) => {

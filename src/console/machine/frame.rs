@@ -185,24 +185,26 @@ fn toast(text: &str, tone: CardTone, hint: Option<(&str, &str)>, line: Rect, buf
     ToastLine { text, tone, hint }.render(line, buf, look);
 }
 
-/// The keys that may follow those pressed.
+/// The keys that may follow those pressed, without the commands that are not for what is selected.
 pub fn may_follow(model: &Model, look: &Look, area: Rect, buf: &mut Buffer) {
     if model.pressed.is_empty() {
         return;
     }
     let KeyMeaning::Prefix(next) = model.meaning(&model.pressed) else { return };
-    let lines: Vec<TextLine> = next
-        .iter()
-        .map(|(key, id)| {
-            let command = command(*id);
-            let off = command.is_some_and(|command| model.available(command).is_err());
-            let title = command.map(|c| c.title).unwrap_or_default();
+    let fitting = next.iter().filter_map(|(key, id)| Some((key, command(*id)?)));
+    let mut lines: Vec<TextLine> = fitting
+        .filter(|(_, command)| model.fits(command).is_ok())
+        .map(|(key, command)| {
             let key = key_name(&key.to_string(), look);
+            let is_locked = model.available(command).is_err();
             let (key_role, role) =
-                if off { (StyleRole::Stale, StyleRole::Stale) } else { (StyleRole::Key, StyleRole::Text) };
-            TextLine::of(look.pad(&key, 4, Align::Left), key_role).with(title, role)
+                if is_locked { (StyleRole::Stale, StyleRole::Stale) } else { (StyleRole::Key, StyleRole::Text) };
+            TextLine::of(look.pad(&key, 4, Align::Left), key_role).with(command.title, role)
         })
         .collect();
+    if lines.is_empty() {
+        lines.push(TextLine::of("nothing for what is selected", StyleRole::Muted));
+    }
     let height = (lines.len() as u16 + 2).min(area.height);
     let width = 30.min(area.width);
     let place = Rect { x: area.right() - width, y: area.bottom().saturating_sub(height + 1), width, height };

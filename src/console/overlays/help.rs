@@ -175,19 +175,15 @@ type HelpSection<'m> = (String, Vec<HelpLine<'m>>);
 const TABS: &str = "Shows a tab: o overview, t story, c chain, s segments, a canvas, f feedback, u utility, m memories, e events, \
      x accesses, w where, r related, j JSON.";
 
-const RELATIVES: &str = "Goes to the episode that this one follows, or to the one that follows it, in the same tab.";
-
 fn keys_in(scope: CommandScope, map: &KeyMap) -> Vec<HelpLine<'_>> {
     let is_first = |command: &&ConsoleCommand| match command.id {
         CommandId::ShowTab(tab) => tab == "overview",
         CommandId::Seek(onward) => onward,
-        CommandId::Relative(child) => !child,
         _ => true,
     };
     let commands = COMMANDS.iter().filter(|command| command.scope == scope).filter(is_first);
     let line = |command: &'static ConsoleCommand| match command.id {
         CommandId::Seek(_) => HelpLine { keys: vec![";", ","], title: command.title, help: command.help.into() },
-        CommandId::Relative(_) => HelpLine { keys: vec!["{", "}"], title: "Parent, children", help: RELATIVES.into() },
         CommandId::ShowTab(_) => HelpLine { keys: vec!["."], title: "Tabs", help: TABS.into() },
         _ => HelpLine { keys: map.keys(command).collect(), title: command.title, help: command.help.into() },
     };

@@ -87,11 +87,8 @@ impl Dialog<'_> {
             let used = cancel.render(question, buf, look);
             buf.set_style(Rect { width: used, ..question }, look.style(StyleRole::Selection));
             // Colour alone would not tell that it cannot be confirmed yet.
-            let word = if ready {
-                format!("  {CONFIRM} {}", self.verb)
-            } else {
-                format!("  {}", self.gate.waiting_words())
-            };
+            let word =
+                if ready { format!("  {CONFIRM} {}", self.verb) } else { format!("  {}", self.gate.waiting_words()) };
             let role = if ready { StyleRole::Danger } else { StyleRole::Stale };
             TextLine::of(word, role).render(lay::right_of(question, used), buf, look);
             hints.extend(ready.then(|| confirm(CONFIRM.to_string())));

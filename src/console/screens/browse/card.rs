@@ -2,7 +2,7 @@
 
 use super::detail::{Detail, DetailTab};
 use super::{draw, follow};
-use crate::console::core::command::CommandId;
+use crate::console::core::command::{ChainStep, CommandId};
 use crate::console::core::context::{Context, Lack};
 use crate::console::core::menu::Purpose;
 use crate::console::core::message::Ticket;
@@ -40,7 +40,15 @@ impl Screen for CardScreen {
     fn hints(&self) -> Vec<CommandId> {
         use CommandId::{Close, CopyId, Follow, Open, Palette, Relative, TabRight};
         if self.detail.current_tab() == DetailTab::Story {
-            return vec![Open, TabRight, Relative(false), Relative(true), Follow, Close, Palette];
+            return vec![
+                Open,
+                TabRight,
+                Relative(ChainStep::Parent),
+                Relative(ChainStep::Children),
+                Follow,
+                Close,
+                Palette,
+            ];
         }
         vec![TabRight, Follow, Close, Palette, CopyId]
     }
@@ -82,7 +90,7 @@ impl Screen for CardScreen {
         match id {
             CommandId::Follow => follow::offer(&self.detail, cx),
             CommandId::Seek(onward) => self.detail.seek(onward, cx),
-            CommandId::Relative(child) => self.detail.relative(child, cx),
+            CommandId::Relative(step) => self.detail.relative(step, cx),
             _ => {}
         }
     }

@@ -3,6 +3,7 @@
 use super::follow;
 use super::whereabouts::Whereabouts;
 use crate::console::core::columns::{plural, row_name};
+use crate::console::core::command::ChainStep;
 use crate::console::core::condition::Conditions;
 use crate::console::core::context::{Context, LayerOpening, ToastTone};
 use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Purpose};
@@ -395,18 +396,19 @@ impl Detail {
         self.to_moment = true;
     }
 
-    /// Goes to the episode that this one follows, or to those that follow it, as they are shown here.
-    pub fn relative(&self, child: bool, cx: &mut Context) {
+    /// Goes along the chain of the episode; the tab that is shown stays.
+    pub fn relative(&self, step: ChainStep, cx: &mut Context) {
         let Some(Content::Episode(context)) = &self.content else { return };
         let chain = &context.chain;
         let position = chain.ids.iter().position(|id| id == context.episode.id()).unwrap_or(0);
-        let parent = position.checked_sub(1).and_then(|at| chain.ids.get(at));
         let to = |id: &String| Destination::Tab(Entity::Episode, id.clone(), self.current_tab().title());
-        match (child, parent, &chain.children[..]) {
-            (false, Some(id), _) | (true, _, [id]) => cx.follow(to(id)),
-            (false, None, _) => cx.say(ToastTone::Info, "this episode follows none"),
-            (true, _, []) => cx.say(ToastTone::Info, "no episode follows this one"),
-            (true, _, several) => {
+        match (step, &chain.ids[..position], &chain.children[..]) {
+            (ChainStep::Root, [id, ..], _) | (ChainStep::Parent, [.., id], _) | (ChainStep::Children, _, [id]) => {
+                cx.follow(to(id));
+            }
+            (ChainStep::Root | ChainStep::Parent, [], _) => cx.say(ToastTone::Info, "this episode follows none"),
+            (ChainStep::Children, _, []) => cx.say(ToastTone::Info, "no episode follows this one"),
+            (ChainStep::Children, _, several) => {
                 let item = |id: &String| MenuItem {
                     label: context.relative(id).map_or_else(|| id.clone(), row_name),
                     note: context.relative(id).and_then(|row| row.text("outcome")).unwrap_or_default().to_owned(),

@@ -15,7 +15,7 @@ pub use card::CardScreen;
 pub use counted::CountedRows;
 
 use crate::console::core::columns::{plural, read_columns};
-use crate::console::core::command::CommandId;
+use crate::console::core::command::{ChainStep, CommandId};
 use crate::console::core::condition::{Conditions, KnownValues, canvas_text};
 use crate::console::core::context::{Context, Lack, ToastTone};
 use crate::console::core::live::LiveTail;
@@ -249,7 +249,7 @@ impl Screen for ListScreen {
         match self.pane {
             BrowsePane::List => vec![Open, Filter, Sort, Follow, TabRight, Palette, Tail, Mark, Export, CopyId, Zoom],
             BrowsePane::Detail if self.detail.current_tab() == DetailTab::Story => {
-                vec![Open, TabRight, Relative(false), Relative(true), Follow, Close, Palette]
+                vec![Open, TabRight, Relative(ChainStep::Parent), Relative(ChainStep::Children), Follow, Close, Palette]
             }
             BrowsePane::Detail => vec![TabRight, Follow, Close, Palette, CopyId, Focus, Zoom],
         }
@@ -331,7 +331,7 @@ impl Screen for ListScreen {
             CommandId::Filter if self.pane == BrowsePane::Detail => cx.prompt(Purpose::Within, &self.detail.sought),
             CommandId::Filter => self.open_filter(cx),
             CommandId::Seek(onward) => self.detail.seek(onward, cx),
-            CommandId::Relative(child) => self.detail.relative(child, cx),
+            CommandId::Relative(step) => self.detail.relative(step, cx),
             CommandId::ClearFilter => self.narrow(Conditions::default(), cx),
             CommandId::Columns => self.name_columns(cx),
             CommandId::Sort => self.offer_orders(cx),
