@@ -6,8 +6,10 @@ use super::request::{Reply, Request};
 use crate::recall::what_if::WhatIf;
 
 /// A look ahead at recall.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RecallAhead {
+    /// Number under which the change was planned.
+    planned: Ticket,
     /// Pending request of the look ahead.
     pub waiting: Option<Ticket>,
     /// Situations that were asked so far.
@@ -31,24 +33,27 @@ impl RecallAhead {
     /// Looks ahead, for what was planned under that number.
     pub fn begin(planned: Ticket, patient: bool, cx: &mut Context) -> RecallAhead {
         let waiting = Some(cx.ask(Request::WhatIf { planned, patient }));
-        RecallAhead { waiting, patient, ..RecallAhead::default() }
+        RecallAhead { planned, waiting, so_far: 0, patient, found: None, failure: None }
     }
 
     /// Looks longer, where that could tell more.
-    pub fn look_longer(&mut self, planned: Ticket, cx: &mut Context) {
+    pub fn look_longer(&mut self, cx: &mut Context) {
         if self.could_tell_more() {
-            *self = RecallAhead::begin(planned, true, cx);
+            *self = RecallAhead::begin(self.planned, true, cx);
         }
     }
 
-    /// Takes a reply, if it is the one that is waited for.
-    pub fn take(&mut self, ticket: Ticket, reply: Reply) {
+    /// Takes a reply, if it is the one that is waited for. A first look that could tell nothing becomes a longer one.
+    pub fn take(&mut self, ticket: Ticket, reply: Reply, cx: &mut Context) {
         match reply {
             _ if self.waiting != Some(ticket) => {}
             Reply::LookingAhead(situations) => self.so_far = situations,
             Reply::LookedAhead(result) => {
                 self.waiting = None;
                 match result {
+                    Ok(found) if found.situations == 0 && found.stopped && !self.patient => {
+                        *self = RecallAhead::begin(self.planned, true, cx);
+                    }
                     Ok(found) => self.found = Some(found),
                     Err(failure) => self.failure = Some(failure),
                 }

@@ -19,10 +19,14 @@ pub fn key_name(key: &str, look: &Look) -> SafeText {
     }
 }
 
+/// The first key that gives a command.
+pub fn key_of(cx: &Context, id: CommandId) -> SafeText {
+    SafeText::from(command(id).and_then(|command| cx.settings.keys.keys(command).next()).unwrap_or("by the palette"))
+}
+
 /// The key that gives a command, and what that does here.
 pub fn hint_of(cx: &Context, id: CommandId, does: &str) -> KeyHint {
-    let key = command(id).and_then(|command| cx.settings.keys.keys(command).next()).unwrap_or("by the palette");
-    KeyHint::new(key, does)
+    KeyHint::new(key_of(cx, id), does)
 }
 
 /// The text being written with its cursor.

@@ -41,7 +41,7 @@ pub struct Confirmation {
 impl Confirmation {
     fn look_longer(&mut self, cx: &mut Context) {
         if let Some(ahead) = &mut self.ahead {
-            ahead.look_longer(self.ticket, cx);
+            ahead.look_longer(cx);
         }
     }
 
@@ -121,9 +121,9 @@ impl Layer for Confirmation {
         Some(&mut self.gate)
     }
 
-    fn reply(&mut self, ticket: Ticket, reply: Reply, _cx: &mut Context) {
+    fn reply(&mut self, ticket: Ticket, reply: Reply, cx: &mut Context) {
         if let Some(ahead) = &mut self.ahead {
-            ahead.take(ticket, reply);
+            ahead.take(ticket, reply, cx);
         }
     }
 

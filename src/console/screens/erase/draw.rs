@@ -50,7 +50,7 @@ fn draw_step(cx: &Context, erasure: &EraseScreen, look: &Look, body: Rect, buf: 
         return;
     }
     if let Some(preview) = erasure.preview.as_deref().filter(|_| erasure.is_at_mentions()) {
-        mentions::draw(erasure, preview, look, area, buf, drawn);
+        mentions::draw((cx, erasure), preview, look, area, buf, drawn);
         return;
     }
     let lines = match (&erasure.running, &erasure.outcome, &erasure.preview) {
@@ -117,10 +117,11 @@ fn failed(cx: &Context, failure: &RequestFailure) -> Card {
 fn steps_line(erasure: &EraseScreen, width: usize, look: &Look) -> TextLine {
     let mut line = TextLine::default();
     for (position, name) in STEPS.iter().enumerate() {
-        let role = match position.cmp(&erasure.step) {
-            std::cmp::Ordering::Less => StyleRole::Good,
-            std::cmp::Ordering::Equal => StyleRole::Heading,
-            std::cmp::Ordering::Greater => StyleRole::Muted,
+        // Numbers would look like keys.
+        let (glyph, role) = match position.cmp(&erasure.step) {
+            std::cmp::Ordering::Less => (look.glyphs.check, StyleRole::Good),
+            std::cmp::Ordering::Equal => (look.glyphs.dot, StyleRole::Heading),
+            std::cmp::Ordering::Greater => (look.glyphs.ring, StyleRole::Muted),
         };
         if position > 0 {
             line = line
@@ -128,11 +129,7 @@ fn steps_line(erasure: &EraseScreen, width: usize, look: &Look) -> TextLine {
                 .with_glyph(look.glyphs.separator, StyleRole::Border)
                 .with(" ", StyleRole::Text);
         }
-        line = if position < erasure.step {
-            line.with_glyph(look.glyphs.check, role).with(format!(" {name}"), role)
-        } else {
-            line.with(format!("{} {name}", position + 1), role)
-        };
+        line = line.with_glyph(glyph, role).with(format!(" {name}"), role);
     }
     if line.width() <= width {
         return line;

@@ -193,8 +193,8 @@ impl EraseScreen {
             EraseChoice::Next if self.step == LAST || self.is_incomplete() => self.ask_last(cx),
             EraseChoice::Next if self.step < LAST => self.go_to(self.step + 1),
             EraseChoice::Longer => {
-                if let (Some(planned), Some(ahead)) = (self.planned, &mut self.ahead) {
-                    ahead.look_longer(planned, cx);
+                if let Some(ahead) = &mut self.ahead {
+                    ahead.look_longer(cx);
                 }
             }
             EraseChoice::Before if self.outcome.is_none() => self.go_to(self.step.saturating_sub(1)),
@@ -312,7 +312,7 @@ impl Screen for EraseScreen {
             Reply::Erased(result) => self.take_outcome(result, cx),
             other => {
                 if let Some(ahead) = &mut self.ahead {
-                    ahead.take(ticket, other);
+                    ahead.take(ticket, other, cx);
                 }
             }
         }

@@ -72,7 +72,7 @@ impl VerdictAhead {
             }
             reply => {
                 if let Some(recall) = &mut self.recall {
-                    recall.take(ticket, reply);
+                    recall.take(ticket, reply, cx);
                 }
             }
         }
@@ -85,8 +85,8 @@ impl VerdictAhead {
 
     /// Looks longer at recall, where that could tell more.
     pub(super) fn look_longer(&mut self, cx: &mut Context) {
-        if let (Some(recall), Some(planned)) = (&mut self.recall, self.planned) {
-            recall.look_longer(planned, cx);
+        if let Some(recall) = &mut self.recall {
+            recall.look_longer(cx);
         }
     }
 

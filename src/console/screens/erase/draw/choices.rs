@@ -5,6 +5,7 @@ use crate::change::plan::erasure::{ErasureChoice, Mentions, Preview};
 use crate::console::screens::erase::{EraseScreen, STEPS};
 use crate::console::view::changes::sentences;
 use crate::console::view::person::state;
+use crate::memory::agreeing;
 use crate::ui::{Align, Look, SafeText, Section, StyleRole, TextLine, figures};
 
 /// A choice: its key, what it is about, what was chosen, and what that means.
@@ -152,6 +153,14 @@ pub(in crate::console) fn last_words(erasure: &EraseScreen) -> Vec<String> {
             if erasure.choice.account { "erase" } else { "keep" },
             if erasure.choice.export { "An export is written first." } else { "Nothing is exported first." },
         ));
+        let named = preview.mentions.iter().map(|(_, count)| count).sum::<usize>();
+        if named > 0 && erasure.choice.mentions == Mentions::Leave {
+            words.push(agreeing(
+                named as u64,
+                "{#} {value|values} of other people {names|name} this person and {stays|stay}, but for those decided one \
+                 by one: the proof will say so.",
+            ));
+        }
     }
     words.push("What is erased cannot be brought back. Backups keep it until they expire.".to_owned());
     words

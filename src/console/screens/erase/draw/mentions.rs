@@ -3,8 +3,11 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::change::plan::erasure::{Mentions, Preview, ShownMention};
-use crate::console::screens::erase::EraseScreen;
+use crate::console::core::command::CommandId;
+use crate::console::core::context::Context;
+use crate::console::screens::erase::{EraseChoice, EraseScreen};
 use crate::console::view::Drawn;
+use crate::console::view::keys::key_of;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{Align, Glyph, Look, SafeText, Section, StyleRole, TextLine, look as lay};
 
@@ -20,10 +23,17 @@ enum MentionRow<'p> {
 }
 
 /// Draws the step.
-pub fn draw(erasure: &EraseScreen, preview: &Preview, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+pub fn draw(
+    (cx, erasure): (&Context, &EraseScreen),
+    preview: &Preview,
+    look: &Look,
+    area: Rect,
+    buf: &mut Buffer,
+    drawn: &mut Drawn,
+) {
     let width = usize::from(area.width.saturating_sub(2));
-    let mut head = all(erasure, width, look);
-    head.extend(keys(erasure, preview, width, look));
+    let mut head = all(cx, erasure, width, look);
+    head.extend(keys(cx, erasure, preview, width, look));
     let total: usize = preview.mentions.iter().map(|(_, count)| count).sum();
     head.push(Section { count: Some(total as u64), ..Section::new("named in other people's rows") }.line(width, look));
     let mut below = area;
@@ -111,7 +121,7 @@ fn role(decision: Mentions) -> StyleRole {
 }
 
 /// Shows the decision for all mentions that are certain.
-fn all(erasure: &EraseScreen, width: usize, look: &Look) -> Vec<TextLine> {
+fn all(cx: &Context, erasure: &EraseScreen, width: usize, look: &Look) -> Vec<TextLine> {
     let mut line = TextLine::of("all certain  ", StyleRole::Label);
     for decision in Mentions::ALL {
         let is = decision == erasure.choice.mentions;
@@ -120,22 +130,26 @@ fn all(erasure: &EraseScreen, width: usize, look: &Look) -> Vec<TextLine> {
         line = line.with_glyph(glyph, role).with(format!(" {}  ", decision.word()), role);
     }
     if !erasure.is_settled() {
-        line = line.with("c m", StyleRole::Key);
+        line = line.with(key_of(cx, CommandId::Turn(EraseChoice::Mentions)), StyleRole::Key);
     }
     line.flow(width, look)
 }
 
 /// The keys that decide.
-fn keys(erasure: &EraseScreen, preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
+fn keys(cx: &Context, erasure: &EraseScreen, preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
     if erasure.is_settled() || preview.named.is_empty() {
         return Vec::new();
     }
-    let mut line = TextLine::of("this one     ", StyleRole::Label);
-    for (key, word) in [("s", "leave"), ("x", "redact"), ("d", "delete")] {
-        line = line.with(key, StyleRole::Key).with(format!(" {word}  "), StyleRole::Muted);
-    }
-    line = line.with("S X D", StyleRole::Key).with(" column", StyleRole::Muted);
-    line.flow(width, look)
+    let decide = |label, whole_column| {
+        let keys = Mentions::ALL.map(|decision| {
+            let key = key_of(cx, CommandId::Turn(EraseChoice::Decide(decision, whole_column)));
+            TextLine::of(key, StyleRole::Key).with(format!(" {}  ", decision.word()), StyleRole::Muted)
+        });
+        let mut line = TextLine::of(label, StyleRole::Label);
+        keys.into_iter().for_each(|key| line.append(key));
+        line.flow(width, look)
+    };
+    [decide("this one     ", false), decide("its column   ", true)].concat()
 }
 
 /// Describes the selected mention, apart from its words.
