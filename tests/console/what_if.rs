@@ -106,6 +106,19 @@ fn nothing_is_said_plainly() {
 }
 
 #[test]
+fn a_look_that_could_tell_nothing_takes_its_time_by_itself() {
+    let (mut console, plan) = asked_to_remove(unlocked(120, 45));
+    let (ticket, ..) = looked(&mut console);
+    let cut = WhatIf { stopped: true, ..WhatIf::default() };
+    console.tell(Message::Reply(ticket, Reply::LookedAhead(Ok(Box::new(cut.clone())))));
+    let (ticket, of, patient) = looked(&mut console);
+    assert_eq!((of, patient), (plan, true));
+    console.tell(Message::Reply(ticket, Reply::LookedAhead(Ok(Box::new(cut)))));
+    console.shows("No situation could be looked at in the time");
+    console.hides("looks longer");
+}
+
+#[test]
 fn the_answer_is_not_waited_for() {
     let (mut console, _) = asked_to_remove(unlocked(120, 45));
     let (ticket, ..) = looked(&mut console);
