@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::change::failure;
 use crate::change::plan::erasure::{ErasureChoice, ErasureOutcome, Preview, UnfinishedErasure};
-use crate::change::purge::{self, Desk, KeptSession, NewDecisions, PurgeOptions, PurgePlan, Sink};
+use crate::change::purge::{self, Desk, KeptSearch, KeptSession, NewDecisions, PurgeOptions, PurgePlan, Sink};
 use crate::change::{Author, ChangeError, anchor, suppress};
 use crate::config;
 use crate::console::core::{RequestFailure, Ticket};
@@ -17,7 +17,15 @@ fn options(choice: &ErasureChoice) -> PurgeOptions {
 
 /// The last plan to erase somebody, as long as somebody looks at it. It is only looked at: erasing plans again.
 #[derive(Clone, Default)]
-pub struct Erasures(Arc<Mutex<Option<Kept>>>);
+pub struct Erasures(Arc<Mutex<Option<Kept>>>, Arc<Mutex<Option<LastSearch>>>);
+
+/// What the last search for a person found. The same choices again are a wish to look again.
+struct LastSearch {
+    database: String,
+    given: String,
+    choice: ErasureChoice,
+    found: KeptSearch,
+}
 
 /// A plan with the number of the request that made it.
 type Kept = (Ticket, Arc<PurgePlan>);
@@ -31,6 +39,19 @@ impl Erasures {
     pub fn kept(&self, ticket: Ticket) -> Option<Arc<PurgePlan>> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.as_ref().filter(|(number, _)| *number == ticket).map(|(_, plan)| Arc::clone(plan))
+    }
+
+    /// Hands over what is known of a person in a database from a plan with other choices.
+    fn found_before(&self, store: &Store, given: &str, choice: &ErasureChoice) -> KeptSearch {
+        let last = self.1.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let same =
+            |last: &LastSearch| last.database == store.location() && last.given == given && last.choice != *choice;
+        last.filter(same).map(|last| last.found).unwrap_or_default()
+    }
+
+    fn keep_found(&self, store: &Store, given: &str, choice: &ErasureChoice, found: KeptSearch) {
+        let (database, given, choice) = (store.location().to_owned(), given.to_owned(), choice.clone());
+        *self.1.lock().unwrap_or_else(PoisonError::into_inner) = Some(LastSearch { database, given, choice, found });
     }
 
     /// Forgets the plan of that number.
@@ -72,7 +93,10 @@ pub async fn plan(
 ) -> Result<Box<Preview>, RequestFailure> {
     let planned = async {
         let begun = if store.records().can_erase() { begun(store, given).await? } else { None };
-        let plan = match (purge::plan_any(store, given, &options(choice), told).await, begun) {
+        let mut found = erasures.found_before(store, given, choice);
+        let plan = purge::plan_any(store, given, &options(choice), &mut found, told).await;
+        erasures.keep_found(store, given, choice, found);
+        let plan = match (plan, begun) {
             // Nothing leads to the person any more, but what was begun is not proved yet.
             (Err(ChangeError::NotFound(_)), Some(kept)) => return purge::begun(store, &kept).await,
             (plan, begun) => (plan?, begun),

@@ -22,7 +22,9 @@ pub fn failure(what: &str, error: &StoreError) -> RequestFailure {
         StoreError::Unordered(_) => Some("sort by another column".to_owned()),
         StoreError::Ambiguous(..) | StoreError::CannotHold(_) | StoreError::NoTable(_) => None,
         StoreError::Engine(_) if error.is_lost() => Some("r connects again".to_owned()),
-        StoreError::Engine(_) => Some("r tries again; a narrower filter or another order may be quicker".to_owned()),
+        StoreError::Engine(_) => {
+            Some("r tries again; if it took too long, narrow the filter or change the order".to_owned())
+        }
     };
     // The message of an engine names its code.
     RequestFailure { what: what.to_owned(), message: error.to_string(), code: None, remedy }

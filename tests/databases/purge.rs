@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_postgres, build_sqlite};
 use crate::support::postgres::Database;
-use mnemoscope::change::purge::{self, Desk, Mentions, NewDecisions, PurgeOptions};
+use mnemoscope::change::purge::{self, Desk, KeptSearch, Mentions, NewDecisions, PurgeOptions};
 use mnemoscope::change::{Author, ChangeError, audit, hold, migrate, record};
 use mnemoscope::demo;
 use mnemoscope::store::{OpenOptions, Store, Target};
@@ -494,6 +494,60 @@ fn mentions_are_left_taken_out_or_deleted_as_asked() {
             // The longer address may be the person's too.
             let expected = if mentions == Mentions::Delete { "verified" } else { "verified with disclosures" };
             assert_eq!(receipt["status"], expected, "{receipt:#}");
+        }
+    });
+}
+
+/// Plans with what searches before found, and without; checks that both are one plan, and gives the values that were read.
+async fn planned_again(store: &Store, person: &str, options: &PurgeOptions, kept: &mut KeptSearch) -> (u64, u64) {
+    let again = purge::plan_any(store, person, options, kept, &|_, _| ()).await.expect("a plan");
+    let fresh = purge::plan_any(store, person, options, &mut KeptSearch::default(), &|_, _| ()).await.expect("a plan");
+    assert_eq!(again.plan_id, fresh.plan_id, "{person}");
+    let [mut one, mut other] = [&again, &fresh].map(|plan| serde_json::to_value(plan.printed()).expect("JSON"));
+    for printed in [&mut one, &mut other] {
+        printed["created_at"] = Value::Null;
+    }
+    assert_eq!(one, other, "{person}");
+    assert_eq!((&again.control, &again.tally), (&fresh.control, &fresh.tally), "{person}");
+    (again.values, fresh.values)
+}
+
+#[test]
+fn another_decision_reads_only_what_was_found_before() {
+    block_on(async {
+        let demo = native(120).await;
+        let of_demo = demo.texts("SELECT id FROM subjects ORDER BY id LIMIT 1").await.remove(0);
+        let worlds = [
+            (Some(demo), of_demo.as_str()),
+            (Some(on_sqlite(Layout::Atom).await), "user-ana"),
+            (on_postgres(Layout::Atom2026).await, "user-ana"),
+            (on_postgres(Layout::EnnubeJson).await, "auth0|ana"),
+            (on_postgres(Layout::NousHead).await, "user-ana"),
+            (Some(on_sqlite(Layout::Pyworkflow).await), "user-3"),
+        ];
+        for (world, person) in worlds.into_iter().filter_map(|(world, person)| Some((world?, person))) {
+            let store = world.open().await;
+            let mut kept = KeptSearch::default();
+            let asked = |mentions, account| PurgeOptions { mentions, account, ..PurgeOptions::default() };
+            planned_again(&store, person, &asked(Mentions::Leave, false), &mut kept).await;
+            let (again, fresh) = planned_again(&store, person, &asked(Mentions::Redact, false), &mut kept).await;
+            assert!(again < fresh, "{person}: {again} of {fresh} values were read");
+            for (mentions, account) in [
+                (Mentions::Leave, false),
+                (Mentions::Delete, false),
+                (Mentions::Redact, true),
+                (Mentions::Leave, true),
+                (Mentions::Delete, true),
+                (Mentions::Redact, false),
+            ] {
+                planned_again(&store, person, &asked(mentions, account), &mut kept).await;
+            }
+            let first = purge::plan(&store, person, &asked(Mentions::Leave, true), &|_, _| ()).await.expect("a plan");
+            for mention in first.mentions.iter().take(3) {
+                let each = BTreeMap::from([(mention.id.clone(), Mentions::Redact)]);
+                let options = PurgeOptions { each, ..asked(Mentions::Leave, true) };
+                planned_again(&store, person, &options, &mut kept).await;
+            }
         }
     });
 }

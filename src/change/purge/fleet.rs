@@ -10,6 +10,7 @@ use super::desk::{Desk, Progress};
 use super::plan::{PurgeOptions, PurgePlan};
 use super::planning;
 use super::receipt::{FileHits, PurgeReceipt, PurgeRecheck};
+use super::search::KeptSearch;
 use super::verdict::PurgeStatus;
 use super::{Sink, bundle, check_hold, recheck, run};
 use crate::change::plan::Counts;
@@ -181,7 +182,7 @@ async fn plan_one(member: &OpenedMember, given: &str, options: &PurgeOptions, to
         Err(words) => return FleetPlan::Failed("unreachable", words.clone()),
     };
     let say = |table: &str, values: u64| told(&format!("{}: {table}", member.label), values);
-    match planning::plan_any(store, given, options, &say).await {
+    match planning::plan_any(store, given, options, &mut KeptSearch::default(), &say).await {
         Ok(plan) => FleetPlan::Found { plan: Box::new(plan), by: given.to_owned() },
         Err(ChangeError::NotFound(_)) => FleetPlan::Absent,
         Err(error) => FleetPlan::Failed(status_of(&error), error.to_string()),

@@ -141,6 +141,12 @@ impl Graph {
         }
     }
 
+    /// The keys of all rows that go, by table.
+    #[must_use]
+    pub fn known(&self) -> Vec<(String, BTreeSet<&String>)> {
+        self.tables.iter().map(|(table, taken)| (table.title(), taken.known.iter().collect())).collect()
+    }
+
     /// The rows of a table that go; none of it when none do.
     #[must_use]
     pub fn taken(&self, table: &TableName) -> Option<&TakenRows> {

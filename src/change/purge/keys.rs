@@ -8,7 +8,7 @@ use super::graph::{Graph, name};
 use super::hit::{ByteFind, Hit};
 use super::key_parts::{certainty, parts, renamed};
 use super::mention::{self, MentionRefusals, Mentions, OUTSIDE};
-use super::search::PersonSearch;
+use super::search::{FoundPlaces, PersonSearch};
 use crate::change::ChangeError;
 use crate::layout::erase::EraseAction;
 use crate::store::fetched::FetchedValue;
@@ -81,7 +81,8 @@ impl Keys {
 }
 
 /// A part of a key that is the person.
-struct PersonKeyPart {
+#[derive(Debug, Clone)]
+pub(super) struct PersonKeyPart {
     table: TableName,
     by: Vec<String>,
     key: Vec<FetchedValue>,
@@ -91,11 +92,16 @@ struct PersonKeyPart {
     declared: String,
 }
 
-/// Reads the keys of every table that the layout knows.
+/// Reads the keys of every table that the layout knows, unless a search before did; gives those that hold the person's
+/// id too.
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn find(snapshot: &mut Snapshot<'_>, search: &PersonSearch<'_>) -> Result<Keys, ChangeError> {
+pub async fn find(
+    snapshot: &mut Snapshot<'_>,
+    search: &PersonSearch<'_>,
+    before: Option<&FoundPlaces>,
+) -> Result<(Keys, Vec<PersonKeyPart>), ChangeError> {
     let mut keys = Keys { columns: columns(snapshot, search).await?, ..Keys::default() };
     for reference in references(search.graph) {
         for (from, to) in reference.columns.iter().zip(&reference.to_columns) {
@@ -103,9 +109,9 @@ pub async fn find(snapshot: &mut Snapshot<'_>, search: &PersonSearch<'_>) -> Res
             keys.refers.entry(place).or_default().push((reference.to.clone(), to.clone()));
         }
     }
-    let mut parts_found = Vec::new();
+    let mut parts_found = before.map(|before| before.keys.clone()).unwrap_or_default();
     for table in search.graph.relations.tables.clone() {
-        if search.about.tables.contains(&table) && !search.about.is_ours(&table) {
+        if before.is_none() && search.about.tables.contains(&table) && !search.about.is_ours(&table) {
             of_table(snapshot, search, &keys.columns, &table, &mut parts_found).await?;
         }
     }
@@ -123,7 +129,7 @@ pub async fn find(snapshot: &mut Snapshot<'_>, search: &PersonSearch<'_>) -> Res
             Mentions::Redact | Mentions::Delete => false,
         };
     }
-    Ok(keys)
+    Ok((keys, parts_found))
 }
 
 /// Columns of keys, and those that others refer to.

@@ -50,4 +50,5 @@ pub use preview::{begun, outcome, preview};
 pub use receipt::{PurgeReceipt, PurgeRecheck};
 pub use recheck::recheck;
 pub use run::{KeptPlan, check_hold, ready, run, run_kept};
+pub use search::KeptSearch;
 pub use shown::{NearHandle, PrintedMentions, PrintedPurgePlan, PrintedSubject};

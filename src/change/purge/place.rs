@@ -61,8 +61,9 @@ pub(super) struct TablePlace<'a> {
 }
 
 impl TablePlace<'_> {
-    /// Looks at a row: its key, then the columns.
-    pub fn row(&self, row: &[FetchedValue], found: &mut ScanFindings, updates: &mut KeptRows) {
+    /// Looks at a row: its key, then the columns. Whether it holds anything of what is sought.
+    pub fn row(&self, row: &[FetchedValue], found: &mut ScanFindings, updates: &mut KeptRows) -> bool {
+        let mut holds = false;
         let (key, values) = row.split_at(self.key.len().min(row.len()));
         let goes = self.search.graph.has(self.table, key);
         let kept = self.search.account.has(self.table, key);
@@ -99,7 +100,9 @@ impl TablePlace<'_> {
                 look.contents.opaque.first().filter(|_| self.opaque[i] && matches!(raw, FetchedValue::Bytes(_)))
             {
                 found.not_looked_into(format!("{}.{}", self.table.title(), self.texts[i].0), part.why);
+                holds = true;
             }
+            holds |= !look.sightings.is_empty() || look.rows > 0;
             for sighting in &look.sightings {
                 found.control[sighting.handle] += 1;
             }
@@ -114,9 +117,10 @@ impl TablePlace<'_> {
             if self.is_ours() {
                 self.ours(&spot, found, updates);
             } else {
-                self.value(&spot, found, updates);
+                holds |= self.value(&spot, found, updates);
             }
         }
+        holds
     }
 
     fn is_ours(&self) -> bool {
@@ -187,27 +191,29 @@ impl TablePlace<'_> {
         self.search.graph.rules.iter().filter(listed).find_map(|rule| rule.recompute)
     }
 
-    fn value(&self, at: &ValueSpot<'_>, found: &mut ScanFindings, updates: &mut KeptRows) {
+    /// Looks at a value of a row that stays. Whether it names the person or a row that goes.
+    fn value(&self, at: &ValueSpot<'_>, found: &mut ScanFindings, updates: &mut KeptRows) -> bool {
         let ValueSpot { key, column: i, raw, look, .. } = *at;
         let column = &self.texts[i].0;
         let opened = scrub::opened(raw).ok().flatten();
         let refers = look.rows > 0 || opened.as_ref().is_some_and(|opened| self.refers(i, opened));
-        if look.sightings.is_empty() && !refers || updates.get(self.table, key, column).is_some() {
-            return;
+        let holds = !look.sightings.is_empty() || refers;
+        if !holds || updates.get(self.table, key, column).is_some() {
+            return holds;
         }
         let place = format!("{}.{column}", self.table.title());
         let known = self.search.about.tables.contains(self.table) && !self.key.is_empty();
         let changeable = known && !self.key.contains(column);
         if !look.sightings.is_empty() && self.follows(i, raw) {
-            return;
+            return true;
         }
         let is_key = !look.sightings.is_empty() && (self.keyed[i] || self.ids_only[i] && !look.whole);
         if is_key {
             self.key(at, &place, known, found, updates);
-            return;
+            return true;
         }
         if changeable && self.bound(at, &place, found, updates) {
-            return;
+            return true;
         }
         let mut new = Cow::Borrowed(raw);
         if !look.sightings.is_empty()
@@ -225,6 +231,7 @@ impl TablePlace<'_> {
             };
             updates.set(self.table, key, column, raw, NewValue::Is(new.into_owned()), &why);
         }
+        true
     }
 
     /// A key, or an id with more than the person's in it: it gets another name.

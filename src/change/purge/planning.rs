@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 use super::decide;
 use super::disclose;
@@ -17,10 +16,10 @@ use super::rarity;
 use super::recompute;
 use super::scan;
 use super::scan_findings::ScanFindings;
-use super::search::{KnownTables, PersonSearch};
+use super::search::{self, KeptSearch, KnownTables, PersonSearch};
 use super::subject::{self, PersonHandle, PurgeSubject};
 use super::vec0;
-use crate::change::plan::{Counts, canonical};
+use crate::change::plan::Counts;
 use crate::change::suppress::hmac;
 use crate::change::{ChangeError, now};
 use crate::layout::erase::EraseAction;
@@ -44,12 +43,12 @@ pub async fn plan(
     options: &PurgeOptions,
     progress: &(dyn Fn(&str, u64) + Sync),
 ) -> Result<PurgePlan, ChangeError> {
-    let plan = plan_any(store, given, options, progress).await?;
+    let plan = plan_any(store, given, options, &mut KeptSearch::default(), progress).await?;
     decide::check(&plan)?;
     Ok(plan)
 }
 
-/// Plans; decisions may be about mentions that are elsewhere.
+/// Plans; decisions may be about mentions that are elsewhere. `kept` is what the search before found, and what this one does.
 ///
 /// # Errors
 /// [`ChangeError::Usage`] and [`ChangeError::NotFound`] for a subject that is nobody or several,
@@ -58,13 +57,14 @@ pub async fn plan_any(
     store: &Store,
     given: &str,
     options: &PurgeOptions,
+    kept: &mut KeptSearch,
     progress: &(dyn Fn(&str, u64) + Sync),
 ) -> Result<PurgePlan, ChangeError> {
     subject::check(given)?;
     let mut snapshot = store.snapshot().await?;
     if let Err(ChangeError::Refused(reason)) = owners(store) {
         let subject = subject::by_words(given, &options.aliases)?;
-        let mut plan = rest(&mut snapshot, subject, options, &[], progress).await?;
+        let mut plan = rest(&mut snapshot, subject, options, (&[], kept), progress).await?;
         if plan.mentioned.is_empty() {
             return Err(ChangeError::NotFound(format!("nothing in {} names `{given}`", store.location())));
         }
@@ -75,12 +75,12 @@ pub async fn plan_any(
         Err(ChangeError::NotFound(words)) => {
             let said = words + &erased_before(store, given).await?;
             let subject = subject::by_words(given, &options.aliases)?;
-            let plan = rest(&mut snapshot, subject, options, &[], progress).await?;
+            let plan = rest(&mut snapshot, subject, options, (&[], kept), progress).await?;
             return Err(ChangeError::NotFound(said + &in_texts(&plan)));
         }
         found => found?,
     };
-    rest(&mut snapshot, subject, options, &[], progress).await
+    rest(&mut snapshot, subject, options, (&[], kept), progress).await
 }
 
 /// Lists the places in texts of a handle that leads to nobody's id, such as an e-mail when no table says whose it is.
@@ -119,7 +119,8 @@ pub fn owners(store: &Store) -> Result<(), ChangeError> {
     )))
 }
 
-/// Plans for a person who has been found: what is still there. `also` are rows of which it is known already that they go.
+/// Plans for a person who has been found: what is still there. `also` are rows of which it is known already that they go;
+/// `kept` is what the search before found.
 ///
 /// # Errors
 /// As [`plan`].
@@ -127,7 +128,7 @@ pub async fn rest(
     snapshot: &mut Snapshot<'_>,
     subject: PurgeSubject,
     options: &PurgeOptions,
-    also: &[StoredRows],
+    (also, kept): (&[StoredRows], &mut KeptSearch),
     progress: &(dyn Fn(&str, u64) + Sync),
 ) -> Result<PurgePlan, ChangeError> {
     let store = snapshot.store;
@@ -147,9 +148,10 @@ pub async fn rest(
     account.close(snapshot, &subject.ids).await?;
     graph.close(snapshot, &subject.ids).await?;
     let mut subject = subject;
-    rarity::measure(snapshot, &graph, &mut subject.handles, &subject.others, &about.of_people).await?;
+    let usual = &mut kept.usual;
+    rarity::measure(snapshot, &graph, &mut subject.handles, &subject.others, &about.of_people, usual).await?;
     let search = RoundSearch { subject: &subject, options, about: &about, progress };
-    let (mut updates, found, ids) = rounds(snapshot, &mut graph, &account, &search, also).await?;
+    let (mut updates, found, ids) = rounds(snapshot, &mut graph, &account, &search, (also, kept)).await?;
     updates.without(&graph);
     keys::follow(snapshot, &graph, &mut updates).await?;
     let recomputed = recompute::all(snapshot, &graph, &found, &mut updates).await?;
@@ -177,7 +179,7 @@ async fn rounds(
     graph: &mut Graph,
     account: &Graph,
     search: &RoundSearch<'_>,
-    also: &[StoredRows],
+    (also, kept): (&[StoredRows], &mut KeptSearch),
 ) -> Result<(KeptRows, ScanFindings, HashSet<String>), ChangeError> {
     let erasure = &snapshot.store.recognised().erasure;
     let follows: HashSet<TableName> = erasure.follows.iter().map(name).collect();
@@ -211,7 +213,10 @@ async fn rounds(
             follows: &follows,
             progress,
         };
-        let mut found = scan::everything(snapshot, &search, &mut updates).await?;
+        let sought = search.digest();
+        let before = kept.found.take().filter(|(of, _)| *of == sought).map(|(_, places)| places);
+        let (mut found, places) = scan::everything(snapshot, &search, before.as_ref(), &mut updates).await?;
+        kept.found = Some((sought, places));
         met.names.append(&mut found.met.names);
         met.refused.append(&mut found.met.refused);
         if found.doomed.is_empty() || round > ROUNDS {
@@ -416,5 +421,5 @@ fn digest(plan: &PurgePlan) -> String {
         "account": plan.options.account, "full": plan.options.full, "deletes": plan.deletes, "updates": plan.updates,
         "nameless": plan.nameless, "redacts": plan.redacts,
     });
-    hex::encode(Sha256::digest(canonical(&value).as_bytes()))
+    search::digest(&value)
 }

@@ -4,8 +4,11 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+use serde_json::json;
+
 use super::column_words::{leaf_place, place_of};
 use super::graph::Graph;
+use super::search::digest;
 use super::subject::PersonHandle;
 use crate::change::ChangeError;
 use crate::memory::agreeing;
@@ -33,6 +36,7 @@ struct Count {
 }
 
 /// Says of each handle that its looks do not tell whether it is a usual word here: by its looks alone where it is short.
+/// `kept` is what a search before came to, and what this one does.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -42,12 +46,20 @@ pub async fn measure(
     handles: &mut [PersonHandle],
     others: &[String],
     of_people: &HashSet<(TableName, String)>,
+    kept: &mut Option<(String, Vec<Option<String>>)>,
 ) -> Result<(), ChangeError> {
     for handle in handles.iter_mut().filter(|handle| handle.common.is_none()) {
         handle.common = by_looks(&handle.kind, &handle.value).map(str::to_owned);
     }
     let doubtful: Vec<usize> = (0..handles.len()).filter(|i| is_doubtful(&handles[*i])).collect();
     if doubtful.is_empty() {
+        return Ok(());
+    }
+    let about = digest(&json!({ "handles": &*handles, "others": others, "rows": graph.known() }));
+    if let Some((_, usual)) = kept.as_ref().filter(|(of, _)| *of == about) {
+        for (handle, usual) in handles.iter_mut().zip(usual) {
+            handle.common.clone_from(usual);
+        }
         return Ok(());
     }
     let sought: Vec<SoughtHandle> = doubtful.iter().map(|i| sought(&handles[*i])).collect();
@@ -65,6 +77,7 @@ pub async fn measure(
             _ => None,
         };
     }
+    *kept = Some((about, handles.iter().map(|handle| handle.common.clone()).collect()));
     Ok(())
 }
 

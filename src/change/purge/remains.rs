@@ -75,7 +75,7 @@ pub async fn logical(
         follows: &follows,
         progress: desk.progress,
     };
-    let found = scan::everything(&mut snapshot, &search, &mut KeptRows::default()).await?;
+    let found = scan::everything(&mut snapshot, &search, None, &mut KeptRows::default()).await?.0;
     proof.account = found.account;
     proof.logical = found.counted.values().chain(found.loosened.values()).chain(found.stuck.values()).sum();
     let known: Vec<String> = about.tables.iter().map(TableName::title).collect();

@@ -16,6 +16,7 @@ use super::plan::{PurgeOptions, PurgePlan};
 use super::planning;
 use super::prove::{self, Proof};
 use super::receipt::{AccountFate, PurgeReceipt, Redecision};
+use super::search::KeptSearch;
 use super::subject;
 use super::verdict::{self, PurgeStatus};
 use crate::change::draft::writable;
@@ -333,7 +334,8 @@ async fn prepare(
     plan_id: Option<&str>,
 ) -> Result<(KeptSession, PurgePlan, RunTurn), ChangeError> {
     let began = Instant::now();
-    let plan = planning::plan_any(store, &asked.given, &asked.options, desk.progress).await?;
+    let plan =
+        planning::plan_any(store, &asked.given, &asked.options, &mut KeptSearch::default(), desk.progress).await?;
     // Before the decisions: a mention that is not there any more is a world that moved.
     if plan_id.is_some_and(|id| id != plan.plan_id) {
         return Err(ChangeError::Conflict {
@@ -439,8 +441,8 @@ async fn go_on(
     let before = kept.options.each.clone();
     decisions.replace(&mut kept.options);
     let mut snapshot = store.snapshot().await?;
-    let mut plan =
-        planning::rest(&mut snapshot, kept.subject.clone(), &kept.options, &kept.deletes, desk.progress).await?;
+    let also = (&kept.deletes[..], &mut KeptSearch::default());
+    let mut plan = planning::rest(&mut snapshot, kept.subject.clone(), &kept.options, also, desk.progress).await?;
     drop(snapshot);
     if !decisions.is_empty() {
         decisions.check(&plan, &before)?;

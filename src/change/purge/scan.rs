@@ -1,6 +1,6 @@
 //! Reads every text of the database once, row by row: what names the person elsewhere, and what names rows that go.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use super::column_words::{looks_personal, place_of};
@@ -10,7 +10,7 @@ use super::keys::{self, Keys};
 use super::matcher::ID_LENGTH;
 use super::place::TablePlace;
 use super::scan_findings::ScanFindings;
-use super::search::PersonSearch;
+use super::search::{FoundPlaces, PersonSearch};
 use super::vectors;
 use crate::change::ChangeError;
 use crate::memory::mention;
@@ -18,17 +18,23 @@ use crate::store::fetched::FetchedValue;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
-/// Reads everything.
+/// Rows of a table that hold something and are remembered; a table with more is read again.
+const REMEMBERED: usize = 100_000;
+
+/// Reads everything, or of tables whose rows can be told apart only those in which an equal search `before` found something;
+/// gives the places too.
 ///
 /// # Errors
 /// The engine's refusal.
 pub async fn everything(
     snapshot: &mut Snapshot<'_>,
     search: &PersonSearch<'_>,
+    before: Option<&FoundPlaces>,
     updates: &mut KeptRows,
-) -> Result<ScanFindings, ChangeError> {
+) -> Result<(ScanFindings, FoundPlaces), ChangeError> {
     let numeric = search.handles.iter().any(|h| h.kind == "id" && h.value.parse::<i64>().is_ok());
-    let keys = keys::find(snapshot, search).await?;
+    let (keys, key_parts) = keys::find(snapshot, search, before).await?;
+    let mut places = FoundPlaces { rows: HashMap::new(), keys: key_parts };
     let mut found = ScanFindings { control: vec![0; search.handles.len()], ..ScanFindings::default() };
     let vectors: HashSet<(TableName, String)> =
         vectors::places(snapshot.store).into_iter().map(|p| (p.0, p.1)).collect();
@@ -70,20 +76,34 @@ pub async fn everything(
         };
         let wanted = WantedRows { table: &table, columns: &read, when: None, subject: &[] };
         let title = table.title();
+        let tells = !key.is_empty() && !search.about.is_ours(&table);
+        if let Some(known) = before.and_then(|before| before.rows.get(&table)) {
+            for row in snapshot.select_keys(wanted, &key, known).await? {
+                place.row(&row, &mut found, updates);
+            }
+            places.rows.insert(table, known.clone());
+            continue;
+        }
+        let mut holding = Vec::new();
         snapshot
             .stream(wanted, |row| {
-                place.row(&row, &mut found, updates);
+                if place.row(&row, &mut found, updates) && tells && holding.len() <= REMEMBERED {
+                    holding.push(row[..key.len()].to_vec());
+                }
                 if found.values % 8_192 < texts.len() as u64 {
                     (search.progress)(&title, found.values);
                 }
                 ControlFlow::Continue(())
             })
             .await?;
+        if tells && holding.len() <= REMEMBERED {
+            places.rows.insert(table.clone(), holding);
+        }
     }
     private_values(snapshot, search, &mut found).await?;
     large_objects(snapshot, search, &keys, &mut found, updates).await?;
     found.structure = structure(snapshot, search).await?;
-    Ok(found)
+    Ok((found, places))
 }
 
 /// Every private value of the entries that kept what a row that goes was: what one of them tells, the others tell too. They
@@ -136,7 +156,9 @@ async fn large_objects(
     };
     for (id, _) in snapshot.large_objects().await?.into_iter().flatten().filter(|(_, readable)| *readable) {
         match snapshot.large_object(id).await? {
-            Some(bytes) => place.row(&[FetchedValue::Integer(id), FetchedValue::Bytes(bytes)], found, updates),
+            Some(bytes) => {
+                place.row(&[FetchedValue::Integer(id), FetchedValue::Bytes(bytes)], found, updates);
+            }
             None => found.not_looked_into(format!("{}.data", table.title()), "too long to be looked into"),
         }
     }

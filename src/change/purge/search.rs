@@ -1,14 +1,20 @@
 //! Inputs of a search for a person: the handles, the rows that go, the decisions, and known facts about the tables.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use super::graph::{Graph, id_columns, name, people_columns};
+use super::keys::PersonKeyPart;
 use super::matcher::Matcher;
 use super::mention::Decisions;
 use super::subject::PersonHandle;
 use crate::change::ChangeError;
+use crate::change::plan::canonical;
 use crate::layout::Engine;
 use crate::store::Store;
+use crate::store::fetched::FetchedValue;
 use crate::store::own;
 use crate::store::relations::Relations;
 use crate::store::stored::TableName;
@@ -50,6 +56,25 @@ impl KnownTables {
     }
 }
 
+/// Rows in which a search found something: a second plan for the same person reads only these where what is sought and
+/// what goes are the same, as with other decisions about mentions. What was written since is not in it.
+#[derive(Debug, Default)]
+pub struct KeptSearch {
+    /// For each handle why it is a usual word here, under the digest of what decides that.
+    pub(super) usual: Option<(String, Vec<Option<String>>)>,
+    /// What was found, under the digest of what was sought.
+    pub(super) found: Option<(String, FoundPlaces)>,
+}
+
+/// Where a search found something.
+#[derive(Debug, Default)]
+pub(super) struct FoundPlaces {
+    /// Keys of the rows, by table; a table whose rows cannot be told apart is not among them.
+    pub rows: HashMap<TableName, Vec<Vec<FetchedValue>>>,
+    /// Keys that hold the person's id.
+    pub keys: Vec<PersonKeyPart>,
+}
+
 /// Inputs of the pass over everything.
 pub struct PersonSearch<'a> {
     /// Rows that go.
@@ -72,6 +97,25 @@ pub struct PersonSearch<'a> {
     pub follows: &'a HashSet<TableName>,
     /// Told how many values have been read, now and then.
     pub progress: &'a (dyn Fn(&str, u64) + Sync),
+}
+
+impl PersonSearch<'_> {
+    /// The digest of everything that decides in which rows something is found.
+    pub(super) fn digest(&self) -> String {
+        let ids: BTreeSet<&String> = self.ids.iter().collect();
+        let listed: BTreeMap<_, BTreeSet<&String>> =
+            self.listed.iter().map(|(place, ids)| (place, ids.iter().collect())).collect();
+        let listed: Vec<_> = listed.into_iter().collect();
+        digest(&json!({
+            "handles": self.handles, "ids": ids, "listed": listed,
+            "rows": self.graph.known(), "account": self.account.known(),
+        }))
+    }
+}
+
+/// SHA-256 of a value, in hexadecimal digits.
+pub(super) fn digest(value: &Value) -> String {
+    hex::encode(Sha256::digest(canonical(value).as_bytes()))
 }
 
 /// Tables that a layout says something of: their rows may be changed.

@@ -96,7 +96,7 @@ impl Model {
             }
             MenuChoice::Leave(how) => self.context.quit_so(how),
             MenuChoice::Sort(_) | MenuChoice::Recall(_) | MenuChoice::EndJob(_) => {
-                self.at_screen(|screen, cx| screen.chosen(choice, cx))
+                self.at_screen(|screen, cx| screen.chosen(choice, cx));
             }
         }
     }
