@@ -139,7 +139,7 @@ impl Plan {
         if let Some(object) = value.as_object_mut() {
             object.remove("plan_id");
         }
-        hex::encode(Sha256::digest(canonical(&value).as_bytes()))
+        digest_of(&value)
     }
 
     /// The whole plan as it is kept in a file: canonical JSON, one line.
@@ -180,7 +180,7 @@ impl Plan {
             "disclosures": self.disclosures,
             "created_at": self.created_at,
             "database_id": self.database_id,
-            "fingerprint": hex::encode(Sha256::digest(canonical(&json!(self.watches)).as_bytes())),
+            "fingerprint": digest_of(&json!(self.watches)),
         });
         // Moved in: a change may hold a list of a million ids.
         shown["changes"] = Value::Array(changes);
@@ -219,6 +219,12 @@ pub struct Receipt {
     /// Reason why there is no command to undo the change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo_reason: Option<String>,
+}
+
+/// SHA-256 of a value's canonical JSON, in hexadecimal digits.
+#[must_use]
+pub fn digest_of(value: &Value) -> String {
+    hex::encode(Sha256::digest(canonical(value).as_bytes()))
 }
 
 /// JSON with sorted keys and without blanks: the same value always gives the same text.

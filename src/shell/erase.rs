@@ -19,7 +19,7 @@ fn options(choice: &ErasureChoice) -> PurgeOptions {
 #[derive(Clone, Default)]
 pub struct Erasures(Arc<Mutex<Option<Kept>>>, Arc<Mutex<Option<LastSearch>>>);
 
-/// What the last search for a person found. The same choices again are a wish to look again.
+/// Findings of the last search for a person. The same choices again are a wish to look again.
 struct LastSearch {
     database: String,
     given: String,

@@ -9,14 +9,13 @@ use std::path::{Path, PathBuf};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
 use super::plan::PurgeOptions;
 use super::receipt::{BESIDE_THE_HASH, PurgeReceipt, Redecision};
 use super::subject::PurgeSubject;
 use super::vectors::OldVector;
 use crate::change::plan::erasure::ErasureChoice;
-use crate::change::plan::{Counts, canonical};
+use crate::change::plan::{Counts, digest_of};
 use crate::change::suppress::{Key, hmac};
 use crate::change::{Author, ChangeError, now};
 use crate::ground::input_file::{self, InputError};
@@ -378,7 +377,7 @@ impl Desk<'_> {
         if let Some(object) = value.as_object_mut() {
             BESIDE_THE_HASH.iter().for_each(|key| drop(object.remove(*key)));
         }
-        Ok((receipt, hex::encode(Sha256::digest(canonical(&value).as_bytes()))))
+        Ok((receipt, digest_of(&value)))
     }
 }
 

@@ -5,6 +5,7 @@ use super::hit::{ByteFind, Hit};
 use super::subject::PersonHandle;
 use crate::memory::mention::Certainty;
 use crate::store::fetched::FetchedValue;
+use crate::store::stored::TableName;
 
 /// Characters that may separate the pieces of a key, or belong to a longer id; any other mark separates them.
 const LOOSE: &[u8] = b"._-@";
@@ -14,6 +15,18 @@ const PATHS: [&str; 2] = ["prefix", "namespace"];
 const PSEUDONYM: usize = 48;
 /// Characters below which an id in a key may be anything.
 const TELLING: usize = 5;
+
+/// A part of a key that is the person.
+#[derive(Debug, Clone)]
+pub(super) struct PersonKeyPart {
+    pub table: TableName,
+    pub by: Vec<String>,
+    pub key: Vec<FetchedValue>,
+    pub column: String,
+    pub raw: FetchedValue,
+    pub hits: Vec<Hit>,
+    pub declared: String,
+}
 
 /// The hits that are a key, or a part of one. The id of a row that goes counts only as a whole.
 #[must_use]

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use super::effects::{KeptRows, NewValue};
 use super::graph::{Graph, name};
-use super::hit::{ByteFind, Hit};
-use super::key_parts::{certainty, parts, renamed};
+use super::hit::ByteFind;
+use super::key_parts::{PersonKeyPart, certainty, parts, renamed};
 use super::mention::{self, MentionRefusals, Mentions, OUTSIDE};
 use super::search::{FoundPlaces, PersonSearch};
 use crate::change::ChangeError;
@@ -78,18 +78,6 @@ impl Keys {
         let to = self.refers.get(&(table.clone(), column.to_owned()));
         to.into_iter().flatten().any(|place| self.held.get(place).is_some_and(|held| held.contains(value)))
     }
-}
-
-/// A part of a key that is the person.
-#[derive(Debug, Clone)]
-pub(super) struct PersonKeyPart {
-    table: TableName,
-    by: Vec<String>,
-    key: Vec<FetchedValue>,
-    column: String,
-    raw: FetchedValue,
-    hits: Vec<Hit>,
-    declared: String,
 }
 
 /// Reads the keys of every table that the layout knows, unless a search before did; gives those that hold the person's

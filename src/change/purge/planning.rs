@@ -16,10 +16,10 @@ use super::rarity;
 use super::recompute;
 use super::scan;
 use super::scan_findings::ScanFindings;
-use super::search::{self, KeptSearch, KnownTables, PersonSearch};
+use super::search::{KeptSearch, KnownTables, PersonSearch};
 use super::subject::{self, PersonHandle, PurgeSubject};
 use super::vec0;
-use crate::change::plan::Counts;
+use crate::change::plan::{Counts, digest_of};
 use crate::change::suppress::hmac;
 use crate::change::{ChangeError, now};
 use crate::layout::erase::EraseAction;
@@ -421,5 +421,5 @@ fn digest(plan: &PurgePlan) -> String {
         "account": plan.options.account, "full": plan.options.full, "deletes": plan.deletes, "updates": plan.updates,
         "nameless": plan.nameless, "redacts": plan.redacts,
     });
-    search::digest(&value)
+    digest_of(&value)
 }

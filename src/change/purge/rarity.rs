@@ -8,9 +8,9 @@ use serde_json::json;
 
 use super::column_words::{leaf_place, place_of};
 use super::graph::Graph;
-use super::search::digest;
 use super::subject::PersonHandle;
 use crate::change::ChangeError;
+use crate::change::plan::digest_of;
 use crate::memory::agreeing;
 use crate::memory::mention::{HandleShape, MentionFinder, MentionText, SoughtHandle, is_plain};
 use crate::store::container::{self, Leaf, LeafKind, Limits};
@@ -55,7 +55,7 @@ pub async fn measure(
     if doubtful.is_empty() {
         return Ok(());
     }
-    let about = digest(&json!({ "handles": &*handles, "others": others, "rows": graph.known() }));
+    let about = digest_of(&json!({ "handles": &*handles, "others": others, "rows": graph.known() }));
     if let Some((_, usual)) = kept.as_ref().filter(|(of, _)| *of == about) {
         for (handle, usual) in handles.iter_mut().zip(usual) {
             handle.common.clone_from(usual);

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sha2::{Digest as _, Sha256};
 
 use super::mention::Mentions;
 use super::verdict::{PurgeStatus, Remain};
-use crate::change::plan::{Change, Counts, canonical};
+use crate::change::plan::{Change, Counts, digest_of};
 
 /// Decision about the person's account with the application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -197,7 +196,7 @@ impl PurgeReceipt {
     /// Sets the hash over everything that is known before it is entered in the trail.
     pub fn seal(&mut self) {
         (self.receipt_sha256, self.audit_seq, self.kept_in, self.anchor_problem) = (None, None, None, None);
-        self.receipt_sha256 = Some(hex::encode(Sha256::digest(canonical(&json!(self)).as_bytes())));
+        self.receipt_sha256 = Some(digest_of(&json!(self)));
     }
 }
 

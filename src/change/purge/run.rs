@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 use super::batches::{self, RunTurn};
 use super::decide::{self, NewDecisions};
@@ -20,7 +19,7 @@ use super::search::KeptSearch;
 use super::subject;
 use super::verdict::{self, PurgeStatus};
 use crate::change::draft::writable;
-use crate::change::plan::{Counts, canonical};
+use crate::change::plan::{Counts, digest_of};
 use crate::change::suppress::hmac;
 use crate::change::{ChangeError, new_id, now};
 use crate::store::Store;
@@ -263,7 +262,7 @@ impl KeptPlan {
 
     fn digest(&self) -> String {
         let bare = KeptPlan { sha256: String::new(), ..self.clone() };
-        hex::encode(Sha256::digest(canonical(&json!(bare)).as_bytes()))
+        digest_of(&json!(bare))
     }
 
     /// Checks that the plan is for this database, and returns its age in seconds.

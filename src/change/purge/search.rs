@@ -2,16 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
+use serde_json::json;
 
 use super::graph::{Graph, id_columns, name, people_columns};
-use super::keys::PersonKeyPart;
+use super::key_parts::PersonKeyPart;
 use super::matcher::Matcher;
 use super::mention::Decisions;
 use super::subject::PersonHandle;
 use crate::change::ChangeError;
-use crate::change::plan::canonical;
+use crate::change::plan::digest_of;
 use crate::layout::Engine;
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
@@ -62,11 +61,11 @@ impl KnownTables {
 pub struct KeptSearch {
     /// For each handle why it is a usual word here, under the digest of what decides that.
     pub(super) usual: Option<(String, Vec<Option<String>>)>,
-    /// What was found, under the digest of what was sought.
+    /// Places of what was found, under the digest of what was sought.
     pub(super) found: Option<(String, FoundPlaces)>,
 }
 
-/// Where a search found something.
+/// Places in which a search found something.
 #[derive(Debug, Default)]
 pub(super) struct FoundPlaces {
     /// Keys of the rows, by table; a table whose rows cannot be told apart is not among them.
@@ -106,16 +105,11 @@ impl PersonSearch<'_> {
         let listed: BTreeMap<_, BTreeSet<&String>> =
             self.listed.iter().map(|(place, ids)| (place, ids.iter().collect())).collect();
         let listed: Vec<_> = listed.into_iter().collect();
-        digest(&json!({
+        digest_of(&json!({
             "handles": self.handles, "ids": ids, "listed": listed,
             "rows": self.graph.known(), "account": self.account.known(),
         }))
     }
-}
-
-/// SHA-256 of a value, in hexadecimal digits.
-pub(super) fn digest(value: &Value) -> String {
-    hex::encode(Sha256::digest(canonical(value).as_bytes()))
 }
 
 /// Tables that a layout says something of: their rows may be changed.
