@@ -59,7 +59,7 @@ pub use home::kept as looked_at;
 pub use recall::Embedding;
 pub use terminal::end_on_panic;
 
-/// Frames are drawn at most this often.
+/// Frames are drawn at most this often; those of keys beside those of replies.
 const FRAME: Duration = Duration::from_millis(16);
 /// Time after the editor closes in which an interrupt may still come from a key typed there.
 const LATE: Duration = Duration::from_millis(250);
@@ -260,6 +260,8 @@ struct Console<'s> {
     listener: Listener,
     /// Earliest time for the next frame.
     frame_at: Instant,
+    /// Earliest time for the next frame that shows what a key did: frames of replies do not delay it.
+    key_frame_at: Instant,
     /// No frame was drawn yet.
     fresh: bool,
     /// A key was pressed since the last frame.
@@ -316,6 +318,7 @@ impl<'s> Console<'s> {
             events: None,
             listener: Listener::default(),
             frame_at: Instant::now(),
+            key_frame_at: Instant::now(),
             fresh: true,
             pressed: false,
             dirty: true,
@@ -343,9 +346,13 @@ impl<'s> Console<'s> {
                 self.switch(from, step).await?;
             }
             if self.dirty && Instant::now() >= self.frame_at {
+                let shows_key = self.pressed;
                 self.draw().await?;
                 self.fresh = false;
                 self.frame_at = Instant::now() + FRAME;
+                if shows_key {
+                    self.key_frame_at = self.frame_at;
+                }
             }
             let frame = tokio::time::sleep_until(self.frame_at.into());
             let events = self.events.get_or_insert_with(EventStream::new);
@@ -477,6 +484,8 @@ impl<'s> Console<'s> {
             self.pressed = true;
             if self.screen.is_plain() {
                 self.frame_at = Instant::now() + SETTLE;
+            } else if !self.fresh {
+                self.frame_at = self.frame_at.min(self.key_frame_at);
             }
             if matches!(event, Event::Resize(..)) && self.screen.forget().is_err() {
                 self.ended = Some(End::Signal(signal_hook::consts::SIGHUP));
