@@ -168,16 +168,16 @@ impl ParentLinks {
 /// position of a row's parent.
 #[must_use]
 pub fn circles(rows: usize, parent: impl Fn(usize) -> Option<usize>) -> Vec<Vec<usize>> {
-    const FRESH: usize = usize::MAX;
+    const FRESH: u32 = u32::MAX;
     let mut walked_in = vec![FRESH; rows];
     let mut found = Vec::new();
     for start in 0..rows {
         let mut next = Some(start);
         while let Some(position) = next.filter(|p| walked_in.get(*p) == Some(&FRESH)) {
-            walked_in[position] = start; // in range: the filter has just read it
+            walked_in[position] = start as u32; // in range: the filter has just read it
             next = parent(position);
         }
-        if let Some(met) = next.filter(|p| walked_in.get(*p) == Some(&start)) {
+        if let Some(met) = next.filter(|p| walked_in.get(*p) == Some(&(start as u32))) {
             let onwards = std::iter::successors(parent(met), |p| parent(*p)).take_while(|p| *p != met);
             found.push(std::iter::once(met).chain(onwards).collect());
         }

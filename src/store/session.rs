@@ -301,7 +301,7 @@ async fn sqlite_batches<T: Future<Output = ControlFlow<()>>>(
 }
 
 /// Rows taken at a time, where this many wait.
-pub(super) const TAKEN: usize = 256;
+pub(super) const TAKEN: usize = 64;
 
 /// Batches of rows that are read before somebody looks at them.
 const BATCHES_AHEAD: usize = 4;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::marks::{EpisodeMark, EpisodeMarks, MarkFlag, NEVER, NamedKind, moment};
+use super::marks::{EpisodeMark, EpisodeMarks, MarkFlag, NEVER, NamedKind, cut, moment};
 use super::{FindingTally, bank, short};
 use crate::memory::chain::{self, ChainMember, LinkFault};
 use crate::memory::session_links::{CanvasEventTime, EpisodeSpan, SessionSpans};
@@ -69,9 +69,6 @@ pub struct LinkedEpisodes {
     /// Other canvas events with the episode that each points back to.
     events: Vec<(u64, u64)>,
     loose: Vec<LooseEvent>,
-    /// Sums and numbers of the scores of feedback that an episode names and that names it.
-    scores: Vec<f64>,
-    scored: Vec<u32>,
     said: Vec<LinkedFeedback>,
     orphans: FindingTally,
     missing_memories: FindingTally,
@@ -125,13 +122,13 @@ impl LinkedEpisodes {
             (MarkFlag::Scored, named.scored && feedback_readable),
             (MarkFlag::CanvasBack, named.canvas_back),
         ];
-        let mut mark = EpisodeMark::new(row, short(row.id()), session, &flags);
+        let mut mark = EpisodeMark::new(row, session, &flags);
         mark.agent = row.text("agent_id").map_or(0, |name| self.marks.number(name));
         mark.user = row.text("user_id").filter(|user| !user.is_empty()).map_or(0, |name| self.marks.number(name));
-        let executions = sorted(row.list("execution_ids").into_iter().map(short));
-        let canvas = sorted(named.canvas.iter().map(|id| short(id)));
-        let feedback = sorted(named.feedback.iter().map(|id| short(id)));
-        self.marks.add(row.id(), mark, [executions, canvas, feedback]);
+        let executions = row.list("execution_ids").into_iter().map(|id| (NamedKind::Executions, short(id)));
+        let canvas = named.canvas.iter().map(|id| (NamedKind::Canvas, short(id)));
+        let feedback = named.feedback.iter().map(|id| (NamedKind::Feedback, short(id)));
+        self.marks.add(row.id(), &mark, executions.chain(canvas).chain(feedback));
     }
 
     /// The place of an episode by its id; none when there is no such episode.
@@ -142,7 +139,7 @@ impl LinkedEpisodes {
 
     /// The id of an episode by its place among those that were taken.
     #[must_use]
-    pub fn id(&self, place: usize) -> Option<&str> {
+    pub fn id(&self, place: usize) -> Option<Cow<'_, str>> {
         self.marks.id(place)
     }
 
@@ -174,7 +171,8 @@ impl LinkedEpisodes {
             NamedEpisode::None => true,
             NamedEpisode::Unknown => false,
             NamedEpisode::At(place) => {
-                self.marks.get(place as usize).is_some_and(|mark| mark.session == session && mark.is(MarkFlag::Open))
+                let place = place as usize;
+                self.marks.session(place) == session && self.marks.is(place, MarkFlag::Open)
             }
         }
     }
@@ -188,14 +186,10 @@ impl LinkedEpisodes {
         if let NamedEpisode::At(place) = names
             && let place = place as usize
             && let Some(hash) = self.marks.only_named(place, NamedKind::Feedback, key)
-            && (execution == 0 || self.marks.named(place, NamedKind::Executions).binary_search(&execution).is_ok())
+            && (execution == 0 || self.marks.names(place, NamedKind::Executions, execution))
         {
-            if self.marks.meet(hash)
-                && !score.is_nan()
-                && let (Some(sum), Some(n)) = (self.scores.get_mut(place), self.scored.get_mut(place))
-            {
-                *sum += score;
-                *n += 1;
+            if self.marks.meet(hash) && !score.is_nan() {
+                self.marks.add_score(place, score);
             }
             return;
         }
@@ -218,69 +212,77 @@ impl LinkedEpisodes {
     #[must_use]
     pub fn chains(&mut self) -> Faults {
         self.marks.index();
-        let parents = std::mem::take(&mut self.parents);
+        let mut found = self.chain_faults();
+        self.parents = Vec::new();
+        self.marks.forget_agents();
+        found.push(("write_burst", self.bursts()));
+        self.marks.forget_users();
+        found
+    }
+
+    fn chain_faults(&self) -> Faults {
         // In the order of their places.
-        let parent_of = |place: usize| {
-            let at = parents.binary_search_by_key(&place, |(child, _)| *child as usize).ok()?;
-            self.marks.place(parents.get(at)?.1)
+        let child = |at: usize| self.parents.get(at).map(|(child, _)| *child as usize);
+        let parent_of = |at: usize| {
+            let mother = self.marks.place(self.parents.get(at)?.1)?;
+            self.parents.binary_search_by_key(&mother, |(child, _)| *child as usize).ok()
         };
-        let circles = chain::circles(self.marks.len(), parent_of);
+        // Only what has a parent is in a circle.
+        let circles: Vec<Vec<usize>> = chain::circles(self.parents.len(), parent_of);
+        let circles: Vec<Vec<usize>> =
+            circles.into_iter().map(|circle| circle.into_iter().filter_map(child).collect()).collect();
         // In a circle some parent is always younger: that is no finding of its own.
         let circling: HashSet<usize> = circles.iter().flatten().copied().collect();
         let (mut missing, mut foreign, mut younger) = (Vec::new(), Vec::new(), Vec::new());
-        for (place, parent) in &parents {
+        for (place, parent) in &self.parents {
             let place = *place as usize;
             let Some(child) = self.member(place) else { continue };
             let mother = self.marks.place(*parent).and_then(|parent| self.member(parent));
             for fault in chain::faults(seen(&child), mother.as_ref().map(seen)) {
                 match fault {
-                    LinkFault::MissingParent => missing.push(child.0.to_owned()),
-                    LinkFault::ForeignParent => foreign.push(child.0.to_owned()),
-                    LinkFault::YoungerParent if !circling.contains(&place) => younger.push(child.0.to_owned()),
+                    LinkFault::MissingParent => missing.push(child.0.to_string()),
+                    LinkFault::ForeignParent => foreign.push(child.0.to_string()),
+                    LinkFault::YoungerParent if !circling.contains(&place) => younger.push(child.0.to_string()),
                     LinkFault::YoungerParent | LinkFault::SelfParent => {}
                 }
             }
         }
-        let first = |circle: &Vec<usize>| circle.iter().filter_map(|place| self.id(*place)).min().map(str::to_owned);
+        let first = |circle: &Vec<usize>| circle.iter().filter_map(|place| self.id(*place)).min().map(Cow::into_owned);
         let cycles = circles.iter().filter_map(first).collect();
         let ids = |mut ids: Vec<String>| {
             ids.sort_unstable();
             FindingTally::of(ids, self.most)
         };
-        let chains = [
+        vec![
             ("chain_cycle", ids(cycles)),
             ("missing_parent", ids(missing)),
             ("cross_agent_parent", ids(foreign)),
             ("parent_younger", ids(younger)),
-        ];
-        let found = chains.into_iter().chain([("write_burst", self.bursts())]).collect();
-        (self.scores, self.scored) = (vec![0.0; self.marks.len()], vec![0; self.marks.len()]);
-        found
+        ]
     }
 
     /// An episode as a member of a chain: id, agent, when it started.
-    fn member(&self, place: usize) -> Option<(&str, Option<String>, Option<String>)> {
-        let mark = self.marks.get(place)?;
-        let agent = (mark.agent > 0).then(|| mark.agent.to_string());
-        Some((self.id(place)?, agent, spelled(mark.started)))
+    fn member(&self, place: usize) -> Option<(Cow<'_, str>, Option<String>, Option<String>)> {
+        let agent = Some(self.marks.agent(place)).filter(|agent| *agent > 0).map(|agent| agent.to_string());
+        Some((self.id(place)?, agent, spelled(self.marks.started(place))))
     }
 
     /// Episodes of one person and session that began within a minute.
     fn bursts(&self) -> FindingTally {
         let mut tally = FindingTally::default();
-        let of = |place: &u32| self.marks.get(*place as usize).map(|mark| (mark.user, mark.session));
-        let at = |place: &u32| self.marks.get(*place as usize).map_or(NEVER, |mark| mark.started);
-        let whose = self.marks.iter().filter(|(_, m)| (m.session != 0 || m.user != 0) && m.started != NEVER);
-        let mut places: Vec<u32> = whose.map(|(place, _)| place as u32).collect();
+        let of = |place: &u32| (self.marks.user(*place as usize), self.marks.session(*place as usize));
+        let at = |place: &u32| self.marks.started(*place as usize);
+        let told = |place: &u32| of(place) != (0, 0) && at(place) != NEVER;
+        let mut places: Vec<u32> = (0..self.marks.len() as u32).filter(told).collect();
         places.sort_unstable_by_key(|place| (of(place), at(place)));
         let mut groups: Vec<&[u32]> =
             places.chunk_by(|a, b| of(a) == of(b)).filter(|group| group.len() >= bank::BURST).collect();
         groups.sort_by_key(|group| group.first().map(at));
         for group in groups {
-            let key = |place: &u32| self.marks.get(*place as usize).map_or(0, |mark| mark.key);
-            let group: Vec<(i64, u64)> = group.iter().map(|place| (at(place), key(place))).collect();
+            let group: Vec<(i64, u64)> =
+                group.iter().map(|place| (at(place), self.marks.key(*place as usize))).collect();
             for burst in bank::bursts(&group) {
-                let ids = burst.iter().filter_map(|key| Some(self.id(self.marks.place(*key)?)?.to_owned()));
+                let ids = burst.iter().filter_map(|key| Some(self.id(self.marks.place(*key)?)?.into_owned()));
                 tally.group(ids.collect(), self.most);
             }
         }
@@ -309,12 +311,15 @@ impl LinkedEpisodes {
         // In an order that is the same each time.
         let mut found: BTreeMap<&'static str, FindingTally> =
             KINDS.iter().map(|kind| (*kind, FindingTally::default())).collect();
-        for (place, mark) in self.marks.iter() {
-            let mut faults = self.faults(place, mark, of(&back_canvas, place), of(&back_said, place));
+        for place in 0..self.marks.len() {
+            let mut faults = self.faults(place, of(&back_canvas, place), of(&back_said, place));
             faults.extend(open.contains(&place).then_some("not_linked"));
             faults.extend(unsaid.contains(&place).then_some("feedback_not_linked"));
+            if faults.is_empty() {
+                continue;
+            }
             let id = self.id(place).unwrap_or_default();
-            faults.into_iter().for_each(|kind| found.entry(kind).or_default().add(id, self.most));
+            faults.into_iter().for_each(|kind| found.entry(kind).or_default().add(&id, self.most));
         }
         let mut found: Faults = found.into_iter().collect();
         found.push(("orphan_segment", self.orphans.clone()));
@@ -323,58 +328,53 @@ impl LinkedEpisodes {
     }
 
     /// The episode that a canvas event points back to, 0 for none; none when there is no such event.
-    fn event(&self, key: u64) -> Option<u64> {
-        let at = self.events.binary_search_by_key(&key, |(known, _)| *known).ok()?;
+    fn event(&self, named: u64) -> Option<u64> {
+        let at = self.events.binary_search_by_key(&named, |(known, _)| cut(*known)).ok()?;
         self.events.get(at).map(|(_, episode)| *episode)
     }
 
-    fn said(&self, key: u64) -> Option<&LinkedFeedback> {
-        self.said.binary_search_by_key(&key, |said| said.key).ok().and_then(|at| self.said.get(at))
+    fn said(&self, named: u64) -> Option<&LinkedFeedback> {
+        self.said.binary_search_by_key(&named, |said| cut(said.key)).ok().and_then(|at| self.said.get(at))
     }
 
-    fn faults(
-        &self,
-        place: usize,
-        mark: &EpisodeMark,
-        back_canvas: &[(u32, u64)],
-        back_said: &[(u32, u64)],
-    ) -> Vec<&'static str> {
-        let canvas = self.marks.named(place, NamedKind::Canvas);
+    fn faults(&self, place: usize, back_canvas: &[(u32, u64)], back_said: &[(u32, u64)]) -> Vec<&'static str> {
+        let is = |flag| self.marks.is(place, flag);
         let (mut linked, mut dangling, mut wrong, mut no_back) = (0, false, false, false);
-        for (key, met) in self.marks.named_met(place, NamedKind::Canvas) {
-            let episode = if met { Some(mark.key) } else { self.event(key) };
-            linked += i32::from(episode.is_some());
-            dangling |= episode.is_none();
+        for (named, met) in self.marks.named(place, NamedKind::Canvas) {
+            let episode = if met { None } else { self.event(named) };
+            linked += i32::from(met || episode.is_some());
+            dangling |= !met && episode.is_none();
             no_back |= episode == Some(0);
-            wrong |= episode.is_some_and(|episode| episode != 0 && episode != mark.key);
+            wrong |= episode.is_some_and(|episode| episode != 0 && episode != self.marks.key(place));
         }
-        let further = back_canvas.iter().filter(|(_, key)| canvas.binary_search(key).is_err()).count();
-        let not_named = mark.is(MarkFlag::HasList) && further > 0;
-        let count = mark.is(MarkFlag::Counted) && mark.count != linked + further as i32;
-        let unmet = self.marks.named_met(place, NamedKind::Feedback).filter(|(_, met)| !met).map(|(key, _)| key);
-        let rows = sorted(unmet.chain(back_said.iter().map(|(_, key)| *key)));
-        let told: Vec<&LinkedFeedback> = rows.iter().filter_map(|key| self.said(*key)).collect();
+        let named = |key: u64| self.marks.names(place, NamedKind::Canvas, key);
+        let further = back_canvas.iter().filter(|(_, key)| !named(*key)).count();
+        let not_named = is(MarkFlag::HasList) && further > 0;
+        let count = is(MarkFlag::Counted) && self.marks.count(place) != linked + further as i32;
+        let unmet = self.marks.named(place, NamedKind::Feedback).filter(|(_, met)| !met).map(|(named, _)| named);
+        let rows = sorted(unmet.chain(back_said.iter().map(|(_, key)| cut(*key))));
+        let told: Vec<&LinkedFeedback> = rows.iter().filter_map(|named| self.said(*named)).collect();
         // What points back is there.
         dangling |= told.len() < rows.len();
-        let mut sum = self.scores.get(place).copied().unwrap_or_default();
-        let mut n = self.scored.get(place).copied().unwrap_or_default();
+        let score = self.marks.score(place);
+        let (mut sum, mut n) = score.map_or((0.0, 0), |score| (score.sum, score.scored));
         for score in told.iter().map(|said| said.score).filter(|score| !score.is_nan()) {
             (sum, n) = (sum + score, n + 1);
         }
         let mean = (n > 0).then(|| sum / f64::from(n));
-        let same = match (Some(mark.score).filter(|score| !score.is_nan()), mean) {
+        let same = match (score.map(|score| score.stored).filter(|score| !score.is_nan()), mean) {
             (Some(a), Some(b)) => (a - b).abs() < 1e-6,
             (None, None) => true,
             _ => false,
         };
-        let back = mark.is(MarkFlag::CanvasBack);
+        let back = is(MarkFlag::CanvasBack);
         let faults = [
             (dangling, "dangling_id"),
-            (mark.is(MarkFlag::Repeats), "repeated_id"),
+            (is(MarkFlag::Repeats), "repeated_id"),
             (back && wrong, "wrong_back_link"),
             (back && no_back || not_named, "one_way_link"),
             (count, "count_differs"),
-            (mark.is(MarkFlag::Scored) && !same, "aggregate_differs"),
+            (is(MarkFlag::Scored) && !same, "aggregate_differs"),
         ];
         faults.into_iter().filter_map(|(holds, kind)| holds.then_some(kind)).collect()
     }
@@ -384,16 +384,16 @@ impl LinkedEpisodes {
         self.loose.sort_unstable_by_key(|event| event.session);
         let asked: HashSet<u64> = self.loose.iter().map(|event| event.session).collect();
         let mut by_session: HashMap<u64, Vec<usize>> = HashMap::new();
-        for (place, mark) in self.marks.iter().filter(|(_, m)| asked.contains(&m.session)) {
-            by_session.entry(mark.session).or_default().push(place);
+        for place in (0..self.marks.len()).filter(|place| asked.contains(&self.marks.session(*place))) {
+            by_session.entry(self.marks.session(place)).or_default().push(place);
         }
-        let is_open = |place: usize| self.marks.get(place).is_some_and(|mark| mark.is(MarkFlag::Open));
+        let is_open = |place: usize| self.marks.is(place, MarkFlag::Open);
         let mut linkable = HashSet::new();
         for events in self.loose.chunk_by(|a, b| a.session == b.session) {
             let Some(places) = events.first().and_then(|event| by_session.get(&event.session)) else { continue };
-            let listed = |place: &usize| self.marks.named(*place, NamedKind::Canvas).iter().copied();
+            let listed = |place: &usize| self.marks.named(*place, NamedKind::Canvas).map(|(named, _)| named);
             let lists: HashSet<u64> = places.iter().filter(|place| !is_open(**place)).flat_map(listed).collect();
-            let unlisted = events.iter().filter(|event| !lists.contains(&event.key));
+            let unlisted = events.iter().filter(|event| !lists.contains(&cut(event.key)));
             let owners = self.owners(places, unlisted.map(|event| (event.at, event.names)));
             linkable.extend(owners.into_iter().filter(|place| is_open(*place)));
         }
@@ -405,20 +405,20 @@ impl LinkedEpisodes {
         let mut by_execution: HashMap<u64, Vec<usize>> = HashMap::new();
         let mut asked: HashMap<u64, Vec<&LinkedFeedback>> = HashMap::new();
         for said in self.said.iter().filter(|said| said.execution != 0) {
-            asked.entry(said.execution).or_default().push(said);
+            asked.entry(cut(said.execution)).or_default().push(said);
         }
         for place in 0..self.marks.len() {
-            let executions = self.marks.named(place, NamedKind::Executions);
-            for execution in executions.iter().filter(|e| asked.contains_key(e)) {
-                by_execution.entry(*execution).or_default().push(place);
+            let executions = self.marks.named(place, NamedKind::Executions).map(|(execution, _)| execution);
+            for execution in executions.filter(|execution| asked.contains_key(execution)) {
+                by_execution.entry(execution).or_default().push(place);
             }
         }
-        let is_open = |place: usize| self.marks.get(place).is_some_and(|mark| mark.is(MarkFlag::OpenFeedback));
+        let is_open = |place: usize| self.marks.is(place, MarkFlag::OpenFeedback);
         let mut sayable = HashSet::new();
         for (execution, places) in &by_execution {
-            let listed: HashSet<u64> =
-                places.iter().flat_map(|place| self.marks.named(*place, NamedKind::Feedback).iter().copied()).collect();
-            let said = asked.get(execution).into_iter().flatten().filter(|said| !listed.contains(&said.key));
+            let listed = |place: &usize| self.marks.named(*place, NamedKind::Feedback).map(|(named, _)| named);
+            let lists: HashSet<u64> = places.iter().flat_map(listed).collect();
+            let said = asked.get(execution).into_iter().flatten().filter(|said| !lists.contains(&cut(said.key)));
             let owners = self.owners(places, said.map(|said| (said.at, said.names)));
             sayable.extend(owners.into_iter().filter(|place| is_open(*place)));
         }
@@ -427,14 +427,12 @@ impl LinkedEpisodes {
 
     /// The episodes among some to which what happened at these moments, naming these episodes, belongs.
     fn owners(&self, places: &[usize], moments: impl Iterator<Item = (i64, NamedEpisode)>) -> Vec<usize> {
-        let marks: Vec<(&str, &EpisodeMark)> =
-            places.iter().filter_map(|place| Some((self.id(*place)?, self.marks.get(*place)?))).collect();
-        let times: Vec<[Option<String>; 2]> =
-            marks.iter().map(|(_, mark)| [spelled(mark.started), spelled(mark.ended)]).collect();
+        let times = |place: usize| [self.marks.started(place), self.marks.ended(place)].map(spelled);
+        let marks: Vec<(Cow<'_, str>, [Option<String>; 2])> =
+            places.iter().filter_map(|place| Some((self.id(*place)?, times(*place)))).collect();
         let spans: Vec<EpisodeSpan<'_>> = marks
             .iter()
-            .zip(&times)
-            .map(|((id, _), [started, ended])| EpisodeSpan { id, started: started.as_deref(), ended: ended.as_deref() })
+            .map(|(id, [started, ended])| EpisodeSpan { id, started: started.as_deref(), ended: ended.as_deref() })
             .collect();
         let spans = SessionSpans::new(&spans);
         let owner = |(at, names): (i64, NamedEpisode)| match names {
@@ -475,8 +473,8 @@ fn sorted(hashes: impl Iterator<Item = u64>) -> Vec<u64> {
     hashes
 }
 
-fn seen<'m>(member: &'m (&str, Option<String>, Option<String>)) -> ChainMember<'m> {
-    ChainMember { id: member.0, agent_id: member.1.as_deref(), started_at: member.2.as_deref() }
+fn seen<'m>(member: &'m (Cow<'_, str>, Option<String>, Option<String>)) -> ChainMember<'m> {
+    ChainMember { id: &member.0, agent_id: member.1.as_deref(), started_at: member.2.as_deref() }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::column::ValueColumn;
 use crate::memory::{Row, time, utility};
 
 /// Maximum difference between a stored utility and the replayed one.
@@ -19,7 +20,7 @@ struct UtilityMove {
 #[derive(Debug, Default)]
 pub struct UtilityHistories {
     /// By the place of the episode; not a number where none is stored.
-    stored: Vec<f64>,
+    stored: ValueColumn,
     /// Signals of the episode that comes now, or of all, by its place.
     moves: HashMap<usize, Vec<UtilityMove>>,
     /// Places of those whose signals come to something else.
@@ -47,7 +48,7 @@ impl UtilityHistories {
 
     fn replay(&mut self) {
         for (place, mut moves) in self.moves.drain() {
-            let stored = self.stored.get(place).copied().unwrap_or(f64::NAN);
+            let stored = self.stored.get(place).unwrap_or(f64::NAN);
             if stored.is_nan() || (stored - replayed(&mut moves)).abs() >= TOLERANCE {
                 self.differing.push(place);
             }
@@ -59,8 +60,9 @@ impl UtilityHistories {
     #[must_use]
     pub fn differing(mut self) -> Vec<usize> {
         self.replay();
-        let outside = |(_, utility): &(usize, &f64)| !utility.is_nan() && !(0.0..=1.0).contains(*utility);
-        self.differing.extend(self.stored.iter().enumerate().filter(outside).map(|(place, _)| place));
+        let is_outside = |utility: f64| !utility.is_nan() && !(0.0..=1.0).contains(&utility);
+        let outside = |place: &usize| self.stored.get(*place).is_some_and(is_outside);
+        self.differing.extend((0..self.stored.len()).filter(outside));
         self.differing.sort_unstable();
         self.differing.dedup();
         self.differing

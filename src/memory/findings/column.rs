@@ -1,0 +1,208 @@
+//! Lists of very many small values, without room that nobody uses.
+
+use std::collections::HashMap;
+
+/// Values of a part.
+const PART: usize = 1 << 16;
+
+/// Values by their place. It grows by parts, so that nothing is copied and in memory twice.
+#[derive(Debug)]
+pub(super) struct Column<T>(Vec<Vec<T>>);
+
+impl<T> Default for Column<T> {
+    fn default() -> Self {
+        Column(Vec::new())
+    }
+}
+
+impl<T> Column<T> {
+    pub fn push(&mut self, value: T) {
+        match self.0.last_mut() {
+            Some(part) if part.len() < PART => part.push(value),
+            None => self.0.push(vec![value]),
+            Some(_) => {
+                let mut part = Vec::with_capacity(PART);
+                part.push(value);
+                self.0.push(part);
+            }
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.last().map_or(0, |last| (self.0.len() - 1) * PART + last.len())
+    }
+
+    pub fn at(&self, place: usize) -> Option<&T> {
+        self.0.get(place / PART)?.get(place % PART)
+    }
+}
+
+impl<T: Copy> Column<T> {
+    pub fn get(&self, place: usize) -> Option<T> {
+        self.at(place).copied()
+    }
+}
+
+/// Numbers by their place: each part is as wide as its largest number needs.
+#[derive(Debug, Default)]
+pub(super) struct NumberColumn(Vec<NumberPart>);
+
+#[derive(Debug)]
+enum NumberPart {
+    One(Vec<u8>),
+    Two(Vec<u16>),
+    Four(Vec<u32>),
+}
+
+impl NumberColumn {
+    pub fn push(&mut self, number: u32) {
+        match self.0.last_mut() {
+            Some(part) if part.len() < PART => part.push(number),
+            _ => {
+                let mut part = NumberPart::One(Vec::new());
+                part.push(number);
+                self.0.push(part);
+            }
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.last().map_or(0, |last| (self.0.len() - 1) * PART + last.len())
+    }
+
+    pub fn get(&self, place: usize) -> Option<u32> {
+        let at = place % PART;
+        match self.0.get(place / PART)? {
+            NumberPart::One(part) => part.get(at).map(|number| u32::from(*number)),
+            NumberPart::Two(part) => part.get(at).map(|number| u32::from(*number)),
+            NumberPart::Four(part) => part.get(at).copied(),
+        }
+    }
+}
+
+impl NumberPart {
+    fn len(&self) -> usize {
+        match self {
+            NumberPart::One(part) => part.len(),
+            NumberPart::Two(part) => part.len(),
+            NumberPart::Four(part) => part.len(),
+        }
+    }
+
+    fn push(&mut self, number: u32) {
+        match (&mut *self, u8::try_from(number), u16::try_from(number)) {
+            (NumberPart::One(part), Ok(number), _) => part.push(number),
+            (NumberPart::Two(part), _, Ok(number)) => part.push(number),
+            (NumberPart::Four(part), ..) => part.push(number),
+            (NumberPart::One(part), ..) => {
+                *self = NumberPart::Two(part.iter().map(|number| u16::from(*number)).collect());
+                self.push(number);
+            }
+            (NumberPart::Two(part), ..) => {
+                *self = NumberPart::Four(part.iter().map(|number| u32::from(*number)).collect());
+                self.push(number);
+            }
+        }
+    }
+}
+
+/// Values by their place, of which few differ: each is kept once. Where many do, all are kept.
+#[derive(Debug, Default)]
+pub(super) struct ValueColumn {
+    numbers: NumberColumn,
+    values: Vec<f64>,
+    /// Numbers of values, by their bits.
+    known: HashMap<u64, u32>,
+    many: Column<f64>,
+}
+
+/// Values that are few.
+const FEW: usize = 1 << 14;
+
+impl ValueColumn {
+    pub fn push(&mut self, value: f64) {
+        if self.many.len() > 0 {
+            return self.many.push(value);
+        }
+        let next = self.values.len() as u32;
+        let number = *self.known.entry(value.to_bits()).or_insert(next);
+        if number == next {
+            self.values.push(value);
+        }
+        self.numbers.push(number);
+        if self.values.len() > FEW {
+            let mut many = Column::default();
+            (0..self.len()).filter_map(|place| self.get(place)).for_each(|value| many.push(value));
+            *self = ValueColumn { many, ..ValueColumn::default() };
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.numbers.len() + self.many.len()
+    }
+
+    pub fn get(&self, place: usize) -> Option<f64> {
+        let few = self.numbers.get(place).and_then(|number| self.values.get(number as usize).copied());
+        few.or_else(|| self.many.get(place))
+    }
+}
+
+/// One bit each.
+#[derive(Debug, Default)]
+pub(super) struct BitList(Vec<u64>);
+
+impl BitList {
+    pub fn new(bits: usize) -> Self {
+        BitList(vec![0; bits.div_ceil(64)])
+    }
+
+    pub fn get(&self, at: usize) -> bool {
+        self.0.get(at / 64).is_some_and(|bits| bits >> (at % 64) & 1 == 1)
+    }
+
+    /// Sets a bit; whether it was not set.
+    pub fn set(&mut self, at: usize) -> bool {
+        let was = self.get(at);
+        if let Some(bits) = self.0.get_mut(at / 64) {
+            *bits |= 1 << (at % 64);
+        }
+        !was
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_found_across_parts() {
+        let mut column = Column::default();
+        assert_eq!((column.len(), column.get(0)), (0, None));
+        let count = 2 * PART + 1;
+        (0..count).for_each(|n| column.push(n));
+        assert_eq!((column.len(), column.get(PART - 1), column.get(PART)), (count, Some(PART - 1), Some(PART)));
+        assert_eq!((column.get(2 * PART), column.get(count)), (Some(2 * PART), None));
+    }
+
+    #[test]
+    fn numbers_are_as_wide_as_they_need_to_be() {
+        for most in [200, 60_000, u32::MAX] {
+            let mut numbers = NumberColumn::default();
+            let number = |n: u32| if n.is_multiple_of(7) { most } else { n % 100 };
+            (0..PART as u32 + 50).for_each(|n| numbers.push(number(n)));
+            assert!((0..PART as u32 + 50).all(|n| numbers.get(n as usize) == Some(number(n))));
+            assert_eq!((numbers.len(), numbers.get(PART + 50)), (PART + 50, None));
+        }
+    }
+
+    #[test]
+    fn values_are_kept_whether_few_or_many_differ() {
+        for kinds in [3, FEW, FEW + 1, 2 * FEW] {
+            let mut values = ValueColumn::default();
+            let value = |n: usize| if n.is_multiple_of(kinds) { f64::NAN } else { (n % kinds) as f64 };
+            (0..2 * FEW).for_each(|n| values.push(value(n)));
+            assert!((0..2 * FEW).all(|n| values.get(n).map(f64::to_bits) == Some(value(n).to_bits())));
+            assert_eq!((values.len(), values.get(2 * FEW)), (2 * FEW, None));
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Ids of very many rows, in as few bytes as will do.
+
+use std::borrow::Cow;
+
+use uuid::Uuid;
+
+use super::short;
+
+/// Ids of a part.
+const PART: usize = 1 << 16;
+
+/// Bytes of a UUID, and letters of one.
+const UUID: usize = 16;
+const UUID_LETTERS: usize = 36;
+
+/// Length up to which ids are taken to have one length.
+const WIDE: usize = 256;
+
+/// Ids by their place. UUIDs take sixteen bytes; where all of a part have one length, nothing tells where they end, and
+/// what they begin with is kept once.
+#[derive(Debug, Default)]
+pub(super) struct IdList(Vec<IdPart>);
+
+#[derive(Debug)]
+struct IdPart {
+    /// Bytes that all ids begin with, once the part is full.
+    begin: Vec<u8>,
+    bytes: Vec<u8>,
+    len: usize,
+    shape: IdShape,
+}
+
+#[derive(Debug)]
+enum IdShape {
+    /// UUIDs in small letters.
+    Uuids,
+    /// Texts of this many bytes.
+    Wide(usize),
+    /// Texts, each up to where it ends.
+    Ends(Vec<u32>),
+}
+
+impl IdList {
+    pub fn push(&mut self, id: &str) {
+        match self.0.last_mut() {
+            Some(part) if part.len < PART => part.push(id),
+            _ => self.0.push(IdPart::of(id)),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.last().map_or(0, |last| (self.0.len() - 1) * PART + last.len)
+    }
+
+    pub fn get(&self, place: usize) -> Option<Cow<'_, str>> {
+        let (part, rest) = self.stored(place)?;
+        if part.begin.is_empty() && !matches!(part.shape, IdShape::Uuids) {
+            return std::str::from_utf8(rest).ok().map(Cow::Borrowed);
+        }
+        Some(Cow::Owned(part.spelled(rest, &mut IdBuffer::default())?.to_owned()))
+    }
+
+    /// Returns what stands for an id: [`short`] of it.
+    pub fn key(&self, place: usize) -> u64 {
+        let spelled = |(part, rest): (&IdPart, &[u8])| part.spelled(rest, &mut IdBuffer::default()).map(short);
+        self.stored(place).and_then(spelled).unwrap_or_default()
+    }
+
+    /// The part of an id, and what is kept of it alone.
+    fn stored(&self, place: usize) -> Option<(&IdPart, &[u8])> {
+        let part = self.0.get(place / PART)?;
+        Some((part, part.bytes.get(part.range(place % PART)?)?))
+    }
+}
+
+/// Room for an id while it is put together.
+struct IdBuffer {
+    bytes: [u8; WIDE],
+    letters: [u8; UUID_LETTERS],
+}
+
+impl Default for IdBuffer {
+    fn default() -> Self {
+        IdBuffer { bytes: [0; WIDE], letters: [0; UUID_LETTERS] }
+    }
+}
+
+impl IdPart {
+    fn of(id: &str) -> Self {
+        let shape = match id.len() {
+            _ if uuid(id).is_some() => IdShape::Uuids,
+            width @ ..=WIDE => IdShape::Wide(width),
+            _ => IdShape::Ends(Vec::new()),
+        };
+        let mut part = IdPart { begin: Vec::new(), bytes: Vec::new(), len: 0, shape };
+        part.push(id);
+        part
+    }
+
+    fn push(&mut self, id: &str) {
+        match (&self.shape, uuid(id)) {
+            (IdShape::Uuids, Some(uuid)) => self.bytes.extend_from_slice(uuid.as_bytes()),
+            (IdShape::Wide(width), _) if id.len() == *width => self.bytes.extend_from_slice(id.as_bytes()),
+            _ => self.push_any(id),
+        }
+        self.len += 1;
+        if self.len == PART {
+            self.take_begin();
+        }
+    }
+
+    /// Takes off what all ids begin with.
+    fn take_begin(&mut self) {
+        let width = self.width();
+        let Some(first) = self.bytes.get(..width).filter(|first| !first.is_empty()) else { return };
+        let same = |a: &[u8], b: &[u8]| a.iter().zip(b).take_while(|(a, b)| a == b).count();
+        let shared = self.bytes.chunks(width).map(|id| same(first, id)).min().unwrap_or_default();
+        self.begin = first.get(..shared).unwrap_or_default().to_vec();
+        self.bytes = self.bytes.chunks(width).flat_map(|id| id.get(shared..).unwrap_or_default()).copied().collect();
+    }
+
+    /// Bytes of each id; 0 where they differ.
+    fn width(&self) -> usize {
+        match self.shape {
+            IdShape::Uuids => UUID,
+            IdShape::Wide(width) => width,
+            IdShape::Ends(_) => 0,
+        }
+    }
+
+    /// An id from what is kept of it.
+    fn spelled<'b>(&self, rest: &'b [u8], buffer: &'b mut IdBuffer) -> Option<&'b str> {
+        if matches!(self.shape, IdShape::Ends(_)) {
+            return std::str::from_utf8(rest).ok();
+        }
+        let bytes = buffer.bytes.get_mut(..self.width())?;
+        bytes.get_mut(..self.begin.len())?.copy_from_slice(&self.begin);
+        bytes.get_mut(self.begin.len()..)?.copy_from_slice(rest);
+        match self.shape {
+            IdShape::Uuids => Some(Uuid::from_slice(bytes).ok()?.hyphenated().encode_lower(&mut buffer.letters)),
+            _ => std::str::from_utf8(bytes).ok(),
+        }
+    }
+
+    fn push_any(&mut self, id: &str) {
+        if matches!(self.shape, IdShape::Uuids) {
+            let texts = self.bytes.chunks(UUID).filter_map(|bytes| Uuid::from_slice(bytes).ok());
+            self.bytes = texts.flat_map(|uuid| uuid.to_string().into_bytes()).collect();
+            self.shape = IdShape::Wide(UUID_LETTERS);
+        }
+        if let IdShape::Wide(width) = self.shape {
+            self.shape = IdShape::Ends((1..=self.len).map(|n| (n * width) as u32).collect());
+        }
+        if let IdShape::Ends(ends) = &mut self.shape {
+            // Ids of 4 GB are not told, only counted.
+            if u32::try_from(self.bytes.len() + id.len()).is_ok() {
+                self.bytes.extend_from_slice(id.as_bytes());
+            }
+            ends.push(self.bytes.len() as u32);
+        }
+    }
+
+    fn range(&self, at: usize) -> Option<std::ops::Range<usize>> {
+        if let IdShape::Ends(ends) = &self.shape {
+            let start = at.checked_sub(1).and_then(|before| ends.get(before)).map_or(0, |start| *start as usize);
+            return Some(start..*ends.get(at)? as usize);
+        }
+        let width = self.width() - self.begin.len();
+        (at < self.len).then_some(at * width..(at + 1) * width)
+    }
+}
+
+/// The UUID that an id is, written as they usually are.
+fn uuid(id: &str) -> Option<Uuid> {
+    let uuid = Uuid::try_parse(id).ok().filter(|_| id.len() == UUID_LETTERS)?;
+    (uuid.hyphenated().encode_lower(&mut [0; UUID_LETTERS]) == id).then_some(uuid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_any_shape_come_back_as_they_were() {
+        let uuid = |n: usize| Uuid::from_u128(n as u128).to_string();
+        let wide = |n: usize| format!("ep_{n:08}");
+        let any = |n: usize| match n % 5 {
+            0 => String::new(),
+            1 => uuid(n).to_uppercase(),
+            2 => uuid(n),
+            3 => "é".repeat(n % 7),
+            _ => n.to_string(),
+        };
+        let late = |n: usize| if n == 40 { "odd".to_owned() } else { uuid(n) };
+        let longer = |n: usize| if n < 40 { wide(n) } else { format!("longer {n}") };
+        let shapes: [&dyn Fn(usize) -> String; 5] = [&uuid, &wide, &any, &late, &longer];
+        for shape in shapes {
+            let mut ids = IdList::default();
+            (0..100).for_each(|n| ids.push(&shape(n)));
+            assert_eq!(ids.len(), 100);
+            for n in 0..100 {
+                assert_eq!(ids.get(n).as_deref(), Some(&*shape(n)));
+                assert_eq!(ids.key(n), short(&shape(n)));
+            }
+            assert_eq!((ids.get(100), ids.key(100)), (None, 0));
+        }
+        for shape in [&uuid as &dyn Fn(usize) -> String, &wide, &|_| "one".to_owned()] {
+            let mut ids = IdList::default();
+            (0..=PART).for_each(|n| ids.push(&shape(n)));
+            assert_eq!(ids.len(), PART + 1);
+            for n in [0, 1, PART - 1, PART] {
+                assert_eq!((ids.get(n).as_deref(), ids.key(n)), (Some(&*shape(n)), short(&shape(n))));
+            }
+        }
+    }
+}
