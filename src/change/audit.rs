@@ -237,6 +237,9 @@ pub async fn anchor(store: &Store) -> Result<Anchor, ChangeError> {
     Ok(Anchor { database_id: own.database_id, seq, hash, at: super::now() })
 }
 
+/// Words of a refusal where there is no audit trail yet: in them a console sees that it can add one.
+pub const NO_TRAIL: &str = "has no audit trail yet";
+
 async fn trail_of(store: &Store) -> Result<OwnTables, ChangeError> {
     let missing = missing_tables(store).await?;
     if !missing.is_empty() {
@@ -244,7 +247,7 @@ async fn trail_of(store: &Store) -> Result<OwnTables, ChangeError> {
     }
     store.records().own().await?.map(OwnTables::read).transpose()?.ok_or_else(|| {
         ChangeError::Refused(format!(
-            "{} has no audit trail yet; `{}` adds it",
+            "{} {NO_TRAIL}; `{}` adds it",
             store.location(),
             store.invocation().line(["migrate", "--apply"])
         ))

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::plan::{Change, ChangeDanger, Plan, SHOWN};
-use super::{ChangeError, now};
+use super::{ChangeError, audit::NO_TRAIL, now};
 use crate::layout::BoundSource;
 use crate::memory::{Entity, Row};
 use crate::store::encode::LocatedRow;
@@ -330,7 +330,7 @@ pub async fn writable(store: &Store) -> Result<OwnTables, ChangeError> {
     }
     store.records().own().await?.map(OwnTables::read).transpose()?.ok_or_else(|| {
         ChangeError::Refused(format!(
-            "{} is view-only: it has no audit trail yet. `{}` adds it, and without --apply shows what would be added",
+            "{} is view-only: it {NO_TRAIL}. `{}` adds it, and without --apply shows what would be added",
             store.location(),
             store.invocation().line(["migrate", "--apply"])
         ))

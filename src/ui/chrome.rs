@@ -5,6 +5,7 @@ use ratatui::{buffer::Buffer, layout::Rect};
 use super::{
     card::CardTone,
     figures,
+    glyphs::Glyphs,
     line::TextLine,
     look::{Look, right_of, row},
     text::SafeText,
@@ -214,7 +215,7 @@ impl Tabs {
         // Where none is shown there is nothing to scroll to.
         let active = if self.active < self.tabs.len() { self.active } else { 0 };
         let until_active =
-            |first: usize| -> usize { widths[first..=active].iter().sum::<usize>() + TAB_GAP * (active - first) };
+            |first: usize| -> usize { (first..=active).map(|at| widths[at] + self.gap(first, at)).sum::<usize>() };
         let mut first = 0;
         while first < active && until_active(first) > room {
             first += 1;
@@ -222,15 +223,26 @@ impl Tabs {
         let mut places = Vec::new();
         let mut at = 0;
         for (index, width) in widths.iter().enumerate().skip(first) {
+            at += self.gap(first, index);
             let is_cut = at + width > room;
             if at >= room || (is_cut && index != self.active) {
                 break;
             }
             let shown = (*width).min(room - at) as u16;
             places.push((index, Rect { x: area.x + at as u16, width: shown, ..area }));
-            at += width + TAB_GAP;
+            at += width;
         }
         places
+    }
+
+    /// Blank columns before a tab: few between those that are a key alone.
+    fn gap(&self, first: usize, index: usize) -> usize {
+        let is_key = |index: usize| self.tabs.get(index).is_some_and(|tab| tab.title.width() == 1);
+        match index.checked_sub(1).filter(|_| index > first) {
+            None => 0,
+            Some(before) if is_key(before) && is_key(index) => 1,
+            Some(_) => TAB_GAP,
+        }
     }
 
     fn tab_line(&self, index: usize) -> TextLine {
@@ -302,11 +314,15 @@ pub struct ToastLine {
 }
 
 impl ToastLine {
-    /// Draws the toast in the last row of `area`, at the right, over whatever is there.
-    pub fn render(&self, area: Rect, buf: &mut Buffer, look: &Look) {
-        let Some(last) = area.height.checked_sub(1) else { return };
+    /// Columns that it takes.
+    #[must_use]
+    pub fn width(&self, look: &Look) -> usize {
+        self.line(look.glyphs).width()
+    }
+
+    fn line(&self, glyphs: &Glyphs) -> TextLine {
         let mut line = TextLine::of(" ", StyleRole::Text)
-            .with_glyph(self.tone.glyph(look.glyphs), self.tone.role())
+            .with_glyph(self.tone.glyph(glyphs), self.tone.role())
             .with(" ", StyleRole::Text)
             .with(self.text.clone(), StyleRole::Text);
         if let Some(hint) = &self.hint {
@@ -314,6 +330,13 @@ impl ToastLine {
             line.append(hint.line());
         }
         line.push_blanks(1);
+        line
+    }
+
+    /// Draws the toast in the last row of `area`, at the right, over whatever is there.
+    pub fn render(&self, area: Rect, buf: &mut Buffer, look: &Look) {
+        let Some(last) = area.height.checked_sub(1) else { return };
+        let line = self.line(look.glyphs);
         let width = (line.width() as u16).min(area.width);
         let place = right_of(row(area, last), area.width - width);
         Look::clear(place, buf);

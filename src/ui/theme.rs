@@ -62,6 +62,8 @@ roles! {
     Warn "warn" <- Text;
     /// Went wrong.
     Bad "bad" <- Text;
+    /// A text that came in the place of another one.
+    Added "added" <- Good;
     /// Neither; worth knowing.
     Info "info" <- Text;
     /// A key to press.

@@ -5,9 +5,11 @@ use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure,
 use mnemoscope::console::screens::find::messages::FoundRows;
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::search::Search;
+use mnemoscope::ui::{Glyphs, Look, Theme};
 use serde_json::json;
 
 use super::fake::{Console, world};
+use super::looks::picture;
 
 fn asked(console: &mut Console, wanted: impl Fn(&Request) -> bool) -> (Ticket, Request) {
     let found = |effect: &Effect| matches!(effect, Effect::Ask(_, request) if wanted(request));
@@ -34,11 +36,14 @@ fn two_marked_rows_are_compared_word_by_word() {
         console.press("2 v v =");
         console.shows("differ");
         // The earlier one comes first, whatever was marked first.
-        console.shows("[-Reconcile-]");
-        console.shows("{+missing+}");
+        console.shows("Reconcile Book");
+        console.hides("[-");
+        let mono = picture(&console.draw_with(&Look::new(Theme::mono(), Glyphs::unicode())));
+        assert!(mono.contains("[-Reconcile-]") && mono.contains("{+missing+}"), "{mono}");
         assert_eq!(copied(&mut console), "mnemoscope -d memory/made-up.db compare episode ep-1 ep-2");
         console.press("~");
-        console.shows("{+Reconcile+}");
+        let ascii = picture(&console.draw_with(&Look::new(Theme::dark(), Glyphs::ascii())));
+        assert!(ascii.contains("{+Reconcile+}"), "{ascii}");
         console.press("G");
         console.shows("the same");
         console.press("esc");

@@ -77,27 +77,27 @@ fn asked(console: &Console) -> Option<(mnemoscope::console::core::Ticket, Inquir
 fn the_selected_row_is_the_situation() {
     let mut console = Console::new(world(), 140, 40);
     console.press("2 j W");
-    console.shows("as in episode ep-1");
+    console.shows("as in episode Reconcile the October invoices  ep-1");
     console.shows("Reconcile the October invoices");
     // The other episode of its agent; the row itself is left out.
     assert_eq!(console.selected(), Some((Entity::Episode, "ep-2".to_owned())));
-    console.shows("agent agent-books");
+    console.shows("agent Bookkeeper");
     console.press("enter");
     assert_eq!(console.id(), "ep-2");
     console.press("[");
-    console.shows("as in episode ep-1");
+    console.shows("as in episode Reconcile the October invoices  ep-1");
     // From a result on: its situation in turn, and back again.
     console.press("W");
-    console.shows("as in episode ep-2");
+    console.shows("gpj.exe  ep-2");
     console.press("[");
-    console.shows("as in episode ep-1");
+    console.shows("as in episode Reconcile the October invoices  ep-1");
 }
 
 #[test]
 fn what_belongs_to_an_episode_takes_its_situation() {
     let mut console = Console::new(world(), 140, 40);
     console.press("5 W");
-    console.shows("as in episode ep-1");
+    console.shows("as in episode Reconcile the October invoices  ep-1");
     // An agent has no situation of its own.
     console.press("9 W");
     console.shows("writes a situation");

@@ -30,7 +30,7 @@ fn every_lane_stands_on_one_axis_with_the_words_of_its_moments_below() {
         let liked = liked.find(['✓', '2', '3']).expect("feedback");
         assert!(said < shown && shown < done && done < liked, "{said} {shown} {done} {liked}");
         console.shows("1 of 8");
-        console.shows("a column is");
+        console.shows("one character is");
         console.shows("where are the two invoices?");
         console.press("j");
         console.shows("2 of 8");
@@ -53,7 +53,7 @@ fn the_utility_steps_at_its_signals_and_says_what_it_is_at_the_cursor() {
 #[test]
 fn enter_shows_the_lane_alone_at_the_moment_and_the_way_back_is_where_one_was() {
     let mut console = at_story(120, 45);
-    for (keys, shown) in [("", "no. 1"), ("j", "sheets / ledger"), ("j j j j j", "replayed 0.60")] {
+    for (keys, shown) in [("", "piece 1"), ("j", "sheets / ledger"), ("j j j j j", "replayed 0.60")] {
         console.press(keys);
         console.press("enter");
         console.shows(shown);
@@ -97,7 +97,7 @@ fn a_long_pause_is_folded_and_named_and_an_axis_without_times_says_so() {
     let mut console = Console::new(database, 120, 45);
     console.press("2 j enter . t");
     console.shows("in order, not to scale");
-    console.shows("even: no times are stored");
+    console.shows("evenly spaced: no times are stored");
 }
 
 #[test]

@@ -281,8 +281,8 @@ fn tell(draft: &mut Draft<'_>, (window, rules): (PruneWindow, &Rules), banks: &[
         draft.disclosures.push(agreeing(
             open,
             &format!(
-                "{{#}} {{bank has|banks have}} no window and every case is kept there unless --window says otherwise; \
-                 {SUGGESTED_WINDOW} is suggested"
+                "{{#}} {{bank has|banks have}} no window of {{its|their}} own: every case is kept there unless a window is \
+                 given; {SUGGESTED_WINDOW} is suggested"
             ),
         ));
     }

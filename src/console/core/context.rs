@@ -20,8 +20,8 @@ pub use super::opened::{ConsoleSettings, OpenBeside, OpenedDatabase};
 use super::proposal::Proposal;
 use super::request::Request;
 use super::router::{Asker, Router};
-use crate::change::plan::Change;
 use crate::change::plan::past::AsOf;
+use crate::change::plan::{Change, SHOWN};
 use crate::console::overlays::unlock::messages::PendingStep;
 use crate::memory::mask::Mask;
 use crate::memory::query::{Capability, CountKind, StoreStatus};
@@ -277,6 +277,15 @@ impl Context {
         if !self.masking.is_on() {
             let ids = self.names.unknown_of(entity, ids);
             self.ask_names(vec![(entity, ids)]);
+        }
+    }
+
+    /// Reads what the rows of a plan are called, unless that was done.
+    pub fn read_names_of_changes(&mut self, changes: &[Change]) {
+        for entity in [Entity::Episode, Entity::Memory, Entity::Case, Entity::Agent, Entity::Subject, Entity::Profile] {
+            let of = |change: &&Change| Entity::parse(&change.entity) == Some(entity);
+            let shown = changes.iter().take(SHOWN).filter(of).map(|change| change.id.as_str());
+            self.read_names_of(entity, shown);
         }
     }
 

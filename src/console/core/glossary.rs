@@ -32,7 +32,10 @@ const FINDING: GlossaryEntry = ("finding", "Something wrong or suspicious, with 
 const MENTION: GlossaryEntry = ("mention", "A person who is named in somebody else's row.");
 const HOLD: GlossaryEntry = ("hold", "While a legal hold stands, nobody can erase the person.");
 const RECEIPT: GlossaryEntry = ("receipt", "The record of what a change did, and how to take it back.");
-const PLAN: GlossaryEntry = ("plan", "What a change would do, with exact counts; nothing is written before a yes.");
+const PLAN: GlossaryEntry = (
+    "plan",
+    "What a change would do, with exact counts. A guarded one takes a key of its own, a grave one a typed word.",
+);
 const TRAIL: GlossaryEntry =
     ("trail", "The chain of audit entries of changes made here; each holds the hash of the one before.");
 const ANCHOR: GlossaryEntry = ("anchor", "The last hash of the trail, kept outside of the database.");

@@ -110,6 +110,11 @@ impl Health {
     /// Takes a finding in, in its place.
     fn keep(&mut self, finding: Finding) {
         self.told.insert(name(&finding));
+        let is_known = |f: &&mut Finding| name(f) == name(&finding) && f.severity == finding.severity;
+        if let Some(known) = self.found.iter_mut().find(is_known) {
+            *known = finding;
+            return;
+        }
         self.found.retain(|f| name(f) != name(&finding));
         let at = self.found.partition_point(|f| f.severity <= finding.severity);
         self.found.insert(at, finding);

@@ -15,7 +15,7 @@ const LONGEST: usize = 120;
 pub fn named_entity(column: &str) -> Option<Entity> {
     match column {
         "episode_id" | "parent_id" | "consolidated_into" => Some(Entity::Episode),
-        "user_id" => Some(Entity::Subject),
+        "user_id" | "actor" => Some(Entity::Subject),
         // Memories are filed under their agent where an application keeps a collection for each.
         "agent_id" | "collection" => Some(Entity::Agent),
         "memory_id" => Some(Entity::Memory),

@@ -25,6 +25,7 @@ impl Model {
             Ok(plan) => *plan,
             Err(refusal) => return self.refused(&proposal, &[], refusal),
         };
+        self.context.read_names_of_changes(&plan.changes);
         let empty = plan.is_empty() && plan.counts.is_empty();
         if let Proposal::Backfill { name, resume: true } = &proposal
             && empty

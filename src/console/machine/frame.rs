@@ -28,7 +28,8 @@ pub fn draw(model: &Model, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mu
         used = 2;
     }
     let last = line(area.height - 1);
-    footer(model, look, last, buf, drawn);
+    let told = told(model, last).map_or(0, |toast| toast.width(look) as u16);
+    footer(model, look, Rect { width: last.width.saturating_sub(told), ..last }, buf, drawn);
     Rect { y: area.y + used, height: area.height - used - 1, ..area }
 }
 
@@ -116,11 +117,24 @@ fn navigation(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &
         }
     });
     let active = screens().position(|command| command.id == here);
-    let tabs = Tabs { tabs: tabs.collect(), active: active.unwrap_or(usize::MAX) };
+    let mut tabs = Tabs { tabs: tabs.collect(), active: active.unwrap_or(usize::MAX) };
+    shorten(&mut tabs, line);
     tabs.render(line, buf, look);
     for (index, place) in tabs.places(line) {
         if let Some(command) = screens().nth(index) {
             drawn.hits.add(place, ClickTarget::Command(command.id));
+        }
+    }
+}
+
+/// Leaves of the last screens only their keys, until all fit on the line.
+fn shorten(tabs: &mut Tabs, line: Rect) {
+    for index in (0..tabs.tabs.len()).rev().filter(|index| *index != tabs.active) {
+        if tabs.places(line).len() == tabs.tabs.len() {
+            return;
+        }
+        if let Some((key, _)) = tabs.tabs[index].title.as_str().split_once(' ') {
+            tabs.tabs[index].title = SafeText::new(key);
         }
     }
 }
@@ -146,27 +160,35 @@ fn footer(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut 
     }
     Footer { hints, always }.render(line, buf, look);
     for live in &model.context.running.live {
-        toast(&job_words(live), CardTone::Info, None, line, buf, look);
+        toast_line(&job_words(live), CardTone::Info, None, line).render(line, buf, look);
     }
     if let Some((_, rows)) = model.context.exporting {
-        toast(&format!("exporting: {rows} rows"), CardTone::Info, None, line, buf, look);
+        toast_line(&format!("exporting: {rows} rows"), CardTone::Info, None, line).render(line, buf, look);
     }
     if let Some(pending) = &model.context.changing.pending {
         let doing = if pending.applying { "applying" } else { "planning" };
-        toast(&format!("{doing}: {}", pending.proposal.title()), CardTone::Info, None, line, buf, look);
+        toast_line(&format!("{doing}: {}", pending.proposal.title()), CardTone::Info, None, line)
+            .render(line, buf, look);
     }
 }
 
 /// Draws what was said last over everything else: nothing that lies over the screen hides it.
 pub fn said(model: &Model, look: &Look, area: Rect, buf: &mut Buffer) {
-    let Some(told) = &model.context.toast else { return };
+    let line = Rect { y: area.y + area.height - 1, height: 1, ..area };
+    if let Some(toast) = told(model, line) {
+        toast.render(line, buf, look);
+    }
+}
+
+/// The line of what was said last.
+fn told(model: &Model, line: Rect) -> Option<ToastLine> {
+    let told = model.context.toast.as_ref()?;
     let tone = match told.tone {
         context::ToastTone::Good => CardTone::Good,
         context::ToastTone::Info => CardTone::Info,
         context::ToastTone::Warn => CardTone::Warn,
     };
-    let line = Rect { y: area.y + area.height - 1, height: 1, ..area };
-    toast(&told.text, tone, told.hint, line, buf, look);
+    Some(toast_line(&told.text, tone, told.hint, line))
 }
 
 /// Describes the progress of a job that runs here.
@@ -178,11 +200,11 @@ fn job_words(live: &LiveJob) -> String {
     format!("{}{part} {}{note}", live.name, run.state.word())
 }
 
-fn toast(text: &str, tone: CardTone, hint: Option<(&str, &str)>, line: Rect, buf: &mut Buffer, look: &Look) {
+fn toast_line(text: &str, tone: CardTone, hint: Option<(&str, &str)>, line: Rect) -> ToastLine {
     let hint = hint.map(|(key, does)| KeyHint::new(key, does));
     let taken = 6 + hint.as_ref().map_or(0, |hint| hint.key.width() + hint.does.width() + 4);
     let text = SafeText::limited(text, usize::from(line.width).saturating_sub(taken));
-    ToastLine { text, tone, hint }.render(line, buf, look);
+    ToastLine { text, tone, hint }
 }
 
 /// The keys that may follow those pressed, without the commands that are not for what is selected.

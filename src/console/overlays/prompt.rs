@@ -201,7 +201,9 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
         }
     };
     let foot = hint_line(&hints, usize::from(place.width.saturating_sub(8)));
-    let tone = prompt.verdict.is_err().then_some(StyleRole::Bad);
+    // Nothing is wrong before something is written.
+    let is_wrong = prompt.verdict.is_err() && !prompt.input.text().trim().is_empty();
+    let tone = is_wrong.then_some(StyleRole::Bad);
     let pane = PaneFrame { foot, focused: true, tone, ..PaneFrame::new(title) };
     drawn.hits.add(place, ClickTarget::Overlay);
     let inside = pane.render(place, buf, look);
@@ -210,7 +212,7 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
     let room = usize::from(inside.width);
     let (text, role) = match &prompt.verdict {
         Ok(meant) => (SafeText::limited(meant, room), StyleRole::Muted),
-        Err(wrong) => (SafeText::limited(wrong, room), StyleRole::Bad),
+        Err(wrong) => (SafeText::limited(wrong, room), if is_wrong { StyleRole::Bad } else { StyleRole::Muted }),
     };
     look.text(lay::row(inside, 1), buf, &text, role);
     if has_completions {

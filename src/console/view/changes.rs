@@ -4,10 +4,14 @@ use serde_json::Value;
 
 use crate::change::plan::{Change, Counts, SHOWN};
 use crate::console::core::change::columns;
+use crate::console::core::columns::{json_name, title_column};
+use crate::console::core::names::NameBook;
 use crate::console::view::words;
 use crate::memory::Entity;
 use crate::ui::{Align, Look, NamedValue, SafeText, Section, StyleRole, TextLine, figures, key_values};
 
+/// Columns that a heading keeps for how the row changes.
+const NOTE: usize = 14;
 /// Characters of one value that are shown.
 const LONGEST: usize = 2_000;
 
@@ -37,10 +41,10 @@ fn verb_words(verb: &str, rows: usize) -> SafeText {
 
 /// Rows before and after; `total` is how many there are in all.
 #[must_use]
-pub fn change_lines(changes: &[Change], total: usize, width: usize, look: &Look) -> Vec<TextLine> {
+pub fn change_lines(changes: &[Change], total: usize, names: &NameBook, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = Vec::new();
     for change in changes.iter().take(SHOWN) {
-        lines.push(heading(change, width, look));
+        lines.push(heading(change, names, width, look));
         let columns = columns(change);
         let widest = columns.iter().map(|(name, _, _)| name.len()).max().unwrap_or(0).min(22);
         for (name, before, after) in columns {
@@ -54,9 +58,14 @@ pub fn change_lines(changes: &[Change], total: usize, width: usize, look: &Look)
     lines
 }
 
-fn heading(change: &Change, width: usize, look: &Look) -> TextLine {
+fn heading(change: &Change, names: &NameBook, width: usize, look: &Look) -> TextLine {
     let entity = Entity::parse(&change.entity).map_or_else(|| change.entity.clone(), Entity::title);
-    let title = SafeText::join(&[SafeText::limited(&entity, 40), " ".into(), SafeText::limited(&change.id, 60)], "");
+    let id = SafeText::limited(&change.id, 60);
+    let mut title = SafeText::join(&[SafeText::limited(&entity, 40), " ".into(), id], "");
+    let name = named(change, names).map(|name| SafeText::limited(name, width.saturating_sub(title.width() + NOTE)));
+    if let Some(name) = name.filter(|name| name.width() > 0) {
+        title = SafeText::join(&[title, name], "  ");
+    }
     let (word, role) = match (change.before.is_null(), change.after.is_null()) {
         (true, false) => ("new", StyleRole::Good),
         (false, true) => ("removed", StyleRole::Bad),
@@ -65,14 +74,19 @@ fn heading(change: &Change, width: usize, look: &Look) -> TextLine {
     Section { note: TextLine::of(word, role), ..Section::new(title) }.line(width, look)
 }
 
+/// Names the row: as the change shows it, else as it is known.
+fn named<'c>(change: &'c Change, names: &'c NameBook) -> Option<&'c str> {
+    let entity = Entity::parse(&change.entity)?;
+    let side = |side: &'c Value| side.get(title_column(entity)).and_then(json_name).filter(|name| !name.is_empty());
+    let whole = [&change.before, &change.after].into_iter().find(|side| !side.is_null());
+    let is_whole = change.before.is_null() || change.after.is_null();
+    whole.filter(|_| is_whole).and_then(side).or_else(|| names.of(entity, &change.id))
+}
+
 fn text(change: &Change, column: &str, value: &Value) -> SafeText {
     let kind = Entity::parse(&change.entity).and_then(|entity| entity.column(column)).map(|c| c.kind);
     match (value, kind) {
         (Value::String(at), Some(crate::memory::ValueKind::Time)) => words::time(at, true),
-        // What floating point adds to sums of tenths says nothing.
-        (Value::Number(number), _) if number.as_f64().is_some_and(|x| x.fract() != 0.0 && x.abs() < 1e6) => {
-            SafeText::new(&number.as_f64().map_or(0.0, |x| (x * 1e9).round() / 1e9).to_string())
-        }
         (value, _) => words::one_line(value, LONGEST),
     }
 }
@@ -150,4 +164,10 @@ pub fn sentences(texts: &[String], role: StyleRole, width: usize, look: &Look) -
         }
     }
     lines
+}
+
+/// Whether a line of a migration says what is shown above its statements already.
+#[must_use]
+pub fn is_told(line: &str) -> bool {
+    line.starts_with("-- effect:") || line.starts_with("-- lock risk:")
 }

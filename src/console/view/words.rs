@@ -133,12 +133,47 @@ pub fn count(count: u64, kind: CountKind) -> SafeText {
     }
 }
 
-/// JSON on one line, cut to what may be seen of it.
+/// A value on one line as people write it, cut to what may be seen of it: `name: value, name: value`.
 #[must_use]
 pub fn one_line(value: &Value, width: usize) -> SafeText {
     match value {
         Value::Null => SafeText::default(),
         Value::String(text) => SafeText::limited(text, width),
-        other => SafeText::limited(&other.to_string(), width),
+        other => SafeText::limited(&spoken(other, width), width),
     }
+}
+
+/// JSON on one line as it stands, cut to what may be seen of it.
+#[must_use]
+pub fn as_stored(value: &Value, width: usize) -> SafeText {
+    match value {
+        Value::Array(_) | Value::Object(_) => SafeText::limited(&value.to_string(), width),
+        _ => one_line(value, width),
+    }
+}
+
+/// Lists and objects without their quotes and brackets, as far as `width` columns may show them.
+fn spoken(value: &Value, width: usize) -> String {
+    let nested = |value: &Value| match value {
+        Value::Array(_) | Value::Object(_) => format!("({})", spoken(value, width)),
+        plain => spoken(plain, width),
+    };
+    // Each item takes a column at least.
+    match value {
+        Value::Null => "none".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().take(width).map(nested).collect::<Vec<_>>().join(", "),
+        Value::Object(fields) => {
+            let field = |(name, value): (&String, &Value)| format!("{name}: {}", nested(value));
+            fields.iter().take(width).map(field).collect::<Vec<_>>().join(", ")
+        }
+        Value::Number(number) if !(number.is_i64() || number.is_u64()) => real(number.as_f64().unwrap_or_default()),
+        other => other.to_string(),
+    }
+}
+
+/// A number with at most three digits after the point.
+#[must_use]
+pub fn real(value: f64) -> String {
+    if value.abs() < 1e9 { ((value * 1e3).round() / 1e3).to_string() } else { value.to_string() }
 }

@@ -6,7 +6,7 @@ use crate::change::plan::ChangeDanger;
 use crate::console::core::context::Context;
 use crate::console::overlays::unlock::Unlock;
 use crate::console::view::Drawn;
-use crate::console::view::changes::sentences;
+use crate::console::view::changes::{is_told, sentences};
 use crate::console::view::dialog::Dialog;
 use crate::ui::{KeyHint, Look, SafeText, Section, StyleRole, TextLine};
 
@@ -65,7 +65,7 @@ fn migration_lines(unlock: &Unlock, width: usize, look: &Look) -> Vec<TextLine> 
         let words = [migration.effect.clone(), format!("lock risk: {}", migration.lock_risk)];
         lines.extend(sentences(&words, StyleRole::Muted, width, look));
         lines.push(TextLine::default());
-        for line in migration.sql.lines() {
+        for line in migration.sql.lines().filter(|line| !is_told(line)) {
             lines.push(
                 TextLine::of("  ", StyleRole::Text)
                     .with(SafeText::limited(line, width.saturating_sub(2)), StyleRole::String),

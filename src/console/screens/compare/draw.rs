@@ -166,9 +166,11 @@ fn value(value: &Value, row: Option<&Row>, column: &str, cx: &Context, look: &Lo
     }
 }
 
-/// A text with what goes as `[-…-]` and what comes as `{+…+}`; what both have is shown around the differences.
+/// A text with what goes and what comes in their colours, without colours as `[-…-]` and `{+…+}`; what both have is
+/// shown around the differences.
 fn word_lines(head: TextLine, pieces: &[TextPiece], width: usize, look: &Look) -> Vec<TextLine> {
     let mut text = TextLine::default();
+    let is_marked = look.theme.is_mono() || look.glyphs.is_ascii();
     for (at, piece) in pieces.iter().enumerate() {
         let flat = piece.text.split_whitespace().collect::<Vec<_>>().join(" ");
         match piece.how {
@@ -176,8 +178,19 @@ fn word_lines(head: TextLine, pieces: &[TextPiece], width: usize, look: &Look) -
                 let around = around(&piece.text, at > 0, at + 1 < pieces.len());
                 text.push(SafeText::new(&around), StyleRole::Muted);
             }
-            PieceOf::Removed => text.push(SafeText::new(&format!("[-{flat}-]")), StyleRole::Bad),
-            PieceOf::Added => text.push(SafeText::new(&format!("{{+{flat}+}}")), StyleRole::Good),
+            PieceOf::Removed if is_marked => text.push(SafeText::new(&format!("[-{flat}-]")), StyleRole::Bad),
+            PieceOf::Added if is_marked => text.push(SafeText::new(&format!("{{+{flat}+}}")), StyleRole::Good),
+            PieceOf::Removed => {
+                text.push_blanks(usize::from(begins_blank(piece)));
+                text.push(SafeText::new(&flat), StyleRole::Bad);
+                let replaced = pieces.get(at + 1).is_some_and(|next| next.how == PieceOf::Added);
+                text.push_blanks(usize::from(replaced || ends_blank(piece)));
+            }
+            PieceOf::Added => {
+                text.push_blanks(usize::from(begins_blank(piece)));
+                text.push(SafeText::new(&flat), StyleRole::Added);
+                text.push_blanks(usize::from(ends_blank(piece)));
+            }
         }
     }
     let indent = head.width();
@@ -189,6 +202,14 @@ fn word_lines(head: TextLine, pieces: &[TextPiece], width: usize, look: &Look) -
         lines.push(std::mem::replace(&mut line, blanks(indent)));
     }
     lines
+}
+
+fn begins_blank(piece: &TextPiece) -> bool {
+    piece.text.starts_with(char::is_whitespace)
+}
+
+fn ends_blank(piece: &TextPiece) -> bool {
+    piece.text.ends_with(char::is_whitespace)
 }
 
 /// Words one after the other in rows of a width.

@@ -88,9 +88,23 @@ fn table_row(screen: &FindScreen, row: &Row, hit: &SearchHit) -> TableRow {
         TextLine::of(SafeText::limited(&row.entity.title(), 20), StyleRole::Muted),
         TextLine::of(SafeText::limited(&row_name(row), 120), StyleRole::Text),
         TextLine::of(SafeText::limited(&hit.column.replace('_', " "), 20), StyleRole::Muted),
-        lit(screen.search.as_ref(), &hit.snippet),
+        lit(screen.search.as_ref(), &near(screen.search.as_ref(), &hit.snippet)),
     ];
     TableRow { cells, marked: false, stale: false }
+}
+
+/// A text from shortly before the first word that was looked for, so that a narrow column shows the word.
+fn near(search: Option<&Search>, text: &str) -> String {
+    const BEFORE: usize = 12;
+    let safe = SafeText::new(text);
+    let starts = search.iter().flat_map(|search| search.terms()).flat_map(|term| safe.find(term));
+    let shown = safe.as_str();
+    let Some(before) = starts.map(|hit| hit.start).min().and_then(|start| shown.get(..start)) else {
+        return text.to_owned();
+    };
+    let from = before.char_indices().rev().nth(BEFORE).map_or(0, |(at, _)| at);
+    let cut = before[from..].find(' ').map_or(from, |blank| from + blank + 1);
+    if from == 0 { text.to_owned() } else { format!("…{}", &shown[cut..]) }
 }
 
 /// A text with what was looked for lit.

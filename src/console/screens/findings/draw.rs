@@ -18,7 +18,7 @@ use crate::memory::findings::{EarlierLook, Mute, OffendingQuote};
 use crate::ui::scroll::LineWindow;
 use crate::ui::{
     Card, CardTone, Look, PaneFrame, SafeText, Section, StyleRole, TableColumn, TableRow, TextLine, Total, Width,
-    figures,
+    figures, look::below,
 };
 
 /// Position of the column of changes.
@@ -28,9 +28,19 @@ const QUOTED: usize = 8;
 
 /// Draws the screen.
 pub fn draw(findings: &FindingsScreen, cx: &Context, canvas: &mut Canvas<'_>) {
-    let (list, detail) = halves(canvas.area);
+    let (list, detail) = panes(canvas.area, findings.in_examples);
     draw_list(findings, cx, canvas.look, list, canvas.buf, canvas.drawn);
     draw_detail(findings, cx, canvas.look, detail, canvas.buf, canvas.drawn);
+}
+
+/// Beside each other, else above each other with more room for the one that has the keys.
+fn panes(body: Rect, in_examples: bool) -> (Rect, Rect) {
+    let (list, detail) = halves(body);
+    if list.width < body.width {
+        return (list, detail);
+    }
+    let height = if in_examples { body.height / 3 } else { body.height * 3 / 5 };
+    (Rect { height, ..body }, below(body, height))
 }
 
 fn card(cx: &Context, health: &Health) -> Card {
@@ -123,12 +133,14 @@ fn draw_detail(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect,
     drawn.hits.add(inside, ClickTarget::Detail);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
     let width = usize::from(inside.width.saturating_sub(2)).max(8);
-    let (mut lines, mut first) = (Vec::new(), 0);
+    let (mut lines, mut end, mut is_last) = (Vec::new(), 0, false);
     if let Some(group) = findings.group(health) {
         lines.extend(meaning(&group, cx, width, look));
         let (examples, selected) = examples(findings, &group, cx, width, look);
-        let end = lines.len() + selected;
-        first = end.saturating_sub(usize::from(inside.height.max(1)));
+        if findings.in_examples {
+            end = lines.len() + selected;
+            is_last = findings.example + 1 == findings.examples(health).len();
+        }
         lines.extend(examples);
     } else if let Some(mute) = findings.muted(health) {
         lines.extend(muted(cx, mute, width, look));
@@ -137,7 +149,9 @@ fn draw_detail(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect,
         lines.extend(skipped(health, width, look));
     }
     (drawn.measures.detail_rows, drawn.measures.detail_lines) = (usize::from(inside.height), lines.len());
-    LineWindow::scrolled(&lines, first).render(inside, buf, look);
+    // What follows the last example is seen with it, as far as the example itself stays.
+    let reach = if is_last { (end + usize::from(inside.height / 2)).min(lines.len()) } else { end };
+    LineWindow::scrolled(&lines, reach.saturating_sub(usize::from(inside.height.max(1)))).render(inside, buf, look);
 }
 
 /// Explains what the finding means, how it changed, and what fixes it.

@@ -91,10 +91,18 @@ fn since(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
         None => "your first look (:tour shows you around)".to_owned(),
     };
     let mut line = TextLine::default();
-    let sign = if since.looked.is_some() { "+" } else { "" };
-    let over = if since.more { "over " } else { "" };
-    line.push(format!("{over}{sign}"), StyleRole::Number);
+    let sign = match (since.looked.is_some(), since.more) {
+        (true, false) => "+",
+        (true, true) => "over ",
+        (false, true) => "the newest ",
+        (false, false) => "",
+    };
+    line.push(sign, if since.looked.is_some() { StyleRole::Number } else { StyleRole::Text });
     line.push(figures::count(since.count as u64), StyleRole::Number);
+    if let Some((all, kind)) = looked_at(cx).and_then(|entity| cx.count(entity)).filter(|_| sign == "the newest ") {
+        line.push(" of ", StyleRole::Text);
+        line.push(words::count(all, kind), StyleRole::Number);
+    }
     line.push(format!(" {name}"), StyleRole::Text);
     let before = since.before;
     if home.rows().iter().any(|row| !row.get("outcome").is_null()) {
@@ -204,6 +212,13 @@ fn column(lines: &[HomeEntry], selected: usize, look: &Look, area: Rect, buf: &m
     let leads_to = |line: &HomeEntry| line.leads.iter().any(|(_, _, number)| *number == selected);
     let at = lines.iter().position(leads_to);
     let first = at.map_or(0, |at| (at + 2).saturating_sub(height)).min(lines.len().saturating_sub(height));
+    // In the blank column at the right: there is more.
+    let more = [(first > 0, area.y, look.glyphs.arrow_up), {
+        (first + height < lines.len(), area.bottom().saturating_sub(1), look.glyphs.arrow_down)
+    }];
+    for (_, y, glyph) in more.into_iter().filter(|(there, ..)| *there && height > 1) {
+        look.glyph(area.right(), y, buf, glyph, StyleRole::Muted);
+    }
     for (index, entry) in lines.iter().skip(first).take(height).enumerate() {
         let place = lay::row(area, index as u16);
         entry.line.render(place, buf, look);

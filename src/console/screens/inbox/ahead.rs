@@ -62,11 +62,15 @@ impl VerdictAhead {
     pub(super) fn take(&mut self, ticket: Ticket, reply: Reply, cx: &mut Context) {
         match reply {
             Reply::Planned(result) if self.planned == Some(ticket) => {
-                if result.is_ok() {
+                if let Ok(plan) = &result {
+                    cx.read_names_of_changes(&plan.changes);
                     self.recall = Some(RecallAhead::begin(ticket, false, cx));
                 }
                 self.plan = Some(result.map_err(|refusal| match refusal {
-                    Refusal::Failed(failure) => failure.message,
+                    Refusal::Failed(failure) => match failure.remedy {
+                        Some(remedy) => format!("{}; {remedy}", failure.message),
+                        None => failure.message,
+                    },
                     Refusal::Conflict { message, .. } => message,
                 }));
             }

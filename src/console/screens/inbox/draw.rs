@@ -49,7 +49,8 @@ pub fn draw(inbox: &InboxScreen, cx: &Context, canvas: &mut Canvas<'_>) {
 fn panes(inbox: &InboxScreen, body: Rect) -> (Rect, Option<Rect>, Option<Rect>) {
     const BESIDE: u16 = 140;
     const HALVES: u16 = 90;
-    const HIGH: u16 = 30;
+    const HIGH: u16 = 12;
+    const LOW: u16 = 24;
     const ROWS: u16 = 4;
     if body.width >= BESIDE {
         let third = body.width * 9 / 28;
@@ -59,7 +60,8 @@ fn panes(inbox: &InboxScreen, body: Rect) -> (Rect, Option<Rect>, Option<Rect>) 
     }
     // The list shows all that there is, and never more than a good third.
     let rows = u16::try_from(inbox.items.len()).unwrap_or(u16::MAX).saturating_add(3);
-    let height = rows.clamp(ROWS, (body.height * 2 / 5).max(ROWS));
+    let share = if body.height < LOW { body.height / 3 } else { body.height * 2 / 5 };
+    let height = rows.clamp(ROWS, share.max(ROWS));
     let (list, below) = (Rect { height, ..body }, lay::below(body, height));
     if body.width >= HALVES {
         let half = below.width / 2;

@@ -5,6 +5,7 @@ use ratatui::{buffer::Buffer, layout::Rect};
 use crate::console::core::context::Context;
 use crate::console::screens::migrations::{MigrationItem, MigrationStanding, MigrationsScreen};
 use crate::console::view::Drawn;
+use crate::console::view::changes::is_told;
 use crate::console::view::panel_list::PanelList;
 use crate::console::view::panes::{draw_detail_lines, failure_card, halves};
 use crate::ui::{
@@ -89,7 +90,7 @@ fn draw_detail(migrations: &MigrationsScreen, look: &Look, area: Rect, buf: &mut
         }
         let text = if item.diff.is_empty() { &item.sql } else { &item.diff };
         lines.push(TextLine::default());
-        for line in text.lines() {
+        for line in text.lines().filter(|line| !is_told(line)) {
             let role = match line.as_bytes().first() {
                 Some(b'+') => StyleRole::Good,
                 Some(b'-') if line.starts_with("--") => StyleRole::Muted,

@@ -291,6 +291,8 @@ impl Screen for RecallScreen {
         self.scroll = self.scroll.min(cx.last_line());
         self.ask(cx);
         self.read_lists(cx);
+        cx.read_names_of(Entity::Agent, self.inquiry.agent.as_deref());
+        cx.read_names_of(Entity::Subject, self.inquiry.user.as_deref());
     }
 
     fn reply(&mut self, ticket: Ticket, reply: Reply, cx: &mut Context) {

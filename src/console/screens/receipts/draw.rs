@@ -3,6 +3,7 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::console::core::context::Context;
+use crate::console::core::names::NameBook;
 use crate::console::screens::receipts::{ReceiptEntry, ReceiptsScreen};
 use crate::console::view::Drawn;
 use crate::console::view::changes::{change_lines, count_lines};
@@ -18,7 +19,7 @@ use crate::ui::{
 pub fn draw(cx: &Context, receipts: &ReceiptsScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let (list, detail) = halves(body);
     draw_list(cx, receipts, look, list, buf, drawn);
-    draw_detail(receipts, look, detail, buf, drawn);
+    draw_detail(receipts, &cx.names, look, detail, buf, drawn);
 }
 
 fn card(cx: &Context, receipts: &ReceiptsScreen) -> Option<Card> {
@@ -87,7 +88,14 @@ fn action(entry: &ReceiptEntry) -> SafeText {
     }
 }
 
-fn draw_detail(receipts: &ReceiptsScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+fn draw_detail(
+    receipts: &ReceiptsScreen,
+    names: &NameBook,
+    look: &Look,
+    area: Rect,
+    buf: &mut Buffer,
+    drawn: &mut Drawn,
+) {
     let Some(entry) = receipts.current() else {
         PaneFrame::new("change").render(area, buf, look);
         return;
@@ -118,6 +126,6 @@ fn draw_detail(receipts: &ReceiptsScreen, look: &Look, area: Rect, buf: &mut Buf
         lines.extend(count_lines(&entry.counts, width, look));
     }
     lines.push(TextLine::default());
-    lines.extend(change_lines(&entry.changes, entry.changes.len(), width, look));
+    lines.extend(change_lines(&entry.changes, entry.changes.len(), names, width, look));
     draw_detail_lines(&lines, receipts.scroll, inside, look, buf, drawn);
 }

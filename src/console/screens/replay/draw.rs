@@ -7,6 +7,7 @@ use crate::console::core::ClickTarget;
 use crate::console::core::columns::row_name;
 use crate::console::core::command::CommandId;
 use crate::console::core::context::Context;
+use crate::console::core::names::NameBook;
 use crate::console::screens::replay::{ReplayScreen, ReplayStep, ReplaySubject, ReplayedTopic};
 use crate::console::view::Drawn;
 use crate::console::view::keys::hint_of;
@@ -26,7 +27,7 @@ const ROOMY: usize = 64;
 pub fn draw(cx: &Context, replay: &ReplayScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let (list, detail) = halves(body);
     draw_line(cx, replay, look, list, buf, drawn);
-    draw_detail(replay, look, detail, buf, drawn);
+    draw_detail(replay, &cx.names, look, detail, buf, drawn);
 }
 
 fn title(replay: &ReplayScreen) -> SafeText {
@@ -211,7 +212,7 @@ impl<'a> TimeLine<'a> {
     }
 }
 
-fn draw_detail(replay: &ReplayScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+fn draw_detail(replay: &ReplayScreen, names: &NameBook, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let Some(step) = replay.step() else {
         PaneFrame::new("episode").render(area, buf, look);
         return;
@@ -222,7 +223,7 @@ fn draw_detail(replay: &ReplayScreen, look: &Look, area: Rect, buf: &mut Buffer,
     let width = usize::from(inside.width.saturating_sub(2));
     let lines = match replay.parent() {
         Some(parent) => suggested(step, parent, width, look),
-        None => episode(step, width, look),
+        None => episode(step, names, width, look),
     };
     draw_detail_lines(&lines, replay.scroll, inside, look, buf, drawn);
 }
@@ -241,7 +242,7 @@ fn suggested(step: &ReplayStep, parent: &Suggestion, width: usize, look: &Look) 
     key_values(&pairs, width, look)
 }
 
-fn episode(step: &ReplayStep, width: usize, look: &Look) -> Vec<TextLine> {
+fn episode(step: &ReplayStep, names: &NameBook, width: usize, look: &Look) -> Vec<TextLine> {
     let row = &step.row;
     let mut pairs = vec![NamedValue::new("title", SafeText::limited(&row_name(row), 160))];
     let text = |column: &str| row.text(column).filter(|text| !text.trim().is_empty());
@@ -255,7 +256,8 @@ fn episode(step: &ReplayStep, width: usize, look: &Look) -> Vec<TextLine> {
     pairs.extend(row.number("utility").map(|utility| NamedValue::new("utility", format!("{utility:.2}"))));
     pairs.extend(step.relevance.map(|relevance| NamedValue::new("relevance", format!("{relevance:.3}"))));
     for (name, column) in [("agent", "agent_id"), ("topic", "topic"), ("continues", "parent_id")] {
-        pairs.extend(text(column).map(|text| NamedValue::new(name, SafeText::limited(text, 120))));
+        let told = text(column).map(|text| names.named_by(row, column).unwrap_or(text));
+        pairs.extend(told.map(|told| NamedValue::new(name, SafeText::limited(told, 120))));
     }
     let mut lines = key_values(&pairs, width, look);
     if let Some(summary) = text("summary").or(text("observation")) {

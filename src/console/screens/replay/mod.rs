@@ -180,11 +180,14 @@ impl Screen for ReplayScreen {
         }
     }
 
-    fn reply(&mut self, _ticket: Ticket, reply: Reply, _cx: &mut Context) {
+    fn reply(&mut self, _ticket: Ticket, reply: Reply, cx: &mut Context) {
         let Reply::Replayed(result) = reply else { return };
         self.pending = None;
         match result {
-            Ok(told) => self.fill(told),
+            Ok(told) => {
+                cx.read_names(told.steps.iter().map(|step| &step.row));
+                self.fill(told);
+            }
             Err(failure) => self.failure = Some(failure),
         }
     }

@@ -71,7 +71,7 @@ fn draw_list(cx: &Context, study: &StudyScreen, look: &Look, area: Rect, buf: &m
         card,
     };
     let row = |at| match study.kind {
-        StudyKind::Agents => Some(agents::row(study, at, look)),
+        StudyKind::Agents => Some(agents::row(study, cx, at, look)),
         _ => policies::row(cx, study, at, look),
     };
     drawn.measures.list_rows = TableView::capacity(inside);

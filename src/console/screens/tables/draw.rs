@@ -20,6 +20,8 @@ use crate::ui::{
 
 /// Columns that a value has at most; the selected row shows all of it below.
 const WIDEST: usize = 40;
+/// Columns of which something can be read where a column of the table is cut.
+const READABLE: usize = 8;
 /// Columns of the bar of a table.
 const SHARE: usize = 12;
 
@@ -187,7 +189,7 @@ fn rows_card(cx: &Context, screen: &TablesScreen) -> Option<Card> {
 }
 
 fn cell(value: &Value) -> SafeText {
-    words::one_line(value, WIDEST)
+    words::as_stored(value, WIDEST)
 }
 
 /// The columns that there is room for, from the first one shown, and how wide each is.
@@ -201,7 +203,11 @@ fn fitted(page: &TablePage, first: usize, width: usize) -> Vec<(usize, usize)> {
     let mut left = width;
     for at in first..page.columns.len() {
         let wanted = widest(at);
-        if !columns.is_empty() && wanted + 2 > left {
+        if !columns.is_empty() && wanted > left {
+            // The last one is cut rather than left out, where some of it can be read.
+            if left >= READABLE {
+                columns.push((at, left));
+            }
             break;
         }
         columns.push((at, wanted.min(left)));
@@ -249,7 +255,7 @@ fn draw_row(screen: &TablesScreen, look: &Look, area: Rect, buf: &mut Buffer) {
         let room = width.saturating_sub(25);
         let text = match value {
             Value::Null => TextLine::default().with_glyph(look.glyphs.none, StyleRole::Muted),
-            value => TextLine::of(words::one_line(value, room), StyleRole::Text),
+            value => TextLine::of(words::as_stored(value, room), StyleRole::Text),
         };
         let mut shown = TextLine::of(" ", StyleRole::Text).with(label, StyleRole::Label).with("  ", StyleRole::Text);
         shown.append(text);

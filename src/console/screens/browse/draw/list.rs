@@ -38,7 +38,9 @@ pub fn draw(cx: &Context, browse: &ListScreen, look: &Look, area: Rect, buf: &mu
     let lines = TableView::capacity(inside);
     drawn.measures.list_rows = lines;
     let sorted = browse.order_used().column;
-    let fitted = fitted(&cx.list_columns(browse.entity), &browse.widths, sorted, inside.width);
+    let has_marks = !browse.marks.is_empty();
+    let room = inside.width.saturating_sub(u16::from(has_marks));
+    let fitted = fitted(&cx.list_columns(browse.entity), &browse.widths, sorted, room);
     let columns: Vec<TableColumn> = fitted.iter().map(|c| column(c, browse)).collect();
     let card = message(cx, browse);
     let (top, rows) = visible(browse, lines);
@@ -48,7 +50,7 @@ pub fn draw(cx: &Context, browse: &ListScreen, look: &Look, area: Rect, buf: &mu
         body: card.as_ref().map_or(TableBody::Rows(&table_rows), TableBody::Card),
         selected: browse.window.selected().checked_sub(top).filter(|at| *at < rows.len()),
         focused: browse.pane == Keys::List,
-        marks: !browse.marks.is_empty(),
+        marks: has_marks,
         extent: extent(cx, browse, top, rows.len()),
     };
     table.render(inside, buf, look);

@@ -208,6 +208,10 @@ fn brief(row: &Row, look: &Look) -> TextLine {
         return line.with(SafeText::limited(row.text("episode_id").unwrap_or_default(), 80), StyleRole::Link);
     }
     let name = row_name(row);
+    // A row without words is named by its kind, which stands there already.
+    if state.is_some_and(|word| word == name) {
+        return line;
+    }
     let role = if row.get(title_column(row.entity)).is_null() { StyleRole::Muted } else { StyleRole::Text };
     line.with(SafeText::limited(&name, 160), role)
 }

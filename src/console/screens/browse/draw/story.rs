@@ -81,8 +81,8 @@ fn tick(at: f64, axis: &[f64]) -> (SafeText, SafeText) {
 fn line_of_scale(detail: &Detail, story: &Story, column: Option<f64>) -> TextLine {
     let mut line = TextLine::of(format!("{} of {}", detail.moment + 1, story.moments.len()), StyleRole::Label);
     let scale = match (story.even, column) {
-        (Some(why), _) => format!("   even: {why}"),
-        (None, Some(seconds)) => format!("   a column is {}", figures::duration(seconds).as_str()),
+        (Some(why), _) => format!("   evenly spaced: {why}"),
+        (None, Some(seconds)) => format!("   one character is {}", figures::duration(seconds).as_str()),
         (None, None) => String::new(),
     };
     line.push(scale, StyleRole::Muted);

@@ -6,6 +6,7 @@ use ratatui::layout::Rect;
 use crate::change::plan::{Change, Plan};
 use crate::console::core::ClickTarget;
 use crate::console::core::context::Context;
+use crate::console::core::names::NameBook;
 use crate::console::screens::inbox::{InboxPane, InboxScreen, InboxVerdict, LOOKED_AT, meant};
 use crate::console::view::changes::{change_lines, sentences};
 use crate::console::view::panes::draw_detail_lines;
@@ -73,7 +74,7 @@ fn lines(inbox: &InboxScreen, row: &Row, cx: &Context, width: usize, look: &Look
         lines.push(TextLine::of("  looking at what it would do", StyleRole::Muted));
     }
     match &ahead.plan {
-        Some(Ok(plan)) => lines.extend(planned(plan, width, look)),
+        Some(Ok(plan)) => lines.extend(planned(plan, &cx.names, width, look)),
         Some(Err(why)) => lines.extend(sentences(&[format!("Not known: {why}")], StyleRole::Warn, width, look)),
         None => {}
     }
@@ -84,7 +85,7 @@ fn lines(inbox: &InboxScreen, row: &Row, cx: &Context, width: usize, look: &Look
 }
 
 /// The changes of a plan, and what else comes of it.
-fn planned(plan: &Plan, width: usize, look: &Look) -> Vec<TextLine> {
+fn planned(plan: &Plan, names: &NameBook, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = sentences(&plan.disclosures, StyleRole::Warn, width, look);
     // What comes and goes as a whole needs no columns here: the plan shows them before anything is done.
     let (altered, whole): (Vec<Change>, Vec<Change>) =
@@ -95,7 +96,7 @@ fn planned(plan: &Plan, width: usize, look: &Look) -> Vec<TextLine> {
         let entity = SafeText::limited(&change.entity.replace('_', " "), 40);
         lines.push(TextLine::of("  ", StyleRole::Text).with(word, role).with(entity, StyleRole::Text));
     }
-    lines.extend(change_lines(&altered, altered.len(), width, look));
+    lines.extend(change_lines(&altered, altered.len(), names, width, look));
     lines.extend(sentences(&plan.effects, StyleRole::Muted, width, look));
     lines
 }

@@ -4,14 +4,18 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::console::core::columns::row_name;
+use crate::console::core::command::command;
 use crate::console::core::context::Context;
 use crate::console::core::{ClickTarget, CommandId};
 use crate::console::screens::recall::can_rank;
 use crate::console::screens::recall::{RankingSide, RecallCommand, RecallScreen};
 use crate::console::view::Drawn;
+use crate::memory::Entity;
 use crate::recall::rank::Ranking;
 use crate::ui::{Look, PaneFrame, SafeText, StyleRole, TextLine, look as lay};
 
+/// Columns from which on the rankings have a label.
+const LABELLED: u16 = 70;
 /// Characters of a situation that are looked at.
 const SHOWN: usize = 400;
 
@@ -29,7 +33,7 @@ pub fn draw(cx: &Context, recall: &RecallScreen, look: &Look, body: Rect, buf: &
     } else {
         Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area }
     };
-    situation(cx, recall).render(lay::row(inside, 0), buf, look);
+    situation(cx, recall, usize::from(inside.width)).render(lay::row(inside, 0), buf, look);
     drawn.hits.add(lay::row(inside, 0), ClickTarget::Command(CommandId::Recall(RecallCommand::Write)));
     rankings(cx, recall, look, lay::row(inside, 1), buf, drawn);
     owners(cx, recall, look).render(lay::row(inside, 2), buf, look);
@@ -55,17 +59,17 @@ fn notes(recall: &RecallScreen) -> Vec<&str> {
     notes
 }
 
-fn situation(cx: &Context, recall: &RecallScreen) -> TextLine {
+fn situation(cx: &Context, recall: &RecallScreen, width: usize) -> TextLine {
     let asked = &recall.inquiry;
     if let Some(id) = &asked.like {
         let kind = recall.situation().map_or_else(|| "row".to_owned(), |row| row.entity.title());
         let mut line = TextLine::of("as in ", StyleRole::Muted).with(kind, StyleRole::Label).with(" ", StyleRole::Text);
-        line.push(SafeText::limited(id, 60), StyleRole::Accent);
-        if let Some(row) = recall.situation() {
-            line.push("  ", StyleRole::Text);
-            line.push(SafeText::limited(&row_name(row), SHOWN), StyleRole::Text);
-        }
-        return line;
+        let id = SafeText::limited(id, 60);
+        let Some(row) = recall.situation() else { return line.with(id, StyleRole::Accent) };
+        let room = width.saturating_sub(line.width() + id.width() + 2).max(12);
+        line.push(SafeText::limited(&row_name(row), room), StyleRole::Accent);
+        line.push("  ", StyleRole::Text);
+        return line.with(id, StyleRole::Muted);
     }
     match asked.text.as_deref().filter(|text| !text.trim().is_empty()) {
         Some(text) if cx.masking.is_on() => {
@@ -82,7 +86,8 @@ fn situation(cx: &Context, recall: &RecallScreen) -> TextLine {
 /// The rankings, that in use marked, those that this database cannot do dimmed.
 fn rankings(cx: &Context, recall: &RecallScreen, look: &Look, place: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let used = &recall.side().way;
-    let mut x = place.x;
+    let label = if place.width >= LABELLED { "ranked  " } else { "" };
+    let mut x = place.x + TextLine::of(label, StyleRole::Label).render(place, buf, look);
     for (at, ranking) in Ranking::ALL.into_iter().enumerate() {
         let (can, on) = (can_rank(cx, ranking).is_ok(), used.ranking == ranking);
         let key_role = if can { StyleRole::Key } else { StyleRole::Stale };
@@ -115,7 +120,12 @@ fn rankings(cx: &Context, recall: &RecallScreen, look: &Look, place: Rect, buf: 
     } else if let Err((reason, _)) = can_rank(cx, used.ranking) {
         more.push(SafeText::limited(&reason, 120), StyleRole::Warn);
     }
-    more.render(Rect { x, width: place.right().saturating_sub(x), ..place }, buf, look);
+    let room = place.right().saturating_sub(x);
+    let help = command(CommandId::Recall(RecallCommand::Rank(used.ranking))).map_or("", |command| command.help);
+    if more.width() == 0 && help.chars().count() < usize::from(room) {
+        more.push(help, StyleRole::Muted);
+    }
+    more.render(Rect { x, width: room, ..place }, buf, look);
 }
 
 /// The policy that ranked, else the one that is asked for.
@@ -143,11 +153,14 @@ fn owners(cx: &Context, recall: &RecallScreen, look: &Look) -> TextLine {
         line.push(value, if set { StyleRole::Accent } else { StyleRole::Muted });
     };
     let k = recall.side().found.as_ref().map_or_else(|| asked.rows(), |found| found.answer.k);
-    part("K", asked.k.unwrap_or(k).to_string().into(), asked.k.is_some());
+    part("first", format!("{} rows", asked.k.unwrap_or(k)).into(), asked.k.is_some());
     let all = |what: &'static str| SafeText::from(what);
-    let agent = asked.agent.as_ref().map(|id| SafeText::limited(id, 40));
-    let user = asked.user.as_ref().map(|id| SafeText::limited(&cx.masking.person(id), 40));
-    let own_bank = recall.situation().is_some_and(|row| row.entity == crate::memory::Entity::Case);
+    let named = |entity: Entity, id: &str| {
+        SafeText::limited(cx.names.of(entity, id).filter(|_| !cx.masking.is_on()).unwrap_or(id), 40)
+    };
+    let agent = asked.agent.as_ref().map(|id| named(Entity::Agent, id));
+    let user = asked.user.as_ref().map(|id| named(Entity::Subject, &cx.masking.person(id)));
+    let own_bank = recall.situation().is_some_and(|row| row.entity == Entity::Case);
     if own_bank && asked.ranking == Ranking::Cases && agent.is_none() && user.is_none() {
         part("bank", all("that of the case"), false);
     } else {

@@ -8,7 +8,7 @@ use crate::console::core::ClickTarget;
 use crate::console::core::columns::row_name;
 use crate::console::core::context::Context;
 use crate::console::screens::recall::{FoundAnswer, RankingSide, RecallScreen};
-use crate::console::screens::recall::{can_rank, levers};
+use crate::console::screens::recall::{can_rank, levers, recalled_kinds};
 use crate::console::view::Drawn;
 use crate::console::view::sheet::Sheet;
 use crate::memory::Entity;
@@ -46,7 +46,7 @@ pub fn draw(cx: &Context, recall: &RecallScreen, look: &Look, area: Rect, buf: &
             context(&mut sheet, found, item);
             around(&mut sheet, item);
         }
-        left_out(&mut sheet, found);
+        left_out(&mut sheet, cx, found);
         way(&mut sheet, found, cx.settings.vector_bytes);
         notes(&mut sheet, found);
     }
@@ -176,14 +176,16 @@ fn around(sheet: &mut Sheet<'_>, item: &RecalledItem) {
     item.findings.iter().for_each(|finding| sheet.text(&finding.message, StyleRole::Warn));
 }
 
-fn left_out(sheet: &mut Sheet<'_>, found: &FoundAnswer) {
+fn left_out(sheet: &mut Sheet<'_>, cx: &Context, found: &FoundAnswer) {
     if found.answer.left_out.is_empty() {
         return;
     }
     sheet.section("left out");
     for left in &found.answer.left_out {
         let score = left.score.map_or_else(|| "-".to_owned(), |score| format!("{score:.3}"));
-        sheet.text(&format!("{score}  {}: {}", left.id, left.words), StyleRole::Muted);
+        let kinds = recalled_kinds(found.answer.request.ranking);
+        let name = kinds.iter().find_map(|kind| cx.names.of(*kind, &left.id)).unwrap_or(&left.id);
+        sheet.text(&format!("{score}  {name}: {}", left.words), StyleRole::Muted);
     }
 }
 

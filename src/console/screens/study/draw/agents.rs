@@ -4,9 +4,12 @@ use ratatui::layout::Rect;
 
 use super::WIDEST;
 use super::{cell, number};
+use crate::console::core::context::Context;
 use crate::console::screens::study::StudyScreen;
 use crate::console::view::sheet::Sheet;
 use crate::console::view::words;
+use crate::memory::Entity;
+use crate::memory::query::CountKind;
 use crate::recall::understand::WeightedMean;
 use crate::recall::understand::canvas::Engagement;
 use crate::recall::understand::forgetting::Curve;
@@ -26,12 +29,12 @@ pub fn columns() -> Vec<TableColumn> {
 }
 
 /// An agent of the list, or all of them together.
-pub fn row(study: &StudyScreen, at: usize, look: &Look) -> TableRow {
+pub fn row(study: &StudyScreen, cx: &Context, at: usize, look: &Look) -> TableRow {
     let cells = match study.agents.get(at) {
         None => {
             let all: i64 = study.agents.iter().filter_map(|a| a.get("episodes").as_i64()).sum();
             vec![
-                TextLine::of("all agents", StyleRole::Accent),
+                TextLine::of("all agents", StyleRole::Accent).with(others(cx, all), StyleRole::Muted),
                 TextLine::default(),
                 TextLine::of(figures::count(all.unsigned_abs()), StyleRole::Number),
                 TextLine::default(),
@@ -49,6 +52,16 @@ pub fn row(study: &StudyScreen, at: usize, look: &Look) -> TableRow {
         }
     };
     TableRow { cells, marked: false, stale: false }
+}
+
+/// Counts the episodes that are of none of the agents.
+fn others(cx: &Context, listed: i64) -> String {
+    match cx.count(Entity::Episode) {
+        Some((all, CountKind::Exact)) if all > listed.unsigned_abs() => {
+            format!("  {} more of none of them", figures::count(all - listed.unsigned_abs()))
+        }
+        _ => String::new(),
+    }
 }
 
 /// Draws the insights into an agent, or into all agents.
