@@ -14,6 +14,8 @@ pub enum LayerStep {
     Stays,
     /// The layer is closed.
     Closes,
+    /// The layer is closed, and the key goes to what lies below.
+    Passes,
 }
 
 /// A layer over a screen.

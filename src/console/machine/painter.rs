@@ -6,7 +6,7 @@ use ratatui::style::Color;
 use super::frame;
 use super::model::Model;
 use crate::console::view::{Canvas, Drawn, document, words};
-use crate::ui::{Card, CardTone, Look, StyleRole, text};
+use crate::ui::{Card, CardTone, Look, StyleRole, look as lay, text};
 
 /// Below this nothing useful fits.
 const LEAST: (u16, u16) = (40, 10);
@@ -44,7 +44,8 @@ impl Painter {
         let documents = &mut self.documents;
         let mut canvas = Canvas { look, area: body, buf, drawn: &mut drawn, documents };
         model.screen().draw(&model.context, &mut canvas);
-        canvas.area = area;
+        // The first line says what is opened, and whether it may be changed: nothing lies over it.
+        canvas.area = lay::below(area, 1);
         match model.overlays.last() {
             Some(overlay) => overlay.get().draw(&model.context, &mut canvas),
             None => frame::may_follow(model, look, area, canvas.buf),

@@ -172,13 +172,15 @@ impl Model {
         }
     }
 
-    /// The same, for what may close it.
-    fn step_top(&mut self, does: impl FnOnce(&mut dyn Layer, &mut Context) -> LayerStep) {
-        let Some((id, _)) = self.overlays.last_mut() else { return };
-        if self.at_layer(id, |overlay, cx| does(overlay.get_mut(), cx)) == Some(LayerStep::Closes) {
+    /// The same, for what may close it; gives what became of it.
+    fn step_top(&mut self, does: impl FnOnce(&mut dyn Layer, &mut Context) -> LayerStep) -> LayerStep {
+        let Some((id, _)) = self.overlays.last_mut() else { return LayerStep::Stays };
+        let step = self.at_layer(id, |overlay, cx| does(overlay.get_mut(), cx)).unwrap_or(LayerStep::Stays);
+        if step != LayerStep::Stays {
             self.overlays.close(id);
         }
         self.judge_prompt();
+        step
     }
 
     fn key(&mut self, key: Key) {
@@ -190,7 +192,10 @@ impl Model {
             return self.context.perform(Effect::Suspend);
         }
         if !self.overlays.is_empty() {
-            return self.step_top(|layer, cx| layer.key(key, cx));
+            if self.step_top(|layer, cx| layer.key(key, cx)) == LayerStep::Passes {
+                self.key(key);
+            }
+            return;
         }
         if key.code == Code::Esc && !self.pressed.is_empty() {
             return self.pressed.clear();
@@ -237,7 +242,8 @@ impl Model {
 
     fn click(&mut self, target: &ClickTarget, twice: bool) {
         if !self.overlays.is_empty() {
-            return self.step_top(|layer, cx| layer.click(target, cx));
+            self.step_top(|layer, cx| layer.click(target, cx));
+            return;
         }
         self.pressed.clear();
         match target {

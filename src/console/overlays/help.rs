@@ -217,7 +217,7 @@ fn sections<'m>(layer: &HelpLayer, map: &'m KeyMap) -> Vec<HelpSection<'m>> {
 
 /// The lines that hold what is sought, under their headings.
 fn lines(sections: &[HelpSection<'_>], sought: &str, width: usize, look: &Look) -> Vec<TextLine> {
-    const KEYS: usize = 22;
+    const KEYS: usize = 24;
     let mut lines = Vec::new();
     for (title, entries) in sections {
         let found: Vec<_> = entries.iter().filter(|line| line.holds(sought)).collect();
@@ -228,9 +228,11 @@ fn lines(sections: &[HelpSection<'_>], sought: &str, width: usize, look: &Look) 
             lines.push(TextLine::default());
         }
         lines.push(crate::ui::Section::new(SafeText::limited(title, width)).line(width, look));
-        for HelpLine { keys, help, .. } in found {
+        for HelpLine { keys, help, title } in found {
             let role = if keys.is_empty() { StyleRole::Muted } else { StyleRole::Key };
-            let keys = if keys.is_empty() { "by the palette".into() } else { keys_of(keys, look) };
+            // What has no key is named in the palette.
+            let palette = || SafeText::limited(&format!(": {}", title.to_lowercase()), KEYS - 1);
+            let keys = if keys.is_empty() { palette() } else { keys_of(keys, look) };
             let mut line = TextLine::of(look.pad(&keys, KEYS, Align::Left), role);
             for (index, part) in SafeText::new(help).wrap(width.saturating_sub(KEYS).max(12)).enumerate() {
                 if index > 0 {

@@ -1,7 +1,7 @@
-//! Note to read before continuing: a title, and sentences. Any key closes it.
+//! Note to read: a title, and sentences. Any key closes it, and does what it does without the note.
 
 use crate::console::core::context::Context;
-use crate::console::core::key::Key;
+use crate::console::core::key::{Code, Key};
 use crate::console::core::layer::{Layer, LayerStep, scroll_key, scrolled};
 use crate::console::core::message::ClickTarget;
 use crate::console::view::Canvas;
@@ -31,7 +31,8 @@ impl Layer for NoteLayer {
                 self.scroll = scrolled(self.scroll, by, cx);
                 LayerStep::Stays
             }
-            _ => LayerStep::Closes,
+            _ if matches!(key.code, Code::Esc | Code::Enter | Code::Char(' ' | 'q')) => LayerStep::Closes,
+            _ => LayerStep::Passes,
         }
     }
 
@@ -44,7 +45,7 @@ impl Layer for NoteLayer {
         let width = usize::from(WIDTH.min(canvas.area.width)).saturating_sub(6).max(20);
         let lines = sentences(&self.sentences, StyleRole::Muted, width, look);
         let height = u16::try_from(lines.len() + 4).unwrap_or(u16::MAX).min(canvas.area.height);
-        let foot = hint_line(&[KeyHint::new("any key", "close")], 30);
+        let foot = hint_line(&[KeyHint::new("esc", "close")], 30);
         let pane = PaneFrame { foot, focused: true, ..PaneFrame::new(SafeText::limited(&self.title, 80)) };
         let modal = Modal { pane, width: WIDTH, height };
         canvas.drawn.hits.add(modal.area(canvas.area), ClickTarget::Overlay);
