@@ -5,13 +5,15 @@ use serde_json::Value;
 use crate::change::plan::{Change, Counts, SHOWN};
 use crate::console::core::change::columns;
 use crate::console::core::columns::{json_name, title_column};
-use crate::console::core::names::NameBook;
+use crate::console::core::names::{NameBook, named_entity};
 use crate::console::view::words;
-use crate::memory::Entity;
+use crate::memory::{Entity, ValueKind};
 use crate::ui::{Align, Look, NamedValue, SafeText, Section, StyleRole, TextLine, figures, key_values};
 
 /// Columns that a heading keeps for how the row changes.
 const NOTE: usize = 14;
+/// Columns of a hash that are shown.
+const DIGEST: usize = 13;
 /// Characters of one value that are shown.
 const LONGEST: usize = 2_000;
 
@@ -48,7 +50,7 @@ pub fn change_lines(changes: &[Change], total: usize, names: &NameBook, width: u
         let columns = columns(change);
         let widest = columns.iter().map(|(name, _, _)| name.len()).max().unwrap_or(0).min(22);
         for (name, before, after) in columns {
-            lines.extend(column_lines(change, &name, (&before, &after), widest, width, look));
+            lines.extend(column_lines(change, &name, (&before, &after), (names, widest), width, look));
         }
     }
     if total > changes.len().min(SHOWN) {
@@ -80,15 +82,30 @@ fn named<'c>(change: &'c Change, names: &'c NameBook) -> Option<&'c str> {
     let side = |side: &'c Value| side.get(title_column(entity)).and_then(json_name).filter(|name| !name.is_empty());
     let whole = [&change.before, &change.after].into_iter().find(|side| !side.is_null());
     let is_whole = change.before.is_null() || change.after.is_null();
-    whole.filter(|_| is_whole).and_then(side).or_else(|| names.of(entity, &change.id))
+    let is_words = |name: &&str| !name.starts_with('{');
+    whole.filter(|_| is_whole).and_then(side).filter(is_words).or_else(|| names.of(entity, &change.id))
 }
 
-fn text(change: &Change, column: &str, value: &Value) -> SafeText {
+fn text(change: &Change, column: &str, value: &Value, names: &NameBook) -> SafeText {
     let kind = Entity::parse(&change.entity).and_then(|entity| entity.column(column)).map(|c| c.kind);
     match (value, kind) {
-        (Value::String(at), Some(crate::memory::ValueKind::Time)) => words::time(at, true),
+        (Value::String(at), Some(ValueKind::Time)) => words::time(at, true),
+        (Value::String(text), Some(ValueKind::Json)) => match serde_json::from_str(text) {
+            Ok(json) => words::one_line(&json, LONGEST),
+            Err(_) => SafeText::limited(text, LONGEST),
+        },
+        (Value::String(digits), _) if is_digest(digits) => SafeText::limited(digits, DIGEST),
+        (Value::String(id), _) => match named_entity(column).and_then(|entity| names.of(entity, id)) {
+            Some(name) => SafeText::limited(&format!("{name}  {id}"), LONGEST),
+            None => SafeText::limited(id, LONGEST),
+        },
         (value, _) => words::one_line(value, LONGEST),
     }
+}
+
+/// Whether a text is the digits of a hash: its beginning tells it apart.
+fn is_digest(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 /// One column: beside each other where both sides fit on a line, else below each other.
@@ -96,7 +113,7 @@ fn column_lines(
     change: &Change,
     name: &str,
     (before, after): (&Value, &Value),
-    widest: usize,
+    (names, widest): (&NameBook, usize),
     width: usize,
     look: &Look,
 ) -> Vec<TextLine> {
@@ -104,7 +121,7 @@ fn column_lines(
     let label = look.pad(&SafeText::limited(name, widest), widest, Align::Left);
     let mut head = TextLine::of("  ", StyleRole::Text).with(label, StyleRole::Label).with("  ", StyleRole::Text);
     let room = width.saturating_sub(head.width());
-    let (old, new) = (text(change, name, before), text(change, name, after));
+    let (old, new) = (text(change, name, before, names), text(change, name, after, names));
     let alters = !change.before.is_null() && !change.after.is_null();
     if alters && old.width() + new.width() + 5 <= room {
         let old = if before.is_null() {
