@@ -480,7 +480,7 @@ fn keys_of_ones_own_are_pressed_and_shown() {
     console.shows("f filter");
     console.hides("f follow");
     console.press("? / 'narrows the list'");
-    console.shows("f                     Narrows the list");
+    console.shows("f                       Narrows the list");
 }
 
 #[test]
