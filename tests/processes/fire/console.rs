@@ -19,10 +19,6 @@ impl Console {
             text.contains("A unlock") || text.contains("A apply") && text.contains("CREATE TABLE")
         };
         terminal.screen_is("a question about unlocking", asks);
-        if !terminal.contents().contains("A unlock") {
-            terminal.press("A");
-            terminal.shows("A unlock");
-        }
         terminal.press("A");
         terminal.shows("✎ unlocked");
         terminal.press("5");

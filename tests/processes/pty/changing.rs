@@ -27,9 +27,7 @@ pub fn unlocked_on(home: &Home) -> Terminal {
     terminal.shows("newest episodes");
     terminal.press("U");
     terminal.shows("CREATE TABLE");
-    terminal.shows("A apply");
-    terminal.press("A");
-    terminal.shows("A unlock");
+    terminal.shows("A apply and unlock");
     terminal.press("A");
     terminal.shows("✎ unlocked");
     terminal.press("5");

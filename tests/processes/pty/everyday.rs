@@ -264,7 +264,7 @@ fn a_database_that_is_open_beside_the_one_shown_tells_what_is_new_and_is_let_go_
 fn a_situation_is_ranked_kept_and_asked_again() {
     let home = Home::new();
     home.demo();
-    let terminal = episodes(Start::new(&home, &["demo.db"]).sized(160, 60));
+    let terminal = episodes(Start::new(&home, &["demo.db"]).sized(160, 90));
     terminal.press("W");
     terminal.shows("as in episode");
     terminal.shows("by vectors, read and compared here");

@@ -88,9 +88,7 @@ fn a_masked_console_shows_nobody_on_any_screen() {
     let at = Watched { terminal, hidden, screens: std::cell::Cell::new(0) };
     at.shows("this database");
     at.press("U");
-    at.shows("A apply");
-    at.press("A");
-    at.shows("A unlock");
+    at.shows("A apply and unlock");
     at.press("A");
     at.shows("✎ unlocked");
     for command in COMMANDS.iter().filter(|c| matches!(c.id, CommandId::List(_))) {
