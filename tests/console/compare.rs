@@ -109,6 +109,17 @@ fn the_past_is_looked_at_and_cannot_be_changed() {
 }
 
 #[test]
+fn a_key_that_closes_a_note_does_what_it_does_without_it() {
+    let mut console = Console::new(world(), 100, 30);
+    console.press("2 @ '7d' enter");
+    past(&mut console);
+    console.shows("taken back");
+    console.press("@");
+    console.hides("taken back");
+    console.shows("empty is now");
+}
+
+#[test]
 fn a_moment_that_is_none_stays_in_the_line_and_a_refusal_is_told() {
     let mut console = Console::new(world(), 100, 30);
     console.press("2 @ 'soon' enter");
