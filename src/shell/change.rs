@@ -220,12 +220,16 @@ pub fn failure(what: &str, error: &ChangeError) -> RequestFailure {
         ChangeError::Usage(_) => "nothing was written; correct it and try again",
         ChangeError::NotFound(_) => "r reads again what is there",
         ChangeError::Conflict { .. } => "r reads again; then decide again",
-        ChangeError::Refused(reason) if reason.contains(audit::NO_TRAIL) => return no_trail(what),
+        error if lacks_trail(error) => return no_trail(what),
         ChangeError::Refused(_) => "nothing was written",
         ChangeError::Broken(_) => "look at the trail with: audit verify",
         ChangeError::Failed(_) => "try again",
     };
     RequestFailure::new(what, error.to_string(), remedy)
+}
+
+fn lacks_trail(error: &ChangeError) -> bool {
+    matches!(error, ChangeError::Refused(reason) if reason.contains(audit::NO_TRAIL))
 }
 
 fn no_trail(what: impl Into<String>) -> RequestFailure {
@@ -277,7 +281,7 @@ pub async fn verify_trail(store: &Store, told: &(dyn Fn(usize) + Sync)) -> Resul
 /// Entries of our trail, newest first.
 pub async fn trail(store: &Store, before: Option<i64>) -> Result<Vec<ReceiptEntry>, RequestFailure> {
     let failed = |e: ChangeError| match e {
-        ChangeError::Refused(reason) if reason.contains(audit::NO_TRAIL) => no_trail("No change was made here yet"),
+        e if lacks_trail(&e) => no_trail("No change was made here yet"),
         e => failure("The list of changes", &e),
     };
     let head = audit::anchor(store).await.map_err(failed)?.seq;

@@ -17,7 +17,10 @@ fn options(choice: &ErasureChoice) -> PurgeOptions {
 
 /// The last plan to erase somebody, as long as somebody looks at it. It is only looked at: erasing plans again.
 #[derive(Clone, Default)]
-pub struct Erasures(Arc<Mutex<Option<Kept>>>, Arc<Mutex<Option<LastSearch>>>);
+pub struct Erasures {
+    plan: Arc<Mutex<Option<Kept>>>,
+    search: Arc<Mutex<Option<LastSearch>>>,
+}
 
 /// Findings of the last search for a person. The same choices again are a wish to look again.
 struct LastSearch {
@@ -32,18 +35,18 @@ type Kept = (Ticket, Arc<PurgePlan>);
 
 impl Erasures {
     fn keep(&self, ticket: Ticket, plan: PurgePlan) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((ticket, Arc::new(plan)));
+        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = Some((ticket, Arc::new(plan)));
     }
 
     /// The plan of that number, if it is still kept.
     pub fn kept(&self, ticket: Ticket) -> Option<Arc<PurgePlan>> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
         kept.as_ref().filter(|(number, _)| *number == ticket).map(|(_, plan)| Arc::clone(plan))
     }
 
     /// Hands over what is known of a person in a database from a plan with other choices.
     fn found_before(&self, store: &Store, given: &str, choice: &ErasureChoice) -> KeptSearch {
-        let last = self.1.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let last = self.search.lock().unwrap_or_else(PoisonError::into_inner).take();
         let same =
             |last: &LastSearch| last.database == store.location() && last.given == given && last.choice != *choice;
         last.filter(same).map(|last| last.found).unwrap_or_default()
@@ -51,12 +54,13 @@ impl Erasures {
 
     fn keep_found(&self, store: &Store, given: &str, choice: &ErasureChoice, found: KeptSearch) {
         let (database, given, choice) = (store.location().to_owned(), given.to_owned(), choice.clone());
-        *self.1.lock().unwrap_or_else(PoisonError::into_inner) = Some(LastSearch { database, given, choice, found });
+        *self.search.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(LastSearch { database, given, choice, found });
     }
 
     /// Forgets the plan of that number.
     pub fn forget(&self, ticket: Ticket) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take_if(|(number, _)| *number == ticket);
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner).take_if(|(number, _)| *number == ticket);
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use crate::change::ChangeError;
 use crate::layout::Inside;
@@ -88,6 +89,18 @@ pub struct Graph {
     ids: BTreeMap<TableName, BTreeSet<String>>,
 }
 
+/// Adds texts to a hash in an order of their own, under a title.
+pub fn hash_sorted<'t>(hash: &mut Sha256, title: &str, texts: impl IntoIterator<Item = &'t String>) {
+    let mut sorted: Vec<&String> = texts.into_iter().collect();
+    sorted.sort_unstable();
+    for text in std::iter::once(title).chain(sorted.into_iter().map(String::as_str)) {
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text);
+    }
+    // No text is so long: the next title begins.
+    hash.update(u64::MAX.to_le_bytes());
+}
+
 /// A table's name as the store has it.
 #[must_use]
 pub fn name(key: &TableKey) -> TableName {
@@ -141,10 +154,11 @@ impl Graph {
         }
     }
 
-    /// The keys of all rows that go, by table.
-    #[must_use]
-    pub fn known(&self) -> Vec<(String, BTreeSet<&String>)> {
-        self.tables.iter().map(|(table, taken)| (table.title(), taken.known.iter().collect())).collect()
+    /// Adds the keys of all rows that go to a hash, by table.
+    pub fn hash_rows(&self, hash: &mut Sha256) {
+        for (table, taken) in &self.tables {
+            hash_sorted(hash, &table.title(), &taken.known);
+        }
     }
 
     /// The rows of a table that go; none of it when none do.

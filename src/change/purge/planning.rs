@@ -213,7 +213,7 @@ async fn rounds(
             follows: &follows,
             progress,
         };
-        let sought = search.digest();
+        let sought = search.digest(&subject.others);
         let before = kept.found.take().filter(|(of, _)| *of == sought).map(|(_, places)| places);
         let (mut found, places) = scan::everything(snapshot, &search, before.as_ref(), &mut updates).await?;
         kept.found = Some((sought, places));

@@ -5,12 +5,13 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use serde_json::json;
+use sha2::{Digest as _, Sha256};
 
 use super::column_words::{leaf_place, place_of};
 use super::graph::Graph;
 use super::subject::PersonHandle;
 use crate::change::ChangeError;
-use crate::change::plan::digest_of;
+use crate::change::plan::canonical;
 use crate::memory::agreeing;
 use crate::memory::mention::{HandleShape, MentionFinder, MentionText, SoughtHandle, is_plain};
 use crate::store::container::{self, Leaf, LeafKind, Limits};
@@ -55,7 +56,10 @@ pub async fn measure(
     if doubtful.is_empty() {
         return Ok(());
     }
-    let about = digest_of(&json!({ "handles": &*handles, "others": others, "rows": graph.known() }));
+    let mut hash = Sha256::new();
+    hash.update(canonical(&json!({ "handles": &*handles, "others": others })));
+    graph.hash_rows(&mut hash);
+    let about = hex::encode(hash.finalize());
     if let Some((_, usual)) = kept.as_ref().filter(|(of, _)| *of == about) {
         for (handle, usual) in handles.iter_mut().zip(usual) {
             handle.common.clone_from(usual);

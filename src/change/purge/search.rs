@@ -1,16 +1,17 @@
 //! Inputs of a search for a person: the handles, the rows that go, the decisions, and known facts about the tables.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use serde_json::json;
+use sha2::{Digest as _, Sha256};
 
-use super::graph::{Graph, id_columns, name, people_columns};
+use super::graph::{Graph, hash_sorted, id_columns, name, people_columns};
 use super::key_parts::PersonKeyPart;
 use super::matcher::Matcher;
 use super::mention::Decisions;
 use super::subject::PersonHandle;
 use crate::change::ChangeError;
-use crate::change::plan::digest_of;
+use crate::change::plan::canonical;
 use crate::layout::Engine;
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
@@ -99,16 +100,19 @@ pub struct PersonSearch<'a> {
 }
 
 impl PersonSearch<'_> {
-    /// The digest of everything that decides in which rows something is found.
-    pub(super) fn digest(&self) -> String {
-        let ids: BTreeSet<&String> = self.ids.iter().collect();
-        let listed: BTreeMap<_, BTreeSet<&String>> =
-            self.listed.iter().map(|(place, ids)| (place, ids.iter().collect())).collect();
-        let listed: Vec<_> = listed.into_iter().collect();
-        digest_of(&json!({
-            "handles": self.handles, "ids": ids, "listed": listed,
-            "rows": self.graph.known(), "account": self.account.known(),
-        }))
+    /// The digest of everything that decides in which rows something is found; `others` are the handles of other people.
+    pub(super) fn digest(&self, others: &[String]) -> String {
+        let mut hash = Sha256::new();
+        hash.update(canonical(&json!({ "handles": self.handles, "others": others })));
+        self.graph.hash_rows(&mut hash);
+        self.account.hash_rows(&mut hash);
+        hash_sorted(&mut hash, "ids", self.ids);
+        let mut listed: Vec<_> = self.listed.iter().collect();
+        listed.sort_unstable_by_key(|(place, _)| *place);
+        for ((table, column), ids) in listed {
+            hash_sorted(&mut hash, &format!("{}.{column}", table.title()), ids);
+        }
+        hex::encode(hash.finalize())
     }
 }
 

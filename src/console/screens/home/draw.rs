@@ -213,10 +213,9 @@ fn column(lines: &[HomeEntry], selected: usize, look: &Look, area: Rect, buf: &m
     let at = lines.iter().position(leads_to);
     let first = at.map_or(0, |at| (at + 2).saturating_sub(height)).min(lines.len().saturating_sub(height));
     // In the blank column at the right: there is more.
-    let more = [(first > 0, area.y, look.glyphs.arrow_up), {
-        (first + height < lines.len(), area.bottom().saturating_sub(1), look.glyphs.arrow_down)
-    }];
-    for (_, y, glyph) in more.into_iter().filter(|(there, ..)| *there && height > 1) {
+    let above = (first > 0, area.y, look.glyphs.arrow_up);
+    let below = (first + height < lines.len(), area.bottom().saturating_sub(1), look.glyphs.arrow_down);
+    for (_, y, glyph) in [above, below].into_iter().filter(|(there, ..)| *there && height > 1) {
         look.glyph(area.right(), y, buf, glyph, StyleRole::Muted);
     }
     for (index, entry) in lines.iter().skip(first).take(height).enumerate() {
