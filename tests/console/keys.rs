@@ -384,6 +384,19 @@ fn a_failed_read_is_a_card_and_the_rows_stay() {
 }
 
 #[test]
+fn one_cause_is_one_card() {
+    let mut console = Console::new(many(300), 160, 50);
+    console.press("2");
+    // A server that goes away fails the list, its row and what leads from it.
+    for what in ["The list could not be read", "Related rows could not be read"] {
+        console.tell(Message::Failed(RequestFailure::new(what, "the server is not there", "start it")));
+    }
+    console.shows("the server is not there");
+    console.press("esc");
+    console.hides("the server is not there");
+}
+
+#[test]
 fn esc_steps_out_one_at_a_time() {
     let mut console = Console::new(world(), 160, 50);
     console.press("2 enter z");

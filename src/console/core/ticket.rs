@@ -18,6 +18,12 @@ pub struct RequestFailure {
 }
 
 impl RequestFailure {
+    /// Whether both failed for the same reason, whatever was tried.
+    #[must_use]
+    pub fn has_cause_of(&self, other: &RequestFailure) -> bool {
+        (&self.message, &self.code) == (&other.message, &other.code)
+    }
+
     /// A failure without a code.
     #[must_use]
     pub fn new(what: impl Into<String>, message: impl Into<String>, remedy: impl Into<String>) -> Self {

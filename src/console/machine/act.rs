@@ -6,6 +6,8 @@ use crate::change::plan::ChangeDanger;
 use crate::console::core::context::{LayerOpening, ScreenAction, ToastTone};
 use crate::console::core::menu::{MenuChoice, Purpose};
 use crate::console::core::message::{Effect, SwitchStep};
+use crate::console::core::ticket::RequestFailure;
+use crate::console::overlays::Overlay;
 use crate::console::core::screen::Screen;
 use crate::console::overlays::failure::FailureLayer;
 use crate::console::overlays::form::Form;
@@ -53,7 +55,7 @@ impl Model {
 
     fn open(&mut self, opening: LayerOpening) {
         match opening {
-            LayerOpening::Failure(failure) => self.show(FailureLayer { failure }),
+            LayerOpening::Failure(failure) => self.show_failure(failure),
             LayerOpening::Note(title, sentences) => self.show(NoteLayer { title, sentences, scroll: 0 }),
             LayerOpening::Menu(menu) => self.show(MenuLayer { menu, is_palette: false }),
             LayerOpening::Prompt(purpose, subject, text) => self.open_prompt(purpose, subject, &text),
@@ -72,6 +74,17 @@ impl Model {
                 let gate = self.context.gate(ChangeDanger::Grave, &id);
                 self.show(LastQuestion { gate, words });
             }
+        }
+    }
+
+    /// Shows a failure, unless one with the same cause is shown: a server that goes away fails every request under way.
+    fn show_failure(&mut self, failure: RequestFailure) {
+        let shown = self.overlays.iter().any(|overlay| match overlay {
+            Overlay::Failure(layer) => layer.failure.has_cause_of(&failure),
+            _ => false,
+        });
+        if !shown {
+            self.show(FailureLayer { failure });
         }
     }
 
