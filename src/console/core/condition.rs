@@ -139,15 +139,30 @@ fn canvas_part(entity: Entity, part: &str) -> Option<&str> {
     (entity == Entity::Episode && (rest.is_empty() || rest.starts_with([' ', '=']))).then(|| asked.trim())
 }
 
-/// Splits a line into the parts that must all hold: between ` and `, and at a comma that a condition follows.
-fn split(entity: Entity, line: &str) -> Vec<&str> {
+/// Splits a line into the parts that must all hold: between ` and `, and at a comma or a blank that a condition follows.
+fn split<'l>(entity: Entity, line: &'l str) -> Vec<&'l str> {
     let condition = |rest: &str| {
         let known = |said: Expression<'_>| entity.column(said.name).is_some();
         let next = filter::parts_between(rest, ",", |_| true).first().copied().unwrap_or(rest);
         canvas_part(entity, next).is_some() || Expression::parse(next).is_ok_and(known)
     };
-    let parts = filter::parts_between(line, " and ", |_| true);
-    parts.into_iter().flat_map(|part| filter::parts_between(part, ",", condition)).collect()
+    let parts = filter::parts_between(line, " and ", |_| true).into_iter();
+    let parts = parts.flat_map(|part| filter::parts_between(part, ",", condition));
+    let blanks = |part: &'l str| {
+        let complete = |before: &str| {
+            let before = before.trim_end().to_lowercase();
+            !before.is_empty() && !before.ends_with(['(', ',']) && !before.ends_with(" or")
+        };
+        // A column that there is not is told, not looked for as a part of the value.
+        let signed =
+            |rest: &str| Expression::parse(rest).is_ok_and(|said| !said.name.is_empty() && said.op != Operator::Has);
+        let begins = |rest: &str| {
+            let rest = rest.trim_start_matches('(');
+            !rest.starts_with(' ') && (condition(rest) || signed(rest))
+        };
+        filter::parts_between(part, " ", |rest| complete(&part[..part.len() - rest.len()]) && begins(rest))
+    };
+    parts.flat_map(blanks).collect()
 }
 
 /// Values that columns of an entity hold, by the column; those of canvas conditions under `canvas` and `canvas action`.
@@ -312,6 +327,13 @@ mod tests {
             commas.line(),
             "canvas sheets and outcome = 'failure' and title ~ 'salt, title = pepper' and utility < 0.3"
         );
+        let blanks =
+            parse("outcome = failure  started_at > 30d canvas sheets (title ~ salt or title ~ pepper)").unwrap();
+        let spelled =
+            parse("outcome = failure and started_at > 30d and canvas sheets and (title ~ salt or title ~ pepper)");
+        assert_eq!(blanks, spelled.unwrap());
+        assert!(parse("outcome = failure age < 30d").unwrap_err().contains("no column `age`"));
+        assert_eq!(parse("title ~ the outcome of it").unwrap().line(), "title ~ 'the outcome of it'");
         assert_eq!(parse("title ~ salt, pepper").unwrap().line(), "title ~ 'salt, pepper'");
     }
 
