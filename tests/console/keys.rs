@@ -384,6 +384,16 @@ fn a_failed_read_is_a_card_and_the_rows_stay() {
 }
 
 #[test]
+fn the_help_sets_apart_what_does_not_fit_the_row() {
+    let mut console = Console::new(world(), 160, 200);
+    console.press("5 ?");
+    let text = console.lines().join("\n");
+    let (here, apart) = text.split_once("Not here, or not for").expect("a section for them");
+    let words = "Goes forward again";
+    assert!(!here.contains(words) && apart.contains(words), "{text}");
+}
+
+#[test]
 fn one_cause_is_one_card() {
     let mut console = Console::new(many(300), 160, 50);
     console.press("2");

@@ -140,6 +140,7 @@ fn one_key_follows_what_is_written_and_pauses_it() {
     written(&mut console, "new-1", 1);
     console.beat();
     assert_eq!(console.id(), "new-1");
+    console.hides("row 1 of 300");
     console.press("space");
     written(&mut console, "new-2", 2);
     console.beat();

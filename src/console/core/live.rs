@@ -18,6 +18,8 @@ pub struct LiveTail {
     pub watching: Option<Ticket>,
     /// Rows that came since the list was read; more than [`COUNTED`] are not counted.
     pub fresh: usize,
+    /// The list holds rows that came since those of the whole database were counted.
+    pub grown: bool,
     /// The list follows what comes.
     pub follows: bool,
     /// Keys of the newest rows when the list was read.
@@ -37,6 +39,7 @@ impl LiveTail {
 
     /// The list is read again: nothing is new then.
     pub fn read_again(&mut self) {
+        self.grown |= self.fresh > 0;
         (self.fresh, self.known) = (0, None);
     }
 

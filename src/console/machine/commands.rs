@@ -130,7 +130,8 @@ impl Model {
             CommandId::Palette => self.open_palette(),
             CommandId::Tour => self.show(TourLayer::default()),
             CommandId::Help => {
-                let help = HelpLayer::of(self.screen(), &self.context);
+                let unfit = COMMANDS.iter().filter(|command| self.fits(command).is_err()).map(|command| command.id);
+                let help = HelpLayer::of(self.screen(), unfit.collect(), &self.context);
                 self.show(help);
             }
             CommandId::Wrap => self.context.settings.wrap = !self.context.settings.wrap,

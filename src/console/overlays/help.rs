@@ -29,6 +29,8 @@ pub struct HelpLayer {
     title: String,
     /// The scopes whose keys mean something there, its own first.
     scopes: Vec<CommandScope>,
+    /// Commands that can not be given here or do not fit the selected row.
+    unfit: Vec<CommandId>,
     /// Explanations of how the numbers of the selected row are worked out.
     numbers: Vec<NumberWorking>,
     /// The words that it explains.
@@ -42,9 +44,9 @@ pub struct HelpLayer {
 }
 
 impl HelpLayer {
-    /// The help of a screen.
+    /// The help of a screen, and the commands that do not fit what is selected there.
     #[must_use]
-    pub fn of(screen: &dyn Screen, cx: &Context) -> Self {
+    pub fn of(screen: &dyn Screen, unfit: Vec<CommandId>, cx: &Context) -> Self {
         let own = Some(screen.scope()).filter(|scope| !scope.is_shared());
         let rows: &[CommandScope] = match (screen.lists(), screen.selected()) {
             (Some(_), _) => &[CommandScope::List, CommandScope::Rows],
@@ -54,6 +56,7 @@ impl HelpLayer {
         HelpLayer {
             title: screen.title(cx),
             scopes: own.into_iter().chain(rows.iter().copied()).collect(),
+            unfit,
             numbers: match screen.whole_row() {
                 Some(row) => {
                     let context = |entity| screen.context_rows(entity);
@@ -175,13 +178,14 @@ type HelpSection<'m> = (String, Vec<HelpLine<'m>>);
 const TABS: &str = "Shows a tab: o overview, t story, c chain, s segments, a canvas, f feedback, u utility, m memories, e events, \
      x accesses, w where, r related, j JSON.";
 
-fn keys_in(scope: CommandScope, map: &KeyMap) -> Vec<HelpLine<'_>> {
+fn keys_in(scope: CommandScope, map: &KeyMap, listed: impl Fn(CommandId) -> bool) -> Vec<HelpLine<'_>> {
     let is_first = |command: &&ConsoleCommand| match command.id {
         CommandId::ShowTab(tab) => tab == "overview",
         CommandId::Seek(onward) => onward,
         _ => true,
     };
     let commands = COMMANDS.iter().filter(|command| command.scope == scope).filter(is_first);
+    let commands = commands.filter(|command| listed(command.id));
     let line = |command: &'static ConsoleCommand| match command.id {
         CommandId::Seek(_) => HelpLine { keys: vec![";", ","], title: command.title, help: command.help.into() },
         CommandId::ShowTab(_) => HelpLine { keys: vec!["."], title: "Tabs", help: TABS.into() },
@@ -198,20 +202,28 @@ fn sections<'m>(layer: &HelpLayer, map: &'m KeyMap) -> Vec<HelpSection<'m>> {
         let numbers = layer.numbers.iter().map(|(number, working)| HelpLine::named(number, working.clone()));
         sections.push(("Numbers here".to_owned(), numbers.collect()));
     }
-    let own: Vec<_> = scopes.iter().flat_map(|scope| keys_in(*scope, map)).collect();
-    if !own.is_empty() {
-        sections.push((format!("Keys here: {title}"), own));
+    let keys = |scopes: &[CommandScope], fit: bool| -> Vec<_> {
+        let of = |scope: &CommandScope| keys_in(*scope, map, |id| layer.unfit.contains(&id) != fit);
+        scopes.iter().flat_map(of).collect()
+    };
+    let here = keys(scopes, true);
+    if !here.is_empty() {
+        sections.push((format!("Keys here: {title}"), here));
     }
     sections.push((
         "Words here".to_owned(),
         layer.words.iter().map(|(word, means)| HelpLine::named(word, *means)).collect(),
     ));
-    sections.push((CommandScope::Everywhere.title().to_owned(), keys_in(CommandScope::Everywhere, map)));
+    sections.push((CommandScope::Everywhere.title().to_owned(), keys(&[CommandScope::Everywhere], true)));
     let overlays = IN_OVERLAYS.iter().map(|(keys, help)| HelpLine::named(keys, *help)).collect();
     sections.push(("Menus and fields".to_owned(), overlays));
+    let unfit = keys(&[scopes, [CommandScope::Everywhere].as_slice()].concat(), false);
+    if !unfit.is_empty() {
+        sections.push(("Not here, or not for what is selected".to_owned(), unfit));
+    }
     let others =
         CommandScope::ALL.iter().filter(|scope| **scope != CommandScope::Everywhere && !scopes.contains(scope));
-    sections.extend(others.map(|scope| (format!("Elsewhere: {}", scope.title()), keys_in(*scope, map))));
+    sections.extend(others.map(|scope| (format!("Elsewhere: {}", scope.title()), keys_in(*scope, map, |_| true))));
     sections
 }
 

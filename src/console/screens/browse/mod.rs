@@ -535,6 +535,7 @@ impl Screen for ListScreen {
     /// The same row stays selected, and what is shown stays until it was read again.
     fn refresh(&mut self, cx: &mut Context) {
         self.ask(self.window.again(cx.measures.list_rows), cx);
+        self.live.grown = false;
         if self.detail.key.is_some() {
             self.ask_detail(cx);
         }

@@ -151,8 +151,10 @@ fn total(cx: &Context, browse: &ListScreen) -> Total {
     match (browse.window.total(), cx.count(browse.entity)) {
         (Some(total), _) => Total::Exact(total as u64),
         _ if counted.is_some() => Total::Exact(counted.map(|count| count.rows).unwrap_or_default()),
-        (None, Some((count, CountKind::Exact))) if browse.conditions.is_empty() => Total::Exact(count),
-        (None, Some((count, CountKind::About))) if browse.conditions.is_empty() => Total::About(count),
+        (None, Some((count, kind))) if browse.conditions.is_empty() => match kind {
+            CountKind::Exact if !browse.live.grown => Total::Exact(count),
+            CountKind::Exact | CountKind::About => Total::About(count),
+        },
         _ => Total::Unknown,
     }
 }
