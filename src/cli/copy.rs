@@ -3,7 +3,7 @@
 // Help texts are shown as they stand: backticks would be.
 #![allow(clippy::doc_markdown)]
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::Utc;
 use clap::Args;
@@ -15,10 +15,10 @@ use super::doing::{By, author};
 use super::failure::CommandFailure;
 use super::look::write_export;
 use super::output;
+use super::part_totals::PartTotals;
 use crate::change::import::{self, ImportPart, ImportProgress, ORDER};
 use crate::change::operation::ImportFormat;
-use crate::change::plan::Counts;
-use crate::change::{self, anchor, batch};
+use crate::change::{self, batch};
 use crate::memory::agreeing;
 use crate::memory::filter::{Filter, alternatives};
 use crate::memory::query::{PageStart, Query};
@@ -59,10 +59,8 @@ pub struct CopyArgs {
 /// Totals over the parts of a copy.
 #[derive(Default)]
 struct Copied {
-    counts: Counts,
+    totals: PartTotals,
     rows: BTreeMap<&'static str, usize>,
-    disclosures: BTreeSet<String>,
-    receipts: Vec<Value>,
 }
 
 /// Copies, or says what it would copy.
@@ -109,18 +107,18 @@ pub(super) async fn run(session: &Session<'_>, asked: &CopyArgs) -> Result<(), C
     put_in(&target, asked, CopyPart { text: &mut text, line, is_last: true }, &progress, &mut copied).await?;
     let mut shown = json!({
         "operation": "copy",
-        "status": if !asked.apply { "planned" } else if copied.counts.is_empty() { "nothing to do" } else { "applied" },
+        "status": if !asked.apply { "planned" } else if copied.totals.counts.is_empty() { "nothing to do" } else { "applied" },
         "from": source.location(),
         "to": target.location(),
         "rows": copied.rows,
-        "counts": copied.counts,
-        "disclosures": copied.disclosures,
+        "counts": copied.totals.counts,
+        "disclosures": copied.totals.disclosures(),
     });
     if !asked.apply {
         return output::value(session.format(), &shown);
     }
     let (compared, missing, different) = copy.compared(&target).await?;
-    shown["receipts"] = json!(copied.receipts);
+    shown["receipts"] = json!(copied.totals.receipts);
     shown["compared"] = compared;
     output::value(session.format(), &shown)?;
     if missing == 0 && different == 0 {
@@ -178,23 +176,13 @@ async fn put_in(
     };
     let planned = if asked.apply {
         let (planned, receipt) = change::plan_and_apply(target, &author(&asked.by), plan).await?;
-        copied.disclosures.extend(anchor::missed(target).await);
-        if receipt.audit_seq.is_some() {
-            copied.receipts.push(
-                json!({ "receipt_id": receipt.receipt_id, "audit_seq": receipt.audit_seq, "undo": receipt.undo }),
-            );
-        }
+        copied.totals.add_receipt(&receipt, target).await;
         planned
     } else {
         plan().await?
     };
     progress.advance();
-    for (table, verbs) in &planned.counts {
-        for (verb, rows) in verbs {
-            *copied.counts.entry(table.clone()).or_default().entry(verb.clone()).or_default() += rows;
-        }
-    }
-    copied.disclosures.extend(planned.disclosures);
+    copied.totals.add(&planned);
     Ok(next)
 }
 

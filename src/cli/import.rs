@@ -1,7 +1,6 @@
 //! `import`. Our own export is read line by line. What fits into one plan is one change; a larger file goes in in parts, each
 //! a change of its own, so that memory stays bounded whatever its size.
 
-use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
@@ -13,10 +12,10 @@ use super::doing::{Doing, PLAN_BYTES, author, carry_out, mask_changes};
 use super::failure::CommandFailure;
 use super::input::{read_input, unread};
 use super::output;
+use super::part_totals::PartTotals;
 use crate::change::import::{self, ImportPart, ImportProgress};
 use crate::change::operation::ImportFormat;
-use crate::change::plan::Counts;
-use crate::change::{self, Operation, Plan, anchor};
+use crate::change::{self, Operation, Plan};
 use crate::ground::input_file::{InputError, InputFile};
 use crate::memory::nearest::unknown;
 use crate::store::Store;
@@ -100,27 +99,16 @@ impl<'f> Parts<'f> {
     }
 }
 
-/// Totals over all parts of an import.
+/// Parts of an import together.
 #[derive(Default)]
 struct Together {
-    parts: usize,
-    counts: Counts,
-    changes_total: usize,
-    disclosures: BTreeSet<String>,
-    receipts: Vec<Value>,
+    totals: PartTotals,
     first: Value,
 }
 
 impl Together {
     fn add(&mut self, plan: &Plan) {
-        self.parts += 1;
-        for (table, verbs) in &plan.counts {
-            for (verb, rows) in verbs {
-                *self.counts.entry(table.clone()).or_default().entry(verb.clone()).or_default() += rows;
-            }
-        }
-        self.changes_total += plan.changes_total;
-        self.disclosures.extend(plan.disclosures.iter().cloned());
+        self.totals.add(plan);
         if self.first.is_null() {
             self.first = plan.to_json();
         }
@@ -130,18 +118,18 @@ impl Together {
         let effect = format!(
             "the file goes in in {} parts of about {} MB, each a change of its own: should one fail, run it again, what is \
              there is passed over",
-            self.parts,
+            self.totals.parts,
             PART_BYTES >> 20
         );
         let mut shown = self.first.clone();
-        shown["parts"] = json!(self.parts);
-        shown["counts"] = json!(self.counts);
-        shown["changes_total"] = json!(self.changes_total);
+        shown["parts"] = json!(self.totals.parts);
+        shown["counts"] = json!(self.totals.counts);
+        shown["changes_total"] = json!(self.totals.changes);
         shown["effects"] = json!([effect]);
-        shown["disclosures"] = json!(self.disclosures);
+        shown["disclosures"] = json!(self.totals.disclosures());
         if is_applied {
-            shown["status"] = json!(if self.counts.is_empty() { "nothing to do" } else { "applied" });
-            shown["receipts"] = json!(self.receipts);
+            shown["status"] = json!(if self.totals.counts.is_empty() { "nothing to do" } else { "applied" });
+            shown["receipts"] = json!(self.totals.receipts);
         }
         shown
     }
@@ -194,11 +182,6 @@ async fn put_in(
     let (mut planned, receipt) = change::plan_and_apply(store, &author(&doing.by), plan).await?;
     mask_changes(session, &mut planned.changes);
     together.add(&planned);
-    together.disclosures.extend(anchor::missed(store).await);
-    if receipt.audit_seq.is_some() {
-        together.receipts.push(json!({
-            "receipt_id": receipt.receipt_id, "audit_seq": receipt.audit_seq, "undo": receipt.undo,
-        }));
-    }
+    together.totals.add_receipt(&receipt, store).await;
     Ok(())
 }

@@ -37,6 +37,7 @@ pub mod look;
 pub mod migrate;
 pub mod options;
 pub mod output;
+mod part_totals;
 mod person;
 pub mod policy;
 pub mod purge;
