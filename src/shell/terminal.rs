@@ -1,8 +1,10 @@
 //! The terminal: taken at the beginning, given back at the end whatever happens.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::mem::ManuallyDrop;
+use std::num::NonZeroU16;
 use std::panic::PanicHookInfo;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +20,7 @@ use ratatui::backend::{Backend as _, CrosstermBackend};
 use ratatui::buffer::{Buffer, CellDiffOption};
 use ratatui::layout::{Position, Rect};
 use tokio::signal::unix::{Signal as Listener, SignalKind, signal};
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::ui::SafeText;
 use crate::ui::linear::LinearTeller;
@@ -142,7 +144,7 @@ pub struct TerminalScreen {
     linear: Option<LinearTeller>,
     title: SafeText,
     /// Positions in the last frame whose columns belong to a symbol of several characters.
-    covered: Vec<Position>,
+    loose: LooseSymbols,
 }
 
 impl TerminalScreen {
@@ -155,7 +157,7 @@ impl TerminalScreen {
             mouse: mouse && !plain,
             linear: plain.then(LinearTeller::default),
             title: SafeText::new("mnemoscope"),
-            covered: Vec::new(),
+            loose: LooseSymbols::default(),
         };
         screen.enter()?;
         Ok(screen)
@@ -209,6 +211,7 @@ impl TerminalScreen {
             teller.forget();
             return Ok(());
         }
+        self.loose = LooseSymbols::default();
         let size = self.terminal.size()?;
         self.terminal.resize(Rect::from((Position::ORIGIN, size)))
     }
@@ -265,10 +268,10 @@ impl TerminalScreen {
             return Write::flush(out);
         }
         queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
-        let covered = &mut self.covered;
+        let loose = &mut self.loose;
         self.terminal.draw(|frame| {
             paint(frame.buffer_mut());
-            uncover(covered, frame.buffer_mut());
+            loose.settle(frame.buffer_mut());
         })?;
         let out = self.terminal.backend_mut();
         queue!(out, EndSynchronizedUpdate)?;
@@ -276,19 +279,40 @@ impl TerminalScreen {
     }
 }
 
-/// Has the columns written that were covered in the last frame, and notes those of this one. Several characters that are
-/// one symbol and more than one column wide (of Indic scripts, for instance) stand one by one in many terminals: who
-/// writes over the first leaves the others, and a frame is written without looking at the columns under a symbol.
-fn uncover(covered: &mut Vec<Position>, buf: &mut Buffer) {
-    for position in covered.drain(..) {
-        if let Some(cell) = buf.cell_mut(position) {
-            cell.diff_option = CellDiffOption::AlwaysUpdate;
+/// Symbols of several characters in the last frame (of Indic scripts, or joined emoji), by their columns and rows. Many
+/// terminals show their characters one by one, in more columns than the symbol has: what follows would move to the right,
+/// and who writes over the first character leaves the others.
+#[derive(Debug, Default)]
+struct LooseSymbols {
+    last: BTreeMap<(u16, u16), String>,
+}
+
+impl LooseSymbols {
+    /// Has the cursor put where a symbol ends, and the columns written again that one may have run over.
+    fn settle(&mut self, buf: &mut Buffer) {
+        let loose = buf.content.iter().enumerate().filter(|(_, cell)| cell.symbol().chars().nth(1).is_some());
+        let now: BTreeMap<_, _> = loose.map(|(index, cell)| (buf.pos_of(index), cell.symbol().to_owned())).collect();
+        let changed = |at: &(u16, u16), symbol: &String, other: &BTreeMap<_, _>| other.get(at) != Some(symbol);
+        let gone =
+            self.last.iter().filter(|(at, symbol)| changed(at, symbol, &now)).map(|(at, symbol)| (at, symbol, 1));
+        let new = now.iter().filter(|(at, symbol)| changed(at, symbol, &self.last));
+        let new = new.map(|(at, symbol)| (at, symbol, symbol.width() as u16));
+        for ((x, y), symbol, first) in gone.chain(new) {
+            let most: usize = symbol.chars().map(|c| c.width().unwrap_or_default().max(1)).sum();
+            for right in first..most as u16 {
+                if let Some(cell) = buf.cell_mut(Position { x: x.saturating_add(right), y: *y }) {
+                    cell.diff_option = CellDiffOption::AlwaysUpdate;
+                }
+            }
         }
-    }
-    let symbols = buf.content.iter().enumerate().filter(|(_, cell)| cell.symbol().chars().nth(1).is_some());
-    for (index, cell) in symbols {
-        let (x, y) = buf.pos_of(index);
-        covered.extend((1..cell.symbol().width() as u16).map(|right| Position { x: x + right, y }));
+        for ((x, y), symbol) in &now {
+            let width = NonZeroU16::new(symbol.width() as u16);
+            if let (Some(width), Some(cell)) = (width, buf.cell_mut(Position { x: *x, y: *y })) {
+                let end = cursor::MoveTo(x.saturating_add(width.get()), *y);
+                cell.set_symbol(&format!("{symbol}{end}")).diff_option = CellDiffOption::ForcedWidth(width);
+            }
+        }
+        self.last = now;
     }
 }
 
@@ -384,28 +408,45 @@ mod tests {
     use super::*;
     use ratatui::style::Style;
 
+    const LOOSE: &str = "a\u{0b95}\u{0bca}b\u{27e9}\u{1f3fb}";
+
     #[test]
     fn nothing_is_left_of_a_symbol_of_several_characters() {
-        let mut covered = Vec::new();
+        let mut loose = LooseSymbols::default();
         let mut before = Buffer::empty(Rect::new(0, 0, 12, 1));
-        before.set_string(0, 0, "a\u{0b95}\u{0bca}b\u{27e9}\u{1f3fb}", Style::new());
-        uncover(&mut covered, &mut before);
+        before.set_string(0, 0, LOOSE, Style::new());
+        loose.settle(&mut before);
         let mut blank = Buffer::empty(before.area);
-        uncover(&mut covered, &mut blank);
+        loose.settle(&mut blank);
         let written: Vec<u16> = before.diff(&blank).iter().map(|(x, ..)| *x).collect();
-        let drawn = "a\u{0b95}\u{0bca}b\u{27e9}\u{1f3fb}".width() as u16;
-        assert_eq!(written, (0..drawn).collect::<Vec<_>>());
-        assert!(covered.is_empty());
+        let drawn = LOOSE.width() as u16;
+        assert!((0..drawn).all(|x| written.contains(&x)), "{written:?}");
+        assert!(loose.last.is_empty());
+    }
+
+    #[test]
+    fn what_follows_a_symbol_of_several_characters_is_written_where_it_belongs() {
+        let mut loose = LooseSymbols::default();
+        let mut before = Buffer::empty(Rect::new(0, 0, 12, 1));
+        before.set_string(0, 0, "a  | next", Style::new());
+        let mut after = before.clone();
+        loose.settle(&mut before);
+        after.set_string(0, 0, "\u{1f469}\u{200d}\u{1f4bb} | next", Style::new());
+        loose.settle(&mut after);
+        let diff = before.diff(&after);
+        // Shown one by one, the emoji and the joiner may take up to five columns.
+        assert_eq!(diff.iter().map(|(x, ..)| *x).collect::<Vec<_>>(), [0, 2, 3, 4]);
+        assert!(diff[0].2.symbol().ends_with(&cursor::MoveTo(2, 0).to_string()));
     }
 
     #[test]
     fn what_stays_is_not_written_again() {
-        let mut covered = Vec::new();
+        let mut loose = LooseSymbols::default();
         let mut before = Buffer::empty(Rect::new(0, 0, 12, 1));
         before.set_string(0, 0, "\u{0b95}\u{0bca} \u{65e5}\u{672c}", Style::new());
         let mut after = before.clone();
-        uncover(&mut covered, &mut before);
-        uncover(&mut covered, &mut after);
+        loose.settle(&mut before);
+        loose.settle(&mut after);
         assert!(before.diff(&after).is_empty());
     }
 }
