@@ -34,8 +34,8 @@ pub fn row(study: &StudyScreen, cx: &Context, at: usize, look: &Look) -> TableRo
         None => {
             let all: i64 = study.agents.iter().filter_map(|a| a.get("episodes").as_i64()).sum();
             vec![
-                TextLine::of("all agents", StyleRole::Accent).with(others(cx, all), StyleRole::Muted),
-                TextLine::default(),
+                TextLine::of("all agents", StyleRole::Accent),
+                TextLine::of(others(cx, all), StyleRole::Muted),
                 TextLine::of(figures::count(all.unsigned_abs()), StyleRole::Number),
                 TextLine::default(),
             ]
@@ -58,7 +58,7 @@ pub fn row(study: &StudyScreen, cx: &Context, at: usize, look: &Look) -> TableRo
 fn others(cx: &Context, listed: i64) -> String {
     match cx.count(Entity::Episode) {
         Some((all, CountKind::Exact)) if all > listed.unsigned_abs() => {
-            format!("  {} more of none of them", figures::count(all - listed.unsigned_abs()))
+            format!("+{} of none", figures::count(all - listed.unsigned_abs()))
         }
         _ => String::new(),
     }
