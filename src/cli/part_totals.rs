@@ -19,7 +19,7 @@ pub struct PartTotals {
     pub changes: usize,
     /// Receipts of the parts that changed anything: id, number in the audit trail and undo.
     pub receipts: Vec<Value>,
-    /// How often each disclosure was made; what begins with a number is summed up and has none here.
+    /// Disclosures without the number that they begin with, and the sum of those numbers; none where there is no number.
     disclosures: BTreeMap<String, Option<u64>>,
 }
 
