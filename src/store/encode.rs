@@ -1,11 +1,12 @@
 //! The inverse of the codec: canonical values back into stored ones, by what the layout maps and the column's type.
 
 use std::borrow::{Borrow, Cow};
+use std::collections::HashMap;
 
 use serde_json::Value;
 
 use super::dialect::{self, PgType};
-use super::fetched::FetchedValue;
+use super::fetched::{self, FetchedValue};
 use super::select::{as_stored, is_uuid, key_parts};
 use super::shape::TableShape;
 use super::stored::{Cell, Image, Mutation, StoredRows, TableName, spell};
@@ -604,6 +605,9 @@ fn same(a: &Cell, b: &Cell) -> bool {
 /// No stored columns.
 const NOTHING: &StoredColumns = &Vec::new();
 
+/// Rows that one statement reads by their ids.
+const AT_ONCE: usize = 400;
+
 impl<'a> RowEncoder<'a> {
     /// The row of an id with the table it is in; none when there is none.
     ///
@@ -617,6 +621,50 @@ impl<'a> RowEncoder<'a> {
             }
         }
         Ok(None)
+    }
+
+    /// As [`RowEncoder::locate`], for many ids at once: those of the rows that there are, by their ids.
+    ///
+    /// # Errors
+    /// As [`RowEncoder::locate`].
+    pub async fn locate_all(
+        self,
+        entity: Entity,
+        ids: &[String],
+    ) -> Result<HashMap<String, LocatedRow<'a>>, StoreError> {
+        let mut located = HashMap::new();
+        for source in self.store.sources_of(entity)? {
+            let left: Vec<&String> = ids.iter().filter(|id| !located.contains_key(*id)).collect();
+            let Some((name, way)) = plain_column(source, "id") else {
+                for id in left {
+                    located.extend(self.locate_in(source, id).await?.map(|row| (id.clone(), row)));
+                }
+                continue;
+            };
+            let stored = |id: &&String| (as_stored(self.store.engine(), source, "id", id).into_owned(), (*id).clone());
+            let given: HashMap<String, String> =
+                left.iter().map(stored).filter(|(id, _)| self.can_be(way, id)).collect();
+            let stored: Vec<String> = given.keys().cloned().collect();
+            let keys = stored.iter().map(|id| vec![FetchedValue::Text(id.clone())]).collect();
+            let wanted = StoredRows { table: table_of(source), by: vec![name.to_owned()], keys };
+            let mut rows: HashMap<String, Row> = HashMap::new();
+            for some in stored.chunks(AT_ONCE) {
+                let some = self.store.related_in(source, "id", some, None).await?;
+                rows.extend(some.into_iter().map(|row| (row.id().to_owned(), row)));
+            }
+            for image in self.store.shapes().images(&wanted).await? {
+                let Some(value) = image.get(name).cloned() else { continue };
+                let id = fetched::text(std::slice::from_ref(&value), 0);
+                let Some(given) = given.get(&id) else { continue };
+                if located.contains_key(given) {
+                    return Err(StoreError::Ambiguous(entity.title(), id));
+                }
+                let Some(row) = rows.remove(&id) else { continue };
+                let key = vec![(name.to_owned(), value)];
+                located.insert(given.clone(), LocatedRow { source, key, image, row });
+            }
+        }
+        Ok(located)
     }
 
     /// As [`RowEncoder::locate`], among the rows of one source.

@@ -48,6 +48,7 @@ mod select;
 pub mod server;
 pub mod session;
 pub mod shape;
+mod side_by_side;
 pub mod snapshot;
 mod sql_names;
 mod status;

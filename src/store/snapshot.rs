@@ -11,6 +11,7 @@ use super::fetched::{FetchedValue, Param, RawRow, text};
 use super::server::{Isolation, ServerLink};
 use super::session::{self, Opener};
 use super::shape::{self, TableShape};
+use super::side_by_side::RowBatch;
 use super::stored::TableName;
 use super::{Store, StoreError};
 use crate::layout::Engine;
@@ -222,6 +223,23 @@ impl Snapshot<'_> {
             shape::qualified(wanted.table)
         );
         self.each(&sql, &params, each).await
+    }
+
+    /// Looks at each row of a table, at several side by side, and hands each to `take` with what the look gave, one after
+    /// the other.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn stream_looked<T: Send>(
+        &mut self,
+        wanted: WantedRows<'_>,
+        look: impl Fn(&RawRow) -> T + Sync,
+        mut take: impl FnMut(RawRow, T) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let mut batch = RowBatch::new(look);
+        self.stream(wanted, |row| batch.add(row, &mut take)).await?;
+        let _ = batch.hand_on(take);
+        Ok(())
     }
 
     /// Distinct pairs of an id and a handle's value in a table, where the value, any case, is a text; or where the id is

@@ -204,7 +204,7 @@ async fn search(store: &Store) -> (ValueSearch, Vec<StoredSighting>) {
         seen.push(sighting);
         ControlFlow::Continue(())
     };
-    let found = store.proof().search_values(&handles, &[], &mut |_| {}, each, |_| told += 1).await.expect("the search");
+    let found = store.proof().search_values(&handles, None, each, |_| told += 1).await.expect("the search");
     assert!(told > 0, "it says how far it has come");
     (found, seen)
 }
@@ -289,11 +289,8 @@ fn every_stored_value_is_searched_on_postgres() {
                 seen.push(sighting.column);
                 ControlFlow::Continue(())
             };
-            let found = store
-                .proof()
-                .search_values(&[handle.to_owned()], &[], &mut |_| {}, each, |_| {})
-                .await
-                .expect("the search");
+            let found =
+                store.proof().search_values(&[handle.to_owned()], None, each, |_| {}).await.expect("the search");
             assert_eq!(seen, columns, "{handle} {found:?}");
         }
         // A table that may not be read is said, and hides nothing else.
@@ -305,10 +302,7 @@ fn every_stored_value_is_searched_on_postgres() {
         let mut url = url::Url::parse(database.url()).expect("a URL");
         url.query_pairs_mut().append_pair("options", &format!("-c role={role}"));
         let store = open(&Target::Postgres(url.to_string())).await;
-        let found = store
-            .proof()
-            .search_values(&[ID.to_owned()], &[], &mut |_| {}, |_| ControlFlow::Continue(()), |_| {})
-            .await;
+        let found = store.proof().search_values(&[ID.to_owned()], None, |_| ControlFlow::Continue(()), |_| {}).await;
         let found = found.expect("the search");
         assert_eq!(found.hits, [1]);
         assert!(found.unread.iter().any(|(table, why)| table == "strange" && why.contains("no right")), "{found:?}");

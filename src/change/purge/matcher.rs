@@ -2,15 +2,14 @@
 
 use std::collections::HashSet;
 
-use aho_corasick::{AhoCorasick, MatchKind};
-
 use super::column_words::leaf_place;
 use super::hit::{ByteFind, Hit};
 use super::key_parts;
+use super::row_ids::RowIds;
 use super::scrub;
 use super::subject::PersonHandle;
 use crate::change::ChangeError;
-use crate::memory::mention::{self, Certainty, HandleShape, MentionFinder, MentionSpan, MentionText, SoughtHandle};
+use crate::memory::mention::{Certainty, HandleShape, MentionFinder, MentionSpan, MentionText, SoughtHandle};
 use crate::store::container::{self, Change, Contents, Layer, Leaf, LeafKind, Limits, Rewritten, Visitor};
 use crate::store::fetched::FetchedValue;
 
@@ -71,7 +70,7 @@ impl ValueLook {
 #[derive(Debug)]
 pub struct Matcher {
     finder: MentionFinder,
-    rows: AhoCorasick,
+    rows: RowIds,
 }
 
 impl Matcher {
@@ -86,12 +85,9 @@ impl Matcher {
     ) -> Result<Self, ChangeError> {
         let sought: Vec<SoughtHandle> = handles.into_iter().map(sought).collect();
         let too_many = |words: String| ChangeError::Failed(words);
-        let rows: Vec<String> = ids.into_iter().filter(|id| tells(id)).collect();
-        let mut builder = AhoCorasick::builder();
-        let rows = builder.match_kind(MatchKind::Standard).ascii_case_insensitive(true).build(&rows);
         Ok(Matcher {
             finder: MentionFinder::new(&sought, others).map_err(too_many)?,
-            rows: rows.map_err(|e| ChangeError::Failed(format!("too much to look for at once: {e}")))?,
+            rows: RowIds::new(ids.into_iter().filter(|id| tells(id))),
         })
     }
 
@@ -99,6 +95,12 @@ impl Matcher {
     #[must_use]
     pub fn look(&self, raw: &FetchedValue, column: MentionText) -> ValueLook {
         let mut look = ValueLook::default();
+        if let FetchedValue::Text(text) = raw
+            && !self.finder.may_be_in(text)
+            && container::is_bare(text)
+        {
+            return look;
+        }
         let contents = container::read(raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
             if is_hidden(leaf) {
                 look.rows += self.new_rows(leaf).count();
@@ -209,6 +211,9 @@ impl Matcher {
         column: &str,
         place: MentionText,
     ) -> (ValueLook, Vec<Hit>) {
+        if self.finder.find(text, MentionText::default()).is_empty() {
+            return (self.look(raw, place), Vec::new());
+        }
         let found = self.finder.find(text, place);
         let whole = matches!(&found[..], [span] if (span.start, span.end) == (0, text.len())).then(|| found[0]);
         let mut hits = key_parts::parts(text.as_bytes(), self.find(text));
@@ -238,18 +243,8 @@ impl Matcher {
     /// Finds ids of rows that go in bytes; of several that begin at one place, the longest.
     #[must_use]
     pub fn rows(&self, text: &[u8]) -> Vec<Hit> {
-        let found = self.rows.find_overlapping_iter(text);
-        let row = |found: aho_corasick::Match| Hit {
-            what: ByteFind::Row,
-            start: found.start(),
-            end: found.end(),
-            certainty: Certainty::Certain,
-        };
-        let mut hits: Vec<Hit> = found.map(row).collect();
-        hits.retain(|hit| mention::begins(text, hit.start) && mention::ends(text, hit.end));
-        hits.sort_by_key(|h| (h.start, std::cmp::Reverse(h.end)));
-        hits.dedup_by(|later, earlier| later.start < earlier.end);
-        hits
+        let row = |(start, end)| Hit { what: ByteFind::Row, start, end, certainty: Certainty::Certain };
+        self.rows.find(text).into_iter().map(row).collect()
     }
 }
 

@@ -27,6 +27,7 @@ pub mod receipt;
 mod recheck;
 mod recompute;
 mod remains;
+mod row_ids;
 mod run;
 mod scan;
 mod scan_findings;

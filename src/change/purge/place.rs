@@ -34,6 +34,37 @@ struct ValueSpot<'a> {
     look: &'a ValueLook,
     /// Parts of an id, in a column that holds ids.
     parts: &'a [Hit],
+    /// It may hold ids of rows that go.
+    refers: bool,
+}
+
+/// A value that was looked at.
+#[derive(Debug)]
+struct LookedValue {
+    look: ValueLook,
+    /// Parts of an id, in a column that holds ids.
+    parts: Vec<Hit>,
+    /// It may hold ids of rows that go; said of rows that stay.
+    refers: bool,
+}
+
+impl LookedValue {
+    fn holds(&self) -> bool {
+        self.refers || self.look.rows > 0 || !self.look.sightings.is_empty()
+    }
+}
+
+/// A row that was looked at.
+#[derive(Debug, Default)]
+pub(super) struct RowLook {
+    /// The row goes.
+    goes: bool,
+    /// It is of the person's account, which is kept.
+    kept: bool,
+    /// Values that were looked at.
+    values: u64,
+    /// Those that hold something, by the number of their column.
+    noted: Vec<(usize, LookedValue)>,
 }
 
 /// A table that is being read.
@@ -54,6 +85,8 @@ pub(super) struct TablePlace<'a> {
     pub keyed: &'a [bool],
     /// Keys that hold the person's id.
     pub keys: &'a Keys,
+    /// For each column of `texts`, the ids that a list of the layout may lose.
+    pub listed: &'a [Option<&'a HashSet<String>>],
     /// For each column of `texts`, whether bytes that nobody can read are worth mentioning.
     pub opaque: &'a [bool],
     /// For each column of `texts`, the kind of content that its name and the layout indicate.
@@ -61,59 +94,96 @@ pub(super) struct TablePlace<'a> {
 }
 
 impl TablePlace<'_> {
-    /// Looks at a row: its key, then the columns. Whether it holds anything of what is sought.
-    pub fn row(&self, row: &[FetchedValue], found: &mut ScanFindings, updates: &mut KeptRows) -> bool {
-        let mut holds = false;
-        let (key, values) = row.split_at(self.key.len().min(row.len()));
+    /// Looks at a row: at each of its values that may hold something of what is sought. Rows may be looked at side by side.
+    pub fn look(&self, row: &[FetchedValue]) -> RowLook {
+        let (key, values) = self.parts(row);
         let goes = self.search.graph.has(self.table, key);
         let kept = self.search.account.has(self.table, key);
+        let ours = self.is_ours();
+        let mut all = RowLook { goes, kept, ..RowLook::default() };
         for (i, raw) in values.iter().enumerate() {
             if matches!(raw, FetchedValue::Null | FetchedValue::Real(_)) {
                 continue;
             }
-            found.values += 1;
-            let (mut look, parts) = match raw {
-                FetchedValue::Text(text) if self.ids_only[i] => {
-                    let (look, parts) = self.search.matcher.look_at_key(raw, text, &self.texts[i].0, self.about[i]);
-                    if self.is_ours() && !look.whole { (ValueLook::default(), Vec::new()) } else { (look, parts) }
-                }
-                // Free text that has to be unique: what is there gets a name of its own.
-                FetchedValue::Text(text) if self.keyed[i] => {
-                    let mut parts = self.search.matcher.find(text);
-                    parts.retain(|hit| matches!(hit.what, ByteFind::Handle(_)) && hit.certainty.is_certain());
-                    (self.search.matcher.look(raw, self.about[i]), parts)
-                }
-                FetchedValue::Text(vector) if self.texts[i].1 == "tsvector" => {
-                    let text = FetchedValue::Text(lexemes::in_order(vector));
-                    let looks = [raw, &text].map(|text| self.search.matcher.look(text, self.about[i]));
-                    let [stored, ordered] = looks;
-                    (if ordered.sightings.is_empty() { stored } else { ordered }, Vec::new())
-                }
-                _ => (self.search.matcher.look(raw, self.about[i]), Vec::new()),
-            };
+            all.values += 1;
+            let value = self.look_at(i, raw, !goes && !kept && !ours);
+            if ours || value.holds() || self.unread(i, raw, &value.look).is_some() {
+                all.noted.push((i, value));
+            }
+        }
+        all
+    }
+
+    fn look_at(&self, i: usize, raw: &FetchedValue, stays: bool) -> LookedValue {
+        let matcher = self.search.matcher;
+        let (look, parts) = match raw {
+            FetchedValue::Text(text) if self.ids_only[i] => {
+                let (look, parts) = matcher.look_at_key(raw, text, &self.texts[i].0, self.about[i]);
+                if self.is_ours() && !look.whole { (ValueLook::default(), Vec::new()) } else { (look, parts) }
+            }
+            // Free text that has to be unique: what is there gets a name of its own.
+            FetchedValue::Text(text) if self.keyed[i] => {
+                let mut parts = matcher.find(text);
+                parts.retain(|hit| matches!(hit.what, ByteFind::Handle(_)) && hit.certainty.is_certain());
+                (matcher.look(raw, self.about[i]), parts)
+            }
+            FetchedValue::Text(vector) if self.texts[i].1 == "tsvector" => {
+                let text = FetchedValue::Text(lexemes::in_order(vector));
+                let looks = [raw, &text].map(|text| matcher.look(text, self.about[i]));
+                let [stored, ordered] = looks;
+                (if ordered.sightings.is_empty() { stored } else { ordered }, Vec::new())
+            }
+            _ => (matcher.look(raw, self.about[i]), Vec::new()),
+        };
+        let named = || scrub::opened(raw).ok().flatten().is_some_and(|opened| self.refers(i, &opened));
+        let refers = stays && (look.rows > 0 || named());
+        LookedValue { look, parts, refers }
+    }
+
+    /// Reason why bytes of a value were not looked into, where that is worth mentioning.
+    fn unread(&self, i: usize, raw: &FetchedValue, look: &ValueLook) -> Option<&'static str> {
+        let told = self.opaque[i] && matches!(raw, FetchedValue::Bytes(_));
+        look.contents.opaque.first().filter(|_| told).map(|part| part.why)
+    }
+
+    fn parts<'r>(&self, row: &'r [FetchedValue]) -> (&'r [FetchedValue], &'r [FetchedValue]) {
+        row.split_at(self.key.len().min(row.len()))
+    }
+
+    /// Notes what a row holds. Whether it holds anything of what is sought.
+    pub fn take(
+        &self,
+        row: &[FetchedValue],
+        looked: RowLook,
+        found: &mut ScanFindings,
+        updates: &mut KeptRows,
+    ) -> bool {
+        let mut holds = false;
+        let (key, values) = self.parts(row);
+        found.values += looked.values;
+        for (i, LookedValue { mut look, parts, refers }) in looked.noted {
+            let raw = &values[i];
             let is_key = look.whole || self.keyed[i] || self.ids_only[i];
             if matches!(raw, FetchedValue::Text(text) if !is_key && self.keys.kept.contains(text)) {
                 // It may name the row, which keeps its key.
                 look.sightings.iter_mut().for_each(|sighting| sighting.certainty = LIKE_A_KEY);
             }
-            if let Some(part) =
-                look.contents.opaque.first().filter(|_| self.opaque[i] && matches!(raw, FetchedValue::Bytes(_)))
-            {
-                found.not_looked_into(format!("{}.{}", self.table.title(), self.texts[i].0), part.why);
+            if let Some(why) = self.unread(i, raw, &look) {
+                found.not_looked_into(format!("{}.{}", self.table.title(), self.texts[i].0), why);
                 holds = true;
             }
             holds |= !look.sightings.is_empty() || look.rows > 0;
             for sighting in &look.sightings {
                 found.control[sighting.handle] += 1;
             }
-            if goes {
+            if looked.goes {
                 continue;
             }
-            if kept {
+            if looked.kept {
                 found.account += look.sightings.len();
                 continue;
             }
-            let spot = ValueSpot { key, column: i, raw, look: &look, parts: &parts };
+            let spot = ValueSpot { key, column: i, raw, look: &look, parts: &parts, refers };
             if self.is_ours() {
                 self.ours(&spot, found, updates);
             } else {
@@ -175,13 +245,8 @@ impl TablePlace<'_> {
 
     /// Whether a list that the layout names may hold ids too short to be looked for.
     fn short_list(&self, column: usize, text: &[u8]) -> bool {
-        let Some(ids) = self.listed(column) else { return false };
+        let Some(ids) = self.listed[column] else { return false };
         json::read_list(std::str::from_utf8(text).ok()).items.iter().any(|item| ids.contains(item))
-    }
-
-    /// The ids that a list of the layout may lose.
-    fn listed(&self, column: usize) -> Option<&HashSet<String>> {
-        self.search.listed.get(&(self.table.clone(), self.texts[column].0.clone()))
     }
 
     fn recomputed(&self, column: usize) -> Option<Recompute> {
@@ -193,10 +258,8 @@ impl TablePlace<'_> {
 
     /// Looks at a value of a row that stays. Whether it names the person or a row that goes.
     fn value(&self, at: &ValueSpot<'_>, found: &mut ScanFindings, updates: &mut KeptRows) -> bool {
-        let ValueSpot { key, column: i, raw, look, .. } = *at;
+        let ValueSpot { key, column: i, raw, look, refers, .. } = *at;
         let column = &self.texts[i].0;
-        let opened = scrub::opened(raw).ok().flatten();
-        let refers = look.rows > 0 || opened.as_ref().is_some_and(|opened| self.refers(i, opened));
         let holds = !look.sightings.is_empty() || refers;
         if !holds || updates.get(self.table, key, column).is_some() {
             return holds;
@@ -334,7 +397,7 @@ impl TablePlace<'_> {
         let opened = scrub::opened(new).ok().flatten()?;
         let bytes: &[u8] = &opened.bytes;
         let rows = self.search.matcher.rows(bytes);
-        let listed = self.listed(i);
+        let listed = self.listed[i];
         let ids = listed.unwrap_or(self.search.ids);
         if rows.is_empty() && at.look.rows > 0 {
             return self.loosen_within(at, place, changeable.then_some(new), ids, found);

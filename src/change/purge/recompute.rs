@@ -1,6 +1,6 @@
 //! Aggregates of rows that stay, made again from the rows that are left.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -15,6 +15,8 @@ use crate::store::fetched::FetchedValue;
 use crate::store::snapshot::Snapshot;
 use crate::store::stored::{Cell, TableName};
 
+/// Rows that are made again together.
+const AT_ONCE: usize = 400;
 /// Episodes whose utility counts for a memory: the latest.
 const LATEST: usize = 20;
 
@@ -81,21 +83,26 @@ async fn feedback_scores(
             episodes.extend(named.iter().filter_map(|row| as_text(row.first()?)));
         }
     }
-    for id in episodes {
-        let Some(episode) = store.encoder().locate(Entity::Episode, &id).await? else { continue };
-        if !stays(graph, &episode) {
-            continue;
-        }
-        let rows =
-            store.linked(&[&episode.row], &episode.source.links, Entity::Feedback).await?.pop().unwrap_or_default();
-        let stays = |row: &&Row| {
-            let source = row.text("source").unwrap_or_default().to_owned();
-            row.get("counts") == &Value::Bool(true) && !gone.contains(&(source, row.id().to_owned()))
-        };
-        let score = feedback::aggregate(rows.iter().filter(stays).filter_map(|row| row.number("score")));
-        if score != episode.row.number("feedback_score") {
-            let value = score.map_or(Value::Null, Value::from);
-            set(snapshot, &episode, "feedback_score", value, updates).await?;
+    let episodes: Vec<String> = episodes.into_iter().collect();
+    for some in episodes.chunks(AT_ONCE) {
+        let mut located: Vec<LocatedRow<'_>> =
+            store.encoder().locate_all(Entity::Episode, some).await?.into_values().collect();
+        located.retain(|episode| stays(graph, episode));
+        located.sort_unstable_by(|a, b| (&a.source.label, a.row.id()).cmp(&(&b.source.label, b.row.id())));
+        for of_source in located.chunk_by(|a, b| a.source.label == b.source.label) {
+            let rows: Vec<&Row> = of_source.iter().map(|episode| &episode.row).collect();
+            let reactions = store.linked(&rows, &of_source[0].source.links, Entity::Feedback).await?;
+            for (episode, rows) in of_source.iter().zip(reactions) {
+                let stays = |row: &&Row| {
+                    let source = row.text("source").unwrap_or_default().to_owned();
+                    row.get("counts") == &Value::Bool(true) && !gone.contains(&(source, row.id().to_owned()))
+                };
+                let score = feedback::aggregate(rows.iter().filter(stays).filter_map(|row| row.number("score")));
+                if score != episode.row.number("feedback_score") {
+                    let value = score.map_or(Value::Null, Value::from);
+                    set(snapshot, episode, "feedback_score", value, updates).await?;
+                }
+            }
         }
     }
     Ok(())
@@ -178,24 +185,46 @@ async fn memories(
     let touched: HashSet<String> = taken.rows.iter().filter_map(|row| as_text(row.get(at)?)).collect();
     let leaving: HashSet<(String, String)> =
         taken.rows.iter().filter_map(|row| Some((as_text(row.get(at)?)?, as_text(row.get(by)?)?))).collect();
-    for id in touched {
-        let Some(row) = store.encoder().locate(Entity::Memory, &id).await? else { continue };
-        if !stays(graph, &row) || row.row.get("uses").is_null() {
-            continue;
+    let touched: Vec<String> = touched.into_iter().collect();
+    for some in touched.chunks(AT_ONCE) {
+        let mut located = store.encoder().locate_all(Entity::Memory, some).await?;
+        located.retain(|_, row| stays(graph, row) && !row.row.get("uses").is_null());
+        let ids: Vec<String> = located.keys().cloned().collect();
+        let mut left: HashMap<String, Vec<String>> = HashMap::new();
+        for link in store.related(Entity::MemoryLink, "memory_id", &ids).await? {
+            let (Some(memory), Some(episode)) = (link.text("memory_id"), link.text("episode_id")) else { continue };
+            if !leaving.contains(&(memory.to_owned(), episode.to_owned())) {
+                left.entry(memory.to_owned()).or_default().push(episode.to_owned());
+            }
         }
-        let left: Vec<String> = store
-            .related(Entity::MemoryLink, "memory_id", std::slice::from_ref(&id))
-            .await?
-            .iter()
-            .filter_map(|link| link.text("episode_id").map(str::to_owned))
-            .filter(|episode| !leaving.contains(&(id.clone(), episode.clone())))
-            .collect();
-        let mut episodes = store.related(Entity::Episode, "id", &left).await?;
-        episodes.sort_by_key(|e| std::cmp::Reverse((e.text("started_at").map(str::to_owned), e.id().to_owned())));
-        let utilities: Vec<f64> = episodes.iter().take(LATEST).filter_map(|e| e.number("utility")).collect();
-        let mean = (!utilities.is_empty()).then(|| utilities.iter().sum::<f64>() / utilities.len() as f64);
-        set(snapshot, &row, "uses", Value::from(left.len()), updates).await?;
-        set(snapshot, &row, "utility", mean.map_or(Value::Null, Value::from), updates).await?;
+        let named: HashSet<&String> = left.values().flatten().collect();
+        let named: Vec<&String> = named.into_iter().collect();
+        let columns = ["id", "started_at", "utility"];
+        let mut episodes: HashMap<String, Vec<DatedUtility>> = HashMap::new();
+        for row in store.related_columns(Entity::Episode, "id", &named, Some(&columns)).await? {
+            let began = row.text("started_at").map(str::to_owned);
+            episodes.entry(row.id().to_owned()).or_default().push((began, row.number("utility")));
+        }
+        for (id, row) in &located {
+            let left = left.remove(id).unwrap_or_default();
+            set(snapshot, row, "uses", Value::from(left.len()), updates).await?;
+            set(snapshot, row, "utility", utility(&left, &episodes).map_or(Value::Null, Value::from), updates).await?;
+        }
     }
     Ok(())
+}
+
+/// Time at which an episode began, and its utility.
+type DatedUtility = (Option<String>, Option<f64>);
+
+/// The mean utility of the latest of the episodes that used a memory; none where none of these has a utility.
+fn utility(used_by: &[String], episodes: &HashMap<String, Vec<DatedUtility>>) -> Option<f64> {
+    let used_by: HashSet<&String> = used_by.iter().collect();
+    let mut dated: Vec<(&Option<String>, &String, Option<f64>)> = Vec::new();
+    for id in used_by {
+        dated.extend(episodes.get(id).into_iter().flatten().map(|(began, utility)| (began, id, *utility)));
+    }
+    dated.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)));
+    let latest: Vec<f64> = dated.iter().take(LATEST).filter_map(|(.., utility)| *utility).collect();
+    (!latest.is_empty()).then(|| latest.iter().sum::<f64>() / latest.len() as f64)
 }

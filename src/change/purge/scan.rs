@@ -62,8 +62,10 @@ pub async fn everything(
         // Vectors are bytes that hold no words, and so is most of what an index keeps.
         let opaque = |column: &String| !indexes.contains(&table) && !vectors.contains(&(table.clone(), column.clone()));
         let opaque: Vec<bool> = texts.iter().map(|(c, _)| opaque(c)).collect();
+        let listed: Vec<_> = texts.iter().map(|(c, _)| search.listed.get(&(table.clone(), c.clone()))).collect();
         let place = TablePlace {
             search,
+            listed: &listed,
             table: &table,
             texts: &texts,
             required: &required,
@@ -79,22 +81,26 @@ pub async fn everything(
         let tells = !key.is_empty() && !search.about.is_ours(&table);
         if let Some(known) = before.and_then(|before| before.rows.get(&table)) {
             for row in snapshot.select_keys(wanted, &key, known).await? {
-                place.row(&row, &mut found, updates);
+                place.take(&row, place.look(&row), &mut found, updates);
             }
             places.rows.insert(table, known.clone());
             continue;
         }
         let mut holding = Vec::new();
         snapshot
-            .stream(wanted, |row| {
-                if place.row(&row, &mut found, updates) && tells && holding.len() <= REMEMBERED {
-                    holding.push(row[..key.len()].to_vec());
-                }
-                if found.values % 8_192 < texts.len() as u64 {
-                    (search.progress)(&title, found.values);
-                }
-                ControlFlow::Continue(())
-            })
+            .stream_looked(
+                wanted,
+                |row| place.look(row),
+                |row, looked| {
+                    if place.take(&row, looked, &mut found, updates) && tells && holding.len() <= REMEMBERED {
+                        holding.push(row[..key.len()].to_vec());
+                    }
+                    if found.values % 8_192 < texts.len() as u64 {
+                        (search.progress)(&title, found.values);
+                    }
+                    ControlFlow::Continue(())
+                },
+            )
             .await?;
         if tells && holding.len() <= REMEMBERED {
             places.rows.insert(table.clone(), holding);
@@ -144,6 +150,7 @@ async fn large_objects(
     let (texts, key) = ([("data".to_owned(), "bytea".to_owned())], ["loid".to_owned()]);
     let place = TablePlace {
         search,
+        listed: &[None],
         table: &table,
         texts: &texts,
         required: &[true],
@@ -157,7 +164,8 @@ async fn large_objects(
     for (id, _) in snapshot.large_objects().await?.into_iter().flatten().filter(|(_, readable)| *readable) {
         match snapshot.large_object(id).await? {
             Some(bytes) => {
-                place.row(&[FetchedValue::Integer(id), FetchedValue::Bytes(bytes)], found, updates);
+                let row = [FetchedValue::Integer(id), FetchedValue::Bytes(bytes)];
+                place.take(&row, place.look(&row), found, updates);
             }
             None => found.not_looked_into(format!("{}.data", table.title()), "too long to be looked into"),
         }

@@ -12,7 +12,6 @@ use super::verdict::RemainKind;
 use crate::change::ChangeError;
 use crate::memory::agreeing;
 use crate::store::Store;
-use crate::store::fetched::FetchedValue;
 use crate::store::proof::bytes::{ByteSearch, NeedleContexts};
 use crate::store::proof::needles::{NeedleForm, Needles};
 use crate::store::proof::values::StoredSighting;
@@ -108,15 +107,9 @@ async fn explained(
     vectors::without_shared(&mut snapshot, needles, &kept.vectors).await?;
     let search = ByteSearch::new(needles).map_err(|e| ChangeError::Failed(e.to_string()))?;
     let mut contexts = NeedleContexts::default();
-    let mut value = |value: &FetchedValue| match value {
-        FetchedValue::Text(text) => contexts.add(&search, text.as_bytes()),
-        FetchedValue::Bytes(bytes) | FetchedValue::BadText(bytes) => contexts.add(&search, bytes),
-        FetchedValue::Null | FetchedValue::Integer(_) | FetchedValue::Real(_) => {}
-    };
-    let live = store.proof().search_values(looked.handles, &[], &mut value, each, |_| {}).await?;
+    let live = store.proof().search_values(looked.handles, Some((&search, &mut contexts)), each, |_| {}).await?;
     for object in snapshot.definitions().await? {
-        contexts.add(&search, object.name.as_bytes());
-        contexts.add(&search, object.text.as_bytes());
+        contexts.add([&object.name, &object.text].iter().flat_map(|text| search.contexts(text.as_bytes())));
     }
     needles.known = contexts.all();
     let mut untold: BTreeMap<&str, u64> = BTreeMap::new();

@@ -23,9 +23,10 @@ impl TracedText {
         TracedText { text: String::with_capacity(bytes), marks: Vec::new(), source: 0 }
     }
 
-    /// Adds what stays as it is, letter for letter.
+    /// Adds letters of ASCII, each in its place: small, and with one apostrophe.
     pub fn keep(&mut self, piece: &str) {
-        self.text.push_str(piece);
+        let small = |c: char| if c == '`' { '\'' } else { c.to_ascii_lowercase() };
+        self.text.extend(piece.chars().map(small));
         self.source += piece.len();
     }
 
@@ -89,7 +90,6 @@ pub fn fold(text: &str) -> TracedText {
     let mut rest = text;
     let mut buffer = String::new();
     while let Some(first) = rest.chars().next() {
-        let length = first.len_utf8();
         if is_blank(first) {
             let run = blanks(rest);
             if run == 1 && first == ' ' {
@@ -100,11 +100,10 @@ pub fn fold(text: &str) -> TracedText {
             rest = &rest[run..];
             continue;
         }
-        let next_is_plain = rest.as_bytes().get(length).is_none_or(u8::is_ascii);
-        if first.is_ascii() && next_is_plain {
-            let plain = if first == '`' { '\'' } else { first.to_ascii_lowercase() };
-            out.keep(plain.encode_utf8(&mut [0; 4]));
-            rest = &rest[1..];
+        let plain = plain_letters(rest.as_bytes());
+        if plain > 0 {
+            out.keep(&rest[..plain]);
+            rest = &rest[plain..];
             continue;
         }
         // A letter with the marks that belong to it.
@@ -121,6 +120,14 @@ pub fn fold(text: &str) -> TracedText {
         rest = &rest[piece.len()..];
     }
     out
+}
+
+/// Counts the letters of ASCII at the start that stand alone: no blanks, and nothing behind that may be joined to the last.
+fn plain_letters(text: &[u8]) -> usize {
+    // As `char::is_whitespace`, which takes the vertical tab for a blank too.
+    let blank = |byte: &u8| matches!(byte, b'\t'..=b'\r' | b' ');
+    let end = text.iter().position(|byte| !byte.is_ascii() || blank(byte)).unwrap_or(text.len());
+    if text.get(end).is_none_or(u8::is_ascii) { end } else { end.saturating_sub(1) }
 }
 
 fn is_blank(c: char) -> bool {

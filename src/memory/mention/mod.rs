@@ -311,13 +311,27 @@ impl MentionFinder {
         if place.number {
             return self.number(text, place);
         }
-        let digits = !self.phones.is_empty() && text.bytes().filter(u8::is_ascii_digit).nth(6).is_some();
-        if text.is_ascii() && !digits && !self.first.is_match(text) {
+        if !self.may_be_in(text) {
             return Vec::new();
         }
         let mut found = FoundMention::default();
         self.plain(text, place, &mut found);
         found.told()
+    }
+
+    /// Whether a text, or a part of it, may name the person. False is certain, and costs little.
+    #[must_use]
+    pub fn may_be_in(&self, text: &str) -> bool {
+        !text.is_ascii() || self.first.is_match(text) || self.may_call(text)
+    }
+
+    /// Whether a text of ASCII may hold one of the telephone numbers.
+    fn may_call(&self, text: &str) -> bool {
+        if self.phones.is_empty() {
+            return false;
+        }
+        let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_digit).collect();
+        self.phones.iter().any(|(_, phone)| phone.may_be_in(&digits))
     }
 
     /// A number is the person's where it is about people; a telephone number wherever it can be nothing else.

@@ -31,6 +31,7 @@ use crate::store::fetched::FetchedValue;
 pub use packed::{TOO_LARGE, pack, unpacked};
 pub use place::TextPlace;
 pub use tree::{Decoded, decoded};
+pub use walk::is_bare;
 
 use escape::EscapedReading;
 use walk::Walk;

@@ -460,7 +460,50 @@ fn planted(value: &Value) -> Value {
     json!({ "first": [value, 1.10], "who": { "NEEDLE key": "a \"NEEDLE\" é" }, "last": value })
 }
 
+/// Parts that make bare texts, and parts that make others: words of encodings, escapes, letters beyond ASCII.
+fn bare_part() -> impl Strategy<Value = String> {
+    let fixed = [
+        " ",
+        "\n",
+        "\"",
+        "{",
+        "]",
+        ",",
+        "canvas_action_count",
+        "1f0c9d2e-77aa-4b6e-9c10-0aa1b2c3d4e5",
+        "x",
+        "(",
+        "a=b+c",
+        "%41",
+        "&amp;",
+        "\\u0041",
+        "\\n",
+        "\0",
+        "YW5uYUBleGFtcGxlLm9yZw==",
+        "616e6e61406578616d706c652e6f7267",
+        "\u{e9}",
+        "\u{1f}\u{8b}",
+        "\\x616e6e61",
+        "12345678901234567890",
+    ];
+    prop_oneof![prop::sample::select(fixed.to_vec()).prop_map(str::to_owned), "[a-z@. ]{0,12}", any::<String>()]
+}
+
 proptest! {
+    #[test]
+    fn each_text_of_a_bare_one_stands_in_it(parts in prop::collection::vec(bare_part(), 0..8), document in any::<bool>()) {
+        let joined = parts.concat();
+        let text = if document { json!({ "id": joined, "list": parts, "n": 12 }).to_string() } else { joined };
+        if is_bare(&text) {
+            let raw = FetchedValue::Text(text.clone());
+            let contents = read(&raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
+                assert!(text.contains(leaf.text), "{} of {text}", leaf.text);
+                assert!(leaf.layers.iter().all(|layer| *layer == Layer::Json), "{:?} of {text}", leaf.layers);
+            });
+            prop_assert_eq!(contents, Contents::default());
+        }
+    }
+
     #[test]
     fn every_text_of_a_document_is_a_leaf(value in any_json()) {
         let value = planted(&value);

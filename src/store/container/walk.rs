@@ -531,28 +531,50 @@ fn shifted(edit: Edit, by: usize) -> Edit {
     Edit { range: edit.range.start + by..edit.range.end + by, bytes: edit.bytes }
 }
 
-/// Whether a text holds no encoding for sure, at one glance and without any memory: most texts.
-fn is_plain(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let (mut run, mut assigned) = (0, false);
-    for byte in bytes {
-        if word::is_letter(*byte) {
-            run += 1;
-            if run >= word::SHORTEST || *byte == b'+' && assigned {
-                return false;
+/// Signs of encodings that a text shows at a glance.
+#[derive(Debug, Clone, Copy, Default)]
+struct TextGlance {
+    /// It may hold escapes, or letters of two bytes.
+    escaped: bool,
+    /// It holds a word that is long enough for an encoding.
+    long: bool,
+}
+
+impl TextGlance {
+    fn of(text: &str) -> Self {
+        let mut glance = TextGlance::default();
+        let (mut run, mut assigned) = (0, false);
+        for byte in text.bytes() {
+            if word::is_letter(byte) {
+                run += 1;
+                glance.long |= run >= word::SHORTEST;
+                glance.escaped |= byte == b'+' && assigned;
+                continue;
             }
-            continue;
+            run = 0;
+            glance.escaped |= matches!(byte, b'\\' | b'&' | b'%' | 0);
+            assigned |= byte == b'=';
         }
-        run = 0;
-        match byte {
-            b'\\' | b'&' | b'%' | 0 => return false,
-            b'=' => assigned = true,
-            _ => {}
-        }
+        glance
     }
-    let first = bytes.iter().find(|b| !b.is_ascii_whitespace());
+}
+
+/// Whether a text holds no encoding for sure, without any memory: most texts.
+fn is_plain(text: &str) -> bool {
+    let glance = TextGlance::of(text);
+    let first = text.bytes().find(|b| !b.is_ascii_whitespace());
     // Bytes of a compressed stream as letters begin with one of the others.
-    !matches!(first, Some(b'{' | b'[' | b'"' | 0x1F)) && (!matches!(first, Some(b'x' | b'(')) || text.is_ascii())
+    !glance.escaped
+        && !glance.long
+        && !matches!(first, Some(b'{' | b'[' | b'"' | 0x1F))
+        && (!matches!(first, Some(b'x' | b'(')) || text.is_ascii())
+}
+
+/// Whether each text that a walk would find in a stored text stands there as it is, letter for letter: it is of ASCII and
+/// holds no encoding but JSON without escapes.
+pub fn is_bare(text: &str) -> bool {
+    let glance = TextGlance::of(text);
+    text.is_ascii() && !glance.escaped && (!glance.long || words(text, means_something).next().is_none())
 }
 
 /// The document that bytes are, if they are one, and the length of the longest text in it.

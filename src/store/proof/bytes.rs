@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::Connection as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 
-use super::needles::{NeedleContext, NeedleForm, Needles};
+use super::needles::{Needle, NeedleContext, NeedleForm, Needles};
 use crate::store::ProofReader;
 use crate::store::file_state::{Stamp, stamp};
 use crate::store::raw_file::UnreadBytes;
@@ -109,12 +110,20 @@ const ENOUGH: usize = 4;
 /// Different surroundings of one needle that are distinguished.
 const CONTEXTS: usize = 4_096;
 
+/// First bytes of a needle that are searched for: their automaton stays small enough for a processor's cache. What follows
+/// is compared where they are found.
+const FIRST: usize = 4;
+/// Number of them up to which the automaton has an entry for each byte: about 4 kB for each of them.
+const FAST: usize = 1_000;
+
 /// A search that is ready to run.
 #[derive(Debug)]
 pub struct ByteSearch {
-    automaton: AhoCorasick,
-    /// Handle and encoding that each pattern stands for.
-    means: Vec<(usize, NeedleForm)>,
+    /// Finds the first bytes of needles.
+    first: AhoCorasick,
+    /// Numbers of the needles that begin with each of them.
+    begun: Vec<Vec<usize>>,
+    needles: Vec<Needle>,
     longest: usize,
     known: HashMap<usize, Vec<NeedleContext>>,
 }
@@ -124,18 +133,15 @@ pub struct ByteSearch {
 pub struct NeedleContexts(HashMap<usize, HashSet<NeedleContext>>);
 
 impl NeedleContexts {
-    /// Adds the places of one value.
-    pub fn add(&mut self, search: &ByteSearch, value: &[u8]) {
-        for hit in search.automaton.find_overlapping_iter(value) {
-            let needle = hit.pattern().as_usize();
-            let known = self.0.entry(needle).or_default();
-            let before = value[hit.start().saturating_sub(AROUND)..hit.start()].to_vec();
-            let after = value[hit.end()..value.len().min(hit.end() + AROUND)].to_vec();
+    /// Adds some, as [`ByteSearch::contexts`] gives them.
+    pub fn add(&mut self, contexts: impl IntoIterator<Item = NeedleContext>) {
+        for context in contexts {
+            let known = self.0.entry(context.needle).or_default();
             if known.len() < CONTEXTS {
-                known.insert(NeedleContext { needle, before, after });
+                known.insert(context);
             } else {
                 // Too many to tell apart: each place may be one of them.
-                known.insert(NeedleContext { needle, before: Vec::new(), after: Vec::new() });
+                known.insert(NeedleContext { before: Vec::new(), after: Vec::new(), ..context });
             }
         }
     }
@@ -164,19 +170,47 @@ impl ByteSearch {
     /// # Errors
     /// More than can be looked for at once.
     pub fn new(needles: &Needles) -> io::Result<Self> {
-        let automaton = AhoCorasick::builder()
+        let mut firsts: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
+        for (number, needle) in needles.needles.iter().enumerate().filter(|(_, needle)| !needle.bytes.is_empty()) {
+            firsts.entry(&needle.bytes[..needle.bytes.len().min(FIRST)]).or_default().push(number);
+        }
+        let first = AhoCorasick::builder()
             .match_kind(MatchKind::Standard)
-            .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .build(needles.needles.iter().map(|n| &n.bytes))
+            .kind((firsts.len() <= FAST).then_some(AhoCorasickKind::DFA))
+            .build(firsts.keys())
             .map_err(io::Error::other)?;
         Ok(ByteSearch {
-            automaton,
-            means: needles.needles.iter().map(|n| (n.handle, n.form)).collect(),
+            first,
+            begun: firsts.into_values().collect(),
+            needles: needles.needles.clone(),
             longest: needles.needles.iter().map(|n| n.bytes.len()).max().unwrap_or_default(),
             known: needles.known.iter().fold(HashMap::new(), |mut all, context| {
                 all.entry(context.needle).or_insert_with(Vec::new).push(context.clone());
                 all
             }),
+        })
+    }
+
+    /// Returns every place of a needle in a value, with what stands around it there.
+    #[must_use]
+    pub fn contexts(&self, value: &[u8]) -> Vec<NeedleContext> {
+        let context = |(needle, place): (usize, Range<usize>)| NeedleContext {
+            needle,
+            before: value[place.start.saturating_sub(AROUND)..place.start].to_vec(),
+            after: value[place.end..value.len().min(place.end + AROUND)].to_vec(),
+        };
+        self.places(value).map(context).collect()
+    }
+
+    /// Every place of a needle among some bytes, with the needle's number.
+    fn places(&self, bytes: &[u8]) -> impl Iterator<Item = (usize, Range<usize>)> {
+        self.first.find_overlapping_iter(bytes).flat_map(move |hit| {
+            let whole = move |number: &usize| {
+                let needle = &self.needles[*number].bytes;
+                let place = hit.start()..hit.start() + needle.len();
+                bytes[hit.start()..].starts_with(needle).then_some((*number, place))
+            };
+            self.begun[hit.pattern().as_usize()].iter().filter_map(whole)
         })
     }
 
@@ -201,13 +235,10 @@ impl ByteSearch {
             // What follows the last ones comes with the next piece.
             let until = if read == 0 { filled } else { filled.saturating_sub(AROUND) };
             let bytes = &buffer[..filled];
-            for hit in
-                self.automaton.find_overlapping_iter(bytes).filter(|hit| (counted + 1..=until).contains(&hit.end()))
-            {
-                if let Some((handle, form)) = self.means.get(hit.pattern().as_usize()).copied()
-                    && !self.is_known(hit.pattern().as_usize(), bytes, hit.start(), hit.end())
-                {
-                    *counts.entry((handle, form)).or_default() += 1;
+            for (number, place) in self.places(bytes).filter(|(_, place)| (counted + 1..=until).contains(&place.end)) {
+                if !self.is_known(number, bytes, place.start, place.end) {
+                    let needle = &self.needles[number];
+                    *counts.entry((needle.handle, needle.form)).or_default() += 1;
                 }
             }
             if read == 0 {
@@ -371,8 +402,8 @@ mod tests {
         let mut needles = Needles::new(&["bob.smith".to_owned()], &[]);
         let mut contexts = NeedleContexts::default();
         let search = ByteSearch::new(&needles).unwrap();
-        contexts.add(&search, b"ask bob.smithers about it");
-        contexts.add(&search, b"bob.smith-2");
+        contexts.add(search.contexts(b"ask bob.smithers about it"));
+        contexts.add(search.contexts(b"bob.smith-2"));
         needles.known = contexts.all();
         let count = |bytes: &[u8]| {
             let of = |found: &NeedleCount| (found.form == NeedleForm::Utf8).then_some(found.count);

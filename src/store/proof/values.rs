@@ -6,12 +6,15 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use super::bytes::{ByteSearch, NeedleContexts};
+use super::needles::NeedleContext;
 use super::tables::{self, ColumnContent, SearchedColumn, SearchedKind, SearchedTable};
-use super::words::{HandleWords, WordCount};
+use super::words::{HandleWords, WordCount, WordLook};
 use crate::layout::Engine;
 use crate::store::dialect::quote;
 use crate::store::fetched::{FetchedValue, Param, RawRow, number};
 use crate::store::shape::qualified;
+use crate::store::side_by_side::RowBatch;
 use crate::store::stored::TableName;
 use crate::store::{ProofReader, StoreError};
 
@@ -96,8 +99,8 @@ impl ValueSearch {
 
 struct SearchRun<'a, F, P> {
     words: &'a HandleWords,
-    /// Gets every value.
-    value: &'a mut (dyn FnMut(&FetchedValue) + Send),
+    /// Gets what stands around needles in values.
+    contexts: Option<&'a mut NeedleContexts>,
     found: ValueSearch,
     each: F,
     progress: P,
@@ -105,17 +108,54 @@ struct SearchRun<'a, F, P> {
     stopped: bool,
 }
 
+/// Search of single rows, which may be looked at side by side.
+#[derive(Clone, Copy)]
+struct RowSearch<'a> {
+    words: &'a HandleWords,
+    search: Option<&'a ByteSearch>,
+}
+
+/// A value that holds something.
+struct SearchedValue {
+    /// Number of its column.
+    at: usize,
+    look: WordLook,
+    contexts: Vec<NeedleContext>,
+}
+
+impl RowSearch<'_> {
+    /// Looks at a row: its place, its key, its columns.
+    fn row(self, table: &SearchedTable, row: &RawRow) -> Vec<SearchedValue> {
+        let values = row.iter().skip(first(table)).take(table.columns.len()).enumerate();
+        let looked = |(at, value): (usize, &FetchedValue)| {
+            let look = self.words.look(value);
+            let contexts = match (self.search, value) {
+                (Some(search), FetchedValue::Text(text)) => search.contexts(text.as_bytes()),
+                (Some(search), FetchedValue::Bytes(bytes) | FetchedValue::BadText(bytes)) => search.contexts(bytes),
+                _ => Vec::new(),
+            };
+            let nothing = look.seen.is_empty() && look.opaque.is_empty() && contexts.is_empty();
+            (!nothing).then_some(SearchedValue { at, look, contexts })
+        };
+        values.filter_map(looked).collect()
+    }
+}
+
+/// Values of a row before those of its columns: its place, its key.
+fn first(table: &SearchedTable) -> usize {
+    1 + table.key.len()
+}
+
 impl ProofReader<'_> {
-    /// Searches every table for handles, except those of `leave_out`. `value` gets every value that is read; `each` gets
-    /// every value that holds a handle and may break off; `progress` hears now and then how far it has come.
+    /// Searches every table for handles. `needles` are looked for in the bytes of every value, and what stands around them
+    /// is added; `each` gets every value that holds a handle and may break off; `progress` hears now and then how far it has come.
     ///
     /// # Errors
     /// The engine's refusal; a table that may not be read is no error but among what was not read.
     pub async fn search_values(
         self,
         handles: &[String],
-        leave_out: &[TableName],
-        value: &mut (dyn FnMut(&FetchedValue) + Send),
+        needles: Option<(&ByteSearch, &mut NeedleContexts)>,
         each: impl FnMut(StoredSighting) -> ControlFlow<()>,
         progress: impl FnMut(&SearchProgress),
     ) -> Result<ValueSearch, StoreError> {
@@ -123,13 +163,14 @@ impl ProofReader<'_> {
         let words = HandleWords::new(handles).map_err(StoreError::CannotHold)?;
         let empty = vec![0; handles.len()];
         let found = ValueSearch { hits: empty.clone(), inside: empty.clone(), tails: empty, ..ValueSearch::default() };
-        let mut run = SearchRun { words: &words, value, found, each, progress, rows: 0, stopped: false };
-        let tables: Vec<SearchedTable> =
-            tables::read(self.store).await?.into_iter().filter(|table| !leave_out.contains(&table.name)).collect();
+        let (search, contexts) = needles.unzip();
+        let look = RowSearch { words: &words, search };
+        let mut run = SearchRun { words: &words, contexts, found, each, progress, rows: 0, stopped: false };
+        let tables = tables::read(self.store).await?;
         for (at, table) in tables.iter().enumerate() {
             let place = SearchProgress { table: table.name.title(), at: at + 1, of: tables.len(), rows: run.rows };
             (run.progress)(&place);
-            self.search_table(table, &place, &mut run).await?;
+            self.search_table((table, &place), look, &mut run).await?;
             if run.stopped {
                 break;
             }
@@ -140,8 +181,8 @@ impl ProofReader<'_> {
 
     async fn search_table<F, P>(
         self,
-        table: &SearchedTable,
-        place: &SearchProgress,
+        (table, place): (&SearchedTable, &SearchProgress),
+        look: RowSearch<'_>,
         run: &mut SearchRun<'_, F, P>,
     ) -> Result<(), StoreError>
     where
@@ -161,8 +202,8 @@ impl ProofReader<'_> {
         }
         run.found.tables.push(TableSearch { table: table.name.title(), rows: 0, hits: 0 });
         let outcome = match self.store.engine() {
-            Engine::Sqlite => self.search_sqlite(table, place, run).await,
-            Engine::Postgres => self.search_postgres(table, place, run).await,
+            Engine::Sqlite => self.search_sqlite((table, place), look, run).await,
+            Engine::Postgres => self.search_postgres((table, place), look, run).await,
         };
         match outcome {
             Err(error) if error.is_denied() => {
@@ -175,8 +216,8 @@ impl ProofReader<'_> {
 
     async fn search_sqlite<F, P>(
         self,
-        table: &SearchedTable,
-        place: &SearchProgress,
+        (table, place): (&SearchedTable, &SearchProgress),
+        look: RowSearch<'_>,
         run: &mut SearchRun<'_, F, P>,
     ) -> Result<(), StoreError>
     where
@@ -188,7 +229,11 @@ impl ProofReader<'_> {
         let from = qualified(&table.name);
         let Some(number_column) = table.row_number else {
             let sql = format!("SELECT 0, {} FROM {from}", names.join(", "));
-            return self.scan_raw(&sql, &[], |row| run.row(table, place, &row, 1)).await;
+            let mut batch = RowBatch::new(|row: &RawRow| look.row(table, row));
+            let mut take = |row: RawRow, looked| run.row(table, place, &row, looked);
+            self.scan_raw(&sql, &[], |row| batch.add(row, &mut take)).await?;
+            let _ = batch.hand_on(take);
+            return Ok(());
         };
         let mut after = FetchedValue::Integer(i64::MIN);
         loop {
@@ -198,12 +243,15 @@ impl ProofReader<'_> {
             );
             let mut last = None;
             let mut count = 0;
+            let mut batch = RowBatch::new(|row: &RawRow| look.row(table, row));
+            let mut take = |row: RawRow, looked| run.row(table, place, &row, looked);
             self.scan_raw(&sql, &[after], |row| {
                 last = Some(number(&row, 0));
                 count += 1;
-                run.row(table, place, &row, 1)
+                batch.add(row, &mut take)
             })
             .await?;
+            let _ = batch.hand_on(take);
             match last.and_then(|last| last.checked_add(1)) {
                 Some(next) if count == ROWS && !run.stopped => after = FetchedValue::Integer(next),
                 _ => return Ok(()),
@@ -213,8 +261,8 @@ impl ProofReader<'_> {
 
     async fn search_postgres<F, P>(
         self,
-        table: &SearchedTable,
-        place: &SearchProgress,
+        (table, place): (&SearchedTable, &SearchProgress),
+        look: RowSearch<'_>,
         run: &mut SearchRun<'_, F, P>,
     ) -> Result<(), StoreError>
     where
@@ -236,7 +284,11 @@ impl ProofReader<'_> {
             .extend(columns.iter().map(|c| format!("{}::{}", quote(&c.name), if c.binary { "bytea" } else { "text" })));
         let sql = format!("SELECT ctid::text, {} FROM ONLY {}{condition}", names.join(", "), qualified(&table.name));
         let narrowed = SearchedTable { columns, ..table.clone() };
-        self.scan_raw(&sql, &params, |row| run.row(&narrowed, place, &row, 1)).await
+        let mut batch = RowBatch::new(|row: &RawRow| look.row(&narrowed, row));
+        let mut take = |row: RawRow, looked| run.row(&narrowed, place, &row, looked);
+        self.scan_raw(&sql, &params, |row| batch.add(row, &mut take)).await?;
+        let _ = batch.hand_on(take);
+        Ok(())
     }
 
     async fn scan_raw(
@@ -255,8 +307,14 @@ where
     F: FnMut(StoredSighting) -> ControlFlow<()>,
     P: FnMut(&SearchProgress),
 {
-    /// Looks at a row: `skip` values of its place, its key, its columns.
-    fn row(&mut self, table: &SearchedTable, place: &SearchProgress, row: &RawRow, skip: usize) -> ControlFlow<()> {
+    /// Notes what a row holds.
+    fn row(
+        &mut self,
+        table: &SearchedTable,
+        place: &SearchProgress,
+        row: &RawRow,
+        looked: Vec<SearchedValue>,
+    ) -> ControlFlow<()> {
         self.rows += 1;
         if let Some(search) = self.found.tables.last_mut() {
             search.rows += 1;
@@ -264,10 +322,11 @@ where
         if self.rows.is_multiple_of(REPORT) {
             (self.progress)(&SearchProgress { rows: self.rows, ..place.clone() });
         }
-        let first = skip + table.key.len();
-        for (column, value) in table.columns.iter().zip(row.iter().skip(first)) {
-            (self.value)(value);
-            let look = self.words.look(value);
+        for SearchedValue { at, look, contexts } in looked {
+            let (column, value) = (&table.columns[at], &row[first(table) + at]);
+            if let Some(known) = &mut self.contexts {
+                known.add(contexts);
+            }
             for part in &look.opaque {
                 self.note_opaque(table, column, part.why);
             }

@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::needles::{NeedleForm, Needles};
 use super::spelling::forms;
 use crate::memory::mention::{begins, ends};
-use crate::store::container::{self, Leaf, LeafKind, Limits, Opaque};
+use crate::store::container::{self, Contents, Leaf, LeafKind, Limits, Opaque};
 use crate::store::fetched::FetchedValue;
 
 /// Characters below which a handle counts only where it is a whole text.
@@ -18,6 +18,8 @@ const WORD: usize = 4;
 const ENCODED: usize = 10;
 /// Letters of a text that is compared as a whole, at most.
 const ENTIRE: usize = 1_024;
+/// Bytes of all that is looked for up to which it is looked for in the fastest way.
+const FAST: usize = 16 << 10;
 /// Paths within a value that are told at most.
 const PATHS: usize = 8;
 
@@ -66,6 +68,10 @@ pub struct HandleWords {
     encoded: AhoCorasick,
     behind: Vec<usize>,
     entire: HashMap<String, Vec<usize>>,
+    /// Some handle is too short to be looked for as a word.
+    short: bool,
+    /// Bytes of the texts that `entire` holds.
+    lengths: HashSet<usize>,
 }
 
 impl HandleWords {
@@ -76,9 +82,12 @@ impl HandleWords {
     pub fn new(handles: &[String]) -> Result<Self, String> {
         let (mut plain, mut words) = (Vec::new(), Vec::new());
         let mut entire: HashMap<String, Vec<usize>> = HashMap::new();
+        let mut short = false;
         for (handle, text) in handles.iter().enumerate().filter(|(_, text)| !text.trim().is_empty()) {
             entire.entry(fold(text)).or_default().push(handle);
-            for spelling in spellings(text) {
+            let spellings = spellings(text);
+            short |= spellings.is_empty();
+            for spelling in spellings {
                 plain.push(spelling);
                 words.push(HandleWord { handle, mail: text.contains('@'), tail: false });
             }
@@ -107,9 +116,11 @@ impl HandleWords {
             }
         }
         let too_many = |error: aho_corasick::BuildError| format!("too much to look for at once: {error}");
+        // An entry for each byte is fast, and 4 kB at most for each byte that is looked for.
+        let fast = plain.iter().map(String::len).chain(codes.iter().map(Vec::len)).sum::<usize>() <= FAST;
         let builder = || {
             let mut builder = AhoCorasick::builder();
-            builder.match_kind(MatchKind::Standard);
+            builder.match_kind(MatchKind::Standard).kind(fast.then_some(AhoCorasickKind::DFA));
             builder
         };
         Ok(HandleWords {
@@ -117,6 +128,8 @@ impl HandleWords {
             meant: words,
             encoded: builder().build(&codes).map_err(too_many)?,
             behind,
+            short,
+            lengths: entire.keys().map(String::len).collect(),
             entire,
         })
     }
@@ -132,13 +145,21 @@ impl HandleWords {
     #[must_use]
     pub fn look(&self, value: &FetchedValue) -> WordLook {
         let mut look = WordLook::default();
-        let contents =
-            container::read(value, Limits::default(), &mut |leaf: &Leaf<'_>| self.leaf(leaf, &mut look.seen));
+        let nothing = |text: &String| !self.short && !self.plain.is_match(text) && container::is_bare(text);
+        let contents = match value {
+            FetchedValue::Text(text) if nothing(text) => Contents::default(),
+            _ => container::read(value, Limits::default(), &mut |leaf: &Leaf<'_>| self.leaf(leaf, &mut look.seen)),
+        };
         if let FetchedValue::Text(text) = value {
             self.cut(text.as_bytes(), &mut look);
         }
         look.seen.retain(|_, seen| !seen.is_nothing());
         WordLook { compressed: contents.compressed, opaque: contents.opaque, ..look }
+    }
+
+    /// Whether a text may be a handle as a whole: of ASCII, it has the length of one.
+    fn may_be_entire(&self, text: &str) -> bool {
+        text.len() <= ENTIRE && (!text.is_ascii() || self.lengths.contains(&text.len()))
     }
 
     /// Counts what is in one decoded text.
@@ -165,7 +186,7 @@ impl HandleWords {
                 known.tails = known.tails.max(seen.tails);
             }
         }
-        if leaf.text.len() <= ENTIRE {
+        if self.may_be_entire(leaf.text) {
             for handle in entire(&fold(leaf.text)) {
                 let seen = here.entry(*handle).or_default();
                 (seen.entire, seen.whole, seen.inside) = (leaf.layers.is_empty(), seen.whole.max(1), 0);

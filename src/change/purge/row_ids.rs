@@ -1,0 +1,142 @@
+//! Ids of rows that go, ready to be found in texts: many thousands of them in one pass, at a cost that does not grow with
+//! their number.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::memory::mention;
+
+/// First bytes of an id by which a place of a text is told to be worth a look. No id is shorter.
+const PREFIX: usize = 8;
+/// Bits for each prefix of the table that most places of a text do not pass.
+const BITS: usize = 32;
+
+/// Ids to look for, in any case of ASCII letters.
+#[derive(Debug)]
+pub(super) struct RowIds {
+    /// One bit for each hash of a prefix: a place whose bit is not set holds no id.
+    seen: Vec<u64>,
+    /// Lengths of the ids that begin with a prefix, longest first.
+    lengths: HashMap<[u8; PREFIX], Vec<usize>>,
+    /// The ids in small letters.
+    ids: HashSet<Box<[u8]>>,
+}
+
+impl RowIds {
+    /// Takes the ids; those below [`PREFIX`] bytes are left out.
+    pub fn new(ids: impl IntoIterator<Item = String>) -> Self {
+        let ids: HashSet<Box<[u8]>> =
+            ids.into_iter().map(|id| id.to_ascii_lowercase().into_bytes().into_boxed_slice()).collect();
+        let mut lengths: HashMap<[u8; PREFIX], Vec<usize>> = HashMap::new();
+        for id in &ids {
+            let Some(prefix) = first(id) else { continue };
+            let known = lengths.entry(prefix).or_default();
+            if !known.contains(&id.len()) {
+                known.push(id.len());
+            }
+        }
+        lengths.values_mut().for_each(|lengths| lengths.sort_unstable_by(|a, b| b.cmp(a)));
+        let mut seen = vec![0; (lengths.len() * BITS).next_power_of_two().max(64) / 64];
+        for prefix in lengths.keys() {
+            let (word, bit) = place(*prefix, seen.len());
+            seen[word] |= bit;
+        }
+        RowIds { seen, lengths, ids }
+    }
+
+    /// Finds the ids that stand in a text as words of their own, in order; of several that overlap the first, of those
+    /// that begin at one place the longest. Each is its first byte and the byte after its last.
+    pub fn find(&self, text: &[u8]) -> Vec<(usize, usize)> {
+        let mut found: Vec<(usize, usize)> = Vec::new();
+        if self.lengths.is_empty() || text.len() < PREFIX {
+            return found;
+        }
+        // One bit for each place ahead at which a word may begin although a letter stands before it.
+        let (mut ahead, mut inside, mut from) = (0_u8, false, 0);
+        for at in 0..=text.len().saturating_sub(PREFIX) {
+            let byte = text[at];
+            let may_begin = !inside || !byte.is_ascii() || ahead & 1 != 0;
+            if may_begin
+                && at >= from
+                && let Some(length) = self.longest(text, at)
+            {
+                found.push((at, at + length));
+                from = at + length;
+            }
+            inside = byte.is_ascii_alphanumeric();
+            ahead = ahead >> 1 | behind_escape(byte);
+        }
+        found
+    }
+
+    /// Returns the length of the longest id that is a word of its own at a place.
+    fn longest(&self, text: &[u8], at: usize) -> Option<usize> {
+        let first = first(&text[at..])?;
+        let (word, bit) = place(first, self.seen.len());
+        if self.seen[word] & bit == 0 {
+            return None;
+        }
+        let is_id = |length: usize| {
+            let id = text.get(at..at + length)?;
+            let known = self.ids.contains(id.to_ascii_lowercase().as_slice());
+            (known && mention::begins(text, at) && mention::ends(text, at + length)).then_some(length)
+        };
+        self.lengths.get(&first.map(|byte| byte.to_ascii_lowercase()))?.iter().find_map(|length| is_id(*length))
+    }
+}
+
+/// Places behind a byte at which [`mention::begins`] may tell the end of an escape: bit 0 is the next one.
+fn behind_escape(byte: u8) -> u8 {
+    match byte {
+        b'\\' => 1 << 1 | 1 << 5,
+        b'%' => 1 << 2,
+        _ => 0,
+    }
+}
+
+fn first(id: &[u8]) -> Option<[u8; PREFIX]> {
+    id.get(..PREFIX)?.try_into().ok()
+}
+
+/// The word and the bit of a table of that many words, a power of two: the same for letters in either case.
+fn place(prefix: [u8; PREFIX], words: usize) -> (usize, u64) {
+    let small = u64::from_le_bytes(prefix) | u64::from_le_bytes([b' '; PREFIX]);
+    // Fibonacci hashing: the upper bits of a product depend on all bits of the factor.
+    let hash = small.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    ((hash >> 38) as usize & (words - 1), 1 << (hash >> 32 & 63))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(ids: &[&str], text: &str) -> Vec<String> {
+        let ids = RowIds::new(ids.iter().map(|id| (*id).to_owned()));
+        ids.find(text.as_bytes()).into_iter().map(|(start, end)| text[start..end].to_owned()).collect()
+    }
+
+    #[test]
+    fn ids_are_found_where_they_are_words_of_their_own() {
+        let ids =
+            ["Episode-1", "episode-12", "1f0c9d2e-77aa-4b6e-9c10-0aa1b2c3d4e5", "行記録一二三", "[\"ann\",\"s-1\"]"];
+        for (text, expected) in [
+            ("see EPISODE-1, episode-12.", vec!["EPISODE-1", "episode-12"]),
+            ("episode-13 xepisode-1 episode-1x", vec![]),
+            (r"a\nepisode-1 %20episode-12 \u00e9episode-1", vec!["episode-1", "episode-12", "episode-1"]),
+            ("x_episode-1 episode-1_x", vec![]),
+            ("{\"id\":\"1f0c9d2e-77aa-4b6e-9c10-0aa1b2c3d4e5\"}", vec!["1f0c9d2e-77aa-4b6e-9c10-0aa1b2c3d4e5"]),
+            ("abc行記録一二三", vec!["行記録一二三"]),
+            ("row [\"ann\",\"s-1\"]", vec!["[\"ann\",\"s-1\"]"]),
+            ("episode", vec![]),
+        ] {
+            assert_eq!(found(&ids, text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn of_ids_that_overlap_the_first_and_longest_counts() {
+        let ids = ["run-0001", "run-0001/step-02", "step-02/part-3"];
+        assert_eq!(found(&ids, "run-0001/step-02/part-3"), ["run-0001/step-02"]);
+        assert_eq!(found(&ids, "run-0001/step-0 step-02/part-3"), ["run-0001", "step-02/part-3"]);
+        assert_eq!(found(&[], "run-0001"), Vec::<String>::new());
+    }
+}
