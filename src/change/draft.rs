@@ -330,7 +330,7 @@ pub async fn writable(store: &Store) -> Result<OwnTables, ChangeError> {
     }
     store.records().own().await?.map(OwnTables::read).transpose()?.ok_or_else(|| {
         ChangeError::Refused(format!(
-            "{} is view-only: it {NO_TRAIL}. `{}` adds it, and without --apply shows what would be added",
+            "{} is read-only: it {NO_TRAIL}. `{}` adds it, and without --apply shows what would be added",
             store.location(),
             store.invocation().line(["migrate", "--apply"])
         ))

@@ -3,20 +3,22 @@
 use std::collections::BTreeMap;
 
 use mnemoscope::change::plan::erasure::{
-    Branch, ErasureCheck, ErasureChoice, ErasureHandle, ErasureOutcome, Mentions, Preview, ShownMention,
+    Branch, ErasureCheck, ErasureChoice, ErasureHandle, ErasureOutcome, MentionWords, Mentions, Preview, ShownMention,
 };
 use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
 
 use super::changes::{unlock, unlocked};
 use super::fake::{Console, world};
 
-pub fn mention(id: &str, sample: &str) -> ShownMention {
+pub fn mention(id: &str, text: &str) -> ShownMention {
+    let (before, after) = text.split_once("[…]").expect("the name is somewhere");
     ShownMention {
         id: id.into(),
         place: "episodes.summary".into(),
         key: "ep-1".into(),
         doubt: None,
-        sample: sample.into(),
+        title: "Late parcel to Lyon".into(),
+        words: MentionWords { before: before.into(), name: "Ann Lee".into(), after: after.into() },
         options: Mentions::ALL.to_vec(),
         refused: None,
     }
@@ -91,7 +93,7 @@ fn each_step_is_shown_and_nothing_goes_before_the_id_is_typed() {
     console.press("enter");
     console.shows("─ episode_segments");
     console.press("enter");
-    console.shows("ask […] again");
+    console.shows("ask Ann Lee again");
     console.press("l l l");
     console.shows("Enter asks for the person's id");
     console.press("h h");

@@ -94,6 +94,17 @@ pub struct ErasureHandle {
     pub unsearched: Option<String>,
 }
 
+/// Words of a value around a name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MentionWords {
+    /// Words before the name.
+    pub before: String,
+    /// The name as it stands there; empty when only the text with the name masked is known.
+    pub name: String,
+    /// Words after the name.
+    pub after: String,
+}
+
 /// A mention as people see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownMention {
@@ -105,8 +116,10 @@ pub struct ShownMention {
     pub key: String,
     /// Reason why it is only possible that the person is meant; `None` when it is certain.
     pub doubt: Option<String>,
-    /// The text around it, with the handle masked.
-    pub sample: String,
+    /// Title of its row; empty when it has none.
+    pub title: String,
+    /// Words of the value around the name.
+    pub words: MentionWords,
     /// Decisions about the mention that can be carried out.
     pub options: Vec<Mentions>,
     /// Reason why not every decision can be carried out.

@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::effects::digest;
 use super::graph::as_text;
-use crate::change::plan::erasure::ShownMention;
 pub use crate::change::plan::erasure::{Certainty, Mentions};
+use crate::change::plan::erasure::{MentionWords, ShownMention};
 use crate::store::fetched::FetchedValue;
 use crate::store::stored::{ROW_NUMBER, TableName};
 
@@ -117,7 +117,8 @@ impl Mention {
             place: self.place(),
             key: self.key_text(),
             doubt: self.reason().map(str::to_owned),
-            sample: self.sample.clone(),
+            title: String::new(),
+            words: MentionWords { before: self.sample.clone(), ..MentionWords::default() },
             options: self.refusals.options(),
             refused: self.refusal().map(str::to_owned),
         }

@@ -1,11 +1,14 @@
 //! An erasure as the console shows it.
 
+mod around;
+
 use super::desk::KeptSession;
 use super::disclose::STANDING;
 use super::mention::Mention;
 use super::plan::PurgePlan;
 use super::receipt::{ByteHits, ControlFound, PurgeReceipt};
 use super::subject::PurgeSubject;
+use crate::change::audit::NO_TRAIL;
 use crate::change::plan::erasure::{Branch, ErasureCheck, ErasureHandle, ErasureOutcome, Preview, ShownMention};
 use crate::change::suppress::hmac;
 use crate::change::{ChangeError, purge};
@@ -36,9 +39,9 @@ pub async fn preview(store: &Store, plan: &PurgePlan) -> Result<Preview, ChangeE
         tree: tree(plan),
         counts: plan.counts.clone(),
         mentions: plan.mentioned.iter().map(|(place, count)| (place.clone(), *count)).collect(),
-        named: named(plan),
+        named: named(store, plan).await?,
         effects: plan.effects.clone(),
-        disclosures: plan.particular.iter().chain(&plan.notes).cloned().chain(standing).collect(),
+        disclosures: plan.particular.iter().chain(&plan.notes).map(|text| by_keys(text)).chain(standing).collect(),
         refused,
         held,
         locks: store.engine() == Engine::Postgres,
@@ -47,11 +50,23 @@ pub async fn preview(store: &Store, plan: &PurgePlan) -> Result<Preview, ChangeE
     })
 }
 
+/// A disclosure with the console's keys in the place of the flags of commands.
+fn by_keys(text: &str) -> String {
+    const SPELLED: [(&str, &str); 2] = [
+        (
+            "--mentions redact takes the words out, --mention ID=redact those of one",
+            "at the step about mentions, c m decides about all, and x takes out the words of one",
+        ),
+        ("by --mention", "at the step about mentions"),
+    ];
+    SPELLED.iter().fold(text.to_owned(), |text, (flags, keys)| text.replace(flags, keys))
+}
+
 /// Mentions by the column that they stand in.
-fn named(plan: &PurgePlan) -> Vec<ShownMention> {
-    let mut named: Vec<ShownMention> = plan.mentions.iter().map(Mention::shown).collect();
-    named.sort_by(|a, b| a.place.cmp(&b.place));
-    named
+async fn named(store: &Store, plan: &PurgePlan) -> Result<Vec<ShownMention>, ChangeError> {
+    let mut mentions: Vec<&Mention> = plan.mentions.iter().collect();
+    mentions.sort_by_cached_key(|mention| mention.place());
+    around::shown(store, plan, &mentions).await
 }
 
 /// Whether a hold stands on the person, and why nothing may be erased.
@@ -64,6 +79,9 @@ async fn refusal(store: &Store, subject: &PurgeSubject) -> Result<(bool, Option<
         other => other?,
     }
     match super::run::ready(store).await.map(drop).and_then(|()| super::planning::owners(store)) {
+        Err(ChangeError::Refused(reason)) if reason.contains(NO_TRAIL) => {
+            Ok((false, Some(format!("the database is read-only: it {NO_TRAIL}; U adds it"))))
+        }
         Err(ChangeError::Refused(reason)) => Ok((false, Some(reason))),
         Err(ChangeError::Store(StoreError::Denied { reason, remedy })) => {
             Ok((false, Some(format!("{reason}; {remedy}"))))

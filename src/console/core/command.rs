@@ -530,10 +530,10 @@ commands! {
     CommandId::Turn(EraseChoice::Before), Erase, ["h", "left"], "Step before", "back", "Goes to the step before.";
     CommandId::Turn(EraseChoice::Other), Erase, ["/"], "Somebody else", "", "Names the person: an id, e-mail, name, session or whatever they are known by.";
     CommandId::Turn(EraseChoice::Mentions), Erase, ["c m"], "Mentions", "mentions", "Leaves, redacts or deletes mentions in other people's rows.";
-    CommandId::Turn(EraseChoice::Decide(Mentions::Leave, false)), Erase, ["i"], "Leave the mention", "", "Leaves the selected mention as it is; the receipt says so.";
-    CommandId::Turn(EraseChoice::Decide(Mentions::Redact, false)), Erase, ["x"], "Redact the mention", "", "Takes the words out of the selected mention; a key gets another name.";
-    CommandId::Turn(EraseChoice::Decide(Mentions::Delete, false)), Erase, ["d"], "Delete the mention", "", "Lets the row of the selected mention go.";
-    CommandId::Turn(EraseChoice::Decide(Mentions::Leave, true)), Erase, ["* i"], "Leave its column", "", "Leaves all mentions in the column of the selected one.";
+    CommandId::Turn(EraseChoice::Decide(Mentions::Leave, false)), Erase, ["i"], "Leave the mention", "leave", "Leaves the selected mention as it is; the receipt says so.";
+    CommandId::Turn(EraseChoice::Decide(Mentions::Redact, false)), Erase, ["x"], "Redact the mention", "redact", "Takes the words out of the selected mention; a key gets another name.";
+    CommandId::Turn(EraseChoice::Decide(Mentions::Delete, false)), Erase, ["d"], "Delete the mention", "delete", "Lets the row of the selected mention go.";
+    CommandId::Turn(EraseChoice::Decide(Mentions::Leave, true)), Erase, ["* i"], "Leave its column", "its column", "Leaves all mentions in the column of the selected one.";
     CommandId::Turn(EraseChoice::Decide(Mentions::Redact, true)), Erase, ["* x"], "Redact its column", "", "Redacts all mentions in the column of the selected one.";
     CommandId::Turn(EraseChoice::Decide(Mentions::Delete, true)), Erase, ["* d"], "Delete its column", "", "Lets the rows of all mentions in the column of the selected one go.";
     CommandId::Turn(EraseChoice::Account), Erase, ["c a"], "Account", "account", "Keeps or erases the person's account with the application.";

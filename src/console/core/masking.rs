@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::change::plan::erasure::Preview;
+use crate::change::plan::erasure::{MentionWords, Preview};
 use crate::change::plan::{Change, Plan};
 use crate::console::core::change::Refusal;
 use crate::console::core::condition::Conditions;
@@ -190,7 +190,8 @@ impl Masking {
             hide(name);
         });
         for mention in &mut preview.named {
-            "…".clone_into(&mut mention.sample);
+            mention.title.clear();
+            mention.words = MentionWords { before: "…".to_owned(), ..MentionWords::default() };
             hide(&mut mention.key);
         }
         self.meet(&people);

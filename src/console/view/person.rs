@@ -1,7 +1,7 @@
 //! A person as an erasure finds them: who they are, what else would change, who else names them.
 
 use crate::change::plan::Counts;
-use crate::change::plan::erasure::Preview;
+use crate::change::plan::erasure::{MentionWords, Preview};
 use crate::console::view::changes::sentences;
 use crate::console::view::tally::tally;
 use crate::ui::{Align, Look, SafeText, Section, StyleRole, TextLine};
@@ -129,12 +129,27 @@ pub fn mentioned(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> 
         lines.extend(tally(&[(head, *count as u64, TextLine::default())], width, look));
         for mention in preview.named.iter().filter(|mention| mention.place == *place).take(SAMPLES) {
             let line = TextLine::of("    ", StyleRole::Text);
-            lines.push(
-                line.with(SafeText::limited(&mention.sample, 200).cut(width.saturating_sub(4)), StyleRole::Muted),
-            );
+            lines.push(around(&mention.words, line, width));
         }
     }
     lines
+}
+
+/// Adds to a line the words around a name, the name marked: what stands before it gives way first.
+pub fn around(words: &MentionWords, lead: TextLine, width: usize) -> TextLine {
+    const LONGEST: usize = 200;
+    let room = width.saturating_sub(lead.width());
+    let flat = |text: &str| text.replace(['\n', '\r', '\t'], " ");
+    let name = SafeText::limited(&flat(&words.name), LONGEST);
+    let before = SafeText::limited(&flat(&words.before), LONGEST);
+    let before = before.cut_start(room.saturating_sub(name.width()).min(if name.is_empty() { room } else { room / 3 }));
+    let mut line = lead.with(before, StyleRole::Muted);
+    let mut named = TextLine::of(name.cut(width.saturating_sub(line.width())), StyleRole::Text);
+    named = named.with_hits(&flat(&words.name));
+    line.append(named);
+    let after = SafeText::limited(&flat(&words.after), LONGEST);
+    let room = width.saturating_sub(line.width());
+    line.with(after.cut(room), StyleRole::Muted)
 }
 
 /// Returns the line shown where there is nothing.

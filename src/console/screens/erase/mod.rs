@@ -269,12 +269,22 @@ impl Screen for EraseScreen {
     }
 
     /// Returns the commands for the footer; choices are left out while a person is being erased, and after an outcome
-    /// or a failure.
+    /// or a failure; decisions about a mention stand where there are mentions.
     fn hints(&self) -> Vec<CommandId> {
         let chooses = self.running.is_none() && self.outcome.is_none() && self.failure.is_none();
+        let decides = self.is_at_mentions() && self.mention().is_some() && !self.is_settled();
+        let asks = (chooses && self.step == STEPS.len() - 2).then_some(CommandId::Open);
         let own = COMMANDS.iter().filter(|command| command.scope == CommandScope::Erase && !command.hint.is_empty());
+        let is_decision = |id: &CommandId| matches!(id, CommandId::Turn(EraseChoice::Decide(..)));
         let own = own.map(|command| command.id).filter(|_| chooses);
+        let (decisions, others): (Vec<_>, Vec<_>) = own.partition(is_decision);
+        let decisions = decisions.into_iter().filter(|_| decides);
+        let own = asks.into_iter().chain(decisions).chain(others);
         own.chain([CommandId::Close, CommandId::Palette, CommandId::Refresh]).collect()
+    }
+
+    fn hint_word(&self, id: CommandId) -> Option<&'static str> {
+        (id == CommandId::Open).then_some("ask")
     }
 
     fn person(&self) -> Option<&str> {

@@ -8,6 +8,7 @@ use crate::console::core::context::Context;
 use crate::console::screens::erase::{EraseChoice, EraseScreen};
 use crate::console::view::Drawn;
 use crate::console::view::keys::key_of;
+use crate::console::view::person::around;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{Align, Glyph, Look, SafeText, Section, StyleRole, TextLine, look as lay};
 
@@ -15,12 +16,19 @@ use crate::ui::{Align, Glyph, Look, SafeText, Section, StyleRole, TextLine, look
 const WORD: usize = 7;
 /// Rows of the list below which nothing is told of the selected mention.
 const LEAST: u16 = 6;
+/// Columns before the words of a mention.
+const INDENT: usize = 6 + WORD;
 
 /// A line of the list.
 enum MentionRow<'p> {
+    Blank,
     Place(&'p str, usize),
     Mention(usize, &'p ShownMention),
+    Words(&'p ShownMention),
 }
+
+/// Lines that a mention takes, with the blank one.
+const LINES: usize = 3;
 
 /// Draws the step.
 pub fn draw(
@@ -63,7 +71,7 @@ fn draw_list(erasure: &EraseScreen, preview: &Preview, look: &Look, area: Rect, 
     let width = usize::from(area.width.saturating_sub(2));
     let window: Vec<TextLine> =
         rows.iter().skip(first).take(height).map(|row| row_line(row, erasure, width, look)).collect();
-    drawn.measures.list_rows = height;
+    drawn.measures.list_rows = (height / LINES).max(1);
     LineWindow { lines: &window, first, total: rows.len(), selected: Some(line - first) }.render(area, buf, look);
 }
 
@@ -74,10 +82,16 @@ fn rows(preview: &Preview) -> Vec<MentionRow<'_>> {
     for (number, mention) in preview.named.iter().enumerate() {
         if mention.place != place {
             place = &mention.place;
+            if number > 0 {
+                rows.push(MentionRow::Blank);
+            }
             let count = preview.mentions.iter().find(|(of, _)| of == place).map_or(0, |(_, count)| *count);
             rows.push(MentionRow::Place(place, count));
+        } else {
+            rows.push(MentionRow::Blank);
         }
         rows.push(MentionRow::Mention(number, mention));
+        rows.push(MentionRow::Words(mention));
     }
     rows
 }
@@ -99,9 +113,17 @@ fn row_line(row: &MentionRow<'_>, erasure: &EraseScreen, width: usize, look: &Lo
                 line.push("perhaps ", StyleRole::Warn);
             }
             let room = width.saturating_sub(line.width());
-            line.with(SafeText::limited(&mention.sample, 200).cut(room), StyleRole::Text)
+            line.with(row_name(mention).cut(room), StyleRole::Label)
         }
+        MentionRow::Words(mention) => around(&mention.words, TextLine::of(" ".repeat(INDENT), StyleRole::Text), width),
+        MentionRow::Blank => TextLine::default(),
     }
+}
+
+/// The title of a mention's row, else its key.
+fn row_name(mention: &ShownMention) -> SafeText {
+    let name = if mention.title.is_empty() { format!("row {}", mention.key) } else { mention.title.clone() };
+    SafeText::limited(&name, 160)
 }
 
 fn mark(decision: Mentions, look: &Look) -> Glyph {
@@ -155,8 +177,10 @@ fn keys(cx: &Context, erasure: &EraseScreen, preview: &Preview, width: usize, lo
 /// Describes the selected mention, apart from its words.
 fn about(mention: &ShownMention, width: usize, look: &Look) -> Vec<TextLine> {
     let certainty = match &mention.doubt {
-        None => SafeText::from("certain"),
-        Some(doubt) => SafeText::join(&["possible: ".into(), SafeText::limited(doubt, 120)], ""),
+        None => SafeText::from("certain: these words mean the person"),
+        Some(doubt) => {
+            SafeText::join(&["possible, somebody else may be meant: ".into(), SafeText::limited(doubt, 120)], "")
+        }
     };
     let mut first = TextLine::of(SafeText::from(mention.id.as_str()), StyleRole::Muted);
     first = first.with("  row ", StyleRole::Label).with(SafeText::limited(&mention.key, 60), StyleRole::Text);
