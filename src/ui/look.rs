@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use ratatui::{buffer::Buffer, layout::Rect, style::Style};
+use ratatui::buffer::{Buffer, Cell};
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
 
 use super::{
     glyphs::{Glyph, Glyphs},
@@ -35,7 +37,11 @@ impl Look {
     /// The styles to draw a text of this role with: its own, and those of marks and hits.
     #[must_use]
     pub fn paint(&self, role: StyleRole) -> Paint {
-        Paint { base: self.style(role), mark: self.style(StyleRole::Mark), hit: self.style(StyleRole::Hit) }
+        let base = match role {
+            StyleRole::Selection | StyleRole::SelectionIdle => self.with_ink(self.style(role)),
+            _ => self.style(role),
+        };
+        Paint { base, mark: self.style(StyleRole::Mark), hit: self.style(StyleRole::Hit) }
     }
 
     /// A text in the spelling of this look's glyphs: with ASCII glyphs its marks are ASCII too. For wrapping; what is
@@ -64,6 +70,12 @@ impl Look {
         self.fit(text, width).pad(width, align)
     }
 
+    /// The arrow from one thing to another.
+    #[must_use]
+    pub fn arrow(&self) -> SafeText {
+        if self.glyphs.is_ascii() { "->".into() } else { SafeText::glyphs(self.glyphs.arrow_right, 1) }
+    }
+
     /// Draws a text in the first row of `area`; returns the columns used.
     pub fn text(&self, area: Rect, buf: &mut Buffer, text: &SafeText, role: StyleRole) -> u16 {
         self.fit(text, usize::from(area.width)).draw(area, buf, &self.paint(role), &[])
@@ -73,6 +85,34 @@ impl Look {
     pub fn glyph(&self, x: u16, y: u16, buf: &mut Buffer, glyph: Glyph, role: StyleRole) {
         if let Some(cell) = buf.cell_mut((x, y)) {
             cell.set_char(glyph.get()).set_style(self.style(role));
+        }
+    }
+
+    /// Lays a selection over an area: text without a colour of its own, and stale text, gets one that can be read on the
+    /// ground; bars keep their colours where the selection would take these away.
+    pub fn select(&self, area: Rect, buf: &mut Buffer, role: StyleRole) {
+        let style = self.style(role);
+        let hides_colours = style.fg.is_some() || style.add_modifier.contains(Modifier::REVERSED);
+        let stale = self.style(StyleRole::Stale).fg;
+        for position in area.intersection(buf.area).positions() {
+            let cell = &mut buf[position];
+            if hides_colours && is_bar(cell) {
+                continue;
+            }
+            let is_bare = cell.fg == Color::Reset || Some(cell.fg) == stale;
+            cell.set_style(if is_bare { self.with_ink(style) } else { style });
+            if is_bare {
+                cell.modifier.remove(Modifier::ITALIC);
+            }
+        }
+    }
+
+    /// A style with the colour of text on a selection, where it has a ground and no colour of its own.
+    fn with_ink(&self, style: Style) -> Style {
+        let has_ground = style.bg.is_some_and(|ground| ground != Color::Reset);
+        match self.style(StyleRole::OnSelection).fg {
+            Some(ink) if has_ground && style.fg.is_none() => style.fg(ink),
+            _ => style,
         }
     }
 
@@ -89,6 +129,11 @@ impl Look {
             buf[position].reset();
         }
     }
+}
+
+/// Whether a cell holds a part of a bar, and not the mark of the selected row.
+fn is_bar(cell: &Cell) -> bool {
+    cell.symbol().starts_with(|sign| matches!(sign, '\u{2580}'..='\u{259f}') && sign != '▌')
 }
 
 /// Row `index` of an area, empty when there is none.

@@ -40,7 +40,7 @@ impl<'a> LineWindow<'a> {
             let place = row(inside, index as u16);
             line.render(place, buf, look);
             if self.selected == Some(index) {
-                buf.set_style(place, look.style(StyleRole::Selection));
+                look.select(place, buf, StyleRole::Selection);
             }
         }
         if has_scrollbar {

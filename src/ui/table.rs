@@ -275,7 +275,7 @@ impl TableView<'_> {
         if selected {
             let role = if self.focused { StyleRole::Selection } else { StyleRole::SelectionIdle };
             look.glyph(line.x, line.y, buf, look.glyphs.cursor, StyleRole::Accent);
-            buf.set_style(line, look.style(role));
+            look.select(line, buf, role);
         }
     }
 

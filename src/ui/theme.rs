@@ -56,6 +56,8 @@ roles! {
     Selection "selection";
     /// The same in a pane without the focus.
     SelectionIdle "selection-idle" <- Selection;
+    /// Text without a colour of its own on the ground of a selection: the terminal's own may be the ground's.
+    OnSelection "on-selection" <- Text;
     /// Went well.
     Good "good" <- Text;
     /// Needs attention.

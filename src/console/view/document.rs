@@ -70,7 +70,7 @@ impl DocumentView {
         let first = first.min(self.len().saturating_sub(usize::from(area.height)));
         if (first..first + usize::from(area.height)).contains(&line) {
             let place = Rect { y: area.y + (line - first) as u16, height: 1, ..area };
-            buf.set_style(place, look.style(StyleRole::Selection));
+            look.select(place, buf, StyleRole::Selection);
         }
     }
 

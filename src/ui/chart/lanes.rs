@@ -230,7 +230,7 @@ fn render_marks(
             }
         }
         if here.iter().any(|mark| Some(mark.at) == selected) {
-            buf.set_style(place, look.style(StyleRole::Selection));
+            look.select(place, buf, StyleRole::Selection);
         }
         places.push((shown.moment, place));
         let next = marks.peek().map_or(usize::from(line.width), |mark| scale.column(mark.at));

@@ -99,7 +99,7 @@ impl StackedBars<'_> {
             if self.selected == Some(index) {
                 // Only the label: the colours of the bar mean something.
                 let label = self.label_width(usize::from(area.width)) as u16;
-                buf.set_style(Rect { width: label, ..place }, look.style(StyleRole::Selection));
+                look.select(Rect { width: label, ..place }, buf, StyleRole::Selection);
             }
         }
         let rest = below(area, (lines.len() + 1).min(usize::from(u16::MAX)) as u16);
@@ -166,9 +166,14 @@ fn stacked(
 /// Returns the glyph that fills a part: without colours, the pattern distinguishes the parts.
 fn fill_glyph(index: usize, look: &Look) -> Glyph {
     let patterns = &look.glyphs.fills;
-    if look.theme.is_mono() { patterns[index % patterns.len()] } else { look.glyphs.slab }
+    if needs_patterns(look) { patterns[index % patterns.len()] } else { look.glyphs.slab }
 }
 
 fn key_glyph(index: usize, look: &Look) -> Glyph {
-    if look.theme.is_mono() { fill_glyph(index, look) } else { look.glyphs.cell }
+    if needs_patterns(look) { fill_glyph(index, look) } else { look.glyphs.cell }
+}
+
+/// Whether colours may be missing, so that the parts differ by their pattern.
+fn needs_patterns(look: &Look) -> bool {
+    look.theme.is_mono() || look.glyphs.is_ascii()
 }

@@ -66,7 +66,7 @@ impl Timeline<'_> {
                 render_bar(given, &scale, now, Rect { y: line.y, height: 1, ..bars }, buf, look);
             }
             if self.selected == Some(index) {
-                buf.set_style(line, look.style(StyleRole::Selection));
+                look.select(line, buf, StyleRole::Selection);
             }
         }
     }

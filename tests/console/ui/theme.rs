@@ -1,7 +1,8 @@
 //! Themes: every role has a style, states are readable, fewer colours stay apart, mistakes are found at their line.
 
-use mnemoscope::ui::{Depth, StyleRole, Theme};
+use mnemoscope::ui::{Depth, Glyphs, Look, StyleRole, TextLine, Theme};
 use ratatui::style::{Color, Modifier};
+use ratatui::{buffer::Buffer, layout::Rect};
 
 /// Roles that are read as text on the terminal's own background.
 const READ: [StyleRole; 17] = [
@@ -175,4 +176,35 @@ fn mistakes_name_the_file_the_line_and_what_is_meant() {
     let broken = Theme::parse("my.toml", "[roles]\ntext = {\n").expect_err("a mistake");
     assert_eq!(broken.file, "my.toml");
     assert!(broken.line >= 2 && !broken.problem.is_empty(), "{broken}");
+}
+
+#[test]
+fn what_stands_on_the_ground_of_a_selection_has_a_colour_of_its_own() {
+    let area = Rect::new(0, 0, 8, 1);
+    for name in ["dark", "light", "contrast"] {
+        for depth in [Depth::TrueColor, Depth::Indexed256] {
+            let theme = Theme::named(name).expect("a theme of the program").at(depth);
+            let look = Look::new(theme, Glyphs::unicode());
+            for role in [StyleRole::Selection, StyleRole::SelectionIdle] {
+                let mut buf = Buffer::empty(area);
+                TextLine::of("row", StyleRole::Text).with(" old", StyleRole::Stale).render(area, &mut buf, &look);
+                look.select(area, &mut buf, role);
+                for cell in &buf.content {
+                    assert_ne!(cell.fg, Color::Reset, "{name} at {depth:?}: {cell:?}");
+                    assert!(!cell.modifier.contains(Modifier::ITALIC), "{name} at {depth:?}: {cell:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_selected_bar_keeps_its_colour_where_the_selection_has_one() {
+    let area = Rect::new(0, 0, 4, 1);
+    let look = Look::new(Theme::named("contrast").expect("a theme of the program"), Glyphs::unicode());
+    let mut buf = Buffer::empty(area);
+    TextLine::of("a ██", StyleRole::Series2).render(area, &mut buf, &look);
+    look.select(area, &mut buf, StyleRole::Selection);
+    assert_eq!(Some(buf[(2, 0)].fg), look.style(StyleRole::Series2).fg);
+    assert_eq!(Some(buf[(0, 0)].fg), look.style(StyleRole::Selection).fg);
 }

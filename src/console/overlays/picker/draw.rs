@@ -52,7 +52,7 @@ pub fn draw(picker: &Picker, look: &Look, area: Rect, buf: &mut Buffer, drawn: &
         line.render(place, buf, look);
         drawn.hits.add(place, ClickTarget::MenuItem(index));
         if index == picker.selected {
-            buf.set_style(place, look.style(StyleRole::Selection));
+            look.select(place, buf, StyleRole::Selection);
         }
     }
 }

@@ -230,7 +230,7 @@ fn column(lines: &[HomeEntry], selected: usize, look: &Look, area: Rect, buf: &m
             let place = part(*x, *width);
             drawn.hits.add(place, ClickTarget::HomeEntry(*number));
             if *number == selected {
-                buf.set_style(place, look.style(StyleRole::Selection));
+                look.select(place, buf, StyleRole::Selection);
                 if place.x > 0 {
                     look.glyph(place.x - 1, place.y, buf, look.glyphs.cursor, StyleRole::Accent);
                 }
@@ -329,7 +329,7 @@ fn missing(cx: &Context, width: usize, look: &Look) -> Vec<HomeEntry> {
         if let Some(remedy) = &capability.remedy {
             let mut line = TextLine::default();
             line.push_blanks(INDENT);
-            line.push_glyphs(look.glyphs.arrow_right, 1, StyleRole::Muted);
+            line.push(look.arrow(), StyleRole::Muted);
             line.push(" ", StyleRole::Text);
             line.push(SafeText::limited(remedy, 300), StyleRole::Text);
             lines.extend(hanging(&line, width, INDENT + 2));
