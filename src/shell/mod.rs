@@ -308,7 +308,7 @@ impl<'s> Console<'s> {
             doors,
             options,
             looks,
-            painter: Painter::default(),
+            painter: Painter::of(screen.is_plain()),
             drawn: Drawn::default(),
             pointer: Pointer::default(),
             sender,
@@ -437,7 +437,8 @@ impl<'s> Console<'s> {
         let arrival = left.model.leave();
         left.tasks.rest();
         self.open.show(database);
-        (self.painter, self.drawn, self.pointer) = (Painter::default(), Drawn::default(), Pointer::default());
+        (self.painter, self.drawn, self.pointer) =
+            (Painter::of(self.screen.is_plain()), Drawn::default(), Pointer::default());
         self.tell(self.open.here().id, Message::Arrived(Box::new(arrival))).await;
     }
 
@@ -600,8 +601,8 @@ impl<'s> Console<'s> {
         let (model, painter) = (&self.open.here().model, &mut self.painter);
         let look = self.looks.named(&model.context.settings.theme);
         let mut drawn = Drawn::default();
-        let pressed = std::mem::take(&mut self.pressed);
-        self.screen.draw(pressed, |buf| drawn = painter.draw(model, look, buf))?;
+        let moment = Painter::moment(model, std::mem::take(&mut self.pressed));
+        self.screen.draw(&moment, |buf| drawn = painter.draw(model, look, buf))?;
         terminal::panic_if_asked("draw");
         self.drawn = drawn;
         let here = self.open.here();

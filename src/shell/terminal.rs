@@ -23,7 +23,7 @@ use tokio::signal::unix::{Signal as Listener, SignalKind, signal};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::ui::SafeText;
-use crate::ui::linear::LinearTeller;
+use crate::ui::linear::{LinearMoment, LinearTeller};
 
 /// Bytes gathered before they are written.
 const BUFFER: usize = 64 * 1024;
@@ -47,7 +47,7 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 static PLAIN: AtomicBool = AtomicBool::new(false);
 
 /// Columns and rows of a screen that is told in lines: narrow enough that its parts stand below each other.
-const LINEAR: (u16, u16) = (79, 44);
+const LINEAR: (u16, u16) = (95, 44);
 
 /// Whether somebody sits in front of a terminal that both shows and types.
 pub fn is_there() -> bool {
@@ -256,13 +256,13 @@ impl TerminalScreen {
         self.linear.is_some()
     }
 
-    /// Draws a frame; only what changed is written, all at once. `pressed`: a key was pressed since the last one.
-    pub fn draw(&mut self, pressed: bool, paint: impl FnOnce(&mut Buffer)) -> io::Result<()> {
+    /// Draws a frame; only what changed is written, all at once. `moment`: what it is drawn after.
+    pub fn draw(&mut self, moment: &LinearMoment, paint: impl FnOnce(&mut Buffer)) -> io::Result<()> {
         if let Some(teller) = &mut self.linear {
             let mut buf = Buffer::empty(Rect::new(0, 0, LINEAR.0, LINEAR.1));
             paint(&mut buf);
             let out = self.terminal.backend_mut();
-            for line in teller.tell(&buf, pressed) {
+            for line in teller.tell(&buf, moment) {
                 write!(out, "{line}\r\n")?;
             }
             return Write::flush(out);

@@ -9,12 +9,33 @@ use unicode_width::UnicodeWidthStr as _;
 /// Columns of a selected row at least; badges and keys are reversed too, and shorter.
 const SELECTED: usize = 24;
 
+/// What a screen was drawn after, as far as it decides what is said of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LinearMoment {
+    /// A key was pressed since the last screen; without that, numbers that change by themselves, such as ages, are no news.
+    pub pressed: bool,
+    /// Number of what lies over the screen; it is drawn alone.
+    pub layer: Option<u64>,
+    /// What the screen shows is still being read: rows of the screen before may stand there.
+    pub reading: bool,
+    /// Something is looked through, and its progress shown.
+    pub busy: bool,
+    /// The message that is shown.
+    pub said: Option<String>,
+}
+
 /// Puts successive screens into words. They are drawn without colours: a selected row is one in reverse.
 #[derive(Debug, Default)]
 pub struct LinearTeller {
     before: Option<LinearScreen>,
+    /// The screen below what lies over it, as it was told.
+    below: Option<LinearScreen>,
+    layer: Option<u64>,
+    /// Only the name of the screen was said: the rest is said once it was read.
+    named: bool,
     /// The last that was said was a selected row: what its details then become was not asked for.
     moved: bool,
+    said: Option<String>,
 }
 
 /// A screen in lines.
@@ -24,19 +45,75 @@ struct LinearScreen {
     lines: Vec<String>,
     /// Index of the selected line.
     selected: Option<usize>,
+    /// Indexes of the lines in the frame that has the keys, where there are several frames.
+    focused: Vec<usize>,
 }
 
 impl LinearTeller {
     /// Returns the lines to be said about a screen: all of them when it is another screen, the selected row when a
-    /// key moved that, else the lines that were not there before. `pressed`: a key was pressed since the last screen;
-    /// without that, numbers that change by themselves, such as ages, are no news.
-    pub fn tell(&mut self, buf: &Buffer, pressed: bool) -> Vec<String> {
-        let now = LinearScreen::of(buf);
-        let Some(before) = self.before.replace(now.clone()) else { return now.whole() };
-        if now.lines.first() != before.lines.first() {
-            return now.whole();
+    /// key moved that, the part that has the keys when that is another one, else the lines that were not there before.
+    pub fn tell(&mut self, buf: &Buffer, moment: &LinearMoment) -> Vec<String> {
+        let mut told = self.tell_screen(LinearScreen::of(buf), moment);
+        if moment.said != self.said {
+            told.extend(moment.said.clone());
+            self.said.clone_from(&moment.said);
         }
+        told
+    }
+
+    fn tell_screen(&mut self, now: LinearScreen, moment: &LinearMoment) -> Vec<String> {
+        let layer = std::mem::replace(&mut self.layer, moment.layer);
+        if moment.layer != layer {
+            self.moved = false;
+            if layer.is_none() {
+                self.below = self.before.take();
+            } else {
+                self.before = None;
+            }
+            if moment.layer.is_none() {
+                self.before = self.below.take();
+                if self.before.as_ref().is_some_and(|before| before.lines.first() == now.lines.first()) {
+                    if !moment.reading {
+                        return self.back(now);
+                    }
+                    self.named = true;
+                }
+            }
+        }
+        let is_other = self.before.as_ref().is_none_or(|before| before.lines.first() != now.lines.first());
+        if (is_other || self.named) && moment.layer.is_none() && moment.reading {
+            let name = if is_other { now.lines.first().cloned() } else { None };
+            (self.named, self.before) = (true, Some(now));
+            return name.into_iter().collect();
+        }
+        if std::mem::take(&mut self.named) {
+            let lines = (1..now.lines.len()).map(|at| now.line(at)).collect();
+            self.before = Some(now);
+            return lines;
+        }
+        if moment.busy && !moment.pressed && !is_other {
+            return Vec::new();
+        }
+        match self.before.replace(now.clone()) {
+            Some(before) if !is_other => self.news(&before, &now, moment.pressed),
+            _ => now.whole(),
+        }
+    }
+
+    /// Says where we are again, after what lay over it went away.
+    fn back(&mut self, now: LinearScreen) -> Vec<String> {
+        let chosen = now.selected.map(|at| now.line(at));
+        let told = now.lines.first().cloned().into_iter().chain(chosen).collect();
+        self.before = Some(now);
+        told
+    }
+
+    fn news(&mut self, before: &LinearScreen, now: &LinearScreen, pressed: bool) -> Vec<String> {
         let news = |line: &str| if pressed { line.to_owned() } else { without_numbers(line) };
+        if pressed && now.focus() != before.focus() && before.focus().is_some() {
+            self.moved = false;
+            return now.focused();
+        }
         let (chosen, earlier) = (now.chosen(), before.chosen());
         let moved = now.selected != before.selected || chosen.map(news) != earlier.map(news);
         if let (Some(chosen), Some(_), true) = (chosen, earlier, pressed && moved) {
@@ -44,16 +121,17 @@ impl LinearTeller {
             return vec![chosen.to_owned()];
         }
         self.moved &= !pressed;
-        // Messages are in the last line.
-        let first = if self.moved { now.lines.len().saturating_sub(1) } else { 0 };
+        if self.moved {
+            return Vec::new();
+        }
         let known: BTreeSet<String> = before.lines.iter().map(|line| news(line)).collect();
         let is_new = |at: &usize| !known.contains(&news(&now.lines[*at]));
-        (first..now.lines.len()).filter(is_new).map(|at| now.line(at)).collect()
+        (0..now.lines.len()).filter(is_new).map(|at| now.line(at)).collect()
     }
 
     /// The next screen is told as a whole.
     pub fn forget(&mut self) {
-        self.before = None;
+        *self = LinearTeller::default();
     }
 }
 
@@ -79,6 +157,10 @@ impl LinearScreen {
             if reversed >= SELECTED && screen.selected.is_none() {
                 screen.selected = Some(screen.lines.len());
             }
+            let edge = &buf[(buf.area.left(), y)];
+            if matches!(edge.symbol(), "│" | "╭") && !edge.modifier.contains(Modifier::DIM) {
+                screen.focused.push(screen.lines.len());
+            }
             screen.lines.push(line);
         }
         screen
@@ -86,6 +168,18 @@ impl LinearScreen {
 
     fn chosen(&self) -> Option<&str> {
         self.selected.map(|at| self.lines[at].as_str())
+    }
+
+    /// The place of the part that has the keys.
+    fn focus(&self) -> Option<usize> {
+        self.focused.first().copied()
+    }
+
+    /// The part that has the keys: its name and the selected row, where that is in it, else all of it.
+    fn focused(&self) -> Vec<String> {
+        let told = |at: &&usize| self.focus() == Some(**at) || self.selected == Some(**at);
+        let has_selected = self.selected.is_some_and(|at| self.focused.contains(&at));
+        self.focused.iter().filter(|at| !has_selected || told(at)).map(|at| self.line(*at)).collect()
     }
 
     fn line(&self, at: usize) -> String {
@@ -133,9 +227,21 @@ mod tests {
     const LIST: [&str; 4] =
         ["demo › episodes", "╭─ episodes ────────╮", "│ late loads  failure ▆▆▁ 2m│", "│ 貨物 lost   success  3m│"];
 
+    fn pressed() -> LinearMoment {
+        LinearMoment { pressed: true, ..LinearMoment::default() }
+    }
+
+    fn idle() -> LinearMoment {
+        LinearMoment::default()
+    }
+
+    fn over(layer: u64) -> LinearMoment {
+        LinearMoment { layer: Some(layer), ..pressed() }
+    }
+
     #[test]
     fn the_first_screen_is_told_without_frames() {
-        let told = LinearTeller::default().tell(&screen(&LIST, Some(2)), true);
+        let told = LinearTeller::default().tell(&screen(&LIST, Some(2)), &pressed());
         assert_eq!(
             told,
             ["demo › episodes", "episodes", "selected: late loads, failure, 2m", "貨物 lost, success, 3m"]
@@ -143,34 +249,70 @@ mod tests {
     }
 
     #[test]
-    fn a_move_tells_the_row_only() {
+    fn a_move_tells_the_row_and_what_is_said_of_it() {
         let mut teller = LinearTeller::default();
-        teller.tell(&screen(&LIST, Some(2)), true);
-        assert_eq!(teller.tell(&screen(&LIST, Some(3)), true), ["貨物 lost, success, 3m"]);
+        teller.tell(&screen(&LIST, Some(2)), &pressed());
+        assert_eq!(teller.tell(&screen(&LIST, Some(3)), &pressed()), ["貨物 lost, success, 3m"]);
         let mut details = LIST.to_vec();
-        details.extend(["the carrier did not answer", "3 rows were written"]);
-        let told = teller.tell(&screen(&details, Some(3)), false);
+        details.push("the carrier did not answer");
+        let heard = LinearMoment { said: Some("3 rows were written".into()), ..idle() };
+        let told = teller.tell(&screen(&details, Some(3)), &heard);
         assert_eq!(told, ["3 rows were written"], "the details were not asked for, the message is news");
+        assert!(teller.tell(&screen(&details, Some(3)), &heard).is_empty(), "it is said once");
     }
 
     #[test]
     fn what_was_not_there_is_told_and_clocks_are_not() {
         let mut teller = LinearTeller::default();
-        teller.tell(&screen(&LIST, Some(2)), true);
+        teller.tell(&screen(&LIST, Some(2)), &pressed());
         let mut later = LIST;
         later[2] = "│ late loads  failure ▆▆▁ 9m│";
         later[1] = "╭─ episodes ─ 3 new ╮";
-        assert_eq!(teller.tell(&screen(&later, Some(2)), false), ["episodes, 3 new"]);
+        let busy = LinearMoment { busy: true, ..idle() };
+        assert!(teller.tell(&screen(&later, Some(2)), &busy).is_empty(), "progress is no news");
+        assert_eq!(teller.tell(&screen(&later, Some(2)), &idle()), ["episodes, 3 new"]);
     }
 
     #[test]
-    fn another_screen_is_told_as_a_whole() {
+    fn another_screen_is_told_as_a_whole_once_it_was_read() {
         let mut teller = LinearTeller::default();
-        teller.tell(&screen(&LIST, Some(2)), true);
+        teller.tell(&screen(&LIST, Some(2)), &pressed());
         let mut other = LIST;
         other[0] = "demo › cases";
-        assert_eq!(teller.tell(&screen(&other, None), true).len(), 4);
+        let reading = LinearMoment { reading: true, ..pressed() };
+        assert_eq!(teller.tell(&screen(&other, Some(2)), &reading), ["demo › cases"], "old rows stand there");
+        other[3] = "│ a case│";
+        let told = teller.tell(&screen(&other, Some(2)), &idle());
+        assert_eq!(told, ["episodes", "selected: late loads, failure, 2m", "a case"]);
         teller.forget();
-        assert_eq!(teller.tell(&screen(&other, None), true).len(), 4);
+        assert_eq!(teller.tell(&screen(&other, None), &pressed()).len(), 4);
+    }
+
+    #[test]
+    fn what_lies_over_a_screen_is_told_alone_and_then_where_we_are() {
+        let mut teller = LinearTeller::default();
+        teller.tell(&screen(&LIST, Some(2)), &pressed());
+        let menu = ["╭─ Theme ────────╮", "│ dark            │", "│ light           │"];
+        assert_eq!(teller.tell(&screen(&menu, Some(1)), &over(1)), ["Theme", "selected: dark", "light"]);
+        assert_eq!(teller.tell(&screen(&menu, Some(2)), &over(1)), ["light"]);
+        let told = teller.tell(&screen(&LIST, Some(2)), &pressed());
+        assert_eq!(told, ["demo › episodes", "selected: late loads, failure, 2m"]);
+    }
+
+    #[test]
+    fn the_part_that_gets_the_keys_is_told() {
+        let panes = ["demo › episodes", "╭─ episodes ───╮", "│ late loads   │", "╭─ episode ────╮", "│ in Lyon      │"];
+        let with_keys = |list: bool| {
+            let mut buf = screen(&panes, Some(2));
+            let dim = if list { 3..5 } else { 1..3 };
+            for y in dim {
+                buf[(0, y)].modifier.insert(Modifier::DIM);
+            }
+            buf
+        };
+        let mut teller = LinearTeller::default();
+        teller.tell(&with_keys(true), &pressed());
+        assert_eq!(teller.tell(&with_keys(false), &pressed()), ["episode", "in Lyon"]);
+        assert_eq!(teller.tell(&with_keys(true), &pressed()), ["episodes", "selected: late loads"]);
     }
 }

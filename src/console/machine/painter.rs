@@ -6,7 +6,8 @@ use ratatui::style::Color;
 use super::frame;
 use super::model::Model;
 use crate::console::view::{Canvas, Drawn, document, words};
-use crate::ui::{Card, CardTone, Look, StyleRole, look as lay, text};
+use crate::ui::linear::LinearMoment;
+use crate::ui::{Card, CardTone, Look, SafeText, StyleRole, look as lay, text};
 
 /// Below this nothing useful fits.
 const LEAST: (u16, u16) = (40, 10);
@@ -14,10 +15,36 @@ const LEAST: (u16, u16) = (40, 10);
 /// Draws the console, and keeps what is costly to make from one frame to the next.
 #[derive(Debug, Default)]
 pub struct Painter {
+    /// What is drawn is told in lines: what lies over the screen stands alone, and messages are told beside it.
+    plain: bool,
     documents: document::DocumentCache,
 }
 
 impl Painter {
+    /// A painter of frames, or where `plain` of what is told in lines.
+    #[must_use]
+    pub fn of(plain: bool) -> Self {
+        Painter { plain, ..Painter::default() }
+    }
+
+    /// What a screen is drawn after, for those to whom it is told in lines.
+    #[must_use]
+    pub fn moment(model: &Model, pressed: bool) -> LinearMoment {
+        const LONGEST: usize = 400;
+        let context = &model.context;
+        let said = context.toast.as_ref().map(|toast| {
+            let safe = || SafeText::limited(&toast.text, LONGEST);
+            text::hiding(context.masking.hiding(), safe).as_str().to_owned()
+        });
+        LinearMoment {
+            pressed,
+            layer: model.overlays.top(),
+            reading: model.screen().awaits_rows(),
+            busy: model.screen().shows_findings() && context.health.pending.is_some(),
+            said,
+        }
+    }
+
     /// Draws the whole screen. The buffer is taken to be empty. While values are masked, whatever is drawn passes the veil.
     pub fn draw(&mut self, model: &Model, look: &Look, buf: &mut Buffer) -> Drawn {
         let zone = &model.context.settings.zone;
@@ -40,17 +67,21 @@ impl Painter {
             card.render(area, buf, look);
             return drawn;
         }
-        let body = frame::draw(model, look, area, buf, &mut drawn);
         let documents = &mut self.documents;
-        let mut canvas = Canvas { look, area: body, buf, drawn: &mut drawn, documents };
-        model.screen().draw(&model.context, &mut canvas);
+        let mut canvas = Canvas { look, area, buf, drawn: &mut drawn, documents };
+        if !self.plain || model.overlays.is_empty() {
+            canvas.area = frame::draw(model, look, area, canvas.buf, canvas.drawn);
+            model.screen().draw(&model.context, &mut canvas);
+        }
         // The first line says what is opened, and whether it may be changed: nothing lies over it.
         canvas.area = lay::below(area, 1);
         match model.overlays.last() {
             Some(overlay) => overlay.get().draw(&model.context, &mut canvas),
             None => frame::may_follow(model, look, area, canvas.buf),
         }
-        frame::said(model, look, area, canvas.buf);
+        if !self.plain {
+            frame::said(model, look, area, canvas.buf);
+        }
         if look.glyphs.is_ascii() {
             spell_ellipses(look, buf);
         }

@@ -553,6 +553,10 @@ impl Screen for ListScreen {
         self.pending.is_some() || self.failure.is_some()
     }
 
+    fn awaits_rows(&self) -> bool {
+        self.pending.is_some() && self.failure.is_none()
+    }
+
     fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {
         draw::draw_list(self, cx, canvas);
     }
