@@ -72,7 +72,7 @@ impl Ranking {
     pub fn formula(self) -> &'static str {
         match self {
             Ranking::Boosted => {
-                "base (0.7 x likeness + 0.3 x recency) + 0.1 with canvas interactions + 0.2 if feedback > 0, - 0.3 if < 0"
+                "base (0.7 x likeness + 0.3 x recency) + 0.1 with canvas interactions + 0.2 if feedback > 0, -0.3 if < 0"
             }
             Ranking::Proven => {
                 "0.3 x domain + 0.3 x topic + 0.2 x utility + 0.1 if younger than 7 days + 0.1 if younger than 24 hours"

@@ -120,7 +120,7 @@ fn tabs_have_keys_of_their_own() {
     console.press(". c");
     console.shows("Book the missing invoices");
     console.press(". w");
-    console.shows("there is no tab where here");
+    console.shows("has no tab \"where\"");
     console.press(". j");
     console.shows("topic  \"invoices\"");
 }

@@ -89,6 +89,16 @@ pub trait Screen: std::any::Any {
         own.chain([CommandId::Close, CommandId::Palette, CommandId::Refresh]).collect()
     }
 
+    /// Word in the footer for a command that does something of its own here.
+    fn hint_word(&self, _id: CommandId) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether a pane can have the whole screen.
+    fn zooms(&self) -> bool {
+        self.lists().is_some()
+    }
+
     /// The selected row, as far as it is known.
     fn row(&self) -> Option<&Row> {
         None
@@ -340,6 +350,11 @@ pub trait Screen: std::any::Any {
     /// Whether it is reading something that comes before the state of the database.
     fn is_reading(&self) -> bool {
         false
+    }
+
+    /// Whether what it shows is about to be replaced by what is being read.
+    fn awaits_rows(&self) -> bool {
+        self.is_reading()
     }
 
     /// Draws it.

@@ -78,7 +78,8 @@ impl Model {
                 Err(("no other database is open".to_owned(), Some("ctrl-o opens one".to_owned())))
             }
             CommandId::Compare => self.to_compare().map(|_| ()).map_err(|reason| (reason.to_owned(), None)),
-            CommandId::Zoom | CommandId::Resize(_) if screen.lists().is_none() => no("there is one pane only"),
+            CommandId::Resize(_) if screen.lists().is_none() => no("there is one pane only"),
+            CommandId::Zoom if !screen.zooms() => no("there is one pane only"),
             CommandId::Tail if !screen.is_live() => no("only where the newest rows are shown"),
             CommandId::Focus if !screen.has_panes() => no("there is one pane only"),
             id => screen.can(id, &self.context),
@@ -140,7 +141,7 @@ impl Model {
             CommandId::CopyRunbook => copies::copy_runbook(&mut self.context),
             CommandId::ShowTab(title) => {
                 if !self.at_screen(|screen, _| screen.show_named_tab(title)) {
-                    self.context.say(ToastTone::Info, format!("there is no tab {title} here"));
+                    self.context.say(ToastTone::Info, format!("what is shown here has no tab \"{title}\""));
                 }
             }
             CommandId::KeepPlace => kept::ask_name(self.history.here(), &mut self.context),

@@ -385,6 +385,10 @@ impl Screen for HomeScreen {
         ]
     }
 
+    fn hint_word(&self, id: CommandId) -> Option<&'static str> {
+        (id == CommandId::Focus).then_some("next part")
+    }
+
     fn twin(&self, _cx: &Context) -> Vec<String> {
         words(["status"])
     }

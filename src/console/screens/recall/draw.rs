@@ -43,8 +43,13 @@ fn places(recall: &RecallScreen, area: Rect) -> Places {
     const BESIDE: u16 = 96;
     const HIGH: u16 = 18;
     let rows = recall.left.rows().len().max(recall.right.as_ref().map_or(0, |side| side.rows().len())) as u16;
-    if recall.reads && area.height < HIGH && area.width < WIDE {
+    if recall.reads && (recall.zoomed || area.height < HIGH && area.width < WIDE) {
         return Places { left: None, right: None, reasons: Some(area) };
+    }
+    if recall.zoomed {
+        let (own, other) = (Some(area), None);
+        let (left, right) = if recall.on_right { (other, own) } else { (own, other) };
+        return Places { left, right, reasons: None };
     }
     if recall.right.is_none() {
         if area.width >= WIDE {

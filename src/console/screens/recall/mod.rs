@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use messages::{RankingWay, RecallCommand, RecallPick};
 pub use side::{FoundAnswer, RankingSide};
 
-use crate::console::core::command::{CommandId, CommandScope};
+use crate::console::core::command::{COMMANDS, CommandId, CommandScope};
 use crate::console::core::context::{Context, Lack, ToastTone};
 use crate::console::core::menu::{MenuChoice, Prompt, Purpose};
 use crate::console::core::message::{Destination, RequestFailure, Ticket};
@@ -41,6 +41,8 @@ pub struct RecallScreen {
     pub on_right: bool,
     /// The explanation has the keys.
     pub reads: bool,
+    /// The pane that has the keys has the whole screen.
+    pub zoomed: bool,
     /// Lines of the explanation that lie above.
     pub scroll: usize,
     /// Kept vectors are out of date.
@@ -66,6 +68,7 @@ impl RecallScreen {
             right: None,
             on_right: false,
             reads: false,
+            zoomed: false,
             scroll: 0,
             stale: false,
             lists: BTreeMap::new(),
@@ -255,6 +258,22 @@ impl Screen for RecallScreen {
         ScreenFace::own("recall", ScreenKind::Recall, CommandScope::Recall)
     }
 
+    /// Returns the commands for the footer: first the way to the reasons and back, where there are any.
+    fn hints(&self) -> Vec<CommandId> {
+        let own = COMMANDS.iter().filter(|command| command.scope == CommandScope::Recall && !command.hint.is_empty());
+        let pane = self.row().is_some().then_some(CommandId::Focus);
+        let own = pane.into_iter().chain(own.map(|command| command.id));
+        own.chain([CommandId::Close, CommandId::Palette, CommandId::Refresh]).collect()
+    }
+
+    fn hint_word(&self, id: CommandId) -> Option<&'static str> {
+        (id == CommandId::Focus).then_some(if self.reads { "ranking" } else { "why" })
+    }
+
+    fn zooms(&self) -> bool {
+        self.has_panes()
+    }
+
     fn row(&self) -> Option<&Row> {
         self.side().current().map(|item| &item.ranked.row)
     }
@@ -326,8 +345,10 @@ impl Screen for RecallScreen {
     }
 
     fn command(&mut self, id: CommandId, cx: &mut Context) {
-        if let CommandId::Recall(ask) = id {
-            self.give(ask, cx);
+        match id {
+            CommandId::Recall(ask) => self.give(ask, cx),
+            CommandId::Zoom => self.zoomed = !self.zoomed,
+            _ => {}
         }
     }
 
@@ -341,6 +362,8 @@ impl Screen for RecallScreen {
     fn close(&mut self, cx: &mut Context) -> bool {
         if self.stop(cx) {
             cx.say(ToastTone::Info, "stopped");
+        } else if self.zoomed {
+            self.zoomed = false;
         } else if self.reads {
             self.reads = false;
         } else if self.right.take().is_some() {

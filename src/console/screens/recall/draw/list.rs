@@ -29,6 +29,8 @@ use crate::ui::{
 const BELOW_K: &str = "below_k";
 /// Characters of a title that are looked at.
 const SHOWN: usize = 200;
+/// Difference of two scores that is shown as a number at least.
+const LEAST_SHOWN: f64 = 0.001;
 
 /// Draws the ranking; `right` says which of two it is.
 pub fn draw(
@@ -271,9 +273,11 @@ fn left_out(cx: &Context, answer: &RecallAnswer, ranking: Ranking, look: &Look, 
     let shown = usize::from(area.height - 1);
     for (at, left) in answer.left_out.iter().take(shown).enumerate() {
         let score = left.score.map_or_else(SafeText::default, |score| format!("{score:.3}").into());
+        // A reason after the name needs room too.
+        let room = if left.reason == BELOW_K { width.saturating_sub(13) } else { width / 2 };
         let name = recalled_kinds(ranking).iter().find_map(|kind| cx.names.of(*kind, &left.id));
         let mut line = match name {
-            Some(name) => TextLine::of(SafeText::limited(name, width / 2), StyleRole::Text),
+            Some(name) => TextLine::of(SafeText::limited(name, room), StyleRole::Text),
             None => TextLine::of(SafeText::limited(&left.id, 60), StyleRole::Stale),
         };
         if left.reason != BELOW_K {
@@ -290,7 +294,14 @@ fn left_out(cx: &Context, answer: &RecallAnswer, ranking: Ranking, look: &Look, 
 fn cut(answer: &RecallAnswer) -> String {
     let next = answer.left_out.iter().find(|left| left.reason == BELOW_K).and_then(|left| left.score);
     match (answer.rows.last().map(|item| item.ranked.score.total), next) {
-        (Some(last), Some(next)) => format!("cut after {}: the next misses by {:.3}", answer.rows.len(), last - next),
+        (Some(last), Some(next)) => {
+            let by = match last - next {
+                0.0 => "has the same score".to_owned(),
+                by if by < LEAST_SHOWN => format!("misses by less than {LEAST_SHOWN}"),
+                by => format!("misses by {by:.3}"),
+            };
+            format!("cut after {}: the next {by}", answer.rows.len())
+        }
         _ => "left out".to_owned(),
     }
 }
