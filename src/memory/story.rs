@@ -171,7 +171,7 @@ impl Told {
         let even = match (first, last) {
             (None, _) => Some("no times are stored"),
             (Some(first), Some(last)) if first == last && started.is_none_or(|at| at == first) => {
-                Some("all has the same time")
+                Some("everything has the same time")
             }
             _ => None,
         };
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(story.moments.iter().map(|m| m.at).collect::<Vec<f64>>(), [0.0, 1.0]);
         let same = |_| at(Entity::Segment, "2026-02-04T08:00:00Z", &[]);
         context.segments = (0..3).map(same).collect();
-        assert_eq!(Story::of(&context).even, Some("all has the same time"));
+        assert_eq!(Story::of(&context).even, Some("everything has the same time"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Words for what is wrong or suspicious.
 
 use crate::console::core::health::Health;
+use crate::memory::agreeing;
 use crate::memory::findings::Severity;
 use crate::ui::{SafeText, StyleRole, figures};
 
@@ -18,7 +19,12 @@ pub(in crate::console) fn progress(health: &Health) -> SafeText {
         (true, Some((rows, _))) if !health.left.is_empty() => {
             format!("the first {} rows were looked at; F looks at all", figures::count(rows)).into()
         }
-        (true, _) => format!("{} findings", health.found.len()).into(),
+        (true, _) => {
+            let groups = health.groups();
+            let rows = groups.iter().map(|group| group.count).sum::<u64>();
+            let kinds = agreeing(groups.len() as u64, "{#} {kind|kinds}");
+            SafeText::join(&[kinds.into(), ", ".into(), figures::count(rows), " found".into()], "")
+        }
         (false, _) if health.failure.is_some() => "looking ended early".into(),
         (false, Some((rows, entity))) => {
             format!("{} rows read, now {}", figures::count(rows), entity.replace('_', " ")).into()

@@ -18,7 +18,8 @@ use crate::memory::findings::{EarlierLook, Mute, OffendingQuote};
 use crate::ui::scroll::LineWindow;
 use crate::ui::{
     Card, CardTone, Look, PaneFrame, SafeText, Section, StyleRole, TableColumn, TableRow, TextLine, Total, Width,
-    figures, look::below,
+    figures,
+    look::{below, right_of},
 };
 
 /// Position of the column of changes.
@@ -35,9 +36,10 @@ pub fn draw(findings: &FindingsScreen, cx: &Context, canvas: &mut Canvas<'_>) {
 
 /// Beside each other, else above each other with more room for the one that has the keys.
 fn panes(body: Rect, in_examples: bool) -> (Rect, Rect) {
-    let (list, detail) = halves(body);
+    let (list, _) = halves(body);
     if list.width < body.width {
-        return (list, detail);
+        let width = if in_examples { list.width } else { body.width * 3 / 5 };
+        return (Rect { width, ..body }, right_of(body, width));
     }
     let height = if in_examples { body.height / 3 } else { body.height * 3 / 5 };
     (Rect { height, ..body }, below(body, height))
@@ -53,12 +55,17 @@ fn card(cx: &Context, health: &Health) -> Card {
 fn draw_list(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let health = &cx.health;
     let focused = !findings.in_examples;
-    let pane =
-        PaneFrame { focused, note: TextLine::of(progress(health), StyleRole::Muted), ..PaneFrame::new("findings") };
+    let groups = health.groups();
+    let count = groups.len() + findings.mutes.len();
+    let foot = match count {
+        0 => TextLine::default(),
+        _ => TextLine::of(format!("row {} of {count}", findings.selected.min(count - 1) + 1), StyleRole::Muted),
+    };
+    let note = TextLine::of(progress(health), StyleRole::Muted);
+    let pane = PaneFrame { focused, note, foot, ..PaneFrame::new("findings") };
     let inside = pane.render(area, buf, look);
     drawn.hits.add(inside, ClickTarget::List);
     drawn.measures.list_rows = usize::from(inside.height.saturating_sub(1));
-    let groups = health.groups();
     let before = cx.opened.found_before.as_ref();
     // Where nothing has changed, the room is for words.
     let has_changes = groups.iter().any(|group| change(group, before).is_some());
@@ -80,7 +87,6 @@ fn draw_list(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect, b
         }
         Some(row)
     };
-    let count = groups.len() + findings.mutes.len();
     let list = PanelList {
         columns: &columns,
         count,

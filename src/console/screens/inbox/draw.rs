@@ -168,7 +168,9 @@ fn table_row(row: &Row, cx: &Context, look: &Look) -> TableRow {
     };
     let what = match row.text("correction").filter(|text| !text.trim().is_empty()) {
         Some(correction) => TextLine::of(SafeText::limited(correction, 200), StyleRole::Text),
-        None => TextLine::of(SafeText::limited(named("episode_id"), 200), StyleRole::Muted),
+        None => TextLine::of("no words", StyleRole::Stale)
+            .with("  in ", StyleRole::Muted)
+            .with(SafeText::limited(named("episode_id"), 200), StyleRole::Muted),
     };
     let cells = vec![
         TextLine::of(age(row, cx), StyleRole::Muted),

@@ -34,7 +34,7 @@ pub fn draw(cx: &Context, browse: &ListScreen, look: &Look, area: Rect, buf: &mu
     };
     drawn.hits.add(area, ClickTarget::List);
     let inside = pane.render(area, buf, look);
-    let inside = summary::draw(browse, look, inside, buf);
+    let inside = summary::draw(cx, browse, look, inside, buf);
     let lines = TableView::capacity(inside);
     drawn.measures.list_rows = lines;
     let sorted = browse.order_used().column;
@@ -146,7 +146,8 @@ fn note(cx: &Context, browse: &ListScreen, look: &Look) -> TextLine {
     line.with("where ", StyleRole::Muted).with(SafeText::limited(&conditions, 120), StyleRole::Accent)
 }
 
-fn total(cx: &Context, browse: &ListScreen) -> Total {
+/// Number of rows in the list, as far as it is known.
+pub fn total(cx: &Context, browse: &ListScreen) -> Total {
     let counted = browse.counted.count.filter(|count| !count.more);
     match (browse.window.total(), cx.count(browse.entity)) {
         (Some(total), _) => Total::Exact(total as u64),

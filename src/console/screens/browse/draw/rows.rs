@@ -78,7 +78,7 @@ fn head(writer: &mut DocumentWriter<'_>, row: &Row) {
                 let mut line = TextLine::of("utility  ", StyleRole::Label);
                 line.append(chart::meter(before, 12, StyleRole::Muted, look));
                 line.push(format!(" {before:.2} "), StyleRole::Muted);
-                line.push_glyphs(look.glyphs.arrow_right, 1, StyleRole::Muted);
+                line.push(look.arrow(), StyleRole::Muted);
                 line.push(" ", StyleRole::Text);
                 line.append(chart::meter(after, 12, StyleRole::Accent, look));
                 line.push(format!(" {after:.2}"), StyleRole::Text);

@@ -253,10 +253,10 @@ fn sign(
             StyleRole::Bad => g.cross,
             _ => g.dot,
         };
-        (glyph, if role == StyleRole::Muted { StyleRole::Accent } else { role }, SafeText::limited(label, 30))
+        (glyph, if role == StyleRole::Muted { StyleRole::Accent } else { role }, SafeText::limited(label, 80))
     };
     match moment.source {
-        MomentSource::Segment(_) => (g.dot, StyleRole::Accent, SafeText::limited(said_by(row), 40)),
+        MomentSource::Segment(_) => (g.dot, StyleRole::Accent, SafeText::limited(said_by(row), 160)),
         MomentSource::Event(_) => stated(text("kind").rsplit('.').next().unwrap_or_default(), text("kind")),
         MomentSource::Action(at) => {
             let action = context.episode.get("actions").get(at).unwrap_or(&Value::Null);

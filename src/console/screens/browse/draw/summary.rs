@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
+use crate::console::core::context::Context;
 use crate::console::screens::browse::ListScreen;
+use crate::console::screens::browse::draw::list::total;
 use crate::console::view::words;
 use crate::memory::Entity;
+use crate::memory::query::CountKind;
 use crate::ui::chart::Histogram;
-use crate::ui::{Look, SafeText, Section, StyleRole, TextLine, look as lay};
+use crate::ui::{Look, SafeText, Section, StyleRole, TextLine, Total, figures, look as lay};
 
 /// Rows of the picture with its heading.
 const HEIGHT: u16 = 7;
@@ -29,12 +32,12 @@ fn measured(entity: Entity) -> Option<(&'static str, &'static str, (f64, f64))> 
 }
 
 /// Draws the picture at the foot of `area`, if there is one and room for it; what is left of the area.
-pub fn draw(browse: &ListScreen, look: &Look, area: Rect, buf: &mut Buffer) -> Rect {
+pub fn draw(cx: &Context, browse: &ListScreen, look: &Look, area: Rect, buf: &mut Buffer) -> Rect {
     if area.height < LEAST || browse.window.is_empty() {
         return area;
     }
     if browse.entity == Entity::Episode {
-        return outcomes(browse, look, area, buf);
+        return outcomes(cx, browse, look, area, buf);
     }
     let Some((column, name, ends)) = measured(browse.entity) else { return area };
     let values: Vec<f64> = browse.window.rows().filter_map(|row| row.number(column)).collect();
@@ -43,7 +46,9 @@ pub fn draw(browse: &ListScreen, look: &Look, area: Rect, buf: &mut Buffer) -> R
     }
     let foot = Rect { y: area.bottom() - HEIGHT, height: HEIGHT, ..area };
     let mean = values.iter().sum::<f64>() / values.len() as f64;
-    let title = format!("{name} of {} rows, mean {mean:.2}", values.len());
+    let all = counted(cx, browse);
+    let some = if values.len() < browse.window.len() { format!("{} among ", values.len()) } else { String::new() };
+    let title = format!("{name} of {some}{all}, mean {mean:.2}");
     heading(&title, look, foot, buf);
     let buckets = buckets(&values, ends);
     let (least, greatest) = ends;
@@ -52,6 +57,20 @@ pub fn draw(browse: &ListScreen, look: &Look, area: Rect, buf: &mut Buffer) -> R
     let body = lay::below(foot, 1);
     histogram.render(Rect { x: body.x + 2, width: body.width.saturating_sub(4).min(88), ..body }, buf, look);
     Rect { height: area.height - HEIGHT, ..area }
+}
+
+/// The rows that the picture is of, and of how many: `the newest 100 of 400 rows`.
+fn counted(cx: &Context, browse: &ListScreen) -> String {
+    let shown = browse.window.len();
+    let is_newest = browse.order.is_none() && browse.window.number() == Some(browse.window.selected() + 1);
+    let lead = if is_newest { "the newest " } else { "" };
+    let total = match total(cx, browse) {
+        Total::Exact(total) if total as usize <= shown => return format!("{shown} rows"),
+        Total::Exact(total) => figures::count(total),
+        Total::About(total) => words::count(total, CountKind::About),
+        Total::Unknown => return format!("{lead}{shown} rows"),
+    };
+    format!("{lead}{shown} of {} rows", total.as_str())
 }
 
 fn heading(title: &str, look: &Look, area: Rect, buf: &mut Buffer) {
@@ -71,7 +90,7 @@ fn buckets(values: &[f64], (least, greatest): (f64, f64)) -> [u64; BUCKETS] {
 }
 
 /// One line: how often each outcome came.
-fn outcomes(browse: &ListScreen, look: &Look, area: Rect, buf: &mut Buffer) -> Rect {
+fn outcomes(cx: &Context, browse: &ListScreen, look: &Look, area: Rect, buf: &mut Buffer) -> Rect {
     const ROWS: u16 = 2;
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for row in browse.window.rows() {
@@ -83,7 +102,7 @@ fn outcomes(browse: &ListScreen, look: &Look, area: Rect, buf: &mut Buffer) -> R
         return area;
     }
     let foot = Rect { y: area.bottom() - ROWS, height: ROWS, ..area };
-    heading(&format!("outcomes of {} rows", browse.window.len()), look, foot, buf);
+    heading(&format!("outcomes of {}", counted(cx, browse)), look, foot, buf);
     let mut line = TextLine::default();
     for (word, count) in counts {
         line.append(words::state(word, look));

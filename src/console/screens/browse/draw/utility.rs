@@ -98,7 +98,7 @@ pub fn write(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
 
 /// A signal and how it moved the utility.
 pub fn signal(writer: &mut DocumentWriter<'_>, row: &Row, step: &UtilityStep) {
-    let (look, g) = (writer.look, writer.look.glyphs);
+    let look = writer.look;
     let mut line = TextLine::default();
     if let Some(at) = row.text("created_at") {
         line.push(words::time(at, true), StyleRole::Muted);
@@ -106,7 +106,7 @@ pub fn signal(writer: &mut DocumentWriter<'_>, row: &Row, step: &UtilityStep) {
     }
     line.append(words::state(row.text("signal").unwrap_or("unknown"), look));
     line.push("  ", StyleRole::Text);
-    let arrow = SafeText::glyphs(g.arrow_right, 1);
+    let arrow = look.arrow();
     let reason = SafeText::limited(row.text("reason").unwrap_or_default(), 200);
     let from = format!("{:.2} ", step.before).into();
     let to = format!(" {:.2}  {}  ", step.after, moved(step)).into();
