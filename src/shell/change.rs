@@ -220,7 +220,7 @@ pub fn failure(what: &str, error: &ChangeError) -> RequestFailure {
         ChangeError::Usage(_) => "nothing was written; correct it and try again",
         ChangeError::NotFound(_) => "r reads again what is there",
         ChangeError::Conflict { .. } => "r reads again; then decide again",
-        error if lacks_trail(error) => return no_trail(what),
+        error if lacks_trail(error) => return no_trail("No audit trail yet"),
         ChangeError::Refused(_) => "nothing was written",
         ChangeError::Broken(_) => "look at the trail with: audit verify",
         ChangeError::Failed(_) => "try again",
@@ -233,7 +233,12 @@ fn lacks_trail(error: &ChangeError) -> bool {
 }
 
 fn no_trail(what: impl Into<String>) -> RequestFailure {
-    RequestFailure::new(what, "there is no audit trail yet, without which nothing is changed", "U adds it")
+    RequestFailure::absent(
+        what,
+        "This database has no audit trail yet. Every change made with this program is entered there, so nothing can be \
+         changed before.",
+        "U shows the tables that it needs, asks, and adds them.",
+    )
 }
 
 /// Whether and how the database can be written.
@@ -281,7 +286,7 @@ pub async fn verify_trail(store: &Store, told: &(dyn Fn(usize) + Sync)) -> Resul
 /// Entries of our trail, newest first.
 pub async fn trail(store: &Store, before: Option<i64>) -> Result<Vec<ReceiptEntry>, RequestFailure> {
     let failed = |e: ChangeError| match e {
-        e if lacks_trail(&e) => no_trail("No change was made here yet"),
+        e if lacks_trail(&e) => no_trail("No changes yet"),
         e => failure("The list of changes", &e),
     };
     let head = audit::anchor(store).await.map_err(failed)?.seq;

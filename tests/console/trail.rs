@@ -68,9 +68,11 @@ fn without_a_trail_the_card_says_what_would_help() {
     let mut console = Console::new(world(), 120, 30);
     console.press("C");
     let ticket = asked(&mut console);
-    let failure = RequestFailure::new("The audit trail: not done", "there is no audit trail yet", "U adds it");
+    let failure = RequestFailure::absent("No audit trail yet", "there is no audit trail yet", "U adds it");
     console.tell(Message::Reply(ticket, Reply::TrailVerified(Err(failure))));
     console.shows("there is no audit trail yet");
+    console.hides("try again");
+    console.hides("✗");
     console.press("esc");
     console.shows("home");
 }

@@ -17,7 +17,22 @@ pub struct RequestFailure {
     pub remedy: Option<String>,
 }
 
+/// Code of what is not there yet.
+const ABSENT: &str = "absent";
+
 impl RequestFailure {
+    /// Whether nothing went wrong: what was asked for is not there yet, and the remedy adds it.
+    #[must_use]
+    pub fn is_absence(&self) -> bool {
+        self.code.as_deref() == Some(ABSENT)
+    }
+
+    /// What was asked for is not there yet; the remedy adds it.
+    #[must_use]
+    pub fn absent(what: impl Into<String>, message: impl Into<String>, remedy: impl Into<String>) -> Self {
+        RequestFailure { code: Some(ABSENT.to_owned()), ..Self::new(what, message, remedy) }
+    }
+
     /// Whether both failed for the same reason, whatever was tried.
     #[must_use]
     pub fn has_cause_of(&self, other: &RequestFailure) -> bool {

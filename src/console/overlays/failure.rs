@@ -37,7 +37,7 @@ impl Layer for FailureLayer {
 fn draw_failure(failure: &RequestFailure, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let mut card =
         Card::new(CardTone::Bad, SafeText::limited(&failure.what, 120)).line(SafeText::limited(&failure.message, 600));
-    if let Some(code) = &failure.code {
+    if let Some(code) = failure.code.as_ref().filter(|_| !failure.is_absence()) {
         card = card.line(SafeText::limited(code, 200));
     }
     if let Some(remedy) = &failure.remedy {

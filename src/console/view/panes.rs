@@ -24,9 +24,12 @@ pub(in crate::console) fn halves(body: Rect) -> (Rect, Rect) {
 
 /// Builds the card that names a failure and what to do about it.
 pub(in crate::console) fn failure_card(cx: &Context, failure: &RequestFailure) -> Card {
-    let card =
-        Card::new(CardTone::Bad, SafeText::limited(&failure.what, 60)).line(SafeText::limited(&failure.message, 400));
+    let tone = if failure.is_absence() { CardTone::Plain } else { CardTone::Bad };
+    let card = Card::new(tone, SafeText::limited(&failure.what, 60)).line(SafeText::limited(&failure.message, 400));
     let card = failure.remedy.iter().fold(card, |card, remedy| card.line(SafeText::limited(remedy, 300)));
+    if failure.is_absence() {
+        return card;
+    }
     card.hint(hint_of(cx, CommandId::Refresh, "try again"))
 }
 

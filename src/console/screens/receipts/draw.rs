@@ -6,7 +6,7 @@ use crate::console::core::context::Context;
 use crate::console::core::names::NameBook;
 use crate::console::screens::receipts::{ReceiptEntry, ReceiptsScreen};
 use crate::console::view::Drawn;
-use crate::console::view::changes::{change_lines, count_lines};
+use crate::console::view::changes::{change_lines, count_lines, sentences};
 use crate::console::view::panel_list::PanelList;
 use crate::console::view::panes::{draw_detail_lines, failure_card, halves};
 use crate::console::view::words;
@@ -97,7 +97,14 @@ fn draw_detail(
     drawn: &mut Drawn,
 ) {
     let Some(entry) = receipts.current() else {
-        PaneFrame::new("change").render(area, buf, look);
+        let inside = PaneFrame::new("change").render(area, buf, look);
+        let lines = sentences(
+            &["What the selected change did, row by row, and how to take it back.".to_owned()],
+            StyleRole::Muted,
+            usize::from(inside.width.saturating_sub(2)),
+            look,
+        );
+        draw_detail_lines(&lines, 0, inside, look, buf, drawn);
         return;
     };
     let title = SafeText::join(&["change ".into(), entry.seq.to_string().into()], "");
