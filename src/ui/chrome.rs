@@ -1,5 +1,6 @@
 //! The console's furniture: key hints, breadcrumbs, tabs, section headings, badges, toasts.
 
+use ratatui::style::{Modifier, Style};
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::{
@@ -7,7 +8,7 @@ use super::{
     figures,
     glyphs::Glyphs,
     line::TextLine,
-    look::{Look, right_of, row},
+    look::{Look, below, right_of, row},
     text::SafeText,
     theme::StyleRole,
 };
@@ -193,6 +194,9 @@ impl Tabs {
         let places = self.places(area);
         for (index, place) in &places {
             self.tab_line(*index).render(*place, buf, look);
+            if *index == self.active {
+                mark_tab(*place, row(area, 0), buf, look);
+            }
         }
         let (line, g) = (row(margin(area), 0), look.glyphs);
         if line.is_empty() || line.width == area.width {
@@ -214,8 +218,9 @@ impl Tabs {
         let room = usize::from(area.width);
         // Where none is shown there is nothing to scroll to.
         let active = if self.active < self.tabs.len() { self.active } else { 0 };
+        let gap = self.gap(room);
         let until_active =
-            |first: usize| -> usize { (first..=active).map(|at| widths[at] + self.gap(first, at)).sum::<usize>() };
+            |first: usize| -> usize { (first..=active).map(|at| widths[at]).sum::<usize>() + gap * (active - first) };
         let mut first = 0;
         while first < active && until_active(first) > room {
             first += 1;
@@ -223,7 +228,7 @@ impl Tabs {
         let mut places = Vec::new();
         let mut at = 0;
         for (index, width) in widths.iter().enumerate().skip(first) {
-            at += self.gap(first, index);
+            at += if index > first { gap } else { 0 };
             let is_cut = at + width > room;
             if at >= room || (is_cut && index != self.active) {
                 break;
@@ -235,14 +240,16 @@ impl Tabs {
         places
     }
 
-    /// Blank columns before a tab: few between those that are a key alone.
-    fn gap(&self, first: usize, index: usize) -> usize {
-        let is_key = |index: usize| self.tabs.get(index).is_some_and(|tab| tab.title.width() == 1);
-        match index.checked_sub(1).filter(|_| index > first) {
-            None => 0,
-            Some(before) if is_key(before) && is_key(index) => 1,
-            Some(_) => TAB_GAP,
-        }
+    /// Blank columns before a tab: fewer where that lets all be shown.
+    fn gap(&self, room: usize) -> usize {
+        (LEAST_GAP..=TAB_GAP).rev().find(|gap| self.width(*gap) <= room).unwrap_or(TAB_GAP)
+    }
+
+    /// Columns that all tabs take with so many blank ones between two.
+    #[must_use]
+    pub fn width(&self, gap: usize) -> usize {
+        let tabs: usize = (0..self.tabs.len()).map(|index| self.tab_line(index).width()).sum();
+        tabs + gap * self.tabs.len().saturating_sub(1)
     }
 
     fn tab_line(&self, index: usize) -> TextLine {
@@ -261,8 +268,23 @@ impl Tabs {
     }
 }
 
+/// Marks the active tab without colours too: underlined, in ASCII and without colours between brackets.
+fn mark_tab(place: Rect, line: Rect, buf: &mut Buffer, look: &Look) {
+    buf.set_style(place.intersection(buf.area), Style::new().add_modifier(Modifier::UNDERLINED));
+    if !look.glyphs.is_ascii() && !look.theme.is_mono() {
+        return;
+    }
+    for (x, bracket) in [(place.x.checked_sub(1), "["), (Some(place.right()), "]")] {
+        if let Some(x) = x.filter(|x| (line.left()..line.right()).contains(x)) {
+            look.text(Rect { x, width: 1, ..place }, buf, &bracket.into(), StyleRole::Accent);
+        }
+    }
+}
+
 /// Columns between two tabs.
 const TAB_GAP: usize = 3;
+/// Columns between two tabs where there is little room.
+const LEAST_GAP: usize = 1;
 
 /// A heading inside a pane: `Feedback 3 ─────────────`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -314,17 +336,23 @@ pub struct ToastLine {
 }
 
 impl ToastLine {
-    /// Columns that it takes.
+    /// Columns that it takes in one row.
     #[must_use]
     pub fn width(&self, look: &Look) -> usize {
-        self.line(look.glyphs).width()
+        self.line(self.text.clone(), look.glyphs).width()
     }
 
-    fn line(&self, glyphs: &Glyphs) -> TextLine {
+    /// Rows that it takes at this width.
+    #[must_use]
+    pub fn height(&self, width: u16, look: &Look) -> u16 {
+        self.lines(width, look).len() as u16
+    }
+
+    fn line(&self, text: SafeText, glyphs: &Glyphs) -> TextLine {
         let mut line = TextLine::of(" ", StyleRole::Text)
             .with_glyph(self.tone.glyph(glyphs), self.tone.role())
             .with(" ", StyleRole::Text)
-            .with(self.text.clone(), StyleRole::Text);
+            .with(text, StyleRole::Text);
         if let Some(hint) = &self.hint {
             line.push_blanks(3);
             line.append(hint.line());
@@ -333,15 +361,33 @@ impl ToastLine {
         line
     }
 
-    /// Draws the toast in the last row of `area`, at the right, over whatever is there.
+    /// The toast in one row where it fits, else wrapped.
+    fn lines(&self, width: u16, look: &Look) -> Vec<TextLine> {
+        const LEAST: usize = 12;
+        let whole = self.line(self.text.clone(), look.glyphs);
+        if whole.width() <= usize::from(width) {
+            return vec![whole];
+        }
+        let around = self.line(SafeText::default(), look.glyphs).width();
+        let room = usize::from(width).saturating_sub(around).max(LEAST);
+        let mut parts = self.text.wrap(room);
+        let mut lines = vec![self.line(parts.next().unwrap_or_default(), look.glyphs)];
+        lines.extend(parts.map(|part| TextLine::of("   ", StyleRole::Text).with(part, StyleRole::Text)));
+        lines
+    }
+
+    /// Draws the toast in the last rows of `area`, at the right, over whatever is there.
     pub fn render(&self, area: Rect, buf: &mut Buffer, look: &Look) {
-        let Some(last) = area.height.checked_sub(1) else { return };
-        let line = self.line(look.glyphs);
-        let width = (line.width() as u16).min(area.width);
-        let place = right_of(row(area, last), area.width - width);
+        let lines = self.lines(area.width, look);
+        let height = (lines.len() as u16).min(area.height);
+        let widest = lines.iter().map(TextLine::width).max().unwrap_or(0);
+        let width = (widest as u16).min(area.width);
+        let place = right_of(below(area, area.height - height), area.width - width);
         Look::clear(place, buf);
-        line.render(place, buf, look);
-        buf.set_style(place.intersection(buf.area), look.style(StyleRole::SelectionIdle));
+        for (index, line) in lines.iter().enumerate().take(usize::from(height)) {
+            line.render(row(place, index as u16), buf, look);
+        }
+        look.select(place, buf, StyleRole::SelectionIdle);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Key scripts: what keys do to what is shown and asked for.
 
+use mnemoscope::console::core::context::ToastTone;
 use mnemoscope::console::core::key_map::{KeyBinding, KeyMap};
 use mnemoscope::console::core::request::Export;
 use mnemoscope::console::core::window::RowKey;
@@ -658,4 +659,23 @@ fn help_works_out_the_numbers_of_the_selected_row() {
     console.press("2 enter ?");
     console.shows("Numbers here");
     console.shows("0.90 is stored; no signal is here");
+}
+
+#[test]
+fn what_was_said_goes_with_the_place_it_was_said_at_and_hides_no_keys() {
+    let mut console = Console::new(world(), 60, 20);
+    let long = "a sentence that is much longer than half of a small line, and is read to its very last word";
+    console.model.context.say(ToastTone::Info, long);
+    console.shows("very last word");
+    console.shows("? help");
+    console.press(": 'tour' enter");
+    console.hides("very last word");
+    console.model.context.say(ToastTone::Info, long);
+    let lines = console.lines();
+    assert!(lines[..4].concat().contains("very last word"), "{lines:#?}");
+    console.press("esc");
+    console.model.context.say(ToastTone::Info, "short");
+    console.shows("short");
+    console.press("3");
+    console.hides("short");
 }

@@ -28,8 +28,8 @@ pub fn draw(model: &Model, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mu
         used = 2;
     }
     let last = line(area.height - 1);
-    let told = told(model, last).map_or(0, |toast| toast.width(look) as u16);
-    footer(model, look, Rect { width: last.width.saturating_sub(told), ..last }, buf, drawn);
+    let told = told(model).map(|toast| toast.width(look) as u16).filter(|told| fits_beside(*told, last));
+    footer(model, look, Rect { width: last.width - told.unwrap_or(0), ..last }, buf, drawn);
     Rect { y: area.y + used, height: area.height - used - 1, ..area }
 }
 
@@ -102,23 +102,14 @@ fn screens() -> impl Iterator<Item = &'static ConsoleCommand> {
 }
 
 fn navigation(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+    const GAP: usize = 3;
     let here = model.screen().leads_here();
-    let wide = line.width >= 110;
-    let tabs = screens().map(|command| {
-        let key = model.context.settings.keys.keys(command).next().unwrap_or_default();
-        let title = command.title.to_lowercase();
-        let title = if wide { title.as_str() } else { title.split(' ').next().unwrap_or_default() };
-        // Where the key means something else, the screen is reached by its name only.
-        let leads = Key::parse(key).map(|key| model.meaning(&[key])) == Some(KeyMeaning::Command(command.id));
-        TabLabel {
-            title: if leads { format!("{key} {title}").into() } else { title.into() },
-            count: None,
-            off: command.needs().is_some_and(|entity| model.context.holds(entity).is_err()),
-        }
-    });
-    let active = screens().position(|command| command.id == here);
-    let mut tabs = Tabs { tabs: tabs.collect(), active: active.unwrap_or(usize::MAX) };
-    shorten(&mut tabs, line);
+    let tabs = |whole: bool| Tabs {
+        tabs: screens().map(|command| tab(model, command, whole)).collect(),
+        active: screens().position(|command| command.id == here).unwrap_or(usize::MAX),
+    };
+    let whole = tabs(true);
+    let tabs = if whole.width(GAP) + 2 <= usize::from(line.width) { whole } else { tabs(false) };
     tabs.render(line, buf, look);
     for (index, place) in tabs.places(line) {
         if let Some(command) = screens().nth(index) {
@@ -127,15 +118,17 @@ fn navigation(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &
     }
 }
 
-/// Leaves of the last screens only their keys, until all fit on the line.
-fn shorten(tabs: &mut Tabs, line: Rect) {
-    for index in (0..tabs.tabs.len()).rev().filter(|index| *index != tabs.active) {
-        if tabs.places(line).len() == tabs.tabs.len() {
-            return;
-        }
-        if let Some((key, _)) = tabs.tabs[index].title.as_str().split_once(' ') {
-            tabs.tabs[index].title = SafeText::new(key);
-        }
+/// A screen in the line of screens: its key and its title, whole or its first word.
+fn tab(model: &Model, command: &ConsoleCommand, whole: bool) -> TabLabel {
+    let key = model.context.settings.keys.keys(command).next().unwrap_or_default();
+    let title = command.title.to_lowercase();
+    let title = if whole { title.as_str() } else { title.split(' ').next().unwrap_or_default() };
+    // Where the key means something else, the screen is reached by its name only.
+    let leads = Key::parse(key).map(|key| model.meaning(&[key])) == Some(KeyMeaning::Command(command.id));
+    TabLabel {
+        title: if leads { format!("{key} {title}").into() } else { title.into() },
+        count: None,
+        off: command.needs().is_some_and(|entity| model.context.holds(entity).is_err()),
     }
 }
 
@@ -143,12 +136,16 @@ fn footer(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut 
     let hint = |id: &CommandId| {
         let command = COMMANDS.iter().find(|c| c.id == *id)?;
         let key = model.context.settings.keys.keys(command).next()?;
-        let does = if command.hint.is_empty() { command.title.to_lowercase() } else { command.hint.to_owned() };
+        let own = model.screen().hint_word(*id).or(Some(command.hint).filter(|hint| !hint.is_empty()));
+        let does = own.map_or_else(|| command.title.to_lowercase(), str::to_owned);
         Some((*id, KeyHint::new(key_name(key, look), does)))
     };
-    let shown: Vec<(CommandId, KeyHint)> = model.screen().hints().iter().filter_map(hint).collect();
-    let always: Vec<KeyHint> =
-        [CommandId::Help, CommandId::Quit].iter().filter_map(hint).map(|(_, hint)| hint).collect();
+    // What lies over the screen has the keys, and names its own.
+    let has_keys = model.overlays.is_empty();
+    let of_screen = model.screen().hints().into_iter().filter(|_| has_keys);
+    let shown: Vec<(CommandId, KeyHint)> = of_screen.filter_map(|id| hint(&id)).collect();
+    let always = [CommandId::Help, CommandId::Quit].iter().filter(|_| has_keys).filter_map(hint);
+    let always: Vec<KeyHint> = always.map(|(_, hint)| hint).collect();
     let hints: Vec<KeyHint> = shown.iter().map(|(_, hint)| hint.clone()).collect();
     let mut x = line.x + 1;
     for (id, hint) in &shown {
@@ -160,35 +157,49 @@ fn footer(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut 
     }
     Footer { hints, always }.render(line, buf, look);
     for live in &model.context.running.live {
-        toast_line(&job_words(live), CardTone::Info, None, line).render(line, buf, look);
+        going_on(&job_words(live), line, buf, look);
     }
     if let Some((_, rows)) = model.context.exporting {
-        toast_line(&format!("exporting: {rows} rows"), CardTone::Info, None, line).render(line, buf, look);
+        going_on(&format!("exporting: {rows} rows"), line, buf, look);
     }
     if let Some(pending) = &model.context.changing.pending {
         let doing = if pending.applying { "applying" } else { "planning" };
-        toast_line(&format!("{doing}: {}", pending.proposal.title()), CardTone::Info, None, line)
-            .render(line, buf, look);
+        going_on(&format!("{doing}: {}", pending.proposal.title()), line, buf, look);
     }
 }
 
-/// Draws what was said last over everything else: nothing that lies over the screen hides it.
+/// Whether what was said leaves keys room on their line.
+fn fits_beside(told: u16, line: Rect) -> bool {
+    const KEYS: u16 = 36;
+    told + KEYS <= line.width
+}
+
+/// Draws what was said last over everything else but keys: beside those of the screen where both fit, else above them; at the
+/// top, where something lies over the screen.
 pub fn said(model: &Model, look: &Look, area: Rect, buf: &mut Buffer) {
-    let line = Rect { y: area.y + area.height - 1, height: 1, ..area };
-    if let Some(toast) = told(model, line) {
-        toast.render(line, buf, look);
-    }
+    let Some(toast) = told(model) else { return };
+    let height = toast.height(area.width, look);
+    let place = if !model.overlays.is_empty() {
+        Rect { y: area.y + 1, height: height.min(area.height - 1), ..area }
+    } else if fits_beside(toast.width(look) as u16, area) {
+        area
+    } else {
+        Rect { height: area.height - 1, ..area }
+    };
+    toast.render(place, buf, look);
 }
 
 /// The line of what was said last.
-fn told(model: &Model, line: Rect) -> Option<ToastLine> {
+fn told(model: &Model) -> Option<ToastLine> {
+    const LONGEST: usize = 400;
     let told = model.context.toast.as_ref()?;
     let tone = match told.tone {
         context::ToastTone::Good => CardTone::Good,
         context::ToastTone::Info => CardTone::Info,
         context::ToastTone::Warn => CardTone::Warn,
     };
-    Some(toast_line(&told.text, tone, told.hint, line))
+    let hint = told.hint.map(|(key, does)| KeyHint::new(key, does));
+    Some(ToastLine { text: SafeText::limited(&told.text, LONGEST), tone, hint })
 }
 
 /// Describes the progress of a job that runs here.
@@ -200,11 +211,10 @@ fn job_words(live: &LiveJob) -> String {
     format!("{}{part} {}{note}", live.name, run.state.word())
 }
 
-fn toast_line(text: &str, tone: CardTone, hint: Option<(&str, &str)>, line: Rect) -> ToastLine {
-    let hint = hint.map(|(key, does)| KeyHint::new(key, does));
-    let taken = 6 + hint.as_ref().map_or(0, |hint| hint.key.width() + hint.does.width() + 4);
-    let text = SafeText::limited(text, usize::from(line.width).saturating_sub(taken));
-    ToastLine { text, tone, hint }
+/// Draws what goes on at the right of the footer, over at most half of it.
+fn going_on(text: &str, line: Rect, buf: &mut Buffer, look: &Look) {
+    let text = SafeText::limited(text, usize::from(line.width / 2).saturating_sub(4));
+    ToastLine { text, tone: CardTone::Info, hint: None }.render(line, buf, look);
 }
 
 /// The keys that may follow those pressed, without the commands that are not for what is selected.

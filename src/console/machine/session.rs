@@ -156,7 +156,7 @@ impl Context {
         let applied = format!("applied: {}", names.join(", "));
         if std::mem::take(&mut self.changing.unlocks) {
             self.unlock();
-            self.say(ToastTone::Warn, format!("{applied}; unlocked until U locks again"));
+            self.say(ToastTone::Good, format!("{applied}; unlocked until U locks again"));
         } else {
             self.say(ToastTone::Good, applied);
         }

@@ -14,12 +14,23 @@ use crate::console::core::screen::Screen;
 
 /// Takes a message; what is to be done outside.
 pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
+    let (told, before) = (model.context.toast.as_ref().map(|toast| toast.ticket), model.in_front());
     model.take(message);
     let effects = model.carry_out();
+    let in_front = model.in_front();
+    if in_front.0 != before.0 || in_front.1 > before.1 {
+        // What was said was about what is not in front any more.
+        model.context.toast.take_if(|toast| Some(toast.ticket) == told);
+    }
     effects.into_iter().map(|effect| model.send(effect)).collect()
 }
 
 impl Model {
+    /// Numbers of the place and of what lies over it.
+    fn in_front(&self) -> (u64, Option<u64>) {
+        (self.history.here().id, self.overlays.top())
+    }
+
     fn take(&mut self, message: Message) {
         match message {
             Message::Start(now) => {

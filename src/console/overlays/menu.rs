@@ -10,6 +10,7 @@ use crate::console::core::message::{ClickTarget, Destination};
 use crate::console::view::keys::input_line;
 use crate::console::view::{Canvas, Drawn};
 use crate::ui::chrome::hint_line;
+use crate::ui::table::scrollbar;
 use crate::ui::{Align, KeyHint, Look, Modal, PaneFrame, SafeText, StyleRole, TextLine, look as lay};
 
 /// Columns of a name beside keys.
@@ -24,7 +25,23 @@ pub struct MenuLayer {
     pub is_palette: bool,
 }
 
+/// Columns of the palette, and of a menu at least and at most.
+const PALETTE: u16 = 84;
+const NARROW: u16 = 72;
+const WIDEST: u16 = 120;
+
 impl MenuLayer {
+    /// Columns that show what the choices say whole, as far as a menu may be wide.
+    fn width(&self) -> u16 {
+        const AROUND: usize = 10;
+        let longest = |text: fn(&MenuItem) -> &str| {
+            let widths = self.menu.items.iter().map(|item| SafeText::limited(text(item), usize::from(WIDEST)).width());
+            widths.max().unwrap_or(0)
+        };
+        let note = longest(|item| item.unavailable.as_deref().unwrap_or(&item.note));
+        ((longest(|item| &item.label) + note + AROUND) as u16).clamp(NARROW, WIDEST)
+    }
+
     fn named(&self) -> Option<Destination> {
         self.is_palette.then(|| self.menu.named_row()).flatten()
     }
@@ -86,7 +103,7 @@ impl Layer for MenuLayer {
     }
 
     fn draw(&self, _cx: &Context, canvas: &mut Canvas<'_>) {
-        let width = if self.is_palette { 84 } else { 72 };
+        let width = if self.is_palette { PALETTE } else { self.width() };
         draw_menu(&self.menu, width, self.named(), canvas.look, canvas.area, canvas.buf, canvas.drawn);
     }
 }
@@ -103,7 +120,10 @@ fn draw_menu(
 ) {
     let matching = if named.is_some() { Vec::new() } else { menu.matching() };
     let height = (menu.items.len() as u16).min(20) + 4;
-    let foot = hint_line(&[KeyHint::new("enter", "choose"), KeyHint::new("esc", "close")], 40);
+    let mut foot = hint_line(&[KeyHint::new("enter", "choose"), KeyHint::new("esc", "close")], 40);
+    if !matching.is_empty() {
+        foot.push(format!("   {} of {}", menu.selected + 1, matching.len()), StyleRole::Muted);
+    }
     let modal = Modal { pane: PaneFrame { foot, ..PaneFrame::new(SafeText::new(&menu.title)) }, width, height };
     drawn.hits.add(modal.area(area), ClickTarget::Overlay);
     let inside = modal.render(area, buf, look);
@@ -114,12 +134,19 @@ fn draw_menu(
     let first = (menu.selected + 1).saturating_sub(lines);
     let longest =
         menu.items.iter().map(|item| SafeText::limited(&item.label, usize::from(width)).width()).max().unwrap_or(0);
+    let rows = match matching.len() > lines {
+        false => body,
+        true => {
+            scrollbar(first as u64, lines as u64, matching.len() as u64, body, buf, look);
+            Rect { width: body.width.saturating_sub(2), ..body }
+        }
+    };
     for (index, item) in matching.iter().enumerate().skip(first).take(lines) {
-        let place = lay::row(body, (index - first) as u16);
+        let place = lay::row(rows, (index - first) as u16);
         item_line(item, if has_keys { NAME } else { longest }, usize::from(place.width), look).render(place, buf, look);
         drawn.hits.add(place, ClickTarget::MenuItem(index));
         if index == menu.selected {
-            buf.set_style(place, look.style(StyleRole::Selection));
+            look.select(place, buf, StyleRole::Selection);
         }
     }
     match named {

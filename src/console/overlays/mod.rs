@@ -101,6 +101,12 @@ impl OverlayStack {
         self.stack.last().map(|(_, overlay)| overlay)
     }
 
+    /// Number of the topmost.
+    #[must_use]
+    pub fn top(&self) -> Option<u64> {
+        self.stack.last().map(|(id, _)| *id)
+    }
+
     /// The topmost, with its number.
     pub fn last_mut(&mut self) -> Option<(u64, &mut Overlay)> {
         self.stack.last_mut().map(|(id, overlay)| (*id, overlay))

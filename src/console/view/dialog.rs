@@ -85,13 +85,12 @@ impl Dialog<'_> {
             // Cancel has the focus: enter leaves everything as it is.
             let cancel = TextLine::of(" Cancel ", StyleRole::Text);
             let used = cancel.render(question, buf, look);
-            buf.set_style(Rect { width: used, ..question }, look.style(StyleRole::Selection));
+            look.select(Rect { width: used, ..question }, buf, StyleRole::Selection);
             // Colour alone would not tell that it cannot be confirmed yet.
             let word =
                 if ready { format!("  {CONFIRM} {}", self.verb) } else { format!("  {}", self.gate.waiting_words()) };
             let role = if ready { StyleRole::Danger } else { StyleRole::Stale };
             TextLine::of(word, role).render(lay::right_of(question, used), buf, look);
-            hints.extend(ready.then(|| confirm(CONFIRM.to_string())));
             hints.push(KeyHint::new("enter", "cancel"));
         }
         hints.extend(self.hints.iter().cloned());

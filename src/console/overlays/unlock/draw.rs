@@ -66,10 +66,8 @@ fn migration_lines(unlock: &Unlock, width: usize, look: &Look) -> Vec<TextLine> 
         lines.extend(sentences(&words, StyleRole::Muted, width, look));
         lines.push(TextLine::default());
         for line in migration.sql.lines().filter(|line| !is_told(line)) {
-            lines.push(
-                TextLine::of("  ", StyleRole::Text)
-                    .with(SafeText::limited(line, width.saturating_sub(2)), StyleRole::String),
-            );
+            let rows = SafeText::rows(line, width.saturating_sub(2).max(8));
+            lines.extend(rows.map(|row| TextLine::of("  ", StyleRole::Text).with(row, StyleRole::String)));
         }
     }
     lines
