@@ -242,7 +242,8 @@ impl Tabs {
 
     /// Blank columns before a tab: fewer where that lets all be shown.
     fn gap(&self, room: usize) -> usize {
-        (LEAST_GAP..=TAB_GAP).rev().find(|gap| self.width(*gap) <= room).unwrap_or(TAB_GAP)
+        let has_counts = self.tabs.iter().any(|tab| tab.count.is_some());
+        (LEAST_GAP + usize::from(has_counts)..=TAB_GAP).rev().find(|gap| self.width(*gap) <= room).unwrap_or(TAB_GAP)
     }
 
     /// Columns that all tabs take with so many blank ones between two.
@@ -283,7 +284,7 @@ fn mark_tab(place: Rect, line: Rect, buf: &mut Buffer, look: &Look) {
 
 /// Columns between two tabs.
 const TAB_GAP: usize = 3;
-/// Columns between two tabs where there is little room.
+/// Columns between two tabs where there is little room; one more where a tab ends with a count.
 const LEAST_GAP: usize = 1;
 
 /// A heading inside a pane: `Feedback 3 ─────────────`.

@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr as _;
 /// Columns of a selected row at least; badges and keys are reversed too, and shorter.
 const SELECTED: usize = 24;
 
-/// What a screen was drawn after, as far as it decides what is said of it.
+/// Circumstances of a drawing that decide what is said of the screen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinearMoment {
     /// A key was pressed since the last screen; without that, numbers that change by themselves, such as ages, are no news.

@@ -27,7 +27,7 @@ impl RequestFailure {
         self.code.as_deref() == Some(ABSENT)
     }
 
-    /// What was asked for is not there yet; the remedy adds it.
+    /// Says that what was asked for is not there yet; the remedy adds it.
     #[must_use]
     pub fn absent(what: impl Into<String>, message: impl Into<String>, remedy: impl Into<String>) -> Self {
         RequestFailure { code: Some(ABSENT.to_owned()), ..Self::new(what, message, remedy) }

@@ -15,7 +15,7 @@ const LEAST: (u16, u16) = (40, 10);
 /// Draws the console, and keeps what is costly to make from one frame to the next.
 #[derive(Debug, Default)]
 pub struct Painter {
-    /// What is drawn is told in lines: what lies over the screen stands alone, and messages are told beside it.
+    /// True when what is drawn is told in lines: what lies over the screen stands alone, and messages are told beside it.
     plain: bool,
     documents: document::DocumentCache,
 }
@@ -27,7 +27,7 @@ impl Painter {
         Painter { plain, ..Painter::default() }
     }
 
-    /// What a screen is drawn after, for those to whom it is told in lines.
+    /// Returns what a screen is drawn after, for those to whom it is told in lines.
     #[must_use]
     pub fn moment(model: &Model, pressed: bool) -> LinearMoment {
         const LONGEST: usize = 400;

@@ -134,13 +134,11 @@ fn draw_menu(
     let first = (menu.selected + 1).saturating_sub(lines);
     let longest =
         menu.items.iter().map(|item| SafeText::limited(&item.label, usize::from(width)).width()).max().unwrap_or(0);
-    let rows = match matching.len() > lines {
-        false => body,
-        true => {
-            scrollbar(first as u64, lines as u64, matching.len() as u64, body, buf, look);
-            Rect { width: body.width.saturating_sub(2), ..body }
-        }
-    };
+    let mut rows = body;
+    if matching.len() > lines {
+        scrollbar(first as u64, lines as u64, matching.len() as u64, body, buf, look);
+        rows.width = body.width.saturating_sub(2);
+    }
     for (index, item) in matching.iter().enumerate().skip(first).take(lines) {
         let place = lay::row(rows, (index - first) as u16);
         item_line(item, if has_keys { NAME } else { longest }, usize::from(place.width), look).render(place, buf, look);

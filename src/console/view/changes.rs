@@ -135,9 +135,7 @@ fn column_lines(
             TextLine::of(new, StyleRole::Good)
         };
         head.append(old);
-        head.append(
-            TextLine::of(" ", StyleRole::Text).with_glyph(g.arrow_right, StyleRole::Muted).with(" ", StyleRole::Text),
-        );
+        head.append(TextLine::of(" ", StyleRole::Text).with(look.arrow(), StyleRole::Muted).with(" ", StyleRole::Text));
         head.append(new);
         return vec![head];
     }

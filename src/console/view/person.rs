@@ -142,12 +142,14 @@ pub fn around(words: &MentionWords, lead: TextLine, width: usize) -> TextLine {
     let flat = |text: &str| text.replace(['\n', '\r', '\t'], " ");
     let name = SafeText::limited(&flat(&words.name), LONGEST);
     let before = SafeText::limited(&flat(&words.before), LONGEST);
-    let before = before.cut_start(room.saturating_sub(name.width()).min(if name.is_empty() { room } else { room / 3 }));
+    let after = SafeText::limited(&flat(&words.after), LONGEST);
+    // What stands before may have what is left of the line, and a third of it at least.
+    let left = room.saturating_sub(name.width() + after.width());
+    let before = before.cut_start(left.max(if name.is_empty() { room } else { room / 3 }));
     let mut line = lead.with(before, StyleRole::Muted);
     let mut named = TextLine::of(name.cut(width.saturating_sub(line.width())), StyleRole::Text);
     named = named.with_hits(&flat(&words.name));
     line.append(named);
-    let after = SafeText::limited(&flat(&words.after), LONGEST);
     let room = width.saturating_sub(line.width());
     line.with(after.cut(room), StyleRole::Muted)
 }

@@ -54,7 +54,11 @@ fn verdict(found: &WhatIf, width: usize, look: &Look) -> Vec<TextLine> {
             (format!("{changed} of {} {verb} answered differently", of(all)), StyleRole::Warn)
         }
     };
-    let took = format!("{words} ({} ms)", found.took);
+    let took = if found.stopped {
+        format!("{words}; stopped after {:.1} s, before all were looked at", found.took as f64 / 1000.0)
+    } else {
+        format!("{words} ({} ms)", found.took)
+    };
     let mut lines = sentences(&[took], role, width, look);
     if let Some(last) = lines.last_mut().filter(|_| found.changed > 0) {
         last.push(":", StyleRole::Text);
@@ -104,7 +108,7 @@ fn move_line(found: &WhatIf, moved: &PlaceMove, width: usize, look: &Look) -> Te
     };
     let place = |place: Option<usize>, none: &str| place.map_or_else(|| none.to_owned(), |place| place.to_string());
     let arrow = |line: TextLine| {
-        line.with(" ", StyleRole::Text).with_glyph(g.arrow_right, StyleRole::Muted).with(" ", StyleRole::Text)
+        line.with(" ", StyleRole::Text).with(look.arrow(), StyleRole::Muted).with(" ", StyleRole::Text)
     };
     let mut line = TextLine::of("    ", StyleRole::Text).with_glyph(sign, role).with(" ", StyleRole::Text);
     line.push(look.pad(&moved.ranking.name().into(), 8, Align::Left), StyleRole::Muted);

@@ -20,6 +20,10 @@ const COMMON: usize = 60;
 const LINES: usize = 60;
 /// Columns of a label.
 const LABEL: usize = 16;
+/// The same where there is room for all names.
+const LABEL_WIDE: usize = 22;
+/// Columns from which there is.
+const WIDE: usize = 100;
 
 /// Draws the screen.
 pub fn draw(screen: &CompareScreen, cx: &Context, canvas: &mut Canvas<'_>) {
@@ -116,9 +120,11 @@ fn side_mark(number: usize) -> TextLine {
 }
 
 fn field_lines(field: &FieldPair, rows: &[ComparedRow; 2], cx: &Context, width: usize, look: &Look) -> Vec<TextLine> {
-    let label = look.pad(&SafeText::limited(&field.column.replace('_', " "), LABEL), LABEL, Align::Left);
+    let longest = if width >= WIDE { LABEL_WIDE } else { LABEL };
+    let label = look.pad(&SafeText::limited(&field.column.replace('_', " "), longest), longest, Align::Left);
     let head = TextLine::of(label, StyleRole::Label).with("  ", StyleRole::Text);
-    if let Some(pieces) = &field.words {
+    let are_texts = field.values.iter().all(Value::is_string);
+    if let Some(pieces) = field.words.as_ref().filter(|_| are_texts) {
         return word_lines(head, pieces, width, look);
     }
     let sides = [0, 1].map(|side| value(&field.values[side], rows[side].row(), field.column, cx, look));
@@ -127,7 +133,7 @@ fn field_lines(field: &FieldPair, rows: &[ComparedRow; 2], cx: &Context, width: 
         let [first, second] = sides;
         line.append(first);
         line.push(" ", StyleRole::Text);
-        line.push_glyphs(look.glyphs.arrow_right, 1, StyleRole::Muted);
+        line.push(look.arrow(), StyleRole::Muted);
         line.push(" ", StyleRole::Text);
         line.append(second);
         return vec![line];
@@ -161,7 +167,10 @@ fn value(value: &Value, row: Option<&Row>, column: &str, cx: &Context, look: &Lo
         (Value::Number(_), _) => TextLine::of(words::number(value).unwrap_or_default(), StyleRole::Number),
         _ => match row.and_then(|row| cx.names.named_by(row, column)) {
             Some(name) => TextLine::of(SafeText::limited(name, 200), StyleRole::Text),
-            None => TextLine::of(words::one_line(value, LONGEST), StyleRole::Text),
+            None => match words::one_line(value, LONGEST) {
+                empty if empty.is_empty() => TextLine::default().with_glyph(look.glyphs.none, StyleRole::Muted),
+                text => TextLine::of(text, StyleRole::Text),
+            },
         },
     }
 }

@@ -62,7 +62,7 @@ fn draw_list(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect, b
         _ => TextLine::of(format!("row {} of {count}", findings.selected.min(count - 1) + 1), StyleRole::Muted),
     };
     let note = TextLine::of(progress(health), StyleRole::Muted);
-    let pane = PaneFrame { focused, note, foot, ..PaneFrame::new("findings") };
+    let pane = PaneFrame { note, foot, focused, ..PaneFrame::new("findings") };
     let inside = pane.render(area, buf, look);
     drawn.hits.add(inside, ClickTarget::List);
     drawn.measures.list_rows = usize::from(inside.height.saturating_sub(1));

@@ -40,11 +40,13 @@ fn draw_list(
     let layouts = migrations.listed.as_ref().map(|l| l.layouts.join(", ")).unwrap_or_default();
     let note = TextLine::of(SafeText::limited(&layouts, 60), StyleRole::Muted);
     let inside = PaneFrame { focused: true, note, ..PaneFrame::new("migrations") }.render(area, buf, look);
-    let columns = [
+    let mut columns = vec![
         TableColumn::new("state", Width::Fixed(8)),
         TableColumn::new("migration", Width::Grow { min: 20, weight: 2 }),
-        TableColumn::new("steps", Width::Fixed(5)).right().priority(3),
     ];
+    if migrations.items().iter().any(|item| !item.steps.is_empty()) {
+        columns.push(TableColumn::new("steps", Width::Fixed(5)).right().priority(3));
+    }
     let row = |item: &MigrationItem| {
         let done = item.steps.iter().filter(|(_, done)| *done).count();
         let steps = if item.steps.is_empty() { String::new() } else { format!("{done}/{}", item.steps.len()) };
@@ -97,7 +99,7 @@ fn draw_detail(migrations: &MigrationsScreen, look: &Look, area: Rect, buf: &mut
                 Some(b'-') => StyleRole::Bad,
                 _ => StyleRole::Text,
             };
-            lines.push(TextLine::of(SafeText::limited(line, width.max(8)), role));
+            lines.extend(SafeText::rows(line, width.max(8)).map(|row| TextLine::of(row, role)));
         }
     }
     for (table, rows) in migrations.listed.iter().flat_map(|l| &l.foreign) {

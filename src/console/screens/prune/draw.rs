@@ -87,7 +87,7 @@ fn rule_line(prune: &PruneScreen, rule: PruneRule, look: &Look) -> TextLine {
         PruneRule::Person => ("only this person", only(rules.user.as_ref(), prune.of.0.as_ref())),
         PruneRule::Agent => ("only this agent", only(rules.agent.as_ref(), prune.of.1.as_ref())),
     };
-    let label = look.pad(&SafeText::from(name), 22, Align::Left);
+    let label = look.pad(&SafeText::from(name), 24, Align::Left);
     let role = if set { StyleRole::Warn } else { StyleRole::Muted };
     TextLine::of(label, StyleRole::Label).with(SafeText::limited(&value, 20), role)
 }

@@ -80,15 +80,13 @@ fn rows(preview: &Preview) -> Vec<MentionRow<'_>> {
     let mut rows = Vec::new();
     let mut place = "";
     for (number, mention) in preview.named.iter().enumerate() {
+        if number > 0 {
+            rows.push(MentionRow::Blank);
+        }
         if mention.place != place {
             place = &mention.place;
-            if number > 0 {
-                rows.push(MentionRow::Blank);
-            }
             let count = preview.mentions.iter().find(|(of, _)| of == place).map_or(0, |(_, count)| *count);
             rows.push(MentionRow::Place(place, count));
-        } else {
-            rows.push(MentionRow::Blank);
         }
         rows.push(MentionRow::Mention(number, mention));
         rows.push(MentionRow::Words(mention));

@@ -132,6 +132,11 @@ pub fn measured(sheet: &mut Sheet<'_>, measured: &MeasuredAssessment) {
         line.push(between(interval), StyleRole::Muted);
         sheet.line(line);
     }
+    sheet.text(
+        "AUC: how often a better row is ranked above a worse one; 0.5 is chance, 1 is best. Brier score, calibration error \
+         and loss: 0 is best. n: pairs of a query and a row.",
+        StyleRole::Muted,
+    );
     sheet.section("each feature alone: AUC");
     for single in &found.features {
         let mut line =

@@ -92,6 +92,11 @@ fn quality(sheet: &mut Sheet<'_>, found: &Evaluation) {
         let numbers = format!("{:>3}{:>10.3}{:>11.3}{:>8.3}", at.k, at.hit_rate, at.precision, at.ndcg);
         sheet.line(TextLine::of(SafeText::new(&numbers), role));
     }
+    sheet.text(
+        "Each from 0 to 1, 1 is best. Hit rate: queries with a right row among the first K. Precision: right rows among the \
+         first K. nDCG: higher when right rows stand first. MRR: 1 divided by the place of the first right row. n: queries.",
+        StyleRole::Muted,
+    );
 }
 
 fn controls(sheet: &mut Sheet<'_>, found: &Evaluation) {
