@@ -12,13 +12,13 @@ const SELECTED: usize = 24;
 /// Circumstances of a drawing that decide what is said of the screen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinearMoment {
-    /// A key was pressed since the last screen; without that, numbers that change by themselves, such as ages, are no news.
+    /// True when a key was pressed since the last screen; without that, numbers that change by themselves, such as ages, are no news.
     pub pressed: bool,
     /// Number of what lies over the screen; it is drawn alone.
     pub layer: Option<u64>,
-    /// What the screen shows is still being read: rows of the screen before may stand there.
+    /// True while what the screen shows is still being read: rows of the screen before may stand there.
     pub reading: bool,
-    /// Something is looked through, and its progress shown.
+    /// True while something is looked through, and its progress shown.
     pub busy: bool,
     /// The message that is shown.
     pub said: Option<String>,

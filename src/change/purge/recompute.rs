@@ -133,7 +133,7 @@ async fn set(
         encode(store.engine(), row.source, &shape, column, &GivenValue::Is(value)).map_err(ChangeError::Refused)?;
     let key: Vec<FetchedValue> = row.key.iter().map(|(_, value)| value.clone()).collect();
     let why =
-        format!("{}: its {} is made again from the rows that stay", row.table().title(), column.replace('_', " "));
+        format!("{}: {} is calculated again from the rows that stay", row.table().title(), column.replace('_', " "));
     for (name, cell) in cells {
         if let Cell::Is(new) = cell {
             let old = row.image.get(&name).cloned().unwrap_or(FetchedValue::Null);

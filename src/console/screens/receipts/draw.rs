@@ -81,7 +81,7 @@ fn row(receipts: &ReceiptsScreen, entry: &ReceiptEntry, look: &Look) -> TableRow
 }
 
 fn action(entry: &ReceiptEntry) -> SafeText {
-    let action = SafeText::limited(&entry.action, 40);
+    let action = SafeText::limited(&entry.action.replace('_', " "), 40);
     match entry.undo_of {
         Some(seq) => SafeText::join(&[action, format!(" of {seq}").into()], ""),
         None => action,
