@@ -66,12 +66,34 @@ pub fn draw(cx: &Context, recall: &RecallScreen, look: &Look, area: Rect, buf: &
     }
 }
 
+/// A formula in lines of at most `width` columns where that can be: broken before a sign or after a comma, never within a term.
+fn formula_lines(formula: &str, width: usize) -> Vec<String> {
+    let signs = formula.match_indices(" + ").map(|(at, _)| at);
+    let commas = formula.match_indices(", ").map(|(at, _)| at + 1);
+    let mut ends: Vec<usize> = signs.chain(commas).chain([formula.len()]).collect();
+    ends.sort_unstable();
+    let mut lines = vec![String::new()];
+    let mut from = 0;
+    for end in ends {
+        let term = &formula[from..end];
+        from = end;
+        match lines.last_mut() {
+            Some(line) if line.len() + term.len() <= width => line.push_str(term),
+            _ => lines.push(term.trim_start().to_owned()),
+        }
+    }
+    lines.retain(|line| !line.is_empty());
+    lines
+}
+
 /// The score, term by term.
 fn terms(sheet: &mut Sheet<'_>, found: &FoundAnswer, item: &RecalledItem) {
     const BAR: usize = 17;
     let (ranked, look) = (&item.ranked, sheet.look());
     let request = &found.answer.request;
-    sheet.text(request.ranking.formula(), StyleRole::Muted);
+    for line in formula_lines(request.ranking.formula(), sheet.width()) {
+        sheet.text(&line, StyleRole::Muted);
+    }
     let most = ranked.score.terms.iter().fold(1e-9_f64, |most, term| most.max(term.contribution.abs()));
     let bars = sheet.width() >= 64;
     for (index, (term, letter)) in ranked.score.terms.iter().zip(letters(&ranked.score)).enumerate() {
@@ -252,4 +274,20 @@ fn rankings(sheet: &mut Sheet<'_>, cx: &Context, side: &RankingSide) {
     }
     sheet.section("not in this database");
     missing.iter().for_each(|(ranking, reason)| sheet.text(&format!("{}: {reason}", ranking.name()), StyleRole::Stale));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_formula_is_broken_between_its_terms_only() {
+        let formula = Ranking::Boosted.formula();
+        for width in 30..formula.len() {
+            let lines = formula_lines(formula, width);
+            assert_eq!(lines.join(" "), formula);
+            assert!(lines[1..].iter().all(|line| line.starts_with(['+', '-'])), "{lines:?}");
+        }
+        assert_eq!(formula_lines(formula, 200), [formula]);
+    }
 }
