@@ -15,8 +15,10 @@ use crate::store::fetched::FetchedValue;
 use crate::store::snapshot::Snapshot;
 use crate::store::stored::{Cell, TableName};
 
-/// Rows that are made again together.
+/// Rows that are read together.
 const AT_ONCE: usize = 400;
+/// Memories that are made again together, with all links to them.
+const MEMORIES: usize = 50;
 /// Episodes whose utility counts for a memory: the latest.
 const LATEST: usize = 20;
 
@@ -186,7 +188,7 @@ async fn memories(
     let leaving: HashSet<(String, String)> =
         taken.rows.iter().filter_map(|row| Some((as_text(row.get(at)?)?, as_text(row.get(by)?)?))).collect();
     let touched: Vec<String> = touched.into_iter().collect();
-    for some in touched.chunks(AT_ONCE) {
+    for some in touched.chunks(MEMORIES) {
         let mut located = store.encoder().locate_all(Entity::Memory, some).await?;
         located.retain(|_, row| stays(graph, row) && !row.row.get("uses").is_null());
         let ids: Vec<String> = located.keys().cloned().collect();
@@ -201,9 +203,11 @@ async fn memories(
         let named: Vec<&String> = named.into_iter().collect();
         let columns = ["id", "started_at", "utility"];
         let mut episodes: HashMap<String, Vec<DatedUtility>> = HashMap::new();
-        for row in store.related_columns(Entity::Episode, "id", &named, Some(&columns)).await? {
-            let began = row.text("started_at").map(str::to_owned);
-            episodes.entry(row.id().to_owned()).or_default().push((began, row.number("utility")));
+        for some in named.chunks(AT_ONCE) {
+            for row in store.related_columns(Entity::Episode, "id", some, Some(&columns)).await? {
+                let began = row.text("started_at").map(str::to_owned);
+                episodes.entry(row.id().to_owned()).or_default().push((began, row.number("utility")));
+            }
         }
         for (id, row) in &located {
             let left = left.remove(id).unwrap_or_default();
