@@ -23,6 +23,18 @@ pub enum FetchedValue {
     Real(f64),
 }
 
+impl FetchedValue {
+    /// Bytes of a text or a blob; 8 for anything else.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        match self {
+            FetchedValue::Text(text) => text.len(),
+            FetchedValue::BadText(bytes) | FetchedValue::Bytes(bytes) => bytes.len(),
+            FetchedValue::Null | FetchedValue::Integer(_) | FetchedValue::Real(_) => 8,
+        }
+    }
+}
+
 /// A value bound to a placeholder. PostgreSQL always gets text or bytes, with a cast in the statement.
 pub type Param = FetchedValue;
 

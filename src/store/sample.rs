@@ -102,7 +102,7 @@ impl RawTables<'_> {
             self.store
                 .sessions
                 .scan(&sql, &[], |row| {
-                    bytes += row.iter().map(size).sum::<usize>();
+                    bytes += row.iter().map(FetchedValue::size).sum::<usize>();
                     if first == 0 || !rows[..first].contains(&row) {
                         rows.push(row);
                     }
@@ -131,14 +131,6 @@ fn columns(table: &SearchedTable, rows: &[RawRow]) -> Vec<SampledColumn> {
         values: rows.iter().map(|row| value(row, at)).collect(),
     };
     table.columns.iter().enumerate().map(column).collect()
-}
-
-fn size(raw: &FetchedValue) -> usize {
-    match raw {
-        FetchedValue::Text(text) => text.len(),
-        FetchedValue::BadText(bytes) | FetchedValue::Bytes(bytes) => bytes.len(),
-        _ => 8,
-    }
 }
 
 fn projected(engine: Engine, name: &str, declared: &str) -> String {

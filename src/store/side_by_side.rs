@@ -9,7 +9,7 @@ use super::fetched::{FetchedValue, RawRow};
 
 /// Rows that are looked at together, at most: as many as the engine reads ahead meanwhile.
 const ROWS: usize = 512;
-/// Bytes of texts and blobs among them, from which no further row joins them.
+/// Bytes of their values, from which no further row joins them.
 const BYTES: usize = 1 << 20;
 /// Bytes below which a second core costs more than it gives.
 const FEW: usize = 16 << 10;
@@ -31,7 +31,7 @@ impl<T: Send, L: Fn(&RawRow) -> T + Sync> RowBatch<L> {
 
     /// Adds a row. As soon as there are enough, each is looked at and handed on with what the look gave.
     pub fn add(&mut self, row: RawRow, take: impl FnMut(RawRow, T) -> ControlFlow<()>) -> ControlFlow<()> {
-        self.bytes += row.iter().map(length).sum::<usize>();
+        self.bytes += row.iter().map(FetchedValue::size).sum::<usize>();
         self.rows.push(row);
         if self.rows.len() < ROWS && self.bytes < BYTES {
             return ControlFlow::Continue(());
@@ -75,14 +75,6 @@ fn looks<T: Send>(rows: &[RawRow], look: &(impl Fn(&RawRow) -> T + Sync), lanes:
 fn cores() -> usize {
     static KNOWN: OnceLock<usize> = OnceLock::new();
     *KNOWN.get_or_init(|| thread::available_parallelism().map_or(1, NonZero::get).min(CORES))
-}
-
-fn length(value: &FetchedValue) -> usize {
-    match value {
-        FetchedValue::Text(text) => text.len(),
-        FetchedValue::BadText(bytes) | FetchedValue::Bytes(bytes) => bytes.len(),
-        FetchedValue::Null | FetchedValue::Integer(_) | FetchedValue::Real(_) => 0,
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::column_words::leaf_place;
 use super::hit::{ByteFind, Hit};
 use super::key_parts;
-use super::row_ids::RowIds;
+use super::row_ids::{ID_LENGTH, RowIds};
 use super::scrub;
 use super::subject::PersonHandle;
 use crate::change::ChangeError;
@@ -13,8 +13,6 @@ use crate::memory::mention::{Certainty, HandleShape, MentionFinder, MentionSpan,
 use crate::store::container::{self, Change, Contents, Layer, Leaf, LeafKind, Limits, Rewritten, Visitor};
 use crate::store::fetched::FetchedValue;
 
-/// Ids shorter than that are not looked for in texts: they would be found everywhere.
-pub const ID_LENGTH: usize = 8;
 /// Digits from which a number can be told from those that mean something else.
 const LONG_NUMBER: usize = 12;
 /// Characters from which an id is no word.
@@ -185,18 +183,16 @@ impl Matcher {
     /// Finds handles in a text that is no document and in no encoding, such as a key; and ids of rows that go.
     #[must_use]
     pub fn find(&self, text: &str) -> Vec<Hit> {
-        let spans = self.finder.find(text, MentionText::default()).into_iter();
-        let hit = |span: MentionSpan| Hit {
+        let spans = self.finder.find(text, MentionText::default());
+        let hit = |span: &MentionSpan| Hit {
             what: ByteFind::Handle(span.handle),
             start: span.start,
             end: span.end,
             certainty: span.certainty,
         };
-        let mut hits: Vec<Hit> = spans.map(hit).collect();
-        let rows = self.rows(text.as_bytes());
-        hits.extend(rows.into_iter().filter(|row| {
-            !self.finder.find(text, MentionText::default()).iter().any(|s| s.start < row.end && row.start < s.end)
-        }));
+        let mut hits: Vec<Hit> = spans.iter().map(hit).collect();
+        let is_free = |row: &Hit| !spans.iter().any(|span| span.start < row.end && row.start < span.end);
+        hits.extend(self.rows(text.as_bytes()).into_iter().filter(is_free));
         hits.sort_by_key(|hit| hit.start);
         hits
     }

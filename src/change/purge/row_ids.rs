@@ -5,8 +5,9 @@ use std::collections::{HashMap, HashSet};
 
 use crate::memory::mention;
 
-/// First bytes of an id by which a place of a text is told to be worth a look. No id is shorter.
-const PREFIX: usize = 8;
+/// Ids shorter than that are not looked for in texts: they would be found everywhere. By so many first bytes a place of a
+/// text is told to be worth a look.
+pub(super) const ID_LENGTH: usize = 8;
 /// Bits for each prefix of the table that most places of a text do not pass.
 const BITS: usize = 32;
 
@@ -16,17 +17,17 @@ pub(super) struct RowIds {
     /// One bit for each hash of a prefix: a place whose bit is not set holds no id.
     seen: Vec<u64>,
     /// Lengths of the ids that begin with a prefix, longest first.
-    lengths: HashMap<[u8; PREFIX], Vec<usize>>,
+    lengths: HashMap<[u8; ID_LENGTH], Vec<usize>>,
     /// The ids in small letters.
     ids: HashSet<Box<[u8]>>,
 }
 
 impl RowIds {
-    /// Takes the ids; those below [`PREFIX`] bytes are left out.
+    /// Takes the ids; those below [`ID_LENGTH`] bytes are left out.
     pub fn new(ids: impl IntoIterator<Item = String>) -> Self {
         let ids: HashSet<Box<[u8]>> =
             ids.into_iter().map(|id| id.to_ascii_lowercase().into_bytes().into_boxed_slice()).collect();
-        let mut lengths: HashMap<[u8; PREFIX], Vec<usize>> = HashMap::new();
+        let mut lengths: HashMap<[u8; ID_LENGTH], Vec<usize>> = HashMap::new();
         for id in &ids {
             let Some(prefix) = first(id) else { continue };
             let known = lengths.entry(prefix).or_default();
@@ -47,12 +48,12 @@ impl RowIds {
     /// that begin at one place the longest. Each is its first byte and the byte after its last.
     pub fn find(&self, text: &[u8]) -> Vec<(usize, usize)> {
         let mut found: Vec<(usize, usize)> = Vec::new();
-        if self.lengths.is_empty() || text.len() < PREFIX {
+        if self.lengths.is_empty() || text.len() < ID_LENGTH {
             return found;
         }
         // One bit for each place ahead at which a word may begin although a letter stands before it.
         let (mut ahead, mut inside, mut from) = (0_u8, false, 0);
-        for at in 0..=text.len().saturating_sub(PREFIX) {
+        for at in 0..=text.len().saturating_sub(ID_LENGTH) {
             let byte = text[at];
             let may_begin = !inside || !byte.is_ascii() || ahead & 1 != 0;
             if may_begin
@@ -93,13 +94,13 @@ fn behind_escape(byte: u8) -> u8 {
     }
 }
 
-fn first(id: &[u8]) -> Option<[u8; PREFIX]> {
-    id.get(..PREFIX)?.try_into().ok()
+fn first(id: &[u8]) -> Option<[u8; ID_LENGTH]> {
+    id.get(..ID_LENGTH)?.try_into().ok()
 }
 
 /// The word and the bit of a table of that many words, a power of two: the same for letters in either case.
-fn place(prefix: [u8; PREFIX], words: usize) -> (usize, u64) {
-    let small = u64::from_le_bytes(prefix) | u64::from_le_bytes([b' '; PREFIX]);
+fn place(prefix: [u8; ID_LENGTH], words: usize) -> (usize, u64) {
+    let small = u64::from_le_bytes(prefix) | u64::from_le_bytes([b' '; ID_LENGTH]);
     // Fibonacci hashing: the upper bits of a product depend on all bits of the factor.
     let hash = small.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     ((hash >> 38) as usize & (words - 1), 1 << (hash >> 32 & 63))

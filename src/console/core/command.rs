@@ -691,6 +691,11 @@ pub fn key_table() -> String {
     out
 }
 
+/// Returns the commands of a scope that have a word for the footer.
+pub fn hinted(scope: CommandScope) -> impl Iterator<Item = CommandId> {
+    COMMANDS.iter().filter(move |command| command.scope == scope && !command.hint.is_empty()).map(|command| command.id)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,7 @@
 //! Screens, and everything that the core asks of them. A screen sees its own state and a [`Context`], nothing else.
 
 use super::change::DoneChange;
-use super::command::{COMMANDS, CommandId, CommandScope};
+use super::command::{self, CommandId, CommandScope};
 use super::context::{Context, Lack};
 use super::menu::{MenuChoice, Prompt, Purpose};
 use super::message::Ticket;
@@ -84,9 +84,7 @@ pub trait Screen: std::any::Any {
 
     /// Commands shown in the footer, the most useful first.
     fn hints(&self) -> Vec<CommandId> {
-        let own = COMMANDS.iter().filter(|command| command.scope == self.scope() && !command.hint.is_empty());
-        let own = own.map(|command| command.id);
-        own.chain([CommandId::Close, CommandId::Palette, CommandId::Refresh]).collect()
+        command::hinted(self.scope()).chain([CommandId::Close, CommandId::Palette, CommandId::Refresh]).collect()
     }
 
     /// Word in the footer for a command that does something of its own here.

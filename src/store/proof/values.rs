@@ -229,11 +229,7 @@ impl ProofReader<'_> {
         let from = qualified(&table.name);
         let Some(number_column) = table.row_number else {
             let sql = format!("SELECT 0, {} FROM {from}", names.join(", "));
-            let mut batch = RowBatch::new(|row: &RawRow| look.row(table, row));
-            let mut take = |row: RawRow, looked| run.row(table, place, &row, looked);
-            self.scan_raw(&sql, &[], |row| batch.add(row, &mut take)).await?;
-            let _ = batch.hand_on(take);
-            return Ok(());
+            return self.search_rows((&sql, &[]), (table, place), look, run).await.map(drop);
         };
         let mut after = FetchedValue::Integer(i64::MIN);
         loop {
@@ -241,17 +237,7 @@ impl ProofReader<'_> {
                 "SELECT {number_column}, {} FROM {from} WHERE {number_column} >= $1 ORDER BY {number_column} LIMIT {ROWS}",
                 names.join(", ")
             );
-            let mut last = None;
-            let mut count = 0;
-            let mut batch = RowBatch::new(|row: &RawRow| look.row(table, row));
-            let mut take = |row: RawRow, looked| run.row(table, place, &row, looked);
-            self.scan_raw(&sql, &[after], |row| {
-                last = Some(number(&row, 0));
-                count += 1;
-                batch.add(row, &mut take)
-            })
-            .await?;
-            let _ = batch.hand_on(take);
+            let (count, last) = self.search_rows((&sql, &[after]), (table, place), look, run).await?;
             match last.and_then(|last| last.checked_add(1)) {
                 Some(next) if count == ROWS && !run.stopped => after = FetchedValue::Integer(next),
                 _ => return Ok(()),
@@ -284,21 +270,32 @@ impl ProofReader<'_> {
             .extend(columns.iter().map(|c| format!("{}::{}", quote(&c.name), if c.binary { "bytea" } else { "text" })));
         let sql = format!("SELECT ctid::text, {} FROM ONLY {}{condition}", names.join(", "), qualified(&table.name));
         let narrowed = SearchedTable { columns, ..table.clone() };
-        let mut batch = RowBatch::new(|row: &RawRow| look.row(&narrowed, row));
-        let mut take = |row: RawRow, looked| run.row(&narrowed, place, &row, looked);
-        self.scan_raw(&sql, &params, |row| batch.add(row, &mut take)).await?;
-        let _ = batch.hand_on(take);
-        Ok(())
+        self.search_rows((&sql, &params), (&narrowed, place), look, run).await.map(drop)
     }
 
-    async fn scan_raw(
+    /// Looks at what a statement reads; gives the number of its rows and the first value of the last one.
+    async fn search_rows<F, P>(
         self,
-        sql: &str,
-        params: &[Param],
-        each: impl FnMut(RawRow) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
+        (sql, params): (&str, &[Param]),
+        (table, place): (&SearchedTable, &SearchProgress),
+        look: RowSearch<'_>,
+        run: &mut SearchRun<'_, F, P>,
+    ) -> Result<(usize, Option<i64>), StoreError>
+    where
+        F: FnMut(StoredSighting) -> ControlFlow<()>,
+        P: FnMut(&SearchProgress),
+    {
         tracing::debug!(%sql, "search");
-        Ok(self.store.sessions.scan(sql, params, each).await?)
+        let (mut count, mut last) = (0, None);
+        let mut batch = RowBatch::new(|row: &RawRow| look.row(table, row));
+        let mut take = |row: RawRow, looked| run.row(table, place, &row, looked);
+        let each = |row: RawRow| {
+            (count, last) = (count + 1, Some(number(&row, 0)));
+            batch.add(row, &mut take)
+        };
+        self.store.sessions.scan(sql, params, each).await?;
+        let _ = batch.hand_on(take);
+        Ok((count, last))
     }
 }
 

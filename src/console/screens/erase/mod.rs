@@ -8,7 +8,7 @@ pub mod messages;
 pub use messages::EraseChoice;
 
 use crate::change::plan::erasure::{ErasureChoice, ErasureOutcome, Mentions, Preview};
-use crate::console::core::command::{COMMANDS, CommandId, CommandScope};
+use crate::console::core::command::{self, CommandId, CommandScope};
 use crate::console::core::context::{Context, LayerOpening, ToastTone};
 use crate::console::core::menu::Purpose;
 use crate::console::core::message::{RequestFailure, Ticket};
@@ -274,9 +274,8 @@ impl Screen for EraseScreen {
         let chooses = self.running.is_none() && self.outcome.is_none() && self.failure.is_none();
         let decides = self.is_at_mentions() && self.mention().is_some() && !self.is_settled();
         let asks = (chooses && self.step == STEPS.len() - 2).then_some(CommandId::Open);
-        let own = COMMANDS.iter().filter(|command| command.scope == CommandScope::Erase && !command.hint.is_empty());
         let is_decision = |id: &CommandId| matches!(id, CommandId::Turn(EraseChoice::Decide(..)));
-        let own = own.map(|command| command.id).filter(|_| chooses);
+        let own = command::hinted(CommandScope::Erase).filter(|_| chooses);
         let (decisions, others): (Vec<_>, Vec<_>) = own.partition(is_decision);
         let decisions = decisions.into_iter().filter(|_| decides);
         let own = asks.into_iter().chain(decisions).chain(others);

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use messages::{RankingWay, RecallCommand, RecallPick};
 pub use side::{FoundAnswer, RankingSide};
 
-use crate::console::core::command::{COMMANDS, CommandId, CommandScope};
+use crate::console::core::command::{self, CommandId, CommandScope};
 use crate::console::core::context::{Context, Lack, ToastTone};
 use crate::console::core::menu::{MenuChoice, Prompt, Purpose};
 use crate::console::core::message::{Destination, RequestFailure, Ticket};
@@ -260,9 +260,8 @@ impl Screen for RecallScreen {
 
     /// Returns the commands for the footer: first the way to the reasons and back, where there are any.
     fn hints(&self) -> Vec<CommandId> {
-        let own = COMMANDS.iter().filter(|command| command.scope == CommandScope::Recall && !command.hint.is_empty());
         let pane = self.row().is_some().then_some(CommandId::Focus);
-        let own = pane.into_iter().chain(own.map(|command| command.id));
+        let own = pane.into_iter().chain(command::hinted(CommandScope::Recall));
         own.chain([CommandId::Close, CommandId::Palette, CommandId::Refresh]).collect()
     }
 
