@@ -3,12 +3,17 @@
 
 use std::collections::HashMap;
 
+use serde_json::Value;
+
 use super::keyword::{HeldWords, WordFinder, WordTally};
 use super::rank::{self, RankedRow};
 use crate::memory::Row;
 
 /// Rows held at most beside those that are wanted: about 60 MB of whole episodes.
 const HELD: usize = 16_384;
+
+/// Bytes of texts in held rows from which those are looked through that need not be held.
+const BYTES: usize = 32 << 20;
 
 /// Provisional share of the asked words, while the true one is not known yet.
 const SOME: f64 = 0.5;
@@ -43,6 +48,9 @@ pub struct Shortlist<'a> {
     tally: WordTally,
     groups: HashMap<(HeldWords, u64), KeptRows>,
     kept: usize,
+    /// Bytes of texts in the kept rows, at most, and from which number room is made.
+    bytes: usize,
+    full: usize,
     by_likeness: bool,
     totals: Option<Vec<f64>>,
     placed: usize,
@@ -80,6 +88,8 @@ impl<'a> Shortlist<'a> {
             tally: WordTally::default(),
             groups: HashMap::new(),
             kept: 0,
+            bytes: 0,
+            full: BYTES,
             by_likeness: false,
             totals: None,
             placed: 0,
@@ -127,12 +137,13 @@ impl<'a> Shortlist<'a> {
         if !self.by_likeness && group.floor.is_some_and(|floor| ranked.score.total < floor) {
             return;
         }
+        self.bytes += text_bytes(&ranked.row);
         group.rows.push(ranked);
         self.kept += 1;
         if group.rows.len() > self.room.saturating_mul(4).max(64) {
             self.kept -= group.prune(self.room, self.by_likeness);
         }
-        if self.kept > HELD.saturating_add(self.room.saturating_mul(4)) {
+        if self.kept > HELD.saturating_add(self.room.saturating_mul(4)) || self.bytes > self.full {
             self.make_room();
         }
     }
@@ -142,11 +153,14 @@ impl<'a> Shortlist<'a> {
         for group in self.groups.values_mut() {
             self.kept -= group.prune(self.room, self.by_likeness);
         }
-        if self.groups.len() > 1 && self.kept > HELD / 2 {
+        self.bytes = self.groups.values().flat_map(|group| &group.rows).map(|ranked| text_bytes(&ranked.row)).sum();
+        if self.groups.len() > 1 && (self.kept > HELD / 2 || self.bytes > BYTES / 2) {
             self.overflown = true;
             self.groups.clear();
-            self.kept = 0;
+            (self.kept, self.bytes) = (0, 0);
         }
+        // What is wanted may be more than that.
+        self.full = BYTES.max(2 * self.bytes);
     }
 
     /// The first rows; that the rows must go by again, where words were of too many sets.
@@ -177,6 +191,11 @@ impl<'a> Shortlist<'a> {
         let all = self.placed <= rows.len();
         ShortlistEnd::Rows(FirstRows { rows, alike, all })
     }
+}
+
+/// Bytes of the texts in a row, those within lists and objects left out.
+fn text_bytes(row: &Row) -> usize {
+    row.values.iter().filter_map(Value::as_str).map(str::len).sum()
 }
 
 /// The first rows of a group, unsorted between two prunings.
@@ -236,6 +255,7 @@ mod tests {
         room: usize,
         asked: &BTreeSet<String>,
         place: &Placing<'_>,
+        long: usize,
     ) -> Vec<(String, f64)> {
         let finder = WordFinder::new(asked);
         let mut known = None;
@@ -243,7 +263,10 @@ mod tests {
             let mut list = Shortlist::new(room, Some(&finder), place).again(known);
             for (id, (text, day, count)) in texts.iter().enumerate() {
                 let found = FoundLikeness::Words { held: finder.held(text), apart: 0 };
-                list.offer(row(id, *day, *count), found);
+                let mut row = row(id, *day, *count);
+                row.set("detail", json!("x".repeat(long)));
+                list.offer(row, found);
+                assert!(list.bytes <= BYTES.max(2 * (room + 1) * (long + 1_000)), "{} bytes are held", list.bytes);
             }
             match list.close() {
                 ShortlistEnd::Rows(found) => return ids(&found.rows),
@@ -271,7 +294,7 @@ mod tests {
                 let place = |row: Row, likeness: Option<f64>| among::placed(row, likeness, way);
                 let mut all = ranked(&texts, &asked, way);
                 all.truncate(room);
-                prop_assert_eq!(listed(&texts, room, &asked, &place), all);
+                prop_assert_eq!(listed(&texts, room, &asked, &place, 0), all);
             }
         }
     }
@@ -291,6 +314,20 @@ mod tests {
         let place = |row: Row, likeness: Option<f64>| among::placed(row, likeness, &way);
         let mut all = ranked(&texts, &asked, &way);
         all.truncate(5);
-        assert_eq!(listed(&texts, 5, &asked, &place), all);
+        assert_eq!(listed(&texts, 5, &asked, &place, 0), all);
+    }
+
+    #[test]
+    fn long_rows_go_by_twice_rather_than_being_held() {
+        let asked = words("a b c d");
+        let text = |n: usize| ["a", "b", "c", "d", "a b", "c d", "a c d"][n % 7].to_owned();
+        let texts: Vec<(String, u8, u8)> = (0..300).map(|n| (text(n), (n % 28) as u8, 0)).collect();
+        let way = RankingInput::Boosted { asked: true, name: "keywords", at: "2026-02-04T10:00:00.000000Z" };
+        let place = |row: Row, likeness: Option<f64>| among::placed(row, likeness, &way);
+        for room in [3, 100] {
+            let mut all = ranked(&texts, &asked, &way);
+            all.truncate(room);
+            assert_eq!(listed(&texts, room, &asked, &place, 1 << 20), all, "{room}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures::StreamExt;
+use futures::{FutureExt as _, Stream, StreamExt as _};
 use sqlx::query::Query;
 use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Connection as _, Decode, Row as _, TypeInfo as _, ValueRef as _};
@@ -289,22 +289,43 @@ async fn sqlite_batches<T: Future<Output = ControlFlow<()>>>(
     params: &[Param],
     take: &mut impl FnMut(Vec<RawRow>) -> T,
 ) -> Result<ControlFlow<()>, sqlx::Error> {
-    // Taken one by one, each row would wake the thread that reads them.
-    let mut batches = bound_sqlite(sql, params).fetch(link).ready_chunks(TAKEN);
-    while let Some(batch) = batches.next().await {
-        let rows = batch.into_iter().map(|row| read_sqlite(&row?)).collect::<Result<_, _>>()?;
-        if take(rows).await.is_break() {
+    let mut rows = bound_sqlite(sql, params).fetch(link).fuse();
+    loop {
+        let batch = waiting(&mut rows, read_sqlite).await?;
+        if batch.is_empty() {
+            return Ok(ControlFlow::Continue(()));
+        }
+        if take(batch).await.is_break() {
             return Ok(ControlFlow::Break(()));
         }
     }
-    Ok(ControlFlow::Continue(()))
 }
 
 /// Rows taken at a time, where this many wait.
-pub(super) const TAKEN: usize = 64;
+const TAKEN: usize = 64;
+/// Bytes of their values, from which no further row joins them.
+const BYTES: usize = 1 << 20;
 
 /// Batches of rows that are read before somebody looks at them.
 const BATCHES_AHEAD: usize = 4;
+
+/// Waits for a row, and takes those that wait behind it: taken one by one, each would wake the thread that reads them. Empty
+/// at the end.
+pub(super) async fn waiting<R>(
+    rows: &mut (impl Stream<Item = Result<R, sqlx::Error>> + Unpin),
+    read: impl Fn(&R) -> Result<RawRow, sqlx::Error>,
+) -> Result<Vec<RawRow>, sqlx::Error> {
+    let (mut batch, mut bytes) = (Vec::new(), 0);
+    let mut next = rows.next().await;
+    while let Some(row) = next {
+        let row = read(&row?)?;
+        bytes += row.iter().map(FetchedValue::size).sum::<usize>();
+        batch.push(row);
+        let full = batch.len() == TAKEN || bytes >= BYTES;
+        next = if full { None } else { rows.next().now_or_never().flatten() };
+    }
+    Ok(batch)
+}
 
 fn read_sqlite(row: &SqliteRow) -> Result<RawRow, sqlx::Error> {
     let mut values = Vec::with_capacity(row.len());

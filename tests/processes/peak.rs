@@ -5,7 +5,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::yield_now;
 
+use sqlx::{Connection as _, SqliteConnection};
 use tempfile::TempDir;
+
+use crate::support::block_on;
 
 /// Most memory that a command had, in kilobytes, and what it printed; none when the system does not tell.
 fn peak(state: &Path, words: &[&str]) -> Option<(u64, String)> {
@@ -69,5 +72,40 @@ fn whole_reads_take_no_more_memory_of_more_rows() {
         assert!(printed.starts_with('{'), "{words:?}: {printed}");
         // Eight times the rows: keeping whole rows of all takes 40 to 60 MB more, and two runs of one command differ by 10.
         assert!(many < few + 24_000, "{words:?}: {few} kB of 1,500 episodes, {many} kB of 12,000");
+    }
+}
+
+/// Gives each of the first rows of a table a text of 1 MB.
+async fn lengthen(path: &str, rows: i64) {
+    let mut link = SqliteConnection::connect(path).await.expect("the file");
+    let long = "no invoice stands in here; ".repeat((1 << 20) / 27);
+    let set = "UPDATE episodes SET detail = $1 WHERE rowid IN (SELECT rowid FROM episodes LIMIT $2)";
+    sqlx::query(set).bind(long).bind(rows).execute(&mut link).await.expect("long rows");
+    link.close().await.expect("closed");
+}
+
+#[test]
+fn long_rows_are_not_held_together() {
+    let folder = TempDir::new().unwrap();
+    let path = demo(folder.path(), "300");
+    let commands: &[&[&str]] = &[
+        &["findings"],
+        &["recall", "late invoice refund", "--ranking", "boosted"],
+        &["find", "nobody.at.all"],
+        &["purge", "dana.whitfield"],
+    ];
+    let of = |words: &&[&str]| {
+        peak(
+            folder.path(),
+            &["-d", &path, "--format", "json"].into_iter().chain(words.iter().copied()).collect::<Vec<_>>(),
+        )
+    };
+    let before: Option<Vec<u64>> = commands.iter().map(|words| Some(of(words)?.0)).collect();
+    let Some(before) = before else { return };
+    block_on(lengthen(&path, 300));
+    for (words, few) in commands.iter().zip(before) {
+        let Some((many, _)) = of(words) else { return };
+        // 300 MB of texts: up to 64 rows of 1 MB wait to be looked at.
+        assert!(many < few + 160_000, "{words:?}: {few} kB with short rows, {many} kB with long ones");
     }
 }

@@ -20,6 +20,8 @@ use crate::store::stored::TableName;
 
 /// Rows of a table that hold something and are remembered; a table with more is read again.
 const REMEMBERED: usize = 100_000;
+/// Rows of these that are read together.
+const AT_ONCE: usize = 200;
 
 /// Reads everything, or of tables whose rows can be told apart only those in which an equal search `before` found something;
 /// gives the places too.
@@ -80,8 +82,10 @@ pub async fn everything(
         let title = table.title();
         let tells = !key.is_empty() && !search.about.is_ours(&table);
         if let Some(known) = before.and_then(|before| before.rows.get(&table)) {
-            for row in snapshot.select_keys(wanted, &key, known).await? {
-                place.take(&row, place.look(&row), &mut found, updates);
+            for some in known.chunks(AT_ONCE) {
+                for row in snapshot.select_keys(wanted, &key, some).await? {
+                    place.take(&row, place.look(&row), &mut found, updates);
+                }
             }
             places.rows.insert(table, known.clone());
             continue;

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures::{FutureExt as _, StreamExt as _};
+use futures::StreamExt as _;
 use sqlx::postgres::{PgArguments, PgConnection, PgRow, Postgres};
 use sqlx::query::Query;
 use sqlx::{AssertSqlSafe, Connection as _, Row as _, TypeInfo as _, ValueRef as _};
 
 use super::{Host, Server, too_late};
 use crate::store::fetched::{FetchedValue, Param, RawRow};
-use crate::store::session::TAKEN;
+use crate::store::session::waiting;
 
 /// Time that a read waits for a lock.
 const READ_LOCK: Duration = Duration::from_millis(500);
@@ -201,14 +201,16 @@ impl ServerLink {
         params: &[Param],
         take: &mut impl FnMut(Vec<RawRow>) -> T,
     ) -> Result<ControlFlow<()>, sqlx::Error> {
-        let mut batches = bound(sql, params).fetch(&mut self.link).ready_chunks(TAKEN);
-        while let Some(batch) = within(patience, batches.next().map(Ok), SILENT).await? {
-            let rows = batch.into_iter().map(|row| values(&row?)).collect::<Result<_, _>>()?;
-            if take(rows).await.is_break() {
+        let mut rows = bound(sql, params).fetch(&mut self.link).fuse();
+        loop {
+            let batch = within(patience, waiting(&mut rows, values), SILENT).await?;
+            if batch.is_empty() {
+                return Ok(ControlFlow::Continue(()));
+            }
+            if take(batch).await.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
-        Ok(ControlFlow::Continue(()))
     }
 
     /// As [`ServerLink::batches`], in a transaction of its own that cannot write. Broken off, the connection is of no
