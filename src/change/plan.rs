@@ -227,6 +227,17 @@ pub fn digest_of(value: &Value) -> String {
     hex::encode(Sha256::digest(canonical(value).as_bytes()))
 }
 
+/// SHA-256 of the canonical JSON of several values, a line each. Only one of them is held at a time.
+#[must_use]
+pub fn digest_of_each(values: impl Iterator<Item = Value>) -> String {
+    let mut hash = Sha256::new();
+    for value in values {
+        hash.update(canonical(&value));
+        hash.update("\n");
+    }
+    hex::encode(hash.finalize())
+}
+
 /// JSON with sorted keys and without blanks: the same value always gives the same text.
 #[must_use]
 pub fn canonical(value: &Value) -> String {

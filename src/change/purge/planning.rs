@@ -20,7 +20,7 @@ use super::scan_findings::ScanFindings;
 use super::search::{KeptSearch, KnownTables, PersonSearch};
 use super::subject::{self, PersonHandle, PurgeSubject};
 use super::vec0;
-use crate::change::plan::{Counts, digest_of};
+use crate::change::plan::{Counts, digest_of_each};
 use crate::change::suppress::hmac;
 use crate::change::{ChangeError, now};
 use crate::layout::erase::EraseAction;
@@ -326,7 +326,7 @@ async fn finished(
     options: &PurgeOptions,
     graph: &Graph,
     updates: KeptRows,
-    found: ScanFindings,
+    mut found: ScanFindings,
     ids: HashSet<String>,
 ) -> Result<PurgePlan, ChangeError> {
     let store = snapshot.store;
@@ -359,13 +359,13 @@ async fn finished(
         deletes,
         updates: altered,
         nameless,
-        redacts: found.redacts.clone(),
+        redacts: std::mem::take(&mut found.redacts),
         counts,
-        mentions: found.mentions.clone(),
-        mentioned: found.counted.clone(),
+        mentions: std::mem::take(&mut found.mentions),
+        mentioned: std::mem::take(&mut found.counted),
         left_references: found.stuck.clone(),
         tally: found.tally.clone(),
-        met: found.met.clone(),
+        met: std::mem::take(&mut found.met),
         control,
         ids,
         effects: Vec::new(),
@@ -416,11 +416,14 @@ fn nameless(store: &Store, graph: &Graph, altered: &[AlteredRow]) -> Option<Name
 
 fn digest(plan: &PurgePlan) -> String {
     let mentioned: Vec<_> = plan.mentions.iter().map(|m| (&m.id, m.decision, m.certainty)).collect();
-    let value = json!({
+    let asked = json!({
         "ids": plan.subject.ids, "aliases": plan.options.aliases, "mentions": plan.options.mentions,
         "each": plan.options.each, "mentioned": mentioned,
-        "account": plan.options.account, "full": plan.options.full, "deletes": plan.deletes, "updates": plan.updates,
+        "account": plan.options.account, "full": plan.options.full,
         "nameless": plan.nameless, "redacts": plan.redacts,
     });
-    digest_of(&value)
+    let deletes = plan.deletes.iter().flat_map(|rows| {
+        std::iter::once(json!({ "table": rows.table, "by": rows.by })).chain(rows.keys.iter().map(|key| json!(key)))
+    });
+    digest_of_each(std::iter::once(asked).chain(deletes).chain(plan.updates.iter().map(|row| json!(row))))
 }
