@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde_json::Value;
+
 use super::dialect::quote;
 use super::fetched::{FetchedValue, Param, RawRow};
 use super::stored::{Image, ROW_NUMBER, StoredRows, TableName};
@@ -61,6 +63,9 @@ impl TableShape {
         hidden.into_iter().chain(self.columns.iter().map(|c| c.name.clone())).collect()
     }
 }
+
+/// Keys that are bound one by one, at most, where the engine takes a list of them.
+const FEW: usize = 16;
 
 /// Shapes that have been looked up.
 #[derive(Debug, Default)]
@@ -222,6 +227,11 @@ pub fn key_condition(
     keys: &[Vec<FetchedValue>],
     params: &mut Vec<Param>,
 ) -> String {
+    if let (Engine::Sqlite, [name], Some(list)) = (engine, by, listed(keys)) {
+        params.push(FetchedValue::Text(list));
+        // `+`: as with values bound one by one, the column's type says how they are compared.
+        return format!("{} IN (SELECT +value FROM json_each(${}))", quote(name), params.len());
+    }
     let declared = |name: &str| shape.column(name).map_or(String::new(), |c| c.declared.clone());
     let mut mark = |name: &str, value: &FetchedValue| {
         params.push(value.clone());
@@ -238,6 +248,20 @@ pub fn key_condition(
     };
     let keys: Vec<String> = keys.iter().map(|key| one(key, &mut mark)).collect();
     format!("({})", keys.join(" OR "))
+}
+
+/// The first values of many keys as a JSON list: SQLite takes time for each parameter that grows with their number. None where
+/// there are few, or where JSON does not hold one as it is.
+fn listed(keys: &[Vec<FetchedValue>]) -> Option<String> {
+    let json = |key: &Vec<FetchedValue>| match key.first()? {
+        FetchedValue::Integer(number) => Some(Value::from(*number)),
+        FetchedValue::Text(text) if !text.contains('\0') => Some(Value::from(text.as_str())),
+        _ => None,
+    };
+    let many = keys.len() > FEW;
+    many.then(|| keys.iter().map(json).collect::<Option<Vec<Value>>>())
+        .flatten()
+        .map(|list| Value::from(list).to_string())
 }
 
 /// The statements that read the whole stored rows.
