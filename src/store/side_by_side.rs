@@ -54,11 +54,17 @@ impl<T: Send, L: Fn(&RawRow) -> T + Sync> RowBatch<L> {
 
 /// Looks at every row: lane `n` of the answer is about rows `n`, `n + lanes` and so on.
 fn looks<T: Send>(rows: &[RawRow], look: &(impl Fn(&RawRow) -> T + Sync), lanes: usize) -> Vec<std::vec::IntoIter<T>> {
-    let lane = |n: usize| -> Vec<T> { rows.iter().skip(n).step_by(lanes).map(look).collect() };
+    let lane = |n: usize| rows.iter().skip(n).step_by(lanes).map(look).collect::<Vec<T>>().into_iter();
+    on_lanes(lanes, lane)
+}
+
+/// Does the work of each lane, from 0, at the same time; gives what each gave.
+pub(super) fn on_lanes<T: Send>(lanes: usize, lane: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let lane = &lane;
     thread::scope(|scope| {
         let others: Vec<_> =
             (1..lanes).map(|n| (n, thread::Builder::new().spawn_scoped(scope, move || lane(n)))).collect();
-        let mut all = vec![lane(0).into_iter()];
+        let mut all = vec![lane(0)];
         for (n, other) in others {
             // Where no further thread may begin, this one does its work too.
             let done = match other.map(thread::ScopedJoinHandle::join) {
@@ -66,13 +72,14 @@ fn looks<T: Send>(rows: &[RawRow], look: &(impl Fn(&RawRow) -> T + Sync), lanes:
                 Ok(Err(panic)) => std::panic::resume_unwind(panic),
                 Err(_) => lane(n),
             };
-            all.push(done.into_iter());
+            all.push(done);
         }
         all
     })
 }
 
-fn cores() -> usize {
+/// Cores that are used.
+pub(super) fn cores() -> usize {
     static KNOWN: OnceLock<usize> = OnceLock::new();
     *KNOWN.get_or_init(|| thread::available_parallelism().map_or(1, NonZero::get).min(CORES))
 }

@@ -259,6 +259,90 @@ fn every_stored_value_is_searched_on_sqlite() {
     });
 }
 
+/// Long tables, each with the person in rows of its own: of plain texts, of texts in encodings, with more columns than most,
+/// without row numbers, and with a column called as the row number is.
+fn long_tables() -> Vec<(&'static str, String)> {
+    let rows = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 11000)";
+    let columns: Vec<String> = (0..120).map(|n| format!("c{n}")).collect();
+    let wide = columns.iter().map(|name| format!("{name} TEXT")).collect::<Vec<_>>().join(", ");
+    vec![
+        (
+            "plain",
+            format!(
+                "CREATE TABLE plain (body, n); INSERT INTO plain {rows} SELECT 'order ' || i || ' of bob', i FROM n"
+            ),
+        ),
+        (
+            "coded",
+            format!(
+                "CREATE TABLE coded (body, n); INSERT INTO coded {rows} SELECT '{{\"a\":\"one\\ntwo ' || i || '\"}}', i FROM n"
+            ),
+        ),
+        (
+            "named",
+            format!(
+                "CREATE TABLE named (\"rowid\" TEXT, body, n); INSERT INTO named {rows} SELECT 'x', 'order ' || i, i FROM n"
+            ),
+        ),
+        (
+            "bare",
+            format!(
+                "CREATE TABLE bare (k INTEGER PRIMARY KEY, body, n) WITHOUT ROWID; INSERT INTO bare {rows} SELECT i, 'order ' || i, i FROM n"
+            ),
+        ),
+        (
+            "wide",
+            format!(
+                "CREATE TABLE wide (body, n, {wide}); INSERT INTO wide (body, n) {rows} SELECT 'order ' || i, i FROM n"
+            ),
+        ),
+    ]
+}
+
+#[test]
+fn a_long_table_is_searched_to_its_last_row_whatever_its_values_are() {
+    block_on(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("long.db");
+        let mut link = connect(&path).await;
+        // A stored value, and how often the person's id is in it.
+        let texts = [
+            format!("see {ID}."),
+            format!("see {}", ID.to_uppercase()),
+            ID.replace("auth0", r#"{"a":"\u0061uth0"#) + "\"}",
+            "to YXV0aDB8N2YzYTliMmNkNDFl".to_owned(),
+            format!("Zoë of {ID}"),
+        ];
+        for (table, sql) in long_tables() {
+            run(&mut link, &sql).await;
+            // The ends of the parts in which rows are read, and the ends of the table.
+            for (text, row) in texts.iter().zip([1, 4_999, 5_000, 5_001, 11_000]) {
+                let planted = sqlx::query(AssertSqlSafe(format!("UPDATE {table} SET body = $1 WHERE n = $2")));
+                planted.bind(text).bind(row).execute(&mut link).await.expect("a value");
+            }
+            let bytes = zlib(format!("{{\"m\":\"{ID}\"}}").as_bytes());
+            let planted = sqlx::query(AssertSqlSafe(format!("UPDATE {table} SET body = $1 WHERE n = 10000")));
+            planted.bind(bytes).execute(&mut link).await.expect("bytes");
+            run(&mut link, &format!("UPDATE {table} SET n = 4711 WHERE n = 77")).await;
+        }
+        let store = open(&Target::File(path.clone())).await;
+        let mut seen: Vec<(String, String, usize)> = Vec::new();
+        let each = |s: StoredSighting| {
+            seen.push((s.table.name, s.column, s.handle));
+            ControlFlow::Continue(())
+        };
+        let handles = [ID, "4711"].map(str::to_owned);
+        let found = store.proof().search_values(&handles, None, each, |_| {}).await.expect("the search");
+        for (table, _) in long_tables() {
+            let here = |column: &str, handle| {
+                seen.iter().filter(|s| **s == (table.to_owned(), column.to_owned(), handle)).count()
+            };
+            let rows = found.tables.iter().find(|t| t.table == table).map(|t| t.rows);
+            assert_eq!((here("body", 0), here("n", 1), rows), (6, 2, Some(11_000)), "{table}");
+        }
+    });
+}
+
 fn zlib(bytes: &[u8]) -> Vec<u8> {
     use std::io::Write as _;
     let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());

@@ -8,6 +8,8 @@ use crate::memory::mention;
 /// Ids shorter than that are not looked for in texts: they would be found everywhere. By so many first bytes a place of a
 /// text is told to be worth a look.
 pub(super) const ID_LENGTH: usize = 8;
+/// Places of a text that are listed before they are looked at.
+const LISTED: usize = 256;
 /// Bits for each prefix of the table that most places of a text do not pass.
 const BITS: usize = 32;
 
@@ -20,6 +22,8 @@ pub(super) struct RowIds {
     lengths: HashMap<[u8; ID_LENGTH], Vec<usize>>,
     /// The ids in small letters.
     ids: HashSet<Box<[u8]>>,
+    /// For each byte, whether an id begins with it.
+    firsts: [bool; 256],
 }
 
 impl RowIds {
@@ -41,7 +45,12 @@ impl RowIds {
             let (word, bit) = place(*prefix, seen.len());
             seen[word] |= bit;
         }
-        RowIds { seen, lengths, ids }
+        let mut firsts = [false; 256];
+        for [first, ..] in lengths.keys() {
+            firsts[usize::from(*first)] = true;
+            firsts[usize::from(first.to_ascii_uppercase())] = true;
+        }
+        RowIds { seen, lengths, ids, firsts }
     }
 
     /// Finds the ids that stand in a text as words of their own, in order; of several that overlap the first, of those
@@ -51,20 +60,22 @@ impl RowIds {
         if self.lengths.is_empty() || text.len() < ID_LENGTH {
             return found;
         }
-        // One bit for each place ahead at which a word may begin although a letter stands before it.
-        let (mut ahead, mut inside, mut from) = (0_u8, false, 0);
-        for at in 0..=text.len().saturating_sub(ID_LENGTH) {
-            let byte = text[at];
-            let may_begin = !inside || !byte.is_ascii() || ahead & 1 != 0;
-            if may_begin
-                && at >= from
-                && let Some(length) = self.longest(text, at)
-            {
-                found.push((at, at + length));
-                from = at + length;
+        let places = text.len() - ID_LENGTH + 1;
+        let mut begins = WordBegins::default();
+        // Places are listed first: a branch for each byte would be guessed wrong at most words.
+        let mut listed = [0; LISTED];
+        for from in (0..places).step_by(LISTED) {
+            let mut count = 0;
+            for (n, byte) in text[from..places.min(from + LISTED)].iter().enumerate() {
+                listed[count] = from + n;
+                count += usize::from(begins.may_be_at(*byte) & self.firsts[usize::from(*byte)]);
             }
-            inside = byte.is_ascii_alphanumeric();
-            ahead = ahead >> 1 | behind_escape(byte);
+            for at in &listed[..count] {
+                let is_free = found.last().is_none_or(|(_, last)| last <= at);
+                if is_free && let Some(length) = self.longest(text, *at) {
+                    found.push((*at, at + length));
+                }
+            }
         }
         found
     }
@@ -82,6 +93,25 @@ impl RowIds {
             (known && mention::begins(text, at) && mention::ends(text, at + length)).then_some(length)
         };
         self.lengths.get(&first.map(|byte| byte.to_ascii_lowercase()))?.iter().find_map(|length| is_id(*length))
+    }
+}
+
+/// Tells where words may begin in a text, byte by byte.
+#[derive(Default)]
+struct WordBegins {
+    /// One bit for each place ahead at which a word may begin although a letter stands before it.
+    ahead: u8,
+    /// The byte before is a letter or a digit of ASCII.
+    inside: bool,
+}
+
+impl WordBegins {
+    /// Whether a word may begin with the next byte.
+    fn may_be_at(&mut self, byte: u8) -> bool {
+        let may_begin = !self.inside || !byte.is_ascii() || self.ahead & 1 != 0;
+        self.inside = byte.is_ascii_alphanumeric();
+        self.ahead = self.ahead >> 1 | behind_escape(byte);
+        may_begin
     }
 }
 

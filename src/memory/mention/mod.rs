@@ -228,6 +228,8 @@ pub struct MentionFinder {
     means: Vec<HandleMeans>,
     /// A text of ASCII holds one of these, or nothing that is looked for.
     first: AhoCorasick,
+    /// The digits of a text that holds a telephone number hold one of these.
+    digits: AhoCorasick,
 }
 
 impl MentionFinder {
@@ -298,6 +300,7 @@ impl MentionFinder {
         Ok(MentionFinder {
             words: builder.build(&words).map_err(too_many)?,
             first: builder.ascii_case_insensitive(true).build(first).map_err(too_many)?,
+            digits: AhoCorasick::new(phones.iter().flat_map(|(_, phone)| phone.rows())).map_err(too_many)?,
             handles: handles.to_vec(),
             phones,
             numbers,
@@ -322,16 +325,20 @@ impl MentionFinder {
     /// Whether a text, or a part of it, may name the person. False is certain, and costs little.
     #[must_use]
     pub fn may_be_in(&self, text: &str) -> bool {
-        !text.is_ascii() || self.first.is_match(text) || self.may_call(text)
+        if text.is_ascii() {
+            return self.first.is_match(text) || self.may_call(text);
+        }
+        let plain = folded(text);
+        self.words.is_match(&plain) || self.may_call(&plain)
     }
 
-    /// Whether a text of ASCII may hold one of the telephone numbers.
+    /// Whether a text of ASCII, or a folded one, may hold one of the telephone numbers.
     fn may_call(&self, text: &str) -> bool {
         if self.phones.is_empty() {
             return false;
         }
         let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_digit).collect();
-        self.phones.iter().any(|(_, phone)| phone.may_be_in(&digits))
+        self.digits.is_match(&digits)
     }
 
     /// A number is the person's where it is about people; a telephone number wherever it can be nothing else.

@@ -52,10 +52,9 @@ impl Phone {
         Some(Phone { rows: rows.into_iter().map(String::into_bytes).collect() })
     }
 
-    /// Whether a text may hold the number: its digits, one after the other, do.
-    #[must_use]
-    pub fn may_be_in(&self, digits: &[u8]) -> bool {
-        self.rows.iter().any(|row| digits.windows(row.len()).any(|some| some == row))
+    /// The rows of digits that it is written with; marks may stand between the digits.
+    pub fn rows(&self) -> impl Iterator<Item = &[u8]> {
+        self.rows.iter().map(Vec::as_slice)
     }
 
     /// Finds the number in a folded text: first byte, byte after the last one, and true when a letter or `_` is

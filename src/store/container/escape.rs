@@ -50,7 +50,7 @@ impl EscapedReading {
         Self::build(
             text,
             |at| match bytes[at] {
-                b'%' => escaped_byte_char(bytes, at, b"%").map(|(c, end)| (c, end, EscapeNotation::Percent)),
+                b'%' => percent(text, at).map(|(c, end)| (c, end, EscapeNotation::Percent)),
                 b'&' => entity(text, at).map(|(c, end)| (c, end, EscapeNotation::Entity)),
                 b'\\' => {
                     while strings.next_if(|string| string.end <= at).is_some() {}
@@ -248,7 +248,13 @@ const DOCUMENT: usize = 32;
 /// Letters of the longest name of a character in HTML.
 const ENTITY: usize = 31;
 
-fn entity(text: &str, at: usize) -> Option<(char, usize)> {
+/// The character that an escape of a URL at a place gives, and where the escape ends.
+pub(super) fn percent(text: &str, at: usize) -> Option<(char, usize)> {
+    escaped_byte_char(text.as_bytes(), at, b"%")
+}
+
+/// The character that an escape of HTML at a place gives, and where the escape ends.
+pub(super) fn entity(text: &str, at: usize) -> Option<(char, usize)> {
     let rest = text.as_bytes().get(at + 1..)?;
     let length = rest.iter().take(ENTITY + 1).position(|b| *b == b';')?;
     let name = text.get(at + 1..at + 1 + length)?;

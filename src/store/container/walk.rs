@@ -6,7 +6,7 @@ use std::ops::Range;
 use uuid::Uuid;
 
 use super::archive::Archive;
-use super::escape::{EscapeNotation, EscapedReading, escaped};
+use super::escape::{self, EscapeNotation, EscapedReading, escaped};
 use super::json::{self, JsonTokens};
 use super::packed::{self, UnpackedBytes};
 use super::piece::{PieceBody, PieceReader};
@@ -116,7 +116,7 @@ impl<'v> Walk<'v> {
         if !text.starts_with(['x', '(', '\u{1F}']) {
             return None;
         }
-        let head: Vec<u8> = text.chars().take(4).map_while(|c| u8::try_from(u32::from(c)).ok()).collect();
+        let head = latin1_head(text);
         if head.len() < 4 || packed::header(&head).is_none() {
             return None;
         }
@@ -543,18 +543,24 @@ struct TextGlance {
 impl TextGlance {
     fn of(text: &str) -> Self {
         let mut glance = TextGlance::default();
-        let (mut run, mut assigned) = (0, false);
-        for byte in text.bytes() {
+        // The place behind the last byte that is in no word.
+        let (mut begin, mut assigned) = (0, false);
+        for (at, byte) in text.bytes().enumerate() {
             if word::is_letter(byte) {
-                run += 1;
-                glance.long |= run >= word::SHORTEST;
                 glance.escaped |= byte == b'+' && assigned;
                 continue;
             }
-            run = 0;
-            glance.escaped |= matches!(byte, b'\\' | b'&' | b'%' | 0);
+            glance.long |= at - begin >= word::SHORTEST;
+            begin = at + 1;
+            glance.escaped |= match byte {
+                b'\\' | 0 => true,
+                b'%' => escape::percent(text, at).is_some(),
+                b'&' => escape::entity(text, at).is_some(),
+                _ => false,
+            };
             assigned |= byte == b'=';
         }
+        glance.long |= text.len() - begin >= word::SHORTEST;
         glance
     }
 }
@@ -570,11 +576,25 @@ fn is_plain(text: &str) -> bool {
         && (!matches!(first, Some(b'x' | b'(')) || text.is_ascii())
 }
 
-/// Whether each text that a walk would find in a stored text stands there as it is, letter for letter: it is of ASCII and
-/// holds no encoding but JSON without escapes.
+/// Whether each text that a walk would find in a stored text stands there as it is, letter for letter: it holds no encoding
+/// but JSON without escapes.
 pub fn is_bare(text: &str) -> bool {
     let glance = TextGlance::of(text);
-    text.is_ascii() && !glance.escaped && (!glance.long || words(text, means_something).next().is_none())
+    let plain = !glance.escaped && (!glance.long || words(text, means_something).next().is_none());
+    plain && (text.is_ascii() || !may_hold_letters_of_bytes(text))
+}
+
+/// Whether a text, or a string in it, may be a compressed stream with a letter for each byte.
+fn may_hold_letters_of_bytes(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let begins = |at: usize| at == 0 || bytes[at - 1] == b'"';
+    let is_packed = |at: usize| packed::header(&latin1_head(&text[at..])).is_some();
+    (0..bytes.len()).any(|at| matches!(bytes[at], b'x' | b'(' | 0x1F) && begins(at) && is_packed(at))
+}
+
+/// The first bytes of what may be a stream with a letter for each byte.
+fn latin1_head(text: &str) -> Vec<u8> {
+    text.chars().take(4).map_while(|c| u8::try_from(u32::from(c)).ok()).collect()
 }
 
 /// The document that bytes are, if they are one, and the length of the longest text in it.

@@ -16,9 +16,12 @@ use crate::store::ProofReader;
 use crate::store::file_state::{Stamp, stamp};
 use crate::store::raw_file::UnreadBytes;
 use crate::store::session::Opener;
+use crate::store::side_by_side::{cores, on_lanes};
 
 /// Bytes that are read at a time.
 const PIECE: usize = 1 << 20;
+/// Bytes below which a second core costs more than it gives.
+const FEW: usize = 64 << 10;
 
 /// Times that the files are looked through where others keep writing.
 const SCANS: u32 = 3;
@@ -219,6 +222,14 @@ impl ByteSearch {
         self.known.get(&needle).is_some_and(|all| all.iter().any(|context| context.fits(bytes, start, end)))
     }
 
+    /// The needles whose last byte is in a part of some bytes and that no value which stays accounts for: their numbers.
+    fn ending(&self, bytes: &[u8], part: Range<usize>) -> Vec<usize> {
+        let from = part.start.saturating_sub(self.longest);
+        let places = self.places(&bytes[from..part.end]).map(|(n, place)| (n, place.start + from..place.end + from));
+        let here = places.filter(|(_, place)| place.end > part.start);
+        here.filter(|(n, place)| !self.is_known(*n, bytes, place.start, place.end)).map(|(n, _)| n).collect()
+    }
+
     /// Looks through everything that a reader gives; `each` gets the bytes of every piece read. Gives what was found
     /// and how many bytes there were.
     ///
@@ -235,11 +246,11 @@ impl ByteSearch {
             // What follows the last ones comes with the next piece.
             let until = if read == 0 { filled } else { filled.saturating_sub(AROUND) };
             let bytes = &buffer[..filled];
-            for (number, place) in self.places(bytes).filter(|(_, place)| (counted + 1..=until).contains(&place.end)) {
-                if !self.is_known(number, bytes, place.start, place.end) {
-                    let needle = &self.needles[number];
-                    *counts.entry((needle.handle, needle.form)).or_default() += 1;
-                }
+            let lanes = if filled < FEW { 1 } else { cores() };
+            let end = |lane: usize| counted + until.saturating_sub(counted) * lane / lanes;
+            for number in on_lanes(lanes, |lane| self.ending(bytes, end(lane)..end(lane + 1))).into_iter().flatten() {
+                let needle = &self.needles[number];
+                *counts.entry((needle.handle, needle.form)).or_default() += 1;
             }
             if read == 0 {
                 break;

@@ -141,13 +141,18 @@ impl HandleWords {
         self.entire.keys().filter(number).map(String::as_str).collect()
     }
 
+    /// Whether a text may hold a handle, as it stands or in an encoding that can be taken off. False costs little.
+    fn may_be_read_in(&self, text: &str) -> bool {
+        let folded = || !text.is_ascii() && self.plain.is_match(&fold(text));
+        self.short || self.plain.is_match(text) || !container::is_bare(text) || folded()
+    }
+
     /// Looks at a stored value.
     #[must_use]
     pub fn look(&self, value: &FetchedValue) -> WordLook {
         let mut look = WordLook::default();
-        let nothing = |text: &String| !self.short && !self.plain.is_match(text) && container::is_bare(text);
         let contents = match value {
-            FetchedValue::Text(text) if nothing(text) => Contents::default(),
+            FetchedValue::Text(text) if !self.may_be_read_in(text) => Contents::default(),
             _ => container::read(value, Limits::default(), &mut |leaf: &Leaf<'_>| self.leaf(leaf, &mut look.seen)),
         };
         if let FetchedValue::Text(text) = value {

@@ -236,3 +236,34 @@ fn a_person_of_many_handles_is_erased_and_a_handle_without_end_is_refused() {
         assert!(matches!(refused, Err(ChangeError::Refused(_))), "{refused:?}");
     });
 }
+
+#[test]
+fn mentions_in_a_long_table_are_found_to_its_last_row() {
+    block_on(async {
+        for world in worlds().await {
+            let numbers = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 11000)";
+            for (table, body) in
+                [("plain", "'order ' || i || ' of bob'"), ("coded", r#"'{"a":"one\ntwo ' || i || '"}'"#)]
+            {
+                world.run(&format!("CREATE TABLE {table} (n INTEGER, body TEXT)")).await;
+                world.run(&format!("INSERT INTO {table} {numbers} SELECT i, {body} FROM n")).await;
+                for (row, text) in [
+                    (1, "ask user-ana"),
+                    (4_999, r#"{"a":"ask\nuser-ana"}"#),
+                    (5_000, "ask ANA.RUIZ@initech.example"),
+                    (5_001, "please ask Ana Ruiz… first"),
+                    (11_000, "to YW5hLnJ1aXpAaW5pdGVjaC5leGFtcGxl"),
+                ] {
+                    world.run(&format!("UPDATE {table} SET body = '{text}' WHERE n = {row}")).await;
+                }
+            }
+            let plan = purge::plan(&world.open().await, "user-ana", &PurgeOptions::default(), &|_, _| {}).await;
+            let mentioned = plan.expect("a plan").mentioned;
+            assert_eq!(
+                (mentioned.get("plain.body"), mentioned.get("coded.body")),
+                (Some(&5), Some(&5)),
+                "{mentioned:?}"
+            );
+        }
+    });
+}
