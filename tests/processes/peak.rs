@@ -106,6 +106,6 @@ fn long_rows_are_not_held_together() {
     for (words, few) in commands.iter().zip(before) {
         let Some((many, _)) = of(words) else { return };
         // 300 MB of texts: up to 64 rows of 1 MB wait to be looked at.
-        assert!(many < few + 160_000, "{words:?}: {few} kB with short rows, {many} kB with long ones");
+        assert!(many < few + 190_000, "{words:?}: {few} kB with short rows, {many} kB with long ones");
     }
 }
