@@ -41,6 +41,11 @@ pub type Param = FetchedValue;
 /// One row in the order of the projection.
 pub type RawRow = Vec<FetchedValue>;
 
+/// Bytes of the values of a row, as [`FetchedValue::size`] counts them.
+pub(super) fn row_size(row: &[FetchedValue]) -> usize {
+    row.iter().map(FetchedValue::size).sum()
+}
+
 /// A value of a row as text; empty when there is none.
 #[must_use]
 pub fn text(row: &[FetchedValue], at: usize) -> String {

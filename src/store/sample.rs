@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use super::dialect::{PgType, quote};
-use super::fetched::{FetchedValue, RawRow};
+use super::fetched::{FetchedValue, RawRow, row_size};
 use super::proof::tables::{self, SearchedKind, SearchedTable, UnsearchedReason};
 use super::stored::TableName;
 use super::{RawTables, StoreError};
@@ -102,7 +102,7 @@ impl RawTables<'_> {
             self.store
                 .sessions
                 .scan(&sql, &[], |row| {
-                    bytes += row.iter().map(FetchedValue::size).sum::<usize>();
+                    bytes += row_size(&row);
                     if first == 0 || !rows[..first].contains(&row) {
                         rows.push(row);
                     }

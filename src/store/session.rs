@@ -17,7 +17,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 use super::engine_error::{is_late, lost};
-use super::fetched::{FetchedValue, Param, RawRow};
+use super::fetched::{FetchedValue, Param, RawRow, row_size};
 use super::file_state::OpenedFile;
 use super::server::{Server, ServerLink};
 use crate::layout::Engine;
@@ -319,7 +319,7 @@ pub(super) async fn waiting<R>(
     let mut next = rows.next().await;
     while let Some(row) = next {
         let row = read(&row?)?;
-        bytes += row.iter().map(FetchedValue::size).sum::<usize>();
+        bytes += row_size(&row);
         batch.push(row);
         let full = batch.len() == TAKEN || bytes >= BYTES;
         next = if full { None } else { rows.next().now_or_never().flatten() };

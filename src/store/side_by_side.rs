@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::OnceLock;
 use std::thread;
 
-use super::fetched::{FetchedValue, RawRow};
+use super::fetched::{RawRow, row_size};
 
 /// Rows that are looked at together, at most: as many as the engine reads ahead meanwhile.
 const ROWS: usize = 512;
@@ -31,7 +31,7 @@ impl<T: Send, L: Fn(&RawRow) -> T + Sync> RowBatch<L> {
 
     /// Adds a row. As soon as there are enough, each is looked at and handed on with what the look gave.
     pub fn add(&mut self, row: RawRow, take: impl FnMut(RawRow, T) -> ControlFlow<()>) -> ControlFlow<()> {
-        self.bytes += row.iter().map(FetchedValue::size).sum::<usize>();
+        self.bytes += row_size(&row);
         self.rows.push(row);
         if self.rows.len() < ROWS && self.bytes < BYTES {
             return ControlFlow::Continue(());
@@ -87,6 +87,7 @@ pub(super) fn cores() -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::fetched::FetchedValue;
 
     #[test]
     fn rows_are_handed_on_in_their_order_each_with_its_own_look() {

@@ -305,7 +305,7 @@ fn a_long_table_is_searched_to_its_last_row_whatever_its_values_are() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("long.db");
         let mut link = connect(&path).await;
-        // A stored value, and how often the person's id is in it.
+        // Each holds the person's id once.
         let texts = [
             format!("see {ID}."),
             format!("see {}", ID.to_uppercase()),

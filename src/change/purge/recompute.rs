@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use futures::try_join;
 use serde_json::Value;
 
 use super::effects::{KeptRows, NewValue};
@@ -15,7 +14,6 @@ use crate::store::encode::{GivenValue, LocatedRow, encode, plain_column, table_o
 use crate::store::fetched::FetchedValue;
 use crate::store::snapshot::Snapshot;
 use crate::store::stored::{Cell, TableName};
-use crate::store::{Store, StoreError};
 
 /// Rows that are read together.
 const AT_ONCE: usize = 400;
@@ -192,60 +190,34 @@ async fn memories(
     let leaving: HashSet<(String, String)> =
         taken.rows.iter().filter_map(|row| Some((as_text(row.get(at)?)?, as_text(row.get(by)?)?))).collect();
     let touched: Vec<String> = touched.into_iter().collect();
-    for some in touched.chunks(2 * MEMORIES) {
-        // Two at a time: while rows of one are looked at, the engine reads those of the other.
-        let (one, other) = some.split_at(some.len().min(MEMORIES));
-        let (one, other) = try_join!(used(store, graph, &leaving, one), used(store, graph, &leaving, other))?;
-        for UsedMemories { located, mut left, episodes } in [one, other] {
-            for (id, row) in &located {
-                let left = left.remove(id).unwrap_or_default();
-                set(snapshot, row, "uses", Value::from(left.len()), updates).await?;
-                let utility = utility(&left, &episodes).map_or(Value::Null, Value::from);
-                set(snapshot, row, "utility", utility, updates).await?;
+    for some in touched.chunks(MEMORIES) {
+        let mut located = store.encoder().locate_all(Entity::Memory, some).await?;
+        located.retain(|_, row| stays(graph, row) && !row.row.get("uses").is_null());
+        let ids: Vec<String> = located.keys().cloned().collect();
+        let mut left: HashMap<String, Vec<String>> = HashMap::new();
+        for link in store.related_columns(Entity::MemoryLink, "memory_id", &ids, Some(&LINK)).await? {
+            let (Some(memory), Some(episode)) = (link.text("memory_id"), link.text("episode_id")) else { continue };
+            if !leaving.contains(&(memory.to_owned(), episode.to_owned())) {
+                left.entry(memory.to_owned()).or_default().push(episode.to_owned());
             }
+        }
+        let named: HashSet<&String> = left.values().flatten().collect();
+        let named: Vec<&String> = named.into_iter().collect();
+        let columns = ["id", "started_at", "utility"];
+        let mut episodes: HashMap<String, Vec<DatedUtility>> = HashMap::new();
+        for some in named.chunks(AT_ONCE) {
+            for row in store.related_columns(Entity::Episode, "id", some, Some(&columns)).await? {
+                let began = row.text("started_at").map(str::to_owned);
+                episodes.entry(row.id().to_owned()).or_default().push((began, row.number("utility")));
+            }
+        }
+        for (id, row) in &located {
+            let left = left.remove(id).unwrap_or_default();
+            set(snapshot, row, "uses", Value::from(left.len()), updates).await?;
+            set(snapshot, row, "utility", utility(&left, &episodes).map_or(Value::Null, Value::from), updates).await?;
         }
     }
     Ok(())
-}
-
-/// Memories that stay, with the episodes that used them and stay.
-struct UsedMemories<'s> {
-    /// By their ids.
-    located: HashMap<String, LocatedRow<'s>>,
-    /// Ids of the episodes that are left, by memory.
-    left: HashMap<String, Vec<String>>,
-    /// These episodes, by their ids.
-    episodes: HashMap<String, Vec<DatedUtility>>,
-}
-
-/// Reads some memories; `leaving` are the links that go, each a memory and an episode.
-async fn used<'s>(
-    store: &'s Store,
-    graph: &Graph,
-    leaving: &HashSet<(String, String)>,
-    ids: &[String],
-) -> Result<UsedMemories<'s>, StoreError> {
-    let mut located = store.encoder().locate_all(Entity::Memory, ids).await?;
-    located.retain(|_, row| stays(graph, row) && !row.row.get("uses").is_null());
-    let ids: Vec<String> = located.keys().cloned().collect();
-    let mut left: HashMap<String, Vec<String>> = HashMap::new();
-    for link in store.related_columns(Entity::MemoryLink, "memory_id", &ids, Some(&LINK)).await? {
-        let (Some(memory), Some(episode)) = (link.text("memory_id"), link.text("episode_id")) else { continue };
-        if !leaving.contains(&(memory.to_owned(), episode.to_owned())) {
-            left.entry(memory.to_owned()).or_default().push(episode.to_owned());
-        }
-    }
-    let named: HashSet<&String> = left.values().flatten().collect();
-    let named: Vec<&String> = named.into_iter().collect();
-    let columns = ["id", "started_at", "utility"];
-    let mut episodes: HashMap<String, Vec<DatedUtility>> = HashMap::new();
-    for some in named.chunks(AT_ONCE) {
-        for row in store.related_columns(Entity::Episode, "id", some, Some(&columns)).await? {
-            let began = row.text("started_at").map(str::to_owned);
-            episodes.entry(row.id().to_owned()).or_default().push((began, row.number("utility")));
-        }
-    }
-    Ok(UsedMemories { located, left, episodes })
 }
 
 /// Time at which an episode began, and its utility.
