@@ -14,6 +14,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use url::Url;
 
+/// Memory that the server of the tests may need, in bytes: its log of 256 MB and the databases of the tests that run.
+const ROOM: u64 = 2 << 30;
+
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// A database of one test's own, empty at first. It is deleted when this value is dropped, on a panic too.
@@ -135,12 +138,15 @@ fn share_private_server() -> Result<Server, String> {
     Ok(Server { url, _user: Some(user) })
 }
 
-/// One directory for each user and checkout. Not under `target`: a socket's path must be short, and when root runs the
-/// tests the server runs as somebody else, who may not enter every checkout.
+/// One directory for each user and checkout; in memory where that has room, which makes and deletes databases faster. Not
+/// under `target`: a socket's path must be short, and when root runs the tests the server runs as somebody else, who may
+/// not enter every checkout.
 fn server_directory() -> std::io::Result<PathBuf> {
     let uid = tempfile::tempfile()?.metadata()?.uid();
     let checkout = std::fs::metadata(env!("CARGO_MANIFEST_DIR"))?.ino();
-    let directory = PathBuf::from(format!("/tmp/mnemoscope-test-{uid}-{checkout}"));
+    let memory = rustix::fs::statvfs("/dev/shm").is_ok_and(|place| place.f_bavail * place.f_frsize >= ROOM);
+    let place = if memory { "/dev/shm" } else { "/tmp" };
+    let directory = PathBuf::from(format!("{place}/mnemoscope-test-{uid}-{checkout}"));
     DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
     Ok(directory)
 }
