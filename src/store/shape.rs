@@ -253,15 +253,16 @@ pub fn key_condition(
 /// The first values of many keys as a JSON list: SQLite takes time for each parameter that grows with their number. None where
 /// there are few, or where JSON does not hold one as it is.
 fn listed(keys: &[Vec<FetchedValue>]) -> Option<String> {
+    if keys.len() <= FEW {
+        return None;
+    }
     let json = |key: &Vec<FetchedValue>| match key.first()? {
         FetchedValue::Integer(number) => Some(Value::from(*number)),
         FetchedValue::Text(text) if !text.contains('\0') => Some(Value::from(text.as_str())),
         _ => None,
     };
-    let many = keys.len() > FEW;
-    many.then(|| keys.iter().map(json).collect::<Option<Vec<Value>>>())
-        .flatten()
-        .map(|list| Value::from(list).to_string())
+    let list: Vec<Value> = keys.iter().map(json).collect::<Option<_>>()?;
+    Some(Value::from(list).to_string())
 }
 
 /// The statements that read the whole stored rows.

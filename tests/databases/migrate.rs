@@ -341,7 +341,7 @@ async fn killed_world(layout: Option<Layout>) -> Vec<World> {
 
 /// One statement in this many is tried; all of them with `MNEMOSCOPE_KILL_EVERY=1`.
 fn every() -> usize {
-    std::env::var("MNEMOSCOPE_KILL_EVERY").ok().and_then(|text| text.parse().ok()).unwrap_or(19)
+    std::env::var("MNEMOSCOPE_KILL_EVERY").ok().and_then(|text| text.parse().ok()).unwrap_or(13)
 }
 
 #[test]

@@ -113,11 +113,7 @@ impl<'v> Walk<'v> {
             let edits = self.within(Layer::Hex, inner.len(), place, |walk| walk.bytes(&inner, place));
             return Some(whole(text.len(), &inner, edits, |new| format!("\\x{}", hex::encode(new)).into_bytes()));
         }
-        if !text.starts_with(['x', '(', '\u{1F}']) {
-            return None;
-        }
-        let head = latin1_head(text);
-        if head.len() < 4 || packed::header(&head).is_none() {
+        if !begins_packed_letters(text) {
             return None;
         }
         let all: Option<Vec<u8>> = text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect();
@@ -586,15 +582,16 @@ pub fn is_bare(text: &str) -> bool {
 
 /// Whether a text, or a string in it, may be a compressed stream with a letter for each byte.
 fn may_hold_letters_of_bytes(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let begins = |at: usize| at == 0 || bytes[at - 1] == b'"';
-    let is_packed = |at: usize| packed::header(&latin1_head(&text[at..])).is_some();
-    (0..bytes.len()).any(|at| matches!(bytes[at], b'x' | b'(' | 0x1F) && begins(at) && is_packed(at))
+    let begins_string = |at: usize| at == 0 || text.as_bytes()[at - 1] == b'"';
+    text.char_indices().any(|(at, _)| begins_string(at) && begins_packed_letters(&text[at..]))
 }
 
-/// The first bytes of what may be a stream with a letter for each byte.
-fn latin1_head(text: &str) -> Vec<u8> {
-    text.chars().take(4).map_while(|c| u8::try_from(u32::from(c)).ok()).collect()
+/// Whether a text begins as a compressed stream does that has a letter for each byte.
+fn begins_packed_letters(text: &str) -> bool {
+    text.starts_with(['x', '(', '\u{1F}']) && {
+        let head: Vec<u8> = text.chars().take(4).map_while(|c| u8::try_from(u32::from(c)).ok()).collect();
+        head.len() == 4 && packed::header(&head).is_some()
+    }
 }
 
 /// The document that bytes are, if they are one, and the length of the longest text in it.
