@@ -5,13 +5,29 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, FixedOffset, Local};
 use serde_json::Value;
 
+use super::output;
 use super::table::{CellShape, NOTHING, PrintedColumn};
 use crate::console::core::columns::json_name;
 use crate::memory::{Entity, Row, ValueKind};
 use crate::ui::text::SafeText;
 
-/// Columns that a free text is read and shown to, where it has a width at all.
-pub const PREVIEW: usize = 400;
+/// Letters of a free text that a terminal's table reads and shows at most.
+const PREVIEW: usize = 400;
+/// The same where the table goes elsewhere.
+const WHOLE: usize = 4_000;
+
+/// Letters that a table reads of each text: megabytes need not be read for it.
+#[must_use]
+pub fn preview() -> usize {
+    output::width().map_or(WHOLE, |_| PREVIEW)
+}
+
+/// Says that texts were cut, where nothing else does: a table with a width speaks for itself.
+pub fn tell_cut<'t>(mut texts: impl Iterator<Item = &'t str>) {
+    if output::width().is_none() && texts.any(|text| text.chars().nth(WHOLE - 1).is_some()) {
+        output::tell(&format!("long texts are cut after {WHOLE} letters; --format json shows everything"));
+    }
+}
 
 /// Canonical column, its heading, its shape, and its rank: see [`PrintedColumn`].
 type Shown = (&'static str, &'static str, CellShape, u8);

@@ -197,7 +197,7 @@ struct Copy<'a> {
 impl Copy<'_> {
     /// The question for an entity's rows: the conditions whose column it has.
     fn query(&self, entity: Entity) -> Result<Query, CommandFailure> {
-        let mut query = Query { limit: STRIDE, ..Query::new(entity) };
+        let mut query = Query { limit: STRIDE, ..Query::new(entity) }.in_parts();
         for text in &self.asked.filters {
             if Entity::ALL.iter().any(|entity| alternatives(*entity, text).len() > 1) {
                 // Kinds of rows lack columns: of an `or` between two, one would be left out without a word.

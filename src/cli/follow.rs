@@ -126,7 +126,7 @@ impl Tail<'_> {
     /// Prints what has come since; whether the reader is still there.
     async fn look(&mut self) -> Result<bool, CommandFailure> {
         let column = self.query.entity.time_column();
-        let mut later = Query { limit: STRIDE, ..self.query.clone() };
+        let mut later = Query { limit: STRIDE, ..self.query.clone() }.in_parts();
         later.order = self.query.entity.column(column).map(|c| Order { column: c.name, descending: false });
         if let (Some(latest), Some(order)) = (&self.latest, &later.order) {
             let value = Operand::Time(latest.clone());

@@ -170,12 +170,13 @@ pub async fn list(
     let format = session.format();
     if format == Format::Table {
         query.columns = Some(columns::read(query.entity));
-        // On a terminal the beginning of a text is shown: megabytes need not be read for it.
-        query.preview = output::width().map(|_| columns::PREVIEW);
+        query.preview = Some(columns::preview());
     }
     let (store, as_of) = past::store(session, as_of).await?;
-    if limit.is_none() && matches!(format, Format::Jsonl | Format::Csv) {
-        if stream(session, &store, query.clone(), format, false).await? == 0 {
+    if format != Format::Table {
+        let most = limit.or((format == Format::Json).then_some(PAGE));
+        let printed = stream(session, &store, query.clone(), most, &mut Printer::new(format, as_of)).await?;
+        if printed == 0 {
             hints::values(&store, &query).await;
         }
         return Ok(());
@@ -185,29 +186,18 @@ pub async fn list(
         hints::values(&store, &query).await;
     }
     mask_rows(session, &mut page.rows);
-    match format {
-        Format::Json => output::json(&ShownPage { rows: &page.rows, next: page.next.as_deref(), as_of }),
-        Format::Jsonl => output::piped(|out| page.rows.iter().try_for_each(|r| output::json_line(out, r))),
-        Format::Csv => output::piped(|out| {
-            let mut csv = csv::Writer::from_writer(out);
-            csv.write_record(query.entity.columns().iter().map(|c| c.name))?;
-            page.rows.iter().try_for_each(|r| csv.write_record(output::csv_fields(r)))?;
-            csv.flush()
-        }),
-        Format::Table => {
-            print_table(query.entity, &page.rows)?;
-            if let Some(next) = &page.next {
-                // A cursor is long: it is for whoever takes pages one by one, or a program.
-                let is_asked = after.is_some() || session.global.verbose > 0 || !std::io::stdout().is_terminal();
-                if is_asked {
-                    output::tell(&format!("more rows follow: --after {next}"));
-                } else {
-                    output::tell("more rows follow: --limit shows more, -v the cursor for --after");
-                }
-            }
-            Ok(())
+    print_table(query.entity, &page.rows)?;
+    columns::tell_cut(page.rows.iter().flat_map(|row| &row.values).filter_map(serde_json::Value::as_str));
+    if let Some(next) = &page.next {
+        // A cursor is long: it is for whoever takes pages one by one, or a program.
+        let is_asked = after.is_some() || session.global.verbose > 0 || !std::io::stdout().is_terminal();
+        if is_asked {
+            output::tell(&format!("more rows follow: --after {next}"));
+        } else {
+            output::tell("more rows follow: --limit shows more, -v the cursor for --after");
         }
     }
+    Ok(())
 }
 
 fn print_table(entity: Entity, rows: &[Row]) -> Result<(), CommandFailure> {
@@ -227,51 +217,76 @@ fn print_table(entity: Entity, rows: &[Row]) -> Result<(), CommandFailure> {
     })
 }
 
-/// Prints all rows of a query, a stride at a time; gives how many there were.
+/// Prints the rows of a query as they are read, `most` of them where there is a limit; gives how many there were.
 async fn stream(
     session: &Session<'_>,
     store: &Store,
-    mut query: Query,
-    format: Format,
-    tagged: bool,
+    query: Query,
+    most: Option<usize>,
+    printer: &mut Printer,
 ) -> Result<usize, CommandFailure> {
-    query.limit = STRIDE;
-    let (mut first, mut printed) = (true, 0);
+    let mut query = query.in_parts();
+    let mut printed = 0;
     let mask = session.mask();
     let index = EpisodeIndex::default();
     loop {
+        query.limit = most.map_or(STRIDE, |most| most - printed);
         let mut page = store.page_of(&query, &index).await?;
         if let Some(mask) = &mask {
             page.rows.iter_mut().for_each(|row| mask.row(row));
         }
-        let surplus =
-            if tagged && mask.is_none() { store.shapes().surplus(query.entity, &page.rows).await? } else { Vec::new() };
-        let open = output::piped_open(|out| {
-            if tagged {
-                write_export(out, &page.rows, &surplus, query.entity)
-            } else {
-                write_rows(out, &page.rows, query.entity, format, first)
-            }
-        })?;
-        first = false;
+        let is_export = matches!(printer, Printer::Export) && mask.is_none();
+        let surplus = if is_export { store.shapes().surplus(query.entity, &page.rows).await? } else { Vec::new() };
+        let is_read = printer.rows(query.entity, &page.rows, &surplus)?;
         printed += page.rows.len();
         match page.next {
-            Some(next) if open => query.start = PageStart::After(next),
-            _ => return Ok(printed),
+            Some(next) if is_read && most.is_none_or(|most| printed < most) => query.start = PageStart::After(next),
+            next => return printer.end(next).map(|()| printed),
         }
     }
 }
 
-fn write_rows(out: &mut dyn Write, rows: &[Row], entity: Entity, format: Format, header: bool) -> std::io::Result<()> {
-    if format == Format::Csv {
-        let mut csv = csv::Writer::from_writer(out);
-        if header {
-            csv.write_record(entity.columns().iter().map(|c| c.name))?;
+/// Form in which rows are printed as they are read.
+enum Printer {
+    Json { document: output::RowsDocument, as_of: Option<AsOf> },
+    Jsonl,
+    Csv { is_begun: bool },
+    Export,
+}
+
+impl Printer {
+    fn new(format: Format, as_of: Option<AsOf>) -> Self {
+        match format {
+            Format::Csv => Printer::Csv { is_begun: false },
+            Format::Jsonl => Printer::Jsonl,
+            Format::Json | Format::Table => Printer::Json { document: output::RowsDocument::default(), as_of },
         }
-        rows.iter().try_for_each(|r| csv.write_record(output::csv_fields(r)))?;
-        return csv.flush();
     }
-    rows.iter().try_for_each(|row| output::json_line(out, row))
+
+    /// Prints rows; whether the reader is still there.
+    fn rows(&mut self, entity: Entity, rows: &[Row], surplus: &[Surplus]) -> Result<bool, CommandFailure> {
+        match self {
+            Printer::Json { document, .. } => document.rows(rows),
+            Printer::Jsonl => output::piped_open(|out| rows.iter().try_for_each(|row| output::json_line(out, row))),
+            Printer::Export => output::piped_open(|out| write_export(out, rows, surplus, entity)),
+            Printer::Csv { is_begun } => output::piped_open(|out| {
+                let mut csv = csv::Writer::from_writer(out);
+                if !std::mem::replace(is_begun, true) {
+                    csv.write_record(entity.columns().iter().map(|c| c.name))?;
+                }
+                rows.iter().try_for_each(|r| csv.write_record(output::csv_fields(r)))?;
+                csv.flush()
+            }),
+        }
+    }
+
+    /// Prints what follows the rows.
+    fn end(&mut self, next: Option<String>) -> Result<(), CommandFailure> {
+        match self {
+            Printer::Json { document, as_of } => std::mem::take(document).end(&AfterRows { next, as_of: as_of.take() }),
+            Printer::Jsonl | Printer::Csv { .. } | Printer::Export => Ok(()),
+        }
+    }
 }
 
 /// An exported row: its canonical values, its entity, and what brings it back as it is stored. It is written without a
@@ -302,11 +317,10 @@ pub(super) fn write_export(
     })
 }
 
-/// Page of rows as `list` prints it in JSON.
+/// What `list` prints after the rows in JSON.
 #[derive(serde::Serialize)]
-struct ShownPage<'p> {
-    rows: &'p [Row],
-    next: Option<&'p str>,
+struct AfterRows {
+    next: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     as_of: Option<AsOf>,
 }
@@ -342,7 +356,7 @@ pub async fn export(
     // What others hang on comes first, as an import needs it.
     queries.sort_by_key(|q| ORDER.iter().position(|entity| *entity == q.entity).unwrap_or(ORDER.len()));
     for query in queries {
-        if stream(session, &store, query.clone(), Format::Jsonl, true).await? == 0 {
+        if stream(session, &store, query.clone(), None, &mut Printer::Export).await? == 0 {
             hints::values(&store, &query).await;
         }
     }

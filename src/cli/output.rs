@@ -134,6 +134,56 @@ pub fn json(value: &impl Serialize) -> Result<(), CommandFailure> {
     })
 }
 
+/// A JSON document that begins with `rows`, printed while they are read: the same text as [`json`] prints of the whole.
+#[derive(Debug, Default)]
+pub struct RowsDocument {
+    rows: usize,
+}
+
+impl RowsDocument {
+    /// Prints the next rows; whether the reader is still there.
+    ///
+    /// # Errors
+    /// As [`piped`].
+    pub fn rows(&mut self, rows: impl IntoIterator<Item = impl Serialize>) -> Result<bool, CommandFailure> {
+        piped_open(|out| {
+            for row in rows {
+                out.write_all(if self.rows == 0 { b"{\n  \"rows\": [\n    " } else { b",\n    " })?;
+                write_inner(out, &row, "    ")?;
+                self.rows += 1;
+            }
+            Ok(())
+        })
+    }
+
+    /// Prints what follows the rows: the members of an object that has some.
+    ///
+    /// # Errors
+    /// As [`piped`].
+    pub fn end(self, rest: &impl Serialize) -> Result<(), CommandFailure> {
+        piped(|out| {
+            out.write_all(if self.rows == 0 { b"{\n  \"rows\": []" } else { b"\n  ]" })?;
+            let rest = serde_json::to_value(rest)?;
+            for (name, value) in rest.as_object().into_iter().flatten() {
+                write!(out, ",\n  {}: ", Value::from(name.as_str()))?;
+                write_inner(out, value, "  ")?;
+            }
+            out.write_all(b"\n}\n")
+        })
+    }
+}
+
+/// Indented JSON inside other JSON: its lines after the first begin with `indent`. A line does not end within a value.
+fn write_inner(out: &mut dyn Write, value: &impl Serialize, indent: &str) -> io::Result<()> {
+    let text = serde_json::to_string_pretty(value)?;
+    let text = if is_read_by_people() { escaped(&text) } else { text };
+    for (number, line) in text.split('\n').enumerate() {
+        let before = if number == 0 { "" } else { "\n" };
+        write!(out, "{before}{}{line}", if number == 0 { "" } else { indent })?;
+    }
+    Ok(())
+}
+
 /// One JSON document on one line; on a terminal as [`json`]. Characters that many readers take for the end of a line,
 /// the Unicode ones too, are escaped: it is the same JSON.
 ///

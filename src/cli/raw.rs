@@ -8,7 +8,7 @@ use super::failure::CommandFailure;
 use super::options::{Format, at_least_one};
 use super::table::{self, CellShape, PrintedColumn};
 use super::{columns, output};
-use crate::memory::query::CountKind;
+use crate::memory::query::{CountKind, PART};
 use crate::store::Store;
 use crate::store::raw_table::{RawPage, RawQuery, RawTable, ShownRaw};
 use crate::ui::text::SafeText;
@@ -114,27 +114,21 @@ pub async fn table(session: &Session<'_>, name: &str, selection: &RawSelection) 
         RawQuery::parse(table, &selection.filters, selection.order.as_deref()).map_err(CommandFailure::usage)?;
     query.after.clone_from(&selection.after);
     let format = session.format();
-    let all = selection.limit.is_none() && matches!(format, Format::Jsonl | Format::Csv);
-    query.limit = if all { STRIDE } else { selection.limit.unwrap_or(query.limit) };
-    query.preview = output::width().filter(|_| format == Format::Table).map(|_| columns::PREVIEW);
-    match format {
-        Format::Json => {
-            let page = page(session, &store, &query).await?;
-            let rows: Vec<Value> = page.rows.iter().map(|row| row_json(&query.table, row)).collect();
-            output::json(&json!({ "rows": rows, "next": page.next }))
-        }
-        Format::Table => {
-            let page = page(session, &store, &query).await?;
-            let rows: Vec<Vec<_>> =
-                page.rows.iter().map(|row| row.iter().map(|cell| SafeText::new(&cell.line())).collect()).collect();
-            output::piped(|out| output::table(out, &titles(&query.table), &rows))?;
-            if let Some(next) = page.next {
-                output::tell(&format!("more rows follow: --after {next}"));
-            }
-            Ok(())
-        }
-        Format::Jsonl | Format::Csv => stream(session, &store, query, all, format).await,
+    let limit = selection.limit.unwrap_or(query.limit);
+    if format != Format::Table {
+        let most = selection.limit.or((format == Format::Json).then_some(limit));
+        return stream(session, &store, query, most, format).await;
     }
+    (query.limit, query.preview) = (limit, Some(columns::preview()));
+    let page = page(session, &store, &query).await?;
+    let rows: Vec<Vec<_>> =
+        page.rows.iter().map(|row| row.iter().map(|cell| SafeText::new(&cell.line())).collect()).collect();
+    output::piped(|out| output::table(out, &titles(&query.table), &rows))?;
+    columns::tell_cut(rows.iter().flatten().map(SafeText::as_str));
+    if let Some(next) = page.next {
+        output::tell(&format!("more rows follow: --after {next}"));
+    }
+    Ok(())
 }
 
 /// Headings of a raw table: the key first to stay where there is little room.
@@ -155,31 +149,39 @@ async fn page(session: &Session<'_>, store: &Store, query: &RawQuery) -> Result<
     Ok(page)
 }
 
+/// Prints rows as they are read, `most` of them where there is a limit.
 async fn stream(
     session: &Session<'_>,
     store: &Store,
     mut query: RawQuery,
-    all: bool,
+    most: Option<usize>,
     format: Format,
 ) -> Result<(), CommandFailure> {
-    let mut begun = false;
+    query.bytes = Some(PART);
+    let (mut printed, mut document) = (0, output::RowsDocument::default());
     loop {
+        query.limit = most.map_or(STRIDE, |most| most - printed);
         let page = page(session, store, &query).await?;
-        output::piped(|out| {
-            if format == Format::Jsonl {
-                return page.rows.iter().try_for_each(|row| output::json_line(out, &row_json(&query.table, row)));
-            }
-            let mut csv = csv::Writer::from_writer(out);
-            if !begun {
-                csv.write_record(query.table.columns.iter().map(|c| output::csv_field(&json!(c.name))))?;
-            }
-            page.rows.iter().try_for_each(|row| csv.write_record(row.iter().map(|c| output::csv_field(&c.0))))?;
-            csv.flush()
-        })?;
-        begun = true;
-        match page.next.filter(|_| all) {
-            Some(next) => query.after = Some(next),
-            None => return Ok(()),
+        let table = &query.table;
+        let is_read = match format {
+            Format::Json => document.rows(page.rows.iter().map(|row| row_json(table, row)))?,
+            Format::Csv => output::piped_open(|out| {
+                let mut csv = csv::Writer::from_writer(out);
+                if printed == 0 {
+                    csv.write_record(table.columns.iter().map(|c| output::csv_field(&json!(c.name))))?;
+                }
+                page.rows.iter().try_for_each(|row| csv.write_record(row.iter().map(|c| output::csv_field(&c.0))))?;
+                csv.flush()
+            })?,
+            Format::Jsonl | Format::Table => output::piped_open(|out| {
+                page.rows.iter().try_for_each(|row| output::json_line(out, &row_json(table, row)))
+            })?,
+        };
+        printed += page.rows.len();
+        match page.next {
+            Some(next) if is_read && most.is_none_or(|most| printed < most) => query.after = Some(next),
+            next if format == Format::Json => return document.end(&json!({ "next": next })),
+            _ => return Ok(()),
         }
     }
 }

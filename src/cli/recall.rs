@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::context::Session;
 use super::failure::CommandFailure;
 use super::options::Format;
+use super::output::RowsDocument;
 use super::queries::saved;
 use super::{as_of as past, hints, output};
 use crate::change::as_of::AsOf;
@@ -137,11 +138,13 @@ pub async fn recall(session: &Session<'_>, args: &RecallArgs) -> Result<(), Comm
     match session.format() {
         Format::Table => output::piped(|out| print_answer(out, &answer)),
         Format::Json => {
-            let mut shown = answer.to_json();
+            let mut document = RowsDocument::default();
+            document.rows(answer.rows.iter().map(RecalledItem::to_json))?;
+            let mut rest = json!({ "left_out": answer.left_out, "query": answer.query_json() });
             if let Some(as_of) = as_of {
-                shown["as_of"] = json!(as_of);
+                rest["as_of"] = json!(as_of);
             }
-            output::json(&shown)
+            document.end(&rest)
         }
         Format::Jsonl => {
             warn_notes(&answer.notes);

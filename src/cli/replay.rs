@@ -11,7 +11,7 @@ use crate::lab;
 use crate::memory::query::EpisodeContext;
 use crate::memory::{Entity, Row};
 use crate::recall::context as text;
-use crate::recall::rank::RankedRow;
+use crate::recall::score::Score;
 use crate::ui::text::SafeText;
 
 /// `replay`.
@@ -24,33 +24,32 @@ pub async fn run(session: &Session<'_>, topic: &str, agent: Option<&str>, limit:
         hints::options(&store, Entity::Episode, &[("topic", Some(topic)), ("agent_id", agent)]).await;
     }
     let (used, candidates) = (found.used, found.candidates);
-    let contexts = store.contexts().recalled(found.rows.iter().map(|r| r.row.clone()).collect()).await?;
-    let mut rows: Vec<Replayed> = found.rows.into_iter().zip(contexts).collect();
+    let (episodes, scores): (Vec<Row>, Vec<Score>) = found.rows.into_iter().map(|r| (r.row, r.score)).unzip();
+    let contexts = store.contexts().recalled(episodes).await?;
+    let mut rows: Vec<Replayed> = scores.into_iter().zip(contexts).collect();
     if let Some(mask) = session.mask() {
-        for (ranked, context) in &mut rows {
-            mask.row(&mut ranked.row);
-            context.rows_mut().for_each(|row| mask.row(row));
-        }
+        rows.iter_mut().flat_map(|(_, context)| context.rows_mut()).for_each(|row| mask.row(row));
     }
     let notes: Vec<String> = note.into_iter().collect();
     match session.format() {
-        Format::Json => output::json(&json!({
-            "rows": rows.iter().map(replayed_json).collect::<Vec<_>>(),
-            "query": {
+        Format::Json => {
+            let mut document = output::RowsDocument::default();
+            document.rows(rows.iter().map(replayed_json))?;
+            document.end(&json!({ "query": {
                 "topic": topic, "agent": agent, "limit": limit, "used": used, "candidates": candidates,
                 "relevance_above": crate::recall::sequence::RELEVANT, "notes": notes,
-            },
-        })),
+            }}))
+        }
         Format::Jsonl => output::piped(|out| rows.iter().try_for_each(|r| output::json_line(out, &replayed_json(r)))),
         Format::Csv => output::csv_table(&rows.iter().map(replayed_json).collect::<Vec<_>>()),
         Format::Table => output::piped(|out| {
             writeln!(out, "{} episodes of {} by {}", rows.len(), SafeText::new(topic), used)?;
-            for (shown, context) in &rows {
-                let row = &shown.row;
+            for (score, context) in &rows {
+                let row = &context.episode;
                 let text = |column: &str| row.text(column).unwrap_or("·").to_owned();
                 let date = text("started_at").get(..10).unwrap_or("·").to_owned();
                 let parent = row.text("parent_id").map(|p| format!(" (continues {p})")).unwrap_or_default();
-                let line = format!("{date}  {:.3}  {}  {}{parent}", shown.score.total, row.id(), text("title"));
+                let line = format!("{date}  {:.3}  {}  {}{parent}", score.total, row.id(), text("title"));
                 writeln!(out, "{}", SafeText::new(&line))?;
                 if let Some(summary) = row.text("summary") {
                     writeln!(out, "            {}", SafeText::limited(summary, 200))?;
@@ -70,14 +69,14 @@ pub async fn run(session: &Session<'_>, topic: &str, agent: Option<&str>, limit:
     }
 }
 
-/// A replayed episode with its context.
-type Replayed = (RankedRow, EpisodeContext);
+/// A replayed episode with its context, and its relevance.
+type Replayed = (Score, EpisodeContext);
 
-fn replayed_json((shown, context): &Replayed) -> Value {
+fn replayed_json((score, context): &Replayed) -> Value {
     let all = |rows: &[Row]| rows.iter().map(Row::to_json).collect::<Vec<_>>();
-    let mut value = shown.row.to_json();
-    value["relevance"] = json!(shown.score.total);
-    value["terms"] = json!(shown.score.terms);
+    let mut value = context.episode.to_json();
+    value["relevance"] = json!(score.total);
+    value["terms"] = json!(score.terms);
     value["canvas_context"] = json!(all(&context.canvas));
     value["feedback_context"] = json!(all(&context.feedback));
     value["findings"] = json!(context.findings);

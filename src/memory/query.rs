@@ -17,6 +17,9 @@ use super::search::Search;
 /// Rows a page holds unless told otherwise.
 pub const PAGE: usize = 50;
 
+/// Bytes of stored values that end a page where pages are read one after the other.
+pub const PART: usize = 8 << 20;
+
 /// A question for rows of one entity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
@@ -32,6 +35,8 @@ pub struct Query {
     pub order: Option<Order>,
     /// Rows at most.
     pub limit: usize,
+    /// Bytes of stored values with which a page ends before its limit: its `next` then goes on. None leaves it to the limit.
+    pub bytes: Option<usize>,
     /// Start of the page.
     pub start: PageStart,
     /// Canonical columns to read; none means all. The id and what filters and order need are always read.
@@ -48,6 +53,12 @@ pub struct Query {
 }
 
 impl Query {
+    /// The same in pages that end before their rows take much memory: for those who read page after page.
+    #[must_use]
+    pub fn in_parts(self) -> Self {
+        Query { bytes: Some(PART), ..self }
+    }
+
     /// The first page of an entity, newest first, whole rows.
     #[must_use]
     pub fn new(entity: Entity) -> Self {
@@ -58,6 +69,7 @@ impl Query {
             search: None,
             order: None,
             limit: PAGE,
+            bytes: None,
             start: PageStart::First,
             columns: None,
             preview: None,

@@ -195,16 +195,6 @@ impl RecallAnswer {
             .chain(&mut self.like)
     }
 
-    /// The shape that `recall` prints.
-    #[must_use]
-    pub fn to_json(&self) -> Value {
-        json!({
-            "rows": self.rows.iter().map(RecalledItem::to_json).collect::<Vec<_>>(),
-            "left_out": self.left_out,
-            "query": self.query_json(),
-        })
-    }
-
     /// Describes as JSON how the answer was found.
     #[must_use]
     pub fn query_json(&self) -> Value {

@@ -528,8 +528,7 @@ async fn try_sqlite(
     options: &OpenOptions,
     immutable: bool,
 ) -> Result<Sessions, sqlx::Error> {
-    // Each of these rows may be a long one.
-    let connect = read_only(path).immutable(immutable).row_buffer_size(64);
+    let connect = read_only(path).immutable(immutable);
     let mode = if immutable { "immutable=1" } else { "mode=ro" };
     // Ours is written while the rest stands still: it is never taken for immutable.
     let ours = companion.map(|path| (companion::uri(path, "mode=ro"), companion::SCHEMA.to_owned()));

@@ -1,6 +1,7 @@
 //! Words looked for in all texts of a database, a page at a time: entity after entity, each newest first.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::order::{place_of, place_text};
@@ -9,10 +10,13 @@ use crate::memory::query::{PageStart, Query};
 use crate::memory::search::{Search, SearchHit};
 use crate::memory::{Entity, Row};
 
+/// Letters that are kept of the texts of a row that was found.
+const BEGINNING: usize = 200;
+
 /// Rows that hold what is looked for.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FoundPage {
-    /// The rows, only their texts read, each with where it has the words.
+    /// The rows, of which only the beginnings of texts are left, each with where it has the words.
     pub rows: Vec<(Row, SearchHit)>,
     /// Cursor for the next page; none at the end.
     pub next: Option<String>,
@@ -62,11 +66,11 @@ impl Store {
                 columns: Some(Vec::new()),
                 limit: room,
                 start: place.after.take().map_or(PageStart::First, PageStart::After),
-                ..Query::new(entity)
+                ..Query::new(entity).in_parts()
             };
             let page = self.page(&query).await?;
             let hits = page.rows.into_iter().filter_map(|row| Some((search.hit_by_index(&row)?, row)));
-            found.rows.extend(hits.map(|(hit, row)| (row, hit)));
+            found.rows.extend(hits.map(|(hit, row)| (beginning(row), hit)));
             place.after = page.next;
             if place.after.is_none() {
                 place.entity += 1;
@@ -74,6 +78,22 @@ impl Store {
         }
         Ok(found)
     }
+}
+
+/// A row of which only the beginnings of texts are left.
+fn beginning(mut row: Row) -> Row {
+    for value in &mut row.values {
+        match value {
+            Value::String(text) => {
+                if let Some((end, _)) = text.char_indices().nth(BEGINNING) {
+                    *text = text[..end].to_owned();
+                }
+            }
+            Value::Array(_) | Value::Object(_) => *value = Value::Null,
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    row
 }
 
 /// Hashes a search to a digest that reveals nothing of it.

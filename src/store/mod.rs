@@ -31,6 +31,7 @@ mod index_builder;
 pub mod jobs;
 mod keyword;
 mod layout_check;
+mod long_rows;
 pub mod migrating;
 pub mod migration;
 mod order;
@@ -73,7 +74,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use fetched::RawRow;
 use order::SortableColumns;
 use select::SelectStatement;
-use session::Sessions;
+use session::{ReadAhead, Sessions};
 
 use crate::layout::recognise::unmet;
 use crate::layout::{BoundSource, Catalog, Engine, Layout, RecognisedLayouts};
@@ -292,6 +293,19 @@ impl Store {
         Ok(self.sessions.fetch(&statement.sql, &statement.params).await?)
     }
 
+    /// As [`Sessions::fetch_within`].
+    async fn fetch_within(
+        &self,
+        statement: &SelectStatement,
+        bytes: usize,
+        ahead: ReadAhead,
+    ) -> Result<(Vec<RawRow>, bool), StoreError> {
+        let seen = self.ahead().seen(statement);
+        let statement = seen.as_ref().unwrap_or(statement);
+        tracing::debug!(sql = %statement.sql, "fetch");
+        Ok(self.sessions.fetch_within(&statement.sql, &statement.params, bytes, ahead).await?)
+    }
+
     async fn fetch_text(&self, sql: &str) -> Result<Vec<RawRow>, StoreError> {
         self.fetch(&SelectStatement { sql: sql.to_owned(), params: Vec::new() }).await
     }
@@ -304,19 +318,20 @@ impl Store {
         let seen = self.ahead().seen(statement);
         let statement = seen.as_ref().unwrap_or(statement);
         tracing::debug!(sql = %statement.sql, "scan");
-        Ok(self.sessions.scan(&statement.sql, &statement.params, each).await?)
+        Ok(self.sessions.scan(&statement.sql, &statement.params, ReadAhead::Far, each).await?)
     }
 
     async fn scan_ahead<R: Send + 'static>(
         &self,
         statement: &SelectStatement,
+        ahead: ReadAhead,
         read: impl Fn(RawRow) -> R + Send + 'static,
         each: impl FnMut(R) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let seen = self.ahead().seen(statement);
         let statement = seen.as_ref().unwrap_or(statement);
         tracing::debug!(sql = %statement.sql, "scan ahead");
-        Ok(self.sessions.scan_ahead(&statement.sql, &statement.params, read, each).await?)
+        Ok(self.sessions.scan_ahead(&statement.sql, &statement.params, ahead, read, each).await?)
     }
 
     /// The same database through other connections, or as something else is made of its tables: nothing is known of it

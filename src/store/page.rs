@@ -9,10 +9,11 @@ use serde_json::Value;
 
 use super::codec;
 use super::episode_of::EpisodeIndex;
-use super::fetched::{FetchedValue, RawRow};
+use super::fetched::{FetchedValue, RawRow, row_size};
 use super::keyword::index_condition;
 use super::order::{Edge, ListCursor, RawKey, Sortable, SourceOrder};
 use super::select::{Projection, SelectStatement, as_stored, narrow, narrow_any, narrow_search};
+use super::session::ReadAhead;
 use super::stored_order::StoredOrder;
 use super::{Store, StoreError};
 use crate::layout::{BoundSource, Derivation, Engine, EpisodeLink, LinkBy};
@@ -27,6 +28,9 @@ const BATCH: usize = 2_000;
 const LIMIT: usize = i32::MAX as usize;
 /// Values in one IN list.
 const IN_LIST: usize = 400;
+
+/// Rows of a page that are read near by.
+const FEW_ROWS: usize = 64;
 
 /// Canvas events that are held at most when a filter asks for some.
 const FEW: usize = 5_000;
@@ -69,8 +73,17 @@ struct Placed {
     row: Row,
     source: usize,
     edge: Edge,
+    /// Bytes of its stored values.
+    size: usize,
     /// The layout's index of words found it.
     indexed: bool,
+}
+
+/// Rows of one source, from an edge on.
+struct Chunk {
+    placed: Vec<Placed>,
+    /// The rows end here because they are large: there may be more.
+    is_cut: bool,
 }
 
 impl Store {
@@ -150,7 +163,7 @@ impl Store {
             let chunk = self.chunk(asked, i, source, &walks[i], &edges[i], forward).await?;
             let stored = StoredOrder { store: self, source, column: order.column };
             if let (Some(hope), Some(probe)) = (walks[i].hope(), stored.probe()) {
-                let greatest = match chunk.first().map(|placed| &placed.edge) {
+                let greatest = match chunk.placed.first().map(|placed| &placed.edge) {
                     Some(Edge::At { key, .. }) => key,
                     _ => &RawKey::Null,
                 };
@@ -162,9 +175,13 @@ impl Store {
             }
             chunks.push(chunk);
         }
+        let cut: Vec<bool> = chunks.iter().map(|chunk| chunk.is_cut).collect();
         let mut found = merged(chunks, order, forward);
-        let more = found.len() > query.limit;
-        found.truncate(query.limit);
+        // What follows the last row of a cut source is not known: rows of others may lie behind it.
+        let ends = (0..cut.len()).filter(|source| cut[*source]);
+        let known = ends.filter_map(|source| Some(found.iter().rposition(|p| p.source == source)? + 1)).min();
+        let more = known.is_some() || found.len() > query.limit;
+        found.truncate(known.unwrap_or(usize::MAX).min(query.limit));
         // The far edge lies after the last row taken of each source; an untouched source stays where it was.
         let mut far = edges.clone();
         let mut near: Vec<Edge> = edges.iter().map(flipped).collect();
@@ -189,7 +206,7 @@ impl Store {
         }))
     }
 
-    /// Up to one row more than the limit of one source, from an edge on.
+    /// Up to one row more than the limit of one source, from an edge on; fewer where they reach the query's bytes.
     async fn chunk(
         &self,
         asked: PreparedQuery<'_>,
@@ -198,7 +215,7 @@ impl Store {
         walk: &SourceOrder,
         edge: &Edge,
         forward: bool,
-    ) -> Result<Vec<Placed>, StoreError> {
+    ) -> Result<Chunk, StoreError> {
         let PreparedQuery { query, order, .. } = asked;
         let engine = self.engine();
         let filters: Vec<Filter> = query.filters.iter().map(|f| spelled_as_stored(engine, source, f)).collect();
@@ -207,8 +224,16 @@ impl Store {
         let key_at = projection.len();
         let selective = !query.filters.is_empty() || query.canvas.is_some();
         let belonging = self.contexts().belonging(source, &filters).await?;
-        let mut found = Vec::new();
-        for part in walk.parts(edge, forward) {
+        let (mut found, mut held) = (Vec::new(), 0);
+        let bytes = query.bytes.unwrap_or(usize::MAX);
+        let ahead = match query.bytes {
+            None => ReadAhead::Far,
+            // A sample would take longer than it saves.
+            Some(_) if query.limit <= FEW_ROWS => ReadAhead::Near,
+            Some(_) => self.ahead_in(source).await,
+        };
+        let parts = walk.parts(edge, forward);
+        for (number, part) in parts.iter().enumerate() {
             let mut edge = edge.clone();
             let mut batch = (query.limit + 1 - found.len()).min(BATCH);
             loop {
@@ -219,9 +244,9 @@ impl Store {
                 if let Some(belonging) = &belonging {
                     belonging.narrow(engine, source, &mut statement);
                 }
-                walk.walk(engine, &mut statement, part, &edge, forward, batch);
-                let raw = self.fetch(&statement).await?;
-                let short = raw.len() < batch;
+                walk.walk(engine, &mut statement, *part, &edge, forward, batch);
+                let (raw, is_broken_off) = self.fetch_within(&statement, bytes, ahead).await?;
+                let short = raw.len() < batch && !is_broken_off;
                 let mut placed: Vec<Placed> = raw
                     .iter()
                     .map(|r| place(index, r, key_at..key_at + walk.reads().len(), source, &projection))
@@ -238,18 +263,27 @@ impl Store {
                 placed.retain(|p| filters.iter().all(|f| f.matches(&p.row)));
                 placed.retain(|p| query.search.as_ref().is_none_or(|search| p.indexed || search.hit(&p.row).is_some()));
                 self.keep_with_canvas(asked, source, &mut placed).await?;
+                held += placed.iter().map(|p| p.size).sum::<usize>();
                 found.extend(placed);
-                if short || found.len() > query.limit {
+                let is_last = short && number + 1 == parts.len();
+                if found.len() > query.limit || is_last {
+                    found.truncate(query.limit + 1);
+                    return Ok(Chunk { placed: found, is_cut: false });
+                }
+                if held >= bytes {
+                    return Ok(Chunk { placed: found, is_cut: true });
+                }
+                if short {
                     break;
                 }
-                batch = if selective { (batch * 4).min(BATCH) } else { query.limit + 1 - found.len() };
-            }
-            if found.len() > query.limit {
-                break;
+                batch = match (is_broken_off, selective) {
+                    (true, _) => raw.len(),
+                    (false, true) => (batch * 4).min(BATCH),
+                    (false, false) => query.limit + 1 - found.len(),
+                };
             }
         }
-        found.truncate(query.limit + 1);
-        Ok(found)
+        Ok(Chunk { placed: found, is_cut: false })
     }
 
     /// Lets through the episodes that have such a canvas event.
@@ -314,24 +348,29 @@ impl Store {
         let forward = matches!(query.start, PageStart::First | PageStart::After(_));
         let after = cursor.and_then(|c| c.scanned);
         let mut heap: BinaryHeap<ScannedRow> = BinaryHeap::new();
+        let (mut held, mut is_cut) = (0, false);
         for source in sources {
             let walk = SourceOrder::new(self.engine(), source, id_column(query.entity), false, Sortable::AsStored);
             let walk = walk.ok_or_else(|| StoreError::Unordered(source.label.clone()))?;
-            let all = Query { limit: BATCH, start: PageStart::First, ..query.clone() };
+            let all = Query { limit: BATCH, start: PageStart::First, ..query.clone() }.in_parts();
             let mut edge = Edge::Begin;
             loop {
-                let placed = self.chunk(PreparedQuery { query: &all, ..asked }, 0, source, &walk, &edge, true).await?;
+                let asked = PreparedQuery { query: &all, ..asked };
+                let Chunk { placed, is_cut: is_part } = self.chunk(asked, 0, source, &walk, &edge, true).await?;
                 let Some(last) = placed.last() else { break };
                 edge = last.edge.clone();
-                let ended = placed.len() <= BATCH;
-                for Placed { row, .. } in placed {
-                    let ranked = ScannedRow { order: order.clone(), forward, row };
+                let ended = placed.len() <= BATCH && !is_part;
+                for Placed { row, size, .. } in placed {
+                    let ranked = ScannedRow { order: order.clone(), forward, size, row };
                     if after.as_ref().is_some_and(|(key, id)| !ranked.lies_beyond(key, id)) {
                         continue;
                     }
+                    held += size;
                     heap.push(ranked);
-                    if heap.len() > query.limit + 1 {
-                        heap.pop();
+                    let is_full = |held| query.bytes.is_some_and(|most| held > most);
+                    while heap.len() > query.limit + 1 || (heap.len() > 1 && is_full(held)) {
+                        is_cut |= heap.len() <= query.limit + 1;
+                        held -= heap.pop().map_or(0, |gone| gone.size);
                     }
                 }
                 if ended {
@@ -340,7 +379,7 @@ impl Store {
             }
         }
         let mut rows: Vec<Row> = heap.into_sorted_vec().into_iter().map(|r| r.row).collect();
-        let more = rows.len() > query.limit;
+        let more = is_cut || rows.len() > query.limit;
         rows.truncate(query.limit);
         if !forward {
             rows.reverse();
@@ -572,6 +611,7 @@ fn place(
     Placed {
         row: codec::decode(source, projection, raw),
         source: index,
+        size: row_size(raw),
         edge: Edge::At { key: at(key_at), id: (key_at + 1..end).map(at).collect(), inclusive: false },
         indexed: matches!(raw.get(end), Some(FetchedValue::Integer(1))),
     }
@@ -584,9 +624,9 @@ fn truth(condition: &str) -> String {
 
 /// Merges the rows of several sources. Within a source the database's order stands: its edges are what paging goes on
 /// from, and it may know better than the canonical text, as of ids that are numbers.
-fn merged(chunks: Vec<Vec<Placed>>, order: &Order, forward: bool) -> Vec<Placed> {
-    let mut merged = Vec::with_capacity(chunks.iter().map(Vec::len).sum());
-    let mut queues: Vec<_> = chunks.into_iter().map(|chunk| chunk.into_iter().peekable()).collect();
+fn merged(chunks: Vec<Chunk>, order: &Order, forward: bool) -> Vec<Placed> {
+    let mut merged = Vec::with_capacity(chunks.iter().map(|chunk| chunk.placed.len()).sum());
+    let mut queues: Vec<_> = chunks.into_iter().map(|chunk| chunk.placed.into_iter().peekable()).collect();
     loop {
         let mut first: Option<(usize, &Row)> = None;
         for (i, queue) in queues.iter_mut().enumerate() {
@@ -670,6 +710,8 @@ fn compare_values(a: &Value, b: &Value) -> Ordering {
 struct ScannedRow {
     order: Order,
     forward: bool,
+    /// Bytes of its stored values.
+    size: usize,
     row: Row,
 }
 

@@ -3,6 +3,7 @@
 //! A read that nobody waits for any more is stopped on the server too: dropping a future alone would leave SQLite's
 //! worker busy and PostgreSQL's backend running.
 
+use std::collections::HashMap;
 use std::future::ready;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -44,8 +45,27 @@ impl Opener {
     }
 }
 
+/// How many rows SQLite's thread reads ahead of whoever takes them, all of which are held. A server's are held by the
+/// bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadAhead {
+    /// Many, so that neither waits for the other.
+    Far,
+    /// A few, since each may be long.
+    Near,
+}
+
+impl ReadAhead {
+    fn rows(self) -> usize {
+        match self {
+            ReadAhead::Far => 128,
+            ReadAhead::Near => 4,
+        }
+    }
+}
+
 enum Connection {
-    Sqlite { link: SqliteConnection, stop: Arc<AtomicBool> },
+    Sqlite { link: SqliteConnection, stop: Arc<AtomicBool>, ahead: ReadAhead },
     Postgres(ServerLink),
 }
 
@@ -56,6 +76,8 @@ pub struct Sessions {
     files: Vec<OpenedFile>,
     idle: Mutex<Vec<Connection>>,
     permits: Semaphore,
+    /// How far is read ahead in the tables, by schema and name, as far as anybody asked.
+    ahead: Mutex<HashMap<(String, String), ReadAhead>>,
 }
 
 impl std::fmt::Debug for Sessions {
@@ -71,8 +93,9 @@ impl Sessions {
     /// Whatever the engine says when it is not opened.
     pub async fn open(opener: Opener, size: usize) -> Result<Self, sqlx::Error> {
         let files = opener.databases().into_iter().map(OpenedFile::at).collect();
-        let first = Connection::open(&opener).await?;
-        Ok(Sessions { opener, files, idle: Mutex::new(vec![first]), permits: Semaphore::new(size) })
+        let first = Connection::open(&opener, ReadAhead::Far).await?;
+        let (idle, permits) = (Mutex::new(vec![first]), Semaphore::new(size));
+        Ok(Sessions { opener, files, idle, permits, ahead: Mutex::default() })
     }
 
     /// Engine behind the connections.
@@ -101,13 +124,31 @@ impl Sessions {
     /// # Errors
     /// The engine's; a connection that was lost while idle is made again once.
     pub async fn fetch(&self, sql: &str, params: &[Param]) -> Result<Vec<RawRow>, sqlx::Error> {
-        let mut rows = Vec::new();
-        self.scan(sql, params, |row| {
+        Ok(self.fetch_within(sql, params, usize::MAX, ReadAhead::Far).await?.0)
+    }
+
+    /// The rows of a statement, broken off with the first one that takes their values beyond `bytes`; and whether they
+    /// were.
+    ///
+    /// # Errors
+    /// As [`Sessions::fetch`].
+    pub async fn fetch_within(
+        &self,
+        sql: &str,
+        params: &[Param],
+        bytes: usize,
+        ahead: ReadAhead,
+    ) -> Result<(Vec<RawRow>, bool), sqlx::Error> {
+        let (mut rows, mut left, mut is_full) = (Vec::new(), bytes, false);
+        let take = |row: RawRow| {
+            let size = row_size(&row);
             rows.push(row);
-            ControlFlow::Continue(())
-        })
-        .await?;
-        Ok(rows)
+            is_full = size > left;
+            left = left.saturating_sub(size);
+            if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        self.scan(sql, params, ahead, take).await?;
+        Ok((rows, is_full))
     }
 
     /// Hands each row of a statement to `each` as it comes, until it breaks off.
@@ -118,9 +159,10 @@ impl Sessions {
         &self,
         sql: &str,
         params: &[Param],
+        ahead: ReadAhead,
         mut each: impl FnMut(RawRow) -> ControlFlow<()>,
     ) -> Result<(), sqlx::Error> {
-        self.batches(sql, params, |rows| ready(rows.into_iter().try_for_each(&mut each))).await
+        self.batches(sql, params, ahead, |rows| ready(rows.into_iter().try_for_each(&mut each))).await
     }
 
     /// As [`Sessions::scan`], for very many rows: a task of its own fetches them ahead and turns them into what `read`
@@ -132,6 +174,7 @@ impl Sessions {
         self: &Arc<Self>,
         sql: &str,
         params: &[Param],
+        ahead: ReadAhead,
         read: impl Fn(RawRow) -> R + Send + 'static,
         mut each: impl FnMut(R) -> ControlFlow<()>,
     ) -> Result<(), sqlx::Error> {
@@ -144,7 +187,7 @@ impl Sessions {
                 let (give, rows) = (give.clone(), rows.into_iter().map(&read).collect::<Vec<R>>());
                 async move { give.send(rows).await.map_or(ControlFlow::Break(()), ControlFlow::Continue) }
             };
-            sessions.batches(&sql, &params, send).await
+            sessions.batches(&sql, &params, ahead, send).await
         });
         while let Some(rows) = given.recv().await {
             if rows.into_iter().try_for_each(&mut each).is_break() {
@@ -158,6 +201,7 @@ impl Sessions {
         &self,
         sql: &str,
         params: &[Param],
+        ahead: ReadAhead,
         mut take: impl FnMut(Vec<RawRow>) -> T,
     ) -> Result<(), sqlx::Error> {
         let mut started = false;
@@ -165,10 +209,10 @@ impl Sessions {
             started = true;
             take(rows)
         };
-        match self.try_batches(sql, params, &mut counted).await {
+        match self.try_batches(sql, params, ahead, &mut counted).await {
             Err(error) if lost(&error) && !is_late(&error) && !started => {
                 self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
-                self.try_batches(sql, params, &mut take).await
+                self.try_batches(sql, params, ahead, &mut take).await
             }
             outcome => outcome,
         }
@@ -187,13 +231,14 @@ impl Sessions {
         &self,
         sql: &str,
         params: &[Param],
+        ahead: ReadAhead,
         take: &mut impl FnMut(Vec<RawRow>) -> T,
     ) -> Result<(), sqlx::Error> {
         self.check_place()?;
         let _permit = self.permits.acquire().await.map_err(|_| sqlx::Error::PoolClosed)?;
-        let connection = match self.idle_here() {
+        let connection = match self.idle_here(ahead) {
             Some(connection) => connection,
-            None => Connection::open(&self.opener).await?,
+            None => Connection::open(&self.opener, ahead).await?,
         };
         let mut lease = Lease(Some(connection));
         let outcome = match &mut lease.0 {
@@ -216,10 +261,24 @@ impl Sessions {
     }
 
     /// A connection that nobody uses. Those of a runtime that is gone go too.
-    fn idle_here(&self) -> Option<Connection> {
+    fn idle_here(&self, wanted: ReadAhead) -> Option<Connection> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.retain(|connection| !matches!(connection, Connection::Postgres(link) if !link.is_at_home()));
-        idle.pop()
+        let fits = |connection: &Connection| match connection {
+            Connection::Sqlite { ahead, .. } => *ahead == wanted,
+            Connection::Postgres(_) => true,
+        };
+        idle.iter().rposition(fits).map(|at| idle.swap_remove(at))
+    }
+
+    /// How far is read ahead in a table, by schema and name; none where nobody asked yet.
+    pub(super) fn ahead_known(&self, table: &(String, String)) -> Option<ReadAhead> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner).get(table).copied()
+    }
+
+    /// Keeps how far is read ahead in a table.
+    pub(super) fn know_ahead(&self, table: (String, String), ahead: ReadAhead) {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner).insert(table, ahead);
     }
 
     fn give_back(&self, lease: &mut Lease) {
@@ -230,10 +289,11 @@ impl Sessions {
 }
 
 impl Connection {
-    async fn open(opener: &Opener) -> Result<Self, sqlx::Error> {
+    async fn open(opener: &Opener, ahead: ReadAhead) -> Result<Self, sqlx::Error> {
         match opener {
             Opener::Sqlite(options, attached) => {
-                let mut link = SqliteConnection::connect_with(options).await?;
+                let options = options.clone().row_buffer_size(ahead.rows());
+                let mut link = SqliteConnection::connect_with(&options).await?;
                 for (file, schema) in attached {
                     let sql = format!("ATTACH $1 AS {}", super::dialect::quote(schema));
                     sqlx::query(AssertSqlSafe(sql)).bind(file).execute(&mut link).await?;
@@ -243,7 +303,7 @@ impl Connection {
                 let seen = Arc::clone(&stop);
                 // Every 2,000 steps of SQLite's machine: about 20 microseconds apart, without a measurable cost.
                 link.lock_handle().await?.set_progress_handler(2_000, move || !seen.load(Ordering::Relaxed));
-                Ok(Connection::Sqlite { link, stop })
+                Ok(Connection::Sqlite { link, stop, ahead })
             }
             Opener::Postgres(server) => Ok(Connection::Postgres(ServerLink::open(server).await?)),
         }
@@ -302,7 +362,7 @@ async fn sqlite_batches<T: Future<Output = ControlFlow<()>>>(
 }
 
 /// Rows taken at a time, where this many wait.
-const TAKEN: usize = 64;
+const TAKEN: usize = 128;
 /// Bytes of their values, from which no further row joins them.
 const BYTES: usize = 1 << 20;
 

@@ -10,6 +10,8 @@ use crate::memory::nearest::nearest;
 use crate::store::dialect::{PgType, quote};
 use crate::store::fetched::{FetchedValue, Param, RawRow};
 use crate::store::order::{place_of, place_text};
+use crate::store::select::SelectStatement;
+use crate::store::session::ReadAhead;
 use crate::store::{RawTables, StoreError};
 
 /// Rows of a page at most.
@@ -24,6 +26,8 @@ pub struct RawQuery {
     order: Option<RawOrder>,
     /// Rows of a page.
     pub limit: usize,
+    /// Bytes of values with which a page ends before its limit; none leaves it to the limit.
+    pub bytes: Option<usize>,
     /// Cursor at the end of the page before.
     pub after: Option<String>,
     /// Letters of each text that are read; all of them when none is given.
@@ -74,7 +78,15 @@ impl RawQuery {
     pub fn parse(table: RawTable, filters: &[String], order: Option<&str>) -> Result<Self, String> {
         let filters = filters.iter().map(|text| RawFilter::parse(&table, text)).collect::<Result<_, _>>()?;
         let order = order.map(|text| RawOrder::parse(&table, text)).transpose()?;
-        Ok(RawQuery { table, filters, order, limit: crate::memory::query::PAGE, after: None, preview: None })
+        Ok(RawQuery {
+            table,
+            filters,
+            order,
+            limit: crate::memory::query::PAGE,
+            bytes: None,
+            after: None,
+            preview: None,
+        })
     }
 
     /// Names the list, so that a cursor of another one is noticed.
@@ -228,12 +240,7 @@ fn cell(engine: Engine, column: &CatalogColumn, preview: Option<usize>) -> [Stri
     [value, "NULL::bigint".to_owned()]
 }
 
-struct PageStatement {
-    sql: String,
-    params: Vec<Param>,
-}
-
-fn statement(engine: Engine, query: &RawQuery, place: Option<&PageEnd>) -> PageStatement {
+fn statement(engine: Engine, query: &RawQuery, place: Option<&PageEnd>) -> SelectStatement {
     let table = &query.table;
     let keys = key(engine, table);
     let mut params = Vec::new();
@@ -270,7 +277,7 @@ fn statement(engine: Engine, query: &RawQuery, place: Option<&PageEnd>) -> PageS
     if let Some(place) = place.filter(|_| keys.is_empty()) {
         sql.push_str(&format!(" OFFSET {}", place.rows));
     }
-    PageStatement { sql, params }
+    SelectStatement { sql, params }
 }
 
 /// A key as it goes into a cursor: PostgreSQL's as text, which reads back to the same value.
@@ -325,14 +332,17 @@ impl RawTables<'_> {
         }
         let statement = statement(self.store.engine(), query, place.as_ref());
         tracing::debug!(sql = %statement.sql, "raw page");
-        let mut found = self.store.sessions.fetch(&statement.sql, &statement.params).await?;
-        let more = found.len() > query.limit;
+        let sessions = &self.store.sessions;
+        let (bytes, ahead) = query.bytes.map_or((usize::MAX, ReadAhead::Far), |bytes| (bytes, ReadAhead::Near));
+        let (mut found, is_cut) = sessions.fetch_within(&statement.sql, &statement.params, bytes, ahead).await?;
+        let more = is_cut || found.len() > query.limit;
         found.truncate(query.limit);
+        let taken = found.len() as u64;
         let next = found.last().filter(|_| more).map(|last| {
             let ordered = query.order.as_ref().and_then(|_| last.get(keys).cloned());
             let before = place.as_ref().map_or(0, |place| place.rows);
             let key = last[..keys].to_vec();
-            let place = PageEnd { list: query.list(), ordered, key, rows: before + query.limit as u64 };
+            let place = PageEnd { list: query.list(), ordered, key, rows: before + taken };
             place_text(&place)
         });
         let begin = keys + usize::from(query.order.is_some());

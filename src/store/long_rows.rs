@@ -1,0 +1,79 @@
+//! Tables whose rows are long: of these SQLite's thread may read only a few rows ahead of whoever takes them.
+
+use super::dialect::{quote, table};
+use super::fetched::FetchedValue;
+use super::session::ReadAhead;
+use super::{Store, StoreError};
+use crate::layout::{BoundFrom, BoundSource, CatalogTable, Engine};
+
+/// Rows that are looked at, spread evenly over the row numbers.
+const SAMPLED: usize = 32;
+/// Bytes from which a row is long: those that are read far ahead take half the memory that a command may take, together.
+const LONG: i64 = 256 << 10;
+/// Columns that are counted, at most: SQLite adds up no more than 1,000.
+const COLUMNS: usize = 500;
+
+impl Store {
+    /// How far the rows of a source may be read ahead. What is neither a table nor the list in one may be long.
+    pub(super) async fn ahead_in(&self, source: &BoundSource) -> ReadAhead {
+        match &source.from {
+            BoundFrom::Table(schema, name) | BoundFrom::Each { table: (schema, name), .. } => {
+                self.ahead_in_table(schema, name).await
+            }
+            BoundFrom::Query(_) => ReadAhead::Near,
+        }
+    }
+
+    /// How far the rows of a table may be read ahead: a sample tells, once. SQLite looks at the lengths alone.
+    pub(super) async fn ahead_in_table(&self, schema: &str, name: &str) -> ReadAhead {
+        if self.engine() == Engine::Postgres {
+            return ReadAhead::Far;
+        }
+        let is_it = |t: &&CatalogTable| t.schema.eq_ignore_ascii_case(schema) && t.name.eq_ignore_ascii_case(name);
+        let Some(known) = self.catalog.tables.iter().find(is_it) else { return ReadAhead::Near };
+        let place = (known.schema.clone(), known.name.clone());
+        if let Some(ahead) = self.sessions.ahead_known(&place) {
+            return ahead;
+        }
+        // A table without row numbers is sampled at its beginning.
+        let longest = match self.longest(&spread(known)).await {
+            Ok(longest) => Ok(longest),
+            Err(_) => self.longest(&beginning(known)).await,
+        };
+        let ahead = if longest.is_ok_and(|bytes| bytes < LONG) { ReadAhead::Far } else { ReadAhead::Near };
+        self.sessions.know_ahead(place, ahead);
+        ahead
+    }
+
+    async fn longest(&self, sql: &str) -> Result<i64, StoreError> {
+        match self.sessions.fetch(sql, &[]).await?.first().and_then(|row| row.first()) {
+            Some(FetchedValue::Integer(bytes)) => Ok(*bytes),
+            _ => Ok(0),
+        }
+    }
+}
+
+/// The bytes of a row, as an expression.
+fn bytes(known: &CatalogTable) -> String {
+    let of = |name: &str| format!("ifnull(octet_length(t.{}), 0)", quote(name));
+    let columns: Vec<String> = known.columns.iter().take(COLUMNS).map(|column| of(&column.name)).collect();
+    if columns.is_empty() { "0".to_owned() } else { columns.join(" + ") }
+}
+
+fn spread(known: &CatalogTable) -> String {
+    let (from, bytes) = (table(&known.schema, &known.name), bytes(known));
+    let end = |which: &str| format!("(SELECT {which}(t.rowid) FROM {from} AS t)");
+    format!(
+        "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {SAMPLED}), \
+         ends(low, high) AS MATERIALIZED (SELECT {}, {}) \
+         SELECT max((SELECT {bytes} FROM {from} AS t WHERE t.rowid >= CAST(low + (high * 1.0 - low) * i / {SAMPLED} AS INTEGER) \
+         ORDER BY t.rowid LIMIT 1)) FROM n, ends",
+        end("min"),
+        end("max")
+    )
+}
+
+fn beginning(known: &CatalogTable) -> String {
+    let (from, bytes) = (table(&known.schema, &known.name), bytes(known));
+    format!("SELECT max(size) FROM (SELECT {bytes} AS size FROM {from} AS t LIMIT {SAMPLED})")
+}
