@@ -140,7 +140,7 @@ pub async fn recall(session: &Session<'_>, args: &RecallArgs) -> Result<(), Comm
         Format::Json => {
             let mut document = RowsDocument::default();
             document.rows(answer.rows.iter().map(RecalledItem::to_json))?;
-            let mut rest = json!({ "left_out": answer.left_out, "query": answer.query_json() });
+            let mut rest = answer.rest_json();
             if let Some(as_of) = as_of {
                 rest["as_of"] = json!(as_of);
             }

@@ -195,6 +195,12 @@ impl RecallAnswer {
             .chain(&mut self.like)
     }
 
+    /// What `recall` prints after the rows, which it prints one by one.
+    #[must_use]
+    pub fn rest_json(&self) -> Value {
+        json!({ "left_out": self.left_out, "query": self.query_json() })
+    }
+
     /// Describes as JSON how the answer was found.
     #[must_use]
     pub fn query_json(&self) -> Value {

@@ -13,7 +13,7 @@ use crate::memory::Row;
 const HELD: usize = 16_384;
 
 /// Bytes of texts in held rows from which those are looked through that need not be held.
-const BYTES: usize = 64 << 20;
+const BYTES: usize = 32 << 20;
 
 /// Provisional share of the asked words, while the true one is not known yet.
 const SOME: f64 = 0.5;

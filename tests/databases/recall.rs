@@ -13,7 +13,7 @@ use crate::support::postgres::Database;
 use mnemoscope::change::operation::Pruning;
 use mnemoscope::change::{self, Author, Plan, migrate, prune, purge, quarantine, reward, what_if};
 use mnemoscope::lab::parents::{self, EarliestStarts};
-use mnemoscope::lab::{self, RecallRequest};
+use mnemoscope::lab::{self, RecallRequest, RecalledItem};
 use mnemoscope::memory::vector::cosine_of;
 use mnemoscope::memory::{Entity, time};
 use mnemoscope::recall::answer::NO_POLICY;
@@ -172,7 +172,7 @@ fn request(ranking: Ranking) -> RecallRequest {
 }
 
 fn asked(world: &World, request: &RecallRequest) -> Value {
-    let answer = block_on(lab::recall(&world.store, request)).unwrap().to_json();
+    let answer = block_on(answered(&world.store, request));
     for row in answer["rows"].as_array().unwrap() {
         let sum: f64 = row["terms"].as_array().unwrap().iter().map(|t| t["contribution"].as_f64().unwrap()).sum();
         assert!((sum - row["score"].as_f64().unwrap()).abs() < 1e-9, "{row}");
@@ -508,7 +508,7 @@ async fn places(store: &Store, plan: &Plan, policy: Option<&str>, moves: &[&Plac
         let asked = RecallRequest::new(moved.ranking, &plan.created_at);
         let like = Some(moved.situation.clone());
         let request = RecallRequest { like, policy: policy.map(str::to_owned), ..asked };
-        let answer = lab::recall(store, &request).await.unwrap().to_json();
+        let answer = answered(store, &request).await;
         places.push(ids(&answer).iter().position(|id| *id == moved.id).map(|at| at + 1));
     }
     places
@@ -736,7 +736,10 @@ fn commands_say_what_they_cannot_do() {
 
 /// Runs a recall and returns its answer as JSON.
 async fn answered(store: &Store, request: &RecallRequest) -> Value {
-    lab::recall(store, request).await.unwrap().to_json()
+    let answer = lab::recall(store, request).await.unwrap();
+    let mut shown = answer.rest_json();
+    shown["rows"] = answer.rows.iter().map(RecalledItem::to_json).collect();
+    shown
 }
 
 #[test]
@@ -787,7 +790,7 @@ fn a_bank_says_how_many_rows_its_recalls_get() {
     });
     let rows = |like: &str, k: Option<usize>| {
         let request = RecallRequest { like: Some(like.to_owned()), k, ..request(Ranking::Cases) };
-        let answer = block_on(lab::recall(&store, &request)).unwrap().to_json();
+        let answer = block_on(answered(&store, &request));
         (ids(&answer).len(), answer["query"]["k"].as_u64().unwrap())
     };
     assert_eq!(rows("c010", None), (2, 2));
@@ -804,7 +807,7 @@ fn what_looks_like_poison_is_weighed_down_when_asked_for() {
     let world = built(Kept::SqliteBlob).unwrap();
     let asked = |like: &str, downweight| {
         let request = RecallRequest { like: Some(like.to_owned()), downweight, k: Some(99), ..request(Ranking::Cases) };
-        block_on(lab::recall(&world.store, &request)).unwrap().to_json()
+        block_on(answered(&world.store, &request))
     };
     for (like, policy) in [("c010", Value::Null), ("c050", json!("pol"))] {
         let before = asked(like, false);
@@ -846,11 +849,11 @@ fn readers_of_ennube_take_the_highest_active_version() {
         let owner = |column| bank.text(column).map(str::to_owned);
         let mine = RecallRequest { user: owner("user_id"), agent: owner("agent_id"), ..request(Ranking::Cases) };
         let request = RecallRequest { text: Some("clean the phone numbers".into()), ..mine };
-        let answer = lab::recall(&world.store, &request).await.unwrap().to_json();
+        let answer = answered(&world.store, &request).await;
         assert_eq!(answer["query"]["policy"], version(2).id(), "{answer}");
         assert_eq!(answer["query"]["policy_version"], 2);
         let none = RecallRequest { policy: Some(NO_POLICY.into()), ..request };
-        let answer = lab::recall(&world.store, &none).await.unwrap().to_json();
+        let answer = answered(&world.store, &none).await;
         assert!(answer["query"]["policy"].is_null() && !ids(&answer).is_empty(), "{answer}");
     });
 }
