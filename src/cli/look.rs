@@ -317,7 +317,7 @@ pub(super) fn write_export(
     })
 }
 
-/// What `list` prints after the rows in JSON.
+/// Members that `list` prints after the rows in JSON.
 #[derive(serde::Serialize)]
 struct AfterRows {
     next: Option<String>,

@@ -195,7 +195,7 @@ impl RecallAnswer {
             .chain(&mut self.like)
     }
 
-    /// What `recall` prints after the rows, which it prints one by one.
+    /// Returns what `recall` prints after the rows, which it prints one by one.
     #[must_use]
     pub fn rest_json(&self) -> Value {
         json!({ "left_out": self.left_out, "query": self.query_json() })

@@ -14,7 +14,7 @@ const LONG: i64 = 256 << 10;
 const COLUMNS: usize = 500;
 
 impl Store {
-    /// How far the rows of a source may be read ahead. What is neither a table nor the list in one may be long.
+    /// Decides how far the rows of a source may be read ahead. What is neither a table nor the list in one may be long.
     pub(super) async fn ahead_in(&self, source: &BoundSource) -> ReadAhead {
         match &source.from {
             BoundFrom::Table(schema, name) | BoundFrom::Each { table: (schema, name), .. } => {
@@ -24,7 +24,7 @@ impl Store {
         }
     }
 
-    /// How far the rows of a table may be read ahead: a sample tells, once. SQLite looks at the lengths alone.
+    /// Decides how far the rows of a table may be read ahead: a sample tells, once. SQLite looks at the lengths alone.
     pub(super) async fn ahead_in_table(&self, schema: &str, name: &str) -> ReadAhead {
         if self.engine() == Engine::Postgres {
             return ReadAhead::Far;

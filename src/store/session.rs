@@ -45,7 +45,7 @@ impl Opener {
     }
 }
 
-/// How many rows SQLite's thread reads ahead of whoever takes them, all of which are held. A server's are held by the
+/// Number of rows that SQLite's thread reads ahead of whoever takes them, all of which are held. A server's are held by the
 /// bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadAhead {
@@ -76,7 +76,7 @@ pub struct Sessions {
     files: Vec<OpenedFile>,
     idle: Mutex<Vec<Connection>>,
     permits: Semaphore,
-    /// How far is read ahead in the tables, by schema and name, as far as anybody asked.
+    /// Distance of reading ahead in each table, by schema and name, as far as anybody asked.
     ahead: Mutex<HashMap<(String, String), ReadAhead>>,
 }
 
@@ -271,7 +271,7 @@ impl Sessions {
         idle.iter().rposition(fits).map(|at| idle.swap_remove(at))
     }
 
-    /// How far is read ahead in a table, by schema and name; none where nobody asked yet.
+    /// Returns how far is read ahead in a table, by schema and name; none where nobody asked yet.
     pub(super) fn ahead_known(&self, table: &(String, String)) -> Option<ReadAhead> {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner).get(table).copied()
     }
