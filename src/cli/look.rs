@@ -175,7 +175,7 @@ pub async fn list(
     let (store, as_of) = past::store(session, as_of).await?;
     if format != Format::Table {
         let most = limit.or((format == Format::Json).then_some(PAGE));
-        let printed = stream(session, &store, query.clone(), most, &mut Printer::new(format, as_of)).await?;
+        let printed = stream(session, &store, query.clone(), most, Printer::new(format, as_of)).await?;
         if printed == 0 {
             hints::values(&store, &query).await;
         }
@@ -223,7 +223,7 @@ async fn stream(
     store: &Store,
     query: Query,
     most: Option<usize>,
-    printer: &mut Printer,
+    mut printer: Printer,
 ) -> Result<usize, CommandFailure> {
     let mut query = query.in_parts();
     let mut printed = 0;
@@ -281,9 +281,9 @@ impl Printer {
     }
 
     /// Prints what follows the rows.
-    fn end(&mut self, next: Option<String>) -> Result<(), CommandFailure> {
+    fn end(self, next: Option<String>) -> Result<(), CommandFailure> {
         match self {
-            Printer::Json { document, as_of } => std::mem::take(document).end(&AfterRows { next, as_of: as_of.take() }),
+            Printer::Json { document, as_of } => document.end(&AfterRows { next, as_of }),
             Printer::Jsonl | Printer::Csv { .. } | Printer::Export => Ok(()),
         }
     }
@@ -356,7 +356,7 @@ pub async fn export(
     // What others hang on comes first, as an import needs it.
     queries.sort_by_key(|q| ORDER.iter().position(|entity| *entity == q.entity).unwrap_or(ORDER.len()));
     for query in queries {
-        if stream(session, &store, query.clone(), None, &mut Printer::Export).await? == 0 {
+        if stream(session, &store, query.clone(), None, Printer::Export).await? == 0 {
             hints::values(&store, &query).await;
         }
     }

@@ -177,11 +177,9 @@ impl RowsDocument {
 fn write_inner(out: &mut dyn Write, value: &impl Serialize, indent: &str) -> io::Result<()> {
     let text = serde_json::to_string_pretty(value)?;
     let text = if is_read_by_people() { escaped(&text) } else { text };
-    for (number, line) in text.split('\n').enumerate() {
-        let before = if number == 0 { "" } else { "\n" };
-        write!(out, "{before}{}{line}", if number == 0 { "" } else { indent })?;
-    }
-    Ok(())
+    let mut lines = text.split('\n');
+    out.write_all(lines.next().unwrap_or_default().as_bytes())?;
+    lines.try_for_each(|line| write!(out, "\n{indent}{line}"))
 }
 
 /// One JSON document on one line; on a terminal as [`json`]. Characters that many readers take for the end of a line,

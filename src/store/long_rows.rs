@@ -6,6 +6,8 @@ use super::session::ReadAhead;
 use super::{Store, StoreError};
 use crate::layout::{BoundFrom, BoundSource, CatalogTable, Engine};
 
+/// Rows for which a sample would take longer than it saves.
+const FEW: usize = 64;
 /// Rows that are looked at, spread evenly over the row numbers.
 const SAMPLED: usize = 32;
 /// Bytes from which a row is long: those that are read far ahead take half the memory that a command may take, together.
@@ -14,20 +16,23 @@ const LONG: i64 = 256 << 10;
 const COLUMNS: usize = 500;
 
 impl Store {
-    /// Decides how far the rows of a source may be read ahead. What is neither a table nor the list in one may be long.
-    pub(super) async fn ahead_in(&self, source: &BoundSource) -> ReadAhead {
+    /// Decides how far ahead so many rows of a source may be read. What is neither a table nor the list in one may be long.
+    pub(super) async fn ahead_in(&self, source: &BoundSource, rows: usize) -> ReadAhead {
         match &source.from {
             BoundFrom::Table(schema, name) | BoundFrom::Each { table: (schema, name), .. } => {
-                self.ahead_in_table(schema, name).await
+                self.ahead_in_table(schema, name, rows).await
             }
             BoundFrom::Query(_) => ReadAhead::Near,
         }
     }
 
-    /// Decides how far the rows of a table may be read ahead: a sample tells, once. SQLite looks at the lengths alone.
-    pub(super) async fn ahead_in_table(&self, schema: &str, name: &str) -> ReadAhead {
+    /// Decides how far ahead so many rows of a table may be read: a sample tells, once. SQLite looks at the lengths alone.
+    pub(super) async fn ahead_in_table(&self, schema: &str, name: &str, rows: usize) -> ReadAhead {
         if self.engine() == Engine::Postgres {
             return ReadAhead::Far;
+        }
+        if rows <= FEW {
+            return ReadAhead::Near;
         }
         let is_it = |t: &&CatalogTable| t.schema.eq_ignore_ascii_case(schema) && t.name.eq_ignore_ascii_case(name);
         let Some(known) = self.catalog.tables.iter().find(is_it) else { return ReadAhead::Near };
@@ -35,20 +40,21 @@ impl Store {
         if let Some(ahead) = self.sessions.ahead_known(&place) {
             return ahead;
         }
-        // A table without row numbers is sampled at its beginning.
         let longest = match self.longest(&spread(known)).await {
-            Ok(longest) => Ok(longest),
-            Err(_) => self.longest(&beginning(known)).await,
+            Ok(Some(bytes)) => Ok(Some(bytes)),
+            // Without row numbers it is sampled at its beginning.
+            Ok(None) | Err(_) => self.longest(&beginning(known)).await,
         };
-        let ahead = if longest.is_ok_and(|bytes| bytes < LONG) { ReadAhead::Far } else { ReadAhead::Near };
+        let is_short = longest.is_ok_and(|bytes| bytes.unwrap_or(0) < LONG);
+        let ahead = if is_short { ReadAhead::Far } else { ReadAhead::Near };
         self.sessions.know_ahead(place, ahead);
         ahead
     }
 
-    async fn longest(&self, sql: &str) -> Result<i64, StoreError> {
+    async fn longest(&self, sql: &str) -> Result<Option<i64>, StoreError> {
         match self.sessions.fetch(sql, &[]).await?.first().and_then(|row| row.first()) {
-            Some(FetchedValue::Integer(bytes)) => Ok(*bytes),
-            _ => Ok(0),
+            Some(FetchedValue::Integer(bytes)) => Ok(Some(*bytes)),
+            _ => Ok(None),
         }
     }
 }

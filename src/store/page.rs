@@ -29,9 +29,6 @@ const LIMIT: usize = i32::MAX as usize;
 /// Values in one IN list.
 const IN_LIST: usize = 400;
 
-/// Rows of a page that are read near by.
-const FEW_ROWS: usize = 64;
-
 /// Canvas events that are held at most when a filter asks for some.
 const FEW: usize = 5_000;
 
@@ -175,11 +172,11 @@ impl Store {
             }
             chunks.push(chunk);
         }
-        let cut: Vec<bool> = chunks.iter().map(|chunk| chunk.is_cut).collect();
+        let cut: Vec<usize> = (0..chunks.len()).filter(|source| chunks[*source].is_cut).collect();
         let mut found = merged(chunks, order, forward);
         // What follows the last row of a cut source is not known: rows of others may lie behind it.
-        let ends = (0..cut.len()).filter(|source| cut[*source]);
-        let known = ends.filter_map(|source| Some(found.iter().rposition(|p| p.source == source)? + 1)).min();
+        let end = |source: &usize| Some(found.iter().rposition(|p| p.source == *source)? + 1);
+        let known = cut.iter().filter_map(end).min();
         let more = known.is_some() || found.len() > query.limit;
         found.truncate(known.unwrap_or(usize::MAX).min(query.limit));
         // The far edge lies after the last row taken of each source; an untouched source stays where it was.
@@ -228,9 +225,7 @@ impl Store {
         let bytes = query.bytes.unwrap_or(usize::MAX);
         let ahead = match query.bytes {
             None => ReadAhead::Far,
-            // A sample would take longer than it saves.
-            Some(_) if query.limit <= FEW_ROWS => ReadAhead::Near,
-            Some(_) => self.ahead_in(source).await,
+            Some(_) => self.ahead_in(source, query.limit).await,
         };
         let parts = walk.parts(edge, forward);
         for (number, part) in parts.iter().enumerate() {
@@ -348,7 +343,7 @@ impl Store {
         let forward = matches!(query.start, PageStart::First | PageStart::After(_));
         let after = cursor.and_then(|c| c.scanned);
         let mut heap: BinaryHeap<ScannedRow> = BinaryHeap::new();
-        let (mut held, mut is_cut) = (0, false);
+        let (mut held, mut is_cut, bytes) = (0, false, query.bytes.unwrap_or(usize::MAX));
         for source in sources {
             let walk = SourceOrder::new(self.engine(), source, id_column(query.entity), false, Sortable::AsStored);
             let walk = walk.ok_or_else(|| StoreError::Unordered(source.label.clone()))?;
@@ -367,8 +362,7 @@ impl Store {
                     }
                     held += size;
                     heap.push(ranked);
-                    let is_full = |held| query.bytes.is_some_and(|most| held > most);
-                    while heap.len() > query.limit + 1 || (heap.len() > 1 && is_full(held)) {
+                    while heap.len() > query.limit + 1 || (heap.len() > 1 && held > bytes) {
                         is_cut |= heap.len() <= query.limit + 1;
                         held -= heap.pop().map_or(0, |gone| gone.size);
                     }

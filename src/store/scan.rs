@@ -98,7 +98,7 @@ impl RowWalks<'_> {
         each: &mut impl FnMut(R) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, StoreError> {
         let in_parts = self.comes_in_parts(source).await?;
-        let ahead = self.store.ahead_in(source).await;
+        let ahead = self.store.ahead_in(source, usize::MAX).await;
         // Without row numbers, as tables without rowid are, it is read at once.
         let mut end = if in_parts { self.part_end(source, "").await.unwrap_or(None) } else { None };
         let (read, mut behind) = (Arc::new(read), String::new());

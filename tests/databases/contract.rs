@@ -54,13 +54,8 @@ async fn open(target: Target) -> Store {
 }
 
 /// Every page of a list from one end to the other, each page in the list's order.
-async fn pages(
-    store: &Store,
-    entity: Entity,
-    first: PageStart,
-    onward: fn(&Page) -> Option<PageStart>,
-) -> Vec<Vec<Row>> {
-    let mut query = Query { limit: ROWS_A_PAGE, start: first, ..Query::new(entity) };
+async fn pages(store: &Store, mut query: Query, onward: fn(&Page) -> Option<PageStart>) -> Vec<Vec<Row>> {
+    let entity = query.entity;
     let mut pages = Vec::new();
     loop {
         let page = store.page(&query).await.unwrap_or_else(|error| panic!("{entity}: {error}"));
@@ -72,9 +67,13 @@ async fn pages(
     }
 }
 
-/// All rows of an entity, newest first.
-async fn list(store: &Store, entity: Entity) -> Vec<Row> {
-    pages(store, entity, PageStart::First, |page| page.next.clone().map(PageStart::After)).await.concat()
+fn paged(entity: Entity) -> Query {
+    Query { limit: ROWS_A_PAGE, ..Query::new(entity) }
+}
+
+/// All rows of a query, page after page.
+async fn list(store: &Store, query: Query) -> Vec<Row> {
+    pages(store, query, |page| page.next.clone().map(PageStart::After)).await.concat()
 }
 
 fn ids(rows: &[Row]) -> Vec<String> {
@@ -89,15 +88,19 @@ async fn check(opened: &Opened, layout: Layout) -> Report {
     let mut lists = BTreeMap::new();
     for (name, wanted) in &opened.fixture.rows {
         let entity = *Entity::ALL.iter().find(|entity| entity.name() == *name).expect("an entity");
-        let rows = list(&opened.store, entity).await;
+        let rows = list(&opened.store, paged(entity)).await;
         let found: BTreeSet<String> = ids(&rows).into_iter().collect();
         report.expect(format!("{name}: rows"), &found, wanted);
         report.expect(format!("{name}: each row once"), &rows.len(), &wanted.len());
         newest_first(&mut report, name, entity, &rows);
-        let mut backward =
-            pages(&opened.store, entity, PageStart::Last, |page| page.previous.clone().map(PageStart::Before)).await;
+        let last = Query { start: PageStart::Last, ..paged(entity) };
+        let mut backward = pages(&opened.store, last, |page| page.previous.clone().map(PageStart::Before)).await;
         backward.reverse();
         report.expect(format!("{name}: backward"), &ids(&backward.concat()), &ids(&rows));
+        for bytes in [1, 1_000] {
+            let parts = list(&opened.store, Query { bytes: Some(bytes), ..paged(entity) }).await;
+            report.expect(format!("{name}: in parts of {bytes} bytes"), &ids(&parts), &ids(&rows));
+        }
         lists.insert(*name, rows);
     }
     values(&mut report, opened, &lists);
@@ -220,8 +223,8 @@ fn same_on_both(layout: Layout) {
         let mut report = Report::default();
         for name in postgres.fixture.rows.keys() {
             let entity = *Entity::ALL.iter().find(|entity| entity.name() == *name).expect("an entity");
-            let here: Vec<Value> = list(&postgres.store, entity).await.iter().map(Row::to_json).collect();
-            let there: Vec<Value> = list(&sqlite, entity).await.iter().map(Row::to_json).collect();
+            let here: Vec<Value> = list(&postgres.store, paged(entity)).await.iter().map(Row::to_json).collect();
+            let there: Vec<Value> = list(&sqlite, paged(entity)).await.iter().map(Row::to_json).collect();
             let order = |rows: &[Value]| rows.iter().map(|row| row["id"].clone()).collect::<Vec<_>>();
             report.expect(format!("{name}: order"), &order(&there), &order(&here));
             for (here, there) in here.iter().zip(&there).filter(|(here, there)| here["id"] == there["id"]) {

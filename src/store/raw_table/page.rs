@@ -332,9 +332,13 @@ impl RawTables<'_> {
         }
         let statement = statement(self.store.engine(), query, place.as_ref());
         tracing::debug!(sql = %statement.sql, "raw page");
-        let sessions = &self.store.sessions;
-        let (bytes, ahead) = query.bytes.map_or((usize::MAX, ReadAhead::Far), |bytes| (bytes, ReadAhead::Near));
-        let (mut found, is_cut) = sessions.fetch_within(&statement.sql, &statement.params, bytes, ahead).await?;
+        let (store, name) = (self.store, &query.table.name);
+        let ahead = match query.bytes {
+            None => ReadAhead::Far,
+            Some(_) => store.ahead_in_table(&name.schema, &name.name, query.limit).await,
+        };
+        let bytes = query.bytes.unwrap_or(usize::MAX);
+        let (mut found, is_cut) = store.sessions.fetch_within(&statement.sql, &statement.params, bytes, ahead).await?;
         let more = is_cut || found.len() > query.limit;
         found.truncate(query.limit);
         let taken = found.len() as u64;
