@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use super::console::Look;
+use super::demo::DemoArgs;
 use super::layouts::LayoutCommand;
 use super::look::Selection;
 use super::options::{Global, at_least_one};
@@ -49,17 +50,9 @@ pub enum Command {
     },
     /// Make a realistic demo database and open it.
     Demo {
-        /// File to create [default: in the state folder].
-        path: Option<PathBuf>,
-        /// Number of episodes; everything else is in proportion.
-        #[arg(long, default_value_t = super::demo::EPISODES)]
-        episodes: u64,
-        /// Seed: the same seed gives the same database.
-        #[arg(long, default_value_t = super::demo::SEED)]
-        seed: u64,
-        /// Time at which the demo's story ends: RFC 3339 or an age [default: now].
-        #[arg(long, value_name = "TIME")]
-        at: Option<String>,
+        /// The story that it tells, and where.
+        #[command(flatten)]
+        story: DemoArgs,
         /// Create it without opening it.
         #[arg(long)]
         no_console: bool,

@@ -8,7 +8,7 @@ use clap::Args;
 use futures::future::BoxFuture;
 
 use super::context::{NO_DATABASE, Session};
-use super::demo;
+use super::demo::{self, DemoArgs};
 use super::doing::login;
 use super::failure::CommandFailure;
 use super::log::HeldLines;
@@ -109,7 +109,7 @@ fn doors(session: &Session<'_>) -> shell::Doors {
         let opened = async move {
             let told = |failure: CommandFailure| failure.message;
             let named = if named == DEMO {
-                demo::make(None, demo::EPISODES, demo::SEED, None, &global).await.map_err(told)?.display().to_string()
+                demo::make(&DemoArgs::default(), &global).await.map_err(told)?.display().to_string()
             } else {
                 named
             };
@@ -216,7 +216,7 @@ async fn offer_demo(session: &Session<'_>, look: &Look) -> Result<(), CommandFai
     };
     let named = chosen.map_or_else(|| answer.trim().to_owned(), |database| database.open.clone());
     let named = if named == DEMO {
-        demo::make(None, demo::EPISODES, demo::SEED, None, session.global).await?.display().to_string()
+        demo::make(&DemoArgs::default(), session.global).await?.display().to_string()
     } else {
         named
     };

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chrono::Utc;
+use clap::Args;
 
 use super::failure::CommandFailure;
 use super::options::Global;
@@ -16,37 +17,54 @@ use crate::memory::time;
 use crate::store::bulk;
 use crate::ui::text::SafeText;
 
-/// Episodes of the demo unless told otherwise.
-pub const EPISODES: u64 = 2_000;
-/// Seed of the demo unless told otherwise.
-pub const SEED: u64 = 1;
+/// Options of `demo`.
+#[derive(Debug, Clone, Args)]
+pub struct DemoArgs {
+    /// File to create [default: in the state folder].
+    path: Option<PathBuf>,
+    /// Number of episodes; everything else is in proportion.
+    #[arg(long, default_value_t = DemoOptions::default().episodes)]
+    episodes: u64,
+    /// Number of episodes that have a vector, the newest ones; needs a file.
+    #[arg(long, requires = "path", default_value_t = DemoOptions::default().vectors)]
+    vectors: u64,
+    /// Seed: the same seed gives the same database.
+    #[arg(long, default_value_t = DemoOptions::default().seed)]
+    seed: u64,
+    /// Time at which the demo's story ends: RFC 3339 or an age [default: now].
+    #[arg(long, value_name = "TIME")]
+    at: Option<String>,
+}
+
+impl Default for DemoArgs {
+    /// The usual demo, in the state folder, up to now.
+    fn default() -> DemoArgs {
+        let DemoOptions { episodes, vectors, seed, .. } = DemoOptions::default();
+        DemoArgs { path: None, episodes, vectors, seed, at: None }
+    }
+}
 
 /// Time that the demo in the state folder stays as it is: a day after its last change it is made again, so that its
 /// newest episode is minutes old.
 const FRESH: Duration = Duration::from_hours(24);
 
-/// Makes the demo database and gives its path. Its story ends at `at`, now when nothing is said: the same seed tells the
-/// same story, as long before. Without a path it goes to the state folder, where it is made once a day.
-pub async fn make(
-    path: Option<&Path>,
-    episodes: u64,
-    seed: u64,
-    at: Option<&str>,
-    global: &Global,
-) -> Result<PathBuf, CommandFailure> {
+/// Makes the demo database and gives its path. The same seed tells the same story, as long before its end. Without a
+/// path it goes to the state folder, where it is made once a day.
+pub async fn make(asked: &DemoArgs, global: &Global) -> Result<PathBuf, CommandFailure> {
+    let DemoArgs { episodes, vectors, seed, .. } = *asked;
     let now = Utc::now();
-    let anchor = match at {
+    let anchor = match &asked.at {
         Some(text) => time::parse_moment(text, now).and_then(|at| at.parse().ok()).ok_or_else(|| {
             CommandFailure::usage(format!("--at: `{text}` is no time; RFC 3339 or an age such as 30d"))
         })?,
         None => now,
     };
-    let mut options = DemoOptions { episodes, seed, anchor, ..DemoOptions::default() };
-    let path = if let Some(path) = path {
-        path.to_owned()
+    let mut options = DemoOptions { episodes, vectors, seed, anchor, ..DemoOptions::default() };
+    let path = if let Some(path) = &asked.path {
+        path.clone()
     } else {
         let path = default_path(episodes, seed)?;
-        if is_recent(&path) && at.is_none() {
+        if is_recent(&path) && asked.at.is_none() {
             return Ok(path);
         }
         options.existing = bulk::ExistingTarget::Replace;

@@ -248,8 +248,8 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), CommandFailure> {
     match &cli.command {
         None => console::open(&session, cli.positional.as_deref(), &console::Look::default()).await,
         Some(Command::Console { database, look }) => console::open(&session, database.as_deref(), look).await,
-        Some(Command::Demo { path, episodes, seed, at, no_console, look }) => {
-            let path = demo::make(path.as_deref(), *episodes, *seed, at.as_deref(), &cli.global).await?;
+        Some(Command::Demo { story, no_console, look }) => {
+            let path = demo::make(story, &cli.global).await?;
             if *no_console {
                 return Ok(());
             }

@@ -39,6 +39,8 @@ const WAITING: usize = 16;
 pub struct DemoOptions {
     /// Number of episodes, awkward ones included; segments, canvas events, feedback and so on come in proportion.
     pub episodes: u64,
+    /// Number of episodes that have a vector, the newest ones.
+    pub vectors: u64,
     /// Seed: another one tells another story.
     pub seed: u64,
     /// End of the story; it began 120 days earlier.
@@ -48,10 +50,10 @@ pub struct DemoOptions {
 }
 
 impl Default for DemoOptions {
-    /// 2,000 episodes up to 2026-06-15, and nothing overwritten.
+    /// 2,000 episodes up to 2026-06-15, at most 20,000 of them with vectors, and nothing overwritten.
     fn default() -> DemoOptions {
         let anchor = DateTime::from_timestamp(1_781_539_200, 0).unwrap_or_default();
-        DemoOptions { episodes: 2_000, seed: 1, anchor, existing: ExistingTarget::Refuse }
+        DemoOptions { episodes: 2_000, vectors: 20_000, seed: 1, anchor, existing: ExistingTarget::Refuse }
     }
 }
 
@@ -126,7 +128,7 @@ pub async fn build(
 
 /// Sends the whole story to `send`, table by table in batches, until that returns that nobody listens any more.
 fn tell(options: &DemoOptions, mut send: impl FnMut(BulkBatch) -> bool) {
-    let mut story = StoryTeller::new(options.seed, options.episodes, options.anchor.timestamp_micros());
+    let mut story = StoryTeller::new(options);
     let mut batches = RowBatches::new();
     for number in 0..options.episodes {
         for row in story.scene(number).into_rows() {

@@ -13,10 +13,7 @@ use super::scene::{self, EpisodeFate, Scene};
 use super::shelf::MemoryShelf;
 use super::topics::TOPICS;
 use super::world::{self, DemoPerson, MOST_PEOPLE};
-use super::{canvas, log, reaction, segments, vectors};
-
-/// Number of the newest episodes that have vectors.
-const WITH_VECTORS: u64 = 20_000;
+use super::{DemoOptions, canvas, log, reaction, segments, vectors};
 
 /// Largest number of episodes that one digest takes in.
 const DIGESTED: usize = 40;
@@ -66,6 +63,8 @@ struct Cue {
 pub struct StoryTeller {
     seed: u64,
     episodes: u64,
+    /// Number of the newest episodes that have vectors.
+    vectors: u64,
     anchor: i64,
     calendar: Calendar,
     people: Vec<DemoPerson>,
@@ -87,9 +86,11 @@ pub struct StoryTeller {
 }
 
 impl StoryTeller {
-    /// A story of that many episodes up to `anchor` (microseconds since 1970).
+    /// The story that the options ask for.
     #[must_use]
-    pub fn new(seed: u64, episodes: u64, anchor: i64) -> StoryTeller {
+    pub fn new(options: &DemoOptions) -> StoryTeller {
+        let DemoOptions { episodes, vectors, seed, .. } = *options;
+        let anchor = options.anchor.timestamp_micros();
         let calendar = Calendar::new(anchor);
         let people: Vec<DemoPerson> =
             (0..(episodes / 500).clamp(40, MOST_PEOPLE)).map(|number| world::person(number, seed)).collect();
@@ -97,6 +98,7 @@ impl StoryTeller {
         StoryTeller {
             seed,
             episodes,
+            vectors,
             anchor,
             shelf: MemoryShelf::new(seed, calendar.start(), episodes),
             bank: DemoBanks::new(seed, episodes, owned),
@@ -308,7 +310,7 @@ impl StoryTeller {
         let mut others = self.links(&moment, thread.person, &misled, fate.utility, chance);
         others.extend(self.access(&moment, thread.person, chance));
         others.extend(self.bank.retain(&moment, thread.person, fate.score, &mut self.ids));
-        if number + WITH_VECTORS >= self.episodes {
+        if number.saturating_add(self.vectors) >= self.episodes {
             let vector = vectors::vector(self.seed, topic.agent, thread.topic, thread.story, number);
             others.push(DemoRow::new(&EPISODE_VECTORS).with("episode_id", &moment.id).with("embedding", vector));
         }

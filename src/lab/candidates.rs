@@ -1,5 +1,7 @@
 //! The rows that a ranking chooses from, read as they come: only the first ones are kept.
 
+use serde_json::Value;
+
 use super::LabError;
 use super::id_table::IdTable;
 use super::situation::ResolvedQuestion;
@@ -28,6 +30,20 @@ impl CandidateRows<'_> {
     pub async fn each(&self, store: &Store, each: impl FnMut(Row)) -> Result<(), LabError> {
         Ok(store.each_candidate(self.kind, self.filters, self.columns, self.words, each).await?)
     }
+}
+
+/// Letters of a text that a row keeps once its words are found.
+const KEPT: usize = 16_384;
+
+/// An episode or memory whose words are found: without its long texts, which would fill the memory while it waits to be
+/// one of the first. They are fetched again with the whole row.
+pub(super) fn without_long_texts(mut row: Row) -> Row {
+    // Cases are compared with each other by their texts.
+    if row.entity != Entity::Case {
+        let long = |value: &&mut Value| value.as_str().is_some_and(|text| text.len() > KEPT);
+        row.values.iter_mut().filter(long).for_each(|value| *value = Value::Null);
+    }
+    row
 }
 
 /// Likeness of rows to what is asked, ready to be looked up.

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use super::banked::BankedCases;
-use super::candidates::{CandidateRows, Measure};
+use super::candidates::{CandidateRows, Measure, without_long_texts};
 use super::memory_uses::{EpisodeWorth, MemoryUses};
 use super::situation::ResolvedQuestion;
 use super::{LabError, equal, owner};
@@ -172,29 +172,37 @@ fn millis_since(begun: Instant) -> f64 {
     begun.elapsed().as_secs_f64() * 1_000.0
 }
 
+/// Rows that are fetched together: both what was ranked of them and all of them is held meanwhile.
+const TOGETHER: usize = 8;
+
+/// Fetches of each row what was not looked at while it was ranked. A row that is gone stays as it was ranked.
+pub(super) async fn fetch_whole(store: &Store, rows: &mut [RankedRow]) -> Result<(), LabError> {
+    for some in rows.chunks_mut(TOGETHER) {
+        for kind in [Entity::Episode, Entity::Case, Entity::Memory] {
+            let ids: Vec<String> =
+                some.iter().filter(|r| r.row.entity == kind).map(|r| r.row.id().to_owned()).collect();
+            for whole in store.related(kind, "id", &ids).await? {
+                if let Some(ranked) = some.iter_mut().find(|r| r.row.entity == kind && r.row.id() == whole.id()) {
+                    ranked.row = whole;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Fetches the whole rows with canvas and feedback context of every episode.
-async fn enriched(store: &Store, rows: Vec<RankedRow>) -> Result<Vec<RecalledItem>, LabError> {
-    let mut whole: HashMap<(Entity, String), Row> = HashMap::new();
-    for kind in [Entity::Episode, Entity::Case, Entity::Memory] {
-        let ids: Vec<String> = rows.iter().filter(|r| r.row.entity == kind).map(|r| r.row.id().to_owned()).collect();
-        for row in store.related(kind, "id", &ids).await? {
-            whole.insert((kind, row.id().to_owned()), row);
-        }
-    }
-    let mut items: Vec<RecalledItem> = Vec::with_capacity(rows.len());
-    for mut ranked in rows {
-        if let Some(row) = whole.remove(&(ranked.row.entity, ranked.row.id().to_owned())) {
-            ranked.row = row;
-        }
-        items.push(RecalledItem { ranked, canvas: Vec::new(), feedback: Vec::new(), findings: Vec::new() });
-    }
-    let episodes: Vec<Row> =
-        items.iter().map(|i| &i.ranked.row).filter(|r| r.entity == Entity::Episode).cloned().collect();
-    let mut contexts = store.contexts().recalled(episodes).await?.into_iter();
-    for item in items.iter_mut().filter(|i| i.ranked.row.entity == Entity::Episode) {
-        if let Some(context) = contexts.next() {
-            (item.canvas, item.feedback, item.findings) = (context.canvas, context.feedback, context.findings);
-        }
+async fn enriched(store: &Store, mut rows: Vec<RankedRow>) -> Result<Vec<RecalledItem>, LabError> {
+    fetch_whole(store, &mut rows).await?;
+    let item = |ranked| RecalledItem { ranked, canvas: Vec::new(), feedback: Vec::new(), findings: Vec::new() };
+    let mut items: Vec<RecalledItem> = rows.into_iter().map(item).collect();
+    let of_episodes = || |item: &&mut RecalledItem| item.ranked.row.entity == Entity::Episode;
+    let lent = |item: &mut RecalledItem| std::mem::replace(&mut item.ranked.row, Row::empty(Entity::Episode));
+    let episodes: Vec<Row> = items.iter_mut().filter(of_episodes()).map(lent).collect();
+    let contexts = store.contexts().recalled(episodes).await?;
+    for (item, context) in items.iter_mut().filter(of_episodes()).zip(contexts) {
+        item.ranked.row = context.episode;
+        (item.canvas, item.feedback, item.findings) = (context.canvas, context.feedback, context.findings);
     }
     Ok(items)
 }
@@ -308,7 +316,7 @@ impl CandidateSieve<'_> {
             rows.each(store, |row| {
                 if self.takes(&row) {
                     let likeness = measure.likeness(&row);
-                    list.offer(row, likeness);
+                    list.offer(without_long_texts(row), likeness);
                 }
             })
             .await?;
@@ -367,7 +375,7 @@ async fn proven(store: &Store, request: &RecallRequest, asked: &mut ResolvedQues
         let mut take = |row: Row| {
             if sieve.takes(&row) {
                 let likeness = measure.likeness(&row);
-                list.offer(row, likeness);
+                list.offer(without_long_texts(row), likeness);
             }
         };
         if episodes {

@@ -1,6 +1,7 @@
 //! `replay TOPIC`: the history of a topic in the order in which it happened.
 
-use super::candidates::{CandidateRows, Measure};
+use super::candidates::{CandidateRows, Measure, without_long_texts};
+use super::recall::fetch_whole;
 use super::situation::ResolvedQuestion;
 use super::{LabError, owner};
 use crate::memory::{Entity, Row};
@@ -68,7 +69,7 @@ pub async fn replay(
                 FoundLikeness::Words { held, .. } => FoundLikeness::Words { held, apart: about(&row).to_bits() },
                 cosine @ FoundLikeness::Cosine(_) => cosine,
             };
-            list.offer(row, likeness);
+            list.offer(without_long_texts(row), likeness);
         })
         .await?;
         match list.close() {
@@ -77,11 +78,6 @@ pub async fn replay(
         }
     };
     let mut rows = sequence(found, limit);
-    let ids: Vec<String> = rows.iter().map(|r| r.row.id().to_owned()).collect();
-    for whole in store.related(Entity::Episode, "id", &ids).await? {
-        if let Some(shown) = rows.iter_mut().find(|r| r.row.id() == whole.id()) {
-            shown.row = whole;
-        }
-    }
+    fetch_whole(store, &mut rows).await?;
     Ok(TopicReplay { rows, used: if vector.is_some() { "vector" } else { "keyword" }, candidates })
 }

@@ -31,7 +31,7 @@ impl Row {
     /// A row of nulls.
     #[must_use]
     pub fn empty(entity: Entity) -> Self {
-        Row { entity, values: vec![Value::Null; entity.columns().len()], problems: Vec::new() }
+        Row { entity, values: (0..entity.columns().len()).map(|_| Value::Null).collect(), problems: Vec::new() }
     }
 
     /// Value of a canonical column; null when the entity has no such column.

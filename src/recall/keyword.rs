@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use serde_json::Value;
 
 use super::features::{all_text, asked_text, each_text, words};
@@ -88,6 +88,9 @@ fn situation_and_outcome(episode: &Row) -> String {
 /// Letters that are not plain and become plain ones in lower case.
 const BECOME_PLAIN: [char; 2] = ['\u{130}', '\u{212a}'];
 
+/// Words that take little room however they are looked for.
+const FEW: usize = 256;
+
 /// Asked words that a text holds: one bit for each word, in their order.
 pub type HeldWords = Vec<u64>;
 
@@ -107,7 +110,9 @@ impl WordFinder {
     pub fn new(asked: &BTreeSet<String>) -> WordFinder {
         let asked: Vec<String> = asked.iter().cloned().collect();
         let mut builder = AhoCorasick::builder();
-        let needles = builder.ascii_case_insensitive(true).build(&asked).ok().filter(|_| !asked.is_empty());
+        // The fastest kind takes room for each word.
+        let kind = (asked.len() <= FEW).then_some(AhoCorasickKind::DFA);
+        let needles = builder.ascii_case_insensitive(true).kind(kind).build(&asked).ok().filter(|_| !asked.is_empty());
         let plain = asked.iter().all(|word| word.is_ascii());
         WordFinder { asked, needles, plain }
     }

@@ -159,8 +159,8 @@ impl<'a> Shortlist<'a> {
             self.groups.clear();
             (self.kept, self.bytes) = (0, 0);
         }
-        // What is wanted may be more than that.
-        self.full = BYTES.max(2 * self.bytes);
+        // What is wanted may be more than that by itself.
+        self.full = self.bytes + BYTES;
     }
 
     /// The first rows; that the rows must go by again, where words were of too many sets.
@@ -266,7 +266,7 @@ mod tests {
                 let mut row = row(id, *day, *count);
                 row.set("detail", json!("x".repeat(long)));
                 list.offer(row, found);
-                assert!(list.bytes <= BYTES.max(2 * (room + 1) * (long + 1_000)), "{} bytes are held", list.bytes);
+                assert!(list.bytes <= BYTES + (room + 1) * (long + 1_000), "{} bytes are held", list.bytes);
             }
             match list.close() {
                 ShortlistEnd::Rows(found) => return ids(&found.rows),

@@ -12,9 +12,9 @@ use crate::memory::{Entity, Problem, Row, ValueKind, feedback, json, time};
 /// Characters of a stored value that a problem quotes.
 const RAW_LIMIT: usize = 65_536;
 
-/// Reads one raw row as the projection of its source says.
+/// Reads one raw row as the projection of its source says. Texts that stay as they are move out of it.
 #[must_use]
-pub fn decode(source: &BoundSource, projection: &Projection, raw: &RawRow) -> Row {
+pub fn decode(source: &BoundSource, projection: &Projection, raw: &mut RawRow) -> Row {
     let mut row = Row::empty(source.entity);
     let (mut raw_status, mut raw_outcome) = (None, None);
     for slot in &projection.slots {
@@ -23,15 +23,20 @@ pub fn decode(source: &BoundSource, projection: &Projection, raw: &RawRow) -> Ro
             SlotTarget::RawOutcome => raw_outcome = raw_outcome.or_else(|| stored_word(slot, raw)),
             // Of several ways the first that says something counts, and the stored word behind it.
             SlotTarget::Column(i) if says_nothing(&row.values[i]) => {
+                if let Some(text) = moved(projection, slot, row.entity.columns()[i].kind, raw) {
+                    row.values[i] = Value::String(text);
+                    continue;
+                }
                 match unparsed(projection, slot, row.entity.columns()[i].kind, raw) {
                     Some(text) => row.values[i] = Value::from(text),
                     None => fill(&mut row, i, slot, raw),
                 }
-                let is_mapped = slot.column.inside.is_whole() && slot.column.is_mapped();
-                match source.entity.columns()[i].name {
-                    "status" if is_mapped => raw_status = stored_word(slot, raw),
-                    "outcome" if is_mapped => raw_outcome = stored_word(slot, raw),
-                    _ => {}
+                if slot.column.inside.is_whole() && slot.column.is_mapped() {
+                    match source.entity.columns()[i].name {
+                        "status" => raw_status = stored_word(slot, raw),
+                        "outcome" => raw_outcome = stored_word(slot, raw),
+                        _ => {}
+                    }
                 }
             }
             SlotTarget::Column(_) => {}
@@ -49,6 +54,20 @@ pub fn decode(source: &BoundSource, projection: &Projection, raw: &RawRow) -> Ro
 /// Whether a value leaves the word to the next way of its column: nothing, an empty list, or an empty text.
 fn says_nothing(value: &Value) -> bool {
     value.is_null() || value.as_array().is_some_and(Vec::is_empty) || value.as_str().is_some_and(str::is_empty)
+}
+
+/// Moves out a stored text that is the canonical one as it is; none where it is not, or something else reads it too.
+fn moved(projection: &Projection, slot: &Slot, kind: ValueKind, raw: &mut RawRow) -> Option<String> {
+    let column = &slot.column;
+    let at = slot.at.filter(|at| kind == ValueKind::Text && !projection.is_shared(*at))?;
+    let stays = column.inside.is_whole() && column.stored != StoredAs::One && !column.is_mapped();
+    if !stays || matches!(column.origin, BoundOrigin::Key { .. }) {
+        return None;
+    }
+    match raw.get_mut(at) {
+        Some(FetchedValue::Text(text)) => Some(std::mem::take(text)),
+        _ => None,
+    }
 }
 
 /// The text of a JSON value that need not be read.

@@ -193,8 +193,8 @@ impl ContextReader<'_> {
             let mut statement = projection.select(source, &[]);
             narrow_to_naming(self.store.engine(), source, to, ids, &mut statement);
             self.store
-                .scan(&statement, |raw| {
-                    let row = codec::decode(source, &projection, &raw);
+                .scan(&statement, |mut raw| {
+                    let row = codec::decode(source, &projection, &mut raw);
                     let named = named_ids(&row, links, to).into_iter().filter(|id| wanted.contains(&**id));
                     let named: HashSet<String> = named.map(Cow::into_owned).collect();
                     if !named.is_empty() {
@@ -218,8 +218,8 @@ impl ContextReader<'_> {
         for source in self.store.sources_of(Entity::Episode).unwrap_or_default() {
             let projection = Projection::new(self.store.engine(), source, Some(columns), None);
             self.store
-                .scan(&projection.select(source, &[]), |raw| {
-                    let row = codec::decode(source, &projection, &raw);
+                .scan(&projection.select(source, &[]), |mut raw| {
+                    let row = codec::decode(source, &projection, &mut raw);
                     let named = named_ids(&row, links, to).into_iter().map(Cow::into_owned).collect();
                     all.add(&row, named);
                     if all.held > MOST_HELD { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

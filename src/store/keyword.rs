@@ -89,7 +89,7 @@ impl Store {
                 }
                 ask_for(self.engine(), source, words, &mut statement);
                 let decoded = source.clone();
-                let read = move |raw| codec::decode(&decoded, &projection, &raw);
+                let read = move |mut raw| codec::decode(&decoded, &projection, &mut raw);
                 let mut take = |row: Row| {
                     if filters.iter().all(|f| f.matches(&row)) {
                         give(row);

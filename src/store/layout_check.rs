@@ -123,7 +123,7 @@ impl<'a> SchemaDoor<'a> {
             let stored =
                 rows.iter().filter(|row| row.iter().any(|raw| *raw != super::fetched::FetchedValue::Null)).count();
             let is_there = |row: &super::fetched::RawRow| {
-                let value = codec::decode(source, &projection, row);
+                let value = codec::decode(source, &projection, &mut row.clone());
                 let value = value.get(column.name);
                 !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty())
             };
@@ -139,7 +139,7 @@ impl<'a> SchemaDoor<'a> {
                 }
                 let shorter_way = Projection::new(self.store.engine(), &shorter, Some(&[column.name]), None);
                 let begins = |row: &super::fetched::RawRow| {
-                    let row = codec::decode(&shorter, &shorter_way, row);
+                    let row = codec::decode(&shorter, &shorter_way, &mut row.clone());
                     !row.get(column.name).is_null() || !row.problems.is_empty()
                 };
                 if stored < FEW && first != path && rows.iter().any(begins) {

@@ -241,9 +241,10 @@ impl Store {
                 }
                 walk.walk(engine, &mut statement, *part, &edge, forward, batch);
                 let (raw, is_broken_off) = self.fetch_within(&statement, bytes, ahead).await?;
-                let short = raw.len() < batch && !is_broken_off;
+                let read = raw.len();
+                let short = read < batch && !is_broken_off;
                 let mut placed: Vec<Placed> = raw
-                    .iter()
+                    .into_iter()
                     .map(|r| place(index, r, key_at..key_at + walk.reads().len(), source, &projection))
                     .collect();
                 if let Some(last) = placed.last() {
@@ -272,7 +273,7 @@ impl Store {
                     break;
                 }
                 batch = match (is_broken_off, selective) {
-                    (true, _) => raw.len(),
+                    (true, _) => read,
                     (false, true) => (batch * 4).min(BATCH),
                     (false, false) => query.limit + 1 - found.len(),
                 };
@@ -316,8 +317,8 @@ impl Store {
             for filter in &filters {
                 narrow(self.engine(), source, filter, &mut statement);
             }
-            self.scan(&statement, |raw| {
-                let row = codec::decode(source, &projection, &raw);
+            self.scan(&statement, |mut raw| {
+                let row = codec::decode(source, &projection, &mut raw);
                 if wanted.fits(&row) {
                     few.take(&row);
                 }
@@ -447,8 +448,8 @@ impl Store {
             _ => false,
         };
         let mut rows = Vec::new();
-        self.scan(&statement, |raw| {
-            let row = codec::decode(source, &projection, &raw);
+        self.scan(&statement, |mut raw| {
+            let row = codec::decode(source, &projection, &mut raw);
             if wanted(&row) {
                 rows.push(row);
             }
@@ -596,16 +597,18 @@ fn begun(
 
 fn place(
     index: usize,
-    raw: &RawRow,
+    mut raw: RawRow,
     Range { start: key_at, end }: Range<usize>,
     source: &BoundSource,
     projection: &Projection,
 ) -> Placed {
+    let size = row_size(&raw);
+    let row = codec::decode(source, projection, &mut raw);
     let at = |i: usize| raw.get(i).map_or(RawKey::Null, RawKey::of);
     Placed {
-        row: codec::decode(source, projection, raw),
+        row,
         source: index,
-        size: row_size(raw),
+        size,
         edge: Edge::At { key: at(key_at), id: (key_at + 1..end).map(at).collect(), inclusive: false },
         indexed: matches!(raw.get(end), Some(FetchedValue::Integer(1))),
     }

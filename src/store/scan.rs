@@ -60,7 +60,7 @@ impl RowWalks<'_> {
                 let _ = write!(statement.sql, " ORDER BY t.{}{bytes} NULLS FIRST", quote(column));
             }
             let decoded = source.clone();
-            let read = move |raw| codec::decode(&decoded, &projection, &raw);
+            let read = move |mut raw| codec::decode(&decoded, &projection, &mut raw);
             let fits = |row: &Row| query.filters.iter().all(|f| f.matches(row));
             let mut fitting = |row| if fits(&row) { each(row) } else { ControlFlow::Continue(()) };
             if self.scan_parts(source, &statement, read, &mut fitting).await?.is_break() {

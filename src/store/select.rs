@@ -46,6 +46,8 @@ pub struct Projection {
     pub unparsed: bool,
     /// SQL expressions, one for each slot that is not constant.
     expressions: Vec<String>,
+    /// Positions that several slots read.
+    shared: Vec<usize>,
 }
 
 /// One projected value: which canonical column it may fill.
@@ -74,7 +76,8 @@ impl Projection {
     /// Projects the wanted canonical columns of a source; `wanted` none means all.
     #[must_use]
     pub fn new(engine: Engine, source: &BoundSource, wanted: Option<&[&str]>, preview: Option<usize>) -> Self {
-        let mut projection = Projection { slots: Vec::new(), unparsed: false, expressions: Vec::new() };
+        let mut projection =
+            Projection { slots: Vec::new(), unparsed: false, expressions: Vec::new(), shared: Vec::new() };
         let columns = source.entity.columns();
         for (i, ways) in source.columns.iter().enumerate() {
             if wanted.is_none_or(|w| w.contains(&columns[i].name)) {
@@ -108,11 +111,18 @@ impl Projection {
     /// Position of an expression in the projection; the same text is read once.
     fn place(&mut self, sql: String) -> usize {
         if let Some(at) = self.expressions.iter().position(|e| *e == sql) {
+            self.shared.push(at);
             at
         } else {
             self.expressions.push(sql);
             self.expressions.len() - 1
         }
+    }
+
+    /// Whether several slots read the value at a position.
+    #[must_use]
+    pub fn is_shared(&self, at: usize) -> bool {
+        self.shared.contains(&at)
     }
 
     /// Number of projected expressions.

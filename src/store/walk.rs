@@ -335,7 +335,7 @@ fn stored_read(engine: Engine, source: &BoundSource, name: &str) -> String {
 }
 
 fn found(walk: &RowWalk<'_>, projection: &Projection, mut raw: Vec<FetchedValue>) -> WalkedRow {
-    let row = codec::decode(walk.source, projection, &raw);
+    let row = codec::decode(walk.source, projection, &mut raw);
     let mut own = raw.split_off(projection.len().min(raw.len())).into_iter();
     let key = own.next().unwrap_or(FetchedValue::Null);
     WalkedRow { row, key, stored: own.collect() }

@@ -71,6 +71,17 @@ async fn a_seed_tells_one_story() {
 }
 
 #[tokio::test]
+async fn the_newest_episodes_have_the_vectors_that_are_asked_for() {
+    let folder = TempDir::new().unwrap();
+    let (mut database, _) = made(&folder, &DemoOptions { episodes: 60, vectors: 25, ..DemoOptions::default() }).await;
+    let with = "SELECT count(*) FROM episode_embeddings";
+    assert_eq!(number(&mut database, with).await, 25);
+    let older = "SELECT count(*) FROM episodes e WHERE e.rowid <= (SELECT max(rowid) - 25 FROM episodes) \
+                 AND e.id IN (SELECT episode_id FROM episode_embeddings)";
+    assert_eq!(number(&mut database, older).await, 0);
+}
+
+#[tokio::test]
 async fn every_table_has_rows_and_the_file_is_sound() {
     let folder = TempDir::new().unwrap();
     let options = DemoOptions { episodes: 1_500, ..DemoOptions::default() };

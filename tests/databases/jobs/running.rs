@@ -56,22 +56,16 @@ fn another_process_can_pause_and_cancel_it() {
     block_on(async {
         for world in on_both(40).await {
             let store = open(&world.target).await;
-            let paused = {
-                let (_wish, heard) = watch::channel(JobWish::GoOn);
-                let (told, telling) = tokio::sync::oneshot::channel();
-                let mut told = Some(told);
-                let mut each = |beat: JobBeat| {
-                    if matches!(&beat, JobBeat::Progress(p) if p.batches > 0) {
-                        told.take().map(|t| t.send(()));
-                    }
-                };
-                let asking = async {
-                    telling.await.expect("it runs");
-                    job::ask(&store, "canvas-links", JobMove::AskPause).await.expect("asked")
-                };
-                let (paused, _) = tokio::join!(world.backfill_while("canvas-links", 1, heard, &mut each), asking);
-                paused.expect("paused")
+            let (_wish, heard) = watch::channel(JobWish::GoOn);
+            let mut asked = false;
+            // The job waits for its progress to be told, so it is asked between two batches.
+            let mut each = |beat: JobBeat| {
+                if !asked && matches!(&beat, JobBeat::Progress(progress) if progress.batches > 0) {
+                    asked = true;
+                    block_on(job::ask(&store, "canvas-links", JobMove::AskPause)).expect("asked");
+                }
             };
+            let paused = world.backfill_while("canvas-links", 1, heard, &mut each).await.expect("paused");
             assert_eq!(paused.progress.state, JobState::Paused);
             let cancelled = job::ask(&store, "canvas-links", JobMove::AskCancel).await.expect("cancelled");
             assert_eq!(record::progress(&cancelled).state, JobState::Cancelled);
