@@ -57,12 +57,13 @@ fn another_process_can_pause_and_cancel_it() {
         for world in on_both(40).await {
             let store = open(&world.target).await;
             let (_wish, heard) = watch::channel(JobWish::GoOn);
-            let mut asked = false;
+            let (mut asked, target) = (false, world.target.clone());
             // The job waits for its progress to be told, so it is asked between two batches.
             let mut each = |beat: JobBeat| {
                 if !asked && matches!(&beat, JobBeat::Progress(progress) if progress.batches > 0) {
                     asked = true;
-                    block_on(job::ask(&store, "canvas-links", JobMove::AskPause)).expect("asked");
+                    let asking = async { job::ask(&open(&target).await, "canvas-links", JobMove::AskPause).await };
+                    block_on(asking).expect("asked");
                 }
             };
             let paused = world.backfill_while("canvas-links", 1, heard, &mut each).await.expect("paused");
