@@ -32,7 +32,10 @@ impl CandidateRows<'_> {
     }
 }
 
-/// Letters of a text that a row keeps once its words are found.
+/// Texts of episodes and memories in which words are found, and which no ranking looks at otherwise.
+const TOLD: &[&str] = &["title", "summary", "detail", "observation", "result", "text"];
+
+/// Bytes of such a text that a row keeps once its words are found.
 const KEPT: usize = 16_384;
 
 /// An episode or memory whose words are found: without its long texts, which would fill the memory while it waits to be
@@ -40,8 +43,11 @@ const KEPT: usize = 16_384;
 pub(super) fn without_long_texts(mut row: Row) -> Row {
     // Cases are compared with each other by their texts.
     if row.entity != Entity::Case {
-        let long = |value: &&mut Value| value.as_str().is_some_and(|text| text.len() > KEPT);
-        row.values.iter_mut().filter(long).for_each(|value| *value = Value::Null);
+        for column in TOLD {
+            if row.text(column).is_some_and(|text| text.len() > KEPT) {
+                row.set(column, Value::Null);
+            }
+        }
     }
     row
 }

@@ -88,8 +88,8 @@ fn situation_and_outcome(episode: &Row) -> String {
 /// Letters that are not plain and become plain ones in lower case.
 const BECOME_PLAIN: [char; 2] = ['\u{130}', '\u{212a}'];
 
-/// Words that take little room however they are looked for.
-const FEW: usize = 256;
+/// Bytes of words, together, that take about 1 MB at most however they are looked for.
+const FEW: usize = 4_096;
 
 /// Asked words that a text holds: one bit for each word, in their order.
 pub type HeldWords = Vec<u64>;
@@ -110,8 +110,8 @@ impl WordFinder {
     pub fn new(asked: &BTreeSet<String>) -> WordFinder {
         let asked: Vec<String> = asked.iter().cloned().collect();
         let mut builder = AhoCorasick::builder();
-        // The fastest kind takes room for each word.
-        let kind = (asked.len() <= FEW).then_some(AhoCorasickKind::DFA);
+        // The fastest kind takes the most room for each letter.
+        let kind = (asked.iter().map(String::len).sum::<usize>() <= FEW).then_some(AhoCorasickKind::DFA);
         let needles = builder.ascii_case_insensitive(true).kind(kind).build(&asked).ok().filter(|_| !asked.is_empty());
         let plain = asked.iter().all(|word| word.is_ascii());
         WordFinder { asked, needles, plain }
