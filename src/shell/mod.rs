@@ -268,8 +268,6 @@ struct Console<'s> {
     pressed: bool,
     /// The core knows more than the screen shows.
     dirty: bool,
-    /// We stopped ourselves: the signal that continued us is no news.
-    continued: bool,
     /// Time at which the editor was closed: an interrupt shortly after may still come from a key typed there.
     edited: Option<Instant>,
     ended: Option<End>,
@@ -322,7 +320,6 @@ impl<'s> Console<'s> {
             fresh: true,
             pressed: false,
             dirty: true,
-            continued: false,
             edited: None,
             ended: None,
             told: Vec::new(),
@@ -358,7 +355,7 @@ impl<'s> Console<'s> {
             let events = self.events.get_or_insert_with(EventStream::new);
             tokio::select! {
                 biased;
-                signal = self.signals.next() => self.signal(signal)?,
+                signal = self.signals.next() => self.signal(signal).await?,
                 event = events.next() => self.event(event).await,
                 Some((database, reply)) = self.replies.recv() => self.tell(database, reply).await,
                 () = frame, if self.dirty => {}
@@ -506,12 +503,11 @@ impl<'s> Console<'s> {
         }
     }
 
-    fn signal(&mut self, signal: TerminalSignal) -> io::Result<()> {
+    async fn signal(&mut self, signal: TerminalSignal) -> io::Result<()> {
         match signal {
             TerminalSignal::Interrupt(_) if self.edited.is_some_and(|closed| closed.elapsed() < LATE) => {}
             TerminalSignal::End(number) | TerminalSignal::Interrupt(number) => self.ended = Some(End::Signal(number)),
-            TerminalSignal::Stop => self.suspend()?,
-            TerminalSignal::Continued if self.continued => self.continued = false,
+            TerminalSignal::Stop => self.suspend().await?,
             TerminalSignal::Continued => {
                 // Stopped without being asked: whoever had the terminal meanwhile left it in a state of its own.
                 self.screen.leave()?;
@@ -547,7 +543,7 @@ impl<'s> Console<'s> {
             Effect::Quit => self.ended = Some(End::Quit),
             Effect::Switch(step) => self.steps.push_back((database, step)),
             Effect::SetTitle(_) if self.open.here().id != database => {}
-            Effect::Suspend => self.suspend()?,
+            Effect::Suspend => self.suspend().await?,
             Effect::Tell(lines) => self.told.extend(lines),
             Effect::Redraw => {
                 self.screen.forget()?;
@@ -579,11 +575,10 @@ impl<'s> Console<'s> {
         Ok(())
     }
 
-    fn suspend(&mut self) -> io::Result<()> {
+    async fn suspend(&mut self) -> io::Result<()> {
         self.events = None;
         self.screen.leave()?;
-        let stopped = terminal::stop();
-        self.continued = stopped.is_ok();
+        let stopped = self.signals.stop().await;
         self.resume()?;
         stopped
     }

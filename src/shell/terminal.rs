@@ -322,11 +322,6 @@ impl Drop for TerminalScreen {
     }
 }
 
-/// Stops this process as the terminal's stop key would; returns when it is continued.
-pub fn stop() -> io::Result<()> {
-    signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP)
-}
-
 /// A signal that means something to the console.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TerminalSignal {
@@ -346,7 +341,7 @@ pub struct SignalListener {
     hangup: Listener,
     interrupt: Listener,
     quit: Listener,
-    stop: Listener,
+    stop_asked: Listener,
     continued: Listener,
 }
 
@@ -359,9 +354,17 @@ impl SignalListener {
             hangup: signal(SignalKind::hangup())?,
             interrupt: signal(SignalKind::interrupt())?,
             quit: signal(SignalKind::quit())?,
-            stop: signal(SignalKind::from_raw(SIGTSTP))?,
+            stop_asked: signal(SignalKind::from_raw(SIGTSTP))?,
             continued: signal(SignalKind::from_raw(SIGCONT))?,
         })
+    }
+
+    /// Stops this process as the terminal's stop key would; returns when it is continued and that signal was heard. A
+    /// later one tells of another stop.
+    pub async fn stop(&mut self) -> io::Result<()> {
+        signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP)?;
+        self.continued.recv().await;
+        Ok(())
     }
 
     /// The next signal.
@@ -372,7 +375,7 @@ impl SignalListener {
             _ = self.hangup.recv() => TerminalSignal::End(SIGHUP),
             _ = self.interrupt.recv() => TerminalSignal::Interrupt(SIGINT),
             _ = self.quit.recv() => TerminalSignal::Interrupt(SIGQUIT),
-            _ = self.stop.recv() => TerminalSignal::Stop,
+            _ = self.stop_asked.recv() => TerminalSignal::Stop,
             _ = self.continued.recv() => TerminalSignal::Continued,
         }
     }
@@ -395,7 +398,7 @@ impl SignalListener {
                 TerminalSignal::Interrupt(number) if keys_are_ours => return Err(number),
                 TerminalSignal::Stop => {
                     // Where we cannot be stopped we go on.
-                    let _ = stop();
+                    let _ = self.stop().await;
                 }
                 TerminalSignal::Interrupt(_) | TerminalSignal::Continued => {}
             }
