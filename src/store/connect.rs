@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use sqlx::Connection as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::ability::{RefusedAbilities, ServerAbility};
 use super::companion::{self, Companion};
@@ -16,6 +16,7 @@ use super::migration::is_blank;
 use super::raw_file::{RawFiles, UnreadBytes};
 use super::server::{self, Server};
 use super::session::{Opener, Sessions};
+use super::sqlite_reader::SqliteFile;
 use super::withhold::recognise_readable;
 use super::{Store, catalog};
 use crate::ground::input_file::{self, SETTINGS_BYTES};
@@ -318,16 +319,16 @@ impl Store {
     /// # Errors
     /// Why there is none, for people.
     pub async fn private_copy(&self) -> Result<(PrivateCopy, PathBuf), String> {
-        let Opener::Sqlite(options, attached) = self.sessions.opener() else {
+        let Opener::Sqlite(file) = self.sessions.opener() else {
             return Err(
                 "only an SQLite database can be copied: restore a backup of this one and try the layout on that"
                     .to_owned(),
             );
         };
-        if !attached.is_empty() {
+        if !file.attached().is_empty() {
             return Err("a folder of several files is not copied".to_owned());
         }
-        let copied = private_copy(options.get_filename(), Vec::new(), &self.raw_files).await;
+        let copied = private_copy(file.path(), Vec::new(), &self.raw_files).await;
         copied.map(|(copy, file, _)| (copy, file)).map_err(|unread| unread.to_string())
     }
 }
@@ -446,9 +447,8 @@ async fn open_file(path: &Path, choice: &LayoutChoice, options: &OpenOptions) ->
 /// Whether SQLite takes a file for a database, as far as it says.
 async fn may_be_sqlite(path: &Path) -> bool {
     let asked = async {
-        let mut link = read_only(path).connect().await?;
-        let asked = sqlx::query("SELECT count(*) FROM sqlite_schema").execute(&mut link).await;
-        link.close().await.and(asked)
+        let mut reader = SqliteFile::at(path).reader().await?;
+        reader.fetch("SELECT count(*) FROM sqlite_schema", &[]).await
     };
     !asked.await.is_err_and(|error: sqlx::Error| is_no_database(&error))
 }
@@ -528,18 +528,14 @@ async fn try_sqlite(
     options: &OpenOptions,
     immutable: bool,
 ) -> Result<Sessions, sqlx::Error> {
-    let connect = read_only(path).immutable(immutable);
     let mode = if immutable { "immutable=1" } else { "mode=ro" };
     // Ours is written while the rest stands still: it is never taken for immutable.
     let ours = companion.map(|path| (companion::uri(path, "mode=ro"), companion::SCHEMA.to_owned()));
     let attached = attached.iter().map(|(p, schema)| (companion::uri(p, mode), schema.clone())).chain(ours).collect();
-    let sessions = Sessions::open(Opener::Sqlite(Box::new(connect), attached), options.connections).await?;
+    let file = SqliteFile::at(path).with(attached, immutable);
+    let sessions = Sessions::open(Opener::Sqlite(file), options.connections).await?;
     sessions.fetch("SELECT count(*) FROM sqlite_schema", &[]).await?;
     Ok(sessions)
-}
-
-fn read_only(path: &Path) -> SqliteConnectOptions {
-    SqliteConnectOptions::new().filename(path).read_only(true).busy_timeout(Duration::from_secs(3))
 }
 
 /// Whether the system lets us read a file. It is not opened for that.

@@ -31,7 +31,6 @@ mod index_builder;
 pub mod jobs;
 mod keyword;
 mod layout_check;
-mod long_rows;
 pub mod migrating;
 pub mod migration;
 mod order;
@@ -52,6 +51,8 @@ pub mod shape;
 mod side_by_side;
 pub mod snapshot;
 mod sql_names;
+mod sqlite_reader;
+mod sqlite_writer;
 mod status;
 pub mod stored;
 mod stored_order;
@@ -74,7 +75,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use fetched::RawRow;
 use order::SortableColumns;
 use select::SelectStatement;
-use session::{ReadAhead, Sessions};
+use session::Sessions;
 
 use crate::layout::recognise::unmet;
 use crate::layout::{BoundSource, Catalog, Engine, Layout, RecognisedLayouts};
@@ -294,16 +295,11 @@ impl Store {
     }
 
     /// As [`Sessions::fetch_within`].
-    async fn fetch_within(
-        &self,
-        statement: &SelectStatement,
-        bytes: usize,
-        ahead: ReadAhead,
-    ) -> Result<(Vec<RawRow>, bool), StoreError> {
+    async fn fetch_within(&self, statement: &SelectStatement, bytes: usize) -> Result<(Vec<RawRow>, bool), StoreError> {
         let seen = self.ahead().seen(statement);
         let statement = seen.as_ref().unwrap_or(statement);
         tracing::debug!(sql = %statement.sql, "fetch");
-        Ok(self.sessions.fetch_within(&statement.sql, &statement.params, bytes, ahead).await?)
+        Ok(self.sessions.fetch_within(&statement.sql, &statement.params, bytes).await?)
     }
 
     async fn fetch_text(&self, sql: &str) -> Result<Vec<RawRow>, StoreError> {
@@ -318,20 +314,19 @@ impl Store {
         let seen = self.ahead().seen(statement);
         let statement = seen.as_ref().unwrap_or(statement);
         tracing::debug!(sql = %statement.sql, "scan");
-        Ok(self.sessions.scan(&statement.sql, &statement.params, ReadAhead::Far, each).await?)
+        Ok(self.sessions.scan(&statement.sql, &statement.params, each).await?)
     }
 
     async fn scan_ahead<R: Send + 'static>(
         &self,
         statement: &SelectStatement,
-        ahead: ReadAhead,
         read: impl Fn(RawRow) -> R + Send + 'static,
         each: impl FnMut(R) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let seen = self.ahead().seen(statement);
         let statement = seen.as_ref().unwrap_or(statement);
         tracing::debug!(sql = %statement.sql, "scan ahead");
-        Ok(self.sessions.scan_ahead(&statement.sql, &statement.params, ahead, read, each).await?)
+        Ok(self.sessions.scan_ahead(&statement.sql, &statement.params, read, each).await?)
     }
 
     /// The same database through other connections, or as something else is made of its tables: nothing is known of it

@@ -13,7 +13,6 @@ use super::fetched::{FetchedValue, RawRow, row_size};
 use super::keyword::index_condition;
 use super::order::{Edge, ListCursor, RawKey, Sortable, SourceOrder};
 use super::select::{Projection, SelectStatement, as_stored, narrow, narrow_any, narrow_search};
-use super::session::ReadAhead;
 use super::stored_order::StoredOrder;
 use super::{Store, StoreError};
 use crate::layout::{BoundSource, Derivation, Engine, EpisodeLink, LinkBy};
@@ -223,10 +222,6 @@ impl Store {
         let belonging = self.contexts().belonging(source, &filters).await?;
         let (mut found, mut held) = (Vec::new(), 0);
         let bytes = query.bytes.unwrap_or(usize::MAX);
-        let ahead = match query.bytes {
-            None => ReadAhead::Far,
-            Some(_) => self.ahead_in(source, query.limit).await,
-        };
         let parts = walk.parts(edge, forward);
         for (number, part) in parts.iter().enumerate() {
             let mut edge = edge.clone();
@@ -240,7 +235,7 @@ impl Store {
                     belonging.narrow(engine, source, &mut statement);
                 }
                 walk.walk(engine, &mut statement, *part, &edge, forward, batch);
-                let (raw, is_broken_off) = self.fetch_within(&statement, bytes, ahead).await?;
+                let (raw, is_broken_off) = self.fetch_within(&statement, bytes).await?;
                 let read = raw.len();
                 let short = read < batch && !is_broken_off;
                 let mut placed: Vec<Placed> = raw

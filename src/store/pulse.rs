@@ -1,16 +1,14 @@
 //! Whether anybody wrote to the database since it was asked last, at next to no cost: SQLite counts commits of others.
 
-use sqlx::sqlite::SqliteConnection;
-use sqlx::{AssertSqlSafe, Connection as _};
-
 use super::Store;
 use super::session::Opener;
+use super::sqlite_reader::SqliteReader;
 
 /// Asks again and again whether something was written. No transaction is open between two questions.
 #[derive(Debug)]
 pub struct DatabasePulse {
     /// A connection for each file: what a connection is told counts from its own last question.
-    links: Vec<SqliteConnection>,
+    links: Vec<SqliteReader>,
 }
 
 impl DatabasePulse {
@@ -18,7 +16,7 @@ impl DatabasePulse {
     pub async fn beat(&mut self) -> Option<Vec<i64>> {
         let mut marks = Vec::new();
         for link in &mut self.links {
-            marks.push(sqlx::query_scalar(AssertSqlSafe("PRAGMA data_version")).fetch_one(link).await.ok()?);
+            marks.push(link.data_version().await.ok()?);
         }
         (!marks.is_empty()).then_some(marks)
     }
@@ -29,9 +27,9 @@ impl Store {
     pub async fn pulse(&self) -> DatabasePulse {
         let opener = self.sessions.opener();
         let mut links = Vec::new();
-        if let Opener::Sqlite(options, _) = opener {
-            for file in opener.databases() {
-                match SqliteConnection::connect_with(&(**options).clone().filename(file)).await {
+        if let Opener::Sqlite(file) = opener {
+            for path in file.databases() {
+                match file.beside(&path).reader().await {
                     Ok(link) => links.push(link),
                     Err(_) => return DatabasePulse { links: Vec::new() },
                 }

@@ -6,7 +6,6 @@ use std::ops::ControlFlow;
 use super::dialect::{PgType, quote};
 use super::fetched::{FetchedValue, RawRow, row_size};
 use super::proof::tables::{self, SearchedKind, SearchedTable, UnsearchedReason};
-use super::session::ReadAhead;
 use super::stored::TableName;
 use super::{RawTables, StoreError};
 use crate::layout::Engine;
@@ -102,7 +101,7 @@ impl RawTables<'_> {
             let first = rows.len();
             self.store
                 .sessions
-                .scan(&sql, &[], ReadAhead::Far, |row| {
+                .scan(&sql, &[], |row| {
                     bytes += row_size(&row);
                     if first == 0 || !rows[..first].contains(&row) {
                         rows.push(row);

@@ -98,7 +98,6 @@ impl RowWalks<'_> {
         each: &mut impl FnMut(R) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, StoreError> {
         let in_parts = self.comes_in_parts(source).await?;
-        let ahead = self.store.ahead_in(source, usize::MAX).await;
         // Without row numbers, as tables without rowid are, it is read at once.
         let mut end = if in_parts { self.part_end(source, "").await.unwrap_or(None) } else { None };
         let (read, mut behind) = (Arc::new(read), String::new());
@@ -113,7 +112,7 @@ impl RowWalks<'_> {
                 flow = each(made);
                 flow
             };
-            self.store.scan_ahead(&part, ahead, move |raw| read(raw), take).await?;
+            self.store.scan_ahead(&part, move |raw| read(raw), take).await?;
             let Some(last) = end.filter(|_| flow.is_continue()) else { return Ok(flow) };
             behind = format!(" AND t.rowid > {last}");
             end = self.part_end(source, &behind).await?;

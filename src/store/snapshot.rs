@@ -1,17 +1,16 @@
 //! One read-only transaction over several reads: all of them see the database at the same moment.
 
 use std::collections::HashSet;
+use std::future::ready;
 use std::ops::ControlFlow;
-
-use sqlx::sqlite::SqliteConnection;
-use sqlx::{AssertSqlSafe, Connection as _};
 
 use super::dialect::{PgType, quote};
 use super::fetched::{FetchedValue, Param, RawRow, text};
 use super::server::{Isolation, ServerLink};
-use super::session::{self, Opener};
+use super::session::Opener;
 use super::shape::{self, TableShape};
 use super::side_by_side::RowBatch;
+use super::sqlite_reader::SqliteReader;
 use super::stored::TableName;
 use super::{Store, StoreError};
 use crate::layout::Engine;
@@ -28,7 +27,7 @@ const DENIED: &str = "SELECT n.nspname::text, c.relname::text FROM pg_class c JO
      AND NOT (has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'))";
 
 enum SnapshotLink {
-    Sqlite(SqliteConnection),
+    Sqlite(SqliteReader),
     Postgres(ServerLink),
 }
 
@@ -68,14 +67,10 @@ impl Store {
     pub async fn snapshot(&self) -> Result<Snapshot<'_>, StoreError> {
         self.sessions.check_place()?;
         let link = match self.sessions.opener() {
-            Opener::Sqlite(options, attached) => {
-                let mut link = SqliteConnection::connect_with(options).await?;
-                for (file, schema) in attached {
-                    let sql = format!("ATTACH $1 AS {}", quote(schema));
-                    sqlx::query(AssertSqlSafe(sql)).bind(file).execute(&mut link).await?;
-                }
-                sqlx::raw_sql("PRAGMA query_only = 1; BEGIN").execute(&mut link).await?;
-                SnapshotLink::Sqlite(link)
+            Opener::Sqlite(file) => {
+                let mut reader = file.reader().await?;
+                reader.run("PRAGMA query_only = 1; BEGIN").await?;
+                SnapshotLink::Sqlite(reader)
             }
             Opener::Postgres(server) => {
                 let mut link = ServerLink::open(server).await?;
@@ -114,10 +109,11 @@ impl Snapshot<'_> {
         mut each: impl FnMut(RawRow) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         tracing::debug!(%sql, "snapshot");
-        match &mut self.link {
-            SnapshotLink::Sqlite(link) => session::scan_sqlite(link, sql, params, &mut each).await.map(drop)?,
-            SnapshotLink::Postgres(link) => session::scan_postgres(link, sql, params, &mut each).await.map(drop)?,
-        }
+        let mut take = |rows: Vec<RawRow>| ready(rows.into_iter().try_for_each(&mut each));
+        let _ = match &mut self.link {
+            SnapshotLink::Sqlite(reader) => reader.batches(sql, params, &mut take).await?,
+            SnapshotLink::Postgres(link) => link.batches(sql, params, &mut take).await?,
+        };
         Ok(())
     }
 

@@ -12,8 +12,9 @@ use super::engine_error::{explain, is_late, lost};
 use super::fetched::{FetchedValue, Param, RawRow};
 use super::revise;
 use super::server::ServerLink;
-use super::session::{self, Opener};
+use super::session::Opener;
 use super::shape::{self, TableShape};
+use super::sqlite_writer;
 use super::stored::{Cell, Image, Mutation, StoredRows, TableName};
 use super::{Store, StoreError, companion};
 use crate::layout::Engine;
@@ -116,10 +117,9 @@ impl WriteConnection {
             return Ok(WriteConnection::Sqlite(link));
         }
         match store.sessions.opener() {
-            // Foreign keys are as SQLite has them unless told: not enforced. A cascade would change rows that no plan
-            // names. The journal's mode stays as it is.
-            Opener::Sqlite(options, _) => {
-                let options = options.clone().read_only(false).foreign_keys(false).busy_timeout(PATIENCE);
+            // A cascade would change rows that no plan names: foreign keys are not enforced.
+            Opener::Sqlite(file) => {
+                let options = file.writing().busy_timeout(PATIENCE);
                 Ok(WriteConnection::Sqlite(SqliteConnection::connect_with(&options).await?))
             }
             Opener::Postgres(server) => Ok(WriteConnection::Postgres(ServerLink::open(server).await?)),
@@ -128,23 +128,17 @@ impl WriteConnection {
 
     async fn fetch(&mut self, sql: &str, params: &[Param]) -> Result<Vec<RawRow>, sqlx::Error> {
         tracing::debug!(%sql, "fetch for writing");
-        let mut rows = Vec::new();
-        let mut each = |row| {
-            rows.push(row);
-            std::ops::ControlFlow::Continue(())
-        };
         match self {
-            WriteConnection::Sqlite(link) => session::scan_sqlite(link, sql, params, &mut each).await.map(drop)?,
-            WriteConnection::Postgres(link) => session::scan_postgres(link, sql, params, &mut each).await.map(drop)?,
+            WriteConnection::Sqlite(link) => sqlite_writer::fetch(link, sql, params).await,
+            WriteConnection::Postgres(link) => link.fetch(sql, params).await,
         }
-        Ok(rows)
     }
 
     async fn execute(&mut self, sql: &str, params: &[Param]) -> Result<u64, sqlx::Error> {
         tracing::debug!(%sql, "write");
         match self {
             WriteConnection::Sqlite(link) => {
-                session::bound_sqlite(sql, params).execute(link).await.map(|done| done.rows_affected())
+                sqlite_writer::bound(sql, params).execute(link).await.map(|done| done.rows_affected())
             }
             WriteConnection::Postgres(link) => link.execute(sql, params).await,
         }

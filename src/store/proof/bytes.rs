@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use serde::{Deserialize, Serialize};
-use sqlx::Connection as _;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 
 use super::needles::{Needle, NeedleContext, NeedleForm, Needles};
 use crate::store::ProofReader;
@@ -17,6 +15,7 @@ use crate::store::file_state::{Stamp, stamp};
 use crate::store::raw_file::UnreadBytes;
 use crate::store::session::Opener;
 use crate::store::side_by_side::{cores, on_lanes};
+use crate::store::sqlite_reader::{SqliteFile, SqliteReader};
 
 /// Bytes that are read at a time.
 const PIECE: usize = 1 << 20;
@@ -305,31 +304,25 @@ struct FilesStanding {
 /// Connections that notice what others commit.
 struct CommitWatch {
     files: Vec<PathBuf>,
-    links: Vec<Option<SqliteConnection>>,
+    links: Vec<Option<SqliteReader>>,
 }
 
 impl CommitWatch {
-    async fn over(options: &SqliteConnectOptions, files: &[PathBuf]) -> Self {
+    async fn over(database: &SqliteFile, files: &[PathBuf]) -> Self {
         let mut links = Vec::new();
         for main in files.iter().step_by(BESIDE.len()) {
-            links.push(SqliteConnection::connect_with(&options.clone().filename(main)).await.ok());
+            links.push(database.beside(main).reader().await.ok());
         }
         // The `-shm` file keeps no rows, and changes with every read.
         let files = files.iter().enumerate().filter(|(n, _)| n % BESIDE.len() != 2).map(|(_, f)| f.clone()).collect();
         CommitWatch { files, links }
     }
 
-    async fn close(self) {
-        for link in self.links.into_iter().flatten() {
-            let _ = link.close().await;
-        }
-    }
-
     async fn look(&mut self) -> FilesStanding {
         let mut versions = Vec::new();
         for link in &mut self.links {
             versions.push(match link {
-                Some(link) => sqlx::query_scalar("PRAGMA data_version").fetch_one(link).await.ok(),
+                Some(link) => link.data_version().await.ok(),
                 None => None,
             });
         }
@@ -357,12 +350,10 @@ impl ProofReader<'_> {
         needles: &Needles,
         mut each: impl FnMut(u64) + Send,
     ) -> Result<ByteScan, UncheckedBytes> {
-        let Opener::Sqlite(options, _) = self.store.sessions.opener() else { return Err(UncheckedBytes::Server) };
+        let Opener::Sqlite(database) = self.store.sessions.opener() else { return Err(UncheckedBytes::Server) };
         let files = self.files().ok_or(UncheckedBytes::Server)?;
-        let mut watch = CommitWatch::over(options, &files).await;
-        let scanned = self.scan_at_rest(&files, needles, &mut watch, &mut each).await;
-        watch.close().await;
-        scanned
+        let mut watch = CommitWatch::over(database, &files).await;
+        self.scan_at_rest(&files, needles, &mut watch, &mut each).await
     }
 
     async fn scan_at_rest(

@@ -1,18 +1,15 @@
 //! Remains in search indexes: words in full-text indexes of SQLite and entries about rows that are gone, neighbours
 //! of a vector in PostgreSQL.
 
-use std::ops::ControlFlow;
-
 use serde::{Deserialize, Serialize};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{AssertSqlSafe, Connection as _};
 
 use crate::layout::Engine;
 use crate::store::dialect::quote;
 use crate::store::engine_error::explain;
-use crate::store::fetched::{FetchedValue, RawRow, number, text};
-use crate::store::session::{self, Opener};
+use crate::store::fetched::{FetchedValue, number, text};
+use crate::store::session::Opener;
 use crate::store::shape::qualified;
+use crate::store::sqlite_reader::SqliteReader;
 use crate::store::stored::TableName;
 use crate::store::{ProofReader, StoreError};
 
@@ -88,24 +85,11 @@ const VIRTUAL: &str = "SELECT name, sql FROM $schema.sqlite_schema WHERE type = 
 /// Modules that only show what is stored elsewhere, or hold numbers.
 const HARMLESS: &[&str] = &["fts5vocab", "fts4aux", "fts3tokenize", "rtree", "rtree_i32", "geopoly", "dbstat"];
 
-/// A link of its own: the vocabulary is read through temporary tables, which reading sessions may not make.
-async fn link_to(
-    options: &SqliteConnectOptions,
-    attached: &[(String, String)],
-) -> Result<SqliteConnection, sqlx::Error> {
-    let mut link = SqliteConnection::connect_with(options).await?;
-    for (file, schema) in attached {
-        let sql = format!("ATTACH $1 AS {}", quote(schema));
-        sqlx::query(AssertSqlSafe(sql)).bind(file).execute(&mut link).await?;
-    }
-    Ok(link)
-}
-
-async fn virtual_tables(link: &mut SqliteConnection) -> Result<Vec<Virtual>, sqlx::Error> {
+async fn virtual_tables(link: &mut SqliteReader) -> Result<Vec<Virtual>, sqlx::Error> {
     let mut all = Vec::new();
-    for schema in rows(link, "SELECT name FROM pragma_database_list WHERE name <> 'temp' ORDER BY seq", &[]).await? {
+    for schema in link.fetch("SELECT name FROM pragma_database_list WHERE name <> 'temp' ORDER BY seq", &[]).await? {
         let schema = text(&schema, 0);
-        for row in rows(link, &VIRTUAL.replace("$schema", &quote(&schema)), &[]).await? {
+        for row in link.fetch(&VIRTUAL.replace("$schema", &quote(&schema)), &[]).await? {
             let sql = text(&row, 1).to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
             let module = sql.split_once(" using ").map_or("", |(_, rest)| rest.trim_start());
             let module = module.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default().to_owned();
@@ -124,13 +108,13 @@ impl ProofReader<'_> {
     /// # Errors
     /// The engine's refusal; an index that cannot be asked is told as such.
     pub async fn search_indexes(self, handles: &[String]) -> Result<Vec<IndexHits>, StoreError> {
-        let Opener::Sqlite(options, attached) = self.store.sessions.opener() else { return Ok(Vec::new()) };
-        let mut link = link_to(options, attached).await?;
+        let Opener::Sqlite(database) = self.store.sessions.opener() else { return Ok(Vec::new()) };
+        // A link of its own: the vocabulary is read through temporary tables, which reading sessions may not make.
+        let mut link = database.reader().await?;
         let mut all = Vec::new();
         for table in virtual_tables(&mut link).await? {
             all.push(ask(&mut link, &table, handles).await);
         }
-        link.close().await?;
         Ok(all)
     }
 
@@ -141,8 +125,8 @@ impl ProofReader<'_> {
     /// # Errors
     /// The engine's refusal.
     pub async fn side_indexes(self, tables: &[TableName]) -> Result<Vec<SideIndex>, StoreError> {
-        let Opener::Sqlite(options, attached) = self.store.sessions.opener() else { return Ok(Vec::new()) };
-        let mut link = link_to(options, attached).await?;
+        let Opener::Sqlite(database) = self.store.sessions.opener() else { return Ok(Vec::new()) };
+        let mut link = database.reader().await?;
         let mut all = Vec::new();
         for index in virtual_tables(&mut link).await?.iter().filter(|v| !v.is_full_text() || v.is_contentless()) {
             let mut sides = Vec::new();
@@ -156,7 +140,6 @@ impl ProofReader<'_> {
             let some_named = sides.iter().any(named);
             all.extend(sides.into_iter().filter(|side| named(side) || !some_named));
         }
-        link.close().await?;
         Ok(all)
     }
 
@@ -165,11 +148,10 @@ impl ProofReader<'_> {
     /// # Errors
     /// The engine's refusal.
     pub async fn orphans_of(self, side: &SideIndex) -> Result<u64, StoreError> {
-        let Opener::Sqlite(options, attached) = self.store.sessions.opener() else { return Ok(0) };
-        let mut link = link_to(options, attached).await?;
+        let Opener::Sqlite(database) = self.store.sessions.opener() else { return Ok(0) };
+        let mut link = database.reader().await?;
         // An index that was dropped keeps nothing.
-        let found = rows(&mut link, &side.sql, &[]).await.unwrap_or_default();
-        link.close().await?;
+        let found = link.fetch(&side.sql, &[]).await.unwrap_or_default();
         Ok(found.first().map_or(0, |row| number(row, 1) as u64))
     }
 
@@ -202,13 +184,13 @@ impl ProofReader<'_> {
 }
 
 /// An index as one about a table; none when it is not.
-async fn about(link: &mut SqliteConnection, index: &Virtual, table: &TableName) -> Option<SideIndex> {
+async fn about(link: &mut SqliteReader, index: &Virtual, table: &TableName) -> Option<SideIndex> {
     let key = format!(
         "SELECT name FROM pragma_table_info({}, {}) WHERE pk = 1",
         literal(&table.name),
         literal(&table.schema)
     );
-    let key = rows(link, &key, &[]).await.ok()?.first().map(|row| quote(&text(row, 0)));
+    let key = link.fetch(&key, &[]).await.ok()?.first().map(|row| quote(&text(row, 0)));
     for (shadow, column) in index.entries() {
         let (schema, shadow) = (quote(&index.schema), quote(&shadow));
         for by in std::iter::once("rowid".to_owned()).chain(key.clone()) {
@@ -218,7 +200,7 @@ async fn about(link: &mut SqliteConnection, index: &Virtual, table: &TableName) 
                 qualified(table)
             );
             // No such shadow, or a table without row numbers.
-            let Ok(found) = rows(link, &sql, &[]).await else { continue };
+            let Ok(found) = link.fetch(&sql, &[]).await else { continue };
             let (entries, orphans) = found.first().map_or((0, 0), |row| (number(row, 0) as u64, number(row, 1) as u64));
             if entries > 0 && orphans * MOST_ORPHANS <= entries {
                 return Some(SideIndex { index: index.name.clone(), table: table.clone(), orphans, sql });
@@ -232,7 +214,7 @@ fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-async fn ask(link: &mut SqliteConnection, table: &Virtual, handles: &[String]) -> IndexHits {
+async fn ask(link: &mut SqliteReader, table: &Virtual, handles: &[String]) -> IndexHits {
     let (rows, terms, contentless) = (Vec::new(), Vec::new(), table.is_contentless());
     let mut hits = IndexHits { table: table.name.clone(), rows, terms, contentless, unread: None };
     if !table.is_full_text() {
@@ -262,7 +244,7 @@ async fn ask(link: &mut SqliteConnection, table: &Virtual, handles: &[String]) -
 }
 
 /// Rows that hold a handle's words one after the other. A handle without any word finds none.
-async fn phrase(link: &mut SqliteConnection, table: &Virtual, handle: &str) -> Result<u64, sqlx::Error> {
+async fn phrase(link: &mut SqliteReader, table: &Virtual, handle: &str) -> Result<u64, sqlx::Error> {
     if !handle.chars().any(char::is_alphanumeric) {
         return Ok(0);
     }
@@ -273,7 +255,7 @@ async fn phrase(link: &mut SqliteConnection, table: &Virtual, handle: &str) -> R
 }
 
 /// Rows that hold all words of a handle, wherever: the words as the index's own tokenizer takes them.
-async fn all_words(link: &mut SqliteConnection, table: &Virtual, handle: &str) -> Result<u64, sqlx::Error> {
+async fn all_words(link: &mut SqliteReader, table: &Virtual, handle: &str) -> Result<u64, sqlx::Error> {
     let tokenizer = tokenizer(&table.options, link, table).await?;
     let make = format!(
         "DROP TABLE IF EXISTS temp.asked; DROP TABLE IF EXISTS temp.asked_words; DROP TABLE IF EXISTS temp.held; \
@@ -283,24 +265,22 @@ async fn all_words(link: &mut SqliteConnection, table: &Virtual, handle: &str) -
         quote(&table.schema),
         quote(&table.name)
     );
-    sqlx::raw_sql(AssertSqlSafe(make)).execute(&mut *link).await?;
-    rows(link, "INSERT INTO temp.asked (x) VALUES ($1)", &[FetchedValue::Text(handle.to_owned())]).await?;
+    link.run(&make).await?;
+    link.fetch("INSERT INTO temp.asked (x) VALUES ($1)", &[FetchedValue::Text(handle.to_owned())]).await?;
     let sql = "SELECT count(*) FROM (SELECT doc FROM temp.held WHERE term IN (SELECT term FROM temp.asked_words) \
          GROUP BY doc HAVING count(DISTINCT term) = (SELECT count(*) FROM temp.asked_words))";
     let found = count(link, sql, &[]).await;
-    sqlx::raw_sql("DROP TABLE temp.held; DROP TABLE temp.asked_words; DROP TABLE temp.asked")
-        .execute(&mut *link)
-        .await?;
+    link.run("DROP TABLE temp.held; DROP TABLE temp.asked_words; DROP TABLE temp.asked").await?;
     found
 }
 
 /// The option of an index that says how it takes texts apart, as it is in its definition.
-async fn tokenizer(options: &str, link: &mut SqliteConnection, table: &Virtual) -> Result<String, sqlx::Error> {
+async fn tokenizer(options: &str, link: &mut SqliteReader, table: &Virtual) -> Result<String, sqlx::Error> {
     if !options.contains("tokenize=") {
         return Ok(String::new());
     }
     let sql = format!("SELECT sql FROM {}.sqlite_schema WHERE name = $1", quote(&table.schema));
-    let definition = rows(link, &sql, &[FetchedValue::Text(table.name.clone())]).await?;
+    let definition = link.fetch(&sql, &[FetchedValue::Text(table.name.clone())]).await?;
     let definition = definition.first().map(|row| text(row, 0)).unwrap_or_default();
     let at = definition.to_ascii_lowercase().find("tokenize").unwrap_or_default();
     let option = &definition[at..];
@@ -321,38 +301,22 @@ async fn tokenizer(options: &str, link: &mut SqliteConnection, table: &Virtual) 
     Ok(format!(", {}", &option[..end.unwrap_or(option.len())]))
 }
 
-async fn vocabulary(link: &mut SqliteConnection, table: &Virtual, handles: &[String]) -> Result<Vec<u64>, sqlx::Error> {
+async fn vocabulary(link: &mut SqliteReader, table: &Virtual, handles: &[String]) -> Result<Vec<u64>, sqlx::Error> {
     let make = format!(
         "DROP TABLE IF EXISTS temp.vocabulary; CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab({}, {}, row)",
         quote(&table.schema),
         quote(&table.name)
     );
-    sqlx::raw_sql(AssertSqlSafe(make)).execute(&mut *link).await?;
+    link.run(&make).await?;
     let mut hits = Vec::new();
     for handle in handles {
         let sql = "SELECT coalesce(sum(doc), 0) FROM temp.vocabulary WHERE term = $1";
         hits.push(count(link, sql, &[FetchedValue::Text(handle.to_lowercase())]).await?);
     }
-    sqlx::raw_sql("DROP TABLE temp.vocabulary").execute(&mut *link).await?;
+    link.run("DROP TABLE temp.vocabulary").await?;
     Ok(hits)
 }
 
-async fn rows(link: &mut SqliteConnection, sql: &str, params: &[FetchedValue]) -> Result<Vec<RawRow>, sqlx::Error> {
-    let mut rows = Vec::new();
-    let mut each = |row: RawRow| {
-        rows.push(row);
-        ControlFlow::Continue(())
-    };
-    session::scan_sqlite(link, sql, params, &mut each).await.map(drop)?;
-    Ok(rows)
-}
-
-async fn count(link: &mut SqliteConnection, sql: &str, params: &[FetchedValue]) -> Result<u64, sqlx::Error> {
-    let mut found = 0;
-    let mut each = |row: RawRow| {
-        found = number(&row, 0) as u64;
-        ControlFlow::Break(())
-    };
-    session::scan_sqlite(link, sql, params, &mut each).await.map(drop)?;
-    Ok(found)
+async fn count(link: &mut SqliteReader, sql: &str, params: &[FetchedValue]) -> Result<u64, sqlx::Error> {
+    Ok(link.fetch(sql, params).await?.first().map_or(0, |row| number(row, 0) as u64))
 }

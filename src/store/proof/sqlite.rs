@@ -1,7 +1,6 @@
 //! The physical pass on SQLite: search indexes rebuilt, the log emptied, the file written again without free pages.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -15,7 +14,8 @@ use crate::layout::Engine;
 use crate::store::dialect::quote;
 use crate::store::engine_error::explain;
 use crate::store::fetched::{RawRow, number, text};
-use crate::store::session::{self, Opener};
+use crate::store::session::Opener;
+use crate::store::sqlite_writer;
 use crate::store::write::WriteError;
 use crate::store::{ProofReader, Store, StoreError};
 
@@ -38,20 +38,19 @@ struct SqlitePass {
 }
 
 pub async fn pass(store: &Store, wanted: &PassRequest) -> Result<PassReport, WriteError> {
-    let Opener::Sqlite(options, attached) = store.sessions.opener() else { return Ok(PassReport::new()) };
+    let Opener::Sqlite(database) = store.sessions.opener() else { return Ok(PassReport::new()) };
     if let Some(words) = store.displaced() {
         return Err(WriteError::Displaced(words));
     }
-    let main = options.get_filename().to_path_buf();
-    let options = options.clone().read_only(false).foreign_keys(false).busy_timeout(WAIT);
-    let link = SqliteConnection::connect_with(&options).await?;
+    let main = database.path().to_path_buf();
+    let link = SqliteConnection::connect_with(&database.writing().busy_timeout(WAIT)).await?;
     let mut work = SqlitePass { link, main, patience: wanted.patience };
     work.run("PRAGMA secure_delete = ON; PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON").await?;
     let mut pass = PassReport::new();
     let mode = text(&work.row("PRAGMA journal_mode").await?, 0);
     pass.figure("journal_mode", mode.clone());
     work.steps(&mut pass, mode == "wal").await?;
-    for (_, schema) in attached {
+    for (_, schema) in database.attached() {
         let began = Instant::now();
         let note =
             format!("the attached file {schema} was searched but not cleaned: open it on its own to erase there");
@@ -68,13 +67,7 @@ impl SqlitePass {
     }
 
     async fn rows(&mut self, sql: &str) -> Result<Vec<RawRow>, sqlx::Error> {
-        let mut rows = Vec::new();
-        let mut each = |row| {
-            rows.push(row);
-            ControlFlow::Continue(())
-        };
-        session::scan_sqlite(&mut self.link, sql, &[], &mut each).await.map(drop)?;
-        Ok(rows)
+        sqlite_writer::fetch(&mut self.link, sql, &[]).await
     }
 
     async fn row(&mut self, sql: &str) -> Result<RawRow, sqlx::Error> {

@@ -293,8 +293,7 @@ impl ProofReader<'_> {
             (count, last) = (count + 1, Some(number(&row, 0)));
             batch.add(row, &mut take)
         };
-        let ahead = self.store.ahead_in_table(&table.name.schema, &table.name.name, usize::MAX).await;
-        self.store.sessions.scan(sql, params, ahead, each).await?;
+        self.store.sessions.scan(sql, params, each).await?;
         let _ = batch.hand_on(take);
         Ok((count, last))
     }

@@ -11,7 +11,6 @@ use crate::store::dialect::{PgType, quote};
 use crate::store::fetched::{FetchedValue, Param, RawRow};
 use crate::store::order::{place_of, place_text};
 use crate::store::select::SelectStatement;
-use crate::store::session::ReadAhead;
 use crate::store::{RawTables, StoreError};
 
 /// Rows of a page at most.
@@ -332,13 +331,8 @@ impl RawTables<'_> {
         }
         let statement = statement(self.store.engine(), query, place.as_ref());
         tracing::debug!(sql = %statement.sql, "raw page");
-        let (store, name) = (self.store, &query.table.name);
-        let ahead = match query.bytes {
-            None => ReadAhead::Far,
-            Some(_) => store.ahead_in_table(&name.schema, &name.name, query.limit).await,
-        };
         let bytes = query.bytes.unwrap_or(usize::MAX);
-        let (mut found, is_cut) = store.sessions.fetch_within(&statement.sql, &statement.params, bytes, ahead).await?;
+        let (mut found, is_cut) = self.store.sessions.fetch_within(&statement.sql, &statement.params, bytes).await?;
         let more = is_cut || found.len() > query.limit;
         found.truncate(query.limit);
         let taken = found.len() as u64;

@@ -6,14 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures::StreamExt as _;
+use futures::{FutureExt as _, Stream, StreamExt as _};
 use sqlx::postgres::{PgArguments, PgConnection, PgRow, Postgres};
 use sqlx::query::Query;
 use sqlx::{AssertSqlSafe, Connection as _, Row as _, TypeInfo as _, ValueRef as _};
 
 use super::{Host, Server, too_late};
-use crate::store::fetched::{FetchedValue, Param, RawRow};
-use crate::store::session::waiting;
+use crate::store::fetched::{FetchedValue, Param, RawRow, row_size};
 
 /// Time that a read waits for a lock.
 const READ_LOCK: Duration = Duration::from_millis(500);
@@ -39,6 +38,11 @@ const WAITING: &str =
     "SELECT pid::text FROM pg_stat_activity WHERE starts_with(query, $1) AND wait_event_type = 'Lock'";
 
 const CANCEL: &str = "SELECT pg_cancel_backend(pid)::text FROM pg_stat_activity WHERE starts_with(query, $1)";
+
+/// Rows taken at a time, where this many wait.
+const TAKEN: usize = 128;
+/// Bytes of their values, from which no further row joins them.
+const BYTES: usize = 1 << 20;
 
 /// Visibility of other transactions within a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -194,6 +198,20 @@ impl ServerLink {
         self.batches_within(None, sql, params, take).await
     }
 
+    /// All rows of a statement.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn fetch(&mut self, sql: &str, params: &[Param]) -> Result<Vec<RawRow>, sqlx::Error> {
+        let mut all = Vec::new();
+        let mut take = |rows: Vec<RawRow>| {
+            all.extend(rows);
+            std::future::ready(ControlFlow::Continue(()))
+        };
+        let _ended = self.batches(sql, params, &mut take).await?;
+        Ok(all)
+    }
+
     async fn batches_within<T: Future<Output = ControlFlow<()>>>(
         &mut self,
         patience: Option<Duration>,
@@ -203,7 +221,7 @@ impl ServerLink {
     ) -> Result<ControlFlow<()>, sqlx::Error> {
         let mut rows = bound(sql, params).fetch(&mut self.link).fuse();
         loop {
-            let batch = within(patience, waiting(&mut rows, values), SILENT).await?;
+            let batch = within(patience, waiting(&mut rows), SILENT).await?;
             if batch.is_empty() {
                 return Ok(ControlFlow::Continue(()));
             }
@@ -288,6 +306,22 @@ impl ServerLink {
         // It ends either way.
         let _ = self.link.close().await;
     }
+}
+
+/// Waits for a row, and takes those that wait behind it. Empty at the end.
+async fn waiting(
+    rows: &mut (impl Stream<Item = Result<PgRow, sqlx::Error>> + Unpin),
+) -> Result<Vec<RawRow>, sqlx::Error> {
+    let (mut batch, mut bytes) = (Vec::new(), 0);
+    let mut next = rows.next().await;
+    while let Some(row) = next {
+        let row = values(&row?)?;
+        bytes += row_size(&row);
+        batch.push(row);
+        let full = batch.len() == TAKEN || bytes >= BYTES;
+        next = if full { None } else { rows.next().now_or_never().flatten() };
+    }
+    Ok(batch)
 }
 
 /// Ends when a statement was stopped because it waited for a lock all the time, which `stopped` says before it is.

@@ -1,0 +1,338 @@
+//! Reads of an SQLite file: a thread steps through a statement and hands its rows on in batches of bounded bytes.
+//!
+//! Every read goes through here; what writes has a connection of sqlx's. Both are of the one SQLite that is linked, so
+//! neither drops the other's locks.
+
+use std::borrow::Cow;
+use std::ffi::c_int;
+use std::fmt;
+use std::future::ready;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OpenFlags, Statement};
+use sqlx::error::{DatabaseError, ErrorKind};
+use sqlx::sqlite::SqliteConnectOptions;
+use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
+
+use super::companion;
+use super::dialect::quote;
+use super::fetched::{FetchedValue, Param, RawRow, number, row_size};
+
+/// Time that a read waits for a lock.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// Steps of SQLite's machine between two questions whether anybody waits still: about 20 microseconds.
+const STEPS: c_int = 2_000;
+/// Rows that are handed on together, at most.
+const ROWS: usize = 128;
+/// Bytes of their values, from which no further row joins them.
+const BYTES: usize = 1 << 20;
+/// Batches that wait for whoever takes them.
+const AHEAD: usize = 2;
+
+/// A database file, with those that are attached to it.
+#[derive(Debug, Clone)]
+pub struct SqliteFile {
+    path: PathBuf,
+    is_immutable: bool,
+    /// Other files, as URIs, with their schema names.
+    attached: Vec<(String, String)>,
+}
+
+impl SqliteFile {
+    /// A file alone, which others may write.
+    #[must_use]
+    pub fn at(path: &Path) -> Self {
+        SqliteFile { path: path.to_owned(), is_immutable: false, attached: Vec::new() }
+    }
+
+    /// The same file together with others. Nobody may write an immutable one.
+    #[must_use]
+    pub fn with(self, attached: Vec<(String, String)>, is_immutable: bool) -> Self {
+        SqliteFile { is_immutable, attached, ..self }
+    }
+
+    /// Path of the main file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// All files, the main one first, without what SQLite keeps beside them.
+    #[must_use]
+    pub fn databases(&self) -> Vec<PathBuf> {
+        let path = |(uri, _): &(String, String)| {
+            let inner = uri.strip_prefix("file:").unwrap_or(uri);
+            let inner = inner.split('?').next().unwrap_or(inner);
+            PathBuf::from(inner.replace("%3f", "?").replace("%23", "#").replace("%25", "%"))
+        };
+        std::iter::once(self.path.clone()).chain(self.attached.iter().map(path)).collect()
+    }
+
+    /// The attached files, as URIs, with their schema names.
+    #[must_use]
+    pub fn attached(&self) -> &[(String, String)] {
+        &self.attached
+    }
+
+    /// Another file, opened in the same way, with nothing attached.
+    #[must_use]
+    pub fn beside(&self, path: &Path) -> Self {
+        SqliteFile { path: path.to_owned(), attached: Vec::new(), ..self.clone() }
+    }
+
+    /// Options with which the main file is written. Foreign keys are as SQLite has them unless told: not enforced. The mode
+    /// of the journal stays as it is.
+    #[must_use]
+    pub fn writing(&self) -> SqliteConnectOptions {
+        SqliteConnectOptions::new().filename(&self.path).immutable(self.is_immutable).foreign_keys(false)
+    }
+
+    /// Opens the files for reading.
+    ///
+    /// # Errors
+    /// SQLite's refusal.
+    pub async fn reader(&self) -> Result<SqliteReader, sqlx::Error> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (file, seen) = (self.clone(), Arc::clone(&stop));
+        let link = aside(move || file.connect(seen)).await?;
+        Ok(SqliteReader { link: Mutex::new(Some(link)), stop })
+    }
+
+    fn connect(&self, stop: Arc<AtomicBool>) -> Result<Connection, sqlx::Error> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+        let path = if self.is_immutable { companion::uri(&self.path, "immutable=1").into() } else { self.path.clone() };
+        let link = Connection::open_with_flags(path, flags).map_err(refused)?;
+        link.busy_timeout(PATIENCE).map_err(refused)?;
+        for (uri, schema) in &self.attached {
+            link.execute(&format!("ATTACH $1 AS {}", quote(schema)), [uri]).map_err(refused)?;
+        }
+        link.progress_handler(STEPS, Some(move || stop.load(Ordering::Relaxed))).map_err(refused)?;
+        Ok(link)
+    }
+}
+
+/// A connection that reads. A read that nobody waits for any more is stopped, and the connection with it.
+pub struct SqliteReader {
+    /// Away while a thread reads. Nobody waits for the lock: with it, a reader may be shared between threads.
+    link: Mutex<Option<Connection>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl fmt::Debug for SqliteReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteReader").finish_non_exhaustive()
+    }
+}
+
+/// Stops a read when it is dropped.
+struct StopReading<'a>(&'a AtomicBool);
+
+impl Drop for StopReading<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl SqliteReader {
+    /// Where the connection is kept while nothing is read.
+    fn place(&mut self) -> &mut Option<Connection> {
+        self.link.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs statements that give no rows.
+    ///
+    /// # Errors
+    /// SQLite's refusal.
+    pub async fn run(&mut self, sql: &str) -> Result<(), sqlx::Error> {
+        let (link, sql) = (self.place().take().ok_or(sqlx::Error::WorkerCrashed)?, sql.to_owned());
+        let (link, done) = aside(move || {
+            let done = link.execute_batch(&sql).map_err(refused);
+            Ok((link, done))
+        })
+        .await?;
+        *self.place() = Some(link);
+        done
+    }
+
+    /// All rows of a statement.
+    ///
+    /// # Errors
+    /// SQLite's refusal.
+    pub async fn fetch(&mut self, sql: &str, params: &[Param]) -> Result<Vec<RawRow>, sqlx::Error> {
+        let mut all = Vec::new();
+        let mut take = |rows: Vec<RawRow>| {
+            all.extend(rows);
+            ready(ControlFlow::Continue(()))
+        };
+        let _ = self.batches(sql, params, &mut take).await?;
+        Ok(all)
+    }
+
+    /// A number that is another one once somebody else has written to the main file.
+    ///
+    /// # Errors
+    /// SQLite's refusal.
+    pub async fn data_version(&mut self) -> Result<i64, sqlx::Error> {
+        let rows = self.fetch("PRAGMA data_version", &[]).await?;
+        Ok(rows.first().map_or(0, |row| number(row, 0)))
+    }
+
+    /// Hands the rows of a statement on in batches as they come, until `take` breaks off. At most five batches are held, each
+    /// of 128 rows or 1 MB, or of one longer row.
+    ///
+    /// # Errors
+    /// SQLite's refusal.
+    pub async fn batches<T: Future<Output = ControlFlow<()>>>(
+        &mut self,
+        sql: &str,
+        params: &[Param],
+        take: &mut impl FnMut(Vec<RawRow>) -> T,
+    ) -> Result<ControlFlow<()>, sqlx::Error> {
+        let link = self.place().take().ok_or(sqlx::Error::WorkerCrashed)?;
+        let (give, mut given) = mpsc::channel(AHEAD);
+        let (sql, params) = (sql.to_owned(), params.to_vec());
+        let stop = StopReading(&self.stop);
+        let reading = spawn_blocking(move || {
+            let done = hand_on(&link, &sql, &params, |rows| give.blocking_send(rows).is_ok());
+            (link, done)
+        });
+        let mut flow = ControlFlow::Continue(());
+        while let Some(rows) = given.recv().await {
+            flow = take(rows).await;
+            if flow.is_break() {
+                stop.0.store(true, Ordering::Relaxed);
+                break;
+            }
+        }
+        drop(given);
+        let (link, done) = reading.await.map_err(|_| sqlx::Error::WorkerCrashed)?;
+        drop(stop);
+        self.stop.store(false, Ordering::Relaxed);
+        *self.place() = Some(link);
+        if flow.is_break() { Ok(flow) } else { done.map(|()| flow).map_err(refused) }
+    }
+}
+
+/// Does work that blocks on a thread for such work.
+async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, sqlx::Error> + Send + 'static,
+) -> Result<T, sqlx::Error> {
+    spawn_blocking(work).await.map_err(|_| sqlx::Error::WorkerCrashed)?
+}
+
+fn hand_on(
+    link: &Connection,
+    sql: &str,
+    params: &[Param],
+    mut give: impl FnMut(Vec<RawRow>) -> bool,
+) -> Result<(), rusqlite::Error> {
+    let mut statement = link.prepare_cached(sql)?;
+    bind(&mut statement, params)?;
+    let width = statement.column_count();
+    let mut rows = statement.raw_query();
+    let (mut batch, mut bytes) = (Vec::new(), 0);
+    let done = loop {
+        let row = match rows.next() {
+            Ok(Some(row)) => row,
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(error),
+        };
+        let row = (0..width).map(|at| row.get_ref(at).map(fetched)).collect::<Result<RawRow, _>>()?;
+        bytes += row_size(&row);
+        batch.push(row);
+        if batch.len() == ROWS || bytes >= BYTES {
+            bytes = 0;
+            if !give(std::mem::take(&mut batch)) {
+                return Ok(());
+            }
+        }
+    };
+    // What was read before a fault is no worse for it.
+    if !batch.is_empty() {
+        give(batch);
+    }
+    done
+}
+
+fn fetched(value: ValueRef<'_>) -> FetchedValue {
+    match value {
+        ValueRef::Null => FetchedValue::Null,
+        ValueRef::Integer(i) => FetchedValue::Integer(i),
+        ValueRef::Real(x) => FetchedValue::Real(x),
+        ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => FetchedValue::Text(text.to_owned()),
+            Err(_) => FetchedValue::BadText(bytes.to_vec()),
+        },
+        ValueRef::Blob(bytes) => FetchedValue::Bytes(bytes.to_vec()),
+    }
+}
+
+/// Binds values to `$1` and so on. SQLite numbers placeholders in the order in which they stand.
+fn bind(statement: &mut Statement<'_>, params: &[Param]) -> Result<(), rusqlite::Error> {
+    for at in 1..=statement.parameter_count() {
+        let number = statement.parameter_name(at).and_then(|name| name[1..].parse::<usize>().ok());
+        match params.get(number.unwrap_or(at) - 1) {
+            None | Some(FetchedValue::Null) => statement.raw_bind_parameter(at, None::<i64>)?,
+            Some(FetchedValue::Text(text)) => statement.raw_bind_parameter(at, text)?,
+            Some(FetchedValue::BadText(bytes) | FetchedValue::Bytes(bytes)) => {
+                statement.raw_bind_parameter(at, bytes)?;
+            }
+            Some(FetchedValue::Integer(i)) => statement.raw_bind_parameter(at, i)?,
+            Some(FetchedValue::Real(x)) => statement.raw_bind_parameter(at, x)?,
+        }
+    }
+    Ok(())
+}
+
+/// SQLite's refusal of a read.
+#[derive(Debug, thiserror::Error)]
+#[error("(code: {code}) {message}")]
+struct SqliteRefusal {
+    /// SQLite's extended result code.
+    code: c_int,
+    message: String,
+}
+
+impl DatabaseError for SqliteRefusal {
+    fn message(&self) -> &str {
+        &self.message
+    }
+
+    fn code(&self) -> Option<Cow<'_, str>> {
+        Some(self.code.to_string().into())
+    }
+
+    fn as_error(&self) -> &(dyn std::error::Error + Send + Sync + 'static) {
+        self
+    }
+
+    fn as_error_mut(&mut self) -> &mut (dyn std::error::Error + Send + Sync + 'static) {
+        self
+    }
+
+    fn into_error(self: Box<Self>) -> Box<dyn std::error::Error + Send + Sync + 'static> {
+        self
+    }
+
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Other
+    }
+}
+
+/// An error of a read as all other errors of engines are.
+fn refused(error: rusqlite::Error) -> sqlx::Error {
+    let (code, message) = match error {
+        rusqlite::Error::SqliteFailure(error, message) => {
+            (error.extended_code, message.unwrap_or_else(|| error.to_string()))
+        }
+        // SQLite's own code for a call that was wrong.
+        other => (21, other.to_string()),
+    };
+    sqlx::Error::Database(Box::new(SqliteRefusal { code, message }))
+}

@@ -1,0 +1,54 @@
+//! Statements on a connection that writes to an SQLite file.
+
+use sqlx::query::Query;
+use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnection, SqliteRow};
+use sqlx::{AssertSqlSafe, Decode, Row as _, TypeInfo as _, ValueRef as _};
+
+use super::fetched::{FetchedValue, Param, RawRow};
+
+/// A statement with its values, each in its own storage class.
+pub(super) fn bound(sql: &str, params: &[Param]) -> Query<'static, Sqlite, SqliteArguments> {
+    let query = sqlx::query(AssertSqlSafe(sql.to_owned()));
+    params.iter().fold(query, |query, param| match param {
+        FetchedValue::Null => query.bind(None::<String>),
+        FetchedValue::Text(text) => query.bind(text.clone()),
+        FetchedValue::BadText(bytes) | FetchedValue::Bytes(bytes) => query.bind(bytes.clone()),
+        FetchedValue::Integer(i) => query.bind(*i),
+        FetchedValue::Real(x) => query.bind(*x),
+    })
+}
+
+/// All rows of a statement, as the connection sees them.
+///
+/// # Errors
+/// SQLite's refusal.
+pub(super) async fn fetch(
+    link: &mut SqliteConnection,
+    sql: &str,
+    params: &[Param],
+) -> Result<Vec<RawRow>, sqlx::Error> {
+    bound(sql, params).fetch_all(link).await?.iter().map(row).collect()
+}
+
+fn row(row: &SqliteRow) -> Result<RawRow, sqlx::Error> {
+    let mut values = Vec::with_capacity(row.len());
+    for i in 0..row.len() {
+        let value = row.try_get_raw(i)?;
+        if value.is_null() {
+            values.push(FetchedValue::Null);
+            continue;
+        }
+        let class = value.type_info().into_owned();
+        let read = match class.name() {
+            "INTEGER" => <i64 as Decode<Sqlite>>::decode(value).map(FetchedValue::Integer),
+            "REAL" => <f64 as Decode<Sqlite>>::decode(value).map(FetchedValue::Real),
+            "TEXT" => <Vec<u8> as Decode<Sqlite>>::decode(value).map(|bytes| match String::from_utf8(bytes) {
+                Ok(text) => FetchedValue::Text(text),
+                Err(bad) => FetchedValue::BadText(bad.into_bytes()),
+            }),
+            _ => <Vec<u8> as Decode<Sqlite>>::decode(value).map(FetchedValue::Bytes),
+        };
+        values.push(read.map_err(sqlx::Error::Decode)?);
+    }
+    Ok(values)
+}
