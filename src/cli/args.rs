@@ -199,3 +199,26 @@ pub enum Command {
     /// Print the manual page.
     Man,
 }
+
+impl Command {
+    /// Whether the command looks at rows as they are and at nothing else, so that a standby will do. The trail is read where it
+    /// is written: a standby that is behind would look like a trail that was cut. So is what a person is given of their data.
+    #[must_use]
+    pub fn looks(&self) -> bool {
+        match self {
+            Command::List { as_of, .. } | Command::Show { as_of, .. } => as_of.is_none(),
+            Command::Recall(recall) | Command::Context { recall, .. } => recall.as_of.is_none(),
+            Command::Export { entities, .. } => entities.first().is_none_or(|first| first != "subject"),
+            Command::Tables
+            | Command::Table { .. }
+            | Command::Chain { .. }
+            | Command::Replay { .. }
+            | Command::Insights { .. }
+            | Command::Graduation { .. }
+            | Command::Evaluate(_)
+            | Command::Compare(_)
+            | Command::Find(_) => true,
+            _ => false,
+        }
+    }
+}

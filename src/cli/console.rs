@@ -113,7 +113,8 @@ fn doors(session: &Session<'_>) -> shell::Doors {
             } else {
                 named
             };
-            let session = Session { global: &global, commands, database: None, config: &config, changes: false };
+            let session =
+                Session { global: &global, commands, database: None, config: &config, changes: false, looks: false };
             door(&session, Some(&named)).map_err(told)?.ok_or_else(|| "no database is named".to_owned())
         };
         Box::pin(opened) as BoxFuture<'static, Result<shell::Door, String>>

@@ -37,6 +37,8 @@ pub struct Session<'a> {
     pub config: &'a Config,
     /// The command changes a database, or plans to.
     pub changes: bool,
+    /// The command looks at rows and at nothing else: a standby will do.
+    pub looks: bool,
 }
 
 impl Session<'_> {
@@ -104,16 +106,19 @@ impl Session<'_> {
         }
         let Some(text) = self.chosen(named) else { return Ok(None) };
         let profile = self.profile_named(named);
+        let standby = self.config.profile.get(&text).and_then(|profile| profile.read.clone());
         let database = match self.config.profile.get(&text) {
             Some(profile) => profile.database.clone(),
             None => text,
         };
         let password =
             profile.map(DatabaseProfile::password).transpose().map_err(|e| CommandFailure::usage(format!("{e:#}")))?;
-        let target = match password.flatten() {
-            Some(password) => Target::parse(&database).with_password(&password),
-            None => Target::parse(&database),
+        let password = password.flatten();
+        let located = |words: &str| match &password {
+            Some(password) => Target::parse(words).with_password(password),
+            None => Target::parse(words),
         };
+        let (target, replica) = (located(&database), standby.as_deref().map(located));
         let companion = match &target {
             Target::File(path) if path.is_dir() => config::companion(path),
             _ => None,
@@ -131,6 +136,7 @@ impl Session<'_> {
             own_layouts: config::layouts(),
             invocation,
             connect_timeout,
+            replica,
             companion,
             anchors,
             secret,
@@ -166,9 +172,14 @@ impl Session<'_> {
     /// # Errors
     /// Nothing said which one, or it cannot be opened.
     pub async fn store(&self) -> Result<Store, CommandFailure> {
-        let Some((target, options)) = self.target(None)? else {
+        let Some((mut target, mut options)) = self.target(None)? else {
             return Err(CommandFailure::usage(NO_DATABASE));
         };
+        // What looks needs no other server than the one where rows are looked at; what does not needs that one alone.
+        let replica = options.replica.take();
+        if let Some(replica) = replica.filter(|_| self.looks) {
+            target = replica;
+        }
         let store = Store::open(&target, &options).await.map_err(|error| self.unopened(error))?;
         if let Some(reason) = store.recognised().closed().filter(|_| self.changes) {
             return Err(CommandFailure::refused(reason));

@@ -141,9 +141,16 @@ async fn opened(
     let mut global = session.global.clone();
     global.layout = layouts;
     global.profile = None;
-    Session { global: &global, commands: session.commands, database: Some(database), config: session.config, changes }
-        .store()
-        .await
+    Session {
+        global: &global,
+        commands: session.commands,
+        database: Some(database),
+        config: session.config,
+        changes,
+        looks: false,
+    }
+    .store()
+    .await
 }
 
 /// Lines that go into the target together.

@@ -123,7 +123,14 @@ fn command_names() -> Vec<String> {
 
 /// The surroundings of a command that changes nothing.
 fn session<'a>(cli: &'a Cli, config: &'a Config) -> Session<'a> {
-    Session { global: &cli.global, commands: command_names, database: cli.database.as_deref(), config, changes: false }
+    Session {
+        global: &cli.global,
+        commands: command_names,
+        database: cli.database.as_deref(),
+        config,
+        changes: false,
+        looks: false,
+    }
 }
 
 /// Reads what the command line says about the database and masking, even when the rest of it cannot be read.
@@ -243,8 +250,14 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), CommandFailure> {
         Some(Command::Backfill(asked)) => asked.names_one(),
         _ => false,
     };
-    let session =
-        Session { global: &cli.global, commands: command_names, database: cli.database.as_deref(), config, changes };
+    let session = Session {
+        global: &cli.global,
+        commands: command_names,
+        database: cli.database.as_deref(),
+        config,
+        changes,
+        looks: cli.command.as_ref().is_some_and(Command::looks),
+    };
     match &cli.command {
         None => console::open(&session, cli.positional.as_deref(), &console::Look::default()).await,
         Some(Command::Console { database, look }) => console::open(&session, database.as_deref(), look).await,

@@ -25,7 +25,10 @@ use crate::ground::private_file;
 #[serde(deny_unknown_fields)]
 pub struct DatabaseProfile {
     /// Path, folder, URL, or libpq's words. A password is better kept in `.pgpass` or PGPASSWORD.
+    #[serde(alias = "write")]
     pub database: String,
+    /// A standby that follows `database`: rows are looked at there, and planned and changed in `database`.
+    pub read: Option<String>,
     /// Command of the shell whose first line is the server's password: `pass show memory`, `secret-tool lookup …`. It runs each
     /// time the database is opened.
     pub password_command: Option<String>,

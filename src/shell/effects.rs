@@ -30,6 +30,8 @@ struct Worker {
     store: Arc<Store>,
     /// The same as rows are shown of it: as it was at a moment of the past, or as it is.
     seen: Arc<Store>,
+    /// The same as rows are looked at: on a standby, where there is one.
+    looked: Arc<Store>,
     /// True when the rows shown are those of a moment in the past, which does not change.
     past: bool,
     plans: Plans,
@@ -74,14 +76,18 @@ impl Worker {
             Request::LoadWork => Reply::Work(home::work(store).await),
             Request::LoadNames(wanted) => Reply::Named(load::names(seen, wanted).await),
             Request::Watch(_) if self.past => std::future::pending().await,
-            Request::Watch(query) => match live::watch(store, &query, |rows| self.tell(Reply::News(rows))).await {},
+            Request::Watch(query) => {
+                match live::watch(&self.looked, &query, |rows| self.tell(Reply::News(rows))).await {}
+            }
             Request::LoadRelated(relations) => Reply::Related(load::related(seen, relations).await),
             Request::Find(search, entity, after) => Reply::Found(load::found(seen, &search, entity, after).await),
             Request::Plan(proposal) => self.plan(store, *proposal).await,
             Request::PlanAhead(operation) => self.plan(store, (*operation).into()).await,
             Request::Apply { planned, reason } => {
                 let (kept, author) = (self.plans.take(planned), self.author(reason.clone()));
-                Reply::Applied(reason, change::apply(store, kept, &author).await)
+                let applied = change::apply(store, kept, &author).await;
+                store.wait_for_standby().await;
+                Reply::Applied(reason, applied)
             }
             Request::Preview(operation) => {
                 Reply::Previewed(change::preview(store, &operation, &self.author(None)).await)
@@ -110,8 +116,8 @@ impl Worker {
                 Reply::TrailVerified(change::verify_trail(store, &told).await)
             }
             Request::Look { brief } => Reply::Finding(health::look(store, brief, |news| self.tell(news)).await),
-            Request::LoadTables => Reply::Tables(tables::tables(store).await),
-            Request::LoadTableRows(name, after) => Reply::TableRows(tables::rows(store, &name, after).await),
+            Request::LoadTables => Reply::Tables(tables::tables(&self.looked).await),
+            Request::LoadTableRows(name, after) => Reply::TableRows(tables::rows(&self.looked, &name, after).await),
             Request::LoadGrowth(name) => Reply::Grown(tables::growth(store, &name).await),
             Request::DraftLayout => Reply::Drafted(tables::draft(store).await),
             Request::LoadPlaces => Reply::Places(desk::places(store)),
@@ -138,11 +144,11 @@ impl Worker {
             }
             Request::Study { question, masked } => {
                 let told = |entity, rows| self.tell(Reply::Told(entity, rows));
-                Reply::Answer(study::answer(store, &question, self.mask(masked), &told).await)
+                Reply::Answer(study::answer(&self.looked, &question, self.mask(masked), &told).await)
             }
             Request::Recall { inquiry, at, fresh } => {
                 if fresh {
-                    store.embeddings().forget_vectors();
+                    self.looked.embeddings().forget_vectors();
                 }
                 let told = |doing| self.tell(Reply::Recalling(doing));
                 Reply::Recalled(recall::rank(seen, &self.embedding, &inquiry, &at, told).await)
@@ -181,7 +187,7 @@ pub struct Tasks {
 impl Tasks {
     /// No tasks yet; what they find goes to `replies`.
     pub fn new(store: Arc<Store>, doors: Doors, door: Door, options: &ConsoleOptions, replies: ReplySender) -> Self {
-        store.embeddings().keep_vectors(options.vector_bytes);
+        store.looking().embeddings().keep_vectors(options.vector_bytes);
         Tasks {
             store: Arc::new(Mutex::new(store)),
             past: Arc::default(),
@@ -272,7 +278,8 @@ impl Tasks {
         let past = self.past.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Worker {
             past: past.is_some(),
-            seen: past.unwrap_or_else(|| Arc::clone(&store)),
+            seen: past.unwrap_or_else(|| store.looking()),
+            looked: store.looking(),
             store,
             plans: self.plans.clone(),
             erasures: self.erasures.clone(),
@@ -305,7 +312,7 @@ impl Tasks {
 
     /// Another database is shown: nobody recalls from this one, whose vectors need no room then.
     pub fn rest(&self) {
-        self.store.lock().unwrap_or_else(PoisonError::into_inner).embeddings().forget_vectors();
+        self.store.lock().unwrap_or_else(PoisonError::into_inner).looking().embeddings().forget_vectors();
     }
 
     /// The database that was opened beside this one.
@@ -354,9 +361,10 @@ impl Tasks {
                         "end the console and open it again",
                     )
                 })?;
-                fresh.embeddings().keep_vectors(vector_bytes);
+                let fresh = Arc::new(fresh);
+                fresh.looking().embeddings().keep_vectors(vector_bytes);
                 let opened = Box::new(super::opened(&fresh, profile.as_ref(), production));
-                *place.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh);
+                *place.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
                 Ok((names, opened))
             };
             Message::Reply(ticket, Reply::Migrated(migrated.await))

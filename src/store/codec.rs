@@ -12,6 +12,11 @@ use crate::memory::{Entity, Problem, Row, ValueKind, feedback, json, time};
 /// Characters of a stored value that a problem quotes.
 const RAW_LIMIT: usize = 65_536;
 
+/// Reads the raw rows of a source as its projection says.
+pub fn decoder(source: BoundSource, projection: Projection) -> impl Fn(RawRow) -> Row + Send + Sync + 'static {
+    move |mut raw| decode(&source, &projection, &mut raw)
+}
+
 /// Reads one raw row as the projection of its source says. Texts that stay as they are move out of it.
 #[must_use]
 pub fn decode(source: &BoundSource, projection: &Projection, raw: &mut RawRow) -> Row {

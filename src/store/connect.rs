@@ -18,7 +18,7 @@ use super::server::{self, Server};
 use super::session::{Opener, Sessions};
 use super::sqlite_reader::SqliteFile;
 use super::withhold::recognise_readable;
-use super::{Store, catalog};
+use super::{Store, StoreError, catalog};
 use crate::ground::input_file::{self, SETTINGS_BYTES};
 use crate::ground::unfinished::UnfinishedPath;
 use crate::ground::{location, server_words};
@@ -90,6 +90,8 @@ pub struct OpenOptions {
     /// Time that a server may take to let us in, when the words that name it say nothing; zero means as long as it
     /// takes, `None` means `PGCONNECT_TIMEOUT` or ten seconds.
     pub connect_timeout: Option<Duration>,
+    /// A standby that follows the database, where rows are looked at.
+    pub replica: Option<Target>,
     /// A companion database to attach beside a palace, when it exists.
     pub companion: Option<PathBuf>,
     /// Folder in which anchors of the audit trail are kept.
@@ -109,6 +111,7 @@ impl Default for OpenOptions {
             connections: 1,
             statement_timeout: None,
             connect_timeout: None,
+            replica: None,
             companion: None,
             anchors: None,
             secret: None,
@@ -236,11 +239,27 @@ struct OpenedConnection {
 }
 
 impl Store {
-    /// Opens a database read-only and recognises its layouts.
+    /// Opens a database read-only and recognises its layouts; with it, the standby where its rows are looked at.
     ///
     /// # Errors
     /// [`OpenError`], each kind with what to do about it.
     pub async fn open(target: &Target, options: &OpenOptions) -> Result<Store, OpenError> {
+        let mut store = Store::open_one(target, options).await?;
+        if let Some(replica) = &options.replica {
+            let beside = Store::open_one(replica, options).await?;
+            let is_it = async { Ok::<_, StoreError>(store.identity().await?.0.is(&beside.identity().await?.0)) };
+            if !is_it.await.unwrap_or(false) {
+                let message =
+                    format!("it is no standby of {}, as far as both servers say; check `read`", store.location());
+                return Err(OpenError::Other { location: replica.shown(), message });
+            }
+            store.notes.push(format!("rows are looked at in {}, which may be behind", replica.shown()));
+            store.replica = Some(Arc::new(beside));
+        }
+        Ok(store)
+    }
+
+    async fn open_one(target: &Target, options: &OpenOptions) -> Result<Store, OpenError> {
         let typed = target.shown();
         let (own, faults) = own_layouts(options);
         let choice = LayoutChoice::of(options, own)?;
@@ -308,6 +327,7 @@ impl Store {
             sortable: super::order::SortableColumns::default(),
             vectors: std::sync::Mutex::default(),
             foresight: None,
+            replica: None,
             _copy: opened.copy,
         })
     }

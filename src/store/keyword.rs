@@ -88,8 +88,7 @@ impl Store {
                     narrow(self.engine(), source, filter, &mut statement);
                 }
                 ask_for(self.engine(), source, words, &mut statement);
-                let decoded = source.clone();
-                let read = move |mut raw| codec::decode(&decoded, &projection, &mut raw);
+                let read = codec::decoder(source.clone(), projection);
                 let mut take = |row: Row| {
                     if filters.iter().all(|f| f.matches(&row)) {
                         give(row);

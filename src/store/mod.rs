@@ -53,6 +53,7 @@ pub mod snapshot;
 mod sql_names;
 mod sqlite_reader;
 mod sqlite_writer;
+mod standby;
 mod status;
 pub mod stored;
 mod stored_order;
@@ -188,6 +189,8 @@ pub struct Store {
     vectors: Mutex<vector_cache::Cache>,
     /// Foreseen tables as a plan would leave them, when this store looks ahead.
     foresight: Option<foresight::Foresight>,
+    /// A standby of the database, where rows are looked at.
+    replica: Option<Arc<Store>>,
     /// Kept until the store is dropped: a private copy of a database that could not be opened where it is.
     _copy: Option<connect::PrivateCopy>,
 }
@@ -320,7 +323,7 @@ impl Store {
     async fn scan_ahead<R: Send + 'static>(
         &self,
         statement: &SelectStatement,
-        read: impl Fn(RawRow) -> R + Send + 'static,
+        read: &Arc<impl Fn(RawRow) -> R + Send + Sync + 'static>,
         each: impl FnMut(R) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let seen = self.ahead().seen(statement);
@@ -363,6 +366,7 @@ impl Store {
             sortable: SortableColumns::default(),
             vectors: Mutex::default(),
             foresight: None,
+            replica: None,
             _copy: None,
         }
     }

@@ -59,8 +59,7 @@ impl RowWalks<'_> {
                 let bytes = if texts && self.store.engine() == Engine::Postgres { " COLLATE \"C\"" } else { "" };
                 let _ = write!(statement.sql, " ORDER BY t.{}{bytes} NULLS FIRST", quote(column));
             }
-            let decoded = source.clone();
-            let read = move |mut raw| codec::decode(&decoded, &projection, &mut raw);
+            let read = codec::decoder(source.clone(), projection);
             let fits = |row: &Row| query.filters.iter().all(|f| f.matches(row));
             let mut fitting = |row| if fits(&row) { each(row) } else { ControlFlow::Continue(()) };
             if self.scan_parts(source, &statement, read, &mut fitting).await?.is_break() {
@@ -107,12 +106,11 @@ impl RowWalks<'_> {
             if let Some(last) = end {
                 let _ = write!(part.sql, "{behind} AND t.rowid <= {last}");
             }
-            let read = Arc::clone(&read);
             let take = |made| {
                 flow = each(made);
                 flow
             };
-            self.store.scan_ahead(&part, move |raw| read(raw), take).await?;
+            self.store.scan_ahead(&part, &read, take).await?;
             let Some(last) = end.filter(|_| flow.is_continue()) else { return Ok(flow) };
             behind = format!(" AND t.rowid > {last}");
             end = self.part_end(source, &behind).await?;

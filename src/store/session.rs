@@ -134,8 +134,8 @@ impl Sessions {
         self.batches(sql, params, |rows| ready(rows.into_iter().try_for_each(&mut each))).await
     }
 
-    /// As [`Sessions::scan`], for very many rows: a task of its own fetches them ahead and turns them into what `read`
-    /// makes of them, so that this and what `each` does share two processors.
+    /// As [`Sessions::scan`], for very many rows: tasks of their own fetch them ahead and turn them into what `read` makes
+    /// of them, so that this and what `each` does share two processors.
     ///
     /// # Errors
     /// As [`Sessions::fetch`].
@@ -143,26 +143,54 @@ impl Sessions {
         self: &Arc<Self>,
         sql: &str,
         params: &[Param],
-        read: impl Fn(RawRow) -> R + Send + 'static,
+        read: &Arc<impl Fn(RawRow) -> R + Send + Sync + 'static>,
         mut each: impl FnMut(R) -> ControlFlow<()>,
     ) -> Result<(), sqlx::Error> {
-        let (give, mut given) = mpsc::channel(BATCHES_AHEAD);
-        let (sessions, sql, params) = (Arc::clone(self), sql.to_owned(), params.to_vec());
-        // Dropped, the set stops the task.
-        let mut reader = JoinSet::new();
-        reader.spawn(async move {
-            let send = move |rows: Vec<RawRow>| {
-                let (give, rows) = (give.clone(), rows.into_iter().map(&read).collect::<Vec<R>>());
-                async move { give.send(rows).await.map_or(ControlFlow::Break(()), ControlFlow::Continue) }
-            };
-            sessions.batches(&sql, &params, send).await
-        });
-        while let Some(rows) = given.recv().await {
-            if rows.into_iter().try_for_each(&mut each).is_break() {
+        let mut rows = self.rows_ahead(sql, params, read);
+        while let Some(batch) = rows.given.recv().await {
+            if batch.into_iter().try_for_each(&mut each).is_break() {
                 return Ok(());
             }
         }
-        reader.join_next().await.map_or(Ok(()), |ended| ended.map_err(|_| sqlx::Error::WorkerCrashed)?)
+        rows.end().await
+    }
+
+    /// What `read` makes of the rows of a statement, by tasks of their own.
+    fn rows_ahead<R: Send + 'static>(
+        self: &Arc<Self>,
+        sql: &str,
+        params: &[Param],
+        read: &Arc<impl Fn(RawRow) -> R + Send + Sync + 'static>,
+    ) -> RowsAhead<R> {
+        let mut tasks = JoinSet::new();
+        let mut fetched = self.ahead(sql, params, &mut tasks);
+        let (give, given) = mpsc::channel(BATCHES_AHEAD);
+        let read = Arc::clone(read);
+        tasks.spawn(async move {
+            while let Some(rows) = fetched.recv().await {
+                if give.send(rows.into_iter().map(&*read).collect()).await.is_err() {
+                    break;
+                }
+            }
+            Ok(())
+        });
+        RowsAhead { given, tasks }
+    }
+
+    /// Fetches the rows of a statement in a task of its own.
+    fn ahead(
+        self: &Arc<Self>,
+        sql: &str,
+        params: &[Param],
+        tasks: &mut JoinSet<Result<(), sqlx::Error>>,
+    ) -> mpsc::Receiver<Vec<RawRow>> {
+        let (give, given) = mpsc::channel(1);
+        let (sessions, sql, params) = (Arc::clone(self), sql.to_owned(), params.to_vec());
+        tasks.spawn(async move {
+            let send = |rows| async { give.send(rows).await.map_or(ControlFlow::Break(()), ControlFlow::Continue) };
+            sessions.batches(&sql, &params, send).await
+        });
+        given
     }
 
     async fn batches<T: Future<Output = ControlFlow<()>>>(
@@ -250,6 +278,22 @@ impl Connection {
             }
             Opener::Postgres(server) => Ok(Connection::Postgres(ServerLink::open(server).await?)),
         }
+    }
+}
+
+/// Rows that tasks read ahead. Dropped, it stops the tasks.
+struct RowsAhead<R> {
+    given: mpsc::Receiver<Vec<R>>,
+    tasks: JoinSet<Result<(), sqlx::Error>>,
+}
+
+impl<R> RowsAhead<R> {
+    /// Whether all rows were given.
+    async fn end(mut self) -> Result<(), sqlx::Error> {
+        while let Some(ended) = self.tasks.join_next().await {
+            ended.map_err(|_| sqlx::Error::WorkerCrashed)??;
+        }
+        Ok(())
     }
 }
 

@@ -18,7 +18,7 @@ use rusqlite::{Connection, OpenFlags, Statement};
 use sqlx::error::{DatabaseError, ErrorKind};
 use sqlx::sqlite::SqliteConnectOptions;
 use tokio::sync::mpsc;
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::companion;
 use super::dialect::quote;
@@ -130,17 +130,24 @@ impl fmt::Debug for SqliteReader {
     }
 }
 
-/// Stops a read when it is dropped.
-struct StopReading<'a>(&'a AtomicBool);
+/// A read that a thread is at. Dropped, it is stopped.
+struct RunningRead {
+    given: mpsc::Receiver<Vec<RawRow>>,
+    thread: JoinHandle<(Connection, Result<(), sqlx::Error>)>,
+    stop: StopReading,
+}
 
-impl Drop for StopReading<'_> {
+/// Stops a read when it is dropped.
+struct StopReading(Arc<AtomicBool>);
+
+impl Drop for StopReading {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
 impl SqliteReader {
-    /// Where the connection is kept while nothing is read.
+    /// Returns the place of the connection, which is empty while a thread reads.
     fn place(&mut self) -> &mut Option<Connection> {
         self.link.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
@@ -194,28 +201,38 @@ impl SqliteReader {
         params: &[Param],
         take: &mut impl FnMut(Vec<RawRow>) -> T,
     ) -> Result<ControlFlow<()>, sqlx::Error> {
-        let link = self.place().take().ok_or(sqlx::Error::WorkerCrashed)?;
-        let (give, mut given) = mpsc::channel(AHEAD);
-        let (sql, params) = (sql.to_owned(), params.to_vec());
-        let stop = StopReading(&self.stop);
-        let reading = spawn_blocking(move || {
-            let done = hand_on(&link, &sql, &params, |rows| give.blocking_send(rows).is_ok());
-            (link, done)
-        });
+        let mut read = self.begin(sql, params)?;
         let mut flow = ControlFlow::Continue(());
-        while let Some(rows) = given.recv().await {
+        while flow.is_continue()
+            && let Some(rows) = read.given.recv().await
+        {
             flow = take(rows).await;
-            if flow.is_break() {
-                stop.0.store(true, Ordering::Relaxed);
-                break;
-            }
         }
-        drop(given);
-        let (link, done) = reading.await.map_err(|_| sqlx::Error::WorkerCrashed)?;
-        drop(stop);
+        let done = self.end(read).await?;
+        if flow.is_break() { Ok(flow) } else { done.map(|()| flow) }
+    }
+
+    /// Has a thread begin to read.
+    fn begin(&mut self, sql: &str, params: &[Param]) -> Result<RunningRead, sqlx::Error> {
+        let link = self.place().take().ok_or(sqlx::Error::WorkerCrashed)?;
+        let (give, given) = mpsc::channel(AHEAD);
+        let (sql, params) = (sql.to_owned(), params.to_vec());
+        let stop = StopReading(Arc::clone(&self.stop));
+        let thread = spawn_blocking(move || {
+            let done = hand_on(&link, &sql, &params, &give);
+            (link, done.map_err(refused))
+        });
+        Ok(RunningRead { given, thread, stop })
+    }
+
+    /// Stops a read, unless it has ended, and takes the connection back. The outcome of the read where it was not stopped.
+    async fn end(&mut self, read: RunningRead) -> Result<Result<(), sqlx::Error>, sqlx::Error> {
+        let RunningRead { given, thread, stop } = read;
+        drop((given, stop));
+        let (link, done) = thread.await.map_err(|_| sqlx::Error::WorkerCrashed)?;
         self.stop.store(false, Ordering::Relaxed);
         *self.place() = Some(link);
-        if flow.is_break() { Ok(flow) } else { done.map(|()| flow).map_err(refused) }
+        Ok(done)
     }
 }
 
@@ -230,7 +247,7 @@ fn hand_on(
     link: &Connection,
     sql: &str,
     params: &[Param],
-    mut give: impl FnMut(Vec<RawRow>) -> bool,
+    give: &mpsc::Sender<Vec<RawRow>>,
 ) -> Result<(), rusqlite::Error> {
     let mut statement = link.prepare_cached(sql)?;
     bind(&mut statement, params)?;
@@ -248,14 +265,14 @@ fn hand_on(
         batch.push(row);
         if batch.len() == ROWS || bytes >= BYTES {
             bytes = 0;
-            if !give(std::mem::take(&mut batch)) {
+            if give.blocking_send(std::mem::take(&mut batch)).is_err() {
                 return Ok(());
             }
         }
     };
     // What was read before a fault is no worse for it.
-    if !batch.is_empty() {
-        give(batch);
+    if !batch.is_empty() && give.blocking_send(batch).is_err() {
+        return Ok(());
     }
     done
 }

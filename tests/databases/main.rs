@@ -22,6 +22,7 @@ mod learn;
 mod look;
 mod migrate;
 mod native_schema;
+mod owners;
 mod poolers;
 mod postgres_server;
 mod proof;
@@ -30,6 +31,7 @@ mod purge;
 mod recall;
 mod record;
 mod rights;
+mod standby;
 #[path = "../support/mod.rs"]
 mod support;
 mod tables;

@@ -1,0 +1,40 @@
+//! A standby that follows a database: rows are looked at there, planned and changed in the database itself.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::Store;
+use super::fetched::{FetchedValue, text};
+
+/// Time that a standby gets to follow a change.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Time between two questions whether it has.
+const PAUSE: Duration = Duration::from_millis(20);
+
+const WRITTEN: &str = "SELECT pg_current_wal_flush_lsn()::text";
+const FOLLOWED: &str = "SELECT (pg_last_wal_replay_lsn() >= $1::pg_lsn)::int";
+
+impl Store {
+    /// The database as rows are looked at: the standby that was named for it, else the database itself. What is planned and
+    /// changed, and the trail, are read from the database itself.
+    #[must_use]
+    pub fn looking(self: &Arc<Self>) -> Arc<Store> {
+        Arc::clone(self.replica.as_ref().unwrap_or(self))
+    }
+
+    /// Waits until the standby shows what was written to the database until now, 2 s at most. Without a standby it returns at
+    /// once, as it does where a server does not say how far it is.
+    pub async fn wait_for_standby(&self) {
+        let Some(standby) = &self.replica else { return };
+        let Ok(written) = self.fetch_text(WRITTEN).await else { return };
+        let written = [FetchedValue::Text(written.first().map(|row| text(row, 0)).unwrap_or_default())];
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE {
+            let followed = standby.sessions.fetch(FOLLOWED, &written).await;
+            if !followed.is_ok_and(|rows| rows == [[FetchedValue::Integer(0)]]) {
+                return;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}

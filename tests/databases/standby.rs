@@ -1,0 +1,165 @@
+//! One profile with a standby for looking and the primary for changes, on two real servers of the test's own.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use mnemoscope::memory::Entity;
+use mnemoscope::memory::query::Query;
+use mnemoscope::store::{OpenOptions, Store, Target};
+use serde_json::Value;
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+
+use crate::support::pooler::skipped;
+use crate::support::postgres::Database;
+use crate::support::{block_on, program};
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/postgres");
+
+/// A server of the test's own. It stops when this value is dropped.
+struct OwnServer {
+    folder: PathBuf,
+    url: String,
+}
+
+impl OwnServer {
+    fn start(words: &[&str], folder: PathBuf, followed: Option<&OwnServer>) -> OwnServer {
+        let mut command = Command::new(SCRIPT);
+        command.args(words).arg(&folder).args(followed.map(|server| &server.folder));
+        let output = command.output().expect("the script runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let url = String::from_utf8(output.stdout).expect("a URL").trim().to_owned();
+        OwnServer { folder, url }
+    }
+
+    fn run(&self, sql: &str) {
+        block_on(async {
+            let mut link = PgConnection::connect(&self.url).await.expect("the server");
+            sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut link).await.expect(sql);
+        });
+    }
+
+    fn says(&self, sql: &str) -> String {
+        block_on(async {
+            let mut link = PgConnection::connect(&self.url).await.expect("the server");
+            sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_one(&mut link).await.expect(sql)
+        })
+    }
+
+    /// Waits until this standby has what another server wrote until now.
+    fn follow(&self, primary: &OwnServer) {
+        let written = primary.says("SELECT pg_current_wal_flush_lsn()::text");
+        let followed = format!("SELECT (pg_last_wal_replay_lsn() >= '{written}')::text");
+        let began = Instant::now();
+        while self.says(&followed) != "true" {
+            assert!(began.elapsed() < Duration::from_secs(30), "the standby does not follow");
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Drop for OwnServer {
+    fn drop(&mut self) {
+        let _ = Command::new(SCRIPT).arg("stop").arg(&self.folder).output();
+    }
+}
+
+/// A primary with two episodes, a standby that follows it, and a profile `memory` with both.
+struct Pair {
+    standby: OwnServer,
+    primary: OwnServer,
+    folder: tempfile::TempDir,
+}
+
+impl Pair {
+    fn new() -> Option<Pair> {
+        if std::env::var("MNEMOSCOPE_SKIP_POSTGRES").is_ok_and(|asked| asked == "1") {
+            skipped("MNEMOSCOPE_SKIP_POSTGRES=1");
+            return None;
+        }
+        let folder = tempfile::Builder::new().prefix("mnemoscope-two-").tempdir_in("/tmp").expect("a folder");
+        let mode = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
+        std::fs::set_permissions(folder.path(), mode).expect("its mode");
+        let primary = OwnServer::start(&["start"], folder.path().join("a"), None);
+        let at_primary =
+            |words: &[&str]| run(folder.path(), &[&["-d", &primary.url, "--layout", "mnemoscope"], words].concat());
+        done(&at_primary(&["migrate", "--apply"]));
+        primary.run(
+            "INSERT INTO episodes (id, agent_id, user_id, title, started_at) VALUES \
+             ('e-1', 'a', 'ann', 'first', '2026-01-01Z'), ('e-2', 'a', 'bob', 'second', '2026-01-02Z')",
+        );
+        let standby = OwnServer::start(&["standby"], folder.path().join("b"), Some(&primary));
+        let profile = format!("[profile.memory]\nwrite = \"{}\"\nread = \"{}\"\n", primary.url, standby.url);
+        std::fs::write(folder.path().join("config.toml"), profile).expect("the settings");
+        standby.follow(&primary);
+        Some(Pair { standby, primary, folder })
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        run(self.folder.path(), words)
+    }
+
+    /// Titles of episodes, oldest first.
+    fn titles(&self, database: &str) -> Vec<Value> {
+        let listed = done(&self.run(&["-d", database, "list", "episode", "--order", "started_at"]));
+        listed["rows"].as_array().expect("rows").iter().map(|row| row["title"].clone()).collect()
+    }
+}
+
+fn run(folder: &Path, words: &[&str]) -> Output {
+    let mut command = Command::new(program());
+    command.env_remove("DATABASE_URL").env_remove("MNEMOSCOPE_DATABASE");
+    command.env("MNEMOSCOPE_CONFIG", folder.join("config.toml")).env("MNEMOSCOPE_STATE", folder.join("state"));
+    command.args(words).output().expect("the program runs")
+}
+
+fn done(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn rows_are_looked_at_on_the_standby_and_changed_on_the_primary() {
+    let Some(pair) = Pair::new() else { return };
+    pair.standby.run("SELECT pg_wal_replay_pause()");
+    done(&pair.run(&["-d", "memory", "edit", "episode", "e-1", "title=third", "--apply"]));
+    assert_eq!(pair.titles(&pair.primary.url), ["third", "second"]);
+    assert_eq!(pair.titles("memory"), ["first", "second"], "the standby stands still");
+    // What is planned next sees the change, and the trail is whole: both are read from the primary.
+    let plan = done(&pair.run(&["-d", "memory", "edit", "episode", "e-1", "title=fourth"]));
+    assert_eq!(plan["changes"][0]["before"]["title"], "third");
+    done(&pair.run(&["-d", "memory", "audit", "verify"]));
+    pair.standby.run("SELECT pg_wal_replay_resume()");
+    pair.standby.follow(&pair.primary);
+    assert_eq!(pair.titles("memory"), ["third", "second"]);
+}
+
+#[test]
+fn without_the_primary_rows_are_looked_at_and_nothing_is_changed() {
+    let Some(pair) = Pair::new() else { return };
+    let stopped = Command::new(SCRIPT).arg("stop").arg(&pair.primary.folder).output().expect("the script runs");
+    assert!(stopped.status.success());
+    assert_eq!(pair.titles("memory"), ["first", "second"]);
+    let refused = pair.run(&["-d", "memory", "edit", "episode", "e-1", "title=third", "--apply"]);
+    assert_eq!(refused.status.code(), Some(1), "{}", String::from_utf8_lossy(&refused.stderr));
+}
+
+#[test]
+fn a_console_gets_both_and_waits_for_what_it_changed() {
+    let Some(pair) = Pair::new() else { return };
+    let opened = |standby: &str| {
+        let options = OpenOptions { replica: Some(Target::parse(standby)), ..OpenOptions::default() };
+        block_on(Store::open(&Target::parse(&pair.primary.url), &options)).map(std::sync::Arc::new)
+    };
+    let store = opened(&pair.standby.url).expect("both servers");
+    pair.primary.run("UPDATE episodes SET title = 'third' WHERE id = 'e-1'");
+    let rows = block_on(async {
+        store.wait_for_standby().await;
+        store.looking().page(&Query::new(Entity::Episode)).await.expect("a page").rows
+    });
+    assert!(rows.iter().any(|row| row.text("title") == Some("third")), "{rows:?}");
+    // Another server is no standby of this one.
+    let Some(other) = Database::fresh() else { return };
+    let refused = opened(other.url()).expect_err("another server").to_string();
+    assert!(refused.contains("no standby of"), "{refused}");
+}
