@@ -155,7 +155,7 @@ impl Sessions {
         rows.end().await
     }
 
-    /// What `read` makes of the rows of a statement, by tasks of their own.
+    /// Reads the rows of a statement ahead, in tasks of their own, as what `read` makes of them.
     fn rows_ahead<R: Send + 'static>(
         self: &Arc<Self>,
         sql: &str,

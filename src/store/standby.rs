@@ -11,7 +11,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Time between two questions whether it has.
 const PAUSE: Duration = Duration::from_millis(20);
 
-const WRITTEN: &str = "SELECT pg_current_wal_flush_lsn()::text";
+const WRITTEN: &str = "SELECT pg_current_wal_insert_lsn()::text";
 const FOLLOWED: &str = "SELECT (pg_last_wal_replay_lsn() >= $1::pg_lsn)::int";
 
 impl Store {

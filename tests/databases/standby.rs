@@ -48,7 +48,7 @@ impl OwnServer {
 
     /// Waits until this standby has what another server wrote until now.
     fn follow(&self, primary: &OwnServer) {
-        let written = primary.says("SELECT pg_current_wal_flush_lsn()::text");
+        let written = primary.says("SELECT pg_current_wal_insert_lsn()::text");
         let followed = format!("SELECT (pg_last_wal_replay_lsn() >= '{written}')::text");
         let began = Instant::now();
         while self.says(&followed) != "true" {
