@@ -45,6 +45,7 @@ const PURE: &[&str] = &["memory", "recall", "console", "ui"];
 const IMPURE: &[&[&str]] = &[
     &["tokio"],
     &["sqlx"],
+    &["rusqlite"],
     &["crossterm"],
     &["std", "fs"],
     &["std", "net"],
@@ -145,8 +146,9 @@ const LASTS: &[&str] =
 /// Folders of a developer's own machine.
 const MACHINE_FOLDERS: &[&str] = &["work", "root", "farm", "home", "Users"];
 
-/// Crates whose types meet in our code: two versions of one would not fit together.
-const SINGLE: &[&str] = &["ratatui", "crossterm", "sqlx", "tokio", "ratatui-textarea"];
+/// Crates whose types meet in our code: two versions of one would not fit together. Two SQLites in one process would drop each
+/// other's locks.
+const SINGLE: &[&str] = &["ratatui", "crossterm", "sqlx", "tokio", "ratatui-textarea", "rusqlite", "libsqlite3-sys"];
 
 /// A file of the repository, `path` relative to its root.
 struct Source {
