@@ -33,7 +33,7 @@ const ROWS: usize = 128;
 /// Bytes of their values, from which no further row joins them.
 const BYTES: usize = 1 << 20;
 /// Batches that wait for whoever takes them.
-const AHEAD: usize = 2;
+const AHEAD: usize = 4;
 
 /// A database file, with those that are attached to it.
 #[derive(Debug, Clone)]
@@ -190,7 +190,7 @@ impl SqliteReader {
         Ok(rows.first().map_or(0, |row| number(row, 0)))
     }
 
-    /// Hands the rows of a statement on in batches as they come, until `take` breaks off. At most five batches are held, each
+    /// Hands the rows of a statement on in batches as they come, until `take` breaks off. At most seven batches are held, each
     /// of 128 rows or 1 MB, or of one longer row.
     ///
     /// # Errors

@@ -41,7 +41,7 @@ impl TakenRows {
     /// Whether a row of that key goes.
     #[must_use]
     pub fn has(&self, key: &[FetchedValue]) -> bool {
-        self.known.contains(&spelled(key))
+        !self.known.is_empty() && self.known.contains(&spelled(key))
     }
 
     /// The values of a column over some rows, lists taken apart. A key is one value, whatever it looks like.

@@ -46,6 +46,8 @@ pub struct ValueLook {
     pub rows: usize,
     /// Kind of contents that the value turned out to have.
     pub contents: Contents,
+    /// The value is known to be a text without encodings.
+    pub bare: bool,
 }
 
 impl ValueLook {
@@ -96,6 +98,12 @@ impl Matcher {
         if let FetchedValue::Text(text) = raw
             && !self.finder.may_be_in(text)
             && container::is_bare(text)
+        {
+            look.bare = true;
+            return look;
+        }
+        if let FetchedValue::Integer(number) = raw
+            && !self.finder.may_be_number(*number)
         {
             return look;
         }

@@ -8,7 +8,7 @@ use crate::memory::mention;
 /// Ids shorter than that are not looked for in texts: they would be found everywhere. By so many first bytes a place of a
 /// text is told to be worth a look.
 pub(super) const ID_LENGTH: usize = 8;
-/// Places of a text that are listed before they are looked at.
+/// Places of a text that are listed before they are looked at: as many as a byte tells apart.
 const LISTED: usize = 256;
 /// Bits for each prefix of the table that most places of a text do not pass.
 const BITS: usize = 32;
@@ -63,17 +63,18 @@ impl RowIds {
         let places = text.len() - ID_LENGTH + 1;
         let mut begins = WordBegins::default();
         // Places are listed first: a branch for each byte would be guessed wrong at most words.
-        let mut listed = [0; LISTED];
+        let mut listed = [0_u8; LISTED];
         for from in (0..places).step_by(LISTED) {
             let mut count = 0;
             for (n, byte) in text[from..places.min(from + LISTED)].iter().enumerate() {
-                listed[count] = from + n;
+                listed[count] = n as u8;
                 count += usize::from(begins.may_be_at(*byte) & self.firsts[usize::from(*byte)]);
             }
-            for at in &listed[..count] {
-                let is_free = found.last().is_none_or(|(_, last)| last <= at);
-                if is_free && let Some(length) = self.longest(text, *at) {
-                    found.push((*at, at + length));
+            for n in &listed[..count] {
+                let at = from + usize::from(*n);
+                let is_free = found.last().is_none_or(|(_, last)| *last <= at);
+                if is_free && let Some(length) = self.longest(text, at) {
+                    found.push((at, at + length));
                 }
             }
         }
@@ -108,15 +109,28 @@ struct WordBegins {
 impl WordBegins {
     /// Whether a word may begin with the next byte.
     fn may_be_at(&mut self, byte: u8) -> bool {
-        let may_begin = !self.inside || !byte.is_ascii() || self.ahead & 1 != 0;
-        self.inside = byte.is_ascii_alphanumeric();
-        self.ahead = self.ahead >> 1 | behind_escape(byte);
+        let may_begin = !self.inside | !byte.is_ascii() | (self.ahead & 1 != 0);
+        let tells = TELLS[usize::from(byte)];
+        self.inside = tells & 1 != 0;
+        self.ahead = self.ahead >> 1 | tells & !1;
         may_begin
     }
 }
 
+/// What a byte tells of the places behind it: [`behind_escape`], and in bit 0, which that leaves free, whether it is a letter
+/// or a digit of ASCII.
+static TELLS: [u8; 256] = {
+    let mut tells = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        tells[byte] = behind_escape(byte as u8) | (byte as u8).is_ascii_alphanumeric() as u8;
+        byte += 1;
+    }
+    tells
+};
+
 /// Places behind a byte at which [`mention::begins`] may tell the end of an escape: bit 0 is the next one.
-fn behind_escape(byte: u8) -> u8 {
+const fn behind_escape(byte: u8) -> u8 {
     match byte {
         b'\\' => 1 << 1 | 1 << 5,
         b'%' => 1 << 2,

@@ -36,7 +36,7 @@ mod phone;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use serde::Serialize;
 
 use beside::{BesidePlace, beside};
@@ -228,12 +228,20 @@ pub struct MentionFinder {
     means: Vec<HandleMeans>,
     /// A text of ASCII holds one of these, or nothing that is looked for.
     first: AhoCorasick,
+    /// The first letters of these: few enough that most texts are told by them at the least cost.
+    begins: AhoCorasick,
     /// The digits of a text that holds a telephone number hold one of these.
     digits: AhoCorasick,
 }
 
 /// Bytes that are looked at together for digits.
 const PART: usize = 32;
+/// Letters of what is looked for that a text is looked through for first, at most and at least.
+const BEGIN: std::ops::RangeInclusive<usize> = 4..=8;
+/// Different ones up to which more letters are taken.
+const BEGINS: usize = 64;
+/// Different ones up to which there is an entry for each byte.
+const FAST: usize = 1_000;
 
 impl MentionFinder {
     /// Looks for handles, which are numbered as given. What `others` are known by is theirs.
@@ -297,12 +305,17 @@ impl MentionFinder {
             .filter_map(|(word, _)| word.split([' ', '\'', '-', '+']).max_by_key(|part| part.len()))
             .filter(|part| part.is_ascii())
             .collect();
+        let begins = begins_of(&first);
         let too_many = |error: aho_corasick::BuildError| format!("too much to look for at once: {error}");
         let mut builder = AhoCorasick::builder();
         builder.match_kind(MatchKind::Standard);
         Ok(MentionFinder {
             words: builder.build(&words).map_err(too_many)?,
             first: builder.ascii_case_insensitive(true).build(first).map_err(too_many)?,
+            begins: builder
+                .kind((begins.len() <= FAST).then_some(AhoCorasickKind::DFA))
+                .build(begins)
+                .map_err(too_many)?,
             digits: AhoCorasick::new(phones.iter().flat_map(|(_, phone)| phone.rows())).map_err(too_many)?,
             handles: handles.to_vec(),
             phones,
@@ -329,7 +342,7 @@ impl MentionFinder {
     #[must_use]
     pub fn may_be_in(&self, text: &str) -> bool {
         if text.is_ascii() {
-            return self.first.is_match(text) || self.may_call(text);
+            return self.begins.is_match(text) && self.first.is_match(text) || self.may_call(text);
         }
         let plain = folded(text);
         self.words.is_match(&plain) || self.may_call(&plain)
@@ -340,7 +353,11 @@ impl MentionFinder {
         if self.phones.is_empty() {
             return false;
         }
-        let mut digits = Vec::new();
+        let count = text.bytes().filter(u8::is_ascii_digit).count();
+        if count < Phone::SHORTEST {
+            return false;
+        }
+        let mut digits = Vec::with_capacity(count);
         for part in text.as_bytes().chunks(PART) {
             // Without a branch for each byte: most parts hold no digit.
             if part.iter().fold(false, |any, byte| any | byte.is_ascii_digit()) {
@@ -348,6 +365,13 @@ impl MentionFinder {
             }
         }
         self.digits.is_match(&digits)
+    }
+
+    /// Whether a whole number may be a handle. False is certain.
+    #[must_use]
+    pub fn may_be_number(&self, number: i64) -> bool {
+        let is_long = || number.unsigned_abs().checked_ilog10().is_some_and(|log| log as usize + 1 >= Phone::SHORTEST);
+        !self.numbers.is_empty() || !self.phones.is_empty() && is_long()
     }
 
     /// A number is the person's where it is about people; a telephone number wherever it can be nothing else.
@@ -602,6 +626,13 @@ impl FoldedText<'_> {
             _ => false,
         }
     }
+}
+
+/// The first letters of words: as many as leave few different ones.
+fn begins_of<'a>(words: &HashSet<&'a str>) -> HashSet<&'a str> {
+    let cut = |letters: usize| words.iter().map(|word| &word[..word.len().min(letters)]).collect::<HashSet<_>>();
+    let few = BEGIN.rev().map(cut).find(|begins| begins.len() <= BEGINS);
+    few.unwrap_or_else(|| cut(*BEGIN.start()))
 }
 
 /// Counts the bytes from the end of a first name to the end of the last one, with one further word between them.

@@ -16,6 +16,9 @@ pub struct Phone {
 }
 
 impl Phone {
+    /// Digits of the shortest row that is a number.
+    pub const SHORTEST: usize = *DIGITS.start();
+
     /// The number that a text is; none when it is none.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {

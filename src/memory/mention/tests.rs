@@ -25,6 +25,33 @@ fn check(kind: &str, value: &str, rows: &[(&str, &[&str])]) {
     }
 }
 
+proptest::proptest! {
+    /// What a text is looked through for first takes nothing away.
+    #[test]
+    fn a_text_that_names_somebody_passes_the_first_look(
+        before in "[ a-z0-9_]{0,12}",
+        word in proptest::sample::select(vec!["ann@x.org", "ANN@X.ORG", "user-1", "Dmitri O'Malley", "O'Malley, Dmitri", "+49 30 9155101"]),
+        after in "[ a-z0-9_]{0,12}",
+        ids in 0..3_000_usize,
+    ) {
+        let handle = |value: String| SoughtHandle { shape: HandleShape::of("", &value), value, common: false };
+        let own = ["ann@x.org", "user-1", "Dmitri O'Malley", "+49 30 9155101"].map(str::to_owned);
+        let finder = MentionFinder::new(&own.into_iter().chain((0..ids).map(|n| format!("{n:04x}-session"))).map(handle).collect::<Vec<_>>(), &[]).unwrap();
+        let text = format!("{before}{word}{after}");
+        let mut found = FoundMention::default();
+        finder.plain(&text, MentionText::default(), &mut found);
+        proptest::prop_assert!(found.spans.is_empty() || finder.may_be_in(&text), "{text}");
+    }
+}
+
+#[test]
+fn whole_numbers_are_told_from_those_that_are_nobodys() {
+    let phone = finder("phone", "+1-555-906-6204", false, &[]);
+    assert!(phone.may_be_number(5_559_066_204) && !phone.may_be_number(555_906) && !phone.may_be_number(0));
+    let id = finder("id", "4711", false, &[]);
+    assert!(id.may_be_number(4_711) && !finder("e-mail", "ann@x.org", false, &[]).may_be_number(i64::MIN));
+}
+
 #[test]
 fn an_address_is_told_by_what_stands_beside_it() {
     let mail: &[&str] = &["ann@x.org"];

@@ -527,6 +527,38 @@ fn shifted(edit: Edit, by: usize) -> Edit {
     Edit { range: edit.range.start + by..edit.range.end + by, bytes: edit.bytes }
 }
 
+/// What a byte is a sign of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ByteSign {
+    None,
+    /// It may be in a word of an encoding.
+    Letter,
+    /// It may be in such a word, and behind a `=` it may stand for a blank.
+    Plus,
+    Escape,
+    Percent,
+    Entity,
+    Assign,
+}
+
+static SIGNS: [ByteSign; 256] = {
+    let mut signs = [ByteSign::None; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        signs[byte] = match byte as u8 {
+            b'+' => ByteSign::Plus,
+            b'\\' | 0 => ByteSign::Escape,
+            b'%' => ByteSign::Percent,
+            b'&' => ByteSign::Entity,
+            b'=' => ByteSign::Assign,
+            letter if word::is_letter(letter) => ByteSign::Letter,
+            _ => ByteSign::None,
+        };
+        byte += 1;
+    }
+    signs
+};
+
 /// Signs of encodings that a text shows at a glance.
 #[derive(Debug, Clone, Copy, Default)]
 struct TextGlance {
@@ -542,19 +574,23 @@ impl TextGlance {
         // The place behind the last byte that is in no word.
         let (mut begin, mut assigned) = (0, false);
         for (at, byte) in text.bytes().enumerate() {
-            if word::is_letter(byte) {
-                glance.escaped |= byte == b'+' && assigned;
+            let sign = SIGNS[usize::from(byte)];
+            if sign == ByteSign::Letter {
+                continue;
+            }
+            if sign == ByteSign::Plus {
+                glance.escaped |= assigned;
                 continue;
             }
             glance.long |= at - begin >= word::SHORTEST;
             begin = at + 1;
-            glance.escaped |= match byte {
-                b'\\' | 0 => true,
-                b'%' => escape::percent(text, at).is_some(),
-                b'&' => escape::entity(text, at).is_some(),
-                _ => false,
-            };
-            assigned |= byte == b'=';
+            match sign {
+                ByteSign::Letter | ByteSign::Plus | ByteSign::None => {}
+                ByteSign::Escape => glance.escaped = true,
+                ByteSign::Percent => glance.escaped |= escape::percent(text, at).is_some(),
+                ByteSign::Entity => glance.escaped |= escape::entity(text, at).is_some(),
+                ByteSign::Assign => assigned = true,
+            }
         }
         glance.long |= text.len() - begin >= word::SHORTEST;
         glance

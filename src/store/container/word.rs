@@ -48,7 +48,7 @@ enum WordForm {
     Lines(usize, bool),
 }
 
-pub(super) fn is_letter(byte: u8) -> bool {
+pub(super) const fn is_letter(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
 }
 
