@@ -24,6 +24,16 @@ pub enum FetchedValue {
 }
 
 impl FetchedValue {
+    /// The bytes of a text or a blob; none of anything else.
+    #[must_use]
+    pub fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            FetchedValue::Text(text) => Some(text.as_bytes()),
+            FetchedValue::BadText(bytes) | FetchedValue::Bytes(bytes) => Some(bytes),
+            FetchedValue::Null | FetchedValue::Integer(_) | FetchedValue::Real(_) => None,
+        }
+    }
+
     /// Bytes of a text or a blob; 8 for anything else.
     #[must_use]
     pub fn size(&self) -> usize {

@@ -227,7 +227,7 @@ impl Relations {
     fn add(&mut self, table: SearchedTable) {
         let name = table.name;
         // A virtual table of a module that is not here cannot be read; its shadows can.
-        if table.partition || name.name.starts_with("sqlite_") {
+        if table.partition || tables::is_engines_own(&name) {
             return;
         }
         if let Some(whole) = table.inherits {

@@ -445,3 +445,26 @@ fn the_tail_of_a_word_is_looked_for_too() {
     let needles = Needles::new(&[MAIL.to_owned()], &[]);
     assert!(needles.needles.iter().any(|n| n.form == NeedleForm::Tail && n.bytes == b".example"));
 }
+
+#[test]
+fn a_watch_over_files_notices_whoever_writes_and_nobody_who_reads() {
+    block_on(async {
+        for mode in ["WAL", "DELETE"] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("watched.db");
+            let mut link = connect(&path).await;
+            run(
+                &mut link,
+                &format!("PRAGMA journal_mode = {mode}; CREATE TABLE notes (id INTEGER PRIMARY KEY, note TEXT)"),
+            )
+            .await;
+            let store = open(&Target::File(path.clone())).await;
+            let mut watch = store.proof().watch_files().await.expect("files");
+            let each = |_: StoredSighting| ControlFlow::Continue(());
+            store.proof().search_values(&[MAIL.to_owned()], None, each, |_| {}).await.expect("the search");
+            assert!(watch.is_unchanged().await, "{mode}: read");
+            run(&mut link, &format!("INSERT INTO notes (note) VALUES ('{MAIL}')")).await;
+            assert!(!watch.is_unchanged().await, "{mode}: written");
+        }
+    });
+}

@@ -930,6 +930,26 @@ fn a_reader_that_keeps_old_pages_leaves_it_incomplete_until_it_ends() {
 }
 
 #[test]
+fn old_pages_are_found_although_values_that_stay_hold_the_same_letters() {
+    block_on(async {
+        let world = native(60).await;
+        let Target::File(path) = &world.target else { return };
+        world.run("UPDATE episodes SET title = 'about lucia.moreaux' WHERE user_id <> 'lucia.moreau'").await;
+        let mut reader = sqlite(path).await;
+        sqlx::raw_sql("BEGIN").execute(&mut reader).await.expect("begun");
+        sqlx::query("SELECT count(*) FROM episodes").fetch_one(&mut reader).await.expect("a count");
+        let (_, receipt) = world.purge("lucia.moreau", &everything()).await.expect("a receipt");
+        let bytes = |receipt: &Value, what: &str| receipt["verification"]["bytes"][what].as_u64().unwrap_or_default();
+        assert!(bytes(&receipt, "hits") > 0 && bytes(&receipt, "left") > 0, "{receipt:#}");
+        assert_eq!(receipt["status"], "incomplete", "{receipt:#}");
+        reader.close().await.expect("ended");
+        let again = world.carry_out("lucia.moreau", &everything(), true).await.expect("a receipt");
+        assert_eq!(again["status"], "verified with disclosures", "{again:#}");
+        assert!(bytes(&again, "hits") == 0 && bytes(&again, "left") > 0, "{again:#}");
+    });
+}
+
+#[test]
 fn on_a_server_what_was_not_rewritten_is_disclosed() {
     block_on(async {
         for full in [false, true] {

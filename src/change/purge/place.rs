@@ -20,6 +20,7 @@ use crate::memory::json;
 use crate::memory::mention::{self as people, Certainty};
 use crate::store::container::Rewritten;
 use crate::store::fetched::FetchedValue;
+use crate::store::proof::values::WatchedValue;
 use crate::store::stored::TableName;
 
 /// Reason why nothing is taken out of a key.
@@ -65,6 +66,8 @@ pub(super) struct RowLook {
     values: u64,
     /// Those that hold something, by the number of their column.
     noted: Vec<(usize, LookedValue)>,
+    /// Those in which the watch saw something.
+    watched: Vec<(usize, WatchedValue)>,
 }
 
 /// A table that is being read.
@@ -89,6 +92,8 @@ pub(super) struct TablePlace<'a> {
     pub listed: &'a [Option<&'a HashSet<String>>],
     /// For each column of `texts`, whether bytes that nobody can read are worth mentioning.
     pub opaque: &'a [bool],
+    /// For each column of `texts`, whether it holds vectors.
+    pub vectors: &'a [bool],
     /// For each column of `texts`, the kind of content that its name and the layout indicate.
     pub about: &'a [people::MentionText],
 }
@@ -107,6 +112,8 @@ impl TablePlace<'_> {
             }
             all.values += 1;
             let value = self.look_at(i, raw, !goes && !kept && !ours);
+            let watched = self.search.watch.and_then(|watch| watch.look(raw, value.look.bare));
+            all.watched.extend(watched.map(|seen| (i, seen)));
             if ours || value.holds() || self.unread(i, raw, &value.look).is_some() {
                 all.noted.push((i, value));
             }
@@ -161,6 +168,9 @@ impl TablePlace<'_> {
         let mut holds = false;
         let (key, values) = self.parts(row);
         found.values += looked.values;
+        for (i, seen) in looked.watched {
+            found.live.add(self.table, &self.texts[i].0, seen, self.ids_only[i], self.vectors[i]);
+        }
         for (i, LookedValue { mut look, parts, refers }) in looked.noted {
             let raw = &values[i];
             let is_key = look.whole || self.keyed[i] || self.ids_only[i];

@@ -212,6 +212,7 @@ async fn rounds(
             decisions: options.decisions(),
             about,
             follows: &follows,
+            watch: None,
             progress,
         };
         let sought = search.digest(&subject.others);

@@ -7,7 +7,7 @@ use super::desk::{Desk, KeptSession};
 use super::receipt::{ByteHits, ControlFound, FileHits, IndexHits, PurgeVerification, ValueHits};
 use super::remains;
 use super::subject::PersonHandle;
-use super::traces::{self, TraceSearch};
+use super::traces::{self, TraceSearch, TraceWatch};
 use super::vectors;
 use super::verdict::{PurgeStatus, Remain, RemainKind};
 use crate::change::{ChangeError, now};
@@ -164,8 +164,10 @@ pub async fn after(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> Re
     proof.done(cleaned, RemainKind::Unclean, "cleaning up old rows")?;
     timed(kept, "physical", began);
     let began = Instant::now();
-    let named = remains::logical(store, desk, kept, &mut proof).await?;
     let handles = words(kept);
+    let watch = TraceWatch::begin(store, kept, &handles).await?;
+    let values = watch.as_ref().map(|watch| &watch.values);
+    let (named, live) = remains::logical(store, desk, kept, values, &mut proof).await?;
     let indexes = asked(store, kept, &handles, &mut proof).await;
     let indexes = proof.done(indexes, RemainKind::IndexUnread, "asking search indexes")?;
     let hanging = broken(store).await;
@@ -183,7 +185,7 @@ pub async fn after(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> Re
     timed(kept, "verify", began);
     let began = Instant::now();
     let looked = TraceSearch { handles: &handles, named: &named, tails: indexes };
-    let bytes = traces::bytes(store, kept, &looked, &mut proof).await;
+    let bytes = traces::bytes(store, kept, &looked, watch.map(|watch| (watch, live)), &mut proof).await;
     proof.done(bytes, RemainKind::BytesUnread, "looking at bytes")?;
     timed(kept, "bytes", began);
     Ok(proof)

@@ -13,14 +13,16 @@ use super::scan;
 use super::scan_findings::ScanFindings;
 use super::search::{KnownTables, PersonSearch};
 use super::subject::PersonHandle;
+use super::traces::LiveTraces;
 use super::verdict::{Remain, RemainKind};
 use crate::change::ChangeError;
 use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::aside::ColumnStatistics;
+use crate::store::proof::values::ValueWatch;
 use crate::store::stored::TableName;
 
-/// Searches every value. Gives how often each handle that is looked for among bytes was found.
+/// Searches every value. Gives how often each handle that is looked for among bytes was found, and what the watch saw.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -28,8 +30,9 @@ pub async fn logical(
     store: &Store,
     desk: &Desk<'_>,
     kept: &KeptSession,
+    watch: Option<&ValueWatch>,
     proof: &mut Proof,
-) -> Result<Vec<usize>, ChangeError> {
+) -> Result<(Vec<usize>, LiveTraces), ChangeError> {
     let mut snapshot = store.snapshot().await?;
     let relations = snapshot.relations().await?;
     let erasure = &store.recognised().erasure;
@@ -73,9 +76,10 @@ pub async fn logical(
         decisions: kept.options.decisions(),
         about: &about,
         follows: &follows,
+        watch,
         progress: desk.progress,
     };
-    let found = scan::everything(&mut snapshot, &search, None, &mut KeptRows::default()).await?.0;
+    let mut found = scan::everything(&mut snapshot, &search, None, &mut KeptRows::default()).await?.0;
     proof.account = found.account;
     proof.logical = found.counted.values().chain(found.loosened.values()).chain(found.stuck.values()).sum();
     let known: Vec<String> = about.tables.iter().map(TableName::title).collect();
@@ -101,7 +105,8 @@ pub async fn logical(
         proof.find(RemainKind::Mention, what);
     }
     let told = telling(kept).map(|h| handles.iter().position(|other| other.value == h.value));
-    Ok(told.map(|at| at.and_then(|at| found.control.get(at)).copied().unwrap_or_default()).collect())
+    let named = told.map(|at| at.and_then(|at| found.control.get(at)).copied().unwrap_or_default()).collect();
+    Ok((named, std::mem::take(&mut found.live)))
 }
 
 /// The statistics that hold a handle.

@@ -61,9 +61,9 @@ pub async fn everything(
         let keyed: Vec<bool> = texts.iter().map(|(c, _)| keys.columns.contains(&(table.clone(), c.clone()))).collect();
         let about: Vec<mention::MentionText> =
             texts.iter().map(|(c, _)| place_of(&table, c, &search.about.of_people)).collect();
+        let vectors: Vec<bool> = texts.iter().map(|(c, _)| vectors.contains(&(table.clone(), c.clone()))).collect();
         // Vectors are bytes that hold no words, and so is most of what an index keeps.
-        let opaque = |column: &String| !indexes.contains(&table) && !vectors.contains(&(table.clone(), column.clone()));
-        let opaque: Vec<bool> = texts.iter().map(|(c, _)| opaque(c)).collect();
+        let opaque: Vec<bool> = vectors.iter().map(|is_vector| !indexes.contains(&table) && !is_vector).collect();
         let listed: Vec<_> = texts.iter().map(|(c, _)| search.listed.get(&(table.clone(), c.clone()))).collect();
         let place = TablePlace {
             search,
@@ -76,6 +76,7 @@ pub async fn everything(
             keys: &keys,
             about: &about,
             opaque: &opaque,
+            vectors: &vectors,
             key: &key,
         };
         let wanted = WantedRows { table: &table, columns: &read, when: None, subject: &[] };
@@ -163,6 +164,7 @@ async fn large_objects(
         keys,
         about: &[mention::MentionText::default()],
         opaque: &[false],
+        vectors: &[false],
         key: &key,
     };
     for (id, _) in snapshot.large_objects().await?.into_iter().flatten().filter(|(_, readable)| *readable) {

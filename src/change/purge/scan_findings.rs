@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::mention::{Mention, Met};
+use super::traces::LiveTraces;
 use crate::layout::erase::Recompute;
 use crate::memory::agreeing;
 use crate::store::fetched::FetchedValue;
@@ -103,6 +104,8 @@ pub struct ScanFindings {
     pub account: usize,
     /// Values read.
     pub values: u64,
+    /// What the watch saw, where there was one.
+    pub live: LiveTraces,
 }
 
 impl ScanFindings {

@@ -16,6 +16,7 @@ use crate::layout::Engine;
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
 use crate::store::own;
+use crate::store::proof::values::ValueWatch;
 use crate::store::relations::Relations;
 use crate::store::stored::TableName;
 
@@ -95,6 +96,8 @@ pub struct PersonSearch<'a> {
     pub about: &'a KnownTables,
     /// Tables that triggers keep in step.
     pub follows: &'a HashSet<TableName>,
+    /// Looks for more in each value, where the bytes of files are searched next.
+    pub watch: Option<&'a ValueWatch>,
     /// Told how many values have been read, now and then.
     pub progress: &'a (dyn Fn(&str, u64) + Sync),
 }

@@ -1,20 +1,22 @@
 //! Looks through the bytes of the files after deleting, and tells what rows that stay account for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 
 use super::desk::KeptSession;
 use super::graph::id_columns;
 use super::prove::{Proof, by_handle, telling};
-use super::subject::PersonHandle;
 use super::vectors;
 use super::verdict::RemainKind;
 use crate::change::ChangeError;
 use crate::memory::agreeing;
 use crate::store::Store;
-use crate::store::proof::bytes::{ByteSearch, NeedleContexts};
+use crate::store::fetched::FetchedValue;
+use crate::store::proof::bytes::{ByteSearch, FilesWatch, NeedleContexts};
 use crate::store::proof::needles::{NeedleForm, Needles};
-use crate::store::proof::values::StoredSighting;
+use crate::store::proof::values::{StoredSighting, ValueWatch, WatchedValue};
+use crate::store::snapshot::WantedRows;
+use crate::store::stored::TableName;
 
 /// Inputs of the search among the bytes.
 pub struct TraceSearch<'a> {
@@ -36,29 +38,157 @@ pub fn unchecked(full: bool) -> &'static str {
     }
 }
 
-/// Looks through the files. What live rows share with a handle, or were left to say, is distinguished.
-/// The tail of a handle is what a full-text index may keep of it: looked for where there is one.
+/// Looks for what is searched for among bytes in values that are read for another reason, and tells whether the files are
+/// still those of these values.
+pub struct TraceWatch {
+    /// Looks into values.
+    pub values: ValueWatch,
+    needles: Needles,
+    files: FilesWatch,
+}
+
+impl TraceWatch {
+    /// Begins to watch, before any value is read; none where there are no bytes to search.
+    ///
+    /// # Errors
+    /// More than can be looked for at once.
+    pub async fn begin(store: &Store, kept: &KeptSession, handles: &[String]) -> Result<Option<Self>, ChangeError> {
+        let Some(files) = store.proof().watch_files().await else { return Ok(None) };
+        let mut needles = Needles::new(handles, &[]);
+        vectors::add(&mut needles, &kept.vectors);
+        Ok(Some(TraceWatch { values: ValueWatch::new(handles, &needles)?, needles, files }))
+    }
+}
+
+/// What values that stay hold of what is searched for among bytes.
+#[derive(Debug, Default)]
+pub struct LiveTraces {
+    /// Each place of a needle in them, with what stands around it there.
+    contexts: NeedleContexts,
+    /// Numbers of the needles that are in vectors.
+    vectors: HashSet<usize>,
+    /// Places of each handle, by its number.
+    hits: BTreeMap<usize, u64>,
+    /// Places of each handle that are no part of an id, by its number, with table and column.
+    named: BTreeMap<(usize, String), u64>,
+}
+
+impl LiveTraces {
+    /// Adds what was seen in a value.
+    pub fn add(&mut self, table: &TableName, column: &str, value: WatchedValue, is_id: bool, is_vector: bool) {
+        for (handle, seen) in value.seen.into_iter().filter(|(_, seen)| seen.whole > 0) {
+            self.add_places(table, column, (handle, seen.whole), is_id && !seen.entire);
+        }
+        if is_vector {
+            self.vectors.extend(value.contexts.iter().map(|context| context.needle));
+        }
+        self.contexts.add(value.contexts);
+    }
+
+    fn add_places(&mut self, table: &TableName, column: &str, (handle, count): (usize, u64), is_part: bool) {
+        *self.hits.entry(handle).or_default() += count;
+        // What the structure holds is told as such.
+        if !is_part && table.name != "sqlite_schema" {
+            *self.named.entry((handle, format!("{}.{column}", table.title()))).or_default() += count;
+        }
+    }
+
+    /// Reads every value once more, as of now.
+    async fn again(
+        store: &Store,
+        kept: &KeptSession,
+        handles: &[String],
+        search: &ByteSearch,
+    ) -> Result<Self, ChangeError> {
+        let mut live = LiveTraces::default();
+        let mut snapshot = store.snapshot().await?;
+        for (table, column, _) in vectors::places(store) {
+            if !kept.vectors.iter().any(|vector| (&vector.table, &vector.column) == (&table, &column)) {
+                continue;
+            }
+            let columns = [column];
+            let wanted = WantedRows { table: &table, columns: &columns, when: None, subject: &[] };
+            let each = |row: Vec<FetchedValue>| {
+                let bytes = row.first().and_then(FetchedValue::bytes).unwrap_or_default();
+                live.vectors.extend(search.contexts(bytes).iter().map(|context| context.needle));
+                ControlFlow::Continue(())
+            };
+            snapshot.stream(wanted, each).await?;
+        }
+        drop(snapshot);
+        live.read(store, handles, search, true).await?;
+        Ok(live)
+    }
+
+    /// Reads what is in no table that a layout may know: the structure, and what SQLite keeps for itself; or every table.
+    async fn read(
+        &mut self,
+        store: &Store,
+        handles: &[String],
+        search: &ByteSearch,
+        all: bool,
+    ) -> Result<(), ChangeError> {
+        let mut snapshot = store.snapshot().await?;
+        let ids_only = id_columns(store, &snapshot.relations().await?);
+        let mut contexts = std::mem::take(&mut self.contexts);
+        let each = |sighting: StoredSighting| {
+            let is_part = !sighting.entire && ids_only.contains(&(sighting.table.clone(), sighting.column.clone()));
+            self.add_places(&sighting.table, &sighting.column, (sighting.handle, sighting.count), is_part);
+            ControlFlow::Continue(())
+        };
+        let needles = (search, &mut contexts);
+        if all {
+            store.proof().search_values(handles, Some(needles), each, |_| {}).await?;
+        } else {
+            store.proof().search_own_tables(handles, needles, each).await?;
+        }
+        for object in snapshot.definitions().await? {
+            contexts.add([&object.name, &object.text].iter().flat_map(|text| search.contexts(text.as_bytes())));
+        }
+        self.contexts = contexts;
+        Ok(())
+    }
+}
+
+/// Looks through the files. What live rows share with a handle, or were left to say, is distinguished: `live` is what the
+/// search of all values saw, which is read again if anybody has written since. The tail of a handle is what a full-text
+/// index may keep of it: looked for where there is one.
 pub async fn bytes(
     store: &Store,
     kept: &KeptSession,
     looked: &TraceSearch<'_>,
+    live: Option<(TraceWatch, LiveTraces)>,
     proof: &mut Proof,
 ) -> Result<(), ChangeError> {
     let handles = looked.handles;
-    let mut needles = Needles::new(handles, &[]);
-    if !looked.tails {
-        needles.needles.retain(|needle| needle.form != NeedleForm::Tail);
+    let Some((mut watch, mut live)) = live else {
+        let _ = proof.looked_through(kept, store.proof().scan_bytes(&Needles::default(), |_| {}).await);
+        return Ok(());
+    };
+    let search = watch.values.needles();
+    live.read(store, handles, search, false).await?;
+    let is_current = watch.files.is_unchanged().await;
+    if !is_current {
+        live = LiveTraces::again(store, kept, handles, search).await?;
     }
-    vectors::add(&mut needles, &kept.vectors);
-    let scan = store.proof().scan_bytes(&needles, |_| {}).await;
-    let Some(mut scan) = proof.looked_through(kept, scan) else { return Ok(()) };
-    if scan.hits() > 0 {
-        explained(store, kept, looked, &mut needles, proof).await?;
-        proof.left_bytes = scan.hits();
-        let again = store.proof().scan_bytes(&needles, |_| {}).await;
-        let Some(again) = proof.looked_through(kept, again) else { return Ok(()) };
-        scan = again;
-        proof.left_bytes -= scan.hits().min(proof.left_bytes);
+    let needles = |live: &mut LiveTraces| {
+        let mut needles = watch.needles.clone();
+        needles.known = std::mem::take(&mut live.contexts).all();
+        needles.known.extend(vectors::shared(&needles, &live.vectors));
+        if !looked.tails {
+            needles.leave_out(NeedleForm::Tail);
+        }
+        needles
+    };
+    let mut scan = store.proof().scan_bytes(&needles(&mut live), |_| {}).await;
+    if is_current && scan.is_ok() && !watch.files.is_unchanged().await {
+        live = LiveTraces::again(store, kept, handles, search).await?;
+        scan = store.proof().scan_bytes(&needles(&mut live), |_| {}).await;
+    }
+    let Some(scan) = proof.looked_through(kept, scan) else { return Ok(()) };
+    proof.left_bytes = scan.known();
+    if scan.hits() + scan.known() > 0 {
+        tell(kept, looked, &live, proof);
     }
     let hits = scan.hits();
     proof.files = scan.files.iter().map(|file| (file.path.clone(), file.hits())).collect();
@@ -82,40 +212,15 @@ pub async fn bytes(
     Ok(())
 }
 
-/// Finds what values that stay account for: each place in them with what stands around it. What a value is as a whole,
-/// or what the operator left, cannot be told from a copy of what is gone.
-async fn explained(
-    store: &Store,
-    kept: &KeptSession,
-    looked: &TraceSearch<'_>,
-    needles: &mut Needles,
-    proof: &mut Proof,
-) -> Result<(), ChangeError> {
-    let mut unnamed: BTreeMap<String, u64> = BTreeMap::new();
-    let mut snapshot = store.snapshot().await?;
-    let ids_only = id_columns(store, &snapshot.relations().await?);
-    let each = |sighting: StoredSighting| {
-        let part = !sighting.entire && ids_only.contains(&(sighting.table.clone(), sighting.column.clone()));
-        let others = looked.handles.get(sighting.handle).is_some_and(|word| kept.subject.shares(word));
-        // What the structure holds is told as such.
-        let structure = sighting.table.name == "sqlite_schema";
-        if looked.named.get(sighting.handle) == Some(&0) && !part && !others && !structure {
-            *unnamed.entry(format!("{}.{}", sighting.table.title(), sighting.column)).or_default() += sighting.count;
-        }
-        ControlFlow::Continue(())
-    };
-    vectors::without_shared(&mut snapshot, needles, &kept.vectors).await?;
-    let search = ByteSearch::new(needles).map_err(|e| ChangeError::Failed(e.to_string()))?;
-    let mut contexts = NeedleContexts::default();
-    let live = store.proof().search_values(looked.handles, Some((&search, &mut contexts)), each, |_| {}).await?;
-    for object in snapshot.definitions().await? {
-        contexts.add([&object.name, &object.text].iter().flat_map(|text| search.contexts(text.as_bytes())));
-    }
-    needles.known = contexts.all();
+/// Tells what bytes cannot: what a value is as a whole, or what the operator left, is not distinguished from a copy of what
+/// is gone.
+fn tell(kept: &KeptSession, looked: &TraceSearch<'_>, live: &LiveTraces, proof: &mut Proof) {
     let mut untold: BTreeMap<&str, u64> = BTreeMap::new();
-    let theirs = |handle: &PersonHandle| kept.subject.shares(&handle.value);
-    for (handle, hits) in telling(kept).zip(&live.hits).filter(|(handle, hits)| **hits > 0 && !theirs(handle)) {
-        *untold.entry(handle.kind.as_str()).or_default() += hits;
+    for (number, handle) in telling(kept).enumerate() {
+        let hits = live.hits.get(&number).copied().unwrap_or_default();
+        if hits > 0 && !kept.subject.shares(&handle.value) {
+            *untold.entry(handle.kind.as_str()).or_default() += hits;
+        }
     }
     for (kind, places) in untold {
         let what = format!(
@@ -124,6 +229,13 @@ async fn explained(
         );
         proof.find(RemainKind::Untold, what);
     }
+    let mut unnamed: BTreeMap<&str, u64> = BTreeMap::new();
+    for ((number, place), count) in &live.named {
+        let is_others = looked.handles.get(*number).is_some_and(|word| kept.subject.shares(word));
+        if looked.named.get(*number) == Some(&0) && !is_others {
+            *unnamed.entry(place).or_default() += count;
+        }
+    }
     for (place, count) in unnamed {
         let what = agreeing(
             count,
@@ -131,5 +243,4 @@ async fn explained(
         );
         proof.find(RemainKind::Mention, what);
     }
-    Ok(())
 }

@@ -1,7 +1,6 @@
 //! Vectors of rows that go: what is looked for among bytes afterwards, and what the nearest neighbours are asked about.
 
 use std::collections::HashSet;
-use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
@@ -10,8 +9,7 @@ use crate::change::ChangeError;
 use crate::layout::vector::VectorsBeside;
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
-use crate::store::proof::bytes::ByteSearch;
-use crate::store::proof::needles::Needles;
+use crate::store::proof::needles::{Needle, NeedleContext, NeedleForm, Needles};
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{StoredRows, TableName};
 
@@ -38,14 +36,6 @@ pub struct OldVector {
 }
 
 impl OldVector {
-    fn bytes(&self) -> Option<&[u8]> {
-        match &self.value {
-            FetchedValue::Text(text) => Some(text.as_bytes()),
-            FetchedValue::Bytes(bytes) | FetchedValue::BadText(bytes) => Some(bytes),
-            _ => None,
-        }
-    }
-
     fn numbers(&self) -> Option<Vec<f32>> {
         match &self.value {
             FetchedValue::Text(text) => serde_json::from_str(text).ok(),
@@ -100,42 +90,18 @@ pub async fn some(snapshot: &mut Snapshot<'_>, deletes: &[StoredRows]) -> Result
 
 /// Adds pieces of the vectors to what is looked for, each vector counted after the handles.
 pub fn add(needles: &mut Needles, vectors: &[OldVector]) {
-    vectors.iter().filter_map(OldVector::bytes).for_each(|bytes| needles.add_stored(bytes));
+    vectors.iter().filter_map(|vector| vector.value.bytes()).for_each(|bytes| needles.add_stored(bytes));
 }
 
-/// Sets pieces aside that vectors of rows that stay share, such as those of the same text.
-///
-/// # Errors
-/// The engine's refusal.
-pub async fn without_shared(
-    snapshot: &mut Snapshot<'_>,
-    needles: &mut Needles,
-    vectors: &[OldVector],
-) -> Result<(), ChangeError> {
-    let search = ByteSearch::new(needles).map_err(|e| ChangeError::Failed(e.to_string()))?;
-    let mut places: Vec<(&TableName, &String)> = vectors.iter().map(|v| (&v.table, &v.column)).collect();
-    places.dedup();
-    let mut shared: HashSet<usize> = HashSet::new();
-    for (table, column) in places {
-        let columns = [column.clone()];
-        let wanted = WantedRows { table, columns: &columns, when: None, subject: &[] };
-        snapshot
-            .stream(wanted, |row| {
-                let bytes = match row.first() {
-                    Some(FetchedValue::Text(text)) => text.as_bytes(),
-                    Some(FetchedValue::Bytes(bytes) | FetchedValue::BadText(bytes)) => bytes,
-                    _ => return ControlFlow::Continue(()),
-                };
-                // Reading bytes in memory does not fail.
-                if let Ok((found, _)) = search.run(bytes, &mut |_| {}) {
-                    shared.extend(found.into_iter().map(|f| f.handle));
-                }
-                ControlFlow::Continue(())
-            })
-            .await?;
-    }
-    shared.into_iter().for_each(|handle| needles.set_aside(handle, None, "rows that stay hold the same"));
-    Ok(())
+/// Places of pieces of vectors that rows which stay share, such as those of the same text: each place of such a vector may
+/// be theirs. `found` are the needles that were found in vectors of these rows.
+#[must_use]
+pub fn shared(needles: &Needles, found: &HashSet<usize>) -> Vec<NeedleContext> {
+    let is_vector = |needle: &Needle| needle.form == NeedleForm::Vector;
+    let all = || needles.needles.iter().enumerate().filter(|(_, needle)| is_vector(needle));
+    let handles: HashSet<usize> = all().filter(|(n, _)| found.contains(n)).map(|(_, needle)| needle.handle).collect();
+    let anywhere = |needle| NeedleContext { needle, before: Vec::new(), after: Vec::new() };
+    all().filter(|(_, needle)| handles.contains(&needle.handle)).map(|(n, _)| anywhere(n)).collect()
 }
 
 /// Asks the engine's own index for the neighbours of old vectors. Gives how many were asked about, and how many of the

@@ -48,10 +48,13 @@ pub struct FileScan {
     pub bytes: Option<u64>,
     /// Needles that were found, with their counts.
     pub found: Vec<NeedleCount>,
+    /// Further places, which values that stay account for.
+    #[serde(default)]
+    pub known: u64,
 }
 
 impl FileScan {
-    /// Places in all.
+    /// Places in all that nothing accounts for.
     #[must_use]
     pub fn hits(&self) -> u64 {
         self.found.iter().map(|f| f.count).sum()
@@ -68,10 +71,16 @@ pub struct ByteScan {
 }
 
 impl ByteScan {
-    /// Places in all files.
+    /// Places in all files that nothing accounts for.
     #[must_use]
     pub fn hits(&self) -> u64 {
         self.files.iter().map(FileScan::hits).sum()
+    }
+
+    /// Further places in all files, which values that stay account for.
+    #[must_use]
+    pub fn known(&self) -> u64 {
+        self.files.iter().map(|file| file.known).sum()
     }
 
     /// Places of each handle in each encoding, over all files.
@@ -221,21 +230,22 @@ impl ByteSearch {
         self.known.get(&needle).is_some_and(|all| all.iter().any(|context| context.fits(bytes, start, end)))
     }
 
-    /// The needles whose last byte is in a part of some bytes and that no value which stays accounts for: their numbers.
-    fn ending(&self, bytes: &[u8], part: Range<usize>) -> Vec<usize> {
+    /// The needles whose last byte is in a part of some bytes: their numbers, and whether a value that stays accounts
+    /// for the place.
+    fn ending(&self, bytes: &[u8], part: Range<usize>) -> Vec<(usize, bool)> {
         let from = part.start.saturating_sub(self.longest);
         let places = self.places(&bytes[from..part.end]).map(|(n, place)| (n, place.start + from..place.end + from));
         let here = places.filter(|(_, place)| place.end > part.start);
-        here.filter(|(n, place)| !self.is_known(*n, bytes, place.start, place.end)).map(|(n, _)| n).collect()
+        here.map(|(n, place)| (n, self.is_known(n, bytes, place.start, place.end))).collect()
     }
 
-    /// Looks through everything that a reader gives; `each` gets the bytes of every piece read. Gives what was found
-    /// and how many bytes there were.
+    /// Looks through everything that a reader gives; `each` gets the bytes of every piece read.
     ///
     /// # Errors
     /// The reader's.
-    pub fn run(&self, mut reader: impl Read, each: &mut impl FnMut(u64)) -> io::Result<(Vec<NeedleCount>, u64)> {
+    pub fn run(&self, mut reader: impl Read, each: &mut impl FnMut(u64)) -> io::Result<ReaderScan> {
         let mut counts: BTreeMap<(usize, NeedleForm), u64> = BTreeMap::new();
+        let mut known = 0;
         let keep = self.longest + 2 * AROUND;
         let mut buffer = vec![0; PIECE + keep];
         let (mut kept, mut counted, mut total) = (0, 0, 0);
@@ -247,9 +257,14 @@ impl ByteSearch {
             let bytes = &buffer[..filled];
             let lanes = if filled < FEW { 1 } else { cores() };
             let end = |lane: usize| counted + until.saturating_sub(counted) * lane / lanes;
-            for number in on_lanes(lanes, |lane| self.ending(bytes, end(lane)..end(lane + 1))).into_iter().flatten() {
+            let ending = on_lanes(lanes, |lane| self.ending(bytes, end(lane)..end(lane + 1)));
+            for (number, is_known) in ending.into_iter().flatten() {
                 let needle = &self.needles[number];
-                *counts.entry((needle.handle, needle.form)).or_default() += 1;
+                if is_known {
+                    known += 1;
+                } else {
+                    *counts.entry((needle.handle, needle.form)).or_default() += 1;
+                }
             }
             if read == 0 {
                 break;
@@ -261,8 +276,19 @@ impl ByteSearch {
             (kept, counted) = (filled - from, until.saturating_sub(from));
         }
         let found = counts.into_iter().map(|((handle, form), count)| NeedleCount { handle, form, count }).collect();
-        Ok((found, total))
+        Ok(ReaderScan { found, known, bytes: total })
     }
+}
+
+/// Findings of a scan of what one reader gives.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ReaderScan {
+    /// Needles that were found where nothing accounts for them, with their counts.
+    pub found: Vec<NeedleCount>,
+    /// Places that values which stay account for.
+    pub known: u64,
+    /// Bytes that were read.
+    pub bytes: u64,
 }
 
 fn read_full(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
@@ -330,6 +356,19 @@ impl CommitWatch {
     }
 }
 
+/// Tells whether anybody has written to a database's files since the watch began.
+pub struct FilesWatch {
+    watch: CommitWatch,
+    began: FilesStanding,
+}
+
+impl FilesWatch {
+    /// Whether the files are still as they were.
+    pub async fn is_unchanged(&mut self) -> bool {
+        self.watch.look().await == self.began
+    }
+}
+
 impl ProofReader<'_> {
     /// The files of this database; none for a server, whose files are not ours to read.
     #[must_use]
@@ -354,6 +393,14 @@ impl ProofReader<'_> {
         let files = self.files().ok_or(UncheckedBytes::Server)?;
         let mut watch = CommitWatch::over(database, &files).await;
         self.scan_at_rest(&files, needles, &mut watch, &mut each).await
+    }
+
+    /// Begins to watch for writes to the database's files; none for a server.
+    pub async fn watch_files(self) -> Option<FilesWatch> {
+        let Opener::Sqlite(database) = self.store.sessions.opener() else { return None };
+        let mut watch = CommitWatch::over(database, &self.files()?).await;
+        let began = watch.look().await;
+        Some(FilesWatch { watch, began })
     }
 
     async fn scan_at_rest(
@@ -381,7 +428,7 @@ mod tests {
     use super::*;
 
     fn scan(bytes: &[u8], needles: &Needles) -> Vec<NeedleCount> {
-        ByteSearch::new(needles).unwrap().run(bytes, &mut |_| {}).unwrap().0
+        ByteSearch::new(needles).unwrap().run(bytes, &mut |_| {}).unwrap().found
     }
 
     #[test]
@@ -413,6 +460,8 @@ mod tests {
         };
         let stays = b"\x01\x17ask bob.smithers about itbob.smith-2\x00";
         assert_eq!(count(stays), 0);
+        let known = |bytes: &[u8]| ByteSearch::new(&needles).unwrap().run(bytes, &mut |_| {}).unwrap().known;
+        assert_eq!((known(stays), known(b"\x00bob.smith\x00")), (4, 0), "each place of the handle and of its tail");
         // Records stand side by side: what follows a value is the next one.
         for gone in [&b"\x00bob.smith\x00"[..], b"bob.smithhello", b"xbob.smith-3"] {
             assert_eq!(count(gone), 1, "{}", String::from_utf8_lossy(gone));

@@ -169,14 +169,21 @@ impl Needles {
         self.needles.extend(pieces.into_iter().map(|bytes| Needle { handle, form: NeedleForm::Vector, bytes }));
     }
 
-    /// Takes needles out that prove nothing, such as a tail that others share. None means every encoding of the handle.
-    pub fn set_aside(&mut self, handle: usize, form: Option<NeedleForm>, reason: &str) {
-        let meant = |n: &Needle| n.handle == handle && form.is_none_or(|form| n.form == form);
-        let before = self.needles.len();
-        self.needles.retain(|n| !meant(n));
-        if self.needles.len() < before {
-            self.unusable.push(Unusable { handle, form, reason: reason.to_owned() });
+    /// Takes the needles of a form out. What is known of the others stays known.
+    pub fn leave_out(&mut self, form: NeedleForm) {
+        let mut numbers = Vec::with_capacity(self.needles.len());
+        let mut next = 0;
+        for needle in &self.needles {
+            let number = (needle.form != form).then_some(next);
+            next += usize::from(number.is_some());
+            numbers.push(number);
         }
+        self.needles.retain(|needle| needle.form != form);
+        let moved = |context: NeedleContext| {
+            let needle = numbers.get(context.needle).copied().flatten()?;
+            Some(NeedleContext { needle, ..context })
+        };
+        self.known = std::mem::take(&mut self.known).into_iter().filter_map(moved).collect();
     }
 
     /// Forms that are looked for, by handle.
@@ -308,13 +315,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_aside_is_said() {
-        let mut needles = Needles::new(&["maria.lopez@x.example".to_owned()], &[]);
+    fn what_is_known_of_needles_stays_theirs_when_others_are_left_out() {
+        let mut needles = Needles::new(&["maria.lopez@x.example", "bob.smith@y.test"].map(str::to_owned), &[]);
         assert_eq!(bytes(NeedleForm::Tail, "maria.lopez@x.example"), [b".example"]);
-        needles.set_aside(0, Some(NeedleForm::Tail), "others share it");
-        needles.set_aside(0, Some(NeedleForm::Tail), "others share it");
-        assert_eq!(needles.unusable.len(), 1);
+        let known = |needle: usize| NeedleContext { needle, before: vec![needle as u8], after: Vec::new() };
+        needles.known = (0..needles.needles.len()).map(known).collect();
+        let before = needles.clone();
+        needles.leave_out(NeedleForm::Tail);
         assert!(!needles.forms()[&0].contains(&NeedleForm::Tail));
+        assert!(needles.known.len() < before.known.len() && needles.known.len() == needles.needles.len());
+        for context in &needles.known {
+            assert_eq!(needles.needles[context.needle], before.needles[usize::from(context.before[0])]);
+        }
     }
 
     proptest! {

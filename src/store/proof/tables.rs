@@ -270,6 +270,12 @@ fn keys_below(tables: &mut BTreeMap<TableName, SearchedTable>, rows: &[RawRow]) 
     }
 }
 
+/// Whether SQLite keeps a table for itself: it is no relation.
+#[must_use]
+pub fn is_engines_own(table: &TableName) -> bool {
+    table.name.starts_with("sqlite_")
+}
+
 fn kind(word: &str, name: &str) -> SearchedKind {
     match word {
         "shadow" => SearchedKind::Index,

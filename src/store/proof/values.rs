@@ -1,16 +1,19 @@
 //! Searches every stored value of every table for handles, known to the layout or not: row by row, in bounded memory.
 //! Each text, key and number in it is looked at here, since a server cannot look into encodings.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use serde::Serialize;
 
 use super::bytes::{ByteSearch, NeedleContexts};
-use super::needles::NeedleContext;
-use super::tables::{self, ColumnContent, SearchedColumn, SearchedKind, SearchedTable};
+use super::needles::{NeedleContext, Needles};
+use super::tables::{self, ColumnContent, SearchedColumn, SearchedKind, SearchedTable, is_engines_own};
 use super::words::{HandleWords, WordCount, WordLook};
 use crate::layout::Engine;
+use crate::store::container;
 use crate::store::dialect::quote;
 use crate::store::fetched::{FetchedValue, Param, RawRow, number};
 use crate::store::shape::qualified;
@@ -22,6 +25,10 @@ use crate::store::{ProofReader, StoreError};
 const ROWS: usize = 5_000;
 /// Rows between two reports.
 const REPORT: u64 = 2_000;
+/// First bytes of what a watch looks for that a text is looked through for before anything else.
+const GATE: usize = 4;
+/// Number of them up to which this has an entry for each byte.
+const GATES: usize = 1_000;
 
 /// A handle in a stored value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -129,16 +136,84 @@ impl RowSearch<'_> {
         let values = row.iter().skip(first(table)).take(table.columns.len()).enumerate();
         let looked = |(at, value): (usize, &FetchedValue)| {
             let look = self.words.look(value);
-            let contexts = match (self.search, value) {
-                (Some(search), FetchedValue::Text(text)) => search.contexts(text.as_bytes()),
-                (Some(search), FetchedValue::Bytes(bytes) | FetchedValue::BadText(bytes)) => search.contexts(bytes),
-                _ => Vec::new(),
-            };
+            let contexts = self.search.map(|search| contexts(search, value)).unwrap_or_default();
             let nothing = look.seen.is_empty() && look.opaque.is_empty() && contexts.is_empty();
             (!nothing).then_some(SearchedValue { at, look, contexts })
         };
         values.filter_map(looked).collect()
     }
+}
+
+/// Handles and needles to look for in values that somebody else reads.
+#[derive(Debug)]
+pub struct ValueWatch {
+    words: HandleWords,
+    search: ByteSearch,
+    /// A text that holds nothing of what is looked for, as it stands, holds none of these.
+    gate: AhoCorasick,
+    /// Some handle is a whole number.
+    numbers: bool,
+}
+
+/// What a watch saw in a value.
+#[derive(Debug)]
+pub struct WatchedValue {
+    /// Handles, by their numbers.
+    pub seen: BTreeMap<usize, WordCount>,
+    /// Places of needles among the value's bytes.
+    pub contexts: Vec<NeedleContext>,
+}
+
+impl ValueWatch {
+    /// Prepares to look for handles in whatever they are encoded, and for needles among bytes.
+    ///
+    /// # Errors
+    /// More than can be looked for at once.
+    pub fn new(handles: &[String], needles: &Needles) -> Result<Self, StoreError> {
+        let too_many = |error: &dyn std::fmt::Display| StoreError::CannotHold(error.to_string());
+        let words = HandleWords::new(handles).map_err(StoreError::CannotHold)?;
+        let search = ByteSearch::new(needles).map_err(|error| too_many(&error))?;
+        let begins = |bytes: &[u8]| bytes[..bytes.len().min(GATE)].to_ascii_lowercase();
+        let known = needles.needles.iter().map(|needle| begins(&needle.bytes));
+        let gates: BTreeSet<Vec<u8>> =
+            known.chain(words.sought().map(begins)).filter(|bytes| !bytes.is_empty()).collect();
+        let gate = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .kind((gates.len() <= GATES).then_some(AhoCorasickKind::DFA))
+            .build(gates)
+            .map_err(|error| too_many(&error))?;
+        Ok(ValueWatch { numbers: !words.numbers().is_empty(), words, search, gate })
+    }
+
+    /// The needles.
+    #[must_use]
+    pub fn needles(&self) -> &ByteSearch {
+        &self.search
+    }
+
+    /// Looks at a value; none when it holds nothing of what is looked for. `is_bare` when it is known to be a text without
+    /// encodings ([`container::is_bare`]).
+    #[must_use]
+    pub fn look(&self, value: &FetchedValue, is_bare: bool) -> Option<WatchedValue> {
+        let is_nothing = match value {
+            FetchedValue::Text(text) => {
+                !self.gate.is_match(text) && !self.words.may_be_folded_in(text) && (is_bare || container::is_bare(text))
+            }
+            FetchedValue::Integer(_) => !self.numbers,
+            FetchedValue::Null | FetchedValue::Real(_) => true,
+            FetchedValue::Bytes(_) | FetchedValue::BadText(_) => false,
+        };
+        if is_nothing {
+            return None;
+        }
+        let (seen, contexts) = (self.words.look(value).seen, contexts(&self.search, value));
+        (!seen.is_empty() || !contexts.is_empty()).then_some(WatchedValue { seen, contexts })
+    }
+}
+
+/// Places of needles among the bytes of a value.
+fn contexts(search: &ByteSearch, value: &FetchedValue) -> Vec<NeedleContext> {
+    value.bytes().map(|bytes| search.contexts(bytes)).unwrap_or_default()
 }
 
 /// Values of a row before those of its columns: its place, its key.
@@ -159,6 +234,31 @@ impl ProofReader<'_> {
         each: impl FnMut(StoredSighting) -> ControlFlow<()>,
         progress: impl FnMut(&SearchProgress),
     ) -> Result<ValueSearch, StoreError> {
+        self.search_tables(handles, needles, each, progress, |_| true).await
+    }
+
+    /// Searches the tables that SQLite keeps for itself, as [`ProofReader::search_values`] does: the structure, statistics
+    /// and counters, which are no relations.
+    ///
+    /// # Errors
+    /// As [`ProofReader::search_values`].
+    pub async fn search_own_tables(
+        self,
+        handles: &[String],
+        needles: (&ByteSearch, &mut NeedleContexts),
+        each: impl FnMut(StoredSighting) -> ControlFlow<()>,
+    ) -> Result<ValueSearch, StoreError> {
+        self.search_tables(handles, Some(needles), each, |_| {}, is_engines_own).await
+    }
+
+    async fn search_tables(
+        self,
+        handles: &[String],
+        needles: Option<(&ByteSearch, &mut NeedleContexts)>,
+        each: impl FnMut(StoredSighting) -> ControlFlow<()>,
+        progress: impl FnMut(&SearchProgress),
+        wanted: impl Fn(&TableName) -> bool,
+    ) -> Result<ValueSearch, StoreError> {
         let began = Instant::now();
         let words = HandleWords::new(handles).map_err(StoreError::CannotHold)?;
         let empty = vec![0; handles.len()];
@@ -166,7 +266,8 @@ impl ProofReader<'_> {
         let (search, contexts) = needles.unzip();
         let look = RowSearch { words: &words, search };
         let mut run = SearchRun { words: &words, contexts, found, each, progress, rows: 0, stopped: false };
-        let tables = tables::read(self.store).await?;
+        let mut tables = tables::read(self.store).await?;
+        tables.retain(|table| wanted(&table.name));
         for (at, table) in tables.iter().enumerate() {
             let place = SearchProgress { table: table.name.title(), at: at + 1, of: tables.len(), rows: run.rows };
             (run.progress)(&place);
@@ -409,4 +510,49 @@ fn array<'a>(items: impl Iterator<Item = &'a str>) -> String {
     let quoted: Vec<String> =
         items.map(|item| format!("\"{}\"", item.replace('\\', "\\\\").replace('"', "\\\""))).collect();
     format!("{{{}}}", quoted.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_watch_sees_what_a_search_of_its_own_sees(
+            before in "[ -~é]{0,20}",
+            handle in prop::sample::select(vec!["ann.lee@x.example", "Zoë Núñez", "auth0|7f3a9b2c", "4711"]),
+            spelled in 0..8_usize,
+            after in "[ -~é]{0,20}",
+        ) {
+            let handles = [handle.to_owned()];
+            let needles = Needles::new(&handles, &[]);
+            let watch = ValueWatch::new(&handles, &needles).unwrap();
+            let spelled = match spelled {
+                0 => String::new(),
+                1 => handle.to_uppercase(),
+                2 => hex::encode(handle),
+                3 => super::super::needles::base64(handle.as_bytes()).swap_remove(0),
+                4 => handle.bytes().map(|byte| format!("\\u{byte:04x}")).collect(),
+                5 => handle.bytes().map(|byte| format!("%{byte:02X}")).collect(),
+                6 => handle[handle.len().saturating_sub(8)..].to_owned(),
+                _ => handle.to_owned(),
+            };
+            for value in [
+                FetchedValue::Text(format!("{before}{spelled}{after}")),
+                FetchedValue::Text(spelled.clone()),
+                FetchedValue::Bytes(format!("{before}{spelled}{after}").into_bytes()),
+                FetchedValue::Integer(4_711),
+            ] {
+                let seen = watch.look(&value, false);
+                let words = HandleWords::new(&handles).unwrap().look(&value).seen;
+                let contexts = contexts(&ByteSearch::new(&needles).unwrap(), &value);
+                prop_assert_eq!(seen.is_none(), words.is_empty() && contexts.is_empty(), "{:?}", value);
+                if let Some(seen) = seen {
+                    prop_assert_eq!((seen.seen, seen.contexts), (words, contexts));
+                }
+            }
+        }
+    }
 }

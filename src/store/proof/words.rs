@@ -72,6 +72,8 @@ pub struct HandleWords {
     short: bool,
     /// Bytes of the texts that `entire` holds.
     lengths: HashSet<usize>,
+    /// Everything that `plain` and `encoded` look for.
+    sought: Vec<Vec<u8>>,
 }
 
 impl HandleWords {
@@ -127,6 +129,7 @@ impl HandleWords {
             plain: builder().ascii_case_insensitive(true).build(&plain).map_err(too_many)?,
             meant: words,
             encoded: builder().build(&codes).map_err(too_many)?,
+            sought: plain.into_iter().map(String::into_bytes).chain(codes).collect(),
             behind,
             short,
             lengths: entire.keys().map(String::len).collect(),
@@ -141,10 +144,21 @@ impl HandleWords {
         self.entire.keys().filter(number).map(String::as_str).collect()
     }
 
+    /// The bytes that a text holds which holds a handle as it stands, but for letters beyond ASCII.
+    pub fn sought(&self) -> impl Iterator<Item = &[u8]> {
+        self.sought.iter().map(Vec::as_slice)
+    }
+
+    /// Whether a text has to be looked at whatever it shows: handles are too short to be looked for as words, or stand there
+    /// in letters beyond ASCII that are spelled in another way.
+    #[must_use]
+    pub fn may_be_folded_in(&self, text: &str) -> bool {
+        self.short || !text.is_ascii() && self.plain.is_match(&fold(text))
+    }
+
     /// Whether a text may hold a handle, as it stands or in an encoding that can be taken off. False costs little.
     fn may_be_read_in(&self, text: &str) -> bool {
-        let folded = || !text.is_ascii() && self.plain.is_match(&fold(text));
-        self.short || self.plain.is_match(text) || !container::is_bare(text) || folded()
+        self.plain.is_match(text) || !container::is_bare(text) || self.may_be_folded_in(text)
     }
 
     /// Looks at a stored value.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use super::{ChildReply, ChildRequest, REQUEST};
-use crate::store::proof::bytes::{ByteScan, ByteSearch, FileScan};
+use crate::store::proof::bytes::{ByteScan, ByteSearch, FileScan, ReaderScan};
 use crate::store::proof::needles::Needles;
 
 /// Answers the one request that comes on standard input. Ends at once when standard input does: then the parent is gone,
@@ -64,15 +64,15 @@ fn search(files: &[PathBuf], needles: &Needles, each: &mut impl FnMut(u64)) -> i
     let search = ByteSearch::new(needles)?;
     let mut scan = ByteScan::default();
     for path in files {
-        let (found, bytes) = match File::open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => (Vec::new(), None),
+        let (found, known, bytes) = match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (Vec::new(), 0, None),
             Err(error) => return Err(at(path)(error)),
             Ok(file) => {
-                let (found, bytes) = search.run(file, each).map_err(at(path))?;
-                (found, Some(bytes))
+                let ReaderScan { found, known, bytes } = search.run(file, each).map_err(at(path))?;
+                (found, known, Some(bytes))
             }
         };
-        scan.files.push(FileScan { path: path.display().to_string(), bytes, found });
+        scan.files.push(FileScan { path: path.display().to_string(), bytes, found, known });
     }
     scan.ms = began.elapsed().as_millis() as u64;
     Ok(scan)
