@@ -109,7 +109,7 @@ struct WordBegins {
 impl WordBegins {
     /// Whether a word may begin with the next byte.
     fn may_be_at(&mut self, byte: u8) -> bool {
-        let may_begin = !self.inside | !byte.is_ascii() | (self.ahead & 1 != 0);
+        let may_begin = !self.inside || !byte.is_ascii() || self.ahead & 1 != 0;
         let tells = TELLS[usize::from(byte)];
         self.inside = tells & 1 != 0;
         self.ahead = self.ahead >> 1 | tells & !1;

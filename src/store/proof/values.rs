@@ -534,8 +534,8 @@ mod tests {
                 1 => handle.to_uppercase(),
                 2 => hex::encode(handle),
                 3 => super::super::needles::base64(handle.as_bytes()).swap_remove(0),
-                4 => handle.bytes().map(|byte| format!("\\u{byte:04x}")).collect(),
-                5 => handle.bytes().map(|byte| format!("%{byte:02X}")).collect(),
+                4 => handle.bytes().fold(String::new(), |text, byte| text + &format!("\\u{byte:04x}")),
+                5 => handle.bytes().fold(String::new(), |text, byte| text + &format!("%{byte:02X}")),
                 6 => handle[handle.len().saturating_sub(8)..].to_owned(),
                 _ => handle.to_owned(),
             };
