@@ -9,6 +9,7 @@ mod verdict;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::support::block_on;
@@ -946,6 +947,34 @@ fn old_pages_are_found_although_values_that_stay_hold_the_same_letters() {
         let again = world.carry_out("lucia.moreau", &everything(), true).await.expect("a receipt");
         assert_eq!(again["status"], "verified with disclosures", "{again:#}");
         assert!(bytes(&again, "hits") == 0 && bytes(&again, "left") > 0, "{again:#}");
+    });
+}
+
+#[test]
+fn what_is_written_while_values_are_searched_accounts_for_its_bytes() {
+    const WRITE: &str = "import sqlite3, sys\nlink = sqlite3.connect(sys.argv[1])\n\
+         link.execute(\"UPDATE episodes SET summary = 'written late, about lucia.moreaux' WHERE id = \
+         (SELECT max(id) FROM episodes)\")\nlink.commit()";
+    block_on(async {
+        let world = native(60).await;
+        let Target::File(path) = &world.target else { return };
+        let (is_clean, is_written) = (AtomicBool::new(false), AtomicBool::new(false));
+        // Another process writes once, after the rows are deleted and while values are searched.
+        let progress = |what: &str, _: u64| {
+            let before = is_clean.fetch_or(what == "physical pass", Ordering::Relaxed);
+            if before && !is_written.swap(true, Ordering::Relaxed) {
+                let ended = Command::new("python3").args(["-c", WRITE]).arg(path).status().expect("Python");
+                assert!(ended.success());
+            }
+        };
+        let by = author();
+        let desk = Desk { folder: world.state(), key: KEY, author: &by, progress: &progress };
+        let store = world.open().await;
+        let receipt = purge::run(&store, "lucia.moreau", &everything(), None, &desk, None).await.expect("a receipt");
+        let receipt = json!(receipt);
+        assert!(is_written.into_inner(), "it was written in between");
+        assert_eq!(receipt["verification"]["bytes"]["hits"], 0, "{receipt:#}");
+        assert!(receipt["verification"]["bytes"]["left"].as_u64() > Some(0), "{receipt:#}");
     });
 }
 
