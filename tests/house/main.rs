@@ -146,7 +146,7 @@ const LASTS: &[&str] =
 /// Folders of a developer's own machine.
 const MACHINE_FOLDERS: &[&str] = &["work", "root", "farm", "home", "Users"];
 
-/// Crates whose types meet in our code: two versions of one would not fit together. Two SQLites in one process would drop each
+/// Crates whose types meet in our code: two versions of one would not fit together. Two copies of SQLite in one process would drop each
 /// other's locks.
 const SINGLE: &[&str] = &["ratatui", "crossterm", "sqlx", "tokio", "ratatui-textarea", "rusqlite", "libsqlite3-sys"];
 
