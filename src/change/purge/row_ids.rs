@@ -117,8 +117,8 @@ impl WordBegins {
     }
 }
 
-/// What a byte tells of the places behind it: [`behind_escape`], and in bit 0, which that leaves free, whether it is a letter
-/// or a digit of ASCII.
+/// Signs that a byte gives of the places behind it: [`behind_escape`], and in bit 0, which that leaves free, whether it is
+/// a letter or a digit of ASCII.
 static TELLS: [u8; 256] = {
     let mut tells = [0; 256];
     let mut byte = 0;

@@ -104,7 +104,7 @@ pub struct ScanFindings {
     pub account: usize,
     /// Values read.
     pub values: u64,
-    /// What the watch saw, where there was one.
+    /// Traces that the watch saw, where there was one.
     pub live: LiveTraces,
 }
 

@@ -60,7 +60,7 @@ impl TraceWatch {
     }
 }
 
-/// What values that stay hold of what is searched for among bytes.
+/// Traces in values that stay of what is searched for among bytes.
 #[derive(Debug, Default)]
 pub struct LiveTraces {
     /// Each place of a needle in them, with what stands around it there.

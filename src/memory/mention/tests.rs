@@ -26,7 +26,7 @@ fn check(kind: &str, value: &str, rows: &[(&str, &[&str])]) {
 }
 
 proptest::proptest! {
-    /// What a text is looked through for first takes nothing away.
+    /// The first look at a text takes nothing away.
     #[test]
     fn a_text_that_names_somebody_passes_the_first_look(
         before in "[ a-z0-9_]{0,12}",

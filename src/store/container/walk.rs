@@ -527,7 +527,7 @@ fn shifted(edit: Edit, by: usize) -> Edit {
     Edit { range: edit.range.start + by..edit.range.end + by, bytes: edit.bytes }
 }
 
-/// What a byte is a sign of.
+/// Signs that a byte may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ByteSign {
     None,

@@ -155,7 +155,7 @@ pub struct ValueWatch {
     numbers: bool,
 }
 
-/// What a watch saw in a value.
+/// Handles and needles that a watch saw in a value.
 #[derive(Debug)]
 pub struct WatchedValue {
     /// Handles, by their numbers.
