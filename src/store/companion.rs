@@ -44,13 +44,6 @@ impl Companion {
     }
 }
 
-/// A file as SQLite's URI, with parameters such as `mode=ro`.
-#[must_use]
-pub fn uri(path: &Path, parameters: &str) -> String {
-    let escaped = path.display().to_string().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-    format!("file:{escaped}?{parameters}")
-}
-
 /// Makes a companion with every table of the native layout, empty. Whole or not at all; one that is there stays.
 ///
 /// # Errors

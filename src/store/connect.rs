@@ -16,7 +16,7 @@ use super::migration::is_blank;
 use super::raw_file::{RawFiles, UnreadBytes};
 use super::server::{self, Server};
 use super::session::{Opener, Sessions};
-use super::sqlite_reader::SqliteFile;
+use super::sqlite_reader::{self, SqliteFile};
 use super::withhold::recognise_readable;
 use super::{Store, StoreError, catalog};
 use crate::ground::input_file::{self, SETTINGS_BYTES};
@@ -550,8 +550,9 @@ async fn try_sqlite(
 ) -> Result<Sessions, sqlx::Error> {
     let mode = if immutable { "immutable=1" } else { "mode=ro" };
     // Ours is written while the rest stands still: it is never taken for immutable.
-    let ours = companion.map(|path| (companion::uri(path, "mode=ro"), companion::SCHEMA.to_owned()));
-    let attached = attached.iter().map(|(p, schema)| (companion::uri(p, mode), schema.clone())).chain(ours).collect();
+    let ours = companion.map(|path| (sqlite_reader::uri(path, "mode=ro"), companion::SCHEMA.to_owned()));
+    let attached =
+        attached.iter().map(|(p, schema)| (sqlite_reader::uri(p, mode), schema.clone())).chain(ours).collect();
     let file = SqliteFile::at(path).with(attached, immutable);
     let sessions = Sessions::open(Opener::Sqlite(file), options.connections).await?;
     sessions.fetch("SELECT count(*) FROM sqlite_schema", &[]).await?;

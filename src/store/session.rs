@@ -230,23 +230,22 @@ impl Sessions {
     ) -> Result<(), sqlx::Error> {
         self.check_place()?;
         let _permit = self.permits.acquire().await.map_err(|_| sqlx::Error::PoolClosed)?;
-        let connection = match self.idle_here() {
+        // Dropped while it reads, it is not used again: a server stops by itself when it finds the connection gone.
+        let mut connection = match self.idle_here() {
             Some(connection) => connection,
             None => Connection::open(&self.opener).await?,
         };
-        let mut lease = Lease(Some(connection));
-        let outcome = match &mut lease.0 {
-            Some(Connection::Sqlite(reader)) => reader.batches(sql, params, take).await,
+        let outcome = match &mut connection {
+            Connection::Sqlite(reader) => reader.batches(sql, params, take).await,
             // On the heap: whatever reads holds room for it otherwise.
-            Some(Connection::Postgres(link)) => Box::pin(link.read_batches(sql, params, take)).await,
-            None => Ok(ControlFlow::Continue(())),
+            Connection::Postgres(link) => Box::pin(link.read_batches(sql, params, take)).await,
         };
         match outcome {
-            Ok(ControlFlow::Continue(())) => self.give_back(&mut lease),
+            Ok(ControlFlow::Continue(())) => self.give_back(connection),
             Ok(ControlFlow::Break(())) => {}
             Err(error) => {
                 if !lost(&error) {
-                    self.give_back(&mut lease);
+                    self.give_back(connection);
                 }
                 return Err(error);
             }
@@ -261,10 +260,8 @@ impl Sessions {
         idle.pop()
     }
 
-    fn give_back(&self, lease: &mut Lease) {
-        if let Some(connection) = lease.0.take() {
-            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
-        }
+    fn give_back(&self, connection: Connection) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
     }
 }
 
@@ -296,10 +293,6 @@ impl<R> RowsAhead<R> {
         Ok(())
     }
 }
-
-/// A connection in use. Dropped before the read has ended, it is not used again: a server stops by itself when it finds
-/// the connection gone.
-struct Lease(Option<Connection>);
 
 /// Batches of rows that are read before somebody looks at them.
 const BATCHES_AHEAD: usize = 4;

@@ -20,7 +20,6 @@ use sqlx::sqlite::SqliteConnectOptions;
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::companion;
 use super::dialect::quote;
 use super::fetched::{FetchedValue, Param, RawRow, number, row_size};
 
@@ -66,12 +65,7 @@ impl SqliteFile {
     /// All files, the main one first, without what SQLite keeps beside them.
     #[must_use]
     pub fn databases(&self) -> Vec<PathBuf> {
-        let path = |(uri, _): &(String, String)| {
-            let inner = uri.strip_prefix("file:").unwrap_or(uri);
-            let inner = inner.split('?').next().unwrap_or(inner);
-            PathBuf::from(inner.replace("%3f", "?").replace("%23", "#").replace("%25", "%"))
-        };
-        std::iter::once(self.path.clone()).chain(self.attached.iter().map(path)).collect()
+        std::iter::once(self.path.clone()).chain(self.attached.iter().map(|(uri, _)| path_of(uri))).collect()
     }
 
     /// The attached files, as URIs, with their schema names.
@@ -106,7 +100,7 @@ impl SqliteFile {
 
     fn connect(&self, stop: Arc<AtomicBool>) -> Result<Connection, sqlx::Error> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
-        let path = if self.is_immutable { companion::uri(&self.path, "immutable=1").into() } else { self.path.clone() };
+        let path = if self.is_immutable { uri(&self.path, "immutable=1").into() } else { self.path.clone() };
         let link = Connection::open_with_flags(path, flags).map_err(refused)?;
         link.busy_timeout(PATIENCE).map_err(refused)?;
         for (uri, schema) in &self.attached {
@@ -115,6 +109,20 @@ impl SqliteFile {
         link.progress_handler(STEPS, Some(move || stop.load(Ordering::Relaxed))).map_err(refused)?;
         Ok(link)
     }
+}
+
+/// A file as SQLite's URI, with parameters such as `mode=ro`.
+#[must_use]
+pub fn uri(path: &Path, parameters: &str) -> String {
+    let escaped = path.display().to_string().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    format!("file:{escaped}?{parameters}")
+}
+
+/// The path of a file's URI.
+fn path_of(uri: &str) -> PathBuf {
+    let inner = uri.strip_prefix("file:").unwrap_or(uri);
+    let inner = inner.split('?').next().unwrap_or(inner);
+    PathBuf::from(inner.replace("%3f", "?").replace("%23", "#").replace("%25", "%"))
 }
 
 /// A connection that reads. A read that nobody waits for any more is stopped, and the connection with it.

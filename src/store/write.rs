@@ -14,9 +14,9 @@ use super::revise;
 use super::server::ServerLink;
 use super::session::Opener;
 use super::shape::{self, TableShape};
-use super::sqlite_writer;
 use super::stored::{Cell, Image, Mutation, StoredRows, TableName};
 use super::{Store, StoreError, companion};
+use super::{sqlite_reader, sqlite_writer};
 use crate::layout::Engine;
 
 /// One row and what it gets.
@@ -112,7 +112,7 @@ impl WriteConnection {
             let mut link = SqliteConnection::connect_with(&options).await?;
             // Under the name that reads know it by; what else is attached there cannot be written by mistake.
             let attach = format!("ATTACH $1 AS {}", quote(companion::SCHEMA));
-            let file = companion::uri(&companion.path, "mode=rw");
+            let file = sqlite_reader::uri(&companion.path, "mode=rw");
             sqlx::query(AssertSqlSafe(attach)).bind(file).execute(&mut link).await?;
             return Ok(WriteConnection::Sqlite(link));
         }
