@@ -15,6 +15,7 @@ mod hit;
 mod key_parts;
 mod keys;
 mod lexemes;
+mod live_traces;
 mod matcher;
 pub mod mention;
 mod place;

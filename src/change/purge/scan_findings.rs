@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::live_traces::LiveTraces;
 use super::mention::{Mention, Met};
-use super::traces::LiveTraces;
 use crate::layout::erase::Recompute;
 use crate::memory::agreeing;
 use crate::store::fetched::FetchedValue;

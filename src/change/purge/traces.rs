@@ -1,10 +1,11 @@
 //! Looks through the bytes of the files after deleting, and tells what rows that stay account for.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use super::desk::KeptSession;
 use super::graph::id_columns;
+use super::live_traces::LiveTraces;
 use super::prove::{Proof, by_handle, telling};
 use super::vectors;
 use super::verdict::RemainKind;
@@ -12,11 +13,10 @@ use crate::change::ChangeError;
 use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
-use crate::store::proof::bytes::{ByteSearch, FilesWatch, NeedleContexts};
+use crate::store::proof::bytes::{ByteSearch, FilesWatch};
 use crate::store::proof::needles::{NeedleForm, Needles};
-use crate::store::proof::values::{StoredSighting, ValueWatch, WatchedValue};
+use crate::store::proof::values::{StoredSighting, ValueWatch};
 use crate::store::snapshot::WantedRows;
-use crate::store::stored::TableName;
 
 /// Inputs of the search among the bytes.
 pub struct TraceSearch<'a> {
@@ -60,39 +60,7 @@ impl TraceWatch {
     }
 }
 
-/// Traces in values that stay of what is searched for among bytes.
-#[derive(Debug, Default)]
-pub struct LiveTraces {
-    /// Each place of a needle in them, with what stands around it there.
-    contexts: NeedleContexts,
-    /// Numbers of the needles that are in vectors.
-    vectors: HashSet<usize>,
-    /// Places of each handle, by its number.
-    hits: BTreeMap<usize, u64>,
-    /// Places of each handle that are no part of an id, by its number, with table and column.
-    named: BTreeMap<(usize, String), u64>,
-}
-
 impl LiveTraces {
-    /// Adds what was seen in a value.
-    pub fn add(&mut self, table: &TableName, column: &str, value: WatchedValue, is_id: bool, is_vector: bool) {
-        for (handle, seen) in value.seen.into_iter().filter(|(_, seen)| seen.whole > 0) {
-            self.add_places(table, column, (handle, seen.whole), is_id && !seen.entire);
-        }
-        if is_vector {
-            self.vectors.extend(value.contexts.iter().map(|context| context.needle));
-        }
-        self.contexts.add(value.contexts);
-    }
-
-    fn add_places(&mut self, table: &TableName, column: &str, (handle, count): (usize, u64), is_part: bool) {
-        *self.hits.entry(handle).or_default() += count;
-        // What the structure holds is told as such.
-        if !is_part && table.name != "sqlite_schema" {
-            *self.named.entry((handle, format!("{}.{column}", table.title()))).or_default() += count;
-        }
-    }
-
     /// Reads every value once more, as of now.
     async fn again(
         store: &Store,
