@@ -1,5 +1,7 @@
 //! The rows that a ranking chooses from, read as they come: only the first ones are kept.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::LabError;
@@ -12,6 +14,7 @@ use crate::recall::among;
 use crate::recall::keyword::{ComparedText, WordFinder};
 use crate::recall::shortlist::{FoundLikeness, Placing, Shortlist};
 use crate::store::Store;
+use crate::store::vector::{EachCosine, KeptVectors};
 
 /// Rows of a kind that are read, and the columns to read of them.
 pub(super) struct CandidateRows<'a> {
@@ -56,10 +59,35 @@ pub(super) fn without_long_texts(mut row: Row) -> Row {
 pub(super) enum Measure {
     /// Nothing is compared.
     Nothing,
-    /// By their vectors.
-    Cosines(IdTable<f64>),
+    /// By their vectors, which may be kept.
+    Cosines(IdTable<f64>, Option<NumberedVectors>),
     /// By the words that a text of them holds.
     Words(WordFinder, ComparedText),
+}
+
+/// Vectors that are kept, one for each row, ready to be found by the row.
+pub(super) struct NumberedVectors {
+    /// The vectors.
+    pub vectors: Arc<KeptVectors>,
+    numbers: IdTable<u32>,
+}
+
+impl NumberedVectors {
+    /// Numbers those that can be compared with a query; none where a row has several.
+    fn of(vectors: Arc<KeptVectors>, query: &[f32]) -> Option<Self> {
+        let mut numbers = IdTable::default();
+        let compared = vectors.packed().compared(query)?;
+        for number in 0..compared.len() {
+            numbers.add(&compared.id(number)?, number as u32);
+        }
+        let (numbers, all) = (numbers.sorted(u32::cmp), compared.len());
+        (numbers.len() == all).then_some(NumberedVectors { vectors, numbers })
+    }
+
+    /// The number of a row's vector.
+    pub fn of_row(&self, row: &Row) -> Option<u32> {
+        self.numbers.get(row.id())
+    }
 }
 
 impl Measure {
@@ -77,17 +105,25 @@ impl Measure {
             return Ok((Measure::Words(WordFinder::new(&asked.words), text), name, None));
         };
         let mut cosines = IdTable::default();
-        let compared =
-            store.embeddings().each_cosine(kind, filters, vector, |id, cosine| cosines.add(id, cosine)).await?;
+        let add = |id: &str, cosine: f64| cosines.add(id, cosine);
+        let EachCosine { tally, by, kept } = store.embeddings().each_cosine(kind, filters, vector, add).await?;
         // A row may have several vectors: the nearest of them counts.
-        Ok((Measure::Cosines(cosines.sorted(|a, b| b.total_cmp(a))), name, Some(compared)))
+        let cosines = cosines.sorted(|a, b| b.total_cmp(a));
+        let kept =
+            kept.and_then(|kept| NumberedVectors::of(kept, vector)).filter(|kept| kept.numbers.len() == cosines.len());
+        Ok((Measure::Cosines(cosines, kept), name, Some((tally, by))))
+    }
+
+    /// The vectors that were compared, where they are kept.
+    pub fn kept(&self) -> Option<&NumberedVectors> {
+        if let Measure::Cosines(_, kept) = self { kept.as_ref() } else { None }
     }
 
     /// Returns the likeness of a row.
     pub fn likeness(&self, row: &Row) -> FoundLikeness {
         match self {
             Measure::Nothing => FoundLikeness::Cosine(None),
-            Measure::Cosines(cosines) => FoundLikeness::Cosine(cosines.get(row.id())),
+            Measure::Cosines(cosines, _) => FoundLikeness::Cosine(cosines.get(row.id())),
             Measure::Words(finder, _) if finder.is_empty() => FoundLikeness::Cosine(Some(0.0)),
             Measure::Words(finder, text) => FoundLikeness::Words { held: finder.held_by(row, *text), apart: 0 },
         }
@@ -96,7 +132,7 @@ impl Measure {
     fn finder(&self) -> Option<&WordFinder> {
         match self {
             Measure::Words(finder, _) => Some(finder),
-            Measure::Nothing | Measure::Cosines(_) => None,
+            Measure::Nothing | Measure::Cosines(..) => None,
         }
     }
 

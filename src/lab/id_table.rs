@@ -9,35 +9,48 @@ pub(super) type Digest = u64;
 
 /// Values by id. Taken first, looked up after [`IdTable::sorted`].
 #[derive(Debug, Clone)]
-pub(super) struct IdTable<V>(Vec<(Digest, V)>);
+pub(super) struct IdTable<V> {
+    values: Vec<(Digest, V)>,
+    /// For each run of digests with the same first bits the position of its first one, and the end of the last: about one
+    /// value in two runs, so that one is found without a search through all.
+    runs: Vec<u32>,
+}
 
 impl<V> Default for IdTable<V> {
     fn default() -> Self {
-        IdTable(Vec::new())
+        IdTable { values: Vec::new(), runs: vec![0, 0] }
     }
 }
 
 impl<V: Copy> IdTable<V> {
     /// Takes a value.
     pub fn add(&mut self, id: &str, value: V) {
-        self.0.push((digest(id), value));
+        self.values.push((digest(id), value));
     }
 
     /// The table, ready to be looked up. Of several values of an id the first by `order` stays.
     pub fn sorted(mut self, order: impl Fn(&V, &V) -> std::cmp::Ordering) -> Self {
-        self.0.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| order(&a.1, &b.1)));
-        self.0.dedup_by_key(|(id, _)| *id);
+        self.values.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| order(&a.1, &b.1)));
+        self.values.dedup_by_key(|(id, _)| *id);
+        let count = self.values.len().next_power_of_two();
+        self.runs = Vec::with_capacity(count + 1);
+        for (at, (id, _)) in self.values.iter().enumerate() {
+            self.runs.resize(self.runs.len().max(run(*id, count) + 1), at as u32);
+        }
+        self.runs.resize(count + 1, self.values.len() as u32);
         self
     }
 
     /// Finds the position of an id.
     pub fn position(&self, id: Digest) -> Option<usize> {
-        self.0.binary_search_by_key(&id, |(known, _)| *known).ok()
+        let run = run(id, self.runs.len() - 1);
+        let (from, to) = (self.runs[run] as usize, self.runs[run + 1] as usize);
+        self.values[from..to].binary_search_by_key(&id, |(known, _)| *known).ok().map(|at| from + at)
     }
 
     /// The value that is there.
     pub fn at(&self, position: usize) -> Option<V> {
-        self.0.get(position).map(|(_, value)| *value)
+        self.values.get(position).map(|(_, value)| *value)
     }
 
     /// The value of an id.
@@ -47,8 +60,13 @@ impl<V: Copy> IdTable<V> {
 
     /// Returns the number of values.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.values.len()
     }
+}
+
+/// The run of a digest among as many as a power of two.
+fn run(id: Digest, count: usize) -> usize {
+    id.checked_shr(u64::BITS - count.ilog2()).unwrap_or(0) as usize
 }
 
 /// Means by id, as they come.

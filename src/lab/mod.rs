@@ -6,6 +6,7 @@ mod candidates;
 pub mod embed;
 mod id_table;
 pub mod judge;
+mod kept_rows;
 mod memory_uses;
 pub mod parents;
 pub mod people;

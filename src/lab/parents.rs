@@ -1,9 +1,11 @@
 //! Parent suggestions for a stored episode, or for one about to be recorded.
 
+use std::collections::{BTreeMap, VecDeque};
+
 use super::{LabError, each, silent};
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::Query;
-use crate::memory::vector::cosine_of;
+use crate::memory::vector::{Likeness, VectorProbe, cosine_of};
 use crate::memory::{Entity, Row, time};
 use crate::recall::parents::{self, Suggestion};
 use crate::store::Store;
@@ -11,6 +13,16 @@ use crate::store::Store;
 /// Episodes that took longer than a parent may lie back, or have no start, kept one by one. Of more long ones only the
 /// longest time is known; with more that have no start, nothing is.
 const LONG_ONES: usize = 100_000;
+
+/// Bytes of possible parents that are held while several episodes are looked at.
+const HELD: usize = 64 << 20;
+
+/// Columns of a possible parent.
+const COLUMNS: &[&str] = &["id", "agent_id", "status", "started_at", "ended_at", "title"];
+
+/// Cosine by a fast comparison below which no exact one exceeds [`parents::ALIKE`]: they differ by less than a hundredth
+/// where vectors are of ordinary length and of less than 65,536 dimensions.
+const SURELY_OTHER: f64 = parents::ALIKE - 0.01;
 
 /// Earliest starts of possible parents: reading them once spares each of very many searches a look at all episodes of
 /// an agent, since episodes are found by when they began.
@@ -101,15 +113,14 @@ pub async fn suggest(
     if let Some(earliest) = hours_before(started, parents::WITHIN_HOURS) {
         filters.push(bound("ended_at", Operator::GreaterOrEqual, earliest));
     }
-    let columns = ["id", "agent_id", "status", "started_at", "ended_at", "title"];
     let mut rows = Vec::new();
     if let Some((earliest, startless)) = starts.and_then(|starts| starts.before(started)) {
-        rows = store.related_columns(Entity::Episode, "id", &startless, Some(&columns)).await?;
+        rows = store.related_columns(Entity::Episode, "id", &startless, Some(COLUMNS)).await?;
         rows.retain(|row| row.text("started_at").is_none() && filters.iter().all(|filter| filter.matches(row)));
         filters.push(bound("started_at", Operator::GreaterOrEqual, earliest));
         filters.push(bound("started_at", Operator::LessOrEqual, started.to_owned()));
     }
-    rows.extend(store.candidates(Entity::Episode, &filters, &columns, &[]).await?);
+    rows.extend(store.candidates(Entity::Episode, &filters, COLUMNS, &[]).await?);
     let ids: Vec<String> = rows.iter().map(|row| row.id().to_owned()).collect();
     let vectors = store.embeddings().vectors(Entity::Episode, &ids).await?;
     let candidates: Vec<(Row, Option<f64>)> = rows
@@ -121,6 +132,180 @@ pub async fn suggest(
         .collect();
     Ok(parents::suggest(episode, &candidates))
 }
+
+/// As [`suggest`], for several episodes with their vectors, in their order: of episodes of one agent the possible parents
+/// are read once, as time goes on from one episode to the next.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn suggest_all(
+    store: &Store,
+    episodes: &[(&Row, &[f32])],
+    starts: &EarliestStarts,
+) -> Result<Vec<Vec<Suggestion>>, LabError> {
+    let mut by_agent: BTreeMap<&str, Vec<(&str, usize)>> = BTreeMap::new();
+    let mut found = vec![Vec::new(); episodes.len()];
+    for (at, (episode, vector)) in episodes.iter().enumerate() {
+        match (episode.text("agent_id"), episode.text("started_at")) {
+            (Some(agent), Some(started)) => by_agent.entry(agent).or_default().push((started, at)),
+            _ => found[at] = suggest(store, episode, Some(vector), Some(starts)).await?,
+        }
+    }
+    for (agent, mut order) in by_agent {
+        order.sort_unstable();
+        let mut window = ParentWindow::of(store, agent);
+        for (_, at) in order {
+            let (episode, vector) = episodes[at];
+            found[at] = if window.move_to(episode, starts).await? {
+                window.suggest(episode, vector)
+            } else {
+                suggest(store, episode, Some(vector), Some(starts)).await?
+            };
+        }
+    }
+    Ok(found)
+}
+
+/// A possible parent with its vector.
+struct PossibleParent {
+    id: String,
+    title: Option<String>,
+    started_at: String,
+    ended_at: String,
+    /// End in microseconds since 1970.
+    ended: i64,
+    vector: Vec<f32>,
+}
+
+impl PossibleParent {
+    fn bytes(&self) -> usize {
+        let texts =
+            self.id.len() + self.title.as_ref().map_or(0, String::len) + self.started_at.len() + self.ended_at.len();
+        size_of::<Self>() + texts + size_of_val(self.vector.as_slice())
+    }
+
+    fn row(&self, agent: &str) -> Row {
+        let mut row = Row::empty(Entity::Episode);
+        let texts = [("id", &self.id), ("started_at", &self.started_at), ("ended_at", &self.ended_at)];
+        texts.into_iter().for_each(|(column, text)| row.set(column, text.as_str().into()));
+        row.set("agent_id", agent.into());
+        row.set("title", self.title.as_deref().into());
+        row
+    }
+}
+
+/// The episodes of an agent that have a vector, were not abandoned, ended, and began between two moments.
+struct ParentWindow<'a> {
+    store: &'a Store,
+    agent: &'a str,
+    /// The moments, canonical; none while nothing was read.
+    range: Option<(String, String)>,
+    /// In order of their starts, as they were read.
+    held: VecDeque<PossibleParent>,
+    bytes: usize,
+}
+
+impl<'a> ParentWindow<'a> {
+    fn of(store: &'a Store, agent: &'a str) -> Self {
+        ParentWindow { store, agent, range: None, held: VecDeque::new(), bytes: 0 }
+    }
+
+    fn clear(&mut self) {
+        (self.range, self.bytes) = (None, 0);
+        self.held.clear();
+    }
+
+    /// Moves on to an episode that began no earlier than the one before. False where its parents are to be read for it
+    /// alone: one of them may have begun long before, or they are too many to be held.
+    async fn move_to(&mut self, episode: &Row, starts: &EarliestStarts) -> Result<bool, LabError> {
+        let Some(started) = episode.text("started_at") else { return Ok(false) };
+        let Some((earliest, startless)) = starts.before(started) else { return Ok(false) };
+        let usual = hours_before(started, 2.0 * parents::WITHIN_HOURS);
+        if !startless.is_empty() || usual.is_none_or(|usual| earliest < usual) {
+            return Ok(false);
+        }
+        let behind = match self.range.take() {
+            Some((_, to)) if to >= earliest => Some(to),
+            _ => None,
+        };
+        if behind.is_none() {
+            self.clear();
+        }
+        if behind.as_deref() != Some(started) {
+            let bound = |op: Operator, at: &str| Filter::new("started_at", op, Operand::Time(at.to_owned()));
+            let from = match &behind {
+                Some(to) => bound(Operator::Greater, to),
+                None => bound(Operator::GreaterOrEqual, &earliest),
+            };
+            let filters = [super::equal("agent_id", self.agent), from, bound(Operator::LessOrEqual, started)];
+            self.read(&filters).await?;
+        }
+        while self.held.front().is_some_and(|first| first.started_at < earliest) {
+            self.bytes -= self.held.pop_front().map_or(0, |first| first.bytes());
+        }
+        if self.bytes > HELD {
+            self.clear();
+            return Ok(false);
+        }
+        self.range = Some((earliest, started.to_owned()));
+        Ok(true)
+    }
+
+    /// Reads further ones, which began after those that are held.
+    async fn read(&mut self, filters: &[Filter]) -> Result<(), LabError> {
+        let mut rows = self.store.candidates(Entity::Episode, filters, COLUMNS, &[]).await?;
+        rows.retain(|row| row.text("agent_id") == Some(self.agent) && row.text("status") != Some("abandoned"));
+        rows.retain(|row| row.text("ended_at").is_some());
+        rows.sort_by(|a, b| a.text("started_at").cmp(&b.text("started_at")));
+        for rows in rows.chunks(TOGETHER) {
+            let ids: Vec<String> = rows.iter().map(|row| row.id().to_owned()).collect();
+            let mut vectors = self.store.embeddings().vectors(Entity::Episode, &ids).await?;
+            for row in rows {
+                let Some(vector) = vectors.remove(row.id()) else { continue };
+                let (Some(started), Some(ended)) = (row.text("started_at"), row.text("ended_at")) else { continue };
+                let Some(micros) = time::epoch_micros(ended) else { continue };
+                let parent = PossibleParent {
+                    id: row.id().to_owned(),
+                    title: row.text("title").map(str::to_owned),
+                    started_at: started.to_owned(),
+                    ended_at: ended.to_owned(),
+                    ended: micros,
+                    vector,
+                };
+                self.bytes += parent.bytes();
+                self.held.push_back(parent);
+            }
+            if self.bytes > HELD {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// The parents that an episode may have, of those that are held: [`parents::suggest`] decides.
+    fn suggest(&self, episode: &Row, vector: &[f32]) -> Vec<Suggestion> {
+        let Some(at) = episode.text("started_at").and_then(time::epoch_micros) else { return Vec::new() };
+        let ended = at - micros_of(parents::WITHIN_HOURS)..=at;
+        let probe = VectorProbe::new(vector);
+        let may_be_alike = |other: &[f32]| match probe.compare(other) {
+            Likeness::Cosine(cosine) => cosine >= SURELY_OTHER || !is_ordinary(vector) || !is_ordinary(other),
+            Likeness::NoDirection | Likeness::OtherDimensions => false,
+        };
+        let near = self.held.iter().filter(|parent| ended.contains(&parent.ended) && may_be_alike(&parent.vector));
+        let candidates: Vec<(Row, Option<f64>)> =
+            near.map(|parent| (parent.row(self.agent), cosine_of(vector, &parent.vector))).collect();
+        parents::suggest(episode, &candidates)
+    }
+}
+
+/// Whether a fast comparison is good to a hundredth.
+fn is_ordinary(vector: &[f32]) -> bool {
+    let most = vector.iter().fold(0.0_f32, |most, number| most.max(number.abs()));
+    vector.len() < 1 << 16 && (1e-12..=1e12).contains(&most)
+}
+
+/// Episodes whose vectors are read together.
+const TOGETHER: usize = 2_000;
 
 fn hours_before(moment: &str, hours: f64) -> Option<String> {
     time::from_epoch(time::epoch_micros(moment)? - micros_of(hours), time::EpochUnit::Microseconds)

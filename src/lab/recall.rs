@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::banked::BankedCases;
 use super::candidates::{CandidateRows, Measure, without_long_texts};
+use super::kept_rows::{self, KeptFind, PackingRows};
 use super::memory_uses::{EpisodeWorth, MemoryUses};
 use super::situation::ResolvedQuestion;
 use super::{LabError, equal, owner};
@@ -18,7 +19,7 @@ use crate::recall::answer::{RecallAnswer, RecallRequest, RecalledItem, StageTime
 use crate::recall::features::{features, overlap, words};
 use crate::recall::keyword::{self, ComparedText};
 use crate::recall::rank::{self, LeftOut, ProvenQuery, RankedRow, Ranking};
-use crate::recall::shortlist::{FirstRows, Shortlist, ShortlistEnd};
+use crate::recall::shortlist::{FirstRows, Placing, Shortlist, ShortlistEnd};
 use crate::store::Store;
 use crate::store::vector::ComparedVectors;
 
@@ -62,7 +63,7 @@ pub async fn recall(store: &Store, request: &RecallRequest) -> Result<RecallAnsw
 pub async fn timed(store: &Store, request: &RecallRequest) -> Result<(RecallAnswer, StageTimes), LabError> {
     let (ranks, stages) = ranked(store, request).await?;
     let begun = Instant::now();
-    let rows = enriched(store, ranks.rows).await?;
+    let rows = enriched(store, ranks.rows, request).await?;
     Ok((RecallAnswer { rows, ..ranks.found }, StageTimes { context: millis_since(begun), ..stages }))
 }
 
@@ -133,9 +134,16 @@ fn kind_of(store: &Store, ranking: Ranking) -> Entity {
     }
 }
 
+/// The agent and the person whose rows are asked for.
+type Owners<'a> = (Option<&'a str>, Option<&'a str>);
+
 /// Builds the filters for one agent's and one person's rows, as far as the database records the owners.
 fn owned(store: &Store, kind: Entity, request: &RecallRequest) -> Vec<Filter> {
-    let mut filters = owner(request.agent.as_deref(), request.user.as_deref());
+    of_owners(store, kind, (request.agent.as_deref(), request.user.as_deref()))
+}
+
+fn of_owners(store: &Store, kind: Entity, (agent, user): Owners<'_>) -> Vec<Filter> {
+    let mut filters = owner(agent, user);
     if kind == Entity::Memory {
         let sources = store.sources_of(kind).unwrap_or_default();
         filters.retain(|f| sources.iter().any(|source| !source.column(f.column).is_empty()));
@@ -176,12 +184,13 @@ fn millis_since(begun: Instant) -> f64 {
 const TOGETHER: usize = 8;
 
 /// Fetches of each row what was not looked at while it was ranked. A row that is gone stays as it was ranked.
-pub(super) async fn fetch_whole(store: &Store, rows: &mut [RankedRow]) -> Result<(), LabError> {
+pub(super) async fn fetch_whole(store: &Store, rows: &mut [RankedRow], owners: Owners<'_>) -> Result<(), LabError> {
     for some in rows.chunks_mut(TOGETHER) {
         for kind in [Entity::Episode, Entity::Case, Entity::Memory] {
             let ids: Vec<String> =
                 some.iter().filter(|r| r.row.entity == kind).map(|r| r.row.id().to_owned()).collect();
-            for whole in store.related(kind, "id", &ids).await? {
+            let filters = of_owners(store, kind, owners);
+            for whole in store.related_among(kind, "id", &ids, &filters, None).await? {
                 if let Some(ranked) = some.iter_mut().find(|r| r.row.entity == kind && r.row.id() == whole.id()) {
                     ranked.row = whole;
                 }
@@ -192,8 +201,12 @@ pub(super) async fn fetch_whole(store: &Store, rows: &mut [RankedRow]) -> Result
 }
 
 /// Fetches the whole rows with canvas and feedback context of every episode.
-async fn enriched(store: &Store, mut rows: Vec<RankedRow>) -> Result<Vec<RecalledItem>, LabError> {
-    fetch_whole(store, &mut rows).await?;
+async fn enriched(
+    store: &Store,
+    mut rows: Vec<RankedRow>,
+    request: &RecallRequest,
+) -> Result<Vec<RecalledItem>, LabError> {
+    fetch_whole(store, &mut rows, (request.agent.as_deref(), request.user.as_deref())).await?;
     let item = |ranked| RecalledItem { ranked, canvas: Vec::new(), feedback: Vec::new(), findings: Vec::new() };
     let mut items: Vec<RecalledItem> = rows.into_iter().map(item).collect();
     let of_episodes = || |item: &&mut RecalledItem| item.ranked.row.entity == Entity::Episode;
@@ -232,9 +245,7 @@ impl<'a> CandidateSieve<'a> {
         let eligible = among::eligible(row, request.ranking, request.all_outcomes);
         let itself = self.asked.row.as_ref().is_some_and(|own| own.entity == row.entity && own.id() == row.id());
         if itself && (cases || eligible) {
-            if self.left_out.first().is_none_or(|first| first.reason != "query_itself") {
-                self.left_out.insert(0, without(row, "query_itself", "it is the query itself"));
-            }
+            self.leave_out_itself(row);
         } else if cases && !eligible {
             self.left_out.push(without(row, "quarantined", "it is quarantined"));
         } else if eligible {
@@ -242,6 +253,13 @@ impl<'a> CandidateSieve<'a> {
             return true;
         }
         false
+    }
+
+    /// The query is one of the rows.
+    fn leave_out_itself(&mut self, row: &Row) {
+        if self.left_out.first().is_none_or(|first| first.reason != "query_itself") {
+            self.left_out.insert(0, without(row, "query_itself", "it is the query itself"));
+        }
     }
 
     /// Builds the result: `rows` are chosen, `more` gave way to them.
@@ -284,19 +302,44 @@ async fn boosted(store: &Store, request: &RecallRequest, asked: &ResolvedQuestio
     let filters = owned(store, kind, request);
     let by_words = asked.vector.is_none() && !asked.words.is_empty();
     let columns = match kind {
+        _ if asked.vector.is_some() => by_vector(kind),
         Entity::Memory => OF_MEMORY,
         _ if by_words => TOLD_OF_EPISODE,
         _ => OF_EPISODE,
     };
-    let (measure, name, compared) = Measure::of(store, kind, &filters, asked, ComparedText::Whole).await?;
+    let name = among::likeness_name(asked.vector.is_some());
     let way = RankingInput::Boosted { asked: asked.is_something(), name, at: &request.at };
     let place = |row: Row, likeness: Option<f64>| among::placed(row, likeness, &way);
     // Every row has a place in this ranking: words only move it.
     let rows = CandidateRows { kind, filters: &filters, columns, words: &[] };
+    by_score(store, &rows, (request, asked), ComparedText::Whole, &place).await
+}
+
+/// Columns that rankings by vectors look at.
+fn by_vector(kind: Entity) -> &'static [&'static str] {
+    if kind == Entity::Memory { kept_rows::OF_MEMORY } else { kept_rows::OF_EPISODE }
+}
+
+/// The rows with the best scores, by what a recall before kept in memory, else by all rows.
+async fn by_score(
+    store: &Store,
+    rows: &CandidateRows<'_>,
+    (request, asked): (&RecallRequest, &ResolvedQuestion),
+    text: ComparedText,
+    place: &Placing<'_>,
+) -> Result<RankedFind, LabError> {
     let mut sieve = CandidateSieve::new(asked, request);
-    let found = sieve
-        .first_rows(store, &rows, &measure, || measure.shortlist(request.rows().saturating_add(BEYOND), &place))
-        .await?;
+    let room = request.rows().saturating_add(BEYOND);
+    if let Some(found) = kept_rows::first_rows(store, rows, (request, asked), room, place).await? {
+        let KeptFind { rows, tally, candidates, itself } = found;
+        itself.iter().for_each(|row| sieve.leave_out_itself(row));
+        sieve.candidates = candidates;
+        let chosen = rank::choose(rows, request.rows(), BEYOND, |_, _| None);
+        let compared = Some((tally, ComparedBy::Memory));
+        return Ok(RankedFind { compared, ..sieve.find(chosen, request.rows()) });
+    }
+    let (measure, _, compared) = Measure::of(store, rows.kind, rows.filters, asked, text).await?;
+    let found = sieve.first_rows(store, rows, &measure, || measure.shortlist(room, place)).await?;
     Ok(RankedFind { compared, ..sieve.find(first_of(found, request), request.rows()) })
 }
 
@@ -310,16 +353,27 @@ impl CandidateSieve<'_> {
         list: impl Fn() -> Shortlist<'l>,
     ) -> Result<FirstRows, LabError> {
         let mut known = None;
+        let kept = measure.kept().filter(|_| self.request.ranking != Ranking::Cases);
+        let mut packing = kept.and_then(|kept| {
+            let room = store.embeddings().room_for_rows(rows.kind, rows.filters, &kept.vectors)?;
+            Some((PackingRows::new(rows.kind, room), kept))
+        });
         loop {
             self.begin();
             let mut list = list().again(known);
             rows.each(store, |row| {
+                if let Some((packing, kept)) = &mut packing {
+                    packing.push(&row, kept.of_row(&row));
+                }
                 if self.takes(&row) {
                     let likeness = measure.likeness(&row);
                     list.offer(without_long_texts(row), likeness);
                 }
             })
             .await?;
+            if let Some((packing, kept)) = packing.take() {
+                store.embeddings().keep_rows(rows.kind, rows.filters, &kept.vectors, packing.close());
+            }
             match list.close() {
                 ShortlistEnd::Rows(found) => return Ok(found),
                 ShortlistEnd::Again(tally) => known = Some(tally),
@@ -425,16 +479,14 @@ async fn similar(store: &Store, request: &RecallRequest, asked: &ResolvedQuestio
         filters.extend(request.workflow.as_deref().map(|w| equal("workflow_name", w)));
         columns = &["started_at", "title", "summary", "observation", "result", "success", "outcome", "workflow_name"];
     }
+    if asked.vector.is_some() {
+        columns = by_vector(kind);
+    }
     let text = ComparedText::of_ranking(Ranking::Similar, kind);
-    let (measure, name, compared) = Measure::of(store, kind, &filters, asked, text).await?;
-    let way = RankingInput::Likeness { name };
+    let way = RankingInput::Likeness { name: among::likeness_name(asked.vector.is_some()) };
     let place = |row: Row, likeness: Option<f64>| among::placed(row, likeness, &way);
     let rows = CandidateRows { kind, filters: &filters, columns, words: &asking_words(asked) };
-    let mut sieve = CandidateSieve::new(asked, request);
-    let found = sieve
-        .first_rows(store, &rows, &measure, || measure.shortlist(request.rows().saturating_add(BEYOND), &place))
-        .await?;
-    Ok(RankedFind { compared, ..sieve.find(first_of(found, request), request.rows()) })
+    by_score(store, &rows, (request, asked), text, &place).await
 }
 
 /// Words to look up in an index; none when vectors are compared.
@@ -485,7 +537,7 @@ async fn cases(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuest
             ranked.truncate(first.max(found));
         }
         let first: Vec<String> = ranked.iter().take(looked_at).map(|r| r.row.id().to_owned()).collect();
-        let vectors = store.embeddings().vectors(Entity::Case, &first).await?;
+        let vectors = store.embeddings().vectors_among(Entity::Case, &first, &filters).await?;
         let (mut chosen, more) = rank::choose(ranked, k, BEYOND, |a, b| alike(&vectors, a, b));
         // Where too many gave way, the rows go by again with more room.
         let below = more.iter().filter(|left| left.reason == "below_k").count();
@@ -540,8 +592,8 @@ async fn nearest_cases(
         let ComparedVectors { near, tally, by } =
             store.embeddings().nearest(Entity::Case, filters, vector, most).await?;
         let ids: Vec<String> = near.iter().map(|n| n.id.clone()).collect();
-        let vectors = store.embeddings().vectors(Entity::Case, &ids).await?;
-        let mut rows = store.related(Entity::Case, "id", &ids).await?;
+        let vectors = store.embeddings().vectors_among(Entity::Case, &ids, filters).await?;
+        let mut rows = store.related_among(Entity::Case, "id", &ids, filters, None).await?;
         rows.retain(|row| filters.iter().all(|f| f.matches(row)));
         let mut sieve = CandidateSieve::new(asked, request);
         rows.retain(|row| sieve.takes(row));

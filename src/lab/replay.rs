@@ -78,6 +78,6 @@ pub async fn replay(
         }
     };
     let mut rows = sequence(found, limit);
-    fetch_whole(store, &mut rows).await?;
+    fetch_whole(store, &mut rows, (agent, None)).await?;
     Ok(TopicReplay { rows, used: if vector.is_some() { "vector" } else { "keyword" }, candidates })
 }

@@ -154,6 +154,20 @@ pub struct VectorTally {
     pub unreadable: usize,
 }
 
+impl VectorTally {
+    /// Counts one comparison, and hands its cosine on.
+    pub(crate) fn count(&mut self, likeness: Likeness, cosine: impl FnOnce(f64)) {
+        match likeness {
+            Likeness::Cosine(found) => {
+                self.compared += 1;
+                cosine(found);
+            }
+            Likeness::NoDirection => self.no_direction += 1,
+            Likeness::OtherDimensions => self.other_dimensions += 1,
+        }
+    }
+}
+
 /// Component that compared the vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -11,6 +11,7 @@ pub mod learn;
 pub mod lever;
 pub mod parents;
 pub mod policy;
+pub mod preselect;
 pub mod rank;
 pub mod score;
 pub mod sequence;

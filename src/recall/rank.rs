@@ -22,7 +22,7 @@ pub const UTILITY_START: f64 = 0.5;
 pub const LATEST_USES: usize = 20;
 
 /// Share of likeness in the base of boosted recall; time has the rest (ours: the source says "time and similarity").
-const LIKENESS_IN_BASE: f64 = 0.7;
+pub(super) const LIKENESS_IN_BASE: f64 = 0.7;
 /// Weight of likeness where it stands in for domain and topic in proven relevance: what those two have together.
 pub const LIKENESS_FOR_PLACE: f64 = 0.6;
 /// Boost of an episode with canvas interactions.

@@ -649,7 +649,7 @@ impl<'a> RowEncoder<'a> {
             let wanted = StoredRows { table: table_of(source), by: vec![name.to_owned()], keys };
             let mut rows: HashMap<String, Row> = HashMap::new();
             for some in stored.chunks(AT_ONCE) {
-                let some = self.store.related_in(source, "id", some, None).await?;
+                let some = self.store.related_in(source, "id", some, &[], None).await?;
                 rows.extend(some.into_iter().map(|row| (row.id().to_owned(), row)));
             }
             for image in self.store.shapes().images(&wanted).await? {
@@ -695,7 +695,7 @@ impl<'a> RowEncoder<'a> {
         let key: Option<Vec<(String, FetchedValue)>> =
             by.into_iter().map(|name| Some((name.clone(), image.get(&name)?.clone()))).collect();
         let Some(key) = key else { return Ok(None) };
-        let Some(row) = self.store.related_in(source, "id", &[id.to_owned()], None).await?.pop() else {
+        let Some(row) = self.store.related_in(source, "id", &[id.to_owned()], &[], None).await?.pop() else {
             return Ok(None);
         };
         Ok(Some(LocatedRow { source, key, image, row }))

@@ -158,7 +158,7 @@ impl ContextReader<'_> {
         let sources = self.store.sources_of(to).unwrap_or_default();
         for source in sources.into_iter().filter(|s| s.derive == Some(Derivation::EpisodeLinks)) {
             for executions in executions.chunks(IN_LIST) {
-                let mut rows = self.store.related_in(source, "execution_id", executions, None).await?;
+                let mut rows = self.store.related_in(source, "execution_id", executions, &[], None).await?;
                 self.fill_episodes(source, rows.iter_mut().collect(), None).await?;
                 found.extend(rows);
             }

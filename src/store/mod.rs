@@ -57,6 +57,7 @@ mod standby;
 mod status;
 pub mod stored;
 mod stored_order;
+mod stripes;
 pub mod structure;
 mod supervision;
 pub mod surplus;

@@ -12,7 +12,7 @@ use super::episode_of::EpisodeIndex;
 use super::fetched::{FetchedValue, RawRow, row_size};
 use super::keyword::index_condition;
 use super::order::{Edge, ListCursor, RawKey, Sortable, SourceOrder};
-use super::select::{Projection, SelectStatement, as_stored, narrow, narrow_any, narrow_search};
+use super::select::{Projection, SelectStatement, as_stored, narrow, narrow_any, narrow_search, narrow_server};
 use super::stored_order::StoredOrder;
 use super::{Store, StoreError};
 use crate::layout::{BoundSource, Derivation, Engine, EpisodeLink, LinkBy};
@@ -408,6 +408,22 @@ impl Store {
         values: &[impl AsRef<str> + Sync],
         wanted: Option<&[&str]>,
     ) -> Result<Vec<Row>, StoreError> {
+        self.related_among(entity, column, values, &[], wanted).await
+    }
+
+    /// As [`Store::related_columns`], where the filters let all of these rows through: a server whose tables are distributed
+    /// by owner is told whose they are.
+    ///
+    /// # Errors
+    /// As [`Store::related`].
+    pub async fn related_among(
+        &self,
+        entity: Entity,
+        column: &str,
+        values: &[impl AsRef<str> + Sync],
+        filters: &[Filter],
+        wanted: Option<&[&str]>,
+    ) -> Result<Vec<Row>, StoreError> {
         let mut rows = Vec::new();
         if values.is_empty() {
             return Ok(rows);
@@ -415,7 +431,7 @@ impl Store {
         let Ok(sources) = self.sources_of(entity) else { return Ok(rows) };
         for source in sources.into_iter().filter(|s| !s.column(column).is_empty()) {
             for values in values.chunks(IN_LIST) {
-                rows.extend(self.related_in(source, column, values, wanted).await?);
+                rows.extend(self.related_in(source, column, values, filters, wanted).await?);
             }
         }
         let order = Order { column: entity.time_column(), descending: false };
@@ -428,6 +444,7 @@ impl Store {
         source: &BoundSource,
         column: &str,
         values: &[impl AsRef<str> + Sync],
+        filters: &[Filter],
         wanted_columns: Option<&[&str]>,
     ) -> Result<Vec<Row>, StoreError> {
         let values: Vec<String> =
@@ -436,6 +453,7 @@ impl Store {
         let projection = Projection::new(self.engine(), source, wanted_columns, None);
         let mut statement = projection.select(source, &[]);
         narrow_any(self.engine(), source, column, values, &mut statement);
+        narrow_server(self.engine(), source, filters, &mut statement);
         let values: HashSet<&str> = values.iter().map(String::as_str).collect();
         let wanted = |row: &Row| match row.get(column) {
             Value::String(text) => values.contains(text.as_str()),

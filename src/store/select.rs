@@ -174,6 +174,14 @@ pub fn narrow(engine: Engine, source: &BoundSource, filter: &Filter, statement: 
     }
 }
 
+/// Narrows a selection of rows by their ids by what is known of them too. SQLite, which has no partitions, would take an index
+/// of the latter where it does not know how many rows are alike.
+pub fn narrow_server(engine: Engine, source: &BoundSource, filters: &[Filter], statement: &mut SelectStatement) {
+    if engine == Engine::Postgres {
+        filters.iter().for_each(|filter| narrow(engine, source, filter, statement));
+    }
+}
+
 /// The condition in the database; none when it cannot decide it.
 fn condition(engine: Engine, source: &BoundSource, filter: &Filter, statement: &mut SelectStatement) -> Option<String> {
     let [column] = source.column(filter.column) else { return None };

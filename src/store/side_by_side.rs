@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 use std::ops::ControlFlow;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use super::fetched::{RawRow, row_size};
@@ -76,6 +76,12 @@ pub(super) fn on_lanes<T: Send>(lanes: usize, lane: impl Fn(usize) -> T + Sync) 
         }
         all
     })
+}
+
+/// Does work with each of some things at the same time; gives what each gave, in their order.
+pub(super) fn on_each<L: Send, T: Send>(all: &mut [L], work: impl Fn(&mut L) -> T + Sync) -> Vec<T> {
+    let each: Vec<Mutex<&mut L>> = all.iter_mut().map(Mutex::new).collect();
+    on_lanes(each.len(), |lane| work(&mut each[lane].lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
 /// Cores that are used.

@@ -5,13 +5,14 @@ use std::future::ready;
 use std::ops::ControlFlow;
 
 use super::dialect::{PgType, quote};
-use super::fetched::{FetchedValue, Param, RawRow, text};
+use super::fetched::{FetchedValue, Param, RawRow, integer, text};
 use super::server::{Isolation, ServerLink};
 use super::session::Opener;
 use super::shape::{self, TableShape};
 use super::side_by_side::RowBatch;
 use super::sqlite_reader::SqliteReader;
 use super::stored::TableName;
+use super::stripes::{self, StripedStatement};
 use super::{Store, StoreError};
 use crate::layout::Engine;
 use crate::layout::erase::BoundValue;
@@ -27,7 +28,8 @@ const DENIED: &str = "SELECT n.nspname::text, c.relname::text FROM pg_class c JO
      AND NOT (has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'))";
 
 enum SnapshotLink {
-    Sqlite(SqliteReader),
+    /// Several that see the same moment.
+    Sqlite(Vec<SqliteReader>),
     Postgres(ServerLink),
 }
 
@@ -67,11 +69,7 @@ impl Store {
     pub async fn snapshot(&self) -> Result<Snapshot<'_>, StoreError> {
         self.sessions.check_place()?;
         let link = match self.sessions.opener() {
-            Opener::Sqlite(file) => {
-                let mut reader = file.reader().await?;
-                reader.run("PRAGMA query_only = 1; BEGIN").await?;
-                SnapshotLink::Sqlite(reader)
-            }
+            Opener::Sqlite(file) => SnapshotLink::Sqlite(stripes::readers(file).await?),
             Opener::Postgres(server) => {
                 let mut link = ServerLink::open(server).await?;
                 link.begin_reading(Isolation::Snapshot).await?;
@@ -111,7 +109,10 @@ impl Snapshot<'_> {
         tracing::debug!(%sql, "snapshot");
         let mut take = |rows: Vec<RawRow>| ready(rows.into_iter().try_for_each(&mut each));
         let _ = match &mut self.link {
-            SnapshotLink::Sqlite(reader) => reader.batches(sql, params, &mut take).await?,
+            SnapshotLink::Sqlite(readers) => match readers.first_mut() {
+                Some(reader) => reader.batches(sql, params, &mut take).await?,
+                None => ControlFlow::Continue(()),
+            },
             SnapshotLink::Postgres(link) => link.batches(sql, params, &mut take).await?,
         };
         Ok(())
@@ -221,20 +222,69 @@ impl Snapshot<'_> {
         self.each(&sql, &params, each).await
     }
 
-    /// Looks at each row of a table, at several side by side, and hands each to `take` with what the look gave, one after
-    /// the other.
+    /// Looks at each row of a table, at several at the same time, and hands those in which the look finds something to
+    /// `take` with what it found, one after the other.
     ///
     /// # Errors
     /// The engine's refusal.
     pub async fn stream_looked<T: Send>(
         &mut self,
         wanted: WantedRows<'_>,
-        look: impl Fn(&RawRow) -> T + Sync,
-        mut take: impl FnMut(RawRow, T) -> ControlFlow<()>,
+        look: impl Fn(&RawRow) -> Option<T> + Sync,
+        mut take: impl FnMut(RawRow, T),
     ) -> Result<(), StoreError> {
+        if let Some(number) = self.row_number(&wanted).await? {
+            return self.stripes(&wanted, number, look, take).await;
+        }
         let mut batch = RowBatch::new(look);
-        self.stream(wanted, |row| batch.add(row, &mut take)).await?;
-        let _ = batch.hand_on(take);
+        let mut held = |row: RawRow, found: Option<T>| {
+            if let Some(found) = found {
+                take(row, found);
+            }
+            ControlFlow::Continue(())
+        };
+        self.stream(wanted, |row| batch.add(row, &mut held)).await?;
+        let _ = batch.hand_on(held);
+        Ok(())
+    }
+
+    /// A name of the row numbers of an SQLite table that no column has taken; none where there are no numbers, or where not
+    /// all rows are wanted.
+    async fn row_number(&mut self, wanted: &WantedRows<'_>) -> Result<Option<&'static str>, StoreError> {
+        if self.engine() == Engine::Postgres || wanted.when.is_some() {
+            return Ok(None);
+        }
+        let sql = "SELECT 1 FROM pragma_table_list WHERE schema = $1 AND name = $2 AND type IN ('table', 'shadow') AND NOT wr";
+        let named = [&wanted.table.schema, &wanted.table.name].map(|name| FetchedValue::Text(name.clone()));
+        if self.fetch(sql, &named).await?.is_empty() {
+            return Ok(None);
+        }
+        let shape = self.store.shapes().shape(wanted.table).await?;
+        let taken = |name: &str| shape.columns.iter().any(|column| column.name.eq_ignore_ascii_case(name));
+        Ok(["rowid", "_rowid_", "oid"].into_iter().find(|name| !taken(name)))
+    }
+
+    async fn stripes<T: Send>(
+        &mut self,
+        wanted: &WantedRows<'_>,
+        number: &str,
+        look: impl Fn(&RawRow) -> Option<T> + Sync,
+        take: impl FnMut(RawRow, T),
+    ) -> Result<(), StoreError> {
+        let from = shape::qualified(wanted.table);
+        let ends = format!("SELECT (SELECT min({number}) FROM {from}), (SELECT max({number}) FROM {from})");
+        let ends = self.fetch(&ends, &[]).await?;
+        let Some(numbers) = ends.first().and_then(|row| Some((integer(row, 0)?, integer(row, 1)?))) else {
+            return Ok(());
+        };
+        let shape = self.store.shapes().shape(wanted.table).await?;
+        let columns = self.projection(&shape, wanted.columns);
+        let sql = format!(
+            "SELECT t.{number}, {columns} FROM {from} t WHERE t.{number} BETWEEN $1 AND $2 ORDER BY t.{number}"
+        );
+        tracing::debug!(%sql, "snapshot");
+        let SnapshotLink::Sqlite(readers) = &mut self.link else { return Ok(()) };
+        StripedStatement { sql: &sql, numbers }.read(readers, look, take).await?;
         Ok(())
     }
 
@@ -287,16 +337,15 @@ impl Snapshot<'_> {
                 let list = params.len();
                 let held = match self.engine() {
                     Engine::Sqlite => format!(
-                        "EXISTS (SELECT 1 FROM json_each(${list}) w WHERE instr(lower({id}), w.value) > 0 \
-                         OR instr(lower({expression}), w.value) > 0)"
+                        "EXISTS (SELECT 1 FROM json_each(${list}) w WHERE instr(lower(i), w.value) > 0 \
+                         OR instr(lower(x), w.value) > 0)"
                     ),
                     Engine::Postgres => format!(
                         "EXISTS (SELECT 1 FROM jsonb_array_elements_text(${list}::jsonb) w(value) \
-                         WHERE position(lower(w.value) IN lower({id})) > 0 \
-                         OR position(lower(w.value) IN lower({expression})) > 0)"
+                         WHERE position(lower(w.value) IN lower(i)) > 0 OR position(lower(w.value) IN lower(x)) > 0)"
                     ),
                 };
-                format!("({held}) AND {id} NOT IN ({})", marks(ids, &mut params))
+                format!("({held}) AND i NOT IN ({})", marks(ids, &mut params))
             }
             HandlesWanted::Some(_) => "true".to_owned(),
         };
@@ -304,11 +353,15 @@ impl Snapshot<'_> {
             HandlesWanted::Some(most) => *most,
             _ => 100_000,
         };
-        let sql = format!(
-            "SELECT DISTINCT {id}, {expression} FROM {} t WHERE ({condition}) AND {id} IS NOT NULL \
-             AND {expression} IS NOT NULL LIMIT {limit}",
-            shape::qualified(table)
-        );
+        let known = format!("{id} IS NOT NULL AND {expression} IS NOT NULL");
+        let pairs = format!("SELECT DISTINCT {id} AS i, {expression} AS x FROM {} t WHERE", shape::qualified(table));
+        let sql = match wanted {
+            // Many rows hold the same: each pair is looked at once.
+            HandlesWanted::Holding { .. } => format!(
+                "WITH pairs AS MATERIALIZED ({pairs} {known}) SELECT i, x FROM pairs WHERE {condition} LIMIT {limit}"
+            ),
+            _ => format!("{pairs} ({condition}) AND {known} LIMIT {limit}"),
+        };
         let pair = |row: RawRow| match (row.first().cloned(), row.get(1).cloned()) {
             (Some(FetchedValue::Text(id)), Some(FetchedValue::Text(value))) => Some((id, value)),
             _ => None,

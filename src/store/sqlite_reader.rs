@@ -24,7 +24,7 @@ use super::dialect::quote;
 use super::fetched::{FetchedValue, Param, RawRow, number, row_size};
 
 /// Time that a read waits for a lock.
-const PATIENCE: Duration = Duration::from_secs(3);
+pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 /// Steps of SQLite's machine between two questions whether anybody waits still: about 20 microseconds.
 const STEPS: c_int = 2_000;
 /// Rows that are handed on together, at most.
@@ -158,6 +158,11 @@ impl SqliteReader {
     /// Returns the place of the connection, which is empty while a thread reads.
     fn place(&mut self) -> &mut Option<Connection> {
         self.link.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The connection itself; none while a thread reads.
+    pub(super) fn link(&mut self) -> Option<&mut Connection> {
+        self.place().as_mut()
     }
 
     /// Runs statements that give no rows.
@@ -298,8 +303,31 @@ fn fetched(value: ValueRef<'_>) -> FetchedValue {
     }
 }
 
+/// Texts and blobs whose memory is used again for the next row, at most, in bytes.
+const KEPT: usize = 256 << 10;
+
+/// Puts a value in the place of another, in its memory where that fits.
+pub(super) fn refill(slot: &mut FetchedValue, value: ValueRef<'_>) {
+    match (&mut *slot, value) {
+        (FetchedValue::Text(kept), ValueRef::Text(bytes)) if kept.capacity() <= KEPT => {
+            if let Ok(text) = std::str::from_utf8(bytes) {
+                kept.clear();
+                kept.push_str(text);
+                return;
+            }
+        }
+        (FetchedValue::Bytes(kept), ValueRef::Blob(bytes)) if kept.capacity() <= KEPT => {
+            kept.clear();
+            kept.extend_from_slice(bytes);
+            return;
+        }
+        _ => {}
+    }
+    *slot = fetched(value);
+}
+
 /// Binds values to `$1` and so on. SQLite numbers placeholders in the order in which they stand.
-fn bind(statement: &mut Statement<'_>, params: &[Param]) -> Result<(), rusqlite::Error> {
+pub(super) fn bind(statement: &mut Statement<'_>, params: &[Param]) -> Result<(), rusqlite::Error> {
     for at in 1..=statement.parameter_count() {
         let number = statement.parameter_name(at).and_then(|name| name[1..].parse::<usize>().ok());
         match params.get(number.unwrap_or(at) - 1) {
@@ -351,7 +379,7 @@ impl DatabaseError for SqliteRefusal {
 }
 
 /// An error of a read as all other errors of engines are.
-fn refused(error: rusqlite::Error) -> sqlx::Error {
+pub(super) fn refused(error: rusqlite::Error) -> sqlx::Error {
     let (code, message) = match error {
         rusqlite::Error::SqliteFailure(error, message) => {
             (error.extended_code, message.unwrap_or_else(|| error.to_string()))

@@ -1,20 +1,23 @@
 //! The nearest stored vectors to a query, among one owner's rows: by pgvector where the column is its own, else read
 //! and compared here. Never through an approximate index under a filter, which loses rows.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use super::dialect::{self, PgType};
 use super::fetched::{FetchedValue, RawRow};
-use super::select::{SelectStatement, from_clause, narrow, narrow_any};
-use super::vector_cache::CachedBank;
+use super::select::{SelectStatement, from_clause, narrow, narrow_any, narrow_server};
+use super::vector_cache;
 use super::{StoreError, VectorReader};
 use crate::layout::{BoundColumn, BoundOrigin, BoundSource, BoundVector, Engine};
 use crate::memory::filter::Filter;
+use crate::memory::packed::preselect::{Bounds, Preselection};
 use crate::memory::vector::{self, Likeness, NearRow, Nearest, VectorProbe};
 use crate::memory::{Entity, ValueKind, json};
 
+pub(crate) use super::vector_cache::KeptVectors;
 pub use crate::memory::vector::{CONSOLE_BYTES, ComparedBy, VectorTally};
 
 /// Code of the error that pgvector gives for a distance between vectors of different dimensions.
@@ -22,6 +25,12 @@ const DATA_EXCEPTION: &str = "22000";
 
 /// Ids in one statement.
 const IN_LIST: usize = 400;
+
+/// Vectors of kept rows that are read again at most, before all are.
+pub(crate) const READ_AGAIN: usize = 16_384;
+
+/// Vectors that come between two looks at the room that is left for them.
+const STRIDE: usize = 4_096;
 
 /// The nearest rows, and what became of the others.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +41,16 @@ pub struct ComparedVectors {
     pub tally: VectorTally,
     /// Party that compared the vectors.
     pub by: ComparedBy,
+}
+
+/// Fate of the vectors that were compared, one by one.
+pub(crate) struct EachCosine {
+    /// Counts of what became of all rows.
+    pub tally: VectorTally,
+    /// Party that compared the vectors.
+    pub by: ComparedBy,
+    /// The vectors, where they are kept: those that were compared, in their order.
+    pub kept: Option<Arc<KeptVectors>>,
 }
 
 /// Result of reading a stored value as a vector.
@@ -220,19 +239,35 @@ impl<'a> VectorReader<'a> {
     /// # Errors
     /// The engine's refusal.
     pub async fn vectors(self, entity: Entity, ids: &[String]) -> Result<HashMap<String, Vec<f32>>, StoreError> {
+        self.vectors_among(entity, ids, &[]).await
+    }
+
+    /// As [`VectorReader::vectors`], where the filters let all of these rows through: a server whose tables are distributed
+    /// by owner is told whose they are.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn vectors_among(
+        self,
+        entity: Entity,
+        ids: &[String],
+        filters: &[Filter],
+    ) -> Result<HashMap<String, Vec<f32>>, StoreError> {
         let engine = self.store.engine();
         let mut found = HashMap::new();
         for place in self.places(entity) {
             for ids in ids.chunks(IN_LIST) {
                 let Some(mut statement) = place.select(engine, &place.value(engine)) else { continue };
                 narrow_any(engine, place.source, "id", ids, &mut statement);
+                narrow_server(engine, place.source, filters, &mut statement);
+                let ids: HashSet<&str> = ids.iter().map(String::as_str).collect();
                 let mut numbers = Vec::new();
                 self.store
                     .scan(&statement, |row| {
                         let id = text(row.first());
                         if let ReadVector::Vector =
                             place.read(engine, row.get(1).unwrap_or(&FetchedValue::Null), &mut numbers)
-                            && ids.contains(&id)
+                            && ids.contains(id.as_str())
                         {
                             found.insert(id, numbers.clone());
                         }
@@ -261,7 +296,10 @@ impl<'a> VectorReader<'a> {
             [place] if self.store.engine() == Engine::Postgres && place.extension().is_some() => Some(place),
             _ => None,
         };
-        let asked = AskedVectors { key: format!("{entity} {filters:?}"), places, filters, query };
+        let asked = AskedVectors { key: vector_cache::key(entity, filters), places, filters, query };
+        if let Some(found) = self.nearest_kept(&asked, entity, most).await? {
+            return Ok(found);
+        }
         if let Some(place) = own.filter(|_| !self.cache().knows(&asked.key) && !self.cache().may_keep(&asked.key)) {
             return self.nearest_there(place, filters, query, most).await;
         }
@@ -269,7 +307,7 @@ impl<'a> VectorReader<'a> {
         // Where the database compares by itself, no more need be read than may be kept.
         let offer = |id: &str, cosine| nearest.offer(cosine, || id.to_owned());
         match (self.compare(&asked, own.is_some(), offer).await?, own) {
-            (Some((tally, by)), _) => Ok(ComparedVectors { near: nearest.into_sorted(), tally, by }),
+            (Some(EachCosine { tally, by, .. }), _) => Ok(ComparedVectors { near: nearest.into_sorted(), tally, by }),
             (None, Some(place)) => self.nearest_there(place, filters, query, most).await,
             (None, None) => {
                 Ok(ComparedVectors { near: Vec::new(), tally: VectorTally::default(), by: ComparedBy::Streamed })
@@ -277,21 +315,86 @@ impl<'a> VectorReader<'a> {
         }
     }
 
+    /// As [`VectorReader::nearest`], of vectors that are kept rounded: those that may be among the nearest are read again.
+    /// None where they do not tell.
+    async fn nearest_kept(
+        self,
+        asked: &AskedVectors<'_>,
+        entity: Entity,
+        most: usize,
+    ) -> Result<Option<ComparedVectors>, StoreError> {
+        let Some(kept) = self.cache().get(&asked.key).filter(|kept| kept.packed().is_rounded()) else {
+            return Ok(None);
+        };
+        let Some(compared) = kept.packed().compared(asked.query) else { return Ok(None) };
+        let mut selection = Preselection::new(most);
+        for at in 0..compared.len() {
+            if let Some(bounds) = compared.cosine(at) {
+                selection.offer(at, bounds);
+            }
+        }
+        let first: Vec<(String, Bounds)> = selection
+            .close()
+            .into_iter()
+            .filter_map(|at| Some((compared.id(at)?.into_owned(), compared.cosine(at)?)))
+            .collect();
+        let Some(cosines) = self.cosines_again((entity, asked.filters), asked.query, &first).await? else {
+            self.cache().forget(&asked.key);
+            return Ok(None);
+        };
+        let mut nearest = Nearest::new(most);
+        for ((id, _), cosine) in first.into_iter().zip(cosines) {
+            nearest.offer(cosine, || id);
+        }
+        let (near, tally) = (nearest.into_sorted(), kept.tally(asked.query));
+        Ok(Some(ComparedVectors { near, tally, by: ComparedBy::Memory }))
+    }
+
+    /// The cosines of rows by their stored vectors, in the order of the rows. None where these are too many, or where one is
+    /// gone or not within its bounds, as it was changed.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub(crate) async fn cosines_again(
+        self,
+        (entity, filters): (Entity, &[Filter]),
+        query: &[f32],
+        rows: &[(String, Bounds)],
+    ) -> Result<Option<Vec<f64>>, StoreError> {
+        if rows.len() > READ_AGAIN {
+            return Ok(None);
+        }
+        let probe = VectorProbe::new(query);
+        let mut cosines = Vec::with_capacity(rows.len());
+        for rows in rows.chunks(IN_LIST) {
+            let ids: Vec<String> = rows.iter().map(|(id, _)| id.clone()).collect();
+            let vectors = self.vectors_among(entity, &ids, filters).await?;
+            for (id, bounds) in rows {
+                match vectors.get(id).map(|vector| probe.compare(vector)) {
+                    Some(Likeness::Cosine(cosine)) if bounds.hold(cosine) => cosines.push(cosine),
+                    _ => return Ok(None),
+                }
+            }
+        }
+        Ok(Some(cosines))
+    }
+
     /// Hands the id and cosine of every row with a vector to `each`, in no order; a row may have several vectors. As
     /// [`VectorReader::nearest`], without keeping them.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn each_cosine(
+    pub(crate) async fn each_cosine(
         self,
         entity: Entity,
         filters: &[Filter],
         query: &[f32],
         each: impl FnMut(&str, f64),
-    ) -> Result<(VectorTally, ComparedBy), StoreError> {
-        let asked = AskedVectors { key: format!("{entity} {filters:?}"), places: self.places(entity), filters, query };
+    ) -> Result<EachCosine, StoreError> {
+        let key = vector_cache::key(entity, filters);
+        let asked = AskedVectors { key, places: self.places(entity), filters, query };
         let compared = self.compare(&asked, false, each).await?;
-        Ok(compared.unwrap_or((VectorTally::default(), ComparedBy::Streamed)))
+        Ok(compared.unwrap_or(EachCosine { tally: VectorTally::default(), by: ComparedBy::Streamed, kept: None }))
     }
 
     /// Compares kept vectors, or stored ones as they come, and keeps these where they may be kept. None when it ended
@@ -301,41 +404,57 @@ impl<'a> VectorReader<'a> {
         asked: &AskedVectors<'_>,
         or_stop: bool,
         mut each: impl FnMut(&str, f64),
-    ) -> Result<Option<(VectorTally, ComparedBy)>, StoreError> {
+    ) -> Result<Option<EachCosine>, StoreError> {
         let AskedVectors { key, places, filters, query } = asked;
-        if let Some(bank) = self.cache().get(key) {
-            return Ok(Some((bank.compare(query, each), ComparedBy::Memory)));
+        let kept = self.cache().get(key);
+        if let Some((tally, kept)) = kept.and_then(|kept| Some((kept.compare(query, &mut each)?, kept))) {
+            return Ok(Some(EachCosine { tally, by: ComparedBy::Memory, kept: Some(kept) }));
         }
         let probe = VectorProbe::new(query);
         let mut tally = VectorTally::default();
-        let mut bank = self.cache().may_keep(key).then(CachedBank::default);
-        let mut stopped = false;
-        let limit = self.cache().limit();
+        let mut bank = self.cache().may_keep(key).then(KeptVectors::default);
+        let keeps = bank.is_some();
         self.each_vector(places, filters, |row| {
             tally.rows += 1;
             match row {
                 StoredVector::Vector(id, numbers) => {
                     tally.count(probe.compare(numbers), |cosine| each(&id, cosine));
-                    if let Some(kept) = &mut bank {
-                        kept.push(id, numbers);
-                    }
+                    bank = bank.take().and_then(|mut bank| {
+                        let looks = tally.rows.is_multiple_of(STRIDE);
+                        (bank.push(&id, numbers) && (!looks || self.has_room(key, &mut bank))).then_some(bank)
+                    });
                 }
                 StoredVector::Missing => tally.missing += 1,
                 StoredVector::Unreadable => tally.unreadable += 1,
             }
-            if bank.as_ref().is_some_and(|b| b.bytes() > limit) {
-                bank = None;
-                self.cache().refuse(key.clone());
-                stopped = or_stop;
-            }
-            if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if or_stop && keeps && bank.is_none() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })
         .await?;
-        if let Some(mut bank) = bank {
+        let mut kept = None;
+        if let Some(mut bank) = bank
+            && self.has_room(key, &mut bank)
+            && !(bank.packed().is_rounded() && bank.packed().has_twins())
+        {
+            // Rounded vectors are read again by the ids of their rows, of which each must have one.
             bank.set_others(tally.missing, tally.unreadable);
-            self.cache().put(key.clone(), bank);
+            kept = Some(self.cache().put(key, bank));
         }
-        Ok((!stopped).then_some((tally, ComparedBy::Streamed)))
+        if keeps && kept.is_none() {
+            self.cache().refuse(key);
+            if or_stop {
+                return Ok(None);
+            }
+        }
+        Ok(Some(EachCosine { tally, by: ComparedBy::Streamed, kept }))
+    }
+
+    /// Whether there is room for vectors that are being read; others give way to them.
+    fn has_room(self, key: &str, bank: &mut KeptVectors) -> bool {
+        let mut cache = self.cache();
+        let fits = bank.fit(cache.limit());
+        cache.forget(key);
+        cache.make_room(key, bank.packed().bytes());
+        fits
     }
 
     async fn each_vector(
@@ -445,18 +564,4 @@ enum StoredVector<'v> {
     Vector(String, &'v [f32]),
     Missing,
     Unreadable,
-}
-
-impl VectorTally {
-    /// Counts one comparison, and hands its cosine on.
-    pub(super) fn count(&mut self, likeness: Likeness, cosine: impl FnOnce(f64)) {
-        match likeness {
-            Likeness::Cosine(found) => {
-                self.compared += 1;
-                cosine(found);
-            }
-            Likeness::NoDirection => self.no_direction += 1,
-            Likeness::OtherDimensions => self.other_dimensions += 1,
-        }
-    }
 }

@@ -21,6 +21,7 @@ mod layouts;
 mod learn;
 mod look;
 mod migrate;
+mod moment;
 mod native_schema;
 mod owners;
 mod poolers;

@@ -352,6 +352,182 @@ fn kept_vectors_answer_as_stored_ones_do() {
     );
 }
 
+/// Episodes whose vectors are alike, equal, of length 0, of other dimensions, not a number, or not there.
+fn many_episodes(kept: Kept) -> String {
+    let truth = if kept == Kept::SqliteBlob { ["1", "0"] } else { ["true", "false"] };
+    let mut sql = String::new();
+    for n in 0..600_usize {
+        let id = if n % 3 == 0 { format!("{:08x}-0000-4000-8000-{n:012x}", n * 7_919) } else { format!("many {n}") };
+        let started = ["2026-02-03T08:00:00.000000Z", "2026-02-03", "2025-12-01T01:02:03.456789Z"][n % 11 % 3];
+        let _ = writeln!(
+            sql,
+            "INSERT INTO episodes (id, agent_id, title, outcome, success, started_at, canvas_action_count, feedback_score, workflow_name) \
+             VALUES ('{id}', '{}', 't', '{}', {}, '{started}', {}, {}, '{}');",
+            ["a", "b"][n % 2],
+            ["success", "failure"][n % 5 % 2],
+            truth[n % 5 % 2],
+            n % 3,
+            ["NULL", "1", "-1"][n % 7 % 3],
+            ["w", "v"][n % 4 % 2],
+        );
+        let vector: Vec<f32> = match n % 20 {
+            3 => continue,
+            5 => vec![0.0; 64],
+            6 => vec![1.0, 0.5],
+            7 if kept != Kept::Pgvector => vec![f32::NAN; 64],
+            // Equal ones, and others that differ in the last digits.
+            8..12 => (0..64).map(noise).collect(),
+            12..16 => (0..64).map(|i| noise(i) + 1e-6 * noise(n * 64 + i)).collect(),
+            16 => (0..64).map(|i| 1e17 * noise(n * 64 + i)).collect(),
+            _ => (0..64).map(|i| noise(n * 64 + i)).collect(),
+        };
+        let _ = writeln!(sql, "INSERT INTO episode_embeddings VALUES ('{id}', {});", literal(kept, &vector));
+    }
+    sql
+}
+
+/// The database through a further connection.
+fn written(world: &World, sql: &str) {
+    block_on(async {
+        if let Some(database) = &world.database {
+            let mut link = PgConnection::connect(database.url()).await.unwrap();
+            sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut link).await.unwrap();
+        } else {
+            let path = world.folder.path().join("memory.db");
+            let mut link = SqliteConnection::connect(&format!("sqlite:{}", path.display())).await.unwrap();
+            sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut link).await.unwrap();
+        }
+    });
+}
+
+/// The answer, and the party that compared vectors for it.
+fn compared_by(store: &Store, request: &RecallRequest) -> (lab::RecallAnswer, Option<ComparedBy>) {
+    let mut answer = block_on(lab::recall(store, request)).unwrap();
+    let by = answer.compared.map(|(_, by)| by);
+    answer.compared = answer.compared.map(|(tally, _)| (tally, ComparedBy::Streamed));
+    // Not a number is not equal to itself.
+    answer.request.vector = None;
+    (answer, by)
+}
+
+/// Bytes that may be kept: all, rounded vectors with their rows, rounded vectors alone, nothing.
+const LIMITS: [usize; 4] = [4 << 20, 128 << 10, 72 << 10, 16 << 10];
+
+#[test]
+fn kept_rows_and_vectors_rank_as_stored_ones_do() {
+    for world in worlds() {
+        written(&world, &many_episodes(world.kept));
+        let like = |id: &str, ranking| RecallRequest { like: Some(id.to_owned()), ..request(ranking) };
+        let raw = |vector: Vec<f32>| RecallRequest {
+            text: Some("t".to_owned()),
+            vector: Some(vector),
+            ..request(Ranking::Boosted)
+        };
+        let mut requests = vec![
+            raw((0..64).map(noise).collect()),
+            raw(vec![0.0; 64]),
+            raw(vec![1.0, 0.25]),
+            raw(vec![f32::NAN; 64]),
+            raw((0..64).map(|i| 1e-20 * noise(i)).collect()),
+            RecallRequest { k: Some(200), ..like("many 8", Ranking::Boosted) },
+            RecallRequest { k: Some(900), all_outcomes: true, ..like("many 8", Ranking::Similar) },
+            RecallRequest { agent: Some("b".to_owned()), ..like("many 13", Ranking::Boosted) },
+            RecallRequest { workflow: Some("w".to_owned()), ..like("many 8", Ranking::Similar) },
+        ];
+        for id in ["many 8", "many 13", "many 16", "many 17", "many 26", "e03"] {
+            requests.extend([like(id, Ranking::Boosted), like(id, Ranking::Similar)]);
+        }
+        let plain: Vec<_> = requests.iter().map(|request| compared_by(&world.store, request).0).collect();
+        for limit in LIMITS {
+            let mut fast = 0;
+            for (request, plain) in requests.iter().zip(&plain) {
+                world.store.embeddings().keep_vectors(limit);
+                for time in 0..3 {
+                    let (answer, by) = compared_by(&world.store, request);
+                    assert_eq!(&answer, plain, "{:?}, {limit} bytes, time {time}", world.kept);
+                    fast += usize::from(by == Some(ComparedBy::Memory));
+                }
+            }
+            // Five queries are of no ordinary length; of one agent and of one workflow there are fewer rows.
+            let expected = if limit >= 128 << 10 { 2 * (requests.len() - 5)..=2 * (requests.len() - 5) } else { 0..=4 };
+            assert!(expected.contains(&fast), "{:?}, {limit} bytes: {fast}", world.kept);
+            // The rows that one ranking kept serve the other.
+            let [boosted, similar] = [Ranking::Boosted, Ranking::Similar].map(|ranking| like("many 8", ranking));
+            world.store.embeddings().keep_vectors(limit);
+            compared_by(&world.store, &boosted);
+            let kept = limit >= 128 << 10;
+            assert_eq!(compared_by(&world.store, &similar).1 == Some(ComparedBy::Memory), kept);
+        }
+        world.store.embeddings().keep_vectors(0);
+    }
+}
+
+#[test]
+fn kept_rows_that_others_changed_are_read_again() {
+    for world in worlds() {
+        written(&world, &many_episodes(world.kept));
+        let request = RecallRequest { like: Some("many 17".to_owned()), ..request(Ranking::Boosted) };
+        for limit in [LIMITS[0], LIMITS[1]] {
+            let plain = || {
+                let path = world.folder.path().join("memory.db");
+                let url = world.database.as_ref().map(|database| Target::Postgres(database.url().to_owned()));
+                let target = url.unwrap_or(Target::File(path));
+                let fresh = block_on(Store::open(&target, &crate::support::options())).unwrap();
+                compared_by(&fresh, &request).0
+            };
+            let first = |answer: &lab::RecallAnswer| answer.rows[0].ranked.row.id().to_owned();
+            world.store.embeddings().keep_vectors(limit);
+            compared_by(&world.store, &request);
+            let (before, by) = compared_by(&world.store, &request);
+            assert_eq!((by, &before), (Some(ComparedBy::Memory), &plain()), "{:?}, {limit} bytes", world.kept);
+
+            // A row that was chosen has another score; then one is gone.
+            for change in ["UPDATE episodes SET feedback_score = -1, canvas_action_count = 0", "DELETE FROM episodes"] {
+                let chosen = first(&compared_by(&world.store, &request).0);
+                written(&world, &format!("{change} WHERE id = '{chosen}'"));
+                let (changed, by) = compared_by(&world.store, &request);
+                assert_eq!((by, &changed), (Some(ComparedBy::Streamed), &plain()), "{change}");
+                assert_eq!(compared_by(&world.store, &request), (changed, Some(ComparedBy::Memory)));
+            }
+
+            // What is new is found once what was kept is forgotten.
+            let known = compared_by(&world.store, &request).0;
+            let vector: Vec<f32> = (0..64).map(|i| noise(17 * 64 + i)).collect();
+            written(
+                &world,
+                &format!(
+                    "INSERT INTO episodes (id, agent_id, started_at, feedback_score, canvas_action_count) VALUES ('new {limit}', 'a', '{NOW}', 1, 1); \
+                     INSERT INTO episode_embeddings VALUES ('new {limit}', {});",
+                    literal(world.kept, &vector)
+                ),
+            );
+            assert_eq!(compared_by(&world.store, &request).0, known);
+            world.store.embeddings().forget_vectors();
+            let fresh = compared_by(&world.store, &request).0;
+            assert_eq!((first(&fresh), &fresh), (format!("new {limit}"), &plain()));
+        }
+    }
+}
+
+#[test]
+fn a_vector_that_others_changed_is_seen_where_vectors_are_rounded() {
+    for world in worlds() {
+        written(&world, &many_episodes(world.kept));
+        let request = RecallRequest { like: Some("many 17".to_owned()), ..request(Ranking::Similar) };
+        world.store.embeddings().keep_vectors(LIMITS[1]);
+        compared_by(&world.store, &request);
+        let (before, by) = compared_by(&world.store, &request);
+        assert_eq!(by, Some(ComparedBy::Memory));
+        let vector: Vec<f32> = (0..64).map(|i| -noise(17 * 64 + i)).collect();
+        let (id, vector) = (before.rows[0].ranked.row.id(), literal(world.kept, &vector));
+        written(&world, &format!("UPDATE episode_embeddings SET embedding = {vector} WHERE episode_id = '{id}'"));
+        let (after, by) = compared_by(&world.store, &request);
+        world.store.embeddings().keep_vectors(0);
+        assert_eq!((by, &after), (Some(ComparedBy::Streamed), &compared_by(&world.store, &request).0));
+        assert_ne!(after.rows[0].ranked.row.id(), id);
+    }
+}
+
 #[test]
 fn more_vectors_than_may_be_kept_are_compared_by_the_database() {
     let Some(world) = built(Kept::Pgvector) else { return };

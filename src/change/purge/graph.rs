@@ -1,7 +1,6 @@
 //! Rows that belong to a person: found from the owner columns over every hop to a fixed point.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::ops::ControlFlow;
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -10,6 +9,7 @@ use crate::change::ChangeError;
 use crate::layout::Inside;
 use crate::layout::erase::{BoundRule, EraseAction, TableKey};
 use crate::memory::json;
+use crate::memory::sieve::WordSieve;
 use crate::store::Store;
 use crate::store::container::{self, Layer, Leaf, LeafKind, Limits};
 use crate::store::encode::{plain_column, table_of};
@@ -167,11 +167,17 @@ impl Graph {
         self.tables.get(table)
     }
 
+    /// The rows that go of a table and of those through which its rows are seen too; without those of which none go.
+    #[must_use]
+    pub fn taken_through(&self, table: &TableName) -> Vec<&TakenRows> {
+        let tables = std::iter::successors(Some(table), |table| self.relations.inside.get(*table));
+        tables.filter_map(|table| self.taken(table)).filter(|taken| !taken.known.is_empty()).collect()
+    }
+
     /// Whether a row goes.
     #[must_use]
     pub fn has(&self, table: &TableName, key: &[FetchedValue]) -> bool {
-        let seen_through = || self.relations.inside.get(table).is_some_and(|whole| self.has(whole, key));
-        self.taken(table).is_some_and(|t| t.has(key)) || seen_through()
+        self.taken_through(table).iter().any(|taken| taken.has(key))
     }
 
     /// Whether one of these stored rows goes, as far as they are named by the table's key or by their ids.
@@ -452,26 +458,38 @@ pub async fn by_path_rows(
     read.push(rule.column.clone());
     let mut rows = Vec::new();
     let wanted = WantedRows { table: &table, columns: &read, when: rule.when.as_deref(), subject };
-    snapshot
-        .stream(wanted, |mut row| {
-            let holds = row
-                .pop()
-                .is_some_and(|raw| texts_of(&raw, &rule.inside).iter().any(|t| wanted_texts.contains(t.as_str())));
-            if holds {
-                rows.push(row);
-            }
-            ControlFlow::Continue(())
-        })
-        .await?;
+    let words: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
+    let sieve = WordSieve::new(&words).filter(|_| is_path_alone(&rule.inside));
+    let may_hold = |raw: &FetchedValue| match (raw, &sieve) {
+        // Without encodings each text stands there as it is.
+        (FetchedValue::Text(text), Some(sieve)) => {
+            sieve.next(text.as_bytes(), 0).is_some() || !container::is_bare(text)
+        }
+        _ => true,
+    };
+    let look = |row: &RawRow| {
+        let raw = row.last().filter(|raw| may_hold(raw))?;
+        texts_of(raw, &rule.inside).iter().any(|text| wanted_texts.contains(text.as_str())).then_some(())
+    };
+    let take = |mut row: RawRow, ()| {
+        row.pop();
+        rows.push(row);
+    };
+    snapshot.stream_looked(wanted, look, take).await?;
     Ok(rows)
 }
 
 /// The texts and numbers that a rule looks at in a stored value. A path alone leads through every encoding that is there.
 fn texts_of(raw: &FetchedValue, inside: &Inside) -> Vec<String> {
     match &inside.path {
-        Some(path) if inside.decode.is_empty() && inside.by.is_none() => at_path(raw, path),
+        Some(path) if is_path_alone(inside) => at_path(raw, path),
         _ => within::texts(raw, inside),
     }
+}
+
+/// Whether a rule says where to look in a value and nothing of how it is encoded.
+fn is_path_alone(inside: &Inside) -> bool {
+    inside.path.is_some() && inside.decode.is_empty() && inside.by.is_none()
 }
 
 /// The texts and numbers at a path of a stored value: one, or the items of a list. JSON is read as it stands; what holds none

@@ -1,7 +1,6 @@
 //! Keys that hold the person's id, and what refers to a key that gets another name.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::ops::ControlFlow;
 
 use super::effects::{KeptRows, NewValue};
 use super::graph::{Graph, name};
@@ -11,7 +10,7 @@ use super::mention::{self, MentionRefusals, Mentions, OUTSIDE};
 use super::search::{FoundPlaces, PersonSearch};
 use crate::change::ChangeError;
 use crate::layout::erase::EraseAction;
-use crate::store::fetched::FetchedValue;
+use crate::store::fetched::{FetchedValue, RawRow};
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
@@ -156,29 +155,29 @@ async fn of_table(
     let mut read = by.clone();
     read.extend(texts.iter().map(|(column, _)| column.clone()));
     let wanted = WantedRows { table, columns: &read, when: None, subject: &[] };
-    snapshot
-        .stream(wanted, |row| {
-            let (key, values) = row.split_at(by.len());
-            for ((column, declared), raw) in texts.iter().zip(values) {
-                let FetchedValue::Text(text) = raw else { continue };
-                let mut hits = parts(text.as_bytes(), search.matcher.find(text));
-                hits.retain(|hit| hit.what != ByteFind::Row);
-                if hits.is_empty() || search.graph.has(table, key) || search.account.has(table, key) {
-                    continue;
-                }
-                found.push(PersonKeyPart {
-                    table: table.clone(),
-                    by: by.clone(),
-                    key: key.to_vec(),
-                    column: column.clone(),
-                    raw: raw.clone(),
-                    hits,
-                    declared: declared.clone(),
-                });
-            }
-            ControlFlow::Continue(())
-        })
-        .await?;
+    let look = |row: &RawRow| {
+        let (key, values) = row.split_at(by.len());
+        if search.graph.has(table, key) || search.account.has(table, key) {
+            return None;
+        }
+        let parts = texts.iter().zip(values).filter_map(|((column, declared), raw)| {
+            let FetchedValue::Text(text) = raw else { return None };
+            let mut hits = parts(text.as_bytes(), search.matcher.find(text));
+            hits.retain(|hit| hit.what != ByteFind::Row);
+            (!hits.is_empty()).then(|| PersonKeyPart {
+                table: table.clone(),
+                by: by.clone(),
+                key: key.to_vec(),
+                column: column.clone(),
+                raw: raw.clone(),
+                hits,
+                declared: declared.clone(),
+            })
+        });
+        let parts = parts.collect::<Vec<_>>();
+        (!parts.is_empty()).then_some(parts)
+    };
+    snapshot.stream_looked(wanted, look, |_, parts| found.extend(parts)).await?;
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::effects::{KeptRows, NewValue};
-use super::graph::{as_text, name};
+use super::graph::{TakenRows, as_text, name};
 use super::hit::{ByteFind, Hit};
 use super::key_parts;
 use super::keys::Keys;
@@ -62,8 +62,6 @@ pub(super) struct RowLook {
     goes: bool,
     /// It is of the person's account, which is kept.
     kept: bool,
-    /// Values that were looked at.
-    values: u64,
     /// Those that hold something, by the number of their column.
     noted: Vec<(usize, LookedValue)>,
     /// Those in which the watch saw something.
@@ -76,6 +74,12 @@ pub(super) struct TablePlace<'a> {
     pub search: &'a PersonSearch<'a>,
     /// Table.
     pub table: &'a TableName,
+    /// The table is one of ours.
+    pub ours: bool,
+    /// Rows that go, among which its own are.
+    pub going: Vec<&'a TakenRows>,
+    /// Rows of the person's account, which is kept, among which its own are.
+    pub account: Vec<&'a TakenRows>,
     /// Columns of its key.
     pub key: &'a [String],
     /// Columns that are looked at, with their types.
@@ -99,26 +103,26 @@ pub(super) struct TablePlace<'a> {
 }
 
 impl TablePlace<'_> {
-    /// Looks at a row: at each of its values that may hold something of what is sought. Rows may be looked at side by side.
-    pub fn look(&self, row: &[FetchedValue]) -> RowLook {
-        let (key, values) = self.parts(row);
-        let goes = self.search.graph.has(self.table, key);
-        let kept = self.search.account.has(self.table, key);
-        let ours = self.is_ours();
+    /// Looks at a row: at each of its values that may hold something of what is sought, and counts these in `values`. None
+    /// when it holds nothing. Rows may be looked at side by side.
+    pub fn look(&self, row: &[FetchedValue], values: &mut u64) -> Option<RowLook> {
+        let (key, own) = self.parts(row);
+        let goes = self.going.iter().any(|taken| taken.has(key));
+        let kept = self.account.iter().any(|taken| taken.has(key));
         let mut all = RowLook { goes, kept, ..RowLook::default() };
-        for (i, raw) in values.iter().enumerate() {
+        for (i, raw) in own.iter().enumerate() {
             if matches!(raw, FetchedValue::Null | FetchedValue::Real(_)) {
                 continue;
             }
-            all.values += 1;
-            let value = self.look_at(i, raw, !goes && !kept && !ours);
+            *values += 1;
+            let value = self.look_at(i, raw, !goes && !kept && !self.ours);
             let watched = self.search.watch.and_then(|watch| watch.look(raw, value.look.bare));
             all.watched.extend(watched.map(|seen| (i, seen)));
-            if ours || value.holds() || self.unread(i, raw, &value.look).is_some() {
+            if self.ours || value.holds() || self.unread(i, raw, &value.look).is_some() {
                 all.noted.push((i, value));
             }
         }
-        all
+        (!all.noted.is_empty() || !all.watched.is_empty()).then_some(all)
     }
 
     fn look_at(&self, i: usize, raw: &FetchedValue, stays: bool) -> LookedValue {
@@ -126,7 +130,7 @@ impl TablePlace<'_> {
         let (look, parts) = match raw {
             FetchedValue::Text(text) if self.ids_only[i] => {
                 let (look, parts) = matcher.look_at_key(raw, text, &self.texts[i].0, self.about[i]);
-                if self.is_ours() && !look.whole { (ValueLook::default(), Vec::new()) } else { (look, parts) }
+                if self.ours && !look.whole { (ValueLook::default(), Vec::new()) } else { (look, parts) }
             }
             // Free text that has to be unique: what is there gets a name of its own.
             FetchedValue::Text(text) if self.keyed[i] => {
@@ -167,7 +171,6 @@ impl TablePlace<'_> {
     ) -> bool {
         let mut holds = false;
         let (key, values) = self.parts(row);
-        found.values += looked.values;
         for (i, seen) in looked.watched {
             found.live.add(self.table, &self.texts[i].0, seen, self.ids_only[i], self.vectors[i]);
         }
@@ -194,8 +197,8 @@ impl TablePlace<'_> {
                 continue;
             }
             let spot = ValueSpot { key, column: i, raw, look: &look, parts: &parts, refers };
-            if self.is_ours() {
-                self.ours(&spot, found, updates);
+            if self.ours {
+                self.our_own(&spot, found, updates);
             } else {
                 holds |= self.value(&spot, found, updates);
             }
@@ -203,13 +206,9 @@ impl TablePlace<'_> {
         holds
     }
 
-    fn is_ours(&self) -> bool {
-        self.search.about.is_ours(self.table)
-    }
-
     /// Our own records name nobody for long: private values of the audit trail are redacted, what jobs noted of a row
     /// goes with it, words that they kept are taken out.
-    fn ours(&self, at: &ValueSpot<'_>, found: &mut ScanFindings, updates: &mut KeptRows) {
+    fn our_own(&self, at: &ValueSpot<'_>, found: &mut ScanFindings, updates: &mut KeptRows) {
         let ValueSpot { key, column, raw, look, .. } = *at;
         let named = look.sightings.len();
         let rows = || scrub::opened(raw).ok().flatten().is_some_and(|o| !self.search.matcher.rows(&o.bytes).is_empty());

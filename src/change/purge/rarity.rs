@@ -2,7 +2,7 @@
 //! occurrence in a text does not certainly mean the person.
 
 use std::collections::HashSet;
-use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -15,7 +15,7 @@ use crate::change::plan::canonical;
 use crate::memory::agreeing;
 use crate::memory::mention::{HandleShape, MentionFinder, MentionText, SoughtHandle, is_plain};
 use crate::store::container::{self, Leaf, LeafKind, Limits};
-use crate::store::fetched::FetchedValue;
+use crate::store::fetched::{FetchedValue, RawRow};
 use crate::store::own;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
@@ -122,7 +122,7 @@ async fn counted(
     handles: usize,
     of_people: &HashSet<(TableName, String)>,
 ) -> Result<(Vec<Count>, u64), ChangeError> {
-    let (mut counts, mut texts) = (vec![Count::default(); handles], 0);
+    let (mut counts, texts) = (vec![Count::default(); handles], AtomicU64::new(0));
     let own = snapshot.store.records().own().await?.map(|own| own.schema);
     let ours = |table: &TableName| own.as_ref() == Some(&table.schema) && own::TABLES.contains(&table.name.as_str());
     for table in graph.relations.tables.iter().filter(|table| !ours(table)) {
@@ -132,42 +132,57 @@ async fn counted(
         let about: Vec<MentionText> = columns.iter().map(|column| place_of(table, column, of_people)).collect();
         let read: Vec<String> = key.iter().chain(&columns).cloned().collect();
         let wanted = WantedRows { table, columns: &read, when: None, subject: &[] };
-        snapshot
-            .stream(wanted, |row| {
-                let (key, values) = row.split_at(key.len());
-                if !graph.has(table, key) {
-                    for (raw, about) in
-                        values.iter().zip(&about).filter(|(raw, _)| !matches!(raw, FetchedValue::Bytes(_)))
-                    {
-                        count(finder, raw, *about, &mut counts, &mut texts);
-                    }
-                }
-                ControlFlow::Continue(())
-            })
-            .await?;
+        let look = |row: &RawRow| {
+            let (key, values) = row.split_at(key.len());
+            if graph.has(table, key) {
+                return None;
+            }
+            let mut seen = SeenTexts::default();
+            for (raw, about) in values.iter().zip(&about).filter(|(raw, _)| !matches!(raw, FetchedValue::Bytes(_))) {
+                count(finder, raw, *about, &mut seen);
+            }
+            texts.fetch_add(seen.texts, Ordering::Relaxed);
+            (!seen.handles.is_empty()).then_some(seen.handles)
+        };
+        let take = |_, handles: Vec<(usize, bool)>| {
+            for (handle, is_whole) in handles {
+                let Some(count) = counts.get_mut(handle) else { continue };
+                *(if is_whole { &mut count.whole } else { &mut count.texts }) += 1;
+            }
+        };
+        snapshot.stream_looked(wanted, look, take).await?;
     }
-    Ok((counts, texts))
+    Ok((counts, texts.into_inner()))
 }
 
-fn count(finder: &MentionFinder, raw: &FetchedValue, about: MentionText, counts: &mut [Count], texts: &mut u64) {
+/// Contents of a row outside the person's rows.
+#[derive(Debug, Default)]
+struct SeenTexts {
+    /// Texts of more than one word.
+    texts: u64,
+    /// Handles, by their numbers; and whether the handle is all there is and nobody is named there.
+    handles: Vec<(usize, bool)>,
+}
+
+fn count(finder: &MentionFinder, raw: &FetchedValue, about: MentionText, seen: &mut SeenTexts) {
     container::read(raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
         if leaf.kind == LeafKind::Key {
             return;
         }
-        *texts += u64::from(leaf.text.contains(' '));
+        seen.texts += u64::from(leaf.text.contains(' '));
         let spans = finder.find(leaf.text, MentionText { number: leaf.kind == LeafKind::Number, ..MentionText::ANY });
         if spans.is_empty() {
             return;
         }
         let place = leaf_place(leaf, about);
-        let mut seen = HashSet::new();
+        let mut counted = HashSet::new();
         for span in spans {
-            let whole = leaf.text.trim() == &leaf.text[span.start..span.end];
-            let Some(count) = counts.get_mut(span.handle) else { continue };
-            if !whole {
-                count.texts += u64::from(seen.insert(span.handle));
-            } else if !(place.people || place.names) {
-                count.whole += 1;
+            if leaf.text.trim() == &leaf.text[span.start..span.end] {
+                if !(place.people || place.names) {
+                    seen.handles.push((span.handle, true));
+                }
+            } else if counted.insert(span.handle) {
+                seen.handles.push((span.handle, false));
             }
         }
     });

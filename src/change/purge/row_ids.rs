@@ -4,12 +4,11 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::memory::mention;
+use crate::memory::sieve::WordSieve;
 
 /// Ids shorter than that are not looked for in texts: they would be found everywhere. By so many first bytes a place of a
 /// text is told to be worth a look.
 pub(super) const ID_LENGTH: usize = 8;
-/// Places of a text that are listed before they are looked at: as many as a byte tells apart.
-const LISTED: usize = 256;
 /// Bits for each prefix of the table that most places of a text do not pass.
 const BITS: usize = 32;
 
@@ -22,8 +21,8 @@ pub(super) struct RowIds {
     lengths: HashMap<[u8; ID_LENGTH], Vec<usize>>,
     /// The ids in small letters.
     ids: HashSet<Box<[u8]>>,
-    /// For each byte, whether an id begins with it.
-    firsts: [bool; 256],
+    /// Tells where they may begin; none where there are none.
+    sieve: Option<WordSieve>,
 }
 
 impl RowIds {
@@ -45,38 +44,21 @@ impl RowIds {
             let (word, bit) = place(*prefix, seen.len());
             seen[word] |= bit;
         }
-        let mut firsts = [false; 256];
-        for [first, ..] in lengths.keys() {
-            firsts[usize::from(*first)] = true;
-            firsts[usize::from(first.to_ascii_uppercase())] = true;
-        }
-        RowIds { seen, lengths, ids, firsts }
+        let told: Vec<&[u8]> = ids.iter().map(AsRef::as_ref).filter(|id: &&[u8]| id.len() >= ID_LENGTH).collect();
+        let sieve = WordSieve::new(&told).filter(|_| !told.is_empty());
+        RowIds { seen, lengths, ids, sieve }
     }
 
     /// Finds the ids that stand in a text as words of their own, in order; of several that overlap the first, of those
     /// that begin at one place the longest. Each is its first byte and the byte after its last.
     pub fn find(&self, text: &[u8]) -> Vec<(usize, usize)> {
         let mut found: Vec<(usize, usize)> = Vec::new();
-        if self.lengths.is_empty() || text.len() < ID_LENGTH {
-            return found;
-        }
-        let places = text.len() - ID_LENGTH + 1;
-        let mut begins = WordBegins::default();
-        // Places are listed first: a branch for each byte would be guessed wrong at most words.
-        let mut listed = [0_u8; LISTED];
-        for from in (0..places).step_by(LISTED) {
-            let mut count = 0;
-            for (n, byte) in text[from..places.min(from + LISTED)].iter().enumerate() {
-                listed[count] = n as u8;
-                count += usize::from(begins.may_be_at(*byte) & self.firsts[usize::from(*byte)]);
-            }
-            for n in &listed[..count] {
-                let at = from + usize::from(*n);
-                let is_free = found.last().is_none_or(|(_, last)| *last <= at);
-                if is_free && let Some(length) = self.longest(text, at) {
-                    found.push((at, at + length));
-                }
-            }
+        let Some(sieve) = &self.sieve else { return found };
+        let mut from = 0;
+        while let Some(at) = sieve.next(text, from) {
+            let length = self.longest(text, at);
+            found.extend(length.map(|length| (at, at + length)));
+            from = at + length.unwrap_or(1);
         }
         found
     }
@@ -94,47 +76,6 @@ impl RowIds {
             (known && mention::begins(text, at) && mention::ends(text, at + length)).then_some(length)
         };
         self.lengths.get(&first.map(|byte| byte.to_ascii_lowercase()))?.iter().find_map(|length| is_id(*length))
-    }
-}
-
-/// Tells where words may begin in a text, byte by byte.
-#[derive(Default)]
-struct WordBegins {
-    /// One bit for each place ahead at which a word may begin although a letter stands before it.
-    ahead: u8,
-    /// The byte before is a letter or a digit of ASCII.
-    inside: bool,
-}
-
-impl WordBegins {
-    /// Whether a word may begin with the next byte.
-    fn may_be_at(&mut self, byte: u8) -> bool {
-        let may_begin = !self.inside || !byte.is_ascii() || self.ahead & 1 != 0;
-        let tells = TELLS[usize::from(byte)];
-        self.inside = tells & 1 != 0;
-        self.ahead = self.ahead >> 1 | tells & !1;
-        may_begin
-    }
-}
-
-/// Signs that a byte gives of the places behind it: [`behind_escape`], and in bit 0, which that leaves free, whether it is
-/// a letter or a digit of ASCII.
-static TELLS: [u8; 256] = {
-    let mut tells = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        tells[byte] = behind_escape(byte as u8) | (byte as u8).is_ascii_alphanumeric() as u8;
-        byte += 1;
-    }
-    tells
-};
-
-/// Places behind a byte at which [`mention::begins`] may tell the end of an escape: bit 0 is the next one.
-const fn behind_escape(byte: u8) -> u8 {
-    match byte {
-        b'\\' => 1 << 1 | 1 << 5,
-        b'%' => 1 << 2,
-        _ => 0,
     }
 }
 

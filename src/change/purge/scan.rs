@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::column_words::{looks_personal, place_of};
 use super::effects::{KeptRows, is_required};
@@ -14,7 +15,7 @@ use super::search::{FoundPlaces, PersonSearch};
 use super::vectors;
 use crate::change::ChangeError;
 use crate::memory::mention;
-use crate::store::fetched::FetchedValue;
+use crate::store::fetched::{FetchedValue, RawRow};
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
@@ -22,6 +23,8 @@ use crate::store::stored::TableName;
 const REMEMBERED: usize = 100_000;
 /// Rows of these that are read together.
 const AT_ONCE: usize = 200;
+/// Values between two reports.
+const REPORT: u64 = 8_192;
 
 /// Reads everything, or of tables whose rows can be told apart only those in which an equal search `before` found something;
 /// gives the places too.
@@ -69,6 +72,9 @@ pub async fn everything(
             search,
             listed: &listed,
             table: &table,
+            ours: search.about.is_ours(&table),
+            going: search.graph.taken_through(&table),
+            account: search.account.taken_through(&table),
             texts: &texts,
             required: &required,
             ids_only: &ids_only,
@@ -81,32 +87,36 @@ pub async fn everything(
         };
         let wanted = WantedRows { table: &table, columns: &read, when: None, subject: &[] };
         let title = table.title();
-        let tells = !key.is_empty() && !search.about.is_ours(&table);
+        let tells = !key.is_empty() && !place.ours;
         if let Some(known) = before.and_then(|before| before.rows.get(&table)) {
             for some in known.chunks(AT_ONCE) {
                 for row in snapshot.select_keys(wanted, &key, some).await? {
-                    place.take(&row, place.look(&row), &mut found, updates);
+                    if let Some(looked) = place.look(&row, &mut found.values) {
+                        place.take(&row, looked, &mut found, updates);
+                    }
                 }
             }
             places.rows.insert(table, known.clone());
             continue;
         }
         let mut holding = Vec::new();
-        snapshot
-            .stream_looked(
-                wanted,
-                |row| place.look(row),
-                |row, looked| {
-                    if place.take(&row, looked, &mut found, updates) && tells && holding.len() <= REMEMBERED {
-                        holding.push(row[..key.len()].to_vec());
-                    }
-                    if found.values % 8_192 < texts.len() as u64 {
-                        (search.progress)(&title, found.values);
-                    }
-                    ControlFlow::Continue(())
-                },
-            )
-            .await?;
+        let (values, before) = (AtomicU64::new(0), found.values);
+        let look = |row: &RawRow| {
+            let mut own = 0;
+            let looked = place.look(row, &mut own);
+            let all = before + values.fetch_add(own, Ordering::Relaxed);
+            if all / REPORT != (all + own) / REPORT {
+                (search.progress)(&title, all + own);
+            }
+            looked
+        };
+        let take = |row: RawRow, looked| {
+            if place.take(&row, looked, &mut found, updates) && tells && holding.len() <= REMEMBERED {
+                holding.push(row[..key.len()].to_vec());
+            }
+        };
+        snapshot.stream_looked(wanted, look, take).await?;
+        found.values += values.into_inner();
         if tells && holding.len() <= REMEMBERED {
             places.rows.insert(table.clone(), holding);
         }
@@ -157,6 +167,9 @@ async fn large_objects(
         search,
         listed: &[None],
         table: &table,
+        ours: false,
+        going: Vec::new(),
+        account: Vec::new(),
         texts: &texts,
         required: &[true],
         ids_only: &[false],
@@ -171,7 +184,9 @@ async fn large_objects(
         match snapshot.large_object(id).await? {
             Some(bytes) => {
                 let row = [FetchedValue::Integer(id), FetchedValue::Bytes(bytes)];
-                place.take(&row, place.look(&row), found, updates);
+                if let Some(looked) = place.look(&row, &mut found.values) {
+                    place.take(&row, looked, found, updates);
+                }
             }
             None => found.not_looked_into(format!("{}.data", table.title()), "too long to be looked into"),
         }

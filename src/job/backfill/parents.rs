@@ -8,7 +8,7 @@ use crate::job::Job;
 use crate::lab::LabError;
 use crate::lab::parents::{self, EarliestStarts};
 use crate::memory::{Entity, Row};
-use crate::recall::parents::precedes;
+use crate::recall::parents::{Suggestion, precedes};
 use crate::store::Store;
 use crate::store::walk::{NarrowCondition, WalkedRow};
 
@@ -47,12 +47,20 @@ pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
 async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
     let open = |found: &&WalkedRow| bench.revising.is_absent(&found.stored, "parent_id");
     let ids: Vec<String> = bench.found.iter().filter(open).map(|f| f.row.id().to_owned()).collect();
-    let vectors = bench.store.embeddings().vectors(Entity::Episode, &ids).await?;
+    let store = bench.store;
+    let vectors = store.embeddings().vectors(Entity::Episode, &ids).await?;
+    let vector = |found: &'_ WalkedRow| vectors.get(found.row.id()).filter(|_| open(&found)).map(Vec::as_slice);
+    let asking: Vec<(&Row, &[f32])> =
+        bench.found.iter().filter_map(|found| Some((&found.row, vector(found)?))).collect();
+    if asking.is_empty() {
+        return Ok(bench.found.iter().map(|_| RowVerdict::Keep).collect());
+    }
+    let starts = bench.starts.get_or_try_init(|| EarliestStarts::read(store)).await.map_err(failed)?;
+    let mut suggested = parents::suggest_all(store, &asking, starts).await.map_err(failed)?.into_iter();
     let mut verdicts = Vec::with_capacity(bench.found.len());
     for found in bench.found {
-        let vector = vectors.get(found.row.id()).filter(|_| open(&found));
-        let parent = match vector {
-            Some(vector) => parent(&bench, found, vector).await?,
+        let parent = match vector(found).and_then(|_| suggested.next()) {
+            Some(suggestions) => parent(store, found, suggestions).await?,
             None => None,
         };
         verdicts.push(parent.map_or(RowVerdict::Keep, |id| RowVerdict::Set(vec![("parent_id", Value::from(id))])));
@@ -63,10 +71,7 @@ async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
 /// The best parent whose stored ancestors all come before the episode. Links made here lead back in time, so a circle
 /// would need a stored link that leads forward past the episode; this looks at stored links only, and the answer is the
 /// same whatever this job links before or after, in batches of any size.
-async fn parent(bench: &RowBench<'_>, found: &WalkedRow, vector: &[f32]) -> Result<Option<String>, ChangeError> {
-    let store = bench.store;
-    let starts = bench.starts.get_or_try_init(|| EarliestStarts::read(store)).await.map_err(failed)?;
-    let suggestions = parents::suggest(store, &found.row, Some(vector), Some(starts)).await.map_err(failed)?;
+async fn parent(store: &Store, found: &WalkedRow, suggestions: Vec<Suggestion>) -> Result<Option<String>, ChangeError> {
     for suggestion in suggestions {
         let Some((chain, rows)) = store.contexts().chain(&suggestion.id).await? else { continue };
         let up: Vec<&Row> = chain.ids.iter().filter_map(|id| rows.get(id)).collect();

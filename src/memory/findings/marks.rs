@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::column::{BitList, Column, NumberColumn};
-use super::ids::IdList;
 use super::short;
+use crate::memory::packed::column::{BitList, Column, NumberColumn};
+use crate::memory::packed::ids::IdList;
 use crate::memory::{Row, time};
 
 /// No moment.

@@ -2,9 +2,7 @@
 //! command that fixes it. Pure; rows go in one after the other, in any number, and little of each is kept.
 
 mod bank;
-mod column;
 mod facts;
-mod ids;
 mod links;
 mod marks;
 mod muted;

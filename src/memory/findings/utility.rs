@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::column::ValueColumn;
+use crate::memory::packed::column::ValueColumn;
 use crate::memory::{Row, time, utility};
 
 /// Maximum difference between a stored utility and the replayed one.

@@ -13,6 +13,7 @@ use super::needles::{NeedleContext, Needles};
 use super::tables::{self, ColumnContent, SearchedColumn, SearchedKind, SearchedTable, is_engines_own};
 use super::words::{HandleWords, WordCount, WordLook};
 use crate::layout::Engine;
+use crate::memory::sieve::WordSieve;
 use crate::store::container;
 use crate::store::dialect::quote;
 use crate::store::fetched::{FetchedValue, Param, RawRow, number};
@@ -151,6 +152,8 @@ pub struct ValueWatch {
     search: ByteSearch,
     /// A text that holds nothing of what is looked for, as it stands, holds none of these.
     gate: AhoCorasick,
+    /// Tells where something of it may begin; none where a part of it is very short.
+    sieve: Option<WordSieve>,
     /// Some handle is a whole number.
     numbers: bool,
 }
@@ -174,15 +177,16 @@ impl ValueWatch {
         let words = HandleWords::new(handles).map_err(StoreError::CannotHold)?;
         let search = ByteSearch::new(needles).map_err(|error| too_many(&error))?;
         let begins = |bytes: &[u8]| bytes[..bytes.len().min(GATE)].to_ascii_lowercase();
-        let known = needles.needles.iter().map(|needle| begins(&needle.bytes));
-        let gates: BTreeSet<Vec<u8>> =
-            known.chain(words.sought().map(begins)).filter(|bytes| !bytes.is_empty()).collect();
+        let known = needles.needles.iter().map(|needle| &needle.bytes[..]).chain(words.sought());
+        let known: Vec<&[u8]> = known.filter(|bytes| !bytes.is_empty()).collect();
+        let sieve = WordSieve::new(&known);
+        let gates: BTreeSet<Vec<u8>> = known.into_iter().map(begins).collect();
         let gate = AhoCorasick::builder()
             .ascii_case_insensitive(true)
             .kind((gates.len() <= GATES).then_some(AhoCorasickKind::DFA))
             .build(gates)
             .map_err(|error| too_many(&error))?;
-        Ok(ValueWatch { numbers: !words.numbers().is_empty(), words, search, gate })
+        Ok(ValueWatch { numbers: !words.numbers().is_empty(), words, search, gate, sieve })
     }
 
     /// The needles.
@@ -191,13 +195,18 @@ impl ValueWatch {
         &self.search
     }
 
+    fn may_hold(&self, text: &str) -> bool {
+        let may_begin = self.sieve.as_ref().is_none_or(|sieve| sieve.next(text.as_bytes(), 0).is_some());
+        may_begin && self.gate.is_match(text)
+    }
+
     /// Looks at a value; none when it holds nothing of what is looked for. `is_bare` when it is known to be a text without
     /// encodings ([`container::is_bare`]).
     #[must_use]
     pub fn look(&self, value: &FetchedValue, is_bare: bool) -> Option<WatchedValue> {
         let is_nothing = match value {
             FetchedValue::Text(text) => {
-                !self.gate.is_match(text) && !self.words.may_be_folded_in(text) && (is_bare || container::is_bare(text))
+                !self.may_hold(text) && !self.words.may_be_folded_in(text) && (is_bare || container::is_bare(text))
             }
             FetchedValue::Integer(_) => !self.numbers,
             FetchedValue::Null | FetchedValue::Real(_) => true,

@@ -1,5 +1,5 @@
-//! The README's picture is what the program really draws. `REFRESH_README=1 cargo test --test processes picture` makes
-//! docs/console.svg again.
+//! The pictures of the documents are what the program really draws. `REFRESH_README=1 cargo test --test processes picture`
+//! makes them again.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,7 +9,7 @@ use vt100::{Cell, Color, Screen};
 
 use super::terminal::{Home, Start};
 
-const PICTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/console.svg");
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs");
 const COLUMNS: u16 = 118;
 const ROWS: u16 = 34;
 /// Width and height of a cell, and of the margin, in pixels.
@@ -23,31 +23,74 @@ const PALETTE: [&str; 16] = [
     "#b1d89a", "#f2d399", "#84c1f5", "#d799ea", "#7ccbd5", "#ffffff",
 ];
 
+/// A picture: its file, what it shows, and the keys that lead there, each with a text that is shown then.
+struct Picture {
+    file: &'static str,
+    shows: &'static str,
+    steps: &'static [(&'static str, &'static str)],
+}
+
+/// Screens that are the same on every day: none tells how long ago something was.
+const PICTURES: &[Picture] = &[
+    Picture {
+        file: "console.svg",
+        shows: "The console with a list of episodes, and one of them below",
+        steps: &[("2", "of 250"), ("jjjj", "row 5 of 250")],
+    },
+    Picture {
+        file: "replay.svg",
+        shows: "Episodes of one topic as a time line, with the selected one below",
+        steps: &[("2", "of 250"), ("V", "What happened")],
+    },
+    Picture {
+        file: "findings.svg",
+        shows: "What is wrong in the memory, by severity, with examples and the command that helps",
+        steps: &[("F", "row 1 of"), ("jjj", "row 4 of")],
+    },
+    Picture {
+        file: "tables.svg",
+        shows: "The tables of the database as they stand, with the rows of one",
+        steps: &[("B", "this row"), ("jjjjjjj", "canvas events a week")],
+    },
+    Picture {
+        file: "erase.svg",
+        shows: "The first step of an erasure: all that a person is known by",
+        steps: &[("8", "row 1 of"), ("cp", "known as")],
+    },
+];
+
 #[test]
-fn the_picture_in_the_readme_is_current() {
+fn the_pictures_in_the_documents_are_current() {
     let home = Home::new();
     home.demo();
-    let start = Start::new(&home, &["console", "demo.db", "--theme", "dark"]).with("TZ", "UTC").sized(COLUMNS, ROWS);
-    let terminal = start.run();
-    terminal.shows("newest episodes");
-    terminal.press("2");
-    terminal.shows("of 250");
-    terminal.press("jjjj");
-    terminal.shows("row 5 of 250");
-    if std::env::var_os("REFRESH_README").is_some() {
-        (0..20).for_each(|_| terminal.settle());
-        terminal.with_screen(|screen| fs::write(PICTURE, svg(screen)).unwrap());
+    for Picture { file, shows, steps } in PICTURES {
+        let start =
+            Start::new(&home, &["console", "demo.db", "--theme", "dark"]).with("TZ", "UTC").sized(COLUMNS, ROWS);
+        let mut terminal = start.run();
+        terminal.shows("newest episodes");
+        for (keys, text) in *steps {
+            terminal.press(keys);
+            terminal.shows(text);
+        }
+        let path = format!("{FOLDER}/{file}");
+        if std::env::var_os("REFRESH_README").is_some() {
+            (0..20).for_each(|_| terminal.settle());
+            terminal.with_screen(|screen| fs::write(&path, svg(screen, shows)).unwrap());
+        }
+        let kept = fs::read_to_string(&path).unwrap();
+        let what = format!("the picture docs/{file} (REFRESH_README=1 makes it again)");
+        terminal.screen_is(&what, |screen| svg(screen, shows) == kept);
+        terminal.press("\u{3}");
+        terminal.ended();
     }
-    let kept = fs::read_to_string(PICTURE).unwrap();
-    terminal.screen_is("the picture of docs/console.svg (REFRESH_README=1 makes it again)", |s| svg(s) == kept);
 }
 
 /// A screen as a picture: a text for each word, over the colours behind them.
-fn svg(screen: &Screen) -> String {
+fn svg(screen: &Screen, shows: &str) -> String {
     let (width, height) = (f64::from(COLUMNS) * CELL.0 + 2.0 * MARGIN, f64::from(ROWS) * CELL.1 + 2.0 * MARGIN);
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" \
-         aria-label=\"The console with a list of episodes, and one of them below\">\n\
+         aria-label=\"{shows}\">\n\
          <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{PAPER}\"/>\n\
          <g font-family=\"ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace\" font-size=\"14\">\n"
     );

@@ -7,7 +7,7 @@ const PART: usize = 1 << 16;
 
 /// Values by their place. It grows by parts, so that nothing is copied and in memory twice.
 #[derive(Debug)]
-pub(super) struct Column<T>(Vec<Vec<T>>);
+pub(crate) struct Column<T>(Vec<Vec<T>>);
 
 impl<T> Default for Column<T> {
     fn default() -> Self {
@@ -32,6 +32,11 @@ impl<T> Column<T> {
         self.0.last().map_or(0, |last| (self.0.len() - 1) * PART + last.len())
     }
 
+    /// Bytes that the values take.
+    pub fn bytes(&self) -> usize {
+        self.len() * size_of::<T>()
+    }
+
     pub fn at(&self, place: usize) -> Option<&T> {
         self.0.get(place / PART)?.get(place % PART)
     }
@@ -45,7 +50,7 @@ impl<T: Copy> Column<T> {
 
 /// Numbers by their place: each part is as wide as its largest number needs.
 #[derive(Debug, Default)]
-pub(super) struct NumberColumn(Vec<NumberPart>);
+pub(crate) struct NumberColumn(Vec<NumberPart>);
 
 #[derive(Debug)]
 enum NumberPart {
@@ -70,6 +75,11 @@ impl NumberColumn {
         self.0.last().map_or(0, |last| (self.0.len() - 1) * PART + last.len())
     }
 
+    /// Bytes that the numbers take.
+    pub fn bytes(&self) -> usize {
+        self.0.iter().map(NumberPart::size).sum()
+    }
+
     pub fn get(&self, place: usize) -> Option<u32> {
         let at = place % PART;
         match self.0.get(place / PART)? {
@@ -86,6 +96,14 @@ impl NumberPart {
             NumberPart::One(part) => part.len(),
             NumberPart::Two(part) => part.len(),
             NumberPart::Four(part) => part.len(),
+        }
+    }
+
+    fn size(&self) -> usize {
+        match self {
+            NumberPart::One(part) => size_of_val(part.as_slice()),
+            NumberPart::Two(part) => size_of_val(part.as_slice()),
+            NumberPart::Four(part) => size_of_val(part.as_slice()),
         }
     }
 
@@ -108,7 +126,7 @@ impl NumberPart {
 
 /// Values by their place, of which few differ: each is kept once. Where many do, all are kept.
 #[derive(Debug, Default)]
-pub(super) struct ValueColumn {
+pub(crate) struct ValueColumn {
     numbers: NumberColumn,
     values: Vec<f64>,
     /// Numbers of values, by their bits.
@@ -149,7 +167,7 @@ impl ValueColumn {
 
 /// One bit each.
 #[derive(Debug, Default)]
-pub(super) struct BitList(Vec<u64>);
+pub(crate) struct BitList(Vec<u64>);
 
 impl BitList {
     pub fn new(bits: usize) -> Self {
@@ -181,6 +199,7 @@ mod tests {
         let count = 2 * PART + 1;
         (0..count).for_each(|n| column.push(n));
         assert_eq!((column.len(), column.get(PART - 1), column.get(PART)), (count, Some(PART - 1), Some(PART)));
+        assert_eq!(column.bytes(), count * size_of::<usize>());
         assert_eq!((column.get(2 * PART), column.get(count)), (Some(2 * PART), None));
     }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use uuid::Uuid;
 
-use super::short;
+use crate::memory::findings::short;
 
 /// Ids of a part.
 const PART: usize = 1 << 16;
@@ -19,7 +19,7 @@ const WIDE: usize = 256;
 /// Ids by their place. UUIDs take sixteen bytes; where all of a part have one length, nothing tells where they end, and
 /// what they begin with is kept once.
 #[derive(Debug, Default)]
-pub(super) struct IdList(Vec<IdPart>);
+pub(crate) struct IdList(Vec<IdPart>);
 
 #[derive(Debug)]
 struct IdPart {
@@ -50,6 +50,19 @@ impl IdList {
 
     pub fn len(&self) -> usize {
         self.0.last().map_or(0, |last| (self.0.len() - 1) * PART + last.len)
+    }
+
+    /// Bytes that the ids take.
+    pub fn bytes(&self) -> usize {
+        self.0.iter().map(IdPart::size).sum()
+    }
+
+    /// The places of an id.
+    pub fn places(&self, id: &str) -> Vec<usize> {
+        let of_part = |(number, part): (usize, &IdPart)| {
+            part.places(id).into_iter().map(|at| number * PART + at).collect::<Vec<_>>()
+        };
+        self.0.iter().enumerate().flat_map(of_part).collect()
     }
 
     pub fn get(&self, place: usize) -> Option<Cow<'_, str>> {
@@ -107,6 +120,23 @@ impl IdPart {
         if self.len == PART {
             self.take_begin();
         }
+    }
+
+    fn size(&self) -> usize {
+        let ends = if let IdShape::Ends(ends) = &self.shape { size_of_val(ends.as_slice()) } else { 0 };
+        self.begin.len() + self.bytes.len() + ends
+    }
+
+    fn places(&self, id: &str) -> Vec<usize> {
+        let uuid = uuid(id);
+        let kept = match (&self.shape, &uuid) {
+            (IdShape::Uuids, Some(uuid)) => uuid.as_bytes().as_slice(),
+            (IdShape::Uuids, None) => return Vec::new(),
+            _ => id.as_bytes(),
+        };
+        let Some(rest) = kept.strip_prefix(self.begin.as_slice()) else { return Vec::new() };
+        let is_same = |at: &usize| self.range(*at).and_then(|range| self.bytes.get(range)) == Some(rest);
+        (0..self.len).filter(is_same).collect()
     }
 
     /// Takes off what all ids begin with.
@@ -201,7 +231,10 @@ mod tests {
             for n in 0..100 {
                 assert_eq!(ids.get(n).as_deref(), Some(&*shape(n)));
                 assert_eq!(ids.key(n), short(&shape(n)));
+                let same: Vec<usize> = (0..100).filter(|other| shape(*other) == shape(n)).collect();
+                assert_eq!(ids.places(&shape(n)), same);
             }
+            assert!(ids.bytes() > 0 && ids.places("not one of these").is_empty());
             assert_eq!((ids.get(100), ids.key(100)), (None, 0));
         }
         for shape in [&uuid as &dyn Fn(usize) -> String, &wide, &|_| "one".to_owned()] {
@@ -210,6 +243,7 @@ mod tests {
             assert_eq!(ids.len(), PART + 1);
             for n in [0, 1, PART - 1, PART] {
                 assert_eq!((ids.get(n).as_deref(), ids.key(n)), (Some(&*shape(n)), short(&shape(n))));
+                assert!(ids.places(&shape(n)).contains(&n));
             }
         }
     }

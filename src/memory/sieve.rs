@@ -1,0 +1,122 @@
+//! Places of a text at which one of very many words may begin, found without a look at every byte.
+
+use std::collections::HashSet;
+
+/// Bytes by which a text is looked at.
+const GRAM: usize = 4;
+/// Bytes of the shortest word: with shorter ones hardly any byte of a text is passed over.
+const SHORTEST: usize = 8;
+/// Entries of the table for each four bytes of words, so that those of other words are rarely taken for them; but not below
+/// the first of these numbers nor above the second.
+const ENTRIES: usize = 16;
+const FEWEST: usize = 1 << 12;
+const MOST: usize = 1 << 20;
+/// First bytes of words that are looked at, at most: a step of that many fits in a byte.
+const WINDOW: usize = 255;
+
+/// Words of eight bytes or more, in any case of ASCII letters. After Wu and Manber, A fast algorithm for multi-pattern
+/// searching (1994).
+#[derive(Debug)]
+pub struct WordSieve {
+    /// Bytes of the shortest word before its last four, or of the first [`WINDOW`] bytes of all.
+    window: usize,
+    /// For each hash of four bytes at the end of a window, the least number of bytes by which a window that may be the begin
+    /// of a word is further on.
+    ahead: Box<[u8]>,
+    /// Bits of a hash that are no part of a place in `ahead`.
+    shift: u32,
+}
+
+impl WordSieve {
+    /// Takes the words; none where one of them is too short.
+    #[must_use]
+    pub fn new(words: &[&[u8]]) -> Option<Self> {
+        let shortest = words.iter().map(|word| word.len()).min().unwrap_or(WINDOW).min(WINDOW);
+        if shortest < SHORTEST {
+            return None;
+        }
+        let window = shortest - GRAM;
+        let grams = || words.iter().flat_map(|word| word[..shortest].array_windows().enumerate());
+        let different: HashSet<&[u8; GRAM]> = grams().map(|(_, gram)| gram).collect();
+        let entries = (different.len() * ENTRIES).next_power_of_two().clamp(FEWEST, MOST);
+        let ahead = vec![window as u8 + 1; entries].into_boxed_slice();
+        let mut sieve = WordSieve { window, ahead, shift: u32::BITS - entries.ilog2() };
+        for (n, gram) in grams() {
+            let known = &mut sieve.ahead[place(*gram, sieve.shift)];
+            *known = (*known).min((window - n) as u8);
+        }
+        Some(sieve)
+    }
+
+    /// The first place from `at` on at which a word may begin; none is certain.
+    #[must_use]
+    pub fn next(&self, text: &[u8], mut at: usize) -> Option<usize> {
+        let most = self.window + 1;
+        loop {
+            let ends = text.get(at + self.window..)?;
+            // Several windows are looked at together where nothing of a word is in any of them: mostly so.
+            let is_free = |n: usize| usize::from(self.ahead_of(ends, n * most)) == most;
+            if ends.len() >= 3 * most + GRAM && is_free(0) & is_free(1) & is_free(2) & is_free(3) {
+                at += 4 * most;
+                continue;
+            }
+            ends.get(..GRAM)?;
+            match self.ahead_of(ends, 0) {
+                0 => return Some(at),
+                ahead => at += usize::from(ahead),
+            }
+        }
+    }
+
+    fn ahead_of(&self, ends: &[u8], at: usize) -> u8 {
+        let gram = ends.get(at..).and_then(|rest| rest.first_chunk::<GRAM>());
+        gram.map_or(0, |gram| self.ahead[place(*gram, self.shift)])
+    }
+}
+
+/// Place of four bytes in a table, by so many of the upper bits of their hash as `shift` leaves: the same for letters in
+/// either case.
+fn place(gram: [u8; GRAM], shift: u32) -> usize {
+    let small = u32::from_le_bytes(gram) | u32::from_le_bytes([b' '; GRAM]);
+    // Fibonacci hashing: the upper bits of a product depend on all bits of the factor.
+    (small.wrapping_mul(0x9E37_79B1) >> shift) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn no_place_of_a_word_is_missed(
+            words in prop::collection::vec("[a-cA-C0-1é_]{8,12}", 0..6), text in "[a-cA-C0-1é_]{0,60}"
+        ) {
+            let sieve = WordSieve::new(&words.iter().map(String::as_bytes).collect::<Vec<_>>()).unwrap();
+            let small = text.to_ascii_lowercase();
+            let begins = |at: &usize| words.iter().any(|word| small.as_bytes()[*at..].starts_with(word.to_ascii_lowercase().as_bytes()));
+            let (mut told, mut at) = (Vec::new(), 0);
+            while let Some(place) = sieve.next(text.as_bytes(), at) {
+                told.push(place);
+                at = place + 1;
+            }
+            for at in (0..text.len()).filter(begins) {
+                prop_assert!(told.contains(&at), "{at} of {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn most_of_a_text_is_passed_over() {
+        let words: Vec<String> = (0..5_000).map(|n| format!("ep_{n:08x}")).collect();
+        let sieve = WordSieve::new(&words.iter().map(String::as_bytes).collect::<Vec<_>>()).unwrap();
+        let text = "The invoice was sent twice, and the second one was refused by the bank. ".repeat(20);
+        let text = format!("{text}ep_00000a1f");
+        let told: Vec<usize> =
+            std::iter::successors(sieve.next(text.as_bytes(), 0), |at| sieve.next(text.as_bytes(), at + 1)).collect();
+        assert_eq!(told.last(), Some(&(text.len() - 11)));
+        assert!(told.len() < text.len() / 10, "{} of {}", told.len(), text.len());
+        assert!(WordSieve::new(&[b"word"]).is_none());
+    }
+}

@@ -1,0 +1,270 @@
+//! The rows of an SQLite table, read in stripes of row numbers by several connections at once. Each looks at the rows
+//! that it reads, and only those that hold something are handed on, in the order of their numbers.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+use super::fetched::{FetchedValue, RawRow, row_size};
+use super::side_by_side::{cores, on_each};
+use super::sqlite_reader::{PATIENCE, SqliteFile, SqliteReader, bind, refill, refused};
+
+/// Row numbers in a stripe, at least.
+const NARROWEST: u64 = 1_024;
+/// Stripes that a table is cut into, at most.
+const MOST: u64 = 4_096;
+/// Stripes that wait for an earlier one, at most.
+const WAITING: usize = 256;
+/// Time that connections read before somebody else has a turn.
+const TURN: Duration = Duration::from_millis(20);
+/// Rows, and bytes of them, between two looks at the clock.
+const ROWS: usize = 64;
+const BYTES: usize = 1 << 20;
+/// Bytes of rows that were found in one turn in a stripe, from which it waits for the next turn.
+const FOUND: usize = 1 << 20;
+/// Bytes of rows that wait for an earlier stripe, from which no further stripe begins.
+const HELD: usize = 8 << 20;
+/// Attempts to have several connections see one moment while others write.
+const ATTEMPTS: usize = 5;
+
+/// Begins a read transaction on as many connections as there are cores; all see the database at the same moment. It is
+/// one where several files are attached, or where others write all the time.
+///
+/// # Errors
+/// SQLite's refusal.
+pub(super) async fn readers(file: &SqliteFile) -> Result<Vec<SqliteReader>, sqlx::Error> {
+    let count = if file.attached().is_empty() { cores() } else { 1 };
+    let mut readers = Vec::with_capacity(count);
+    for _ in 0..count {
+        let mut reader = file.reader().await?;
+        reader.run("PRAGMA query_only = 1").await?;
+        readers.push(reader);
+    }
+    for _ in 0..ATTEMPTS {
+        if begin_together(&mut readers).await? {
+            return Ok(readers);
+        }
+        let again = format!("ROLLBACK; PRAGMA busy_timeout = {}", PATIENCE.as_millis());
+        for reader in &mut readers {
+            reader.run(&again).await?;
+        }
+    }
+    readers.truncate(1);
+    begin_together(&mut readers).await?;
+    Ok(readers)
+}
+
+/// Begins on all; those that would have to wait are left out. Whether nobody wrote meanwhile, so that all see the same.
+async fn begin_together(readers: &mut Vec<SqliteReader>) -> Result<bool, sqlx::Error> {
+    let mut versions = Vec::with_capacity(readers.len());
+    for reader in &mut *readers {
+        versions.push(reader.data_version().await?);
+    }
+    let mut is_one = true;
+    for (at, version) in versions.into_iter().enumerate() {
+        let Some(reader) = readers.get_mut(at) else { break };
+        if at > 0 {
+            // A writer may wait for the first one to end, and nobody may begin behind it.
+            reader.run("PRAGMA busy_timeout = 0").await?;
+        }
+        // Asking for the version is the first read: from here on the transaction sees what there is now.
+        reader.run("BEGIN").await?;
+        match reader.data_version().await {
+            Ok(now) => is_one &= now == version,
+            Err(_) if at > 0 => readers.truncate(at),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(is_one)
+}
+
+/// A statement whose first column is the row number, which its two placeholders bound.
+pub(super) struct StripedStatement<'a> {
+    /// Text.
+    pub sql: &'a str,
+    /// First and last row number of the table.
+    pub numbers: (i64, i64),
+}
+
+impl StripedStatement<'_> {
+    /// Reads all rows. `look` gets each without its number, several at the same time, and says what it holds; those
+    /// that hold something go to `take`.
+    ///
+    /// # Errors
+    /// SQLite's refusal.
+    pub async fn read<T: Send>(
+        &self,
+        readers: &mut [SqliteReader],
+        look: impl Fn(&RawRow) -> Option<T> + Sync,
+        mut take: impl FnMut(RawRow, T),
+    ) -> Result<(), sqlx::Error> {
+        let mut stripes = Stripes::of(self.numbers);
+        loop {
+            let until = Instant::now() + TURN;
+            let lanes = readers.len().min(stripes.left().max(1));
+            let turn = |reader: &mut SqliteReader| self.lane(reader, &stripes, &look, until);
+            on_each(&mut readers[..lanes], turn).into_iter().collect::<Result<(), _>>()?;
+            for (row, found) in stripes.in_order() {
+                take(row, found);
+            }
+            if stripes.left() == 0 {
+                return Ok(());
+            }
+            // Whoever waits for this may stop it here.
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Reads stripes until the turn ends or none is left.
+    fn lane<T>(
+        &self,
+        reader: &mut SqliteReader,
+        stripes: &Stripes<T>,
+        look: &impl Fn(&RawRow) -> Option<T>,
+        until: Instant,
+    ) -> Result<(), sqlx::Error> {
+        let link = reader.link().ok_or(sqlx::Error::WorkerCrashed)?;
+        while Instant::now() < until
+            && let Some((at, from, to)) = stripes.next()
+        {
+            let (next, found) = self.stripe(link, (from, to), stripes, look, until).map_err(refused)?;
+            stripes.queue().put(at, next, found);
+        }
+        Ok(())
+    }
+
+    /// Reads a stripe, or a part of it: the row number from which it is to be read next, and what was found.
+    fn stripe<T>(
+        &self,
+        link: &Connection,
+        (from, to): (i64, i64),
+        stripes: &Stripes<T>,
+        look: &impl Fn(&RawRow) -> Option<T>,
+        until: Instant,
+    ) -> Result<(Option<i64>, Found<T>), rusqlite::Error> {
+        let mut statement = link.prepare_cached(self.sql)?;
+        bind(&mut statement, &[FetchedValue::Integer(from), FetchedValue::Integer(to)])?;
+        let mut row = vec![FetchedValue::Null; statement.column_count().saturating_sub(1)];
+        let mut rows = statement.raw_query();
+        let (mut all, mut own, mut read, mut bytes) = (Vec::new(), 0, 0, 0);
+        while let Some(given) = rows.next()? {
+            let number: i64 = given.get(0)?;
+            for (at, slot) in row.iter_mut().enumerate() {
+                refill(slot, given.get_ref(at + 1)?);
+            }
+            let size = row_size(&row);
+            if let Some(found) = look(&row) {
+                all.push((row.clone(), found));
+                own += size;
+                stripes.held.fetch_add(size, Ordering::Relaxed);
+            }
+            (read, bytes) = (read + 1, bytes + size);
+            if read < ROWS && bytes < BYTES {
+                continue;
+            }
+            (read, bytes) = (0, 0);
+            if own >= FOUND || Instant::now() >= until {
+                return Ok((number.checked_add(1).filter(|next| *next <= to), all));
+            }
+        }
+        Ok((None, all))
+    }
+}
+
+/// Rows with what was found in each.
+type Found<T> = Vec<(RawRow, T)>;
+
+/// Stripes of a table, which several threads read.
+struct Stripes<T> {
+    queue: Mutex<StripeQueue<T>>,
+    /// Bytes of what was found and not taken.
+    held: AtomicUsize,
+}
+
+struct StripeQueue<T> {
+    waiting: VecDeque<Stripe<T>>,
+    /// The row numbers of which no stripe was made.
+    rest: Option<(i64, i64)>,
+    width: u64,
+}
+
+struct Stripe<T> {
+    /// First row number that is to be read; none when all were.
+    next: Option<i64>,
+    last: i64,
+    /// True while somebody reads it.
+    is_taken: bool,
+    found: Found<T>,
+}
+
+impl<T> Stripes<T> {
+    fn of((first, last): (i64, i64)) -> Self {
+        let rest = (first <= last).then_some((first, last));
+        let width = (last.abs_diff(first) / MOST).max(NARROWEST);
+        let queue = StripeQueue { waiting: VecDeque::new(), rest, width };
+        Stripes { queue: Mutex::new(queue), held: AtomicUsize::new(0) }
+    }
+
+    fn queue(&self) -> MutexGuard<'_, StripeQueue<T>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a stripe: its place in the queue, its first and last row number.
+    fn next(&self) -> Option<(usize, i64, i64)> {
+        self.queue().next(self.held.load(Ordering::Relaxed))
+    }
+
+    /// Takes what was found, as far as everything before it was read.
+    fn in_order(&mut self) -> Found<T> {
+        let queue = self.queue.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let mut all = Vec::new();
+        while let Some(stripe) = queue.waiting.front_mut() {
+            all.append(&mut stripe.found);
+            if stripe.next.is_some() {
+                break;
+            }
+            queue.waiting.pop_front();
+        }
+        *self.held.get_mut() -= all.iter().map(|(row, _)| row_size(row)).sum::<usize>();
+        all
+    }
+
+    /// Number of stripes that are still to be read, up to 256 that were not begun.
+    fn left(&self) -> usize {
+        let queue = self.queue();
+        let unmade = queue.rest.map_or(0, |(first, last)| last.abs_diff(first) / queue.width + 1);
+        queue.waiting.iter().filter(|stripe| stripe.next.is_some()).count() + unmade.min(WAITING as u64) as usize
+    }
+}
+
+impl<T> StripeQueue<T> {
+    /// Takes the first stripe that nobody reads. With so many bytes `held`, only the one that the others wait for.
+    fn next(&mut self, held: usize) -> Option<(usize, i64, i64)> {
+        let free = |stripe: &Stripe<T>| !stripe.is_taken && stripe.next.is_some();
+        let at = match self.waiting.iter().position(free) {
+            Some(at) => at,
+            None if self.waiting.len() < WAITING => {
+                let (first, last) = self.rest.take()?;
+                let end = first.saturating_add_unsigned(self.width - 1).min(last);
+                self.rest = (end < last).then(|| (end + 1, last));
+                self.waiting.push_back(Stripe { next: Some(first), last: end, is_taken: false, found: Vec::new() });
+                self.waiting.len() - 1
+            }
+            None => return None,
+        };
+        let stripe = self.waiting.get_mut(at).filter(|_| at == 0 || held < HELD)?;
+        stripe.is_taken = true;
+        Some((at, stripe.next?, stripe.last))
+    }
+
+    /// Gives a stripe back with what was found in it.
+    fn put(&mut self, at: usize, next: Option<i64>, mut found: Found<T>) {
+        if let Some(stripe) = self.waiting.get_mut(at) {
+            (stripe.next, stripe.is_taken) = (next, false);
+            stripe.found.append(&mut found);
+        }
+    }
+}
