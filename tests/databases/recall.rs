@@ -434,7 +434,7 @@ fn kept_rows_and_vectors_rank_as_stored_ones_do() {
             RecallRequest { agent: Some("b".to_owned()), ..like("many 13", Ranking::Boosted) },
             RecallRequest { workflow: Some("w".to_owned()), ..like("many 8", Ranking::Similar) },
         ];
-        for id in ["many 8", "many 13", "many 16", "many 17", "many 26", "e03"] {
+        for id in ["many 8", "many 16", "many 17", "e03"] {
             requests.extend([like(id, Ranking::Boosted), like(id, Ranking::Similar)]);
         }
         let plain: Vec<_> = requests.iter().map(|request| compared_by(&world.store, request).0).collect();
@@ -442,14 +442,15 @@ fn kept_rows_and_vectors_rank_as_stored_ones_do() {
             let mut fast = 0;
             for (request, plain) in requests.iter().zip(&plain) {
                 world.store.embeddings().keep_vectors(limit);
-                for time in 0..3 {
+                for time in 0..2 {
                     let (answer, by) = compared_by(&world.store, request);
                     assert_eq!(&answer, plain, "{:?}, {limit} bytes, time {time}", world.kept);
                     fast += usize::from(by == Some(ComparedBy::Memory));
                 }
             }
             // Five queries are of no ordinary length; of one agent and of one workflow there are fewer rows.
-            let expected = if limit >= 128 << 10 { 2 * (requests.len() - 5)..=2 * (requests.len() - 5) } else { 0..=4 };
+            let ordinary = requests.len() - 5;
+            let expected = if limit >= 128 << 10 { ordinary..=ordinary } else { 0..=4 };
             assert!(expected.contains(&fast), "{:?}, {limit} bytes: {fast}", world.kept);
             // The rows that one ranking kept serve the other.
             let [boosted, similar] = [Ranking::Boosted, Ranking::Similar].map(|ranking| like("many 8", ranking));

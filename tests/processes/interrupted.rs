@@ -3,14 +3,14 @@
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{alone_in, changeable_demo_in};
+use crate::support::{alone_in, changeable_demo_in, signal};
 
 /// Time within which a command is to end.
 const AT_ONCE: Duration = Duration::from_millis(100);
@@ -55,7 +55,8 @@ impl Desk {
             yield_now();
         }
         let told = Instant::now();
-        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().is_ok());
+        // It may be done already.
+        let _ = signal(child.id(), "INT");
         let status = child.wait().unwrap();
         (!status.success()).then(|| (status, told.elapsed()))
     }

@@ -18,6 +18,13 @@ pub fn program() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_mnemoscope"))
 }
 
+/// Sends a signal by its name, such as `INT`, to a process. Whether it was there. Every shell has `kill`, and not every system
+/// a program of that name.
+pub fn signal(process: u32, name: &str) -> bool {
+    let told = Command::new("sh").args(["-c", &format!("kill -{name} {process}")]).stderr(Stdio::null()).status();
+    told.expect("a shell").success()
+}
+
 /// The program with nothing in its surroundings but a folder, which it keeps all in, and somebody who works there.
 pub fn alone_in(folder: &Path) -> Command {
     let mut command = Command::new(program());

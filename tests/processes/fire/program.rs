@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::history::End;
 use super::place::Place;
+use crate::support::signal;
 
 /// Maximum duration of a command: the stated times for locks come to less.
 const DEADLINE: Duration = Duration::from_mins(2);
@@ -61,11 +62,12 @@ impl Running {
                 break status;
             }
             match self.end {
-                End::Signalled(signal, after)
+                End::Signalled(name, after)
                     if self.began.elapsed() >= Duration::from_millis(after.into()) && !killed =>
                 {
                     killed = true;
-                    signal_to(self.child.id(), signal);
+                    // It may be gone already.
+                    let _ = signal(self.child.id(), name);
                 }
                 End::StoppedAt(_) if !killed && text(&self.err).contains("stopped at statement") => {
                     killed = true;
@@ -106,11 +108,6 @@ impl Outcome {
         let is_fault = broken || panicked || word.is_some() || (!self.killed && self.code == Some(2));
         is_fault.then(|| format!("{:?} ended with {:?}: {}", self.words, self.code, self.err))
     }
-}
-
-pub fn signal_to(process: u32, name: &str) {
-    // It may be gone already.
-    let _ = Command::new("kill").args([&format!("-{name}"), &process.to_string()]).stderr(Stdio::null()).status();
 }
 
 fn text(path: &Path) -> String {

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use tempfile::TempDir;
 
+use crate::support::signal;
+
 /// Maximum time that anything may take before a test fails. Only a failure waits that long.
 const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -330,8 +332,7 @@ impl Terminal {
     }
 
     pub fn signal(&self, name: &str) {
-        let id = self.child.process_id().unwrap().to_string();
-        assert!(Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap().success());
+        assert!(signal(self.child.process_id().unwrap(), name));
     }
 
     /// Takes the terminal away, as closing its window does; `key` makes the program write something.
@@ -345,8 +346,12 @@ impl Terminal {
 
     /// Whether the process is in that state: `T` stopped.
     fn state(&self) -> String {
-        let id = self.child.process_id().unwrap().to_string();
-        let told = Command::new("ps").args(["-o", "state=", "-p", &id]).output().unwrap();
+        let id = self.child.process_id().unwrap();
+        // Linux tells without `ps`, which not every system has. The state is what follows the name, which is in parentheses.
+        if let Ok(told) = std::fs::read_to_string(format!("/proc/{id}/stat")) {
+            return told.rsplit_once(") ").map(|(_, state)| state.to_owned()).unwrap_or_default();
+        }
+        let told = Command::new("ps").args(["-o", "state=", "-p", &id.to_string()]).output().unwrap();
         String::from_utf8_lossy(&told.stdout).trim().to_owned()
     }
 
