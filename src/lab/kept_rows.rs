@@ -24,6 +24,9 @@ pub(super) const OF_EPISODE: &[&str] = &["started_at", "canvas_action_count", "f
 /// The same of a memory.
 pub(super) const OF_MEMORY: &[&str] = &["created_at", "status"];
 
+/// Rows that come between two looks at the room that is left for them.
+const STRIDE: usize = 1_024;
+
 /// The first rows by a ranking, with what was found out on the way.
 pub(super) struct KeptFind {
     /// The first rows in order.
@@ -191,6 +194,3 @@ impl PackingRows {
         Some(rows)
     }
 }
-
-/// Rows that come between two looks at the room that is left for them.
-const STRIDE: usize = 1_024;

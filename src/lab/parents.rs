@@ -17,6 +17,9 @@ const LONG_ONES: usize = 100_000;
 /// Bytes of possible parents that are held while several episodes are looked at.
 const HELD: usize = 64 << 20;
 
+/// Episodes whose vectors are read together.
+const TOGETHER: usize = 2_000;
+
 /// Columns of a possible parent.
 const COLUMNS: &[&str] = &["id", "agent_id", "status", "started_at", "ended_at", "title"];
 
@@ -303,9 +306,6 @@ fn is_ordinary(vector: &[f32]) -> bool {
     let most = vector.iter().fold(0.0_f32, |most, number| most.max(number.abs()));
     vector.len() < 1 << 16 && (1e-12..=1e12).contains(&most)
 }
-
-/// Episodes whose vectors are read together.
-const TOGETHER: usize = 2_000;
 
 fn hours_before(moment: &str, hours: f64) -> Option<String> {
     time::from_epoch(time::epoch_micros(moment)? - micros_of(hours), time::EpochUnit::Microseconds)

@@ -48,6 +48,12 @@ impl WordSieve {
         Some(sieve)
     }
 
+    /// Whether a text may hold a word. False is certain.
+    #[must_use]
+    pub fn may_be_in(&self, text: &str) -> bool {
+        self.next(text.as_bytes(), 0).is_some()
+    }
+
     /// The first place from `at` on at which a word may begin; none is certain.
     #[must_use]
     pub fn next(&self, text: &[u8], mut at: usize) -> Option<usize> {

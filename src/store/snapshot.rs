@@ -11,7 +11,7 @@ use super::session::Opener;
 use super::shape::{self, TableShape};
 use super::side_by_side::RowBatch;
 use super::sqlite_reader::SqliteReader;
-use super::stored::TableName;
+use super::stored::{TableName, row_number};
 use super::stripes::{self, StripedStatement};
 use super::{Store, StoreError};
 use crate::layout::Engine;
@@ -109,10 +109,10 @@ impl Snapshot<'_> {
         tracing::debug!(%sql, "snapshot");
         let mut take = |rows: Vec<RawRow>| ready(rows.into_iter().try_for_each(&mut each));
         let _ = match &mut self.link {
-            SnapshotLink::Sqlite(readers) => match readers.first_mut() {
-                Some(reader) => reader.batches(sql, params, &mut take).await?,
-                None => ControlFlow::Continue(()),
-            },
+            SnapshotLink::Sqlite(readers) => {
+                let reader = readers.first_mut().ok_or(sqlx::Error::WorkerCrashed)?;
+                reader.batches(sql, params, &mut take).await?
+            }
             SnapshotLink::Postgres(link) => link.batches(sql, params, &mut take).await?,
         };
         Ok(())
@@ -260,8 +260,7 @@ impl Snapshot<'_> {
             return Ok(None);
         }
         let shape = self.store.shapes().shape(wanted.table).await?;
-        let taken = |name: &str| shape.columns.iter().any(|column| column.name.eq_ignore_ascii_case(name));
-        Ok(["rowid", "_rowid_", "oid"].into_iter().find(|name| !taken(name)))
+        Ok(row_number(&shape.columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>()))
     }
 
     async fn stripes<T: Send>(
@@ -283,7 +282,7 @@ impl Snapshot<'_> {
             "SELECT t.{number}, {columns} FROM {from} t WHERE t.{number} BETWEEN $1 AND $2 ORDER BY t.{number}"
         );
         tracing::debug!(%sql, "snapshot");
-        let SnapshotLink::Sqlite(readers) = &mut self.link else { return Ok(()) };
+        let SnapshotLink::Sqlite(readers) = &mut self.link else { return Err(sqlx::Error::WorkerCrashed.into()) };
         StripedStatement { sql: &sql, numbers }.read(readers, look, take).await?;
         Ok(())
     }

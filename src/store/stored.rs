@@ -12,6 +12,13 @@ use crate::layout::TimeSpelling;
 /// The column name under which SQLite's hidden row number is in an [`Image`].
 pub const ROW_NUMBER: &str = "_rowid_";
 
+/// A name of SQLite's hidden row number that no column of a table has taken; none where columns have all of them.
+#[must_use]
+pub fn row_number(columns: &[&str]) -> Option<&'static str> {
+    let taken = |name: &&str| columns.iter().any(|column| column.eq_ignore_ascii_case(name));
+    ["rowid", "_rowid_", "oid"].into_iter().find(|name| !taken(name))
+}
+
 /// A table: schema (PostgreSQL) or attached name (SQLite), and name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TableName {

@@ -73,7 +73,8 @@ async fn begin_together(readers: &mut Vec<SqliteReader>) -> Result<bool, sqlx::E
         // Asking for the version is the first read: from here on the transaction sees what there is now.
         reader.run("BEGIN").await?;
         match reader.data_version().await {
-            Ok(now) => is_one &= now == version,
+            // What was written before the first began, the others see too.
+            Ok(now) => is_one &= at == 0 || now == version,
             Err(_) if at > 0 => readers.truncate(at),
             Err(error) => return Err(error),
         }

@@ -168,16 +168,15 @@ impl Graph {
     }
 
     /// The rows that go of a table and of those through which its rows are seen too; without those of which none go.
-    #[must_use]
-    pub fn taken_through(&self, table: &TableName) -> Vec<&TakenRows> {
+    pub fn taken_through<'g>(&'g self, table: &'g TableName) -> impl Iterator<Item = &'g TakenRows> {
         let tables = std::iter::successors(Some(table), |table| self.relations.inside.get(*table));
-        tables.filter_map(|table| self.taken(table)).filter(|taken| !taken.known.is_empty()).collect()
+        tables.filter_map(|table| self.taken(table)).filter(|taken| !taken.known.is_empty())
     }
 
     /// Whether a row goes.
     #[must_use]
     pub fn has(&self, table: &TableName, key: &[FetchedValue]) -> bool {
-        self.taken_through(table).iter().any(|taken| taken.has(key))
+        self.taken_through(table).any(|taken| taken.has(key))
     }
 
     /// Whether one of these stored rows goes, as far as they are named by the table's key or by their ids.
@@ -462,9 +461,7 @@ pub async fn by_path_rows(
     let sieve = WordSieve::new(&words).filter(|_| is_path_alone(&rule.inside));
     let may_hold = |raw: &FetchedValue| match (raw, &sieve) {
         // Without encodings each text stands there as it is.
-        (FetchedValue::Text(text), Some(sieve)) => {
-            sieve.next(text.as_bytes(), 0).is_some() || !container::is_bare(text)
-        }
+        (FetchedValue::Text(text), Some(sieve)) => sieve.may_be_in(text) || !container::is_bare(text),
         _ => true,
     };
     let look = |row: &RawRow| {

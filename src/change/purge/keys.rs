@@ -157,9 +157,6 @@ async fn of_table(
     let wanted = WantedRows { table, columns: &read, when: None, subject: &[] };
     let look = |row: &RawRow| {
         let (key, values) = row.split_at(by.len());
-        if search.graph.has(table, key) || search.account.has(table, key) {
-            return None;
-        }
         let parts = texts.iter().zip(values).filter_map(|((column, declared), raw)| {
             let FetchedValue::Text(text) = raw else { return None };
             let mut hits = parts(text.as_bytes(), search.matcher.find(text));
@@ -175,7 +172,8 @@ async fn of_table(
             })
         });
         let parts = parts.collect::<Vec<_>>();
-        (!parts.is_empty()).then_some(parts)
+        let stays = || !search.graph.has(table, key) && !search.account.has(table, key);
+        (!parts.is_empty() && stays()).then_some(parts)
     };
     snapshot.stream_looked(wanted, look, |_, parts| found.extend(parts)).await?;
     Ok(())

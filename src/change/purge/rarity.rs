@@ -8,7 +8,7 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use super::column_words::{leaf_place, place_of};
-use super::graph::Graph;
+use super::graph::{Graph, TakenRows};
 use super::subject::PersonHandle;
 use crate::change::ChangeError;
 use crate::change::plan::canonical;
@@ -132,9 +132,10 @@ async fn counted(
         let about: Vec<MentionText> = columns.iter().map(|column| place_of(table, column, of_people)).collect();
         let read: Vec<String> = key.iter().chain(&columns).cloned().collect();
         let wanted = WantedRows { table, columns: &read, when: None, subject: &[] };
+        let going: Vec<&TakenRows> = graph.taken_through(table).collect();
         let look = |row: &RawRow| {
             let (key, values) = row.split_at(key.len());
-            if graph.has(table, key) {
+            if going.iter().any(|taken| taken.has(key)) {
                 return None;
             }
             let mut seen = SeenTexts::default();

@@ -9,14 +9,10 @@ use crate::memory::sieve::WordSieve;
 /// Ids shorter than that are not looked for in texts: they would be found everywhere. By so many first bytes a place of a
 /// text is told to be worth a look.
 pub(super) const ID_LENGTH: usize = 8;
-/// Bits for each prefix of the table that most places of a text do not pass.
-const BITS: usize = 32;
 
 /// Ids to look for, in any case of ASCII letters.
 #[derive(Debug)]
 pub(super) struct RowIds {
-    /// One bit for each hash of a prefix: a place whose bit is not set holds no id.
-    seen: Vec<u64>,
     /// Lengths of the ids that begin with a prefix, longest first.
     lengths: HashMap<[u8; ID_LENGTH], Vec<usize>>,
     /// The ids in small letters.
@@ -39,14 +35,9 @@ impl RowIds {
             }
         }
         lengths.values_mut().for_each(|lengths| lengths.sort_unstable_by(|a, b| b.cmp(a)));
-        let mut seen = vec![0; (lengths.len() * BITS).next_power_of_two().max(64) / 64];
-        for prefix in lengths.keys() {
-            let (word, bit) = place(*prefix, seen.len());
-            seen[word] |= bit;
-        }
         let told: Vec<&[u8]> = ids.iter().map(AsRef::as_ref).filter(|id: &&[u8]| id.len() >= ID_LENGTH).collect();
         let sieve = WordSieve::new(&told).filter(|_| !told.is_empty());
-        RowIds { seen, lengths, ids, sieve }
+        RowIds { lengths, ids, sieve }
     }
 
     /// Finds the ids that stand in a text as words of their own, in order; of several that overlap the first, of those
@@ -66,10 +57,6 @@ impl RowIds {
     /// Returns the length of the longest id that is a word of its own at a place.
     fn longest(&self, text: &[u8], at: usize) -> Option<usize> {
         let first = first(&text[at..])?;
-        let (word, bit) = place(first, self.seen.len());
-        if self.seen[word] & bit == 0 {
-            return None;
-        }
         let is_id = |length: usize| {
             let id = text.get(at..at + length)?;
             let known = self.ids.contains(id.to_ascii_lowercase().as_slice());
@@ -81,14 +68,6 @@ impl RowIds {
 
 fn first(id: &[u8]) -> Option<[u8; ID_LENGTH]> {
     id.get(..ID_LENGTH)?.try_into().ok()
-}
-
-/// The word and the bit of a table of that many words, a power of two: the same for letters in either case.
-fn place(prefix: [u8; ID_LENGTH], words: usize) -> (usize, u64) {
-    let small = u64::from_le_bytes(prefix) | u64::from_le_bytes([b' '; ID_LENGTH]);
-    // Fibonacci hashing: the upper bits of a product depend on all bits of the factor.
-    let hash = small.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    ((hash >> 38) as usize & (words - 1), 1 << (hash >> 32 & 63))
 }
 
 #[cfg(test)]

@@ -39,8 +39,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use serde::Serialize;
 
-use crate::memory::sieve::WordSieve;
-
 use beside::{BesidePlace, beside};
 pub use beside::{begins, ends};
 pub use fold::folded;
@@ -232,8 +230,6 @@ pub struct MentionFinder {
     first: AhoCorasick,
     /// The first letters of these: few enough that most texts are told by them at the least cost.
     begins: AhoCorasick,
-    /// Tells where one of `first` may begin; none where one is very short.
-    sieve: Option<WordSieve>,
     /// The digits of a text that holds a telephone number hold one of these.
     digits: AhoCorasick,
 }
@@ -310,7 +306,6 @@ impl MentionFinder {
             .filter(|part| part.is_ascii())
             .collect();
         let begins = begins_of(&first);
-        let sieve = WordSieve::new(&first.iter().map(|word| word.as_bytes()).collect::<Vec<_>>());
         let too_many = |error: aho_corasick::BuildError| format!("too much to look for at once: {error}");
         let mut builder = AhoCorasick::builder();
         builder.match_kind(MatchKind::Standard);
@@ -321,7 +316,6 @@ impl MentionFinder {
                 .kind((begins.len() <= FAST).then_some(AhoCorasickKind::DFA))
                 .build(begins)
                 .map_err(too_many)?,
-            sieve,
             digits: AhoCorasick::new(phones.iter().flat_map(|(_, phone)| phone.rows())).map_err(too_many)?,
             handles: handles.to_vec(),
             phones,
@@ -348,8 +342,7 @@ impl MentionFinder {
     #[must_use]
     pub fn may_be_in(&self, text: &str) -> bool {
         if text.is_ascii() {
-            let may_begin = self.sieve.as_ref().is_none_or(|sieve| sieve.next(text.as_bytes(), 0).is_some());
-            return may_begin && self.begins.is_match(text) && self.first.is_match(text) || self.may_call(text);
+            return self.begins.is_match(text) && self.first.is_match(text) || self.may_call(text);
         }
         let plain = folded(text);
         self.words.is_match(&plain) || self.may_call(&plain)

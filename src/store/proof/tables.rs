@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::layout::Engine;
 use crate::store::fetched::{RawRow, number, text};
-use crate::store::stored::TableName;
+use crate::store::stored::{TableName, row_number};
 use crate::store::{Store, StoreError};
 
 /// Content that a column can hold.
@@ -220,8 +220,8 @@ pub async fn read(store: &Store) -> Result<Vec<SearchedTable>, StoreError> {
         }
     }
     for table in tables.values_mut() {
-        let taken = |name: &str| table.columns.iter().any(|c| c.name.eq_ignore_ascii_case(name));
-        table.row_number = table.row_number.and_then(|_| ["rowid", "_rowid_", "oid"].into_iter().find(|n| !taken(n)));
+        let columns: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
+        table.row_number = table.row_number.and_then(|_| row_number(&columns));
     }
     if store.engine() == Engine::Postgres {
         for row in store.fetch_text(INHERITING).await? {

@@ -196,8 +196,7 @@ impl ValueWatch {
     }
 
     fn may_hold(&self, text: &str) -> bool {
-        let may_begin = self.sieve.as_ref().is_none_or(|sieve| sieve.next(text.as_bytes(), 0).is_some());
-        may_begin && self.gate.is_match(text)
+        self.sieve.as_ref().is_none_or(|sieve| sieve.may_be_in(text)) && self.gate.is_match(text)
     }
 
     /// Looks at a value; none when it holds nothing of what is looked for. `is_bare` when it is known to be a text without
