@@ -193,6 +193,7 @@ impl From<LabError> for CommandFailure {
             LabError::Usage(_) => 2,
             LabError::NotFound(_) => 3,
             LabError::Refused(_) => 5,
+            LabError::Scratch(_) => 1,
         };
         CommandFailure::new(code, error.to_string())
     }

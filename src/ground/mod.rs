@@ -1,9 +1,10 @@
-//! Foundation of every layer: files that users name, read within limits; private files, and the removal of unfinished
-//! ones; databases named without passwords; the words that name a server.
+//! Foundation of every layer: files that users name, read within limits; private files, files without a name, and the
+//! removal of unfinished ones; databases named without passwords; the words that name a server.
 
 pub mod input_file;
 pub mod location;
 mod open_files;
 pub mod private_file;
+pub mod scratch_file;
 pub mod server_words;
 pub mod unfinished;

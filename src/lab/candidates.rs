@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::LabError;
-use super::id_table::IdTable;
+use super::id_table::{IdTable, digest};
+use super::records::RecordSorter;
 use super::situation::ResolvedQuestion;
 use crate::memory::filter::Filter;
 use crate::memory::vector::{ComparedBy, VectorTally};
@@ -41,6 +42,9 @@ const TOLD: &[&str] = &["title", "summary", "detail", "observation", "result", "
 /// Bytes of such a text that a row keeps once its words are found.
 const KEPT: usize = 16_384;
 
+/// Bytes of cosines that stay in memory: each row asks for its own, in no order. Two million vectors.
+const LOOKED_UP: usize = 32 << 20;
+
 /// An episode or memory whose words are found: without its long texts, which would fill the memory while it waits to be
 /// one of the first. They are fetched again with the whole row.
 pub(super) fn without_long_texts(mut row: Row) -> Row {
@@ -60,7 +64,7 @@ pub(super) enum Measure {
     /// Nothing is compared.
     Nothing,
     /// By their vectors, which may be kept.
-    Cosines(IdTable<f64>, Option<NumberedVectors>),
+    Cosines(IdTable<2>, Option<NumberedVectors>),
     /// By the words that a text of them holds.
     Words(WordFinder, ComparedText),
 }
@@ -69,24 +73,25 @@ pub(super) enum Measure {
 pub(super) struct NumberedVectors {
     /// The vectors.
     pub vectors: Arc<KeptVectors>,
-    numbers: IdTable<u32>,
+    numbers: IdTable<2>,
 }
 
 impl NumberedVectors {
     /// Numbers those that can be compared with a query; none where a row has several.
-    fn of(vectors: Arc<KeptVectors>, query: &[f32]) -> Option<Self> {
-        let mut numbers = IdTable::default();
-        let compared = vectors.packed().compared(query)?;
+    fn of(vectors: Arc<KeptVectors>, query: &[f32]) -> Result<Option<Self>, LabError> {
+        let mut numbers = RecordSorter::within(LOOKED_UP);
+        let Some(compared) = vectors.packed().compared(query) else { return Ok(None) };
         for number in 0..compared.len() {
-            numbers.add(&compared.id(number)?, number as u32);
+            let Some(id) = compared.id(number) else { return Ok(None) };
+            numbers.add([digest(&id), number as u64]);
         }
-        let (numbers, all) = (numbers.sorted(u32::cmp), compared.len());
-        (numbers.len() == all).then_some(NumberedVectors { vectors, numbers })
+        let (numbers, all) = (IdTable::of(numbers, |_, _| {})?, compared.len());
+        Ok((numbers.len() == all).then_some(NumberedVectors { vectors, numbers }))
     }
 
     /// The number of a row's vector.
     pub fn of_row(&self, row: &Row) -> Option<u32> {
-        self.numbers.get(row.id())
+        self.numbers.get(row.id()).map(|[_, number]| number as u32)
     }
 }
 
@@ -104,14 +109,31 @@ impl Measure {
         let Some(vector) = &asked.vector else {
             return Ok((Measure::Words(WordFinder::new(&asked.words), text), name, None));
         };
-        let mut cosines = IdTable::default();
-        let add = |id: &str, cosine: f64| cosines.add(id, cosine);
+        let mut cosines = RecordSorter::within(LOOKED_UP);
+        let add = |id: &str, cosine: f64| cosines.add([digest(id), cosine.to_bits()]);
         let EachCosine { tally, by, kept } = store.embeddings().each_cosine(kind, filters, vector, add).await?;
         // A row may have several vectors: the nearest of them counts.
-        let cosines = cosines.sorted(|a, b| b.total_cmp(a));
-        let kept =
-            kept.and_then(|kept| NumberedVectors::of(kept, vector)).filter(|kept| kept.numbers.len() == cosines.len());
+        let nearer = |first: &mut [u64; 2], next: &[u64; 2]| {
+            if f64::from_bits(next[1]).total_cmp(&f64::from_bits(first[1])).is_gt() {
+                *first = *next;
+            }
+        };
+        let cosines = IdTable::of(cosines, nearer)?;
+        let kept = kept.map(|kept| NumberedVectors::of(kept, vector)).transpose()?.flatten();
+        let kept = kept.filter(|kept| kept.numbers.len() == cosines.len());
         Ok((Measure::Cosines(cosines, kept), name, Some((tally, by))))
+    }
+
+    /// Whether the likeness of every row could be read.
+    ///
+    /// # Errors
+    /// A file could not be read.
+    pub fn check(&self) -> Result<(), LabError> {
+        if let Measure::Cosines(cosines, kept) = self {
+            cosines.check()?;
+            kept.as_ref().map_or(Ok(()), |kept| kept.numbers.check())?;
+        }
+        Ok(())
     }
 
     /// The vectors that were compared, where they are kept.
@@ -123,7 +145,9 @@ impl Measure {
     pub fn likeness(&self, row: &Row) -> FoundLikeness {
         match self {
             Measure::Nothing => FoundLikeness::Cosine(None),
-            Measure::Cosines(cosines, _) => FoundLikeness::Cosine(cosines.get(row.id())),
+            Measure::Cosines(cosines, _) => {
+                FoundLikeness::Cosine(cosines.get(row.id()).map(|[_, cosine]| f64::from_bits(cosine)))
+            }
             Measure::Words(finder, _) if finder.is_empty() => FoundLikeness::Cosine(Some(0.0)),
             Measure::Words(finder, text) => FoundLikeness::Words { held: finder.held_by(row, *text), apart: 0 },
         }

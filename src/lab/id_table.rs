@@ -1,90 +1,137 @@
-//! Values by the id of their row, for very many rows: the id takes 8 bytes, however long it is.
+//! Values by the id of their row, for any number of rows: the id takes 8 bytes, however long it is, and what does not fit in
+//! memory is in a scratch file.
 
-use std::collections::HashMap;
+use std::io;
+use std::sync::{Mutex, PoisonError};
 
+use super::LabError;
+use super::records::{FoldedRecords, Record, RecordRuns, RecordSorter};
 use crate::memory::findings::short;
 
-/// Hash that replaces an id. Two ids among ten million have the same one once in 400,000 databases.
+/// Hash that replaces an id. Two ids among ten million have the same one once in 180,000 databases.
 pub(super) type Digest = u64;
 
-/// Values by id. Taken first, looked up after [`IdTable::sorted`].
-#[derive(Debug, Clone)]
-pub(super) struct IdTable<V> {
-    values: Vec<(Digest, V)>,
-    /// For each run of digests with the same first bits the position of its first one, and the end of the last: about one
-    /// value in two runs, so that one is found without a search through all.
-    runs: Vec<u32>,
+/// Bytes of a file that are read to find an id.
+const PAGE: usize = 4_096;
+
+/// Records by id, their first number.
+pub(super) struct IdTable<const N: usize>(PlacedRecords<N>);
+
+enum PlacedRecords<const N: usize> {
+    Held {
+        records: Vec<Record<N>>,
+        /// For each run of ids with the same first bits the position of its first one, and the end of the last: about one
+        /// record in two runs, so that one is found without a search through all.
+        runs: Vec<u32>,
+    },
+    Written {
+        records: RecordRuns<N>,
+        /// The first id of each page.
+        firsts: Vec<Digest>,
+        page: Mutex<LastPage<N>>,
+    },
 }
 
-impl<V> Default for IdTable<V> {
+/// The page that was read last: ids that are asked for in order are on it.
+#[derive(Default)]
+struct LastPage<const N: usize> {
+    number: Option<usize>,
+    records: Vec<Record<N>>,
+    fault: Option<io::Error>,
+}
+
+impl<const N: usize> Default for IdTable<N> {
     fn default() -> Self {
-        IdTable { values: Vec::new(), runs: vec![0, 0] }
+        IdTable(PlacedRecords::Held { records: Vec::new(), runs: vec![0, 0] })
     }
 }
 
-impl<V: Copy> IdTable<V> {
-    /// Takes a value.
-    pub fn add(&mut self, id: &str, value: V) {
-        self.values.push((digest(id), value));
+impl<const N: usize> IdTable<N> {
+    const PAGE: usize = PAGE / size_of::<Record<N>>();
+
+    /// A table of records. Of several of an id `fold` makes one.
+    ///
+    /// # Errors
+    /// What did not fit in memory could not be written.
+    pub fn of(records: RecordSorter<N>, fold: impl Fn(&mut Record<N>, &Record<N>)) -> Result<Self, LabError> {
+        Ok(IdTable(match records.sorted()?.folded(fold)? {
+            FoldedRecords::Held(records) => PlacedRecords::Held { runs: runs(&records), records },
+            FoldedRecords::Written(records) => {
+                let first = |at| Ok(records.read(at, at + 1)?.first().map_or(Digest::MAX, |record| record[0]));
+                let firsts = (0..records.len()).step_by(Self::PAGE).map(first).collect::<io::Result<_>>()?;
+                PlacedRecords::Written { records, firsts, page: Mutex::default() }
+            }
+        }))
     }
 
-    /// The table, ready to be looked up. Of several values of an id the first by `order` stays.
-    pub fn sorted(mut self, order: impl Fn(&V, &V) -> std::cmp::Ordering) -> Self {
-        self.values.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| order(&a.1, &b.1)));
-        self.values.dedup_by_key(|(id, _)| *id);
-        let count = self.values.len().next_power_of_two();
-        self.runs = Vec::with_capacity(count + 1);
-        for (at, (id, _)) in self.values.iter().enumerate() {
-            self.runs.resize(self.runs.len().max(run(*id, count) + 1), at as u32);
+    /// The record of an id.
+    pub fn get(&self, id: &str) -> Option<Record<N>> {
+        self.find(digest(id))
+    }
+
+    /// The same by the hash of the id. What cannot be read is told by [`IdTable::check`].
+    pub fn find(&self, id: Digest) -> Option<Record<N>> {
+        match &self.0 {
+            PlacedRecords::Held { records, runs } => {
+                let run = run(id, runs.len() - 1);
+                let some = records.get(runs[run] as usize..runs[run + 1] as usize)?;
+                found(some, id)
+            }
+            PlacedRecords::Written { records, firsts, page } => {
+                let number = firsts.partition_point(|first| *first <= id).checked_sub(1)?;
+                let mut page = page.lock().unwrap_or_else(PoisonError::into_inner);
+                if page.number != Some(number) {
+                    let from = number * Self::PAGE;
+                    match records.read(from, records.len().min(from + Self::PAGE)) {
+                        Ok(records) => (page.number, page.records) = (Some(number), records),
+                        Err(error) => {
+                            page.fault.get_or_insert(error);
+                            return None;
+                        }
+                    }
+                }
+                found(&page.records, id)
+            }
         }
-        self.runs.resize(count + 1, self.values.len() as u32);
-        self
     }
 
-    /// Finds the position of an id.
-    pub fn position(&self, id: Digest) -> Option<usize> {
-        let run = run(id, self.runs.len() - 1);
-        let (from, to) = (self.runs[run] as usize, self.runs[run + 1] as usize);
-        self.values[from..to].binary_search_by_key(&id, |(known, _)| *known).ok().map(|at| from + at)
+    /// Whether all that was asked for could be read.
+    ///
+    /// # Errors
+    /// The file could not be read.
+    pub fn check(&self) -> Result<(), LabError> {
+        let PlacedRecords::Written { page, .. } = &self.0 else { return Ok(()) };
+        let fault = page.lock().unwrap_or_else(PoisonError::into_inner).fault.take();
+        fault.map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// The value that is there.
-    pub fn at(&self, position: usize) -> Option<V> {
-        self.values.get(position).map(|(_, value)| *value)
-    }
-
-    /// The value of an id.
-    pub fn get(&self, id: &str) -> Option<V> {
-        self.position(digest(id)).and_then(|at| self.at(at))
-    }
-
-    /// Returns the number of values.
+    /// Returns the number of records.
     pub fn len(&self) -> usize {
-        self.values.len()
+        match &self.0 {
+            PlacedRecords::Held { records, .. } => records.len(),
+            PlacedRecords::Written { records, .. } => records.len(),
+        }
     }
+}
+
+fn found<const N: usize>(records: &[Record<N>], id: Digest) -> Option<Record<N>> {
+    records.binary_search_by_key(&id, |record| record[0]).ok().and_then(|at| records.get(at)).copied()
+}
+
+/// The positions at which runs of ids begin.
+fn runs<const N: usize>(records: &[Record<N>]) -> Vec<u32> {
+    let count = records.len().next_power_of_two();
+    let mut runs = Vec::with_capacity(count + 1);
+    for (at, record) in records.iter().enumerate() {
+        runs.resize(runs.len().max(run(record[0], count) + 1), at as u32);
+    }
+    runs.resize(count + 1, records.len() as u32);
+    runs
 }
 
 /// The run of a digest among as many as a power of two.
 fn run(id: Digest, count: usize) -> usize {
     id.checked_shr(u64::BITS - count.ilog2()).unwrap_or(0) as usize
-}
-
-/// Means by id, as they come.
-#[derive(Debug, Default)]
-pub(super) struct MeansById(HashMap<Digest, (f64, u32)>);
-
-impl MeansById {
-    /// Takes a value.
-    pub fn add(&mut self, id: &str, value: f64) {
-        let (sum, n) = self.0.entry(digest(id)).or_default();
-        *sum += value;
-        *n += 1;
-    }
-
-    /// The mean of what came with an id.
-    pub fn get(&self, id: &str) -> Option<f64> {
-        self.0.get(&digest(id)).map(|(sum, n)| sum / f64::from(*n))
-    }
 }
 
 /// Hashes an id.
@@ -102,19 +149,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_table_knows_what_a_map_knows(ids in prop::collection::vec(("[ab]{0,20}", 0u32..9), 0..60)) {
-            let (mut table, mut map) = (IdTable::default(), HashMap::<&str, u32>::new());
+        fn a_table_knows_what_a_map_knows(
+            ids in prop::collection::vec(("[ab]{0,20}", 0u64..9), 0..300), held in 1usize..8_000
+        ) {
+            let (mut sorter, mut map) = (RecordSorter::within(held), HashMap::<&str, u64>::new());
             for (id, value) in &ids {
-                table.add(id, *value);
+                sorter.add([digest(id), *value, 0, 0, 0, 0, 0, 0]);
                 let most = map.entry(id).or_insert(*value);
                 *most = (*most).max(*value);
             }
-            let table = table.sorted(|a, b| b.cmp(a));
+            let table = IdTable::of(sorter, |first, next| first[1] = first[1].max(next[1])).unwrap();
             prop_assert_eq!(table.len(), map.len());
             for (id, value) in &map {
-                prop_assert_eq!(table.get(id), Some(*value));
+                prop_assert_eq!(table.get(id).map(|record| record[1]), Some(*value));
             }
             prop_assert_eq!(table.get("none of these, and rather long"), None);
+            table.check().unwrap();
         }
     }
 }

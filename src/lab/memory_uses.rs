@@ -1,63 +1,112 @@
-//! Results of the episodes that used a memory: its utility by use.
-
-use std::collections::HashMap;
+//! Results of what used a memory: its latest uses in order, and its utility by them.
 
 use super::LabError;
 use super::candidates::CandidateRows;
-use super::id_table::IdTable;
+use super::id_table::{Digest, IdTable, digest};
+use super::records::RecordSorter;
 use crate::memory::{Entity, Row, time};
 use crate::recall::rank::{self, LATEST_USES};
 use crate::store::Store;
 
+/// Uses of memories with the utility of what used them. Of those of one time the one with the lower rank is the later.
+#[derive(Default)]
+pub(super) struct TimedUses(RecordSorter<4>);
+
+impl TimedUses {
+    /// Takes a use. `at` is the time of it, in microseconds since 1970; the least value when unknown.
+    pub fn add(&mut self, memory: Digest, at: i64, rank: u64, utility: f64) {
+        self.0.add([memory, descending(at), rank, utility.to_bits()]);
+    }
+
+    /// Hands on each memory with the utility of its latest `most` uses, the latest first.
+    ///
+    /// # Errors
+    /// Those that did not fit in memory could not be kept in a file.
+    pub fn each(self, most: usize, mut memory: impl FnMut(Digest, &[f64])) -> Result<(), LabError> {
+        let sorted = self.0.sorted()?;
+        let mut stream = sorted.stream()?;
+        let (mut last, mut latest) = (None, Vec::new());
+        while let Some([id, _, _, utility]) = stream.next()? {
+            if let Some(last) = last.replace(id).filter(|last| *last != id) {
+                memory(last, &latest);
+                latest.clear();
+            }
+            if latest.len() < most {
+                latest.push(f64::from_bits(utility));
+            }
+        }
+        last.into_iter().for_each(|id| memory(id, &latest));
+        Ok(())
+    }
+}
+
+/// A number whose order is the reverse of that of the times.
+fn descending(at: i64) -> u64 {
+    !(at as u64 ^ (1 << 63))
+}
+
+/// A number whose order is that of a utility, as [`f64::total_cmp`] has it, by the bits of the utility.
+fn worth_of(bits: u64) -> i64 {
+    let bits = bits as i64;
+    bits ^ ((bits >> 63) as u64 >> 1) as i64
+}
+
 /// Start and utility of episodes, by id.
 #[derive(Default)]
-pub(super) struct EpisodeWorth(IdTable<(i64, f64)>);
+pub(super) struct EpisodeWorth(RecordSorter<3>);
 
 impl EpisodeWorth {
     /// Takes an episode.
     pub fn add(&mut self, episode: &Row) {
         let started = episode.text("started_at").and_then(time::epoch_micros).unwrap_or(i64::MIN);
-        self.0.add(episode.id(), (started, episode.number("utility").unwrap_or(rank::UTILITY_START)));
+        let utility = episode.number("utility").unwrap_or(rank::UTILITY_START);
+        self.0.add([digest(episode.id()), started as u64, utility.to_bits()]);
     }
 }
 
-/// For each memory the start and utility of the latest episodes that used it.
+/// For each memory the mean utility of the latest episodes that used it.
 #[derive(Default)]
-pub(super) struct MemoryUses(HashMap<String, Vec<(i64, f64)>>);
+pub(super) struct MemoryUses(IdTable<2>);
 
 impl MemoryUses {
     /// Reads the links of memories to these episodes.
     pub async fn read(store: &Store, episodes: EpisodeWorth) -> Result<Self, LabError> {
-        let episodes = episodes.0.sorted(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
-        let mut used_by: HashMap<String, Vec<(i64, f64)>> = HashMap::new();
-        let latest = |uses: &mut Vec<(i64, f64)>| {
-            uses.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
-            uses.truncate(LATEST_USES);
-        };
+        // Of several rows of an id the latest counts, of those of one time the worthiest.
+        let order = |[_, started, utility]: &[u64; 3]| (*started as i64, worth_of(*utility));
+        let later = |first: &mut [u64; 3], next: &[u64; 3]| *first = std::cmp::max_by_key(*first, *next, order);
+        let episodes = IdTable::of(episodes.0, later)?;
+        let mut uses = TimedUses::default();
         let columns = &["episode_id", "memory_id"];
         let links = CandidateRows { kind: Entity::MemoryLink, filters: &[], columns, words: &[] };
         links
             .each(store, |link| {
-                let Some(worth) = link.text("episode_id").and_then(|id| episodes.get(id)) else { return };
-                let Some(memory) = link.text("memory_id") else { return };
-                let uses = match used_by.get_mut(memory) {
-                    Some(uses) => uses,
-                    None => used_by.entry(memory.to_owned()).or_default(),
-                };
-                uses.push(worth);
-                if uses.len() >= 2 * LATEST_USES {
-                    latest(uses);
+                let worth = link.text("episode_id").and_then(|id| episodes.get(id));
+                if let (Some([_, started, utility]), Some(memory)) = (worth, link.text("memory_id")) {
+                    let rank = descending(worth_of(utility));
+                    uses.add(digest(memory), started as i64, rank, f64::from_bits(utility));
                 }
             })
             .await?;
-        used_by.values_mut().for_each(latest);
-        Ok(MemoryUses(used_by))
+        episodes.check()?;
+        let mut means = RecordSorter::default();
+        uses.each(LATEST_USES, |memory, latest| {
+            let mean = latest.iter().sum::<f64>() / latest.len().max(1) as f64;
+            means.add([memory, mean.to_bits()]);
+        })?;
+        Ok(MemoryUses(IdTable::of(means, |_, _| {})?))
     }
 
     /// Utility of a row: of a memory the mean of the latest 20 episodes that used it, else its own.
     pub fn utility(&self, row: &Row) -> Option<f64> {
-        let by_use = self.0.get(row.id()).filter(|_| row.entity == Entity::Memory);
-        let mean = |uses: &Vec<(i64, f64)>| uses.iter().map(|(_, u)| u).sum::<f64>() / uses.len().max(1) as f64;
-        by_use.map(mean).or(row.number("utility"))
+        let by_use = Some(row).filter(|row| row.entity == Entity::Memory).and_then(|row| self.0.get(row.id()));
+        by_use.map(|[_, mean]| f64::from_bits(mean)).or(row.number("utility"))
+    }
+
+    /// Whether what was asked for could be read.
+    ///
+    /// # Errors
+    /// A file could not be read.
+    pub fn check(&self) -> Result<(), LabError> {
+        self.0.check()
     }
 }

@@ -11,6 +11,7 @@ mod memory_uses;
 pub mod parents;
 pub mod people;
 pub mod recall;
+mod records;
 pub mod replay;
 mod situation;
 pub mod training;
@@ -42,6 +43,9 @@ pub enum LabError {
     /// Reading failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A scratch file could not be made, written or read.
+    #[error("values that do not fit in memory could not be kept in a file: {0}")]
+    Scratch(#[from] std::io::Error),
 }
 
 /// The filter `column = value`.

@@ -371,6 +371,7 @@ impl CandidateSieve<'_> {
                 }
             })
             .await?;
+            measure.check()?;
             if let Some((packing, kept)) = packing.take() {
                 store.embeddings().keep_rows(rows.kind, rows.filters, &kept.vectors, packing.close());
             }
@@ -462,6 +463,8 @@ async fn proven(store: &Store, request: &RecallRequest, asked: &mut ResolvedQues
             })
             .await?;
         }
+        measure.check()?;
+        used_by.get().map_or(Ok(()), MemoryUses::check)?;
         match list.close() {
             ShortlistEnd::Rows(found) => break found,
             ShortlistEnd::Again(tally) => known = Some(tally),

@@ -1,10 +1,13 @@
 //! Insights, graduation, forgetting and usefulness, read from the whole memory.
 
 use std::collections::HashMap;
+use std::io;
 
 use serde_json::Value;
 
-use super::id_table::{Digest, IdTable, MeansById, digest};
+use super::id_table::{Digest, IdTable, digest};
+use super::memory_uses::TimedUses;
+use super::records::{Record, RecordSorter};
 use super::{LabError, Told, each, of_agent, silent};
 use crate::layout::{EpisodeLink, LinkBy};
 use crate::memory::mask::Mask;
@@ -15,7 +18,7 @@ use crate::recall::understand::forgetting::{AgeTally, AgedEpisode};
 use crate::recall::understand::graduation;
 use crate::recall::understand::quality::{self, ProposalDecision, WorkTally, WorkedEpisode};
 use crate::recall::understand::report::{CanvasPattern, Graduation, InsightRule, Insights};
-use crate::recall::understand::usefulness::{self, JudgedMemories, MemoryUses};
+use crate::recall::understand::usefulness::{self, JudgedMemories, MemoryJudge};
 use crate::store::{Store, StoreError, named_ids};
 
 /// Memories shown that mislead, and that help.
@@ -30,16 +33,16 @@ struct Episodes {
     /// Only for the readiness of an agent.
     worked: WorkTally,
     aged: AgeTally,
-    facts: IdTable<EpisodeFacts>,
-    /// Canvas events that point back to no episode, with the one that names them.
-    named: HashMap<Digest, Option<Digest>>,
+    facts: IdTable<4>,
+    /// Canvas events with the episode that names them, where some point back to none.
+    named: IdTable<2>,
     count: usize,
     /// Whether one of them has a utility.
     rated: bool,
     there: bool,
 }
 
-/// Known facts about an episode, in few bytes: there may be millions.
+/// Known facts about an episode.
 #[derive(Clone, Copy)]
 struct EpisodeFacts {
     /// Feedback aggregate; not a number where it is unknown.
@@ -51,9 +54,12 @@ struct EpisodeFacts {
 }
 
 impl EpisodeFacts {
-    fn new(feedback: Option<f64>, utility: Option<f64>, at: Option<i64>) -> Self {
-        let number = |value: Option<f64>| value.unwrap_or(f64::NAN);
-        EpisodeFacts { feedback: number(feedback), utility: number(utility), at: at.unwrap_or(i64::MIN) }
+    fn record(self, id: Digest) -> Record<4> {
+        [id, self.feedback.to_bits(), self.utility.to_bits(), self.at as u64]
+    }
+
+    fn of([_, feedback, utility, at]: Record<4>) -> Self {
+        EpisodeFacts { feedback: f64::from_bits(feedback), utility: f64::from_bits(utility), at: at as i64 }
     }
 
     fn feedback(self) -> Option<f64> {
@@ -62,18 +68,6 @@ impl EpisodeFacts {
 
     fn utility(self) -> Option<f64> {
         Some(self.utility).filter(|value| !value.is_nan())
-    }
-
-    fn at(self) -> Option<i64> {
-        Some(self.at).filter(|at| *at != i64::MIN)
-    }
-}
-
-impl Episodes {
-    /// The number of an episode by its id. Those that are not known get one behind all others.
-    fn number(&self, id: &str, strangers: &mut HashMap<Digest, usize>) -> usize {
-        let (id, next) = (digest(id), self.facts.len() + strangers.len());
-        self.facts.position(id).unwrap_or_else(|| *strangers.entry(id).or_insert(next))
     }
 }
 
@@ -84,12 +78,20 @@ struct FeedbackCounts {
     thumbs_up: usize,
     thumbs_down: usize,
     corrections: usize,
-    scores: MeansById,
+    /// The sum of the scores of an episode, and their number.
+    scores: IdTable<3>,
     there: bool,
 }
 
-async fn read_feedback(store: &Store, agent: Option<&str>, told: Told<'_>) -> Result<FeedbackCounts, StoreError> {
-    let mut said = FeedbackCounts::default();
+impl FeedbackCounts {
+    /// The mean of the scores of an episode.
+    fn mean(&self, episode: &str) -> Option<f64> {
+        self.scores.get(episode).map(|[_, sum, n]| f64::from_bits(sum) / n as f64)
+    }
+}
+
+async fn read_feedback(store: &Store, agent: Option<&str>, told: Told<'_>) -> Result<FeedbackCounts, LabError> {
+    let (mut said, mut scores) = (FeedbackCounts::default(), RecordSorter::default());
     let columns = ["kind", "rating", "correction", "episode_id", "score", "counts"];
     said.there = each(store, &of_agent(Entity::Feedback, &columns, agent), told, |row| {
         said.rows += 1;
@@ -101,10 +103,14 @@ async fn read_feedback(store: &Store, agent: Option<&str>, told: Told<'_>) -> Re
         if let (Some(episode), Some(score), Some(true)) =
             (row.text("episode_id"), row.number("score"), row.get("counts").as_bool())
         {
-            said.scores.add(episode, score);
+            scores.add([digest(episode), score.to_bits(), 1]);
         }
     })
     .await?;
+    said.scores = IdTable::of(scores, |[_, sum, n], [_, score, more]| {
+        *sum = (f64::from_bits(*sum) + f64::from_bits(*score)).to_bits();
+        *n += more;
+    })?;
     Ok(said)
 }
 
@@ -116,10 +122,11 @@ async fn read_episodes(
     now: &str,
     (graded, coded): (Option<usize>, bool),
     told: Told<'_>,
-) -> Result<Episodes, StoreError> {
+) -> Result<Episodes, LabError> {
     let links = store.contexts().episode_links();
-    let named = loose_events(store, &links).await?;
-    let mut found = Episodes { named, worked: WorkTally::new(graded.unwrap_or_default()), ..Episodes::default() };
+    let some_loose = has_loose_events(store, &links).await?;
+    let (mut facts, mut named) = (RecordSorter::default(), RecordSorter::default());
+    let mut found = Episodes { worked: WorkTally::new(graded.unwrap_or_default()), ..Episodes::default() };
     let supervised = match agent.filter(|_| coded) {
         Some(agent) => decisions(store, agent).await?,
         None => HashMap::new(),
@@ -129,21 +136,21 @@ async fn read_episodes(
     found.there = each(store, &of_agent(Entity::Episode, &columns, agent), told, |row| {
         let id = row.id().to_owned();
         let started = row.text("started_at").map(str::to_owned);
-        let aggregate = row.number("feedback_score").or_else(|| said.scores.get(&id));
+        let aggregate = row.number("feedback_score").or_else(|| said.mean(&id));
         let at = started.as_deref().and_then(time::epoch_micros);
         if let (Some(today), Some(at)) = (today, at) {
             found.aged.add(&aged(&row, today - at));
         }
-        if !found.named.is_empty() {
-            for event in named_ids(&row, &links, Entity::CanvasEvent) {
-                if let Some(episode @ None) = found.named.get_mut(&digest(&event)) {
-                    *episode = Some(digest(&id));
-                }
-            }
+        if some_loose {
+            let events = named_ids(&row, &links, Entity::CanvasEvent);
+            events.iter().for_each(|event| named.add([digest(event), digest(&id)]));
         }
         found.count += 1;
-        found.rated |= row.number("utility").is_some();
-        found.facts.add(&id, EpisodeFacts::new(aggregate, row.number("utility"), at));
+        let utility = row.number("utility");
+        found.rated |= utility.is_some();
+        let number = |value: Option<f64>| value.unwrap_or(f64::NAN);
+        let known = EpisodeFacts { feedback: number(aggregate), utility: number(utility), at: at.unwrap_or(i64::MIN) };
+        facts.add(known.record(digest(&id)));
         if graded.is_some() {
             found.worked.add(WorkedEpisode {
                 outcome: row.text("outcome").map(str::to_owned),
@@ -160,7 +167,9 @@ async fn read_episodes(
         }
     })
     .await?;
-    found.facts = found.facts.sorted(|_, _| std::cmp::Ordering::Equal);
+    said.scores.check()?;
+    found.facts = IdTable::of(facts, |_, _| {})?;
+    found.named = IdTable::of(named, |_, _| {})?;
     Ok(found)
 }
 
@@ -195,20 +204,15 @@ fn aged(row: &Row, micros: i64) -> AgedEpisode {
     }
 }
 
-/// Canvas events that point back to no episode, where episodes name theirs.
-async fn loose_events(store: &Store, links: &[EpisodeLink]) -> Result<HashMap<Digest, Option<Digest>>, StoreError> {
-    let mut loose = HashMap::new();
+/// Whether canvas events point back to no episode, where episodes name theirs.
+async fn has_loose_events(store: &Store, links: &[EpisodeLink]) -> Result<bool, StoreError> {
+    let mut loose = false;
     let names = |link: &EpisodeLink| link.to == Entity::CanvasEvent && !matches!(link.by, LinkBy::Back);
     if links.iter().any(names) {
         let mut query = Query::new(Entity::CanvasEvent);
         query.columns = Some(vec!["episode_id"]);
         query.absent = Some("episode_id");
-        each(store, &query, &silent, |row| {
-            if row.text("episode_id").is_none() {
-                loose.insert(digest(row.id()), None);
-            }
-        })
-        .await?;
+        each(store, &query, &silent, |row| loose |= row.text("episode_id").is_none()).await?;
     }
     Ok(loose)
 }
@@ -242,26 +246,50 @@ async fn read_canvases(
     episodes: &Episodes,
     of_each: bool,
     told: Told<'_>,
-) -> Result<Option<CanvasSummary>, StoreError> {
+) -> Result<Option<CanvasSummary>, LabError> {
     let columns = ["canvas_id", "canvas_type", "component_type", "action", "created_at", "episode_id", "metadata"];
     let query = Query { by: Some("canvas_id"), unparsed: true, ..of_agent(Entity::CanvasEvent, &columns, agent) };
-    let (mut study, mut strangers) = (CanvasStudy::new(of_each), HashMap::new());
+    let (mut study, mut shown) = (CanvasStudy::new(of_each), RecordSorter::default());
+    let mut show = |episode: Digest, part: usize| shown.add([episode, part as u64]);
     let mut canvas: Vec<CanvasUse> = Vec::new();
     let ordered = store.sources_of(query.entity).is_ok() && store.walks().comes_ordered(&query).await?;
     let there = each(store, &query, told, |row| {
-        let event = canvas_use(&row, episodes, &mut strangers);
+        let event = canvas_use(&row, episodes);
         let full = event.canvas.is_none() && canvas.len() >= ALONE;
         if ordered && (full || canvas.last().is_some_and(|last| last.canvas != event.canvas)) {
-            study.add(&mut canvas);
+            study.add(&mut canvas, &mut show);
             canvas.clear();
         }
         canvas.push(event);
     })
     .await?;
     canvas.sort_by(|a, b| a.canvas.cmp(&b.canvas));
-    canvas.chunk_by_mut(|a, b| a.canvas == b.canvas).for_each(|events| study.add(events));
-    let feedback = |episode| episodes.facts.at(episode).and_then(EpisodeFacts::feedback);
-    Ok(there.then(|| study.close(feedback)))
+    canvas.chunk_by_mut(|a, b| a.canvas == b.canvas).for_each(|events| study.add(events, &mut show));
+    show_in_episodes(&mut study, shown, episodes)?;
+    episodes.named.check()?;
+    episodes.facts.check()?;
+    Ok(there.then(|| study.close()))
+}
+
+/// Brings back which components were shown in which episode, episode by episode.
+fn show_in_episodes(study: &mut CanvasStudy, shown: RecordSorter<2>, episodes: &Episodes) -> io::Result<()> {
+    let sorted = shown.sorted()?;
+    let mut stream = sorted.stream()?;
+    let (mut last, mut parts) = (None, Vec::new());
+    let mut show = |episode: Digest, parts: &mut Vec<usize>| {
+        study.shown_in(parts, episodes.facts.find(episode).and_then(|found| EpisodeFacts::of(found).feedback()));
+        parts.clear();
+    };
+    while let Some([episode, part]) = stream.next()? {
+        if let Some(last) = last.replace(episode).filter(|last| *last != episode) {
+            show(last, &mut parts);
+        }
+        if parts.last() != Some(&(part as usize)) {
+            parts.push(part as usize);
+        }
+    }
+    last.into_iter().for_each(|episode| show(episode, &mut parts));
+    Ok(())
 }
 
 /// Keys under which the time that a canvas was open is recorded.
@@ -269,7 +297,7 @@ const OPEN: [&str; 3] = ["open_seconds", "dwell_seconds", "open_duration_seconds
 /// Keys under which it is recorded who did something.
 const BY: [&str; 3] = ["by", "actor", "updated_by"];
 
-fn canvas_use(row: &Row, episodes: &Episodes, strangers: &mut HashMap<Digest, usize>) -> CanvasUse {
+fn canvas_use(row: &Row, episodes: &Episodes) -> CanvasUse {
     let text = |column: &str| row.text(column).map(str::to_owned);
     let read;
     let metadata = match row.get("metadata") {
@@ -281,7 +309,7 @@ fn canvas_use(row: &Row, episodes: &Episodes, strangers: &mut HashMap<Digest, us
         other => other,
     };
     let by = BY.iter().find_map(|key| metadata.get(key)?.as_str());
-    let named = || episodes.named.get(&digest(row.id())).copied().flatten();
+    let named = || episodes.named.get(row.id()).map(|[_, episode]| episode);
     CanvasUse {
         id: row.id().to_owned(),
         canvas: text("canvas_id"),
@@ -291,42 +319,72 @@ fn canvas_use(row: &Row, episodes: &Episodes, strangers: &mut HashMap<Digest, us
         at: row.text("created_at").and_then(time::epoch_micros),
         open_seconds: OPEN.iter().find_map(|key| metadata.get(key)?.as_f64()),
         by_agent: matches!(by, Some("agent" | "assistant" | "system")),
-        episode: match row.text("episode_id") {
-            Some(id) => Some(episodes.number(id, strangers)),
-            None => named().and_then(|id| episodes.facts.position(id)),
-        },
+        episode: row.text("episode_id").map(digest).or_else(named),
     }
 }
 
-/// Uses of memories: by episodes with a utility, and by cases that name other cases, whose reward stands for it.
-async fn read_uses(
+/// Judges memories by their uses: by episodes with a utility, and by cases that name other cases, whose reward stands for
+/// it. `None` when nothing says what was used.
+async fn judge_memories(
     store: &Store,
     agent: Option<&str>,
     episodes: &Episodes,
     told: Told<'_>,
-) -> Result<Option<MemoryUses>, StoreError> {
-    let mut uses = MemoryUses::default();
-    let mut links = Query::new(Entity::MemoryLink);
-    links.columns = Some(vec!["episode_id", "memory_id"]);
+) -> Result<Option<MemoryJudge>, LabError> {
+    let (mut uses, mut order) = (TimedUses::default(), 0..);
     let mut linked = false;
     if episodes.rated {
-        linked = each(store, &links, told, |row| {
-            let known = row.text("episode_id").and_then(|id| episodes.facts.get(id));
-            let utility = known.and_then(EpisodeFacts::utility);
-            if let (Some(memory), Some(known), Some(utility)) = (row.text("memory_id"), known, utility) {
-                uses.add(memory, known.at(), utility);
+        linked = each(store, &links_of_memories(), told, |row| {
+            let found = row.text("episode_id").and_then(|id| episodes.facts.get(id)).map(EpisodeFacts::of);
+            let utility = found.and_then(EpisodeFacts::utility);
+            if let (Some(memory), Some(found), Some(utility)) = (row.text("memory_id"), found, utility) {
+                uses.add(digest(memory), found.at, order.next().unwrap_or_default(), utility);
             }
         })
         .await?;
+        episodes.facts.check()?;
     }
     let cases = of_agent(Entity::Case, &["reward", "reference_case_ids", "created_at"], agent);
     let referred = each(store, &cases, told, |row| {
         let Some(reward) = row.number("reward") else { return };
-        let at = row.text("created_at").and_then(time::epoch_micros);
-        row.list("reference_case_ids").into_iter().for_each(|memory| uses.add(memory, at, reward));
+        let at = row.text("created_at").and_then(time::epoch_micros).unwrap_or(i64::MIN);
+        for memory in row.list("reference_case_ids") {
+            uses.add(digest(memory), at, order.next().unwrap_or_default(), reward);
+        }
     })
     .await?;
-    Ok((linked || referred).then_some(uses))
+    let mut judge = MemoryJudge::default();
+    uses.each(usefulness::LATEST, |memory, latest| judge.add(memory, latest))?;
+    Ok((linked || referred).then_some(judge))
+}
+
+fn links_of_memories() -> Query {
+    let mut links = Query::new(Entity::MemoryLink);
+    links.columns = Some(vec!["episode_id", "memory_id"]);
+    links
+}
+
+/// The ids of memories that may be shown, read again.
+async fn ids_of_memories(
+    store: &Store,
+    agent: Option<&str>,
+    judge: &MemoryJudge,
+) -> Result<HashMap<Digest, String>, StoreError> {
+    let mut ids: HashMap<Digest, String> = judge.wanted().map(|memory| (memory, String::new())).collect();
+    if ids.is_empty() {
+        return Ok(ids);
+    }
+    let mut name = |memory: &str| {
+        if let Some(id) = ids.get_mut(&digest(memory)).filter(|id| id.is_empty()) {
+            memory.clone_into(id);
+        }
+    };
+    each(store, &links_of_memories(), &silent, |row| row.text("memory_id").into_iter().for_each(&mut name)).await?;
+    let cases = of_agent(Entity::Case, &["reference_case_ids"], agent);
+    each(store, &cases, &silent, |row| row.list("reference_case_ids").into_iter().for_each(&mut name)).await?;
+    // A memory that is named no more is gone.
+    ids.retain(|_, id| !id.is_empty());
+    Ok(ids)
 }
 
 async fn name_memories(store: &Store, judged: &mut JudgedMemories, mask: Option<&Mask>) -> Result<(), StoreError> {
@@ -358,12 +416,12 @@ pub async fn insights(
 ) -> Result<Insights, LabError> {
     let mut said = read_feedback(store, agent, told).await?;
     let episodes = read_episodes(store, agent, &said, now, (None, false), told).await?;
-    said.scores = MeansById::default();
+    said.scores = IdTable::default();
     let canvases = read_canvases(store, agent, &episodes, false, told).await?;
-    let uses = read_uses(store, agent, &episodes, told).await?;
+    let judge = judge_memories(store, agent, &episodes, told).await?;
     if let Some(agent) = agent {
         let nothing = episodes.count == 0 && said.rows == 0 && canvases.as_ref().is_none_or(|c| c.events == 0);
-        if nothing && uses.as_ref().is_none_or(MemoryUses::is_empty) && find_agent(store, agent).await?.is_none() {
+        if nothing && judge.as_ref().is_none_or(MemoryJudge::is_empty) && find_agent(store, agent).await?.is_none() {
             return Err(no_agent(store, agent));
         }
     }
@@ -394,10 +452,14 @@ pub async fn insights(
         pattern: word,
         canvas_types: canvases.with(word).into_iter().map(str::to_owned).collect(),
     };
-    let mut memories = uses.map(|uses| usefulness::judge(uses, SHOWN));
-    match &mut memories {
-        Some(judged) => name_memories(store, judged, mask).await?,
-        None => notes.push("nothing says which memory was used where, so none can be judged".to_owned()),
+    let mut memories = None;
+    if let Some(judge) = judge {
+        let ids = ids_of_memories(store, agent, &judge).await?;
+        let mut judged = judge.close(&ids, SHOWN);
+        name_memories(store, &mut judged, mask).await?;
+        memories = Some(judged);
+    } else {
+        notes.push("nothing says which memory was used where, so none can be judged".to_owned());
     }
     Ok(Insights {
         agent: agent.map(str::to_owned),

@@ -17,7 +17,7 @@ use mnemoscope::recall::policy::{Policy, WeightSpelling};
 use mnemoscope::recall::understand::canvas::{self, CanvasUse};
 use mnemoscope::recall::understand::forgetting::{AgeTally, AgedEpisode};
 use mnemoscope::recall::understand::report::{CanvasPattern, Graduation, InsightRule, Insights};
-use mnemoscope::recall::understand::usefulness::{self, MemoryUses};
+use mnemoscope::recall::understand::usefulness::MemoryJudge;
 use mnemoscope::recall::understand::{graduation, quality as work};
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ fn insights(agent: Option<&str>) -> Insights {
             component: component.to_owned(),
             action: action.to_owned(),
             at: Some((i * 1_000 + at) * 1_000_000),
-            episode: Some(i as usize),
+            episode: Some(i as u64),
             ..CanvasUse::default()
         };
         events.extend([event(0, "present", 0), event(1, "close", if i % 3 == 0 { 2 } else { 40 })]);
@@ -79,16 +79,16 @@ fn insights(agent: Option<&str>) -> Insights {
             events.push(event(2, "submit", 20));
         }
     }
-    let feedback: Vec<Option<f64>> = (0..6).map(|i| Some(if i % 3 == 0 { -0.5 } else { 1.0 })).collect();
-    let found = canvas::understand(events, &feedback);
+    let feedback = |i: u64| (i < 6).then(|| if i.is_multiple_of(3) { -0.5 } else { 1.0 });
+    let found = canvas::understand(events, feedback);
     let mut aged = AgeTally::default();
     for i in 0..40 {
         let days = f64::from(i) * 9.0;
         aged.add(&AgedEpisode { days, decay: None, accesses: Some(i64::from(i % 5)), put_away: i > 30 });
     }
-    let mut uses = MemoryUses::default();
-    (0..9).for_each(|i| uses.add(&format!("m-{}", i % 3), Some(i), f64::from(i as u8 % 3) * 0.45));
-    let mut memories = usefulness::judge(uses, 10);
+    let mut judge = MemoryJudge::default();
+    (0..3_u8).for_each(|memory| judge.add(u64::from(memory), &[f64::from(memory) * 0.45; 3]));
+    let mut memories = judge.close(&(0..3).map(|memory| (memory, format!("m-{memory}"))).collect(), 10);
     memories.mislead.iter_mut().chain(&mut memories.help).for_each(|m| m.title = Some(format!("What {} says", m.id)));
     Insights {
         agent: agent.map(str::to_owned),

@@ -120,6 +120,7 @@ const MAY_OPEN: &[(&str, &str)] = &[
     ("src/job/record.rs", "the kernel's words below /proc"),
     ("src/ground/input_file.rs", "files that people name; those that this process has open are refused"),
     ("src/ground/private_file.rs", "files of ours, and those that people name for us; open ones are refused"),
+    ("src/ground/scratch_file.rs", "files of ours without a name, made anew"),
 ];
 
 /// The one door to PostgreSQL.

@@ -212,6 +212,14 @@ impl OwnerBank {
         items.all(|item| item.owner.as_deref() == Some(bank)).then(|| self.in_use.get(bank)).flatten()
     }
 
+    /// Whether the utility of every row could be read.
+    ///
+    /// # Errors
+    /// A file could not be read.
+    pub fn check(&self) -> Result<(), LabError> {
+        self.uses.check()
+    }
+
     /// Utility of a row, as proven relevance takes it.
     pub fn utility(&self, row: &Row) -> Option<f64> {
         self.uses.utility(row)

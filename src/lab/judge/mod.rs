@@ -208,6 +208,7 @@ pub async fn evaluate(store: &Store, ask: &EvaluationRequest, told: Told<'_>) ->
     };
     let (judged, recalls): (Vec<GradedRanking>, Vec<QueryRecall>) =
         trials.into_iter().map(|t| (t.judged, t.recall)).unzip();
+    bank.check()?;
     let stored = read_trail(store, &bank, ask, told).await?;
     note(&bank, ask, with_vector, stored.is_some(), &mut notes);
     Ok(Evaluation {

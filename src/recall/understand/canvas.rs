@@ -1,10 +1,10 @@
 //! Use of canvases by the people they are shown to: dwell, engagement, rewards of observations, success.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::mean;
+use super::quality::MeanSum;
 
 /// A canvas that is closed sooner, in seconds, was closed quickly.
 pub const QUICK: f64 = 5.0;
@@ -52,8 +52,8 @@ pub struct CanvasUse {
     pub open_seconds: Option<f64>,
     /// Recorded as done by the agent or the system itself.
     pub by_agent: bool,
-    /// The episode it hangs on, by its number.
-    pub episode: Option<usize>,
+    /// The episode it hangs on, by a number of it.
+    pub episode: Option<u64>,
 }
 
 /// Counts of one canvas type, or of one of its component types.
@@ -142,54 +142,38 @@ pub struct CanvasSummary {
 struct CanvasTally {
     counts: Engagement,
     dwell: f64,
-    episodes: NumberSet,
+    feedback: MeanSum,
 }
 
-/// A set of small numbers.
-#[derive(Default)]
-struct NumberSet(Vec<u64>);
-
-impl NumberSet {
-    fn insert(&mut self, number: usize) {
-        if self.0.len() <= number / 64 {
-            self.0.resize(number / 64 + 1, 0);
-        }
-        if let Some(bits) = self.0.get_mut(number / 64) {
-            *bits |= 1 << (number % 64);
-        }
-    }
-
-    fn iter(&self) -> impl Iterator<Item = usize> {
-        let held = |(at, bits): (usize, &u64)| {
-            let bits = *bits;
-            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| at * 64 + bit)
-        };
-        self.0.iter().enumerate().flat_map(held)
-    }
-}
-
-/// Looks at events in any order. `feedback` are the known feedback aggregates of episodes, by number.
+/// Looks at events in any order. `feedback` returns the known feedback aggregate of an episode.
 #[must_use]
-pub fn understand(mut events: Vec<CanvasUse>, feedback: &[Option<f64>]) -> CanvasSummary {
+pub fn understand(mut events: Vec<CanvasUse>, feedback: impl Fn(u64) -> Option<f64>) -> CanvasSummary {
     events.sort_by(|a, b| a.canvas.cmp(&b.canvas));
-    let mut study = CanvasStudy::new(true);
+    let (mut study, mut shown) = (CanvasStudy::new(true), BTreeSet::new());
     for canvas in events.chunk_by_mut(|a, b| a.canvas == b.canvas) {
-        study.add(canvas);
+        study.add(canvas, |episode, part| {
+            shown.insert((episode, part));
+        });
     }
-    study.close(|episode| feedback.get(episode).copied().flatten())
+    let shown: Vec<(u64, usize)> = shown.into_iter().collect();
+    for parts in shown.chunk_by(|a, b| a.0 == b.0) {
+        let numbers: Vec<usize> = parts.iter().map(|(_, part)| *part).collect();
+        study.shown_in(&numbers, parts.first().and_then(|(episode, _)| feedback(*episode)));
+    }
+    study.close()
 }
 
-/// Looks at very many events, canvas by canvas: none of them is kept.
+/// Looks at very many events, canvas by canvas: none of them is kept. Which episodes a canvas was shown in is for the caller
+/// to keep, who brings that back episode by episode.
 #[derive(Default)]
 pub struct CanvasStudy {
-    /// Counts of a type, and of its components.
-    types: BTreeMap<String, (CanvasTally, BTreeMap<String, CanvasTally>)>,
+    /// The place of a type, and of each of its components.
+    places: BTreeMap<String, (usize, BTreeMap<String, usize>)>,
+    types: Vec<CanvasTally>,
+    /// The components, each with the place of its type.
+    parts: Vec<(usize, CanvasTally)>,
     /// Only where it is asked for how each canvas went.
     outcomes: Option<Vec<CanvasOutcome>>,
-    /// For each episode its place among those that were met, from 1; 0 for the others.
-    places: Vec<u32>,
-    /// The episodes that were met, in order.
-    met: Vec<usize>,
     events: usize,
 }
 
@@ -200,17 +184,19 @@ impl CanvasStudy {
         CanvasStudy { outcomes: of_each.then(Vec::new), ..CanvasStudy::default() }
     }
 
-    /// All events of a canvas, or events without one: each of these stands alone.
-    pub fn add(&mut self, events: &mut [CanvasUse]) {
+    /// All events of a canvas, or events without one: each of these stands alone. `shown` is told in which episode which
+    /// component was shown, perhaps more than once.
+    pub fn add(&mut self, events: &mut [CanvasUse], mut shown: impl FnMut(u64, usize)) {
         events.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
         for canvas in events.chunk_by(|a, b| a.canvas.is_some() && a.canvas == b.canvas) {
-            self.canvas(canvas);
+            self.canvas(canvas, &mut shown);
         }
     }
 
-    fn canvas(&mut self, events: &[CanvasUse]) {
+    fn canvas(&mut self, events: &[CanvasUse], shown: &mut impl FnMut(u64, usize)) {
         let (mut presented, mut presented_at) = (false, None);
         let mut outcome = CanvasOutcome { value: 0.5, at: None };
+        let mut last = None;
         for event in events {
             let seen = CanvasMoment::of(event, presented, presented_at);
             if seen == CanvasMoment::Presented {
@@ -218,13 +204,17 @@ impl CanvasStudy {
             }
             outcome.value = seen.moves(outcome.value);
             outcome.at = outcome.at.max(event.at);
-            let episode = event.episode.map(|number| self.place(number));
-            let (whole, parts) = named(&mut self.types, &event.canvas_type);
-            for tally in [whole, named(parts, &event.component)] {
+            let part = self.part(&event.canvas_type, &event.component);
+            if let Some((of, tally)) = self.parts.get_mut(part) {
                 tally.add(event, seen);
-                if let Some(episode) = episode {
-                    tally.episodes.insert(episode);
+                if let Some(whole) = self.types.get_mut(*of) {
+                    whole.add(event, seen);
                 }
+            }
+            let place = event.episode.map(|episode| (episode, part));
+            if let Some((episode, part)) = place.filter(|_| last != place) {
+                shown(episode, part);
+                last = place;
             }
         }
         self.events += events.len();
@@ -233,30 +223,45 @@ impl CanvasStudy {
         }
     }
 
-    /// The place of an episode among those that were met.
-    fn place(&mut self, episode: usize) -> usize {
-        if self.places.len() <= episode {
-            self.places.resize(episode + 1, 0);
+    /// The place of a component of a type.
+    fn part(&mut self, kind: &str, component: &str) -> usize {
+        if let Some(place) = self.places.get(kind).and_then(|(_, parts)| parts.get(component)) {
+            return *place;
         }
-        let next = self.met.len();
-        match self.places.get_mut(episode) {
-            Some(0) | None => {
-                self.places[episode] = next as u32 + 1;
-                self.met.push(episode);
-                next
+        let (whole, parts) = self.places.entry(kind.to_owned()).or_insert_with(|| {
+            self.types.push(CanvasTally::default());
+            (self.types.len() - 1, BTreeMap::new())
+        });
+        self.parts.push((*whole, CanvasTally::default()));
+        parts.insert(component.to_owned(), self.parts.len() - 1);
+        self.parts.len() - 1
+    }
+
+    /// Takes an episode with all the components that were shown in it, and its feedback aggregate where that is known.
+    pub fn shown_in(&mut self, parts: &[usize], feedback: Option<f64>) {
+        let mut types = BTreeSet::new();
+        for part in parts {
+            if let Some((of, tally)) = self.parts.get_mut(*part) {
+                tally.shown_in(feedback);
+                types.insert(*of);
             }
-            Some(place) => *place as usize - 1,
+        }
+        for of in types {
+            if let Some(whole) = self.types.get_mut(of) {
+                whole.shown_in(feedback);
+            }
         }
     }
 
-    /// Sums up the events. `feedback` returns the known feedback aggregate of an episode, by number.
+    /// Sums up the events.
     #[must_use]
-    pub fn close(self, feedback: impl Fn(usize) -> Option<f64>) -> CanvasSummary {
-        let known: Vec<Option<f64>> = self.met.into_iter().map(feedback).collect();
+    pub fn close(mut self) -> CanvasSummary {
         let (mut types, mut components) = (Vec::new(), Vec::new());
-        for (kind, (whole, parts)) in self.types {
-            types.push(whole.close(&kind, None, &known));
-            components.extend(parts.into_iter().map(|(part, tally)| tally.close(&kind, Some(&part), &known)));
+        for (kind, (whole, parts)) in &self.places {
+            types.extend(self.types.get_mut(*whole).map(|tally| tally.close(kind, None)));
+            for (part, at) in parts {
+                components.extend(self.parts.get_mut(*at).map(|(_, tally)| tally.close(kind, Some(part))));
+            }
         }
         CanvasSummary {
             types: ranked(types),
@@ -265,11 +270,6 @@ impl CanvasStudy {
             events: self.events,
         }
     }
-}
-
-/// The value under a name.
-fn named<'m, V: Default>(map: &'m mut BTreeMap<String, V>, name: &str) -> &'m mut V {
-    map.entry(name.to_owned()).or_default()
 }
 
 fn ranked(mut groups: Vec<Engagement>) -> Vec<Engagement> {
@@ -360,15 +360,19 @@ impl CanvasTally {
         }
     }
 
-    fn close(self, kind: &str, component: Option<&str>, feedback: &[Option<f64>]) -> Engagement {
-        let mut counts = self.counts;
+    /// It was shown in one more episode.
+    fn shown_in(&mut self, feedback: Option<f64>) {
+        self.counts.episodes += 1;
+        feedback.into_iter().for_each(|feedback| self.feedback.add(feedback));
+    }
+
+    fn close(&mut self, kind: &str, component: Option<&str>) -> Engagement {
+        let mut counts = std::mem::take(&mut self.counts);
         kind.clone_into(&mut counts.canvas_type);
         counts.component_type = component.map(str::to_owned);
         counts.dwell_seconds = (counts.dwell_n > 0).then(|| self.dwell / counts.dwell_n as f64);
-        counts.episodes = self.episodes.iter().count();
-        let known: Vec<f64> = self.episodes.iter().filter_map(|e| feedback.get(e).copied().flatten()).collect();
-        counts.feedback_n = known.len();
-        counts.feedback = mean(known);
+        counts.feedback_n = self.feedback.n;
+        counts.feedback = self.feedback.mean();
         counts.verdicts = verdicts(&counts);
         counts
     }
@@ -451,7 +455,7 @@ mod tests {
             recorded,
             event("c", "close", 1),
         ];
-        let found = understand(events, &[]);
+        let found = understand(events, |_| None);
         let sheets = &found.types[0];
         assert_eq!((sheets.closed_quickly, sheets.closed_slowly, sheets.closed_untimed), (1, 1, 1));
         assert_eq!((sheets.dwell_seconds, sheets.dwell_n, sheets.dwell_recorded), (Some(7.5), 2, 1));
@@ -462,7 +466,7 @@ mod tests {
 
     #[test]
     fn five_seconds_sharp_are_not_quick() {
-        let found = understand(vec![event("a", "present", 0), event("a", "close", 5)], &[]);
+        let found = understand(vec![event("a", "present", 0), event("a", "close", 5)], |_| None);
         assert_eq!(found.types[0].closed_slowly, 1);
     }
 
@@ -477,7 +481,7 @@ mod tests {
             event("open", "present", 0),
             event("broken", "error", 0),
         ];
-        let values: Vec<f64> = understand(events, &[]).outcomes.iter().map(|o| o.value).collect();
+        let values: Vec<f64> = understand(events, |_| None).outcomes.iter().map(|o| o.value).collect();
         assert_eq!(values, [1.0, 0.0, 0.5, 0.0]);
     }
 
@@ -486,7 +490,7 @@ mod tests {
         let mut own = event("a", "update", 3);
         own.by_agent = true;
         let events = vec![event("a", "present", 0), own, event("a", "update", 4), event("b", "update", 0)];
-        let found = understand(events, &[]);
+        let found = understand(events, |_| None);
         assert_eq!((found.types[0].updated, found.corrections()), (3, 1));
     }
 
@@ -496,7 +500,7 @@ mod tests {
         for (event, episode) in events.iter_mut().zip([4, 4, 2]) {
             event.episode = Some(episode);
         }
-        let found = understand(events, &[None, None, Some(-0.5), None, Some(1.0)]);
+        let found = understand(events, |episode| Some(if episode == 2 { -0.5 } else { 1.0 }));
         assert_eq!((found.types[0].feedback, found.types[0].feedback_n), (Some(0.25), 2));
     }
 }

@@ -128,7 +128,8 @@ pub struct MeanSum {
 }
 
 impl MeanSum {
-    fn add(&mut self, value: f64) {
+    /// Takes a value.
+    pub fn add(&mut self, value: f64) {
         self.sum += value;
         self.n += 1;
     }

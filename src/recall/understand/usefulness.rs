@@ -1,5 +1,6 @@
 //! Memories that consistently mislead and those that help: what became of the episodes that used them.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use serde::Serialize;
@@ -10,53 +11,14 @@ use super::mean;
 pub const LEAST: usize = 3;
 /// Latest uses that count.
 pub const LATEST: usize = 20;
+/// Memories of either kind that are held at least until all were judged.
+const HELD: usize = 1_000;
 /// Mean utility at or below which a memory misleads; at or above 1 - this it helps.
 const LOW: f64 = 0.4;
 
 /// The rule, for people.
 pub const RULE: &str = "of at least 3 uses, the latest 20: mean utility 0.4 or less and two thirds of them below 0.5 \
                         misleads; 0.6 or more and two thirds of them above 0.5 helps";
-
-/// Uses of memories, by episodes or cases whose utility (or reward) is known. Of each memory only the latest are kept.
-#[derive(Debug, Clone, Default)]
-pub struct MemoryUses(HashMap<Box<str>, Vec<TimedUse>>);
-
-/// A use: when, in microseconds since 1970, [`NEVER`] where that is unknown, and the utility of what used the memory, in
-/// 0..1.
-type TimedUse = (i64, f64);
-
-/// Before all times.
-const NEVER: i64 = i64::MIN;
-
-impl MemoryUses {
-    /// Takes a use of a memory.
-    pub fn add(&mut self, memory: &str, at: Option<i64>, utility: f64) {
-        let uses = match self.0.get_mut(memory) {
-            Some(uses) => uses,
-            None => self.0.entry(memory.into()).or_default(),
-        };
-        // Most have few uses, and there may be very many memories.
-        if uses.len() == uses.capacity() {
-            uses.reserve_exact(uses.len() / 2 + 2);
-        }
-        uses.push((at.unwrap_or(NEVER), utility));
-        if uses.len() >= 2 * LATEST {
-            latest(uses);
-        }
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-/// Keeps the latest uses, the latest first; those of one time stay in the order in which they came.
-fn latest(uses: &mut Vec<TimedUse>) {
-    uses.sort_by_key(|used| std::cmp::Reverse(used.0));
-    uses.truncate(LATEST);
-}
 
 /// A memory with what became of its uses.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -94,34 +56,103 @@ pub struct JudgedMemories {
     pub help: Vec<Usefulness>,
 }
 
-/// Judges memories by their uses and keeps the first `shown` of either kind.
-#[must_use]
-pub fn judge(uses: MemoryUses, shown: usize) -> JudgedMemories {
-    let used = uses.0.len();
-    let mut all: Vec<Usefulness> = uses.0.into_iter().filter_map(|(memory, uses)| of_one(memory, uses)).collect();
-    let judged = all.len();
-    all.sort_by(|a, b| a.utility.total_cmp(&b.utility).then(b.n.cmp(&a.n)).then_with(|| a.id.cmp(&b.id)));
-    let misleads = |u: &&Usefulness| u.utility <= LOW && u.low * 3 >= u.n * 2;
-    let helps = |u: &&Usefulness| u.utility >= 1.0 - LOW && u.high * 3 >= u.n * 2;
-    JudgedMemories {
-        rule: RULE,
-        used,
-        judged,
-        mislead_total: all.iter().filter(misleads).count(),
-        help_total: all.iter().filter(helps).count(),
-        mislead: all.iter().filter(misleads).take(shown).cloned().collect(),
-        help: all.iter().rev().filter(helps).take(shown).cloned().collect(),
+/// Judges memories one after the other; however many there are, few are held.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryJudge {
+    used: usize,
+    judged: usize,
+    mislead_total: usize,
+    help_total: usize,
+    mislead: Vec<JudgedUses>,
+    help: Vec<JudgedUses>,
+}
+
+/// The latest uses of a memory, which is known by a hash of its id.
+#[derive(Debug, Clone, Copy)]
+struct JudgedUses {
+    memory: u64,
+    utility: f64,
+    n: usize,
+    low: usize,
+    high: usize,
+}
+
+impl MemoryJudge {
+    /// Takes a memory, by a hash of its id, with the utility of what used it: the latest [`LATEST`] uses.
+    pub fn add(&mut self, memory: u64, latest: &[f64]) {
+        self.used += 1;
+        let n = latest.len();
+        let Some(utility) = mean(latest.iter().copied()).filter(|_| n >= LEAST) else { return };
+        self.judged += 1;
+        let low = latest.iter().filter(|utility| **utility < 0.5).count();
+        let high = latest.iter().filter(|utility| **utility > 0.5).count();
+        let uses = JudgedUses { memory, utility, n, low, high };
+        if utility <= LOW && low * 3 >= n * 2 {
+            self.mislead_total += 1;
+            hold(&mut self.mislead, uses, worse);
+        } else if utility >= 1.0 - LOW && high * 3 >= n * 2 {
+            self.help_total += 1;
+            hold(&mut self.help, uses, |a, b| worse(b, a));
+        }
+    }
+
+    /// Whether no memory was used.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.used == 0
+    }
+
+    /// The memories whose ids are needed, by their hashes.
+    pub fn wanted(&self) -> impl Iterator<Item = u64> {
+        self.mislead.iter().chain(&self.help).map(|uses| uses.memory)
+    }
+
+    /// The first `shown` of either kind, of those whose ids are known. Of those of the same utility and as many uses the ids
+    /// decide; beyond 1,000 of these, their hashes.
+    #[must_use]
+    pub fn close(self, ids: &HashMap<u64, String>, shown: usize) -> JudgedMemories {
+        let named = |uses: Vec<JudgedUses>, order: fn(&Usefulness, &Usefulness) -> Ordering| {
+            let mut named: Vec<Usefulness> = uses.iter().filter_map(|uses| uses.named(ids)).collect();
+            named.sort_by(order);
+            named.truncate(shown);
+            named
+        };
+        JudgedMemories {
+            rule: RULE,
+            used: self.used,
+            judged: self.judged,
+            mislead_total: self.mislead_total,
+            help_total: self.help_total,
+            mislead: named(self.mislead, worst),
+            help: named(self.help, |a, b| worst(b, a)),
+        }
     }
 }
 
-/// A memory by its uses.
-fn of_one(id: Box<str>, mut uses: Vec<TimedUse>) -> Option<Usefulness> {
-    latest(&mut uses);
-    let n = uses.len();
-    let utility = mean(uses.iter().map(|(_, utility)| *utility)).filter(|_| n >= LEAST)?;
-    let low = uses.iter().filter(|(_, utility)| *utility < 0.5).count();
-    let high = uses.iter().filter(|(_, utility)| *utility > 0.5).count();
-    Some(Usefulness { id: id.into(), title: None, utility, n, low, high })
+impl JudgedUses {
+    fn named(&self, ids: &HashMap<u64, String>) -> Option<Usefulness> {
+        let id = ids.get(&self.memory)?.clone();
+        Some(Usefulness { id, title: None, utility: self.utility, n: self.n, low: self.low, high: self.high })
+    }
+}
+
+/// The order of those that mislead.
+fn worst(a: &Usefulness, b: &Usefulness) -> Ordering {
+    a.utility.total_cmp(&b.utility).then(b.n.cmp(&a.n)).then_with(|| a.id.cmp(&b.id))
+}
+
+/// The same without ids.
+fn worse(a: &JudgedUses, b: &JudgedUses) -> Ordering {
+    a.utility.total_cmp(&b.utility).then(b.n.cmp(&a.n))
+}
+
+/// Holds a memory; of twice as many as are needed the last go.
+fn hold(held: &mut Vec<JudgedUses>, uses: JudgedUses, order: impl Fn(&JudgedUses, &JudgedUses) -> Ordering) {
+    held.push(uses);
+    if held.len() >= 2 * HELD {
+        held.sort_by(order);
+        held.truncate(HELD);
+    }
 }
 
 #[cfg(test)]
@@ -129,32 +160,44 @@ fn of_one(id: Box<str>, mut uses: Vec<TimedUse>) -> Option<Usefulness> {
 mod tests {
     use super::*;
 
-    fn uses(of: &[(&str, &[f64])]) -> MemoryUses {
-        let mut uses = MemoryUses::default();
-        for (memory, utilities) in of {
-            utilities.iter().enumerate().for_each(|(at, utility)| uses.add(memory, Some(at as i64), *utility));
+    fn judged(of: &[(&str, &[f64])], shown: usize) -> JudgedMemories {
+        let (mut judge, mut ids) = (MemoryJudge::default(), HashMap::new());
+        for (at, (memory, latest)) in of.iter().enumerate() {
+            judge.add(at as u64, latest);
+            ids.insert(at as u64, (*memory).to_owned());
         }
-        uses
+        judge.close(&ids, shown)
     }
 
     #[test]
     fn consistent_memories_are_told_from_mixed_and_rare_ones() {
-        let all = uses(&[
+        let all: [(&str, &[f64]); 4] = [
             ("bad", &[0.1, 0.2, 0.45]),
             ("good", &[0.9, 0.8, 0.7, 0.5]),
             ("mixed", &[0.0, 1.0, 0.0, 1.0]),
             ("rare", &[0.0, 0.0]),
-        ]);
-        let found = judge(all, 10);
+        ];
+        let found = judged(&all, 10);
         assert_eq!((found.used, found.judged, found.mislead_total, found.help_total), (4, 3, 1, 1));
         assert_eq!((found.mislead[0].id.as_str(), found.mislead[0].n), ("bad", 3));
         assert_eq!((found.help[0].id.as_str(), found.help[0].high), ("good", 3));
     }
 
     #[test]
-    fn only_the_latest_uses_count() {
-        let mut history = vec![0.0; 30];
-        history.extend([1.0; 20]);
-        assert_eq!(judge(uses(&[("m", &history)]), 1).help[0].utility, 1.0);
+    fn of_very_many_the_first_are_shown_whatever_their_order() {
+        let names: Vec<String> = (0..5_000).map(|n| format!("m-{n:04}")).collect();
+        let uses: Vec<[f64; 4]> = (0..5_000).map(|n| [f64::from(n * 7 % 5_000) / 20_000.0; 4]).collect();
+        let all: Vec<(&str, &[f64])> =
+            names.iter().zip(&uses).map(|(name, uses)| (name.as_str(), uses.as_slice())).collect();
+        let found = judged(&all, 3);
+        let first: Vec<f64> = found.mislead.iter().map(|uses| uses.utility).collect();
+        assert_eq!((found.mislead_total, first), (5_000, vec![0.0, 1.0 / 20_000.0, 2.0 / 20_000.0]));
+    }
+
+    #[test]
+    fn among_equals_the_ids_decide() {
+        let found = judged(&[("c", &[0.0; 3]), ("a", &[0.0; 3]), ("b", &[0.0; 4])], 9);
+        let ids: Vec<&str> = found.mislead.iter().map(|uses| uses.id.as_str()).collect();
+        assert_eq!(ids, ["b", "a", "c"]);
     }
 }
