@@ -11,11 +11,14 @@ use std::time::{Duration, Instant};
 use super::prune::case_source;
 use super::suppress::Erased;
 use super::{ChangeError, anchor, retain};
+use crate::lab::LabError;
+use crate::lab::scratch::scratch;
 use crate::layout::{BoundSource, CatalogTable, EpisodeLink, LinkBy};
+use crate::memory::digest::digest;
 use crate::memory::entity::{Column, Personal, ValueKind};
 use crate::memory::findings::{
     CLEANED, CaseBank, Finding, FindingTally, KINDS, LinkedEpisodes, Muted, NamedLinks, NotApplicable, TextScanner,
-    UtilityHistories, WORDS, kind_named, short,
+    UtilityHistories, WORDS, kind_named,
 };
 use crate::memory::query::Query;
 use crate::memory::retention::RetentionRules;
@@ -484,7 +487,7 @@ impl Survey<'_> {
         let canvas_back = back(Entity::CanvasEvent);
         let [counted, scored] = ["canvas_action_count", "feedback_score"].map(|column| self.stores(column, |_| true));
         let fillable = ["canvas_ids", "feedback_ids"].map(|column| self.stores(column, BoundSource::is_writable));
-        let mut story = LinkedEpisodes::new(self.most());
+        let mut story = LinkedEpisodes::new(self.most(), scratch);
         let mut utilities = UtilityHistories::default();
         self.each(Entity::Episode, |row| {
             utilities.episode(row);
@@ -500,7 +503,8 @@ impl Survey<'_> {
         })
         .await?;
         let episode = Some(Entity::Episode);
-        story.chains().into_iter().for_each(|(kind, tally)| self.found(kind, episode, tally));
+        let chains = story.chains().map_err(LabError::from)?;
+        chains.into_iter().for_each(|(kind, tally)| self.found(kind, episode, tally));
         self.each(Entity::CanvasEvent, |row| story.canvas(row)).await?;
         self.each(Entity::Feedback, |row| story.feedback(row)).await?;
         self.each(Entity::Segment, |row| story.segment(row)).await?;
@@ -518,7 +522,7 @@ impl Survey<'_> {
             let differing = FindingTally::of(ids, self.most());
             self.found("utility_differs", episode, differing);
         }
-        for (kind, tally) in story.links() {
+        for (kind, tally) in story.links().map_err(LabError::from)? {
             let entity = if kind == "orphan_segment" { Entity::Segment } else { Entity::Episode };
             self.found(kind, Some(entity), tally);
         }
@@ -542,19 +546,19 @@ impl Survey<'_> {
         }
         let mut there: HashSet<u64> = HashSet::new();
         self.each(Entity::Memory, |row| {
-            there.insert(short(row.id()));
+            there.insert(digest(row.id()));
         })
         .await?;
         if self.lacks(Entity::Case).is_none() {
             let query = Query { columns: Some(vec!["id"]), ..Query::new(Entity::Case) };
             let case = |row: Row| {
-                there.insert(short(row.id()));
+                there.insert(digest(row.id()));
                 ControlFlow::Continue(())
             };
             self.store.walks().each_row(&query, case).await?;
         }
         self.each(Entity::MemoryLink, |row| {
-            if row.text("memory_id").is_some_and(|id| !there.contains(&short(id))) {
+            if row.text("memory_id").is_some_and(|id| !there.contains(&digest(id))) {
                 story.memory_is_missing(row.text("episode_id").unwrap_or_default());
             }
         })

@@ -26,7 +26,7 @@ impl From<LabError> for ChangeError {
         match error {
             LabError::NotFound(words) => ChangeError::NotFound(words),
             LabError::Refused(words) => ChangeError::Refused(words),
-            LabError::Scratch(_) => ChangeError::Refused(error.to_string()),
+            LabError::Scratch(_) => ChangeError::Failed(error.to_string()),
             LabError::Usage(words) => ChangeError::Usage(words),
             LabError::Store(error) => ChangeError::Store(error),
         }

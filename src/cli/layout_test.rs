@@ -13,7 +13,7 @@ use super::purge::desk;
 use crate::change::purge::verdict::PurgeStatus;
 use crate::change::purge::{self, PurgeOptions};
 use crate::change::{Author, ChangeError, migrate};
-use crate::memory::findings::short;
+use crate::memory::digest::digest;
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row, ValueKind};
 use crate::store::{OpenOptions, Store, Target};
@@ -63,7 +63,7 @@ impl EntityTrial {
     fn add(&mut self, row: &Row, known: &mut HashSet<u64>) {
         self.rows += 1;
         self.rows_with_problems += usize::from(!row.problems.is_empty());
-        if row.entity.column("id").is_some() && !known.insert(short(row.id())) {
+        if row.entity.column("id").is_some() && !known.insert(digest(row.id())) {
             self.repeated_ids += 1;
         }
         for column in row.entity.columns().iter().filter(|column| column.kind == ValueKind::Time) {
@@ -246,7 +246,7 @@ async fn rows_of_others(store: &Store, person: &str) -> Result<HashSet<u64>, Com
         }
         let row = |row: Row| {
             if row.text("user_id").is_some_and(|id| id != person) {
-                rows.insert(short(&format!("{entity} {}", json!(row))));
+                rows.insert(digest(&format!("{entity} {}", json!(row))));
             }
             ControlFlow::Continue(())
         };

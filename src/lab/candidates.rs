@@ -1,14 +1,16 @@
 //! The rows that a ranking chooses from, read as they come: only the first ones are kept.
 
+use std::io;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::LabError;
-use super::id_table::{IdTable, digest};
-use super::records::RecordSorter;
+use super::scratch::sorter;
 use super::situation::ResolvedQuestion;
+use crate::memory::digest::digest;
 use crate::memory::filter::Filter;
+use crate::memory::packed::id_table::IdTable;
 use crate::memory::vector::{ComparedBy, VectorTally};
 use crate::memory::{Entity, Row};
 use crate::recall::among;
@@ -64,7 +66,7 @@ pub(super) enum Measure {
     /// Nothing is compared.
     Nothing,
     /// By their vectors, which may be kept.
-    Cosines(IdTable<2>, Option<NumberedVectors>),
+    Cosines(Box<IdTable<2>>, Option<Box<NumberedVectors>>),
     /// By the words that a text of them holds.
     Words(WordFinder, ComparedText),
 }
@@ -79,7 +81,7 @@ pub(super) struct NumberedVectors {
 impl NumberedVectors {
     /// Numbers those that can be compared with a query; none where a row has several.
     fn of(vectors: Arc<KeptVectors>, query: &[f32]) -> Result<Option<Self>, LabError> {
-        let mut numbers = RecordSorter::within(LOOKED_UP);
+        let mut numbers = sorter().within(LOOKED_UP);
         let Some(compared) = vectors.packed().compared(query) else { return Ok(None) };
         for number in 0..compared.len() {
             let Some(id) = compared.id(number) else { return Ok(None) };
@@ -109,7 +111,7 @@ impl Measure {
         let Some(vector) = &asked.vector else {
             return Ok((Measure::Words(WordFinder::new(&asked.words), text), name, None));
         };
-        let mut cosines = RecordSorter::within(LOOKED_UP);
+        let mut cosines = sorter().within(LOOKED_UP);
         let add = |id: &str, cosine: f64| cosines.add([digest(id), cosine.to_bits()]);
         let EachCosine { tally, by, kept } = store.embeddings().each_cosine(kind, filters, vector, add).await?;
         // A row may have several vectors: the nearest of them counts.
@@ -121,14 +123,14 @@ impl Measure {
         let cosines = IdTable::of(cosines, nearer)?;
         let kept = kept.map(|kept| NumberedVectors::of(kept, vector)).transpose()?.flatten();
         let kept = kept.filter(|kept| kept.numbers.len() == cosines.len());
-        Ok((Measure::Cosines(cosines, kept), name, Some((tally, by))))
+        Ok((Measure::Cosines(Box::new(cosines), kept.map(Box::new)), name, Some((tally, by))))
     }
 
     /// Whether the likeness of every row could be read.
     ///
     /// # Errors
     /// A file could not be read.
-    pub fn check(&self) -> Result<(), LabError> {
+    pub fn check(&self) -> io::Result<()> {
         if let Measure::Cosines(cosines, kept) = self {
             cosines.check()?;
             kept.as_ref().map_or(Ok(()), |kept| kept.numbers.check())?;
@@ -138,7 +140,7 @@ impl Measure {
 
     /// The vectors that were compared, where they are kept.
     pub fn kept(&self) -> Option<&NumberedVectors> {
-        if let Measure::Cosines(_, kept) = self { kept.as_ref() } else { None }
+        if let Measure::Cosines(_, kept) = self { kept.as_deref() } else { None }
     }
 
     /// Returns the likeness of a row.

@@ -1,16 +1,25 @@
 //! Results of what used a memory: its latest uses in order, and its utility by them.
 
+use std::io;
+
 use super::LabError;
 use super::candidates::CandidateRows;
-use super::id_table::{Digest, IdTable, digest};
-use super::records::RecordSorter;
+use super::scratch::sorter;
+use crate::memory::digest::{Digest, digest};
+use crate::memory::packed::id_table::IdTable;
+use crate::memory::packed::records::RecordSorter;
 use crate::memory::{Entity, Row, time};
 use crate::recall::rank::{self, LATEST_USES};
 use crate::store::Store;
 
 /// Uses of memories with the utility of what used them. Of those of one time the one with the lower rank is the later.
-#[derive(Default)]
 pub(super) struct TimedUses(RecordSorter<4>);
+
+impl Default for TimedUses {
+    fn default() -> Self {
+        TimedUses(sorter())
+    }
+}
 
 impl TimedUses {
     /// Takes a use. `at` is the time of it, in microseconds since 1970; the least value when unknown.
@@ -52,8 +61,13 @@ fn worth_of(bits: u64) -> i64 {
 }
 
 /// Start and utility of episodes, by id.
-#[derive(Default)]
 pub(super) struct EpisodeWorth(RecordSorter<3>);
+
+impl Default for EpisodeWorth {
+    fn default() -> Self {
+        EpisodeWorth(sorter())
+    }
+}
 
 impl EpisodeWorth {
     /// Takes an episode.
@@ -88,7 +102,7 @@ impl MemoryUses {
             })
             .await?;
         episodes.check()?;
-        let mut means = RecordSorter::default();
+        let mut means = sorter();
         uses.each(LATEST_USES, |memory, latest| {
             let mean = latest.iter().sum::<f64>() / latest.len().max(1) as f64;
             means.add([memory, mean.to_bits()]);
@@ -106,7 +120,7 @@ impl MemoryUses {
     ///
     /// # Errors
     /// A file could not be read.
-    pub fn check(&self) -> Result<(), LabError> {
+    pub fn check(&self) -> io::Result<()> {
         self.0.check()
     }
 }

@@ -5,12 +5,14 @@ use std::io;
 
 use serde_json::Value;
 
-use super::id_table::{Digest, IdTable, digest};
 use super::memory_uses::TimedUses;
-use super::records::{Record, RecordSorter};
+use super::scratch::sorter;
 use super::{LabError, Told, each, of_agent, silent};
 use crate::layout::{EpisodeLink, LinkBy};
+use crate::memory::digest::{Digest, digest};
 use crate::memory::mask::Mask;
+use crate::memory::packed::id_table::IdTable;
+use crate::memory::packed::records::{Record, RecordSorter};
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row, feedback, json, time};
 use crate::recall::understand::canvas::{self, CanvasStudy, CanvasSummary, CanvasUse};
@@ -91,7 +93,7 @@ impl FeedbackCounts {
 }
 
 async fn read_feedback(store: &Store, agent: Option<&str>, told: Told<'_>) -> Result<FeedbackCounts, LabError> {
-    let (mut said, mut scores) = (FeedbackCounts::default(), RecordSorter::default());
+    let (mut said, mut scores) = (FeedbackCounts::default(), sorter());
     let columns = ["kind", "rating", "correction", "episode_id", "score", "counts"];
     said.there = each(store, &of_agent(Entity::Feedback, &columns, agent), told, |row| {
         said.rows += 1;
@@ -125,7 +127,7 @@ async fn read_episodes(
 ) -> Result<Episodes, LabError> {
     let links = store.contexts().episode_links();
     let some_loose = has_loose_events(store, &links).await?;
-    let (mut facts, mut named) = (RecordSorter::default(), RecordSorter::default());
+    let (mut facts, mut named) = (sorter(), sorter());
     let mut found = Episodes { worked: WorkTally::new(graded.unwrap_or_default()), ..Episodes::default() };
     let supervised = match agent.filter(|_| coded) {
         Some(agent) => decisions(store, agent).await?,
@@ -249,7 +251,7 @@ async fn read_canvases(
 ) -> Result<Option<CanvasSummary>, LabError> {
     let columns = ["canvas_id", "canvas_type", "component_type", "action", "created_at", "episode_id", "metadata"];
     let query = Query { by: Some("canvas_id"), unparsed: true, ..of_agent(Entity::CanvasEvent, &columns, agent) };
-    let (mut study, mut shown) = (CanvasStudy::new(of_each), RecordSorter::default());
+    let (mut study, mut shown) = (CanvasStudy::new(of_each), sorter());
     let mut show = |episode: Digest, part: usize| shown.add([episode, part as u64]);
     let mut canvas: Vec<CanvasUse> = Vec::new();
     let ordered = store.sources_of(query.entity).is_ok() && store.walks().comes_ordered(&query).await?;

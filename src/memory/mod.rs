@@ -5,6 +5,7 @@ mod agreeing;
 pub mod assign;
 pub mod chain;
 pub mod compare;
+pub mod digest;
 pub mod entity;
 pub mod feedback;
 pub mod filter;

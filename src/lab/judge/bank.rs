@@ -1,6 +1,7 @@
 //! The rows that an evaluation ranks, read once: light rows with their words, vectors and what became of them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::io;
 
 use serde_json::Value;
 
@@ -216,7 +217,7 @@ impl OwnerBank {
     ///
     /// # Errors
     /// A file could not be read.
-    pub fn check(&self) -> Result<(), LabError> {
+    pub fn check(&self) -> io::Result<()> {
         self.uses.check()
     }
 

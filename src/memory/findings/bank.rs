@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::{FindingTally, short};
+use super::FindingTally;
+use crate::memory::digest::digest;
 use crate::memory::{Row, time};
 
 /// Rows of one owner within [`BURST_MICROS`] that make a burst.
 pub(super) const BURST: usize = 5;
-const BURST_MICROS: i64 = 60_000_000;
+pub(super) const BURST_MICROS: i64 = 60_000_000;
 
 /// A reward or utility up to this is little.
 const LITTLE: f64 = 0.3;
@@ -65,7 +66,7 @@ pub fn is_poison(reward: Option<f64>, recalls: u32) -> bool {
 }
 
 fn owner(row: &Row) -> u64 {
-    short(&format!("{}\n{}", row.text("user_id").unwrap_or_default(), row.text("agent_id").unwrap_or_default()))
+    digest(&format!("{}\n{}", row.text("user_id").unwrap_or_default(), row.text("agent_id").unwrap_or_default()))
 }
 
 impl CaseBank {
@@ -77,7 +78,7 @@ impl CaseBank {
 
     /// Takes a profile.
     pub fn profile(&mut self, row: &Row) {
-        let key = short(row.id());
+        let key = digest(row.id());
         self.owners.insert(owner(row), key);
         let profile = self.profiles.entry(key).or_default();
         row.id().clone_into(&mut profile.id);
@@ -86,17 +87,17 @@ impl CaseBank {
 
     /// Takes a case; those of all profiles come after them.
     pub fn case(&mut self, row: &Row) {
-        let (key, profile) = (short(row.id()), row.text("profile_id").map_or(0, short));
+        let (key, profile) = (digest(row.id()), row.text("profile_id").map_or(0, digest));
         if let Some(at) = row.text("created_at").and_then(time::epoch_micros) {
             self.times.entry(profile).or_default().push((at, key));
         }
         let bank = self.profiles.entry(profile).or_default();
         bank.cases += 1;
         if let Some(hash) = row.text("message_hash") {
-            bank.newest.insert(short(hash));
+            bank.newest.insert(digest(hash));
         }
         self.order.push(key);
-        let references = row.list("reference_case_ids").into_iter().map(short).collect();
+        let references = row.list("reference_case_ids").into_iter().map(digest).collect();
         let case = BankCase {
             id: row.id().to_owned(),
             profile,
@@ -104,7 +105,7 @@ impl CaseBank {
             references,
             recalls: 0,
             questions: HashSet::new(),
-            message: row.text("message_hash").map_or(key, short),
+            message: row.text("message_hash").map_or(key, digest),
         };
         self.cases.insert(key, case);
     }
@@ -113,12 +114,12 @@ impl CaseBank {
     #[must_use]
     pub fn repeats(&self, row: &Row) -> bool {
         let (Some(profile), Some(hash)) = (row.text("profile_id"), row.text("message_hash")) else { return false };
-        self.profiles.get(&short(profile)).is_some_and(|p| p.newest.contains(&short(hash)))
+        self.profiles.get(&digest(profile)).is_some_and(|p| p.newest.contains(&digest(hash)))
     }
 
     /// Takes a policy.
     pub fn policy(&mut self, row: &Row) {
-        self.policies.push((row.id().to_owned(), row.text("profile_id").map_or(0, short)));
+        self.policies.push((row.id().to_owned(), row.text("profile_id").map_or(0, digest)));
     }
 
     /// Takes a recall.
@@ -126,9 +127,9 @@ impl CaseBank {
         if let Some(profile) = self.owners.get(&owner(row)).and_then(|key| self.profiles.get_mut(key)) {
             profile.recalls += 1;
         }
-        let question = row.text("query").map(short);
+        let question = row.text("query").map(digest);
         for id in row.list("ids") {
-            let Some(case) = self.cases.get_mut(&short(id)) else { continue };
+            let Some(case) = self.cases.get_mut(&digest(id)) else { continue };
             case.recalls += 1;
             if let Some(question) = question
                 && case.questions.len() < QUESTIONS

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::{FindingTally, short};
+use super::FindingTally;
+use crate::memory::digest::digest;
 use crate::memory::{Row, time};
 
 /// Memories of one person and collection up to which they are compared with one another: the work grows with their square.
@@ -72,11 +73,11 @@ impl StandingMemories {
         }
         let group = self.groups.entry([own("user_id"), own("collection")]).or_default();
         let holds = group.len() < COMPARED && self.held < HELD;
-        let mut held: Vec<u64> = if holds { words().take(WORDS).map(short).collect() } else { Vec::new() };
+        let mut held: Vec<u64> = if holds { words().take(WORDS).map(digest).collect() } else { Vec::new() };
         held.sort_unstable();
         held.dedup();
         self.held += usize::from(holds);
-        let text = short(&words().collect::<Vec<_>>().join(" "));
+        let text = digest(&words().collect::<Vec<_>>().join(" "));
         group.push(StandingMemory { id: row.id().to_owned(), text, created, words: held });
     }
 

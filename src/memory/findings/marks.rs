@@ -2,18 +2,26 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::io;
 use std::ops::Range;
 
-use super::short;
-use crate::memory::packed::column::{BitList, Column, NumberColumn};
+use crate::memory::digest::digest;
+use crate::memory::packed::column::{BitList, NumberColumn, PagedColumn};
+use crate::memory::packed::id_table::IdTable;
 use crate::memory::packed::ids::IdList;
+use crate::memory::packed::pages::PageStore;
+use crate::memory::packed::records::RecordSorter;
+use crate::memory::packed::space::MakeSpace;
 use crate::memory::{Row, time};
 
 /// No moment.
 pub(super) const NEVER: i64 = i64::MIN;
 
-/// No episode.
-const NOWHERE: u32 = u32::MAX;
+/// Bytes of episodes that are held in memory: about 300,000 of them.
+const HELD: usize = 16 << 20;
+
+/// Bytes of the table that finds episodes by their ids, up to which it is held: a million of them.
+const INDEXED: usize = 16 << 20;
 
 /// Kinds of rows that an episode names, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,9 +58,10 @@ pub(super) struct EpisodeMark {
     ended: i64,
     /// Stored score of its feedback; not a number where none is stored.
     score: f64,
-    /// Numbers of the names of its agent and its user; 0 when it has none.
+    /// Stands for the parent that it names; 0 when it names none.
+    pub parent: u64,
+    /// Number of the name of its agent; 0 when it has none.
     pub agent: u32,
-    pub user: u32,
     /// Stored number of its canvas events.
     count: i32,
     /// Flags that apply: bits of [`MarkFlag`].
@@ -87,8 +96,8 @@ impl EpisodeMark {
             started: moment(row, "started_at"),
             ended: moment(row, "ended_at"),
             score: row.number("feedback_score").unwrap_or(f64::NAN),
+            parent: row.text("parent_id").map_or(0, digest),
             agent: 0,
-            user: 0,
             // No number of rows is that of one that is out of range.
             count: i32::try_from(row.get("canvas_action_count").as_i64().unwrap_or_default()).unwrap_or(i32::MIN),
             flags: flags.iter().fold(0, set),
@@ -96,44 +105,73 @@ impl EpisodeMark {
     }
 }
 
-/// Scores of an episode's feedback: the stored one, and what feedback comes to that names the episode and is named by it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct EpisodeScore {
-    place: u32,
-    /// Number of scores in the sum.
-    pub scored: u32,
-    pub sum: f64,
-    /// Not a number where none is stored.
-    pub stored: f64,
-}
-
 /// Episodes by their place, and what they name. First they are taken; after [`EpisodeMarks::index`] they are found by id.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct EpisodeMarks {
+    pages: PageStore,
     ids: IdList,
-    flags: Column<u8>,
-    sessions: Column<u64>,
+    flags: PagedColumn<u8>,
+    sessions: PagedColumn<u64>,
+    parents: PagedColumn<u64>,
     spans: SpanList,
     agents: NumberColumn,
-    users: NumberColumn,
     /// Stored numbers of canvas events that are not those of the list, by place.
     counts: Vec<(u32, i32)>,
-    /// Scores of episodes that have one or name feedback, by place.
-    scores: Vec<EpisodeScore>,
+    /// Stored scores of feedback; not a number where none is stored, or there is no place for one.
+    scores: PagedColumn<f64>,
     /// End position of what each episode names among all that is named.
-    ends: Column<u32>,
+    ends: PagedColumn<u32>,
     /// Executions, canvas events and feedback that episodes name: of each episode in order and once.
-    named: Column<[u8; 6]>,
-    /// Numbers of agents and users.
+    named: PagedColumn<[u8; 6]>,
+    /// Numbers of agents.
     names: HashMap<u64, u32>,
-    index: PlaceIndex,
-    /// Rows that more than one episode may name, in order.
+    /// Hashes of the ids, with the places.
+    keys: RecordSorter<2>,
+    index: IdTable<2>,
+    /// All that is named.
+    all_named: RecordSorter<1>,
+    /// Rows that more than one episode names, in order.
     shared: Vec<u64>,
     /// A bit for each that is named: it was met, and names the episode too.
     met: BitList,
+    /// Scores of feedback that was met, by the place of its episode.
+    met_scores: RecordSorter<3>,
+    /// For a place the sum of these, and their number.
+    sums: IdTable<3>,
 }
 
 impl EpisodeMarks {
+    /// Marks that go on in such a space where they do not fit in memory.
+    pub fn new(space: MakeSpace) -> Self {
+        EpisodeMarks::within(HELD, space)
+    }
+
+    /// The same, with so many bytes in memory.
+    pub fn within(bytes: usize, space: MakeSpace) -> Self {
+        let pages = PageStore::new(bytes, space);
+        EpisodeMarks {
+            ids: IdList::paged(&pages),
+            flags: PagedColumn::new(&pages),
+            sessions: PagedColumn::new(&pages),
+            parents: PagedColumn::new(&pages),
+            spans: SpanList::new(&pages),
+            agents: NumberColumn::default(),
+            counts: Vec::new(),
+            scores: PagedColumn::new(&pages),
+            ends: PagedColumn::new(&pages),
+            named: PagedColumn::new(&pages),
+            names: HashMap::new(),
+            keys: RecordSorter::new(space).within(INDEXED),
+            index: IdTable::default(),
+            all_named: RecordSorter::new(space),
+            shared: Vec::new(),
+            met: BitList::default(),
+            met_scores: RecordSorter::new(space),
+            sums: IdTable::default(),
+            pages,
+        }
+    }
+
     /// Takes an episode with the rows that it names.
     pub fn add(&mut self, id: &str, mark: &EpisodeMark, named: impl Iterator<Item = (NamedKind, u64)>) {
         let place = self.len() as u32;
@@ -145,44 +183,65 @@ impl EpisodeMarks {
         if applies(MarkFlag::Counted) && mark.count != names(NamedKind::Canvas) as i32 {
             self.counts.push((place, mark.count));
         }
-        if applies(MarkFlag::Scored) && (!mark.score.is_nan() || names(NamedKind::Feedback) > 0) {
-            self.scores.push(EpisodeScore { place, scored: 0, sum: 0.0, stored: mark.score });
-        }
+        self.scores.push(if applies(MarkFlag::Scored) { mark.score } else { f64::NAN });
         for named in named {
             let [bytes @ .., _, _] = named.to_le_bytes();
             self.named.push(bytes);
+            self.all_named.add([named]);
         }
         self.ends.push(self.named.len() as u32);
         self.ids.push(id);
+        self.keys.add([digest(id), u64::from(place)]);
         self.flags.push(mark.flags);
         self.sessions.push(mark.session);
+        self.parents.push(mark.parent);
         self.spans.push(mark.started, mark.ended);
         self.agents.push(mark.agent);
-        self.users.push(mark.user);
     }
 
     /// Number of a name, from 1.
     pub fn number(&mut self, name: &str) -> u32 {
         let next = self.names.len() as u32 + 1;
-        *self.names.entry(short(name)).or_insert(next)
+        *self.names.entry(digest(name)).or_insert(next)
     }
 
     /// All episodes have been taken. Of an id that comes twice the last one is found.
-    pub fn index(&mut self) {
+    ///
+    /// # Errors
+    /// What did not fit in memory could not be written.
+    pub fn index(&mut self) -> io::Result<()> {
         self.names = HashMap::new();
-        self.index = PlaceIndex::new(&self.ids);
-        self.shared = self.shared();
+        self.index = IdTable::of(self.keys.take(), |first, next| *first = *next)?;
+        self.shared = shared(self.all_named.take())?;
         self.met = BitList::new(self.named.len());
+        self.check()
+    }
+
+    /// All that hangs on episodes has been taken.
+    ///
+    /// # Errors
+    /// As [`EpisodeMarks::index`].
+    pub fn sum_up(&mut self) -> io::Result<()> {
+        self.sums = IdTable::of(self.met_scores.take(), |[_, sum, n], [_, score, more]| {
+            *sum = (f64::from_bits(*sum) + f64::from_bits(*score)).to_bits();
+            *n += more;
+        })?;
+        Ok(())
+    }
+
+    /// Whether everything could be written and read.
+    ///
+    /// # Errors
+    /// There is no room, or it cannot be read.
+    pub fn check(&self) -> io::Result<()> {
+        self.pages.check()?;
+        self.index.check()?;
+        self.sums.check()
     }
 
     /// Nobody asks for agents any more.
     pub fn forget_agents(&mut self) {
         self.agents = NumberColumn::default();
-    }
-
-    /// Nobody asks for users any more.
-    pub fn forget_users(&mut self) {
-        self.users = NumberColumn::default();
     }
 
     pub fn len(&self) -> usize {
@@ -201,7 +260,12 @@ impl EpisodeMarks {
 
     /// The place of the episode that a hash stands for.
     pub fn place(&self, key: u64) -> Option<usize> {
-        self.index.find(&self.ids, key)
+        self.index.find(key).map(|[_, place]| place as usize)
+    }
+
+    /// Returns what stands for the parent that an episode names; none where it names none.
+    pub fn parent(&self, place: usize) -> Option<u64> {
+        self.parents.get(place).filter(|parent| *parent != 0)
     }
 
     /// Whether something is so of an episode.
@@ -229,11 +293,6 @@ impl EpisodeMarks {
         self.agents.get(place).unwrap_or_default()
     }
 
-    /// Number of a user's name; 0 when the episode has none.
-    pub fn user(&self, place: usize) -> u32 {
-        self.users.get(place).unwrap_or_default()
-    }
-
     /// Stored number of an episode's canvas events.
     pub fn count(&self, place: usize) -> i32 {
         match self.counts.binary_search_by_key(&place, |(of, _)| *of as usize) {
@@ -242,19 +301,19 @@ impl EpisodeMarks {
         }
     }
 
-    /// Scores of an episode's feedback; none where it neither has a score nor names feedback.
-    pub fn score(&self, place: usize) -> Option<&EpisodeScore> {
-        let at = self.scores.binary_search_by_key(&place, |score| score.place as usize).ok()?;
-        self.scores.get(at)
+    /// Stored score of an episode's feedback, where there is one.
+    pub fn stored_score(&self, place: usize) -> Option<f64> {
+        self.scores.get(place).filter(|score| !score.is_nan())
+    }
+
+    /// The sum of the scores of feedback that was met of an episode, and their number; known after [`EpisodeMarks::sum_up`].
+    pub fn met_scores(&self, place: usize) -> (f64, u32) {
+        self.sums.find(place as u64).map_or((0.0, 0), |[_, sum, n]| (f64::from_bits(sum), n as u32))
     }
 
     /// Adds to the scores of an episode that names feedback.
     pub fn add_score(&mut self, place: usize, score: f64) {
-        let at = self.scores.binary_search_by_key(&place, |score| score.place as usize);
-        if let Some(of) = at.ok().and_then(|at| self.scores.get_mut(at)) {
-            of.sum += score;
-            of.scored += 1;
-        }
+        self.met_scores.add([place as u64, score.to_bits(), 1]);
     }
 
     /// Returns the range, among all that is named, of the rows of one kind that an episode names.
@@ -314,42 +373,40 @@ impl EpisodeMarks {
     pub fn meet(&mut self, named: NamedPlace) -> bool {
         self.met.set(named.0)
     }
-
-    /// Returns the rows that are named more than once, in order, and a few others: each sets a bit of far more than there
-    /// are, and those that find it set are told. It takes passes, each of which needs a part of the bits.
-    fn shared(&self) -> Vec<u64> {
-        let bits = (self.named.len() * 16 / PASSES as usize).next_power_of_two();
-        let mut shared = Vec::new();
-        for pass in 0..PASSES {
-            let mut seen = BitList::new(bits);
-            let of_pass = (0..self.named.len()).map(|at| self.named_at(at)).filter(|named| named % PASSES == pass);
-            shared.extend(of_pass.filter(|named| !seen.set((named / PASSES) as usize & (bits - 1))));
-        }
-        shared.sort_unstable();
-        shared.dedup();
-        shared
-    }
 }
 
-/// Passes in which named rows are compared with one another.
-const PASSES: u64 = 8;
+/// The rows that are named more than once, in order.
+fn shared(all_named: RecordSorter<1>) -> io::Result<Vec<u64>> {
+    let (sorted, mut shared, mut last) = (all_named.sorted()?, Vec::new(), None);
+    let mut stream = sorted.stream()?;
+    while let Some([named]) = stream.next()? {
+        if last.replace(named) == Some(named) && shared.last() != Some(&named) {
+            shared.push(named);
+        }
+    }
+    Ok(shared)
+}
 
 /// Place of a row among all that is named.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NamedPlace(usize);
 
 /// Starts and ends; most ends come within the hour and take four bytes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct SpanList {
-    started: Column<i64>,
+    started: PagedColumn<i64>,
     /// Microseconds from start to end, or [`SpanList::FAR`].
-    lasted: Column<u32>,
+    lasted: PagedColumn<u32>,
     /// Other ends, by place; [`NEVER`] is left out.
     far: Vec<(u32, i64)>,
 }
 
 impl SpanList {
     const FAR: u32 = u32::MAX;
+
+    fn new(pages: &PageStore) -> Self {
+        SpanList { started: PagedColumn::new(pages), lasted: PagedColumn::new(pages), far: Vec::new() }
+    }
 
     fn push(&mut self, started: i64, ended: i64) {
         let lasted = ended.checked_sub(started).and_then(|lasted| u32::try_from(lasted).ok());
@@ -374,41 +431,6 @@ impl SpanList {
     }
 }
 
-/// Finds episodes by what stands for their id: a table of places, looked through from where the hash points to.
-#[derive(Debug, Default)]
-struct PlaceIndex(Vec<u32>);
-
-impl PlaceIndex {
-    fn new(ids: &IdList) -> Self {
-        let mut index = PlaceIndex(vec![NOWHERE; ids.len() * 4 / 3 + 1]);
-        for place in 0..ids.len() {
-            let at = index.slot(ids, ids.key(place));
-            if let Some(slot) = index.0.get_mut(at) {
-                *slot = place as u32;
-            }
-        }
-        index
-    }
-
-    /// The slot of a hash, or the free one where it belongs. There are always free ones.
-    fn slot(&self, ids: &IdList, key: u64) -> usize {
-        let taken = |at: usize| self.0.get(at).filter(|place| **place != NOWHERE);
-        let mut at = ((u128::from(key) * self.0.len() as u128) >> u64::BITS) as usize;
-        while taken(at).is_some_and(|place| ids.key(*place as usize) != key) {
-            at = if at + 1 == self.0.len() { 0 } else { at + 1 };
-        }
-        at
-    }
-
-    fn find(&self, ids: &IdList, key: u64) -> Option<usize> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let place = *self.0.get(self.slot(ids, key))?;
-        (place != NOWHERE).then_some(place as usize)
-    }
-}
-
 /// A moment of a row, in microseconds since 1970.
 pub(super) fn moment(row: &Row, column: &str) -> i64 {
     row.text(column).and_then(time::epoch_micros).unwrap_or(NEVER)
@@ -421,25 +443,26 @@ mod tests {
     use super::super::tests::row;
     use super::*;
     use crate::memory::Entity;
+    use crate::memory::packed::space::tests::space;
 
     #[test]
     fn episodes_are_found_by_id_and_of_one_that_comes_twice_the_last() {
-        let mut marks = EpisodeMarks::default();
-        assert_eq!(marks.place(short("a")), None);
+        let mut marks = EpisodeMarks::new(space);
+        assert_eq!(marks.place(digest("a")), None);
         let row = Row::empty(Entity::Episode);
         let ids: Vec<String> = (0..500).map(|n| format!("e{}", n % 400)).collect();
         for (place, id) in ids.iter().enumerate() {
-            let own = short(&format!("c{place}"));
-            let named = [(NamedKind::Canvas, own), (NamedKind::Feedback, short("everybody's"))];
+            let own = digest(&format!("c{place}"));
+            let named = [(NamedKind::Canvas, own), (NamedKind::Feedback, digest("everybody's"))];
             marks.add(id, &EpisodeMark::new(&row, 0, &[]), named.into_iter());
         }
-        marks.index();
-        assert_eq!((marks.place(short("e7")), marks.place(short("e399"))), (Some(407), Some(399)));
-        assert_eq!((marks.id(407).as_deref(), marks.place(short("e400"))), (Some("e7"), None));
-        assert!(marks.only_named(3, NamedKind::Feedback, short("everybody's")).is_none(), "others name it too");
-        assert!(marks.names(3, NamedKind::Feedback, short("everybody's")));
-        assert!(marks.only_named(3, NamedKind::Canvas, short("c4")).is_none());
-        let own = (0..500).filter_map(|n| marks.only_named(n, NamedKind::Canvas, short(&format!("c{n}"))));
+        marks.index().unwrap();
+        assert_eq!((marks.place(digest("e7")), marks.place(digest("e399"))), (Some(407), Some(399)));
+        assert_eq!((marks.id(407).as_deref(), marks.place(digest("e400"))), (Some("e7"), None));
+        assert!(marks.only_named(3, NamedKind::Feedback, digest("everybody's")).is_none(), "others name it too");
+        assert!(marks.names(3, NamedKind::Feedback, digest("everybody's")));
+        assert!(marks.only_named(3, NamedKind::Canvas, digest("c4")).is_none());
+        let own = (0..500).filter_map(|n| marks.only_named(n, NamedKind::Canvas, digest(&format!("c{n}"))));
         let own: Vec<NamedPlace> = own.collect();
         assert!(own.len() > 400, "{}", own.len());
         let [first, second] = own[..2] else { unreachable!() };
@@ -447,8 +470,39 @@ mod tests {
     }
 
     #[test]
+    fn episodes_in_a_file_are_what_they_were() {
+        let mut marks = EpisodeMarks::within(0, space);
+        let count = 66_000;
+        let at = |n: usize| time::from_epoch(n as i64, time::EpochUnit::Seconds);
+        for n in 0..count {
+            let values = [("started_at", json!(at(n))), ("ended_at", json!(at(2 * n))), ("feedback_score", json!(n))];
+            let mut mark = EpisodeMark::new(&row(Entity::Episode, &values), n as u64, &[(MarkFlag::Scored, true)]);
+            mark.parent = digest(&format!("e{}", n + 1));
+            let named =
+                [(NamedKind::Canvas, digest(&format!("c{n}"))), (NamedKind::Feedback, digest(&format!("f{n}")))];
+            marks.add(&format!("e{n}"), &mark, named.into_iter());
+        }
+        marks.index().unwrap();
+        for n in (0..count).step_by(997) {
+            let place = marks.place(digest(&format!("e{n}"))).unwrap();
+            assert_eq!((place, marks.id(place).as_deref()), (n, Some(format!("e{n}").as_str())));
+            assert_eq!((marks.session(place), marks.parent(place)), (n as u64, Some(digest(&format!("e{}", n + 1)))));
+            assert_eq!((marks.started(place), marks.ended(place)), (n as i64 * 1_000_000, 2 * n as i64 * 1_000_000));
+            assert!(marks.is(place, MarkFlag::Scored) && !marks.is(place, MarkFlag::Open));
+            assert_eq!((marks.stored_score(place), marks.count(place)), (Some(n as f64), 1));
+            let named = marks.only_named(place, NamedKind::Canvas, digest(&format!("c{n}"))).unwrap();
+            assert!(marks.meet(named) && !marks.meet(named));
+            marks.add_score(place, 1.0);
+            marks.add_score(place, 0.5);
+        }
+        marks.sum_up().unwrap();
+        assert_eq!((marks.met_scores(997), marks.met_scores(998)), ((1.5, 2), (0.0, 0)));
+        marks.check().unwrap();
+    }
+
+    #[test]
     fn what_is_left_out_of_the_usual_is_kept_beside_it() {
-        let mut marks = EpisodeMarks::default();
+        let mut marks = EpisodeMarks::new(space);
         let times = [
             ("2026-01-01T00:00:00.000000Z", Some("2026-01-01T00:00:01.000000Z")),
             ("2026-01-01T00:00:00.000000Z", Some("2026-03-01T00:00:00.000000Z")),
@@ -460,7 +514,7 @@ mod tests {
                 Entity::Episode,
                 &[("started_at", json!(started)), ("ended_at", json!(ended)), ("canvas_action_count", json!(n))],
             );
-            let named = [(NamedKind::Canvas, short("a")), (NamedKind::Executions, short("a"))];
+            let named = [(NamedKind::Canvas, digest("a")), (NamedKind::Executions, digest("a"))];
             marks.add(&n.to_string(), &EpisodeMark::new(&row, 0, &[(MarkFlag::Counted, true)]), named.into_iter());
         }
         for (place, (started, ended)) in times.iter().enumerate() {

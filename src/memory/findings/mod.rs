@@ -394,16 +394,6 @@ impl Finding {
     }
 }
 
-/// A short stand-in for an id that may be long; two ids have the same one practically never.
-#[must_use]
-pub fn short(id: &str) -> u64 {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let mut hasher = DefaultHasher::new();
-    id.hash(&mut hasher);
-    // Nought means none.
-    hasher.finish() | 1
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::Value;

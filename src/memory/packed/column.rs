@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::pages::PageStore;
+
 /// Values of a part.
 const PART: usize = 1 << 16;
 
@@ -45,6 +47,97 @@ impl<T> Column<T> {
 impl<T: Copy> Column<T> {
     pub fn get(&self, place: usize) -> Option<T> {
         self.at(place).copied()
+    }
+}
+
+/// A value of a fixed number of bytes.
+pub(crate) trait FixedBytes: Copy {
+    /// The bytes.
+    type Bytes: AsRef<[u8]> + AsMut<[u8]> + Default;
+    fn to_bytes(self) -> Self::Bytes;
+    fn of_bytes(bytes: Self::Bytes) -> Self;
+}
+
+macro_rules! fixed_bytes {
+    ($($number:ty),*) => {$(
+        impl FixedBytes for $number {
+            type Bytes = [u8; size_of::<$number>()];
+            fn to_bytes(self) -> Self::Bytes {
+                self.to_le_bytes()
+            }
+            fn of_bytes(bytes: Self::Bytes) -> Self {
+                <$number>::from_le_bytes(bytes)
+            }
+        }
+    )*};
+}
+
+fixed_bytes!(u8, u32, u64, i64, f64);
+
+impl FixedBytes for [u8; 6] {
+    type Bytes = Self;
+    fn to_bytes(self) -> Self {
+        self
+    }
+    fn of_bytes(bytes: Self) -> Self {
+        bytes
+    }
+}
+
+/// Values by their place, of which whole parts may be in a scratch space.
+#[derive(Debug)]
+pub(crate) struct PagedColumn<T> {
+    pages: PageStore,
+    parts: Vec<PagedPart<T>>,
+}
+
+#[derive(Debug)]
+enum PagedPart<T> {
+    Held(Vec<T>),
+    /// Place of the part in the scratch space.
+    Written(usize),
+}
+
+impl<T: FixedBytes> PagedColumn<T> {
+    /// A column of which as many parts are held as there is room for.
+    pub fn new(pages: &PageStore) -> Self {
+        PagedColumn { pages: pages.clone(), parts: Vec::new() }
+    }
+
+    pub fn push(&mut self, value: T) {
+        match self.parts.last_mut() {
+            Some(PagedPart::Held(part)) if part.len() < PART => part.push(value),
+            None => self.parts.push(PagedPart::Held(vec![value])),
+            Some(_) => {
+                let mut part = Vec::with_capacity(PART);
+                part.push(value);
+                self.parts.push(PagedPart::Held(part));
+            }
+        }
+        if let Some(last) = self.parts.last_mut()
+            && let PagedPart::Held(part) = last
+            && part.len() == PART
+            && !self.pages.takes(size_of_val(part.as_slice()))
+        {
+            let bytes: Vec<u8> = part.iter().flat_map(|value| Vec::from(value.to_bytes().as_ref())).collect();
+            *last = PagedPart::Written(self.pages.write(&bytes));
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        let of_last = |last: &PagedPart<T>| if let PagedPart::Held(part) = last { part.len() } else { PART };
+        self.parts.last().map_or(0, |last| (self.parts.len() - 1) * PART + of_last(last))
+    }
+
+    pub fn get(&self, place: usize) -> Option<T> {
+        match self.parts.get(place / PART)? {
+            PagedPart::Held(part) => part.get(place % PART).copied(),
+            PagedPart::Written(at) => {
+                let mut bytes = T::Bytes::default();
+                self.pages.read(at + place % PART * size_of::<T>(), bytes.as_mut());
+                Some(T::of_bytes(bytes))
+            }
+        }
     }
 }
 
@@ -190,6 +283,7 @@ impl BitList {
 
 #[cfg(test)]
 mod tests {
+    use super::super::space::tests::space;
     use super::*;
 
     #[test]
@@ -201,6 +295,22 @@ mod tests {
         assert_eq!((column.len(), column.get(PART - 1), column.get(PART)), (count, Some(PART - 1), Some(PART)));
         assert_eq!(column.bytes(), count * size_of::<usize>());
         assert_eq!((column.get(2 * PART), column.get(count)), (Some(2 * PART), None));
+    }
+
+    #[test]
+    fn values_are_found_in_memory_and_in_the_file() {
+        let pages = PageStore::new(PART * size_of::<u64>(), space);
+        let (mut column, mut small) = (PagedColumn::new(&pages), PagedColumn::new(&pages));
+        assert_eq!((column.len(), column.get(0)), (0, None));
+        for n in 0..=3 * PART {
+            column.push(n as u64);
+            small.push([n as u8, 1, 2, 3, 4, 5]);
+        }
+        assert_eq!((column.len(), small.len()), (3 * PART + 1, 3 * PART + 1));
+        assert!((0..=3 * PART).all(|n| column.get(n) == Some(n as u64)));
+        assert!((0..=3 * PART).all(|n| small.get(n) == Some([n as u8, 1, 2, 3, 4, 5])));
+        assert_eq!((column.get(3 * PART + 1), small.get(4 * PART)), (None, None));
+        pages.check().unwrap();
     }
 
     #[test]

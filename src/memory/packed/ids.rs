@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use uuid::Uuid;
 
-use crate::memory::findings::short;
+use super::pages::PageStore;
+use crate::memory::digest::digest;
 
 /// Ids of a part.
 const PART: usize = 1 << 16;
@@ -17,17 +18,28 @@ const UUID_LETTERS: usize = 36;
 const WIDE: usize = 256;
 
 /// Ids by their place. UUIDs take sixteen bytes; where all of a part have one length, nothing tells where they end, and
-/// what they begin with is kept once.
+/// what they begin with is kept once. Whole parts may be in a scratch space.
 #[derive(Debug, Default)]
-pub(crate) struct IdList(Vec<IdPart>);
+pub(crate) struct IdList {
+    parts: Vec<IdPart>,
+    pages: Option<PageStore>,
+}
 
 #[derive(Debug)]
 struct IdPart {
     /// Bytes that all ids begin with, once the part is full.
     begin: Vec<u8>,
-    bytes: Vec<u8>,
+    bytes: PartBytes,
     len: usize,
     shape: IdShape,
+}
+
+/// Bytes that are kept of the ids of a part, one after the other.
+#[derive(Debug)]
+enum PartBytes {
+    Held(Vec<u8>),
+    /// Their place in the scratch space.
+    Written(PageStore, usize),
 }
 
 #[derive(Debug)]
@@ -38,23 +50,36 @@ enum IdShape {
     Wide(usize),
     /// Texts, each up to where it ends.
     Ends(Vec<u32>),
+    /// The same, with the ends in the scratch space.
+    WrittenEnds(PageStore, usize),
 }
 
 impl IdList {
+    /// A list of which as many parts are held as there is room for.
+    pub fn paged(pages: &PageStore) -> Self {
+        IdList { parts: Vec::new(), pages: Some(pages.clone()) }
+    }
+
     pub fn push(&mut self, id: &str) {
-        match self.0.last_mut() {
+        match self.parts.last_mut() {
             Some(part) if part.len < PART => part.push(id),
-            _ => self.0.push(IdPart::of(id)),
+            _ => self.parts.push(IdPart::of(id)),
+        }
+        if let (Some(part), Some(pages)) = (self.parts.last_mut(), &self.pages)
+            && part.len == PART
+            && !pages.takes(part.size())
+        {
+            part.write(pages);
         }
     }
 
     pub fn len(&self) -> usize {
-        self.0.last().map_or(0, |last| (self.0.len() - 1) * PART + last.len)
+        self.parts.last().map_or(0, |last| (self.parts.len() - 1) * PART + last.len)
     }
 
     /// Bytes that the ids take.
     pub fn bytes(&self) -> usize {
-        self.0.iter().map(IdPart::size).sum()
+        self.parts.iter().map(IdPart::size).sum()
     }
 
     /// The places of an id.
@@ -62,27 +87,29 @@ impl IdList {
         let of_part = |(number, part): (usize, &IdPart)| {
             part.places(id).into_iter().map(|at| number * PART + at).collect::<Vec<_>>()
         };
-        self.0.iter().enumerate().flat_map(of_part).collect()
+        self.parts.iter().enumerate().flat_map(of_part).collect()
     }
 
     pub fn get(&self, place: usize) -> Option<Cow<'_, str>> {
         let (part, rest) = self.stored(place)?;
-        if part.begin.is_empty() && !matches!(part.shape, IdShape::Uuids) {
-            return std::str::from_utf8(rest).ok().map(Cow::Borrowed);
+        match rest {
+            Cow::Borrowed(rest) if part.begin.is_empty() && !matches!(part.shape, IdShape::Uuids) => {
+                std::str::from_utf8(rest).ok().map(Cow::Borrowed)
+            }
+            rest => Some(Cow::Owned(part.spelled(&rest, &mut IdBuffer::default())?.to_owned())),
         }
-        Some(Cow::Owned(part.spelled(rest, &mut IdBuffer::default())?.to_owned()))
     }
 
-    /// Returns what stands for an id: [`short`] of it.
+    /// Returns what stands for an id: [`digest`] of it.
     pub fn key(&self, place: usize) -> u64 {
-        let spelled = |(part, rest): (&IdPart, &[u8])| part.spelled(rest, &mut IdBuffer::default()).map(short);
-        self.stored(place).and_then(spelled).unwrap_or_default()
+        let key = |(part, rest): (&IdPart, Cow<'_, [u8]>)| part.spelled(&rest, &mut IdBuffer::default()).map(digest);
+        self.stored(place).and_then(key).unwrap_or_default()
     }
 
     /// The part of an id, and what is kept of it alone.
-    fn stored(&self, place: usize) -> Option<(&IdPart, &[u8])> {
-        let part = self.0.get(place / PART)?;
-        Some((part, part.bytes.get(part.range(place % PART)?)?))
+    fn stored(&self, place: usize) -> Option<(&IdPart, Cow<'_, [u8]>)> {
+        let part = self.parts.get(place / PART)?;
+        Some((part, part.kept(place % PART)?))
     }
 }
 
@@ -105,16 +132,17 @@ impl IdPart {
             width @ ..=WIDE => IdShape::Wide(width),
             _ => IdShape::Ends(Vec::new()),
         };
-        let mut part = IdPart { begin: Vec::new(), bytes: Vec::new(), len: 0, shape };
+        let mut part = IdPart { begin: Vec::new(), bytes: PartBytes::Held(Vec::new()), len: 0, shape };
         part.push(id);
         part
     }
 
     fn push(&mut self, id: &str) {
+        let PartBytes::Held(bytes) = &mut self.bytes else { return };
         match (&self.shape, uuid(id)) {
-            (IdShape::Uuids, Some(uuid)) => self.bytes.extend_from_slice(uuid.as_bytes()),
-            (IdShape::Wide(width), _) if id.len() == *width => self.bytes.extend_from_slice(id.as_bytes()),
-            _ => self.push_any(id),
+            (IdShape::Uuids, Some(uuid)) => bytes.extend_from_slice(uuid.as_bytes()),
+            (IdShape::Wide(width), _) if id.len() == *width => bytes.extend_from_slice(id.as_bytes()),
+            _ => push_any(&mut self.shape, bytes, self.len, id),
         }
         self.len += 1;
         if self.len == PART {
@@ -124,7 +152,32 @@ impl IdPart {
 
     fn size(&self) -> usize {
         let ends = if let IdShape::Ends(ends) = &self.shape { size_of_val(ends.as_slice()) } else { 0 };
-        self.begin.len() + self.bytes.len() + ends
+        let bytes = if let PartBytes::Held(bytes) = &self.bytes { bytes.len() } else { 0 };
+        self.begin.len() + bytes + ends
+    }
+
+    /// Moves a full part to the scratch space.
+    fn write(&mut self, pages: &PageStore) {
+        if let IdShape::Ends(ends) = &self.shape {
+            let bytes: Vec<u8> = ends.iter().flat_map(|end| end.to_le_bytes()).collect();
+            self.shape = IdShape::WrittenEnds(pages.clone(), pages.write(&bytes));
+        }
+        if let PartBytes::Held(bytes) = &self.bytes {
+            self.bytes = PartBytes::Written(pages.clone(), pages.write(bytes));
+        }
+    }
+
+    /// Returns the bytes that are kept of an id alone.
+    fn kept(&self, at: usize) -> Option<Cow<'_, [u8]>> {
+        let range = self.range(at)?;
+        match &self.bytes {
+            PartBytes::Held(bytes) => bytes.get(range).map(Cow::Borrowed),
+            PartBytes::Written(pages, from) => {
+                let mut bytes = vec![0; range.len()];
+                pages.read(from + range.start, &mut bytes);
+                Some(Cow::Owned(bytes))
+            }
+        }
     }
 
     fn places(&self, id: &str) -> Vec<usize> {
@@ -135,18 +188,19 @@ impl IdPart {
             _ => id.as_bytes(),
         };
         let Some(rest) = kept.strip_prefix(self.begin.as_slice()) else { return Vec::new() };
-        let is_same = |at: &usize| self.range(*at).and_then(|range| self.bytes.get(range)) == Some(rest);
+        let is_same = |at: &usize| self.kept(*at).as_deref() == Some(rest);
         (0..self.len).filter(is_same).collect()
     }
 
     /// Takes off what all ids begin with.
     fn take_begin(&mut self) {
         let width = self.width();
-        let Some(first) = self.bytes.get(..width).filter(|first| !first.is_empty()) else { return };
+        let PartBytes::Held(bytes) = &mut self.bytes else { return };
+        let Some(first) = bytes.get(..width).filter(|first| !first.is_empty()) else { return };
         let same = |a: &[u8], b: &[u8]| a.iter().zip(b).take_while(|(a, b)| a == b).count();
-        let shared = self.bytes.chunks(width).map(|id| same(first, id)).min().unwrap_or_default();
+        let shared = bytes.chunks(width).map(|id| same(first, id)).min().unwrap_or_default();
         self.begin = first.get(..shared).unwrap_or_default().to_vec();
-        self.bytes = self.bytes.chunks(width).flat_map(|id| id.get(shared..).unwrap_or_default()).copied().collect();
+        *bytes = bytes.chunks(width).flat_map(|id| id.get(shared..).unwrap_or_default()).copied().collect();
     }
 
     /// Bytes of each id; 0 where they differ.
@@ -154,13 +208,13 @@ impl IdPart {
         match self.shape {
             IdShape::Uuids => UUID,
             IdShape::Wide(width) => width,
-            IdShape::Ends(_) => 0,
+            IdShape::Ends(_) | IdShape::WrittenEnds(..) => 0,
         }
     }
 
     /// An id from what is kept of it.
     fn spelled<'b>(&self, rest: &'b [u8], buffer: &'b mut IdBuffer) -> Option<&'b str> {
-        if matches!(self.shape, IdShape::Ends(_)) {
+        if matches!(self.shape, IdShape::Ends(_) | IdShape::WrittenEnds(..)) {
             return std::str::from_utf8(rest).ok();
         }
         let bytes = buffer.bytes.get_mut(..self.width())?;
@@ -172,31 +226,44 @@ impl IdPart {
         }
     }
 
-    fn push_any(&mut self, id: &str) {
-        if matches!(self.shape, IdShape::Uuids) {
-            let texts = self.bytes.chunks(UUID).filter_map(|bytes| Uuid::from_slice(bytes).ok());
-            self.bytes = texts.flat_map(|uuid| uuid.to_string().into_bytes()).collect();
-            self.shape = IdShape::Wide(UUID_LETTERS);
-        }
-        if let IdShape::Wide(width) = self.shape {
-            self.shape = IdShape::Ends((1..=self.len).map(|n| (n * width) as u32).collect());
-        }
-        if let IdShape::Ends(ends) = &mut self.shape {
-            // Ids of 4 GB are not told, only counted.
-            if u32::try_from(self.bytes.len() + id.len()).is_ok() {
-                self.bytes.extend_from_slice(id.as_bytes());
-            }
-            ends.push(self.bytes.len() as u32);
-        }
-    }
-
     fn range(&self, at: usize) -> Option<std::ops::Range<usize>> {
-        if let IdShape::Ends(ends) = &self.shape {
-            let start = at.checked_sub(1).and_then(|before| ends.get(before)).map_or(0, |start| *start as usize);
-            return Some(start..*ends.get(at)? as usize);
+        let end = |at: usize| match &self.shape {
+            IdShape::Ends(ends) => ends.get(at).copied(),
+            IdShape::WrittenEnds(pages, from) => {
+                let mut end = [0; 4];
+                pages.read(from + at * end.len(), &mut end);
+                Some(u32::from_le_bytes(end))
+            }
+            IdShape::Uuids | IdShape::Wide(_) => None,
+        };
+        if at >= self.len {
+            return None;
+        }
+        if let Some(to) = end(at) {
+            let from = at.checked_sub(1).and_then(end).unwrap_or_default();
+            return Some(from as usize..to as usize);
         }
         let width = self.width() - self.begin.len();
-        (at < self.len).then_some(at * width..(at + 1) * width)
+        Some(at * width..(at + 1) * width)
+    }
+}
+
+/// Takes an id that is not of the shape of those before, of which there are `len`.
+fn push_any(shape: &mut IdShape, bytes: &mut Vec<u8>, len: usize, id: &str) {
+    if matches!(shape, IdShape::Uuids) {
+        let texts = bytes.chunks(UUID).filter_map(|bytes| Uuid::from_slice(bytes).ok());
+        *bytes = texts.flat_map(|uuid| uuid.to_string().into_bytes()).collect();
+        *shape = IdShape::Wide(UUID_LETTERS);
+    }
+    if let IdShape::Wide(width) = shape {
+        *shape = IdShape::Ends((1..=len).map(|n| (n * *width) as u32).collect());
+    }
+    if let IdShape::Ends(ends) = shape {
+        // Ids of 4 GB are not told, only counted.
+        if u32::try_from(bytes.len() + id.len()).is_ok() {
+            bytes.extend_from_slice(id.as_bytes());
+        }
+        ends.push(bytes.len() as u32);
     }
 }
 
@@ -208,6 +275,7 @@ fn uuid(id: &str) -> Option<Uuid> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::space::tests::space;
     use super::*;
 
     #[test]
@@ -230,19 +298,20 @@ mod tests {
             assert_eq!(ids.len(), 100);
             for n in 0..100 {
                 assert_eq!(ids.get(n).as_deref(), Some(&*shape(n)));
-                assert_eq!(ids.key(n), short(&shape(n)));
+                assert_eq!(ids.key(n), digest(&shape(n)));
                 let same: Vec<usize> = (0..100).filter(|other| shape(*other) == shape(n)).collect();
                 assert_eq!(ids.places(&shape(n)), same);
             }
             assert!(ids.bytes() > 0 && ids.places("not one of these").is_empty());
             assert_eq!((ids.get(100), ids.key(100)), (None, 0));
         }
-        for shape in [&uuid as &dyn Fn(usize) -> String, &wide, &|_| "one".to_owned()] {
-            let mut ids = IdList::default();
+        let shapes: [&dyn Fn(usize) -> String; 4] = [&uuid, &wide, &any, &|_| "one".to_owned()];
+        for (shape, written) in shapes.into_iter().flat_map(|shape| [(shape, false), (shape, true)]) {
+            let mut ids = if written { IdList::paged(&PageStore::new(0, space)) } else { IdList::default() };
             (0..=PART).for_each(|n| ids.push(&shape(n)));
             assert_eq!(ids.len(), PART + 1);
             for n in [0, 1, PART - 1, PART] {
-                assert_eq!((ids.get(n).as_deref(), ids.key(n)), (Some(&*shape(n)), short(&shape(n))));
+                assert_eq!((ids.get(n).as_deref(), ids.key(n)), (Some(&*shape(n)), digest(&shape(n))));
                 assert!(ids.places(&shape(n)).contains(&n));
             }
         }

@@ -1,7 +1,11 @@
 //! Very many rows, ids, numbers and vectors, in as few bytes as will do.
 
 pub(crate) mod column;
+pub(crate) mod id_table;
 pub(crate) mod ids;
+pub(crate) mod pages;
 pub(crate) mod preselect;
+pub(crate) mod records;
 pub(crate) mod rows;
+pub(crate) mod space;
 pub(crate) mod vectors;

@@ -1,22 +1,20 @@
 //! Values by the id of their row, for any number of rows: the id takes 8 bytes, however long it is, and what does not fit in
-//! memory is in a scratch file.
+//! memory is in a scratch space.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-use super::LabError;
 use super::records::{FoldedRecords, Record, RecordRuns, RecordSorter};
-use crate::memory::findings::short;
+use crate::memory::digest::{Digest, digest};
 
-/// Hash that replaces an id. Two ids among ten million have the same one once in 180,000 databases.
-pub(super) type Digest = u64;
-
-/// Bytes of a file that are read to find an id.
+/// Bytes of a space that are read to find an id.
 const PAGE: usize = 4_096;
 
 /// Records by id, their first number.
-pub(super) struct IdTable<const N: usize>(PlacedRecords<N>);
+#[derive(Debug)]
+pub(crate) struct IdTable<const N: usize>(PlacedRecords<N>);
 
+#[derive(Debug)]
 enum PlacedRecords<const N: usize> {
     Held {
         records: Vec<Record<N>>,
@@ -33,7 +31,7 @@ enum PlacedRecords<const N: usize> {
 }
 
 /// The page that was read last: ids that are asked for in order are on it.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct LastPage<const N: usize> {
     number: Option<usize>,
     records: Vec<Record<N>>,
@@ -53,7 +51,7 @@ impl<const N: usize> IdTable<N> {
     ///
     /// # Errors
     /// What did not fit in memory could not be written.
-    pub fn of(records: RecordSorter<N>, fold: impl Fn(&mut Record<N>, &Record<N>)) -> Result<Self, LabError> {
+    pub fn of(records: RecordSorter<N>, fold: impl Fn(&mut Record<N>, &Record<N>)) -> io::Result<Self> {
         Ok(IdTable(match records.sorted()?.folded(fold)? {
             FoldedRecords::Held(records) => PlacedRecords::Held { runs: runs(&records), records },
             FoldedRecords::Written(records) => {
@@ -98,11 +96,11 @@ impl<const N: usize> IdTable<N> {
     /// Whether all that was asked for could be read.
     ///
     /// # Errors
-    /// The file could not be read.
-    pub fn check(&self) -> Result<(), LabError> {
+    /// The space could not be read.
+    pub fn check(&self) -> io::Result<()> {
         let PlacedRecords::Written { page, .. } = &self.0 else { return Ok(()) };
         let fault = page.lock().unwrap_or_else(PoisonError::into_inner).fault.take();
-        fault.map_or(Ok(()), |error| Err(error.into()))
+        fault.map_or(Ok(()), Err)
     }
 
     /// Returns the number of records.
@@ -134,17 +132,13 @@ fn run(id: Digest, count: usize) -> usize {
     id.checked_shr(u64::BITS - count.ilog2()).unwrap_or(0) as usize
 }
 
-/// Hashes an id.
-pub(super) fn digest(id: &str) -> Digest {
-    short(id)
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
 
     use proptest::prelude::*;
 
+    use super::super::space::tests::space;
     use super::*;
 
     proptest! {
@@ -152,7 +146,7 @@ mod tests {
         fn a_table_knows_what_a_map_knows(
             ids in prop::collection::vec(("[ab]{0,20}", 0u64..9), 0..300), held in 1usize..8_000
         ) {
-            let (mut sorter, mut map) = (RecordSorter::within(held), HashMap::<&str, u64>::new());
+            let (mut sorter, mut map) = (RecordSorter::new(space).within(held), HashMap::<&str, u64>::new());
             for (id, value) in &ids {
                 sorter.add([digest(id), *value, 0, 0, 0, 0, 0, 0]);
                 let most = map.entry(id).or_insert(*value);

@@ -1,15 +1,13 @@
-//! Records of a few numbers put in order, however many: those that do not fit in memory are in a scratch file.
+//! Records of a few numbers put in order, however many: those that do not fit in memory are in a scratch space.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
 
-use crate::ground::scratch_file::scratch_file;
+use super::space::{MakeSpace, ScratchSpace};
 
 /// A record: its numbers, by which it is put in order.
-pub(super) type Record<const N: usize> = [u64; N];
+pub(crate) type Record<const N: usize> = [u64; N];
 
 /// Bytes of records that are held in memory while more come.
 const HELD: usize = 8 << 20;
@@ -18,7 +16,8 @@ const HELD: usize = 8 << 20;
 const BLOCK: usize = 64 << 10;
 
 /// Takes records in any order.
-pub(super) struct RecordSorter<const N: usize> {
+#[derive(Debug)]
+pub(crate) struct RecordSorter<const N: usize> {
     held: Vec<Record<N>>,
     /// Records up to which they are held.
     most: usize,
@@ -26,17 +25,22 @@ pub(super) struct RecordSorter<const N: usize> {
     fault: Option<io::Error>,
 }
 
-impl<const N: usize> Default for RecordSorter<N> {
-    fn default() -> Self {
-        RecordSorter::within(HELD)
-    }
-}
-
 impl<const N: usize> RecordSorter<N> {
-    /// A sorter that holds so many bytes in memory.
-    pub fn within(bytes: usize) -> Self {
-        let most = (bytes / size_of::<Record<N>>()).max(1);
-        RecordSorter { held: Vec::new(), most, runs: RecordRuns::default(), fault: None }
+    /// A sorter that goes on in such a space where records do not fit in memory.
+    pub fn new(space: MakeSpace) -> Self {
+        let runs = RecordRuns { make: space, space: None, ends: Vec::new() };
+        RecordSorter { held: Vec::new(), most: 0, runs, fault: None }.within(HELD)
+    }
+
+    /// The same, with so many bytes in memory.
+    pub fn within(self, bytes: usize) -> Self {
+        RecordSorter { most: (bytes / size_of::<Record<N>>()).max(1), ..self }
+    }
+
+    /// Takes the sorter, and leaves an empty one.
+    pub fn take(&mut self) -> Self {
+        let empty = RecordSorter { most: self.most, ..RecordSorter::new(self.runs.make) };
+        std::mem::replace(self, empty)
     }
 
     /// Takes a record. What cannot be written is told by [`RecordSorter::sorted`].
@@ -62,7 +66,7 @@ impl<const N: usize> RecordSorter<N> {
 }
 
 /// Records in order.
-pub(super) struct SortedRecords<const N: usize> {
+pub(crate) struct SortedRecords<const N: usize> {
     held: Vec<Record<N>>,
     runs: RecordRuns<N>,
 }
@@ -71,7 +75,7 @@ impl<const N: usize> SortedRecords<N> {
     /// Reads the records in order.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// The space cannot be read.
     pub fn stream(&self) -> io::Result<RecordStream<'_, N>> {
         let mut sources: Vec<RecordSource<'_, N>> = self.runs.sources();
         sources.push(RecordSource::Held(self.held.iter()));
@@ -85,7 +89,7 @@ impl<const N: usize> SortedRecords<N> {
     /// One record for each first number: `fold` takes a further one into that which is there.
     ///
     /// # Errors
-    /// The file cannot be read or written.
+    /// The space cannot be read or written.
     pub fn folded(mut self, fold: impl Fn(&mut Record<N>, &Record<N>)) -> io::Result<FoldedRecords<N>> {
         if self.runs.is_empty() {
             self.held.dedup_by(|next, first| {
@@ -112,14 +116,14 @@ impl<const N: usize> SortedRecords<N> {
                 }
             }
         });
-        let mut run = RecordRuns::default();
+        let mut run = RecordRuns { make: self.runs.make, space: None, ends: Vec::new() };
         run.write(folded)?;
         Ok(FoldedRecords::Written(run))
     }
 }
 
 /// Records of which no two have the same first number, in order.
-pub(super) enum FoldedRecords<const N: usize> {
+pub(crate) enum FoldedRecords<const N: usize> {
     /// They fit in memory.
     Held(Vec<Record<N>>),
     /// They are one run.
@@ -127,7 +131,7 @@ pub(super) enum FoldedRecords<const N: usize> {
 }
 
 /// Records in order of several runs.
-pub(super) struct RecordStream<'r, const N: usize> {
+pub(crate) struct RecordStream<'r, const N: usize> {
     sources: Vec<RecordSource<'r, N>>,
     /// The next record of each source.
     next: BinaryHeap<Reverse<(Record<N>, usize)>>,
@@ -137,7 +141,7 @@ impl<const N: usize> RecordStream<'_, N> {
     /// The next record.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// The space cannot be read.
     pub fn next(&mut self) -> io::Result<Option<Record<N>>> {
         let Some(Reverse((record, at))) = self.next.pop() else { return Ok(None) };
         if let Some(source) = self.sources.get_mut(at) {
@@ -169,10 +173,11 @@ impl<const N: usize> RecordSource<'_, N> {
     }
 }
 
-/// Runs of records in a scratch file, each in order.
-#[derive(Debug, Default)]
-pub(super) struct RecordRuns<const N: usize> {
-    file: Option<File>,
+/// Runs of records in a scratch space, each in order.
+#[derive(Debug)]
+pub(crate) struct RecordRuns<const N: usize> {
+    make: MakeSpace,
+    space: Option<Box<dyn ScratchSpace>>,
     /// For each run the number of records up to its end.
     ends: Vec<usize>,
 }
@@ -194,13 +199,13 @@ impl<const N: usize> RecordRuns<N> {
     /// Writes records that are in order as a further run.
     fn write(&mut self, records: impl Iterator<Item = io::Result<Record<N>>>) -> io::Result<()> {
         let mut end = self.len();
-        let file = match self.file.take() {
-            Some(file) => file,
-            None => scratch_file()?,
+        let space = match self.space.take() {
+            Some(space) => space,
+            None => (self.make)()?,
         };
         let mut bytes = Vec::with_capacity(BLOCK);
         let mut write = |bytes: &mut Vec<u8>| {
-            file.write_all_at(bytes, (end * Self::BYTES) as u64)?;
+            space.write(bytes, (end * Self::BYTES) as u64)?;
             end += bytes.len() / Self::BYTES;
             bytes.clear();
             io::Result::Ok(())
@@ -212,7 +217,7 @@ impl<const N: usize> RecordRuns<N> {
             }
         }
         write(&mut bytes)?;
-        self.file = Some(file);
+        self.space = Some(space);
         self.ends.push(end);
         Ok(())
     }
@@ -220,11 +225,11 @@ impl<const N: usize> RecordRuns<N> {
     /// Reads the records at some places.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// The space cannot be read.
     pub fn read(&self, from: usize, to: usize) -> io::Result<Vec<Record<N>>> {
         let mut bytes = vec![0; to.saturating_sub(from) * Self::BYTES];
-        if let Some(file) = &self.file {
-            file.read_exact_at(&mut bytes, (from * Self::BYTES) as u64)?;
+        if let Some(space) = &self.space {
+            space.read(&mut bytes, (from * Self::BYTES) as u64)?;
         }
         let (numbers, _) = bytes.as_chunks::<8>();
         let mut numbers = numbers.iter().map(|number| u64::from_le_bytes(*number));
@@ -243,6 +248,7 @@ impl<const N: usize> RecordRuns<N> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::space::tests::{no_space, space};
     use super::*;
 
     fn records<const N: usize>(sorted: &SortedRecords<N>) -> Vec<Record<N>> {
@@ -256,7 +262,7 @@ mod tests {
             all in prop::collection::vec(prop::array::uniform2(0u64..9), 0..200), held in 1usize..2_000
         ) {
             let sorter = || {
-                let mut sorter = RecordSorter::within(held);
+                let mut sorter = RecordSorter::new(space).within(held);
                 all.iter().for_each(|record| sorter.add(*record));
                 sorter.sorted().unwrap()
             };
@@ -271,5 +277,12 @@ mod tests {
             let sums: Vec<Record<2>> = wanted.chunk_by(|a, b| a[0] == b[0]).map(sum).collect();
             prop_assert_eq!(folded, sums);
         }
+    }
+
+    #[test]
+    fn where_there_is_no_space_it_is_said_in_the_end() {
+        let mut sorter = RecordSorter::new(no_space).within(16);
+        (0..100).for_each(|number| sorter.add([number]));
+        assert_eq!(sorter.sorted().map(|_| ()).unwrap_err().kind(), io::ErrorKind::StorageFull);
     }
 }

@@ -1,0 +1,32 @@
+//! Room for what does not fit in memory: files without a name.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+
+use crate::ground::scratch_file::scratch_file;
+use crate::memory::packed::records::RecordSorter;
+use crate::memory::packed::space::ScratchSpace;
+
+impl ScratchSpace for File {
+    fn write(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        self.write_all_at(bytes, at)
+    }
+
+    fn read(&self, into: &mut [u8], at: u64) -> io::Result<()> {
+        self.read_exact_at(into, at)
+    }
+}
+
+/// Makes a file without a name.
+///
+/// # Errors
+/// The folder of temporary files cannot be written.
+pub fn scratch() -> io::Result<Box<dyn ScratchSpace>> {
+    Ok(Box::new(scratch_file()?))
+}
+
+/// A sorter of records that goes on in such a file.
+pub(super) fn sorter<const N: usize>() -> RecordSorter<N> {
+    RecordSorter::new(scratch)
+}
