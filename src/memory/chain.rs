@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::packed::column::BitList;
+
 /// The way from a row up to its root, and what hangs below it. Serialises to the shape of the `chain` command.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Chain {
@@ -168,18 +170,18 @@ impl ParentLinks {
 /// position of a row's parent.
 #[must_use]
 pub fn circles(rows: usize, parent: impl Fn(usize) -> Option<usize>) -> Vec<Vec<usize>> {
-    const FRESH: u32 = u32::MAX;
-    let mut walked_in = vec![FRESH; rows];
-    let mut found = Vec::new();
+    let (mut walked, mut found) = (BitList::new(rows), Vec::new());
+    let mut way = Vec::new();
     for start in 0..rows {
+        way.clear();
         let mut next = Some(start);
-        while let Some(position) = next.filter(|p| walked_in.get(*p) == Some(&FRESH)) {
-            walked_in[position] = start as u32; // in range: the filter has just read it
+        while let Some(position) = next.filter(|position| *position < rows && walked.set(*position)) {
+            way.push(position);
             next = parent(position);
         }
-        if let Some(met) = next.filter(|p| walked_in.get(*p) == Some(&(start as u32))) {
-            let onwards = std::iter::successors(parent(met), |p| parent(*p)).take_while(|p| *p != met);
-            found.push(std::iter::once(met).chain(onwards).collect());
+        // Where the way ends on itself, what follows is a circle; elsewhere it met an earlier one.
+        if let Some(met) = next.and_then(|met| way.iter().position(|position| *position == met)) {
+            found.push(way.split_off(met));
         }
     }
     found
