@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 
-use super::marks::{EpisodeMark, EpisodeMarks, MarkFlag, NEVER, NamedKind, cut, moment};
+use super::marks::{EpisodeMark, EpisodeMarks, LINKED, MarkFlag, NEVER, NamedKind, cut, moment};
 use super::{FindingTally, bank};
 use crate::memory::chain::{self, ChainMember, LinkFault};
 use crate::memory::digest::digest;
@@ -106,10 +106,10 @@ impl LinkedEpisodes {
     pub fn new(most: usize, space: MakeSpace) -> Self {
         LinkedEpisodes {
             marks: EpisodeMarks::new(space),
-            begun: RecordSorter::new(space),
-            open: RecordSorter::new(space),
+            begun: RecordSorter::new(space).within(LINKED),
+            open: RecordSorter::new(space).within(LINKED),
             open_sessions: IdTable::default(),
-            events: RecordSorter::new(space),
+            events: RecordSorter::new(space).within(LINKED),
             events_by_name: IdTable::default(),
             loose: Vec::new(),
             said: Vec::new(),

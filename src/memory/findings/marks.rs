@@ -17,11 +17,14 @@ use crate::memory::{Row, time};
 /// No moment.
 pub(super) const NEVER: i64 = i64::MIN;
 
-/// Bytes of episodes that are held in memory: about 300,000 of them.
-const HELD: usize = 16 << 20;
+/// Bytes of episodes that are held in memory: about 150,000 of them.
+const HELD: usize = 8 << 20;
 
 /// Bytes of the table that finds episodes by their ids, up to which it is held: a million of them.
 const INDEXED: usize = 16 << 20;
+
+/// Bytes of links of one kind that are held in memory.
+pub(super) const LINKED: usize = 4 << 20;
 
 /// Kinds of rows that an episode names, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,10 +166,10 @@ impl EpisodeMarks {
             names: HashMap::new(),
             keys: RecordSorter::new(space).within(INDEXED),
             index: IdTable::default(),
-            all_named: RecordSorter::new(space),
+            all_named: RecordSorter::new(space).within(LINKED),
             shared: Vec::new(),
             met: BitList::default(),
-            met_scores: RecordSorter::new(space),
+            met_scores: RecordSorter::new(space).within(LINKED),
             sums: IdTable::default(),
             pages,
         }

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::space::{MakeSpace, ScratchSpace};
 
-/// Bytes of a page, and the number of pages that are held: 16 MB.
+/// Bytes of a page, and the number of pages that are held: 8 MB.
 const PAGE: usize = 4_096;
-const PAGES: usize = 4_096;
+const PAGES: usize = 2_048;
 
 /// Parts of lists, by their places. Lists that share it share its room in memory, and its space.
 #[derive(Debug, Clone)]
