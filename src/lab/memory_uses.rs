@@ -7,7 +7,7 @@ use super::candidates::CandidateRows;
 use super::scratch::sorter;
 use crate::memory::digest::{Digest, digest};
 use crate::memory::packed::id_table::IdTable;
-use crate::memory::packed::records::RecordSorter;
+use crate::memory::packed::records::{RecordSorter, ordered};
 use crate::memory::{Entity, Row, time};
 use crate::recall::rank::{self, LATEST_USES};
 use crate::store::Store;
@@ -49,9 +49,9 @@ impl TimedUses {
     }
 }
 
-/// A number whose order is the reverse of that of the times.
-fn descending(at: i64) -> u64 {
-    !(at as u64 ^ (1 << 63))
+/// A number for a record whose order is the reverse of that of a signed one.
+fn descending(number: i64) -> u64 {
+    !ordered(number)
 }
 
 /// A number whose order is that of a utility, as [`f64::total_cmp`] has it, by the bits of the utility.
@@ -122,5 +122,46 @@ impl MemoryUses {
     /// A file could not be read.
     pub fn check(&self) -> io::Result<()> {
         self.0.check()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    fn latest(uses: TimedUses, most: usize) -> HashMap<Digest, Vec<f64>> {
+        let mut found = HashMap::new();
+        uses.each(most, |memory, latest| assert!(found.insert(memory, latest.to_vec()).is_none())).unwrap();
+        found
+    }
+
+    #[test]
+    fn only_the_latest_uses_count() {
+        let mut uses = TimedUses::default();
+        // Newest and oldest by turns; 20 of 50 are the latest.
+        for n in 0..25 {
+            for at in [n, 49 - n] {
+                uses.add(7, at, 0, if at < 30 { 0.0 } else { 1.0 });
+            }
+        }
+        uses.add(8, -5, 0, 0.25);
+        uses.add(8, i64::MIN, 1, 0.5);
+        uses.add(8, 5, 2, 0.75);
+        let found = latest(uses, 20);
+        assert_eq!(found, HashMap::from([(7, vec![1.0; 20]), (8, vec![0.75, 0.25, 0.5])]));
+    }
+
+    #[test]
+    fn of_one_time_the_rank_decides() {
+        let mut uses = TimedUses::default();
+        for (rank, utility) in [(2, 0.3), (0, 0.1), (1, 0.2)] {
+            uses.add(1, 5, rank, utility);
+        }
+        for utility in [0.2, 0.9, -0.5] {
+            uses.add(2, 5, descending(worth_of(f64::to_bits(utility))), utility);
+        }
+        assert_eq!(latest(uses, 2), HashMap::from([(1, vec![0.1, 0.2]), (2, vec![0.9, 0.2])]));
     }
 }

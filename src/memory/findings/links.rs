@@ -9,7 +9,7 @@ use super::{FindingTally, bank};
 use crate::memory::chain::{self, ChainMember, LinkFault};
 use crate::memory::digest::digest;
 use crate::memory::packed::id_table::IdTable;
-use crate::memory::packed::records::{Record, RecordSorter, RecordStream, SortedRecords};
+use crate::memory::packed::records::{Record, RecordSorter, RecordStream, SortedRecords, ordered, unordered};
 use crate::memory::packed::space::MakeSpace;
 use crate::memory::session_links::{CanvasEventTime, EpisodeSpan, SessionSpans};
 use crate::memory::{Row, time};
@@ -563,15 +563,6 @@ impl<'r> PlaceStream<'r> {
         }
         Ok(&self.here)
     }
-}
-
-/// A number whose order is that of a moment.
-fn ordered(moment: i64) -> u64 {
-    moment as u64 ^ 1 << 63
-}
-
-fn unordered(number: u64) -> i64 {
-    (number ^ 1 << 63) as i64
 }
 
 /// Whether something is in a list more than once.

@@ -9,6 +9,16 @@ use super::space::{MakeSpace, ScratchSpace};
 /// A record: its numbers, by which it is put in order.
 pub(crate) type Record<const N: usize> = [u64; N];
 
+/// A number for a record whose order is that of a signed one.
+pub(crate) fn ordered(number: i64) -> u64 {
+    number as u64 ^ 1 << 63
+}
+
+/// The signed number that [`ordered`] was given.
+pub(crate) fn unordered(number: u64) -> i64 {
+    (number ^ 1 << 63) as i64
+}
+
 /// Bytes of records that are held in memory while more come.
 const HELD: usize = 8 << 20;
 
