@@ -89,19 +89,19 @@ impl MemoryUses {
         let order = |[_, started, utility]: &[u64; 3]| (*started as i64, worth_of(*utility));
         let later = |first: &mut [u64; 3], next: &[u64; 3]| *first = std::cmp::max_by_key(*first, *next, order);
         let episodes = IdTable::of(episodes.0, later)?;
-        let mut uses = TimedUses::default();
+        let (mut linked, mut uses) = (sorter(), TimedUses::default());
         let columns = &["episode_id", "memory_id"];
         let links = CandidateRows { kind: Entity::MemoryLink, filters: &[], columns, words: &[] };
         links
             .each(store, |link| {
-                let worth = link.text("episode_id").and_then(|id| episodes.get(id));
-                if let (Some([_, started, utility]), Some(memory)) = (worth, link.text("memory_id")) {
-                    let rank = descending(worth_of(utility));
-                    uses.add(digest(memory), started as i64, rank, f64::from_bits(utility));
+                if let (Some(episode), Some(memory)) = (link.text("episode_id"), link.text("memory_id")) {
+                    linked.add([digest(episode), digest(memory)]);
                 }
             })
             .await?;
-        episodes.check()?;
+        episodes.join(linked, |[_, memory], [_, started, utility]| {
+            uses.add(memory, started as i64, descending(worth_of(utility)), f64::from_bits(utility));
+        })?;
         let mut means = sorter();
         uses.each(LATEST_USES, |memory, latest| {
             let mean = latest.iter().sum::<f64>() / latest.len().max(1) as f64;

@@ -1,18 +1,17 @@
 //! Insights, graduation, forgetting and usefulness, read from the whole memory.
 
 use std::collections::HashMap;
-use std::io;
 
 use serde_json::Value;
 
 use super::memory_uses::TimedUses;
-use super::scratch::sorter;
+use super::scratch::{scratch, sorter};
 use super::{LabError, Told, each, of_agent, silent};
 use crate::layout::{EpisodeLink, LinkBy};
 use crate::memory::digest::{Digest, digest};
 use crate::memory::mask::Mask;
 use crate::memory::packed::id_table::IdTable;
-use crate::memory::packed::records::{Record, RecordSorter};
+use crate::memory::packed::records::Record;
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row, feedback, json, time};
 use crate::recall::understand::canvas::{self, CanvasStudy, CanvasSummary, CanvasUse};
@@ -25,9 +24,6 @@ use crate::store::{Store, StoreError, named_ids};
 
 /// Memories shown that mislead, and that help.
 const SHOWN: usize = 10;
-
-/// Events without a canvas that are looked at together.
-const ALONE: usize = 4_096;
 
 /// Episodes with what canvases and figures need of them.
 #[derive(Default)]
@@ -250,48 +246,13 @@ async fn read_canvases(
     told: Told<'_>,
 ) -> Result<Option<CanvasSummary>, LabError> {
     let columns = ["canvas_id", "canvas_type", "component_type", "action", "created_at", "episode_id", "metadata"];
-    let query = Query { by: Some("canvas_id"), unparsed: true, ..of_agent(Entity::CanvasEvent, &columns, agent) };
-    let (mut study, mut shown) = (CanvasStudy::new(of_each), sorter());
-    let mut show = |episode: Digest, part: usize| shown.add([episode, part as u64]);
-    let mut canvas: Vec<CanvasUse> = Vec::new();
-    let ordered = store.sources_of(query.entity).is_ok() && store.walks().comes_ordered(&query).await?;
-    let there = each(store, &query, told, |row| {
-        let event = canvas_use(&row, episodes);
-        let full = event.canvas.is_none() && canvas.len() >= ALONE;
-        if ordered && (full || canvas.last().is_some_and(|last| last.canvas != event.canvas)) {
-            study.add(&mut canvas, &mut show);
-            canvas.clear();
-        }
-        canvas.push(event);
-    })
-    .await?;
-    canvas.sort_by(|a, b| a.canvas.cmp(&b.canvas));
-    canvas.chunk_by_mut(|a, b| a.canvas == b.canvas).for_each(|events| study.add(events, &mut show));
-    show_in_episodes(&mut study, shown, episodes)?;
+    let query = Query { unparsed: true, ..of_agent(Entity::CanvasEvent, &columns, agent) };
+    let mut study = CanvasStudy::new(of_each, scratch);
+    let there = each(store, &query, told, |row| study.add(&canvas_use(&row, episodes))).await?;
     episodes.named.check()?;
+    let summary = study.close(|episode| episodes.facts.find(episode).and_then(|e| EpisodeFacts::of(e).feedback()))?;
     episodes.facts.check()?;
-    Ok(there.then(|| study.close()))
-}
-
-/// Brings back which components were shown in which episode, episode by episode.
-fn show_in_episodes(study: &mut CanvasStudy, shown: RecordSorter<2>, episodes: &Episodes) -> io::Result<()> {
-    let sorted = shown.sorted()?;
-    let mut stream = sorted.stream()?;
-    let (mut last, mut parts) = (None, Vec::new());
-    let mut show = |episode: Digest, parts: &mut Vec<usize>| {
-        study.shown_in(parts, episodes.facts.find(episode).and_then(|found| EpisodeFacts::of(found).feedback()));
-        parts.clear();
-    };
-    while let Some([episode, part]) = stream.next()? {
-        if let Some(last) = last.replace(episode).filter(|last| *last != episode) {
-            show(last, &mut parts);
-        }
-        if parts.last() != Some(&(part as usize)) {
-            parts.push(part as usize);
-        }
-    }
-    last.into_iter().for_each(|episode| show(episode, &mut parts));
-    Ok(())
+    Ok(there.then_some(summary))
 }
 
 /// Keys under which the time that a canvas was open is recorded.
@@ -299,8 +260,7 @@ const OPEN: [&str; 3] = ["open_seconds", "dwell_seconds", "open_duration_seconds
 /// Keys under which it is recorded who did something.
 const BY: [&str; 3] = ["by", "actor", "updated_by"];
 
-fn canvas_use(row: &Row, episodes: &Episodes) -> CanvasUse {
-    let text = |column: &str| row.text(column).map(str::to_owned);
+fn canvas_use<'r>(row: &'r Row, episodes: &Episodes) -> CanvasUse<'r> {
     let read;
     let metadata = match row.get("metadata") {
         // Read only where it may say one of these.
@@ -313,11 +273,11 @@ fn canvas_use(row: &Row, episodes: &Episodes) -> CanvasUse {
     let by = BY.iter().find_map(|key| metadata.get(key)?.as_str());
     let named = || episodes.named.get(row.id()).map(|[_, episode]| episode);
     CanvasUse {
-        id: row.id().to_owned(),
-        canvas: text("canvas_id"),
-        canvas_type: text("canvas_type").unwrap_or_default(),
-        component: text("component_type").unwrap_or_default(),
-        action: text("action").unwrap_or_default(),
+        id: row.id(),
+        canvas: row.text("canvas_id"),
+        canvas_type: row.text("canvas_type").unwrap_or_default(),
+        component: row.text("component_type").unwrap_or_default(),
+        action: row.text("action").unwrap_or_default(),
         at: row.text("created_at").and_then(time::epoch_micros),
         open_seconds: OPEN.iter().find_map(|key| metadata.get(key)?.as_f64()),
         by_agent: matches!(by, Some("agent" | "assistant" | "system")),
@@ -336,15 +296,17 @@ async fn judge_memories(
     let (mut uses, mut order) = (TimedUses::default(), 0..);
     let mut linked = false;
     if episodes.rated {
+        let mut links = sorter();
         linked = each(store, &links_of_memories(), told, |row| {
-            let found = row.text("episode_id").and_then(|id| episodes.facts.get(id)).map(EpisodeFacts::of);
-            let utility = found.and_then(EpisodeFacts::utility);
-            if let (Some(memory), Some(found), Some(utility)) = (row.text("memory_id"), found, utility) {
-                uses.add(digest(memory), found.at, order.next().unwrap_or_default(), utility);
+            if let (Some(episode), Some(memory)) = (row.text("episode_id"), row.text("memory_id")) {
+                links.add([digest(episode), digest(memory), order.next().unwrap_or_default()]);
             }
         })
         .await?;
-        episodes.facts.check()?;
+        episodes.facts.join(links, |[_, memory, order], facts| {
+            let facts = EpisodeFacts::of(facts);
+            facts.utility().into_iter().for_each(|utility| uses.add(memory, facts.at, order, utility));
+        })?;
     }
     let cases = of_agent(Entity::Case, &["reward", "reference_case_ids", "created_at"], agent);
     let referred = each(store, &cases, told, |row| {

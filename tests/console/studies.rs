@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure};
 use mnemoscope::console::screens::study::{StudyAnswer, StudyQuestion};
+use mnemoscope::lab::scratch::scratch;
 use mnemoscope::memory::Entity;
 use mnemoscope::recall::judge::latency::{self, TimedAccess};
 use mnemoscope::recall::judge::ranked::{GradedRanking, estimate, quality};
@@ -14,7 +15,7 @@ use mnemoscope::recall::learn::assess::train_and_hold_out;
 use mnemoscope::recall::learn::measured::MeasuredAssessment;
 use mnemoscope::recall::learn::version::{PurgedCases, Version};
 use mnemoscope::recall::policy::{Policy, WeightSpelling};
-use mnemoscope::recall::understand::canvas::{self, CanvasUse};
+use mnemoscope::recall::understand::canvas::{self, CanvasStudy, CanvasUse};
 use mnemoscope::recall::understand::forgetting::{AgeTally, AgedEpisode};
 use mnemoscope::recall::understand::report::{CanvasPattern, Graduation, InsightRule, Insights};
 use mnemoscope::recall::understand::usefulness::MemoryJudge;
@@ -60,27 +61,31 @@ pub fn answer(question: &StudyQuestion) -> StudyAnswer {
 }
 
 fn insights(agent: Option<&str>) -> Insights {
-    let mut events = Vec::new();
+    let mut study = CanvasStudy::new(false, scratch);
     for i in 0..12_i64 {
         let (kind, component) =
             if i % 3 == 0 { ("sheets", "table") } else { ("charts", if i % 2 == 0 { "line" } else { "bar" }) };
-        let event = |n: i64, action: &str, at: i64| CanvasUse {
-            id: format!("e{i}-{n}"),
-            canvas: Some(format!("c{i}")),
-            canvas_type: kind.to_owned(),
-            component: component.to_owned(),
-            action: action.to_owned(),
-            at: Some((i * 1_000 + at) * 1_000_000),
-            episode: Some(i as u64),
-            ..CanvasUse::default()
+        let canvas = format!("c{i}");
+        let mut add = |id: &str, action: &str, at: i64| {
+            study.add(&CanvasUse {
+                id,
+                canvas: Some(&canvas),
+                canvas_type: kind,
+                component,
+                action,
+                at: Some((i * 1_000 + at) * 1_000_000),
+                episode: Some(i as u64 + 1),
+                ..CanvasUse::default()
+            });
         };
-        events.extend([event(0, "present", 0), event(1, "close", if i % 3 == 0 { 2 } else { 40 })]);
+        add("0", "present", 0);
+        add("1", "close", if i % 3 == 0 { 2 } else { 40 });
         if i % 4 == 1 {
-            events.push(event(2, "submit", 20));
+            add("2", "submit", 20);
         }
     }
-    let feedback = |i: u64| (i < 6).then(|| if i.is_multiple_of(3) { -0.5 } else { 1.0 });
-    let found = canvas::understand(events, feedback);
+    let feedback = |episode: u64| (episode < 7).then(|| if episode % 3 == 1 { -0.5 } else { 1.0 });
+    let found = study.close(feedback).expect("few events");
     let mut aged = AgeTally::default();
     for i in 0..40 {
         let days = f64::from(i) * 9.0;

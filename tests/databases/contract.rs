@@ -1,6 +1,7 @@
 //! Contract of every layout with its users, on each engine where it runs: every row listed once, page by page in both
 //! directions, with the context, chains, values and problems that the fixtures were built with.
 
+use crate::owners;
 use crate::support::block_on;
 use crate::support::fixtures::{Fixture, Layout, build_postgres, build_sqlite, build_sqlite_as_postgres};
 use crate::support::postgres::Database;
@@ -80,11 +81,11 @@ fn ids(rows: &[Row]) -> Vec<String> {
     rows.iter().map(|row| row.id().to_owned()).collect()
 }
 
-async fn check(opened: &Opened, layout: Layout) -> Report {
+async fn check(opened: &Opened, layouts: &[&str]) -> Report {
     let mut report = Report::default();
     let recognised = opened.store.report().status().await.expect("the status");
     let names: Vec<&str> = recognised.layouts.iter().map(|found| found.name.as_str()).collect();
-    report.expect("layouts", &names, &vec![layout.name()]);
+    report.expect("layouts", &names, &layouts.to_vec());
     let mut lists = BTreeMap::new();
     for (name, wanted) in &opened.fixture.rows {
         let entity = *Entity::ALL.iter().find(|entity| entity.name() == *name).expect("an entity");
@@ -200,14 +201,14 @@ fn strings(ids: &[&str]) -> Vec<String> {
 }
 
 fn holds_on_sqlite(layout: Layout) {
-    let report = block_on(async { check(&on_sqlite(layout).await, layout).await });
+    let report = block_on(async { check(&on_sqlite(layout).await, &[layout.name()]).await });
     assert!(report.0.is_empty(), "{layout:?} on SQLite:\n{}", report.0.join("\n"));
 }
 
 fn holds_on_postgres(layout: Layout) {
     let report = block_on(async {
         let Some(opened) = on_postgres(layout).await else { return Report::default() };
-        check(&opened, layout).await
+        check(&opened, &[layout.name()]).await
     });
     assert!(report.0.is_empty(), "{layout:?} on PostgreSQL:\n{}", report.0.join("\n"));
 }
@@ -234,6 +235,29 @@ fn same_on_both(layout: Layout) {
         report
     });
     assert!(differences.0.is_empty(), "{layout:?}:\n{}", differences.0.join("\n"));
+}
+
+/// The native layout, distributed by owner as the book says, against what SQL says of the same rows as they are. A row that
+/// complains of a value there does so here.
+#[test]
+fn native_by_owner() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some((whole, distributed)) = owners::both(folder.path(), "30") else { return };
+    let report = block_on(async {
+        let mut fixture = owners::stated(whole.url()).await;
+        let as_it_is = open(Target::Postgres(whole.url().to_owned())).await;
+        for name in fixture.rows.keys() {
+            let entity = *Entity::ALL.iter().find(|entity| entity.name() == *name).expect("an entity");
+            for row in list(&as_it_is, paged(entity)).await {
+                let id: &'static str = row.id().to_owned().leak();
+                fixture.problems.extend(row.problems.into_iter().map(|problem| (*name, id, &*problem.column.leak())));
+            }
+        }
+        let store = open(Target::Postgres(distributed.url().to_owned())).await;
+        check(&Opened { store, fixture, _folder: folder, _database: Some(distributed) }, &["mnemoscope", "audit-trail"])
+            .await
+    });
+    assert!(report.0.is_empty(), "by owner:\n{}", report.0.join("\n"));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
 
+use crate::support::fixtures::{Chain, Context, Fixture};
 use crate::support::postgres::Database;
 use crate::support::{block_on, program};
 
@@ -54,11 +55,75 @@ fn done(folder: &Path, words: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
+/// What statements of SQL say of the tables that are distributed: their ids, and contexts and chains of some episodes.
+pub async fn stated(url: &str) -> Fixture {
+    let mut link = PgConnection::connect(url).await.expect("the server");
+    let mut fixture = Fixture::default();
+    for (entity, table) in [
+        ("episode", "episodes"),
+        ("canvas_event", "canvas_audit"),
+        ("feedback", "agent_feedback"),
+        ("memory", "memories"),
+        ("profile", "agent_memory_profiles"),
+        ("case", "agent_memory_cases"),
+        ("access", "memory_access"),
+    ] {
+        fixture.rows.insert(entity, ids(&mut link, &format!("SELECT id FROM {table}"), "").await.into_iter().collect());
+    }
+    let some = "SELECT id FROM episodes WHERE canvas_ids <> '[]' OR feedback_ids <> '[]' OR parent_id IS NOT NULL ORDER BY id LIMIT 40";
+    for id in ids(&mut link, some, "").await {
+        let mut named = async |sql: &str| -> Vec<&'static str> {
+            ids(&mut link, sql, &id).await.into_iter().map(|id| &*id.leak()).collect()
+        };
+        let canvas = named(&linked("canvas_audit", "canvas_ids")).await;
+        let feedback = named(&linked("agent_feedback", "feedback_ids")).await;
+        let mut dangling = named(&absent("canvas_audit", "canvas_ids")).await;
+        dangling.extend(named(&absent("agent_feedback", "feedback_ids")).await);
+        let up = "WITH RECURSIVE up AS (SELECT id, parent_id, 0 AS n FROM episodes WHERE id = $1 UNION ALL \
+             SELECT p.id, p.parent_id, n + 1 FROM up JOIN episodes p ON p.id = up.parent_id WHERE n < 50)";
+        let chain = named(&format!("{up} SELECT id FROM up ORDER BY n DESC")).await;
+        let children = named("SELECT id FROM episodes WHERE parent_id = $1").await;
+        let above =
+            named(&format!("{up} SELECT parent_id FROM up WHERE parent_id IS NOT NULL ORDER BY n DESC LIMIT 1")).await;
+        let episode: &'static str = id.leak();
+        fixture.contexts.push(Context { episode, canvas, feedback, dangling });
+        if chain.len() < 50 {
+            let missing_parent = above.first().filter(|id| !chain.contains(id)).copied();
+            fixture.chains.push(Chain { episode, ids: chain, children, cycle: false, missing_parent });
+        }
+    }
+    fixture
+}
+
+/// The rows of a table that an episode names in a list, or that name it.
+fn linked(table: &str, list: &str) -> String {
+    format!(
+        "SELECT r.id FROM {table} r, episodes e WHERE e.id = $1 AND (r.episode_id = e.id OR e.{list} ? r.id) \
+         ORDER BY r.created_at, r.id"
+    )
+}
+
+/// The ids of a list of an episode that no row of a table has.
+fn absent(table: &str, list: &str) -> String {
+    format!(
+        "SELECT n FROM episodes e, jsonb_array_elements_text(CASE jsonb_typeof(e.{list}) WHEN 'array' THEN e.{list} END) n \
+         WHERE e.id = $1 AND NOT EXISTS (SELECT 1 FROM {table} r WHERE r.id = n)"
+    )
+}
+
+async fn ids(link: &mut PgConnection, sql: &str, of: &str) -> Vec<String> {
+    let mut query = sqlx::query_scalar(AssertSqlSafe(sql.to_owned()));
+    if !of.is_empty() {
+        query = query.bind(of.to_owned());
+    }
+    query.fetch_all(link).await.expect("the ids")
+}
+
 /// The demo in a database as it is, and in a copy that is distributed by owner. Rows of nobody are left out of both.
-fn both(folder: &Path) -> Option<(Database, Database)> {
+pub fn both(folder: &Path, episodes: &str) -> Option<(Database, Database)> {
     let whole = Database::fresh()?;
     let demo = folder.join("demo.db").display().to_string();
-    assert!(run(folder, &["demo", &demo, "--no-console", "--episodes", "120"]).status.success());
+    assert!(run(folder, &["demo", &demo, "--no-console", "--episodes", episodes]).status.success());
     done(folder, &["-d", whole.url(), "--layout", "mnemoscope", "migrate", "--apply"]);
     // A few of its awkward rows hold what PostgreSQL refuses.
     assert_eq!(run(folder, &["copy", "--from", &demo, "--to", whole.url(), "--apply"]).status.code(), Some(6));
@@ -82,7 +147,7 @@ fn both(folder: &Path) -> Option<(Database, Database)> {
 #[test]
 fn distributed_by_owner_it_answers_as_it_is() {
     let folder = tempfile::tempdir().expect("a folder");
-    let Some((whole, distributed)) = both(folder.path()) else { return };
+    let Some((whole, distributed)) = both(folder.path(), "120") else { return };
     let entities = [
         "agent",
         "subject",
@@ -129,7 +194,7 @@ fn distributed_by_owner_it_answers_as_it_is() {
 #[test]
 fn what_is_asked_about_one_person_touches_one_partition() {
     let folder = tempfile::tempdir().expect("a folder");
-    let Some((whole, distributed)) = both(folder.path()) else { return };
+    let Some((whole, distributed)) = both(folder.path(), "120") else { return };
     let url = distributed.url();
     for (table, words) in [
         ("episodes", "list episode --where user_id=PERSON"),

@@ -1,10 +1,14 @@
 //! Use of canvases by the people they are shown to: dwell, engagement, rewards of observations, success.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 
 use serde::Serialize;
 
 use super::quality::MeanSum;
+use crate::memory::digest::{Digest, digest};
+use crate::memory::packed::records::{Record, RecordSorter, ordered, unordered};
+use crate::memory::packed::space::MakeSpace;
 
 /// A canvas that is closed sooner, in seconds, was closed quickly.
 pub const QUICK: f64 = 5.0;
@@ -34,26 +38,26 @@ pub const RULES: [(&str, &str); 4] = [
 ];
 
 /// A canvas event as far as these rules look at it.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct CanvasUse {
-    /// Id of the event, which orders events of the same time.
-    pub id: String,
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct CanvasUse<'r> {
+    /// Id of the event, which orders events of the same time: its first 8 bytes, then its last 16.
+    pub id: &'r str,
     /// The canvas; an event without one stands alone.
-    pub canvas: Option<String>,
+    pub canvas: Option<&'r str>,
     /// Canvas type as stored; empty when none is.
-    pub canvas_type: String,
+    pub canvas_type: &'r str,
     /// Component type as stored; empty when none is.
-    pub component: String,
+    pub component: &'r str,
     /// Action of the event, as stored.
-    pub action: String,
+    pub action: &'r str,
     /// Time of the event, in microseconds since 1970.
     pub at: Option<i64>,
     /// Time for which the canvas was open, as recorded with a close, in seconds.
     pub open_seconds: Option<f64>,
     /// Recorded as done by the agent or the system itself.
     pub by_agent: bool,
-    /// The episode it hangs on, by a number of it.
-    pub episode: Option<u64>,
+    /// The episode it hangs on.
+    pub episode: Option<Digest>,
 }
 
 /// Counts of one canvas type, or of one of its component types.
@@ -145,33 +149,16 @@ struct CanvasTally {
     feedback: MeanSum,
 }
 
-/// Looks at events in any order. `feedback` returns the known feedback aggregate of an episode.
-#[must_use]
-pub fn understand(mut events: Vec<CanvasUse>, feedback: impl Fn(u64) -> Option<f64>) -> CanvasSummary {
-    events.sort_by(|a, b| a.canvas.cmp(&b.canvas));
-    let (mut study, mut shown) = (CanvasStudy::new(true), BTreeSet::new());
-    for canvas in events.chunk_by_mut(|a, b| a.canvas == b.canvas) {
-        study.add(canvas, |episode, part| {
-            shown.insert((episode, part));
-        });
-    }
-    let shown: Vec<(u64, usize)> = shown.into_iter().collect();
-    for parts in shown.chunk_by(|a, b| a.0 == b.0) {
-        let numbers: Vec<usize> = parts.iter().map(|(_, part)| *part).collect();
-        study.shown_in(&numbers, parts.first().and_then(|(episode, _)| feedback(*episode)));
-    }
-    study.close()
-}
-
-/// Looks at very many events, canvas by canvas: none of them is kept. Which episodes a canvas was shown in is for the caller
-/// to keep, who brings that back episode by episode.
-#[derive(Default)]
+/// Looks at canvas events in any order, however many: what does not fit in memory goes to a scratch space.
 pub struct CanvasStudy {
     /// The place of a type, and of each of its components.
     places: BTreeMap<String, (usize, BTreeMap<String, usize>)>,
     types: Vec<CanvasTally>,
     /// The components, each with the place of its type.
     parts: Vec<(usize, CanvasTally)>,
+    steps: RecordSorter<8>,
+    /// Episodes, with the components that were shown in them.
+    shown: RecordSorter<2>,
     /// Only where it is asked for how each canvas went.
     outcomes: Option<Vec<CanvasOutcome>>,
     events: usize,
@@ -180,46 +167,132 @@ pub struct CanvasStudy {
 impl CanvasStudy {
     /// A study that tells how each canvas went, where that is asked for.
     #[must_use]
-    pub fn new(of_each: bool) -> Self {
-        CanvasStudy { outcomes: of_each.then(Vec::new), ..CanvasStudy::default() }
-    }
-
-    /// All events of a canvas, or events without one: each of these stands alone. `shown` is told in which episode which
-    /// component was shown, perhaps more than once.
-    pub fn add(&mut self, events: &mut [CanvasUse], mut shown: impl FnMut(u64, usize)) {
-        events.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
-        for canvas in events.chunk_by(|a, b| a.canvas.is_some() && a.canvas == b.canvas) {
-            self.canvas(canvas, &mut shown);
+    pub fn new(of_each: bool, space: MakeSpace) -> Self {
+        CanvasStudy {
+            places: BTreeMap::new(),
+            types: Vec::new(),
+            parts: Vec::new(),
+            steps: RecordSorter::new(space),
+            shown: RecordSorter::new(space),
+            outcomes: of_each.then(Vec::new),
+            events: 0,
         }
     }
 
-    fn canvas(&mut self, events: &[CanvasUse], shown: &mut impl FnMut(u64, usize)) {
-        let (mut presented, mut presented_at) = (false, None);
-        let mut outcome = CanvasOutcome { value: 0.5, at: None };
-        let mut last = None;
-        for event in events {
-            let seen = CanvasMoment::of(event, presented, presented_at);
-            if seen == CanvasMoment::Presented {
-                (presented, presented_at) = (true, event.at);
+    /// Takes an event.
+    pub fn add(&mut self, event: &CanvasUse<'_>) {
+        let part = self.part(event.canvas_type, event.component);
+        let action = CanvasAction::of(event.action);
+        if action == CanvasAction::Other {
+            self.tallies(part, |tally| match tally.counts.other.get_mut(event.action) {
+                Some(n) => *n += 1,
+                None => drop(tally.counts.other.insert(event.action.to_owned(), 1)),
+            });
+        }
+        let step = CanvasStep {
+            canvas: event.canvas.map_or(0, digest),
+            at: event.at,
+            part,
+            action,
+            by_agent: event.by_agent,
+            open_seconds: event.open_seconds,
+            episode: event.episode,
+        };
+        self.steps.add(step.record(event.id));
+        self.events += 1;
+    }
+
+    /// Sums up the events. `feedback` returns the known feedback aggregate of an episode.
+    ///
+    /// # Errors
+    /// What does not fit in memory cannot be written or read.
+    pub fn close(mut self, feedback: impl Fn(Digest) -> Option<f64>) -> io::Result<CanvasSummary> {
+        self.follow_canvases()?;
+        self.show_in_episodes(feedback)?;
+        let (mut types, mut components) = (Vec::new(), Vec::new());
+        for (kind, (whole, parts)) in &self.places {
+            types.extend(self.types.get_mut(*whole).map(|tally| tally.close(kind, None)));
+            for (part, at) in parts {
+                components.extend(self.parts.get_mut(*at).map(|(_, tally)| tally.close(kind, Some(part))));
             }
-            outcome.value = seen.moves(outcome.value);
-            outcome.at = outcome.at.max(event.at);
-            let part = self.part(&event.canvas_type, &event.component);
-            if let Some((of, tally)) = self.parts.get_mut(part) {
-                tally.add(event, seen);
-                if let Some(whole) = self.types.get_mut(*of) {
-                    whole.add(event, seen);
+        }
+        Ok(CanvasSummary {
+            types: ranked(types),
+            components: ranked(components),
+            outcomes: self.outcomes.unwrap_or_default(),
+            events: self.events,
+        })
+    }
+
+    /// Follows each canvas through its events, in the order of their times.
+    fn follow_canvases(&mut self) -> io::Result<()> {
+        let sorted = self.steps.take().sorted()?;
+        let mut stream = sorted.stream()?;
+        let mut course: Option<CanvasCourse> = None;
+        while let Some(record) = stream.next()? {
+            let step = CanvasStep::of(record);
+            let mut current = match course.take() {
+                Some(current) if current.canvas == step.canvas && step.canvas != 0 => current,
+                before => {
+                    self.end(before);
+                    CanvasCourse::begin(step.canvas)
                 }
+            };
+            let moment = current.take(&step);
+            self.tallies(step.part, |tally| tally.add(moment));
+            let place = step.episode.map(|episode| [episode, step.part as u64]);
+            if let Some(place) = place.filter(|_| current.shown != place) {
+                self.shown.add(place);
+                current.shown = Some(place);
             }
-            let place = event.episode.map(|episode| (episode, part));
-            if let Some((episode, part)) = place.filter(|_| last != place) {
-                shown(episode, part);
-                last = place;
+            course = Some(current);
+        }
+        self.end(course);
+        Ok(())
+    }
+
+    fn end(&mut self, course: Option<CanvasCourse>) {
+        if let (Some(outcomes), Some(course)) = (&mut self.outcomes, course) {
+            outcomes.push(course.outcome);
+        }
+    }
+
+    /// Takes each episode once, with all the components that were shown in it.
+    fn show_in_episodes(&mut self, feedback: impl Fn(Digest) -> Option<f64>) -> io::Result<()> {
+        let sorted = self.shown.take().sorted()?;
+        let mut stream = sorted.stream()?;
+        let (mut current, mut parts) = (None, BTreeSet::new());
+        while let Some([episode, part]) = stream.next()? {
+            if let Some(last) = current.replace(episode).filter(|last| *last != episode) {
+                self.shown_in(&parts, feedback(last));
+                parts.clear();
+            }
+            parts.insert(part as usize);
+        }
+        current.into_iter().for_each(|episode| self.shown_in(&parts, feedback(episode)));
+        Ok(())
+    }
+
+    fn shown_in(&mut self, parts: &BTreeSet<usize>, feedback: Option<f64>) {
+        let mut types = BTreeSet::new();
+        for part in parts {
+            if let Some((of, tally)) = self.parts.get_mut(*part) {
+                tally.shown_in(feedback);
+                types.insert(*of);
             }
         }
-        self.events += events.len();
-        if let Some(outcomes) = &mut self.outcomes {
-            outcomes.push(outcome);
+        for of in types {
+            if let Some(whole) = self.types.get_mut(of) {
+                whole.shown_in(feedback);
+            }
+        }
+    }
+
+    /// The tallies of a component and of its type.
+    fn tallies(&mut self, part: usize, mut tell: impl FnMut(&mut CanvasTally)) {
+        if let Some((of, tally)) = self.parts.get_mut(part) {
+            tell(tally);
+            self.types.get_mut(*of).into_iter().for_each(tell);
         }
     }
 
@@ -235,40 +308,6 @@ impl CanvasStudy {
         self.parts.push((*whole, CanvasTally::default()));
         parts.insert(component.to_owned(), self.parts.len() - 1);
         self.parts.len() - 1
-    }
-
-    /// Takes an episode with all the components that were shown in it, and its feedback aggregate where that is known.
-    pub fn shown_in(&mut self, parts: &[usize], feedback: Option<f64>) {
-        let mut types = BTreeSet::new();
-        for part in parts {
-            if let Some((of, tally)) = self.parts.get_mut(*part) {
-                tally.shown_in(feedback);
-                types.insert(*of);
-            }
-        }
-        for of in types {
-            if let Some(whole) = self.types.get_mut(of) {
-                whole.shown_in(feedback);
-            }
-        }
-    }
-
-    /// Sums up the events.
-    #[must_use]
-    pub fn close(mut self) -> CanvasSummary {
-        let (mut types, mut components) = (Vec::new(), Vec::new());
-        for (kind, (whole, parts)) in &self.places {
-            types.extend(self.types.get_mut(*whole).map(|tally| tally.close(kind, None)));
-            for (part, at) in parts {
-                components.extend(self.parts.get_mut(*at).map(|(_, tally)| tally.close(kind, Some(part))));
-            }
-        }
-        CanvasSummary {
-            types: ranked(types),
-            components: ranked(components),
-            outcomes: self.outcomes.unwrap_or_default(),
-            events: self.events,
-        }
     }
 }
 
@@ -292,23 +331,130 @@ enum CanvasMoment {
     Other,
 }
 
-impl CanvasMoment {
-    fn of(event: &CanvasUse, presented: bool, presented_at: Option<i64>) -> CanvasMoment {
-        match event.action.as_str() {
-            "present" => CanvasMoment::Presented,
-            "close" => {
-                let recorded = event.open_seconds.filter(|s| s.is_finite() && *s >= 0.0).map(|s| (s, true));
-                let between = || Some((event.at? - presented_at?) as f64 / 1e6).filter(|s| *s >= 0.0);
-                CanvasMoment::Closed(recorded.or_else(|| between().map(|s| (s, false))))
-            }
-            "submit" => CanvasMoment::Submitted,
-            "execute" => CanvasMoment::Executed,
-            "update" => CanvasMoment::Updated { corrects: presented && !event.by_agent },
-            "error" => CanvasMoment::Error,
-            _ => CanvasMoment::Other,
-        }
+/// What an event says that was done.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum CanvasAction {
+    Present,
+    Close,
+    Submit,
+    Execute,
+    Update,
+    Error,
+    Other,
+}
+
+impl CanvasAction {
+    /// Those that are known, by the number that stands for each; any other number is another action.
+    const KNOWN: [(&str, CanvasAction); 6] = [
+        ("present", CanvasAction::Present),
+        ("close", CanvasAction::Close),
+        ("submit", CanvasAction::Submit),
+        ("execute", CanvasAction::Execute),
+        ("update", CanvasAction::Update),
+        ("error", CanvasAction::Error),
+    ];
+
+    fn of(stored: &str) -> Self {
+        Self::KNOWN.iter().find(|(name, _)| *name == stored).map_or(CanvasAction::Other, |(_, action)| *action)
+    }
+}
+
+/// An event in numbers, without the text of what it is about.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct CanvasStep {
+    /// The canvas; 0 for none.
+    canvas: Digest,
+    at: Option<i64>,
+    /// Place of its component.
+    part: usize,
+    action: CanvasAction,
+    by_agent: bool,
+    open_seconds: Option<f64>,
+    episode: Option<Digest>,
+}
+
+impl CanvasStep {
+    /// A record that is in order by canvas, time and id.
+    fn record(&self, id: &str) -> Record<8> {
+        let word = |bytes: &[u8]| {
+            let mut word = [0; 8];
+            word.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+            u64::from_be_bytes(word)
+        };
+        let (first, rest) = id.as_bytes().split_at(id.len().min(8));
+        let rest = &rest[rest.len().saturating_sub(16)..];
+        let action = CanvasAction::KNOWN.iter().position(|(_, known)| *known == self.action).unwrap_or(usize::MAX);
+        [
+            self.canvas,
+            ordered(self.at.unwrap_or(i64::MIN)),
+            word(first),
+            word(rest),
+            word(rest.get(8..).unwrap_or_default()),
+            (self.part as u64) << 16 | u64::from(self.by_agent) << 8 | action as u64 & 0xff,
+            self.open_seconds.unwrap_or(f64::NAN).to_bits(),
+            self.episode.unwrap_or_default(),
+        ]
     }
 
+    fn of([canvas, at, _, _, _, what, open, episode]: Record<8>) -> Self {
+        let known = CanvasAction::KNOWN.get((what & 0xff) as usize);
+        CanvasStep {
+            canvas,
+            at: Some(unordered(at)).filter(|at| *at != i64::MIN),
+            part: (what >> 16) as usize,
+            action: known.map_or(CanvasAction::Other, |(_, action)| *action),
+            by_agent: what >> 8 & 1 == 1,
+            open_seconds: Some(f64::from_bits(open)).filter(|seconds| !seconds.is_nan()),
+            episode: Some(episode).filter(|episode| *episode != 0),
+        }
+    }
+}
+
+/// A canvas up to one of its events.
+struct CanvasCourse {
+    canvas: Digest,
+    presented: bool,
+    presented_at: Option<i64>,
+    outcome: CanvasOutcome,
+    /// The episode and the component that were told last.
+    shown: Option<Record<2>>,
+}
+
+impl CanvasCourse {
+    fn begin(canvas: Digest) -> Self {
+        let outcome = CanvasOutcome { value: 0.5, at: None };
+        CanvasCourse { canvas, presented: false, presented_at: None, outcome, shown: None }
+    }
+
+    /// Takes the next event, and says what it means here.
+    fn take(&mut self, step: &CanvasStep) -> CanvasMoment {
+        let moment = self.moment(step);
+        if moment == CanvasMoment::Presented {
+            (self.presented, self.presented_at) = (true, step.at);
+        }
+        self.outcome.value = moment.moves(self.outcome.value);
+        self.outcome.at = self.outcome.at.max(step.at);
+        moment
+    }
+
+    fn moment(&self, step: &CanvasStep) -> CanvasMoment {
+        match step.action {
+            CanvasAction::Present => CanvasMoment::Presented,
+            CanvasAction::Close => {
+                let recorded = step.open_seconds.filter(|s| s.is_finite() && *s >= 0.0).map(|s| (s, true));
+                let between = || Some((step.at? - self.presented_at?) as f64 / 1e6).filter(|s| *s >= 0.0);
+                CanvasMoment::Closed(recorded.or_else(|| between().map(|s| (s, false))))
+            }
+            CanvasAction::Submit => CanvasMoment::Submitted,
+            CanvasAction::Execute => CanvasMoment::Executed,
+            CanvasAction::Update => CanvasMoment::Updated { corrects: self.presented && !step.by_agent },
+            CanvasAction::Error => CanvasMoment::Error,
+            CanvasAction::Other => CanvasMoment::Other,
+        }
+    }
+}
+
+impl CanvasMoment {
     /// The value of a canvas after this: an act decides, then a quick close or an error.
     fn moves(self, value: f64) -> f64 {
         match self {
@@ -321,7 +467,7 @@ impl CanvasMoment {
 }
 
 impl CanvasTally {
-    fn add(&mut self, event: &CanvasUse, seen: CanvasMoment) {
+    fn add(&mut self, seen: CanvasMoment) {
         let counts = &mut self.counts;
         let mut observe = |name: &str| {
             let reward = REWARDS.iter().find(|(n, _)| *n == name).and_then(|(_, reward)| *reward);
@@ -356,7 +502,7 @@ impl CanvasTally {
                 counts.corrected += usize::from(corrects);
             }
             CanvasMoment::Error => counts.errors += 1,
-            CanvasMoment::Other => *counts.other.entry(event.action.clone()).or_default() += 1,
+            CanvasMoment::Other => {}
         }
     }
 
@@ -431,31 +577,45 @@ impl CanvasSummary {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::packed::space::tests::{no_space, space};
 
-    fn event(canvas: &str, action: &str, second: i64) -> CanvasUse {
+    fn event(canvas: &'static str, action: &'static str, second: i64) -> CanvasUse<'static> {
         CanvasUse {
-            id: format!("{canvas}-{second}"),
-            canvas: Some(canvas.to_owned()),
-            canvas_type: "sheets".to_owned(),
-            component: "table".to_owned(),
-            action: action.to_owned(),
+            canvas: Some(canvas),
+            canvas_type: "sheets",
+            component: "table",
+            action,
             at: Some(second * 1_000_000),
             ..CanvasUse::default()
         }
+    }
+
+    /// What is understood of events, whether there is room for them in memory or for none.
+    fn understand(events: &[CanvasUse<'_>], feedback: impl Fn(Digest) -> Option<f64>) -> CanvasSummary {
+        let understood = |bytes| {
+            let mut study = CanvasStudy::new(true, space);
+            study.steps = study.steps.take().within(bytes);
+            study.shown = study.shown.take().within(bytes);
+            events.iter().for_each(|event| study.add(event));
+            study.close(&feedback).unwrap()
+        };
+        let found = understood(1 << 20);
+        assert_eq!(understood(1), found);
+        found
     }
 
     #[test]
     fn dwell_is_the_recorded_time_else_that_since_the_canvas_was_presented() {
         let mut recorded = event("b", "close", 20);
         recorded.open_seconds = Some(12.0);
-        let events = vec![
+        let events = [
             event("a", "close", 3),
             event("a", "present", 0),
             event("b", "present", 19),
             recorded,
             event("c", "close", 1),
         ];
-        let found = understand(events, |_| None);
+        let found = understand(&events, |_| None);
         let sheets = &found.types[0];
         assert_eq!((sheets.closed_quickly, sheets.closed_slowly, sheets.closed_untimed), (1, 1, 1));
         assert_eq!((sheets.dwell_seconds, sheets.dwell_n, sheets.dwell_recorded), (Some(7.5), 2, 1));
@@ -466,13 +626,13 @@ mod tests {
 
     #[test]
     fn five_seconds_sharp_are_not_quick() {
-        let found = understand(vec![event("a", "present", 0), event("a", "close", 5)], |_| None);
+        let found = understand(&[event("a", "present", 0), event("a", "close", 5)], |_| None);
         assert_eq!(found.types[0].closed_slowly, 1);
     }
 
     #[test]
     fn an_act_decides_how_a_canvas_went() {
-        let events = vec![
+        let events = [
             event("acted", "present", 0),
             event("acted", "submit", 2),
             event("acted", "close", 3),
@@ -481,26 +641,61 @@ mod tests {
             event("open", "present", 0),
             event("broken", "error", 0),
         ];
-        let values: Vec<f64> = understand(events, |_| None).outcomes.iter().map(|o| o.value).collect();
-        assert_eq!(values, [1.0, 0.0, 0.5, 0.0]);
+        let found = understand(&events, |_| None);
+        let mut went: Vec<_> = found.outcomes.iter().map(|o| (o.at.unwrap_or(-1), o.value.to_string())).collect();
+        went.sort_unstable();
+        let expected = [(0, "0"), (0, "0.5"), (1_000_000, "0"), (3_000_000, "1")];
+        assert_eq!(went, expected.map(|(at, value)| (at, value.to_owned())));
     }
 
     #[test]
     fn only_a_users_update_after_a_presentation_corrects() {
         let mut own = event("a", "update", 3);
         own.by_agent = true;
-        let events = vec![event("a", "present", 0), own, event("a", "update", 4), event("b", "update", 0)];
-        let found = understand(events, |_| None);
+        let events = [event("a", "present", 0), own, event("a", "update", 4), event("b", "update", 0)];
+        let found = understand(&events, |_| None);
         assert_eq!((found.types[0].updated, found.corrections()), (3, 1));
     }
 
     #[test]
     fn feedback_counts_once_an_episode() {
-        let mut events = vec![event("a", "present", 0), event("b", "present", 0), event("c", "present", 0)];
+        let mut events = [event("a", "present", 0), event("b", "present", 0), event("c", "present", 0)];
         for (event, episode) in events.iter_mut().zip([4, 4, 2]) {
             event.episode = Some(episode);
         }
-        let found = understand(events, |episode| Some(if episode == 2 { -0.5 } else { 1.0 }));
+        let found = understand(&events, |episode| Some(if episode == 2 { -0.5 } else { 1.0 }));
         assert_eq!((found.types[0].feedback, found.types[0].feedback_n), (Some(0.25), 2));
+    }
+
+    #[test]
+    fn an_event_without_a_canvas_stands_alone() {
+        let alone = |action, second| CanvasUse { canvas: None, ..event("", action, second) };
+        let found = understand(&[alone("present", 0), alone("close", 9), alone("peek", 9), alone("peek", 0)], |_| None);
+        assert_eq!((found.types[0].closed_untimed, found.outcomes.len(), found.events), (1, 4, 4));
+        assert_eq!(
+            (&found.types[0].other, &found.components[0].other),
+            (&[("peek".to_owned(), 2)].into(), &[("peek".to_owned(), 2)].into())
+        );
+    }
+
+    #[test]
+    fn ids_order_events_of_one_time() {
+        let named = |id, action| CanvasUse { id, ..event("a", action, 1) };
+        for ids in [["a", "b"], ["2", "10-"], ["canvas-event-of-2026-000009", "canvas-event-of-2026-000010"]] {
+            let [first, second] = ids;
+            let presented = [named(second, "update"), named(first, "present")];
+            let later = [named(first, "update"), named(second, "present")];
+            let corrected = if first < second { (1, 0) } else { (0, 1) };
+            let found = [&presented, &later].map(|events| understand(events, |_| None).corrections());
+            assert_eq!((found[0], found[1]), corrected, "{ids:?}");
+        }
+    }
+
+    #[test]
+    fn without_room_there_is_no_summary() {
+        let mut study = CanvasStudy::new(false, no_space);
+        study.steps = study.steps.take().within(1);
+        (0..3).for_each(|second| study.add(&event("a", "present", second)));
+        assert_eq!(study.close(|_| None).unwrap_err().kind(), io::ErrorKind::StorageFull);
     }
 }
