@@ -4,7 +4,7 @@
 mod memories;
 mod near;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,8 @@ use crate::memory::findings::{
     CLEANED, CaseBank, Finding, FindingTally, KINDS, LinkedEpisodes, Muted, NamedLinks, NotApplicable, TextScanner,
     UtilityHistories, WORDS, kind_named,
 };
+use crate::memory::packed::id_table::IdTable;
+use crate::memory::packed::records::RecordSorter;
 use crate::memory::query::Query;
 use crate::memory::retention::RetentionRules;
 use crate::memory::{Entity, Row};
@@ -488,7 +490,7 @@ impl Survey<'_> {
         let [counted, scored] = ["canvas_action_count", "feedback_score"].map(|column| self.stores(column, |_| true));
         let fillable = ["canvas_ids", "feedback_ids"].map(|column| self.stores(column, BoundSource::is_writable));
         let mut story = LinkedEpisodes::new(self.most(), scratch);
-        let mut utilities = UtilityHistories::default();
+        let mut utilities = UtilityHistories::new(scratch);
         self.each(Entity::Episode, |row| {
             utilities.episode(row);
             let named = NamedLinks {
@@ -510,14 +512,13 @@ impl Survey<'_> {
         self.each(Entity::Segment, |row| story.segment(row)).await?;
         self.memory_links(&mut story).await?;
         if self.lacks(Entity::UtilityEvent).is_none() {
-            let together = comes_together(self.store, Entity::UtilityEvent).await?;
             let signal = |row: &Row| {
                 if let Some(place) = row.text("episode_id").and_then(|id| story.place(id)) {
-                    utilities.signal(row, place, together);
+                    utilities.signal(row, place);
                 }
             };
             self.each(Entity::UtilityEvent, signal).await?;
-            let differing = utilities.differing();
+            let differing = utilities.differing().map_err(LabError::from)?;
             let ids = differing.into_iter().filter_map(|place| story.id(place));
             let differing = FindingTally::of(ids, self.most());
             self.found("utility_differs", episode, differing);
@@ -544,25 +545,24 @@ impl Survey<'_> {
         if self.lacks(Entity::MemoryLink).is_some() || self.lacks(Entity::Memory).is_some() {
             return Ok(());
         }
-        let mut there: HashSet<u64> = HashSet::new();
-        self.each(Entity::Memory, |row| {
-            there.insert(digest(row.id()));
-        })
-        .await?;
+        let mut there = RecordSorter::new(scratch);
+        self.each(Entity::Memory, |row| there.add([digest(row.id())])).await?;
         if self.lacks(Entity::Case).is_none() {
             let query = Query { columns: Some(vec!["id"]), ..Query::new(Entity::Case) };
             let case = |row: Row| {
-                there.insert(digest(row.id()));
+                there.add([digest(row.id())]);
                 ControlFlow::Continue(())
             };
             self.store.walks().each_row(&query, case).await?;
         }
+        let there = IdTable::of(there, |_, _| {}).map_err(LabError::from)?;
         self.each(Entity::MemoryLink, |row| {
-            if row.text("memory_id").is_some_and(|id| !there.contains(&digest(id))) {
+            if row.text("memory_id").is_some_and(|id| there.get(id).is_none()) {
                 story.memory_is_missing(row.text("episode_id").unwrap_or_default());
             }
         })
-        .await
+        .await?;
+        Ok(there.check().map_err(LabError::from)?)
     }
 
     /// Entities that nothing else reads, for what their rows hold.
@@ -628,19 +628,8 @@ impl Survey<'_> {
             if *stopped || *spent { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let columns = Some(columns_read(entity, texts));
-        let by = together_by(entity);
         // Links of episodes may be in their JSON.
         let unparsed = entity != Entity::Episode;
-        Ok(store.walks().each_row(&Query { columns, unparsed, by, ..Query::new(entity) }, row).await?)
+        Ok(store.walks().each_row(&Query { columns, unparsed, ..Query::new(entity) }, row).await?)
     }
-}
-
-/// Whether rows of one episode come together.
-async fn comes_together(store: &Store, entity: Entity) -> Result<bool, ChangeError> {
-    Ok(store.walks().comes_ordered(&Query { by: together_by(entity), ..Query::new(entity) }).await?)
-}
-
-/// The column by which rows of an entity are to come together.
-fn together_by(entity: Entity) -> Option<&'static str> {
-    (entity == Entity::UtilityEvent).then_some("episode_id")
 }

@@ -47,9 +47,6 @@ pub struct Query {
     pub unparsed: bool,
     /// Walks over all rows: only rows without a stored value here, as far as the database can decide it.
     pub absent: Option<&'static str>,
-    /// Walks over all rows: those of one value in this column come together, where the database can order them without
-    /// holding up writers.
-    pub by: Option<&'static str>,
 }
 
 impl Query {
@@ -75,7 +72,6 @@ impl Query {
             preview: None,
             unparsed: false,
             absent: None,
-            by: None,
         }
     }
 }

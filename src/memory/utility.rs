@@ -110,19 +110,31 @@ impl UtilityReplay {
     }
 }
 
-/// Replays signal words, oldest first, from `start` (normally [`START`]; brought into 0..1, START when no number).
+/// Utility before the first signal, in 0..1, by a stored one: [`START`] when that is no number.
+#[must_use]
+pub fn begun(stored: f64) -> f64 {
+    if stored.is_nan() { START } else { stored.clamp(0.0, 1.0) }
+}
+
+/// Utility after a signal, in 0..1; no signal leaves it as it is.
+#[must_use]
+pub fn moved(utility: f64, signal: Option<Signal>) -> f64 {
+    signal.map_or(utility, |signal| (utility + signal.delta()).clamp(0.0, 1.0))
+}
+
+/// Replays signal words, oldest first, from `start` (see [`begun`]).
 ///
 /// Every step is clamped to 0..1, so order matters: a signal is taken back or changed by replaying the history
 /// without it or with the new one, never by adding the opposite delta.
 #[must_use]
 pub fn replay<'a>(start: f64, words: impl IntoIterator<Item = &'a str>) -> UtilityReplay {
-    let start = if start.is_nan() { START } else { start.clamp(0.0, 1.0) };
+    let start = begun(start);
     let mut utility = start;
     let steps = words
         .into_iter()
         .map(|word| {
             let (signal, before) = (Signal::parse(word), utility);
-            utility = signal.map_or(before, |s| (before + s.delta()).clamp(0.0, 1.0));
+            utility = moved(before, signal);
             UtilityStep { signal, before, after: utility }
         })
         .collect();

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::dialect::{self, quote};
+use super::dialect::quote;
 use super::encode::plain_column;
 use super::fetched::{FetchedValue, RawRow};
 use super::select::{Projection, SelectStatement, from_clause, narrow};
@@ -42,7 +42,6 @@ impl RowWalks<'_> {
         if sources.iter().any(derived) {
             return self.each_paged(query, each).await;
         }
-        let ordered = self.comes_ordered(query).await?;
         for source in sources {
             let mut projection = Projection::new(self.store.engine(), source, wanted.as_deref(), query.preview);
             projection.unparsed = query.unparsed;
@@ -52,12 +51,6 @@ impl RowWalks<'_> {
             }
             if let Some((column, _)) = query.absent.and_then(|column| plain_column(source, column)) {
                 let _ = write!(statement.sql, " AND t.{} IS NULL", quote(column));
-            }
-            if ordered && let Some((column, way)) = query.by.and_then(|column| plain_column(source, column)) {
-                let declared = dialect::declared(&way.origin);
-                let texts = declared == "text" || declared.starts_with("character varying");
-                let bytes = if texts && self.store.engine() == Engine::Postgres { " COLLATE \"C\"" } else { "" };
-                let _ = write!(statement.sql, " ORDER BY t.{}{bytes} NULLS FIRST", quote(column));
             }
             let read = codec::decoder(source.clone(), projection);
             let fits = |row: &Row| query.filters.iter().all(|f| f.matches(row));
@@ -69,24 +62,6 @@ impl RowWalks<'_> {
         Ok(())
     }
 
-    /// Whether [`RowWalks::each_row`] gives the rows of one value of `query.by` together.
-    ///
-    /// # Errors
-    /// As [`RowWalks::each_row`].
-    pub async fn comes_ordered(self, query: &Query) -> Result<bool, StoreError> {
-        match (query.by, &self.store.sources_of(query.entity)?[..]) {
-            (Some(by), [source]) if source.derive.is_none() && plain_column(source, by).is_some() => {
-                Ok(!self.comes_in_parts(source).await?)
-            }
-            _ => Ok(false),
-        }
-    }
-
-    /// Whether a source is read in parts, so that its writers need not wait.
-    async fn comes_in_parts(self, source: &BoundSource) -> Result<bool, StoreError> {
-        Ok(self.is_numbered(source) && !self.store.ahead().is_view() && self.writers_wait().await?)
-    }
-
     /// Hands what `read` makes of each row of a source's statement to `each`, until it breaks off. Where writers wait for
     /// the end of a statement, it is run in parts.
     pub(super) async fn scan_parts<R: Send + 'static>(
@@ -96,7 +71,7 @@ impl RowWalks<'_> {
         read: impl Fn(RawRow) -> R + Send + Sync + 'static,
         each: &mut impl FnMut(R) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, StoreError> {
-        let in_parts = self.comes_in_parts(source).await?;
+        let in_parts = self.is_numbered(source) && !self.store.ahead().is_view() && self.writers_wait().await?;
         // Without row numbers, as tables without rowid are, it is read at once.
         let mut end = if in_parts { self.part_end(source, "").await.unwrap_or(None) } else { None };
         let (read, mut behind) = (Arc::new(read), String::new());

@@ -1,78 +1,81 @@
 //! Utilities that their history contradicts.
 
-use std::collections::HashMap;
+use std::io;
 
-use crate::memory::packed::column::ValueColumn;
-use crate::memory::{Row, time, utility};
+use crate::memory::packed::column::PagedColumn;
+use crate::memory::packed::pages::PageStore;
+use crate::memory::packed::records::{RecordSorter, in_order, ordered};
+use crate::memory::packed::space::MakeSpace;
+use crate::memory::utility::{self, Signal};
+use crate::memory::{Row, time};
 
 /// Maximum difference between a stored utility and the replayed one.
 const TOLERANCE: f64 = 1e-9;
 
-#[derive(Debug)]
-struct UtilityMove {
-    at: Option<i64>,
-    id: Box<str>,
-    signal: Box<str>,
-    before: Option<f64>,
-}
+/// Bytes of utilities, and of signals, that are held in memory.
+const HELD: usize = 4 << 20;
 
 /// Stored utilities of episodes beside the signals that moved them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct UtilityHistories {
     /// By the place of the episode; not a number where none is stored.
-    stored: ValueColumn,
-    /// Signals of the episode that comes now, or of all, by its place.
-    moves: HashMap<usize, Vec<UtilityMove>>,
-    /// Places of those whose signals come to something else.
-    differing: Vec<usize>,
+    stored: PagedColumn<f64>,
+    pages: PageStore,
+    /// The place of the episode, time and id of the signal, the utility before it, and its number; see [`Signal::ALL`].
+    signals: RecordSorter<7>,
 }
 
 impl UtilityHistories {
+    /// Histories that go on in such a space where they do not fit in memory.
+    #[must_use]
+    pub fn new(space: MakeSpace) -> Self {
+        let pages = PageStore::new(HELD, space);
+        UtilityHistories { stored: PagedColumn::new(&pages), pages, signals: RecordSorter::new(space).within(HELD) }
+    }
+
     /// Takes an episode.
     pub fn episode(&mut self, row: &Row) {
         self.stored.push(row.number("utility").unwrap_or(f64::NAN));
     }
 
-    /// Takes a signal of the episode at a place. Where those of one episode come `together`, only they are kept.
-    pub fn signal(&mut self, row: &Row, place: usize, together: bool) {
-        if together && !self.moves.contains_key(&place) {
-            self.replay();
-        }
-        self.moves.entry(place).or_default().push(UtilityMove {
-            at: row.text("created_at").and_then(time::epoch_micros),
-            id: row.id().into(),
-            signal: row.text("signal").unwrap_or_default().into(),
-            before: row.number("before"),
-        });
-    }
-
-    fn replay(&mut self) {
-        for (place, mut moves) in self.moves.drain() {
-            let stored = self.stored.get(place).unwrap_or(f64::NAN);
-            if stored.is_nan() || (stored - replayed(&mut moves)).abs() >= TOLERANCE {
-                self.differing.push(place);
-            }
-        }
+    /// Takes a signal of the episode at a place.
+    pub fn signal(&mut self, row: &Row, place: usize) {
+        let at = row.text("created_at").and_then(time::epoch_micros).unwrap_or(i64::MIN);
+        let [first, rest, end] = in_order(row.id());
+        let signal = row.text("signal").and_then(Signal::parse);
+        let number = Signal::ALL.iter().position(|known| Some(*known) == signal).unwrap_or(Signal::ALL.len());
+        let before = row.number("before").unwrap_or(f64::NAN).to_bits();
+        self.signals.add([place as u64, ordered(at), first, rest, end, before, number as u64]);
     }
 
     /// Places of the episodes whose stored utility lies outside of 0..1, or is not what a replay of their signals comes
     /// to.
-    #[must_use]
-    pub fn differing(mut self) -> Vec<usize> {
-        self.replay();
+    ///
+    /// # Errors
+    /// What does not fit in memory cannot be written or read.
+    pub fn differing(self) -> io::Result<Vec<usize>> {
+        let sorted = self.signals.sorted()?;
+        let mut stream = sorted.stream()?;
+        let mut next = stream.next()?;
         let is_outside = |utility: f64| !utility.is_nan() && !(0.0..=1.0).contains(&utility);
         let outside = |place: &usize| self.stored.get(*place).is_some_and(is_outside);
-        self.differing.extend((0..self.stored.len()).filter(outside));
-        self.differing.sort_unstable();
-        self.differing.dedup();
-        self.differing
+        let mut differing: Vec<usize> = (0..self.stored.len()).filter(outside).collect();
+        while let Some([place, _, _, _, _, before, _]) = next {
+            let mut replayed = utility::begun(f64::from_bits(before));
+            while let Some([_, _, _, _, _, _, number]) = next.filter(|[of, ..]| *of == place) {
+                replayed = utility::moved(replayed, Signal::ALL.get(number as usize).copied());
+                next = stream.next()?;
+            }
+            let stored = self.stored.get(place as usize).unwrap_or(f64::NAN);
+            if stored.is_nan() || (stored - replayed).abs() >= TOLERANCE {
+                differing.push(place as usize);
+            }
+        }
+        self.pages.check()?;
+        differing.sort_unstable();
+        differing.dedup();
+        Ok(differing)
     }
-}
-
-fn replayed(moves: &mut [UtilityMove]) -> f64 {
-    moves.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
-    let start = moves.first().and_then(|first| first.before).unwrap_or(utility::START);
-    utility::replay(start, moves.iter().map(|m| &*m.signal)).utility()
 }
 
 #[cfg(test)]
@@ -82,10 +85,12 @@ mod tests {
     use super::super::tests::row;
     use super::*;
     use crate::memory::Entity;
+    use crate::memory::packed::space::tests::space;
 
     #[test]
     fn a_stored_utility_is_held_against_its_history() {
-        let mut histories = UtilityHistories::default();
+        let mut histories = UtilityHistories::new(space);
+        histories.signals = histories.signals.within(1);
         let episodes = [
             ("right", json!(0.4)),
             ("wrong", json!(0.99)),
@@ -106,8 +111,8 @@ mod tests {
             let values = [("id", id), ("episode_id", episode), ("signal", signal), ("created_at", at)];
             let place = episodes.iter().position(|(id, _)| *id == episode).unwrap();
             let signal = row(Entity::UtilityEvent, &values.map(|(column, value)| (column, json!(value))));
-            histories.signal(&signal, place, false);
+            histories.signal(&signal, place);
         }
-        assert_eq!(histories.differing(), [1, 2, 4]);
+        assert_eq!(histories.differing().unwrap(), [1, 2, 4]);
     }
 }

@@ -1,7 +1,5 @@
 //! Lists of very many small values, without room that nobody uses.
 
-use std::collections::HashMap;
-
 use super::pages::PageStore;
 
 /// Values of a part.
@@ -217,47 +215,6 @@ impl NumberPart {
     }
 }
 
-/// Values by their place, of which few differ: each is kept once. Where many do, all are kept.
-#[derive(Debug, Default)]
-pub(crate) struct ValueColumn {
-    numbers: NumberColumn,
-    values: Vec<f64>,
-    /// Numbers of values, by their bits.
-    known: HashMap<u64, u32>,
-    many: Column<f64>,
-}
-
-/// Values that are few.
-const FEW: usize = 1 << 14;
-
-impl ValueColumn {
-    pub fn push(&mut self, value: f64) {
-        if self.many.len() > 0 {
-            return self.many.push(value);
-        }
-        let next = self.values.len() as u32;
-        let number = *self.known.entry(value.to_bits()).or_insert(next);
-        if number == next {
-            self.values.push(value);
-        }
-        self.numbers.push(number);
-        if self.values.len() > FEW {
-            let mut many = Column::default();
-            (0..self.len()).filter_map(|place| self.get(place)).for_each(|value| many.push(value));
-            *self = ValueColumn { many, ..ValueColumn::default() };
-        }
-    }
-
-    pub fn len(&self) -> usize {
-        self.numbers.len() + self.many.len()
-    }
-
-    pub fn get(&self, place: usize) -> Option<f64> {
-        let few = self.numbers.get(place).and_then(|number| self.values.get(number as usize).copied());
-        few.or_else(|| self.many.get(place))
-    }
-}
-
 /// One bit each.
 #[derive(Debug, Default)]
 pub(crate) struct BitList(Vec<u64>);
@@ -321,17 +278,6 @@ mod tests {
             (0..PART as u32 + 50).for_each(|n| numbers.push(number(n)));
             assert!((0..PART as u32 + 50).all(|n| numbers.get(n as usize) == Some(number(n))));
             assert_eq!((numbers.len(), numbers.get(PART + 50)), (PART + 50, None));
-        }
-    }
-
-    #[test]
-    fn values_are_kept_whether_few_or_many_differ() {
-        for kinds in [3, FEW, FEW + 1, 2 * FEW] {
-            let mut values = ValueColumn::default();
-            let value = |n: usize| if n.is_multiple_of(kinds) { f64::NAN } else { (n % kinds) as f64 };
-            (0..2 * FEW).for_each(|n| values.push(value(n)));
-            assert!((0..2 * FEW).all(|n| values.get(n).map(f64::to_bits) == Some(value(n).to_bits())));
-            assert_eq!((values.len(), values.get(2 * FEW)), (2 * FEW, None));
         }
     }
 }

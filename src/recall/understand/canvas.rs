@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::quality::MeanSum;
 use crate::memory::digest::{Digest, digest};
-use crate::memory::packed::records::{Record, RecordSorter, ordered, unordered};
+use crate::memory::packed::records::{Record, RecordSorter, in_order, ordered, unordered};
 use crate::memory::packed::space::MakeSpace;
 
 /// A canvas that is closed sooner, in seconds, was closed quickly.
@@ -376,20 +376,14 @@ struct CanvasStep {
 impl CanvasStep {
     /// A record that is in order by canvas, time and id.
     fn record(&self, id: &str) -> Record<8> {
-        let word = |bytes: &[u8]| {
-            let mut word = [0; 8];
-            word.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
-            u64::from_be_bytes(word)
-        };
-        let (first, rest) = id.as_bytes().split_at(id.len().min(8));
-        let rest = &rest[rest.len().saturating_sub(16)..];
+        let [first, rest, end] = in_order(id);
         let action = CanvasAction::KNOWN.iter().position(|(_, known)| *known == self.action).unwrap_or(usize::MAX);
         [
             self.canvas,
             ordered(self.at.unwrap_or(i64::MIN)),
-            word(first),
-            word(rest),
-            word(rest.get(8..).unwrap_or_default()),
+            first,
+            rest,
+            end,
             (self.part as u64) << 16 | u64::from(self.by_agent) << 8 | action as u64 & 0xff,
             self.open_seconds.unwrap_or(f64::NAN).to_bits(),
             self.episode.unwrap_or_default(),
