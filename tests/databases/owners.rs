@@ -55,7 +55,7 @@ fn done(folder: &Path, words: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// What statements of SQL say of the tables that are distributed: their ids, and contexts and chains of some episodes.
+/// Reads with SQL what the tables hold that are distributed: their ids, and contexts and chains of some episodes.
 pub async fn stated(url: &str) -> Fixture {
     let mut link = PgConnection::connect(url).await.expect("the server");
     let mut fixture = Fixture::default();

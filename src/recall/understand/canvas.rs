@@ -331,7 +331,7 @@ enum CanvasMoment {
     Other,
 }
 
-/// What an event says that was done.
+/// Action of an event, as far as these rules know it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum CanvasAction {
     Present,
@@ -584,7 +584,7 @@ mod tests {
         }
     }
 
-    /// What is understood of events, whether there is room for them in memory or for none.
+    /// Summarizes events: the same whether there is room for them in memory or for none.
     fn understand(events: &[CanvasUse<'_>], feedback: impl Fn(Digest) -> Option<f64>) -> CanvasSummary {
         let understood = |bytes| {
             let mut study = CanvasStudy::new(true, space);
