@@ -19,16 +19,16 @@ pub(crate) fn unordered(number: u64) -> i64 {
     (number ^ 1 << 63) as i64
 }
 
-/// Numbers for a record whose order is that of an id: of a long one its first 8 bytes count, and its last 16.
+/// Numbers for a record whose order is that of an id: of a long one its first 16 bytes count, and its last 8.
 pub(crate) fn in_order(id: &str) -> [u64; 3] {
     let word = |bytes: &[u8]| {
         let mut word = [0; 8];
         word.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
         u64::from_be_bytes(word)
     };
-    let (first, rest) = id.as_bytes().split_at(id.len().min(8));
-    let rest = &rest[rest.len().saturating_sub(16)..];
-    [word(first), word(rest), word(rest.get(8..).unwrap_or_default())]
+    let (first, rest) = id.as_bytes().split_at(id.len().min(16));
+    let rest = &rest[rest.len().saturating_sub(8)..];
+    [word(first), word(first.get(8..).unwrap_or_default()), word(rest)]
 }
 
 /// Bytes of records that are held in memory while more come.

@@ -40,7 +40,7 @@ pub const RULES: [(&str, &str); 4] = [
 /// A canvas event as far as these rules look at it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CanvasUse<'r> {
-    /// Id of the event, which orders events of the same time: its first 8 bytes, then its last 16.
+    /// Id of the event, which orders events of the same time: its first 16 bytes, then its last 8.
     pub id: &'r str,
     /// The canvas; an event without one stands alone.
     pub canvas: Option<&'r str>,
