@@ -516,7 +516,7 @@ async fn planned_again(store: &Store, person: &str, options: &PurgeOptions, kept
 #[test]
 fn another_decision_reads_only_what_was_found_before() {
     block_on(async {
-        let demo = native(60).await;
+        let demo = native(120).await;
         let of_demo = demo.texts("SELECT id FROM subjects ORDER BY id LIMIT 1").await.remove(0);
         let worlds = [
             (Some(demo), of_demo.as_str()),
@@ -533,11 +533,18 @@ fn another_decision_reads_only_what_was_found_before() {
             planned_again(&store, person, &asked(Mentions::Leave, false), &mut kept).await;
             let (again, fresh) = planned_again(&store, person, &asked(Mentions::Redact, false), &mut kept).await;
             assert!(again < fresh, "{person}: {again} of {fresh} values were read");
-            for (mentions, account) in [(Mentions::Delete, false), (Mentions::Leave, true), (Mentions::Redact, true)] {
+            for (mentions, account) in [
+                (Mentions::Leave, false),
+                (Mentions::Delete, false),
+                (Mentions::Redact, true),
+                (Mentions::Leave, true),
+                (Mentions::Delete, true),
+                (Mentions::Redact, false),
+            ] {
                 planned_again(&store, person, &asked(mentions, account), &mut kept).await;
             }
             let first = purge::plan(&store, person, &asked(Mentions::Leave, true), &|_, _| ()).await.expect("a plan");
-            for mention in first.mentions.iter().take(1) {
+            for mention in first.mentions.iter().take(3) {
                 let each = BTreeMap::from([(mention.id.clone(), Mentions::Redact)]);
                 let options = PurgeOptions { each, ..asked(Mentions::Leave, true) };
                 planned_again(&store, person, &options, &mut kept).await;
@@ -830,7 +837,7 @@ fn killed(world: impl Fn() -> Option<World>, person: &str, times: u32) {
 
 #[test]
 fn a_killed_run_on_sqlite_is_gone_on_with_to_the_same_end() {
-    killed(|| Some(block_on(native(60))), "lucia.moreau", kills(6));
+    killed(|| Some(block_on(native(60))), "lucia.moreau", kills(10));
 }
 
 #[test]
