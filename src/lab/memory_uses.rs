@@ -34,17 +34,16 @@ impl TimedUses {
     pub fn each(self, most: usize, mut memory: impl FnMut(Digest, &[f64])) -> Result<(), LabError> {
         let sorted = self.0.sorted()?;
         let mut stream = sorted.stream()?;
-        let (mut last, mut latest) = (None, Vec::new());
-        while let Some([id, _, _, utility]) = stream.next()? {
-            if let Some(last) = last.replace(id).filter(|last| *last != id) {
-                memory(last, &latest);
-                latest.clear();
+        let mut latest = Vec::new();
+        while let Some(id) = stream.group() {
+            latest.clear();
+            while let Some([_, _, _, utility]) = stream.next_of(id)? {
+                if latest.len() < most {
+                    latest.push(f64::from_bits(utility));
+                }
             }
-            if latest.len() < most {
-                latest.push(f64::from_bits(utility));
-            }
+            memory(id, &latest);
         }
-        last.into_iter().for_each(|id| memory(id, &latest));
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::owners;
 use crate::support::block_on;
-use crate::support::fixtures::{Fixture, Layout, build_postgres, build_sqlite, build_sqlite_as_postgres};
+use crate::support::fixtures::{Context, Fixture, Layout, build_postgres, build_sqlite, build_sqlite_as_postgres};
 use crate::support::postgres::Database;
 use mnemoscope::memory::query::{Page, PageStart, Query};
 use mnemoscope::memory::{Entity, Row};
@@ -253,6 +253,10 @@ fn native_by_owner() {
                 fixture.problems.extend(row.problems.into_iter().map(|problem| (*name, id, &*problem.column.leak())));
             }
         }
+        assert!(fixture.rows.values().all(|rows| !rows.is_empty()), "{:?}", fixture.rows);
+        let any = |holds: fn(&Context) -> bool| fixture.contexts.iter().any(holds);
+        assert!(any(|c| !c.canvas.is_empty()) && any(|c| !c.feedback.is_empty()) && any(|c| !c.dangling.is_empty()));
+        assert!(fixture.chains.iter().any(|c| c.ids.len() > 1 && !c.children.is_empty() && c.missing_parent.is_some()));
         let store = open(Target::Postgres(distributed.url().to_owned())).await;
         check(&Opened { store, fixture, _folder: folder, _database: Some(distributed) }, &["mnemoscope", "audit-trail"])
             .await

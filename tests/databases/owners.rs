@@ -55,7 +55,7 @@ fn done(folder: &Path, words: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// Reads with SQL what the tables hold that are distributed: their ids, and contexts and chains of some episodes.
+/// Reads with SQL what the distributed tables hold: ids, and contexts of some episodes, with their chains but for cycles.
 pub async fn stated(url: &str) -> Fixture {
     let mut link = PgConnection::connect(url).await.expect("the server");
     let mut fixture = Fixture::default();
@@ -127,10 +127,14 @@ pub fn both(folder: &Path, episodes: &str) -> Option<(Database, Database)> {
     done(folder, &["-d", whole.url(), "--layout", "mnemoscope", "migrate", "--apply"]);
     // A few of its awkward rows hold what PostgreSQL refuses.
     assert_eq!(run(folder, &["copy", "--from", &demo, "--to", whole.url(), "--apply"]).status.code(), Some(6));
-    statements(
-        whole.url(),
+    for change in [
         "INSERT INTO memory_access (id, user_id, created_at) SELECT 'access-1', min(user_id), '2026-01-01Z' FROM episodes",
-    );
+        "UPDATE episodes SET feedback_ids = feedback_ids || '[\"gone\"]' WHERE id = (SELECT min(id) FROM episodes)",
+        "UPDATE episodes e SET parent_id = above FROM (SELECT id, coalesce(lag(id) OVER (ORDER BY id), 'gone') AS above \
+         FROM episodes ORDER BY id LIMIT 3) c WHERE e.id = c.id",
+    ] {
+        statements(whole.url(), change);
+    }
     let (_, rest) = BOOK.split_once("```sql\nDO $$").expect("the book says how");
     let script = format!("DO $${}", rest.split_once("```").expect("its end").0);
     let owned =

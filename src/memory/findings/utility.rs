@@ -38,9 +38,9 @@ impl UtilityHistories {
         self.stored.push(row.number("utility").unwrap_or(f64::NAN));
     }
 
-    /// Takes a signal of the episode at a place.
+    /// Takes a signal of the episode at a place. One without a time comes last.
     pub fn signal(&mut self, row: &Row, place: usize) {
-        let at = row.text("created_at").and_then(time::epoch_micros).unwrap_or(i64::MIN);
+        let at = row.text("created_at").and_then(time::epoch_micros).unwrap_or(i64::MAX);
         let [first, rest, end] = in_order(row.id());
         let signal = row.text("signal").and_then(Signal::parse);
         let number = Signal::ALL.iter().position(|known| Some(*known) == signal).unwrap_or(Signal::ALL.len());
@@ -56,16 +56,16 @@ impl UtilityHistories {
     pub fn differing(self) -> io::Result<Vec<usize>> {
         let sorted = self.signals.sorted()?;
         let mut stream = sorted.stream()?;
-        let mut next = stream.next()?;
         let is_outside = |utility: f64| !utility.is_nan() && !(0.0..=1.0).contains(&utility);
         let outside = |place: &usize| self.stored.get(*place).is_some_and(is_outside);
         let mut differing: Vec<usize> = (0..self.stored.len()).filter(outside).collect();
-        while let Some([place, _, _, _, _, before, _]) = next {
-            let mut replayed = utility::begun(f64::from_bits(before));
-            while let Some([_, _, _, _, _, _, number]) = next.filter(|[of, ..]| *of == place) {
-                replayed = utility::moved(replayed, Signal::ALL.get(number as usize).copied());
-                next = stream.next()?;
+        while let Some(place) = stream.group() {
+            let mut replayed = None;
+            while let Some([_, _, _, _, _, before, number]) = stream.next_of(place)? {
+                let utility = replayed.unwrap_or_else(|| utility::begun(f64::from_bits(before)));
+                replayed = Some(utility::moved(utility, Signal::ALL.get(number as usize).copied()));
             }
+            let replayed = replayed.unwrap_or(utility::START);
             let stored = self.stored.get(place as usize).unwrap_or(f64::NAN);
             if stored.is_nan() || (stored - replayed).abs() >= TOLERANCE {
                 differing.push(place as usize);
@@ -114,5 +114,24 @@ mod tests {
             histories.signal(&signal, place);
         }
         assert_eq!(histories.differing().unwrap(), [1, 2, 4]);
+    }
+
+    #[test]
+    fn time_then_id_order_signals_and_the_first_says_where_they_start() {
+        let mut histories = UtilityHistories::new(space);
+        histories.signals = histories.signals.within(1);
+        let (early, late) = (Some("2026-02-01T00:00:00.000000Z"), Some("2026-02-02T00:00:00.000000Z"));
+        // From 0.9 a confirmation leads to 1 and the rejection to 0.7; the other way round it is 0.8.
+        for (place, stored, later) in [(0, 0.7, late), (1, 0.7, early), (2, 0.8, late), (3, 0.7, None)] {
+            histories.episode(&row(Entity::Episode, &[("utility", json!(stored))]));
+            for (id, signal, at, before) in
+                [("u3", "odd", late, 0.7), ("u2", "rejected", later, 0.2), ("u1", "confirmed", early, 0.9)]
+            {
+                let (id, signal, at, before) = (json!(id), json!(signal), json!(at), json!(before));
+                let values = [("id", id), ("signal", signal), ("created_at", at), ("before", before)];
+                histories.signal(&row(Entity::UtilityEvent, &values), place);
+            }
+        }
+        assert_eq!(histories.differing().unwrap(), [2]);
     }
 }

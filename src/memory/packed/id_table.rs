@@ -93,7 +93,7 @@ impl<const N: usize> IdTable<N> {
         }
     }
 
-    /// Hands on each of these records for whose first number there is one here, with that one. They are asked for in order,
+    /// Hands on each record whose first number is in this table, with the record found there. They are asked for in order,
     /// which is quick also where the table is in a space.
     ///
     /// # Errors

@@ -160,6 +160,19 @@ pub(crate) struct RecordStream<'r, const N: usize> {
 }
 
 impl<const N: usize> RecordStream<'_, N> {
+    /// The first number of the next record.
+    pub fn group(&self) -> Option<u64> {
+        self.next.peek().map(|Reverse((record, _))| record[0])
+    }
+
+    /// The next record, if this is its first number.
+    ///
+    /// # Errors
+    /// The space cannot be read.
+    pub fn next_of(&mut self, group: u64) -> io::Result<Option<Record<N>>> {
+        if self.group() == Some(group) { self.next() } else { Ok(None) }
+    }
+
     /// The next record.
     ///
     /// # Errors

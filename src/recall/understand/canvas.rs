@@ -228,48 +228,38 @@ impl CanvasStudy {
     fn follow_canvases(&mut self) -> io::Result<()> {
         let sorted = self.steps.take().sorted()?;
         let mut stream = sorted.stream()?;
-        let mut course: Option<CanvasCourse> = None;
-        while let Some(record) = stream.next()? {
-            let step = CanvasStep::of(record);
-            let mut current = match course.take() {
-                Some(current) if current.canvas == step.canvas && step.canvas != 0 => current,
-                before => {
-                    self.end(before);
-                    CanvasCourse::begin(step.canvas)
+        while let Some(canvas) = stream.group() {
+            let mut course = CanvasCourse::begin();
+            while let Some(record) = stream.next_of(canvas)? {
+                let step = CanvasStep::of(record);
+                let moment = course.take(&step);
+                self.tallies(step.part, |tally| tally.add(moment));
+                let place = step.episode.map(|episode| [episode, step.part as u64]);
+                if let Some(place) = place.filter(|_| course.shown != place) {
+                    self.shown.add(place);
+                    course.shown = Some(place);
                 }
-            };
-            let moment = current.take(&step);
-            self.tallies(step.part, |tally| tally.add(moment));
-            let place = step.episode.map(|episode| [episode, step.part as u64]);
-            if let Some(place) = place.filter(|_| current.shown != place) {
-                self.shown.add(place);
-                current.shown = Some(place);
+                if canvas == 0 {
+                    // Without a canvas it stands alone.
+                    break;
+                }
             }
-            course = Some(current);
+            self.outcomes.iter_mut().for_each(|outcomes| outcomes.push(course.outcome));
         }
-        self.end(course);
         Ok(())
-    }
-
-    fn end(&mut self, course: Option<CanvasCourse>) {
-        if let (Some(outcomes), Some(course)) = (&mut self.outcomes, course) {
-            outcomes.push(course.outcome);
-        }
     }
 
     /// Takes each episode once, with all the components that were shown in it.
     fn show_in_episodes(&mut self, feedback: impl Fn(Digest) -> Option<f64>) -> io::Result<()> {
         let sorted = self.shown.take().sorted()?;
         let mut stream = sorted.stream()?;
-        let (mut current, mut parts) = (None, BTreeSet::new());
-        while let Some([episode, part]) = stream.next()? {
-            if let Some(last) = current.replace(episode).filter(|last| *last != episode) {
-                self.shown_in(&parts, feedback(last));
-                parts.clear();
+        while let Some(episode) = stream.group() {
+            let mut parts = BTreeSet::new();
+            while let Some([_, part]) = stream.next_of(episode)? {
+                parts.insert(part as usize);
             }
-            parts.insert(part as usize);
+            self.shown_in(&parts, feedback(episode));
         }
-        current.into_iter().for_each(|episode| self.shown_in(&parts, feedback(episode)));
         Ok(())
     }
 
@@ -406,7 +396,6 @@ impl CanvasStep {
 
 /// A canvas up to one of its events.
 struct CanvasCourse {
-    canvas: Digest,
     presented: bool,
     presented_at: Option<i64>,
     outcome: CanvasOutcome,
@@ -415,9 +404,9 @@ struct CanvasCourse {
 }
 
 impl CanvasCourse {
-    fn begin(canvas: Digest) -> Self {
+    fn begin() -> Self {
         let outcome = CanvasOutcome { value: 0.5, at: None };
-        CanvasCourse { canvas, presented: false, presented_at: None, outcome, shown: None }
+        CanvasCourse { presented: false, presented_at: None, outcome, shown: None }
     }
 
     /// Takes the next event, and says what it means here.
@@ -670,6 +659,37 @@ mod tests {
             (&found.types[0].other, &found.components[0].other),
             (&[("peek".to_owned(), 2)].into(), &[("peek".to_owned(), 2)].into())
         );
+    }
+
+    #[test]
+    fn a_record_holds_all_of_a_step() {
+        let step = CanvasStep {
+            canvas: digest("a"),
+            at: Some(-1),
+            part: 70_000,
+            action: CanvasAction::Other,
+            by_agent: true,
+            open_seconds: Some(1.5),
+            episode: Some(digest("e")),
+        };
+        let none =
+            CanvasStep { canvas: 0, at: None, part: 0, open_seconds: None, episode: None, by_agent: false, ..step };
+        for action in CanvasAction::KNOWN.iter().map(|(_, action)| *action).chain([CanvasAction::Other]) {
+            for step in [step, none] {
+                let step = CanvasStep { action, ..step };
+                assert_eq!(CanvasStep::of(step.record("an id")), step);
+            }
+        }
+    }
+
+    #[test]
+    fn an_episode_counts_once_for_a_type_and_for_each_of_its_components() {
+        let mut events = [event("a", "present", 0), event("b", "present", 0), event("b", "update", 1)];
+        events[1].component = "form";
+        events.iter_mut().for_each(|event| event.episode = Some(4));
+        let found = understand(&events, |_| Some(1.0));
+        assert_eq!((found.types[0].episodes, found.types[0].feedback_n), (1, 1));
+        assert_eq!(found.components.iter().map(|part| part.episodes).collect::<Vec<_>>(), [1, 1]);
     }
 
     #[test]
