@@ -4,17 +4,19 @@
     mnemoscope demo /tmp/scale.db --episodes 100000 --no-console
     python3 benches/ratios.py target/release/mnemoscope /tmp/scale.db [COMMAND …]
 
-For each command: seconds that passed, seconds of processor time, most memory, and both times as a multiple of the
-engine's own read. The least of three runs counts. Page cache warm, nothing else running.
+For each command: the seconds that passed, the most memory it held, the seconds of the engine's own read, and the first as a
+multiple of it, also in processor time. Each of some rounds (ROUNDS, 3) is the command, then the read; the medians are printed
+with their range. Let nothing else run.
 """
 
 import os
 import sqlite3
+import statistics
 import subprocess
 import sys
 import time
 
-RUNS = 3
+RUNS = int(os.environ.get("ROUNDS", "3"))
 
 
 def facts(path):
@@ -27,6 +29,8 @@ def facts(path):
         "OTHER": one("SELECT episode_id FROM episode_embeddings LIMIT 1 OFFSET 501"),
         "CHILD": one("SELECT id FROM episodes WHERE parent_id IS NOT NULL ORDER BY started_at LIMIT 1 OFFSET 300"),
         "TOPIC": one("SELECT topic FROM episodes WHERE topic IS NOT NULL GROUP BY 1 ORDER BY count(*) DESC LIMIT 1"),
+        "AGENT": one("SELECT agent_id FROM episodes WHERE agent_id IS NOT NULL GROUP BY 1 ORDER BY count(*) DESC LIMIT 1"),
+        "PERSON": one("SELECT user_id FROM episodes WHERE user_id IS NOT NULL GROUP BY 1 ORDER BY count(*), 1 LIMIT 1"),
         "USER": one("SELECT user_id FROM episodes GROUP BY 1 ORDER BY count(*) DESC LIMIT 1"),
     }
 
@@ -92,44 +96,45 @@ COMMANDS = {
     "findings": ("findings", ["*"]),
     "backfill, plan": ("backfill", None),
     "prune, plan": ("prune", None),
+    "graduation": ("graduation AGENT", None),
+    "evaluate": ("evaluate", None),
+    "purge, plan": ("purge PERSON", None),
     "as of": ("list episode --as-of 1h", None),
 }
 
 
 def engine(path, statements):
-    """Least wall and processor time of reading every row of some statements."""
-    best = (float("inf"), float("inf"))
-    for _ in range(RUNS):
-        link = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-        link.text_factory = bytes
-        if statements == ["*"]:
-            tables = link.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-            read = [f'SELECT * FROM "{name.decode()}"' for (name,) in tables]
-        else:
-            read = statements
-        wall, cpu = time.monotonic(), time.process_time()
-        for statement in read:
-            for _row in link.execute(statement):
-                pass
-        best = min(best, (time.monotonic() - wall, time.process_time() - cpu))
-        link.close()
-    return best
+    """Wall and processor time of reading every row of some statements."""
+    link = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    link.text_factory = bytes
+    if statements == ["*"]:
+        tables = link.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        statements = [f'SELECT * FROM "{name.decode()}"' for (name,) in tables]
+    wall, cpu = time.monotonic(), time.process_time()
+    for statement in statements:
+        for _row in link.execute(statement):
+            pass
+    took = (time.monotonic() - wall, time.process_time() - cpu)
+    link.close()
+    return took
 
 
 def ran(binary, path, words):
-    """Wall and processor time and most memory, in MB, of a command; the least of some runs."""
-    best = None
-    for _ in range(RUNS):
-        begun = time.monotonic()
-        child = subprocess.Popen(
-            [binary, "-d", path, "--format", "json", "--no-progress", *words], stdout=subprocess.DEVNULL
-        )
-        _, status, usage = os.wait4(child.pid, 0)
-        if os.waitstatus_to_exitcode(status) != 0:
-            sys.exit(f"{' '.join(words)}: exit {os.waitstatus_to_exitcode(status)}")
-        took = (time.monotonic() - begun, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
-        best = took if best is None else tuple(map(min, best, took))
-    return best
+    """Wall and processor time and most memory, in MB, of a command."""
+    begun = time.monotonic()
+    child = subprocess.Popen(
+        [binary, "-d", path, "--format", "json", "--no-progress", *words], stdout=subprocess.DEVNULL
+    )
+    _, status, usage = os.wait4(child.pid, 0)
+    if os.waitstatus_to_exitcode(status) != 0:
+        sys.exit(f"{' '.join(words)}: exit {os.waitstatus_to_exitcode(status)}")
+    return time.monotonic() - begun, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def spread(numbers, digits):
+    """The median of some numbers, with their range where it can be seen."""
+    least, median, most = (f"{number:.{digits}f}" for number in (min(numbers), statistics.median(numbers), max(numbers)))
+    return median if least == most else f"{median} ({least} to {most})"
 
 
 def main():
@@ -137,19 +142,22 @@ def main():
         sys.exit(__doc__)
     binary, path, wanted = sys.argv[1], sys.argv[2], sys.argv[3:]
     known = facts(path)
-    print("| command | seconds | processor | memory | engine | ratio | ratio, processor |")
-    print("|---|---|---|---|---|---|---|")
+    print("| command | seconds | memory, MB | engine's read | ratio | ratio, processor |")
+    print("|---|---|---|---|---|---|")
     for name, (words, statements) in COMMANDS.items():
         if wanted and name not in wanted:
             continue
         asked = [known.get(word, word.replace("+", " ")) for word in words.split()]
-        wall, cpu, memory = ran(binary, path, asked)
-        row = [name, f"{wall:.2f}", f"{cpu:.2f}", f"{memory:.0f} MB"]
+        rounds = [(ran(binary, path, asked), engine(path, statements) if statements else None) for _ in range(RUNS)]
+        wall, cpu, memory = zip(*(command for command, _ in rounds))
+        row = [name, spread(wall, 2), f"{max(memory):.0f}", "", "", ""]
         if statements:
-            own_wall, own_cpu = engine(path, statements)
-            row += [f"{own_wall:.2f}", f"{wall / own_wall:.1f}", f"{cpu / own_cpu:.1f}"]
-        else:
-            row += ["", "", ""]
+            own_wall, own_cpu = zip(*(own for _, own in rounds))
+            row[3:] = [
+                spread(own_wall, 2),
+                spread([a / b for a, b in zip(wall, own_wall)], 1),
+                f"{statistics.median(cpu) / statistics.median(own_cpu):.1f}",
+            ]
         print("| " + " | ".join(row) + " |", flush=True)
 
 
