@@ -1,4 +1,4 @@
-//! Names the source and the target of the build, for `--version`.
+//! Names the source and the target of the build, for `--version`, and says what is left out of a program to hand out.
 
 use std::path::Path;
 use std::process::Command;
@@ -25,4 +25,14 @@ fn main() {
         (None, false) => "for development".to_owned(),
     };
     println!("cargo::rustc-env=BUILD_SOURCE={source}");
+    println!("cargo::rustc-check-cfg=cfg(stripped)");
+    // The profile `dist`: a panic ends the program in its hook and names of functions are stripped, so that tables for
+    // walking the stack (1.3 MB) are of no use.
+    if variable("OPT_LEVEL") == "s" && variable("CARGO_CFG_TARGET_OS") == "linux" {
+        let folder = variable("CARGO_MANIFEST_DIR");
+        println!("cargo::rerun-if-changed=assets/packaging/stripped.ld");
+        println!("cargo::rustc-cfg=stripped");
+        println!("cargo::rustc-link-arg-bins=-T{folder}/assets/packaging/stripped.ld");
+        println!("cargo::rustc-link-arg-bins=-Wl,--no-eh-frame-hdr");
+    }
 }

@@ -162,7 +162,7 @@ fn is_harmless(opened: &OpenedEntry) -> bool {
 async fn last_before(store: &Store, head: i64, at: &str) -> Result<i64, ChangeError> {
     let (mut low, mut high) = (0, head);
     while low < high {
-        let middle = low + (high - low + 1) / 2;
+        let middle = high - (high - low) / 2;
         let entry = store.records().trail(middle - 1, 1).await?.into_iter().next();
         if entry.is_some_and(|entry| entry.at.as_str() <= at) { low = middle } else { high = middle - 1 }
     }

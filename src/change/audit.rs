@@ -95,7 +95,7 @@ pub(in crate::change) async fn append(
     else {
         return Err(AppendError::Head);
     };
-    let seq = last + 1;
+    let seq = last.checked_add(1).ok_or(AppendError::Head)?;
     let mut commitments = Map::new();
     let mut values = Vec::new();
     for (field, value) in &new.private {
@@ -412,7 +412,7 @@ fn chain_faults(database_id: &str, entries: &[TrailEntry], faults: &mut Vec<Audi
     let (mut expected, mut prev) = (1, GENESIS.to_owned());
     for entry in entries {
         if entry.seq != expected {
-            let words = match entry.seq - expected {
+            let words = match entry.seq.saturating_sub(expected) {
                 1 => format!("entry {expected} is missing"),
                 2.. => format!("entries {expected} to {} are missing", entry.seq - 1),
                 _ => format!("entry {} stands where entry {expected} should", entry.seq),
@@ -434,7 +434,7 @@ fn chain_faults(database_id: &str, entries: &[TrailEntry], faults: &mut Vec<Audi
             ));
         }
         prev.clone_from(&entry.hash);
-        expected = entry.seq + 1;
+        expected = entry.seq.saturating_add(1);
     }
 }
 
@@ -519,7 +519,7 @@ fn anchor_faults(database_id: &str, entries: &[TrailEntry], anchors: &[Anchor], 
                 let last = entries.last().map_or(0, |e| e.seq);
                 let words =
                     format!("the trail ends at entry {last}, and an anchor of {} saw entry {}", anchor.at, anchor.seq);
-                faults.push(fault("truncated", last + 1, words));
+                faults.push(fault("truncated", last.saturating_add(1), words));
             }
             Some(hash) if **hash != anchor.hash => {
                 let words = format!("entry {} is not the one that an anchor of {} saw", anchor.seq, anchor.at);

@@ -79,6 +79,16 @@ pub enum ChangeError {
     Store(#[from] StoreError),
 }
 
+/// The number that follows the highest one that a column holds.
+///
+/// # Errors
+/// [`ChangeError::Refused`] when there is none.
+pub(crate) fn number_after(highest: i64, column: &str) -> Result<i64, ChangeError> {
+    let refused =
+        || ChangeError::Refused(format!("no number follows the {column} {highest} that is stored: correct it first"));
+    highest.checked_add(1).ok_or_else(refused)
+}
+
 fn listed(rows: &[String]) -> String {
     let advice = if rows.is_empty() { "" } else { ". Plan again and look at what has changed:" };
     [advice].into_iter().chain(rows.iter().flat_map(|row| ["\n  ", row])).collect()

@@ -9,7 +9,7 @@ use super::feedback::writable;
 use super::operation::PairsFile;
 use super::plan::{ChangeDanger, Plan};
 use super::reward::trail;
-use super::{ChangeError, new_id};
+use super::{ChangeError, new_id, number_after};
 use crate::lab::training::{self, TrainingPairs};
 use crate::lab::{LabError, silent};
 use crate::memory::agreeing;
@@ -78,7 +78,7 @@ pub async fn train(store: &Store, profile: &str, pairs: &TrainingPairs, seed: u6
     let spelling = training::spelling(store, &versions);
     let trained = train_and_hold_out(&pairs.examples, spelling, seed)
         .map_err(|why| ChangeError::Refused(format!("nothing is trained from {}: {why}", pairs.source)))?;
-    let version = highest(&versions) + 1;
+    let version = number_after(highest(&versions), "version")?;
     let id = new_id();
     let row = NewRow::new(
         Entity::Policy,
@@ -189,7 +189,7 @@ pub async fn activate(store: &Store, id: &str) -> Result<Plan, ChangeError> {
         draft.alters(&chosen, &shown);
         of(&chosen)
     } else {
-        let newest = highest(&versions) + 1;
+        let newest = number_after(highest(&versions), "version")?;
         draft.effects.push(format!(
             "version {} is older than the one in use: it is copied as version {newest}, because readers take the highest \
              active version",

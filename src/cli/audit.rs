@@ -72,8 +72,9 @@ pub async fn run(session: &Session<'_>, command: &AuditCommand) -> Result<(), Co
 async fn list(session: &Session<'_>, limit: usize, before: Option<i64>) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let head = audit::anchor(&store).await?.seq;
-    let last = before.map_or(head, |before| (before - 1).min(head));
-    let mut rows = audit::list(&store, (last - limit as i64).max(0), limit).await?;
+    let last = before.map_or(head, |before| before.saturating_sub(1).min(head));
+    let mut rows =
+        audit::list(&store, last.saturating_sub(i64::try_from(limit).unwrap_or(i64::MAX)).max(0), limit).await?;
     rows.retain(|row| row.seq <= last);
     rows.reverse();
     if session.mask().is_some() {

@@ -246,13 +246,14 @@ fn with_stem(part: &str) -> [&str; 2] {
 /// # Errors
 /// The variable is not set.
 fn endpoint(settings: &Embedding) -> Result<Endpoint, String> {
+    const DAY: u64 = 86_400;
     let missing = |name: &String| format!("the key of the embedding endpoint is to be in ${name}, which is not set");
     let key = settings.key_env.as_ref().map(|name| std::env::var(name).map_err(|_| missing(name))).transpose()?;
     Ok(Endpoint {
         url: settings.url.clone(),
         model: settings.model.clone(),
         key,
-        timeout: Duration::from_secs(settings.timeout_seconds.max(1)),
+        timeout: Duration::from_secs(settings.timeout_seconds.clamp(1, DAY)),
         retries: settings.retries,
     })
 }

@@ -1,6 +1,6 @@
 //! `demo`: makes the demo database.
 
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -79,14 +79,14 @@ pub async fn make(asked: &DemoArgs, global: &Global) -> Result<PathBuf, CommandF
             DemoProgress::Indexes { done, of } => ("building indexes", (done * 100 / of.max(1)) as u64),
         };
         if shows && percent != last {
-            eprint!("\r{words} {percent:3} %");
+            let _ = write!(io::stderr(), "\r{words} {percent:3} %");
             last = percent;
         }
     })
     .await;
     drop(without_remains);
     if shows {
-        eprint!("\r\x1b[K");
+        let _ = write!(io::stderr(), "\r\x1b[K");
     }
     let summary = made.map_err(|error| match error {
         bulk::BulkError::Exists(_) => {

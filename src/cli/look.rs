@@ -10,7 +10,7 @@ use super::context::Session;
 use super::failure::CommandFailure;
 use super::options::Format;
 use super::table::{self, CellShape};
-use super::{as_of as past, columns, hints, output, person};
+use super::{as_of as past, columns, failure, hints, output, person};
 use crate::change::as_of::AsOf;
 use crate::change::import::ORDER;
 use crate::memory::filter::Filter;
@@ -351,7 +351,7 @@ pub async fn export(
         store.sources_of(query.entity)?;
     }
     if session.mask().is_some() {
-        eprintln!("mnemoscope: masked: vectors and values as they are stored are left out");
+        failure::say("mnemoscope: ", "masked: vectors and values as they are stored are left out");
     }
     // What others hang on comes first, as an import needs it.
     queries.sort_by_key(|q| ORDER.iter().position(|entity| *entity == q.entity).unwrap_or(ORDER.len()));

@@ -637,9 +637,9 @@ fn note(held: &mut HeldJob, batch: &JobBatch, seq: Option<i64>, at: &str) {
         Some(next) => json!({ "at": next, "sums": sums }).to_string(),
         None => json!({ "end": true, "sums": sums }).to_string(),
     };
-    row.seen += batch.seen as i64;
-    row.changed += batch.plan.changes_total as i64;
-    row.batches += 1;
+    row.seen = row.seen.saturating_add(batch.seen as i64);
+    row.changed = row.changed.saturating_add(batch.plan.changes_total as i64);
+    row.batches = row.batches.saturating_add(1);
     row.heartbeat_at = Some(at.to_owned());
     at.clone_into(&mut row.updated_at);
     row.first_seq = row.first_seq.or(seq);
@@ -647,7 +647,8 @@ fn note(held: &mut HeldJob, batch: &JobBatch, seq: Option<i64>, at: &str) {
     let mut counts: Counts = serde_json::from_str(&row.counts).unwrap_or_default();
     for (table, verbs) in &batch.plan.counts {
         for (verb, rows) in verbs {
-            *counts.entry(table.clone()).or_default().entry(verb.clone()).or_default() += rows;
+            let sum = counts.entry(table.clone()).or_default().entry(verb.clone()).or_default();
+            *sum = sum.saturating_add(*rows);
         }
     }
     row.counts = json!(counts).to_string();

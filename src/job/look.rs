@@ -77,7 +77,7 @@ pub fn add_facts(sums: &mut Map<String, Value>, facts: &Value) {
     for (name, value) in facts.as_object().into_iter().flatten() {
         if let Some(number) = value.as_u64() {
             let sum = sums.get(name).and_then(Value::as_u64).unwrap_or_default();
-            sums.insert(name.clone(), Value::from(sum + number));
+            sums.insert(name.clone(), Value::from(sum.saturating_add(number)));
         }
     }
 }

@@ -290,8 +290,8 @@ pub async fn trail(store: &Store, before: Option<i64>) -> Result<Vec<ReceiptEntr
         e => failure("The list of changes", &e),
     };
     let head = audit::anchor(store).await.map_err(failed)?.seq;
-    let last = before.map_or(head, |before| (before - 1).min(head));
-    let mut rows = audit::list(store, (last - ENTRIES as i64).max(0), ENTRIES).await.map_err(failed)?;
+    let last = before.map_or(head, |before| before.saturating_sub(1).min(head));
+    let mut rows = audit::list(store, last.saturating_sub(ENTRIES as i64).max(0), ENTRIES).await.map_err(failed)?;
     rows.retain(|row| row.seq <= last);
     Ok(rows.into_iter().rev().map(entry).collect())
 }

@@ -57,16 +57,21 @@ pub async fn count(store: &Store, query: &Query) -> Result<RowCount, RequestFail
     }
 }
 
-/// The values that the newest rows of a kind hold in a column, the most frequent first.
+/// The short values that the newest rows of a kind hold in a column, the most frequent first.
 pub async fn values(store: &Store, entity: Entity, column: &'static str) -> Result<Vec<String>, RequestFailure> {
     const NEWEST: usize = 1_000;
     const OFFERED: usize = 200;
+    const LONGEST: usize = 200;
     let found = page(store, &Query { limit: NEWEST, columns: Some(vec![column]), ..Query::new(entity) }).await?;
     let mut counts: HashMap<String, usize> = HashMap::new();
     for row in &found.rows {
         let list = row.list(column).into_iter().map(str::to_owned);
         let truth = row.get(column).as_bool().map(|truth| truth.to_string());
-        for value in list.chain(row.text(column).map(str::to_owned)).chain(truth).filter(|value| !value.is_empty()) {
+        for value in list
+            .chain(row.text(column).map(str::to_owned))
+            .chain(truth)
+            .filter(|value| (1..=LONGEST).contains(&value.len()))
+        {
             *counts.entry(value).or_default() += 1;
         }
     }

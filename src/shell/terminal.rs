@@ -120,7 +120,12 @@ fn told(panic: &PanicHookInfo<'_>) -> String {
     let words = panic.payload_as_str().unwrap_or("no words");
     let lines: Vec<String> = SafeText::block(words).iter().map(ToString::to_string).collect();
     let lines = lines.join("\n");
-    format!("mnemoscope: a bug, at {place}:\n{lines}\nRUST_BACKTRACE=1 shows the call stack.")
+    let next = if cfg!(stripped) {
+        "Report it with what `mnemoscope --version` prints."
+    } else {
+        "RUST_BACKTRACE=1 shows the call stack."
+    };
+    format!("mnemoscope: a bug, at {place}:\n{lines}\n{next}")
 }
 
 /// Panics when `MNEMOSCOPE_PANIC` names this place, with what follows the name as the message. Not in a release build:

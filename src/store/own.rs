@@ -284,7 +284,7 @@ impl RecordReader<'_> {
     /// The engine's refusal.
     pub async fn receipt_entry(self, sha256: &str) -> Result<Option<i64>, StoreError> {
         let Some((head, _)) = self.trail_head().await? else { return Ok(None) };
-        let entries = self.trail(head - STRIDE as i64, STRIDE).await?;
+        let entries = self.trail(head.saturating_sub(STRIDE as i64), STRIDE).await?;
         Ok(entries.iter().rev().find(|entry| entry.public.contains(sha256)).map(|entry| entry.seq))
     }
 

@@ -330,7 +330,7 @@ pub(super) fn refill(slot: &mut FetchedValue, value: ValueRef<'_>) {
 pub(super) fn bind(statement: &mut Statement<'_>, params: &[Param]) -> Result<(), rusqlite::Error> {
     for at in 1..=statement.parameter_count() {
         let number = statement.parameter_name(at).and_then(|name| name[1..].parse::<usize>().ok());
-        match params.get(number.unwrap_or(at) - 1) {
+        match number.unwrap_or(at).checked_sub(1).and_then(|place| params.get(place)) {
             None | Some(FetchedValue::Null) => statement.raw_bind_parameter(at, None::<i64>)?,
             Some(FetchedValue::Text(text)) => statement.raw_bind_parameter(at, text)?,
             Some(FetchedValue::BadText(bytes) | FetchedValue::Bytes(bytes)) => {

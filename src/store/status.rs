@@ -38,7 +38,7 @@ impl DatabaseReport<'_> {
                     "" => source.label.clone(),
                     before => format!("{before}, {}", source.label),
                 };
-                entity.count = entity.count.zip(counted.rows).map(|(a, b)| a + b);
+                entity.count = entity.count.zip(counted.rows).map(|(a, b)| a.saturating_add(b));
                 entity.count_reason = entity.count_reason.take().or(counted.reason);
                 if counted.kind == CountKind::About {
                     entity.count_kind = CountKind::About;

@@ -159,7 +159,7 @@ async fn canvas_counts(
         let removed = found.removed.get(&serde_json::to_string(key).unwrap_or_default()).copied().unwrap_or_default();
         let Some(count) = episode.row.get("canvas_action_count").as_i64() else { continue };
         if episode.table() == *table && removed > 0 {
-            let left = (count - removed as i64).max(0);
+            let left = count.saturating_sub(removed as i64).max(0);
             set(snapshot, &episode, "canvas_action_count", Value::from(left), updates).await?;
         }
     }

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use serde_json::value::RawValue;
 
 use super::hit::Hit;
-use crate::memory::json;
+use crate::memory::json::{self, MAX_DEPTH};
 use crate::store::container::{self, Layer};
 use crate::store::fetched::FetchedValue;
 
@@ -84,8 +84,8 @@ fn mark(length: usize) -> String {
     if length >= MARK.len() { MARK.to_owned() } else { "*".repeat(length) }
 }
 
-/// The bytes with parts replaced: first byte, byte after the last, what comes there.
-fn edited(bytes: &[u8], mut edits: Vec<(usize, usize, Vec<u8>)>) -> Vec<u8> {
+/// The bytes with parts replaced.
+fn edited(bytes: &[u8], mut edits: Edits) -> Vec<u8> {
     edits.sort_by_key(|(start, end, _)| (*start, std::cmp::Reverse(*end)));
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
@@ -111,9 +111,9 @@ pub fn without(bytes: &[u8], ids: &HashSet<String>, hits: &[Hit]) -> Option<Vec<
         && let Ok(value) = serde_json::from_str::<&RawValue>(text.trim())
     {
         let gone = Going { element: &|item| names(item, ids), member: &|member| is_id(member, ids) };
-        walk(value, text.as_ptr() as usize, &gone, &mut edits);
+        walk(value, text.as_ptr() as usize, 0, &gone, &mut edits);
     }
-    // What a strict reading does not reach: JSON within strings, and JSON that is none.
+    // What a strict reading does not reach: JSON within strings, JSON that nests very deep, and JSON that is none.
     let quoted = |hit: &Hit| -> (usize, usize) {
         let before = |n: usize| hit.start.checked_sub(n).and_then(|i| bytes.get(i)).copied();
         let after = |n: usize| bytes.get(hit.end + n).copied();
@@ -149,7 +149,8 @@ struct Going<'a> {
     member: &'a dyn Fn(&RawValue) -> bool,
 }
 
-/// A JSON document without the texts in lists that are among the ids, all else as it stands; none when there are none.
+/// A JSON document without the texts in lists that are among the ids, all else as it stands; none when there are none, or
+/// the document nests deeper than [`MAX_DEPTH`].
 #[must_use]
 pub fn lists_without(text: &str, is_gone: &dyn Fn(&str) -> bool) -> Option<String> {
     let value = serde_json::from_str::<&RawValue>(text.trim()).ok()?;
@@ -157,37 +158,47 @@ pub fn lists_without(text: &str, is_gone: &dyn Fn(&str) -> bool) -> Option<Strin
     let element =
         |item: &RawValue| is_text(item) && serde_json::from_str::<String>(item.get()).is_ok_and(|text| is_gone(&text));
     let mut edits = Vec::new();
-    walk(value, text.as_ptr() as usize, &Going { element: &element, member: &|_| false }, &mut edits);
-    if edits.is_empty() {
+    let is_whole = walk(value, text.as_ptr() as usize, 0, &Going { element: &element, member: &|_| false }, &mut edits);
+    if !is_whole || edits.is_empty() {
         return None;
     }
     String::from_utf8(edited(text.as_bytes(), edits)).ok()
 }
 
-fn walk(value: &RawValue, base: usize, going: &Going<'_>, edits: &mut Vec<(usize, usize, Vec<u8>)>) {
+/// Parts of a document that are replaced: first byte, byte after the last, what comes there.
+type Edits = Vec<(usize, usize, Vec<u8>)>;
+
+/// Collects what goes of a value, and says whether all of it was looked at: what nests deeper than [`MAX_DEPTH`] is not.
+fn walk(value: &RawValue, base: usize, depth: usize, going: &Going<'_>, edits: &mut Edits) -> bool {
     let text = value.get();
-    if text.starts_with('[') {
-        walk_list(&serde_json::from_str::<Vec<&RawValue>>(text).unwrap_or_default(), base, going, edits);
+    let mut is_whole = true;
+    if depth == MAX_DEPTH {
+        is_whole = !text.starts_with(['[', '{']);
+    } else if text.starts_with('[') {
+        let items = serde_json::from_str::<Vec<&RawValue>>(text).unwrap_or_default();
+        is_whole = walk_list(&items, base, depth, going, edits);
     } else if text.starts_with('{') {
         for (_, member) in json::members(text).unwrap_or_default() {
             if (going.member)(member) {
                 let start = member.get().as_ptr() as usize - base;
                 edits.push((start, start + member.get().len(), b"null".to_vec()));
             } else {
-                walk(member, base, going, edits);
+                is_whole &= walk(member, base, depth + 1, going, edits);
             }
         }
     }
+    is_whole
 }
 
-fn walk_list(items: &[&RawValue], base: usize, going: &Going<'_>, edits: &mut Vec<(usize, usize, Vec<u8>)>) {
+fn walk_list(items: &[&RawValue], base: usize, depth: usize, going: &Going<'_>, edits: &mut Edits) -> bool {
+    let mut is_whole = true;
     let place = |item: &RawValue| (item.get().as_ptr() as usize - base, item.get().len());
     let mut kept_before = false;
     for (i, item) in items.iter().enumerate() {
         let (start, length) = place(item);
         if !(going.element)(item) {
             kept_before = true;
-            walk(item, base, going, edits);
+            is_whole &= walk(item, base, depth + 1, going, edits);
             continue;
         }
         // With the comma before it where something is kept before, else with the one after it.
@@ -204,6 +215,7 @@ fn walk_list(items: &[&RawValue], base: usize, going: &Going<'_>, edits: &mut Ve
         };
         edits.push((from, to, Vec::new()));
     }
+    is_whole
 }
 
 fn is_id(value: &RawValue, ids: &HashSet<String>) -> bool {
@@ -281,6 +293,22 @@ mod tests {
         ] {
             assert_eq!(gone(before).as_deref(), after, "{before}");
         }
+    }
+
+    #[test]
+    fn a_document_of_any_depth_is_looked_at_in_bounded_depth() {
+        let nested = |depth: usize| format!("{}\"gone-0001\"{}", "[".repeat(depth), "]".repeat(depth));
+        let is_gone = |id: &str| id == "gone-0001";
+        let (shallow, deep) = (nested(MAX_DEPTH), nested(100_000));
+        assert_eq!(gone(&shallow), Some(shallow.replace("\"gone-0001\"", "")));
+        assert_eq!(lists_without(&shallow, &is_gone), gone(&shallow));
+        // Deeper down only what was found by its letters is taken out, and a plan says that it cannot rewrite.
+        assert_eq!(gone(&deep), None);
+        let start = deep.find("gone").unwrap();
+        let hit = Hit { what: ByteFind::Row, start, end: start + 9, certainty: Certainty::Certain };
+        let left = without(deep.as_bytes(), &HashSet::from(["gone-0001".to_owned()]), &[hit]).unwrap();
+        assert_eq!(String::from_utf8(left).unwrap(), deep.replace("\"gone-0001\"", "null"));
+        assert_eq!(lists_without(&deep, &is_gone), None);
     }
 
     #[test]

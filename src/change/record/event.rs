@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::change::batch::{self, NewRow};
 use crate::change::draft::Draft;
-use crate::change::{ChangeError, now};
+use crate::change::{ChangeError, now, number_after};
 use crate::memory::{Entity, Row};
 use crate::store::encode::{plain_column, table_of};
 use crate::store::fetched::FetchedValue;
@@ -56,7 +56,8 @@ pub(super) async fn append(
             known.id()
         )));
     }
-    let sequence = events.iter().filter_map(|e| e.get("sequence").as_i64()).max().map_or(0, |last| last + 1);
+    let sequence = events.iter().filter_map(|e| e.get("sequence").as_i64()).max();
+    let sequence = sequence.map_or(Ok(0), |last| number_after(last, "sequence"))?;
     let value = |column: &str| match given.get(column) {
         Value::Null => found.row.get(column).clone(),
         said => said.clone(),

@@ -246,11 +246,16 @@ fn like<'v>(values: &'v [String], word: &str) -> Vec<&'v str> {
     let mut found: Vec<(usize, &str)> = Vec::new();
     for value in values {
         let lower = value.to_lowercase();
-        let distance = match common_piece(&lower, &word) {
-            _ if lower.starts_with(&word) => 0,
-            _ if lower.contains(&word) => 1,
-            length if length >= TELLING => 2 + word.len().saturating_sub(length),
-            _ => continue,
+        let distance = if lower.starts_with(&word) {
+            0
+        } else if lower.contains(&word) {
+            1
+        } else {
+            let length = common_piece(&lower, &word);
+            if length < TELLING {
+                continue;
+            }
+            2 + word.len().saturating_sub(length)
         };
         found.push((distance, value));
     }
@@ -265,8 +270,11 @@ fn like<'v>(values: &'v [String], word: &str) -> Vec<&'v str> {
 /// Bytes of the longest piece that two short texts have in common.
 fn common_piece(a: &str, b: &str) -> usize {
     let starts = a.char_indices().map(|(at, _)| at);
-    let lengths = starts.flat_map(|at| a[at..].char_indices().map(move |(end, c)| &a[at..at + end + c.len_utf8()]));
-    lengths.filter(|piece| b.contains(piece)).map(str::len).max().unwrap_or(0)
+    let pieces = starts.flat_map(|at| {
+        let ends = a[at..].char_indices().map(move |(end, c)| end + c.len_utf8());
+        ends.take_while(|length| *length <= b.len()).map(move |length| &a[at..at + length])
+    });
+    pieces.filter(|piece| b.contains(piece)).map(str::len).max().unwrap_or(0)
 }
 
 /// A value as it is in a condition.

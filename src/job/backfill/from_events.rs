@@ -163,7 +163,7 @@ async fn to_log(
         let last = log.iter().filter_map(|e| e.get("sequence").as_i64()).max();
         event.set("id", Value::from(format!("evt_{}", digest(episode.id()))));
         event.set("run_id", episode.get("id").clone());
-        event.set("sequence", Value::from(last.map_or(0, |n| n + 1)));
+        event.set("sequence", Value::from(last.map_or(0, |n| n.saturating_add(1))));
         event.set("kind", Value::from("episode_created"));
         event.set("data", stored_back(episode, &log));
         if erased.is_some_and(|erased| erased.owns(episode) || erased.is_within(event.get("data"))) {

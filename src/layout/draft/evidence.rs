@@ -226,7 +226,10 @@ fn of_numbers(name: &str, values: &[&Sample], numbers: &[f64]) -> ValueShape {
 fn of_texts(texts: &[&str]) -> ValueShape {
     let times = texts.iter().filter(|t| is_time(t)).count();
     if most(times, texts.len()) {
-        let zoned = texts.iter().filter(|t| t.len() > 10 && (t.ends_with('Z') || t[10..].contains(['+', '-']))).count();
+        let zoned = texts
+            .iter()
+            .filter(|t| t.get(10..).is_some_and(|rest| rest.ends_with('Z') || rest.contains(['+', '-'])))
+            .count();
         return ValueShape::Time(if most(zoned, texts.len()) { Clock::Zoned } else { Clock::Naive });
     }
     let (mut document, mut quoted, mut cut) = (SampledDocument::default(), 0, 0);
@@ -345,6 +348,8 @@ mod tests {
             ValueShape::Time(Clock::Naive)
         );
         assert_eq!(evidence("a", texts(&["2026-11-22T02:30:14+01:00"])).shape, ValueShape::Time(Clock::Zoned));
+        let mostly = [&["2026-11-22T02:30:14Z"; 4][..], &["aéééééé"]].concat();
+        assert_eq!(evidence("a", texts(&mostly)).shape, ValueShape::Time(Clock::Zoned));
         assert_eq!(evidence("a", texts(&["\"one\"", "null"])).shape, ValueShape::Quoted);
         assert!(matches!(evidence("a", texts(&["{\"a\":1}", "[\"x\"]"])).shape, ValueShape::Document(_)));
         assert_eq!(evidence("a", texts(&["[1", "1"])).shape, ValueShape::Text);

@@ -253,7 +253,7 @@ impl MentionFinder {
         let mut phones = Vec::new();
         let (mut mine, mut numbers) = (HashSet::new(), HashMap::new());
         for (i, sought) in handles.iter().enumerate() {
-            let plain = folded(sought.value.trim());
+            let plain = folded(&sought.value).trim().to_owned();
             if plain.is_empty() {
                 continue;
             }
@@ -289,7 +289,7 @@ impl MentionFinder {
             mine.insert(plain);
         }
         for other in others {
-            let plain = folded(other.trim());
+            let plain = folded(other).trim().to_owned();
             if !plain.is_empty() {
                 let exactly = mine.contains(&plain).then(|| other.trim().to_owned());
                 for text in name::quoted(plain) {
@@ -408,7 +408,7 @@ impl MentionFinder {
                     }
                 }
                 HandleMeans::Parted { handle, other, is_first, looks } => {
-                    let behind = &trace.text[end..];
+                    let Some(behind) = trace.text.get(end..) else { continue };
                     let middle = middle(behind, other).filter(|_| *is_first).map(|length| (length, MIDDLE_NAME));
                     let parted = middle.or_else(|| Some((across(behind, other)?, MARKS_BETWEEN)));
                     if let Some((end, certainty)) = parted.map(|(length, certainty)| (end + length, certainty))

@@ -113,5 +113,6 @@ pub fn is_name(text: &str) -> bool {
 pub fn ends_of(name: &str) -> Option<(String, String)> {
     let ordered = in_order(name);
     let (first, last) = (ordered.split(' ').next()?, ordered.rsplit(' ').next()?);
-    (ordered.contains(' ') && first.chars().count() > 1).then(|| (first.to_owned(), last.to_owned()))
+    (!last.is_empty() && ordered.contains(' ') && first.chars().count() > 1)
+        .then(|| (first.to_owned(), last.to_owned()))
 }

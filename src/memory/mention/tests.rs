@@ -44,6 +44,24 @@ proptest::proptest! {
     }
 }
 
+proptest::proptest! {
+    /// Whatever somebody is called, and whatever is searched.
+    #[test]
+    fn any_name_is_looked_for_in_any_text(name in "(\\PC|[ \u{200b}\u{2800}\u{3164},']){0,12}", text in "\\PC{0,24}") {
+        let finder = finder("name", &name, false, &[&text]);
+        for searched in [text.clone(), format!("é {name} é"), format!("{name}{text}")] {
+            found(&finder, &searched, MentionText::default());
+        }
+    }
+}
+
+#[test]
+fn a_name_that_ends_in_nothing_to_be_seen_is_looked_for_without_it() {
+    for name in ["Ana Silva \u{200b}", "Ana Silva\u{2800}", "\u{3164}Ana Silva"] {
+        check("name", name, &[("é: Ana Silva, 本", &["Ana Silva"]), ("é 本", &[])]);
+    }
+}
+
 #[test]
 fn whole_numbers_are_told_from_those_that_are_nobodys() {
     let phone = finder("phone", "+1-555-906-6204", false, &[]);

@@ -100,7 +100,8 @@ impl WorkTally {
             self.feedback.add(feedback.midpoint(1.0));
         }
         if let Some(interventions) = episode.interventions {
-            *self.interventions.get_or_insert(0) += interventions.max(0) as usize;
+            let sum = self.interventions.get_or_insert(0);
+            *sum = sum.saturating_add(interventions.max(0) as usize);
         }
         if let Some(skill) = episode.skill.as_ref().filter(|skill| !self.skills.contains(*skill)) {
             self.skills.insert(skill.clone());

@@ -281,6 +281,7 @@ fn hostile_values_end_in_time() {
         FetchedValue::Bytes(zipped),
         FetchedValue::Bytes(streams),
         FetchedValue::Bytes([0x78, 0x9C].repeat(1 << 18)),
+        FetchedValue::Bytes(zlib(b"").repeat(1 << 13)),
         FetchedValue::Bytes([0x28, 0xB5, 0x2F, 0xFD].repeat(1 << 18)),
         FetchedValue::Bytes(vec![0x91; 1 << 20]),
         FetchedValue::Bytes(vec![0xDD; 1 << 20]),

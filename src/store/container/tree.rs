@@ -60,7 +60,7 @@ fn step(codec: Codec, bytes: &[u8]) -> Result<Decoded, String> {
                 (value, _) => Ok(Decoded::Document(value)),
             }
         }
-        Codec::Msgpack => document(of_msgpack(bytes)),
+        Codec::Msgpack => document(of_msgpack(bytes, 0)),
         Codec::Cbor => {
             let value = ciborium::de::from_reader_with_recursion_limit(bytes, MAX_DEPTH);
             document(value.map_err(|e| e.to_string()).and_then(|value| cbor(value, 0)))
@@ -88,13 +88,15 @@ fn step(codec: Codec, bytes: &[u8]) -> Result<Decoded, String> {
     }
 }
 
-fn of_msgpack(bytes: &[u8]) -> Result<Value, String> {
+/// `depth` is how deep the document stands in others.
+fn of_msgpack(bytes: &[u8], depth: usize) -> Result<Value, String> {
+    within(depth)?;
     let mut rest = bytes;
     let value = rmpv::decode::read_value_with_max_depth(&mut rest, MAX_DEPTH).map_err(|e| e.to_string())?;
     if !rest.is_empty() {
         return Err(format!("{} bytes follow it", rest.len()));
     }
-    msgpack(value, 0)
+    msgpack(value, depth)
 }
 
 fn msgpack(value: rmpv::Value, depth: usize) -> Result<Value, String> {
@@ -121,7 +123,7 @@ fn msgpack(value: rmpv::Value, depth: usize) -> Result<Value, String> {
             Value::Object(object)
         }
         // An extension often holds a document again: of LangGraph's, a class and what makes one of it.
-        rmpv::Value::Ext(kind, bytes) => match of_msgpack(&bytes) {
+        rmpv::Value::Ext(kind, bytes) => match of_msgpack(&bytes, depth + 1) {
             Ok(Value::Array(parts)) => instance(parts),
             Ok(inner @ Value::Object(_)) => inner,
             _ => serde_json::json!({ "$type": kind, "value": bytes_as_text(&bytes) }),
@@ -288,5 +290,11 @@ mod tests {
         }
         assert!(decoded(&FetchedValue::Bytes(vec![0x91; 4_000]), &[Codec::Msgpack]).is_err());
         assert_eq!(decoded(&FetchedValue::Bytes(Vec::new()), &[Codec::Msgpack]), Ok(None));
+        let mut extensions = vec![0xC0];
+        for _ in 0..20_000 {
+            let length = (extensions.len() as u32).to_be_bytes();
+            extensions.splice(0..0, [&[0xC9][..], &length, &[5]].concat());
+        }
+        assert_eq!(document(&extensions, &[Codec::Msgpack])["$type"], 5);
     }
 }

@@ -15,7 +15,7 @@ const VALUES: usize = 1 << 20;
 /// Bytes of its texts together, however often each is there.
 const BYTES: usize = 64 << 20;
 
-type Shared<T> = Rc<RefCell<T>>;
+type Shared<T> = Rc<Contents<T>>;
 
 /// A value under construction; containers are shared with the memo.
 #[derive(Clone)]
@@ -28,21 +28,72 @@ enum Node {
     Mark,
 }
 
+/// What a container holds.
+struct Contents<T: Children>(RefCell<T>);
+
+/// Nodes that stand directly in others.
+trait Children {
+    /// Takes them out.
+    fn take_all(&mut self) -> Vec<Node>;
+}
+
+impl Children for Vec<Node> {
+    fn take_all(&mut self) -> Vec<Node> {
+        std::mem::take(self)
+    }
+}
+
+impl Children for Vec<(Node, Node)> {
+    fn take_all(&mut self) -> Vec<Node> {
+        std::mem::take(self).into_iter().flat_map(|(key, value)| [key, value]).collect()
+    }
+}
+
+impl Children for (Node, Option<Node>) {
+    fn take_all(&mut self) -> Vec<Node> {
+        let class = std::mem::replace(&mut self.0, Node::Mark);
+        std::iter::once(class).chain(self.1.take()).collect()
+    }
+}
+
+/// Frees what nests in each other one after another: it may nest as deep as a pickle has bytes.
+impl<T: Children> Drop for Contents<T> {
+    fn drop(&mut self) {
+        fn last<T: Children>(shared: Shared<T>) -> Vec<Node> {
+            Rc::into_inner(shared).map(|mut contents| contents.0.get_mut().take_all()).unwrap_or_default()
+        }
+        let mut nodes = self.0.get_mut().take_all();
+        while let Some(node) = nodes.pop() {
+            nodes.extend(match node {
+                Node::List(items) => last(items),
+                Node::Dict(pairs) => last(pairs),
+                Node::Object(object) => last(object),
+                Node::Leaf(_) | Node::Mark => Vec::new(),
+            });
+        }
+    }
+}
+
+fn shared<T: Children>(children: T) -> Shared<T> {
+    Rc::new(Contents(RefCell::new(children)))
+}
+
 /// Reads a pickle.
 ///
 /// # Errors
 /// Why it is none, or what is too much of it.
 pub(super) fn read(bytes: &[u8]) -> Result<Value, String> {
     let mut machine = Machine { bytes, at: 0, stack: Vec::new(), memo: Vec::new() };
-    let node = machine.run().ok_or_else(|| format!("no pickle can be read at byte {}", machine.at))?;
-    let mut budget = (VALUES, BYTES);
-    let value = value(&node, 0, &mut budget);
+    let value = match machine.run() {
+        Some(node) => value(&node, 0, &mut (VALUES, BYTES)),
+        None => Err(format!("no pickle can be read at byte {}", machine.at)),
+    };
     // Containers may hold themselves: without this they would never be freed.
     for node in machine.memo.into_iter().flatten() {
         match node {
-            Node::List(items) => items.take().clear(),
-            Node::Dict(pairs) => pairs.take().clear(),
-            Node::Object(object) => object.borrow_mut().1 = None,
+            Node::List(items) => drop(items.0.take()),
+            Node::Dict(pairs) => drop(pairs.0.take()),
+            Node::Object(object) => drop(object.0.borrow_mut().1.take()),
             Node::Leaf(_) | Node::Mark => {}
         }
     }
@@ -96,16 +147,16 @@ impl<'a> Machine<'a> {
     }
 
     fn list(&mut self, items: Vec<Node>) {
-        self.stack.push(Node::List(Rc::new(RefCell::new(items))));
+        self.stack.push(Node::List(shared(items)));
     }
 
     fn dict(&mut self, flat: Vec<Node>) -> Option<()> {
-        self.stack.push(Node::Dict(Rc::new(RefCell::new(paired(flat)?))));
+        self.stack.push(Node::Dict(shared(paired(flat)?)));
         Some(())
     }
 
     fn object(&mut self, class: Node, args: Option<Node>) {
-        self.stack.push(Node::Object(Rc::new(RefCell::new((class, args)))));
+        self.stack.push(Node::Object(shared((class, args))));
     }
 
     fn remember(&mut self, place: usize) -> Option<()> {
@@ -128,7 +179,7 @@ impl<'a> Machine<'a> {
 
     fn append(&mut self, items: Vec<Node>) -> Option<()> {
         match self.stack.last()? {
-            Node::List(list) => list.borrow_mut().extend(items),
+            Node::List(list) => list.0.borrow_mut().extend(items),
             // Of an instance that is a list, or is built by calls.
             Node::Object(_) => {}
             _ => return None,
@@ -138,10 +189,10 @@ impl<'a> Machine<'a> {
 
     fn set_items(&mut self, flat: Vec<Node>) -> Option<()> {
         match self.stack.last()? {
-            Node::Dict(dict) => dict.borrow_mut().extend(paired(flat)?),
+            Node::Dict(dict) => dict.0.borrow_mut().extend(paired(flat)?),
             Node::Object(object) => {
-                let pairs = Node::Dict(Rc::new(RefCell::new(paired(flat)?)));
-                object.borrow_mut().1 = Some(pairs);
+                let pairs = Node::Dict(shared(paired(flat)?));
+                object.0.borrow_mut().1 = Some(pairs);
             }
             _ => return None,
         }
@@ -279,7 +330,7 @@ impl<'a> Machine<'a> {
                 }
                 b'i' => {
                     let (module, class) = (self.line()?, self.line()?);
-                    let args = Node::List(Rc::new(RefCell::new(self.marked()?)));
+                    let args = Node::List(shared(self.marked()?));
                     self.object(Node::Leaf(Rc::new(Value::from(format!("{module}.{class}")))), Some(args));
                 }
                 b'o' => {
@@ -288,7 +339,7 @@ impl<'a> Machine<'a> {
                         return None;
                     }
                     let class = parts.remove(0);
-                    self.object(class, Some(Node::List(Rc::new(RefCell::new(parts)))));
+                    self.object(class, Some(Node::List(shared(parts))));
                 }
                 b'R' | 0x81 => {
                     let args = self.stack.pop()?;
@@ -302,7 +353,7 @@ impl<'a> Machine<'a> {
                 b'b' => {
                     let state = self.stack.pop()?;
                     if let Node::Object(object) = self.stack.last()? {
-                        object.borrow_mut().1 = Some(state);
+                        object.0.borrow_mut().1 = Some(state);
                     }
                 }
                 b'P' => {
@@ -371,19 +422,19 @@ fn value(node: &Node, depth: usize, budget: &mut (usize, usize)) -> Result<Value
             Value::clone(leaf)
         }
         Node::List(items) => {
-            let items = items.borrow();
+            let items = items.0.borrow();
             items.iter().map(|item| value(item, depth + 1, budget)).collect::<Result<_, _>>()?
         }
         Node::Dict(pairs) => {
             let mut object = Map::new();
-            for (key, member) in pairs.borrow().iter() {
+            for (key, member) in pairs.0.borrow().iter() {
                 let key = key_text(&value(key, depth + 1, budget)?);
                 object.insert(key, value(member, depth + 1, budget)?);
             }
             Value::Object(object)
         }
         Node::Object(object) => {
-            let object = object.borrow();
+            let object = object.0.borrow();
             let class = value(&object.0, depth + 1, budget)?;
             let state = match &object.1 {
                 Some(state) => value(state, depth + 1, budget)?,
@@ -437,5 +488,10 @@ mod tests {
         // A list that holds itself.
         assert!(read(b"\x80\x04]\x94h\x00a.").is_err());
         assert!(read(b"\x80\x04(.").is_err() && read(b"").is_err());
+        // Lists in each other: kept to the end, taken off the stack, and broken off.
+        for end in [&b"."[..], b"0N.", b""] {
+            let deep = [&b"(".repeat(1 << 20)[..], &b"l".repeat(1 << 20), end].concat();
+            assert_eq!(read(&deep).is_ok(), end == b"0N.");
+        }
     }
 }

@@ -45,6 +45,8 @@ pub(super) struct Walk<'v> {
     work: usize,
     /// Places that may still be tried.
     tries: usize,
+    /// How many parts beside compressed streams are open, each in the one before.
+    gaps: usize,
 }
 
 impl<'v> Walk<'v> {
@@ -59,6 +61,7 @@ impl<'v> Walk<'v> {
             unpackable: limits.unpacked,
             work: WORK.1,
             tries: TRIES,
+            gaps: 0,
         }
     }
 
@@ -392,7 +395,16 @@ impl<'v> Walk<'v> {
             self.letters(bytes, place);
             return Vec::new();
         }
-        self.bytes(bytes, place)
+        // What stands beside a stream may begin with one that is empty, and so on.
+        if self.gaps == self.limits.depth {
+            self.letters(bytes, place);
+            self.opaque("more streams in each other than are read", bytes.len(), place);
+            return Vec::new();
+        }
+        self.gaps += 1;
+        let edits = self.bytes(bytes, place);
+        self.gaps -= 1;
+        edits
     }
 
     /// One compressed stream after another, and what stands between and after them.

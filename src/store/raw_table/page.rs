@@ -340,7 +340,7 @@ impl RawTables<'_> {
             let ordered = query.order.as_ref().and_then(|_| last.get(keys).cloned());
             let before = place.as_ref().map_or(0, |place| place.rows);
             let key = last[..keys].to_vec();
-            let place = PageEnd { list: query.list(), ordered, key, rows: before + taken };
+            let place = PageEnd { list: query.list(), ordered, key, rows: before.saturating_add(taken) };
             place_text(&place)
         });
         let begin = keys + usize::from(query.order.is_some());

@@ -100,7 +100,7 @@ impl Scale {
         let after = self.stretches.partition_point(|stretch| stretch.from <= time);
         let Some(stretch) = self.stretches.get(after.saturating_sub(1)) else { return 0 };
         let share = super::small::share(time - stretch.from, stretch.to - stretch.from);
-        stretch.column + (share * (stretch.width - 1) as f64).round() as usize
+        stretch.column + (share * stretch.width.saturating_sub(1) as f64).round() as usize
     }
 }
 

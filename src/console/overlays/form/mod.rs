@@ -180,8 +180,8 @@ impl Form {
             (FormField::Kind, Code::Right | Code::Char(' ')) => {
                 self.kind = (self.kind + 1) % self.kinds.len().max(1);
             }
-            (FormField::Rating, Code::Left) => self.rate(self.rating.unwrap_or(6) - 1),
-            (FormField::Rating, Code::Right) => self.rate(self.rating.unwrap_or(0) + 1),
+            (FormField::Rating, Code::Left) => self.rate(self.rating.unwrap_or(6).saturating_sub(1)),
+            (FormField::Rating, Code::Right) => self.rate(self.rating.unwrap_or(0).saturating_add(1)),
             (FormField::Kind | FormField::Rating, Code::Char(c)) => {
                 if let Some(digit) = c.to_digit(10) {
                     self.rate(i64::from(digit));

@@ -68,7 +68,8 @@ fn row(receipts: &ReceiptsScreen, entry: &ReceiptEntry, look: &Look) -> TableRow
         None if entry.undo_reason.is_some() => TextLine::default().with_glyph(g.none, StyleRole::Muted),
         None => TextLine::default().with_glyph(g.check, StyleRole::Good).with(" possible", StyleRole::Text),
     };
-    let rows: u64 = entry.counts.values().flat_map(|verbs| verbs.values()).map(|rows| *rows as u64).sum();
+    let counts = entry.counts.values().flat_map(|verbs| verbs.values());
+    let rows = counts.fold(0, |sum: u64, rows| sum.saturating_add(*rows as u64));
     let cells = vec![
         TextLine::of(entry.seq.to_string(), StyleRole::Number),
         TextLine::of(words::short_time(&entry.at), StyleRole::Muted),

@@ -32,7 +32,8 @@ pub fn columns() -> Vec<TableColumn> {
 pub fn row(study: &StudyScreen, cx: &Context, at: usize, look: &Look) -> TableRow {
     let cells = match study.agents.get(at) {
         None => {
-            let all: i64 = study.agents.iter().filter_map(|a| a.get("episodes").as_i64()).sum();
+            let episodes = study.agents.iter().filter_map(|a| a.get("episodes").as_i64());
+            let all = episodes.fold(0, i64::saturating_add);
             vec![
                 TextLine::of("all agents", StyleRole::Accent),
                 TextLine::of(others(cx, all), StyleRole::Muted),
