@@ -210,8 +210,7 @@ fn what_is_asked_about_one_person_touches_one_partition() {
         ("memory_access", "list access --where user_id=PERSON"),
         ("episodes", "recall invoice --ranking boosted --user PERSON"),
         ("episodes", "context invoice --ranking boosted --user PERSON"),
-        ("episodes", "recall invoice --ranking similar --user PERSON"),
-        ("episodes", "export episode --where user_id=PERSON"),
+        ("agent_memory_cases", "recall September --ranking cases --user PERSON"),
     ] {
         // Where a person has no rows, other people's are looked at, to suggest a name.
         let person = most_frequent_person(whole.url(), table);

@@ -233,9 +233,11 @@ pub(super) fn bursts(times: &[(i64, u64)]) -> Vec<Vec<u64>> {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();
     let mut found: Vec<Vec<u64>> = Vec::new();
-    let mut until = 0;
+    let (mut end, mut until) = (0, 0);
     for start in 0..sorted.len() {
-        let end = sorted[start..].iter().take_while(|(at, _)| at - sorted[start].0 <= BURST_MICROS).count() + start;
+        while sorted.get(end).is_some_and(|(at, _)| at - sorted[start].0 <= BURST_MICROS) {
+            end += 1;
+        }
         if end - start < BURST {
             continue;
         }

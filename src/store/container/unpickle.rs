@@ -28,7 +28,7 @@ enum Node {
     Mark,
 }
 
-/// What a container holds.
+/// Nodes in a container.
 struct Contents<T: Children>(RefCell<T>);
 
 /// Nodes that stand directly in others.

@@ -45,7 +45,7 @@ pub(super) struct Walk<'v> {
     work: usize,
     /// Places that may still be tried.
     tries: usize,
-    /// How many parts beside compressed streams are open, each in the one before.
+    /// Number of parts beside compressed streams that are open, each in the one before.
     gaps: usize,
 }
 
