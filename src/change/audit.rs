@@ -608,6 +608,20 @@ fn opened(entry: TrailEntry, values: Vec<PrivateValue>) -> Result<OpenedEntry, C
     Ok(OpenedEntry { public: serde_json::from_str(&entry.public).unwrap_or_default(), entry, private })
 }
 
+/// The latest entries before a number, or of all, newest first.
+///
+/// # Errors
+/// As [`list`]; [`ChangeError::Broken`] without a head.
+pub async fn latest(store: &Store, before: Option<i64>, limit: usize) -> Result<Vec<ListedEntry>, ChangeError> {
+    let head = anchor(store).await?.seq;
+    let last = before.map_or(head, |before| before.saturating_sub(1).min(head));
+    let after = last.saturating_sub(i64::try_from(limit).unwrap_or(i64::MAX)).max(0);
+    let mut entries = list(store, after, limit).await?;
+    entries.retain(|entry| entry.seq <= last);
+    entries.reverse();
+    Ok(entries)
+}
+
 /// Entries after a number with what of them can be shown, in order.
 ///
 /// # Errors

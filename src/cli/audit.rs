@@ -71,12 +71,7 @@ pub async fn run(session: &Session<'_>, command: &AuditCommand) -> Result<(), Co
 
 async fn list(session: &Session<'_>, limit: usize, before: Option<i64>) -> Result<(), CommandFailure> {
     let store = session.store().await?;
-    let head = audit::anchor(&store).await?.seq;
-    let last = before.map_or(head, |before| before.saturating_sub(1).min(head));
-    let mut rows =
-        audit::list(&store, last.saturating_sub(i64::try_from(limit).unwrap_or(i64::MAX)).max(0), limit).await?;
-    rows.retain(|row| row.seq <= last);
-    rows.reverse();
+    let mut rows = audit::latest(&store, before, limit).await?;
     if session.mask().is_some() {
         for row in &mut rows {
             (row.changes, row.reason) = (None, None);

@@ -220,7 +220,7 @@ fn taken(
         check_unmoved(&row, opening, invocation)?;
     }
     move_to(&mut row, next, at);
-    row.token = row.token.saturating_add(1);
+    row.token = row.token.wrapping_add(1);
     row.owner = Some(this_runner());
     row.heartbeat_at = Some(at.to_owned());
     row.problem = None;
@@ -436,7 +436,7 @@ pub async fn ask(store: &Store, name: &str, by: JobMove) -> Result<JobRow, Chang
             if state.is_active() && !alive(&row) {
                 state = state.after(JobMove::Stop).unwrap_or(state);
                 // Whoever comes back from the dead is refused.
-                row.token = row.token.saturating_add(1);
+                row.token = row.token.wrapping_add(1);
             }
             move_to(&mut row, state, &at);
             let mutation = update(&writer, &own, &row);

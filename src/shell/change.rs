@@ -289,11 +289,8 @@ pub async fn trail(store: &Store, before: Option<i64>) -> Result<Vec<ReceiptEntr
         e if lacks_trail(&e) => no_trail("No changes yet"),
         e => failure("The list of changes", &e),
     };
-    let head = audit::anchor(store).await.map_err(failed)?.seq;
-    let last = before.map_or(head, |before| before.saturating_sub(1).min(head));
-    let mut rows = audit::list(store, last.saturating_sub(ENTRIES as i64).max(0), ENTRIES).await.map_err(failed)?;
-    rows.retain(|row| row.seq <= last);
-    Ok(rows.into_iter().rev().map(entry).collect())
+    let rows = audit::latest(store, before, ENTRIES).await.map_err(failed)?;
+    Ok(rows.into_iter().map(entry).collect())
 }
 
 fn entry(listed: ListedEntry) -> ReceiptEntry {

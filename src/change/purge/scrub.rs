@@ -84,6 +84,9 @@ fn mark(length: usize) -> String {
     if length >= MARK.len() { MARK.to_owned() } else { "*".repeat(length) }
 }
 
+/// Parts of a document that are replaced: first byte, byte after the last, what comes there.
+type Edits = Vec<(usize, usize, Vec<u8>)>;
+
 /// The bytes with parts replaced.
 fn edited(bytes: &[u8], mut edits: Edits) -> Vec<u8> {
     edits.sort_by_key(|(start, end, _)| (*start, std::cmp::Reverse(*end)));
@@ -164,9 +167,6 @@ pub fn lists_without(text: &str, is_gone: &dyn Fn(&str) -> bool) -> Option<Strin
     }
     String::from_utf8(edited(text.as_bytes(), edits)).ok()
 }
-
-/// Parts of a document that are replaced: first byte, byte after the last, what comes there.
-type Edits = Vec<(usize, usize, Vec<u8>)>;
 
 /// Collects what goes of a value, and says whether all of it was looked at: what nests deeper than [`MAX_DEPTH`] is not.
 fn walk(value: &RawValue, base: usize, depth: usize, going: &Going<'_>, edits: &mut Edits) -> bool {
