@@ -17,8 +17,8 @@ use crate::layout::{BoundSource, CatalogTable, EpisodeLink, LinkBy};
 use crate::memory::digest::digest;
 use crate::memory::entity::{Column, Personal, ValueKind};
 use crate::memory::findings::{
-    CLEANED, CaseBank, Finding, FindingTally, KINDS, LinkedEpisodes, Muted, NamedLinks, NotApplicable, TextScanner,
-    UtilityHistories, WORDS, kind_named,
+    CLEANED, CaseBank, CaseBanks, Finding, FindingTally, KINDS, LinkedEpisodes, Muted, NamedLinks, NotApplicable,
+    TextScanner, UtilityHistories, WORDS, kind_named,
 };
 use crate::memory::packed::id_table::IdTable;
 use crate::memory::packed::records::RecordSorter;
@@ -423,8 +423,8 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// Banks and what is recalled of them; the cases of each, id and message.
-    async fn banks(&mut self) -> Result<Option<Vec<Vec<(Box<str>, u64)>>>, ChangeError> {
+    /// Banks and what is recalled of them; the cases of each.
+    async fn banks(&mut self) -> Result<Option<CaseBanks>, ChangeError> {
         if !self.wants(BANK) && !self.wants(TEXT) {
             return Ok(None);
         }
@@ -433,33 +433,23 @@ impl Survey<'_> {
             self.not_applicable(&only, &reason);
             return Ok(None);
         }
-        let most = self.most();
-        let mut bank = CaseBank::new(most);
+        let mut bank = CaseBank::new(self.most(), scratch);
         self.each(Entity::Profile, |row| bank.profile(row)).await?;
-        let mut repeats = FindingTally::default();
-        self.each(Entity::Case, |row| {
-            if bank.repeats(row) {
-                repeats.add(row.id(), most);
-            }
-            bank.case(row);
-        })
-        .await?;
-        let case = Some(Entity::Case);
-        self.found("over_window", Some(Entity::Profile), bank.over_window());
-        self.found("window_of_nought", Some(Entity::Profile), bank.nought());
-        self.found("duplicate_case", case, repeats);
-        self.found("vector_duplicates_left", Some(Entity::Profile), bank.too_large());
-        self.found("write_burst", case, bank.bursts());
-        self.found("dangling_reference", case, bank.dangling());
+        self.each(Entity::Case, |row| bank.case(row)).await?;
+        for (kind, tally) in bank.written().map_err(LabError::from)? {
+            let profiles = ["over_window", "window_of_nought", near::LEFT].contains(&kind);
+            self.found(kind, Some(if profiles { Entity::Profile } else { Entity::Case }), tally);
+        }
         self.each(Entity::Policy, |row| bank.policy(row)).await?;
         self.found("policy_without_cases", Some(Entity::Policy), bank.idle_policies());
         match self.lacks(Entity::Access) {
             Some(reason) => self.not_applicable(&["low_reward_often_recalled", "swamping_case"], &reason),
             None => self.each(Entity::Access, |row| bank.access(row)).await?,
         }
-        self.found("low_reward_often_recalled", case, bank.low_and_frequent());
-        self.found("swamping_case", case, bank.swamping());
-        Ok(Some(bank.into_banks()))
+        for (kind, tally) in bank.recalls().map_err(LabError::from)? {
+            self.found(kind, Some(Entity::Case), tally);
+        }
+        Ok(Some(bank.into_banks().map_err(LabError::from)?))
     }
 
     async fn episodes(&mut self) -> Result<(), ChangeError> {

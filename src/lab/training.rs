@@ -1,8 +1,9 @@
 //! Pairs to learn and to measure by: from a file, or from what the cases of a bank say of the cases they recalled.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::{LabError, Told, each, equal};
@@ -17,8 +18,14 @@ use crate::recall::learn::version::{PurgedCases, Version};
 use crate::recall::policy::{Policy, WeightSpelling};
 use crate::store::{Store, StoreError};
 
-/// Vectors that are held at most.
-const VECTORS: usize = 20_000;
+/// Pairs that are learned from at most: for the seven numbers of a policy more would say the same.
+const PAIRS: usize = 20_000;
+
+/// Pairs whose cases are read together.
+const TOGETHER: usize = 64;
+
+/// What a pair's features are computed from.
+const COMPARED: &[&str] = &["id", "profile_id", "prompt", "outcome", "reward", "tags", "created_at", "quarantined"];
 
 /// Pairs with where they come from.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -29,8 +36,8 @@ pub struct TrainingPairs {
     pub banks: Vec<String>,
     /// Origin of the pairs, for users.
     pub source: String,
-    /// A name for exactly these pairs: SHA-256 of the file's text, none for a bank's own.
-    pub fingerprint: Option<String>,
+    /// A name for exactly these pairs: SHA-256 of the file's text, or of a bank's ids and labels.
+    pub fingerprint: String,
     /// Cases that occur in them; empty for those of a file.
     pub cases: Vec<String>,
     /// Remarks about the pairs that users should see.
@@ -61,7 +68,7 @@ pub fn from_file(name: &str, text: &str) -> Result<TrainingPairs, LabError> {
     Ok(TrainingPairs {
         examples,
         source: format!("the pairs of {name}"),
-        fingerprint: Some(hex::encode(Sha256::digest(text.as_bytes()))),
+        fingerprint: hex::encode(Sha256::digest(text.as_bytes())),
         notes: vec!["the file holds no vectors, tags or times: similarity, tag_overlap and recency are 0".to_owned()],
         ..TrainingPairs::default()
     })
@@ -69,94 +76,144 @@ pub fn from_file(name: &str, text: &str) -> Result<TrainingPairs, LabError> {
 
 /// Pairs of a bank, or of all banks: each case is a query, the cases that it names were recalled for it, and its own
 /// reward, at least 0.5 or not, is the label. Cases that are gone, quarantined ones and queries without a reward are
-/// left out and counted in the notes.
+/// left out and counted in the notes. Of more than 20,000 pairs those of the latest queries are taken.
 ///
 /// # Errors
 /// A database without cases, or the engine's refusal.
 pub async fn from_bank(store: &Store, profile: Option<&str>, told: Told<'_>) -> Result<TrainingPairs, LabError> {
     store.sources_of(Entity::Case)?;
-    let mut cases: BTreeMap<String, TrainingCase> = BTreeMap::new();
-    let mut query = Query::new(Entity::Case);
-    query.columns = Some(vec![
-        "profile_id",
-        "prompt",
-        "outcome",
-        "reward",
-        "tags",
-        "reference_case_ids",
-        "created_at",
-        "quarantined",
-    ]);
-    query.filters.extend(profile.map(|id| equal("profile_id", id)));
-    each(store, &query, told, |row| {
-        if row.get("quarantined").as_bool() != Some(true) {
-            cases.insert(row.id().to_owned(), TrainingCase::of(row));
-        }
-    })
-    .await?;
     let mut found = TrainingPairs {
         source: profile.map_or("what the cases of all banks recalled".to_owned(), |id| {
             format!("what the cases of the bank {id} recalled")
         }),
         ..TrainingPairs::default()
     };
-    let named: BTreeSet<&String> = cases.values().flat_map(|case| &case.references).collect();
-    let asking = cases.iter().filter(|(_, case)| !case.references.is_empty()).map(|(id, _)| id);
-    let compared: BTreeSet<&String> = asking.chain(named.into_iter().filter(|id| cases.contains_key(*id))).collect();
-    let compared: Vec<String> = compared.into_iter().take(VECTORS).cloned().collect();
-    let vectors = store.embeddings().vectors(Entity::Case, &compared).await?;
-    if vectors.is_empty() && !compared.is_empty() {
-        found.notes.push("no case has a vector that can be read: similarity is 0".to_owned());
-    }
-    let cosine = |a: &str, b: &str| cosine_of(vectors.get(a)?, vectors.get(b)?);
-    let (mut gone, mut unrewarded) = (0, 0);
-    let mut used: HashSet<&str> = HashSet::new();
-    for (number, (id, case)) in cases.iter().enumerate() {
-        if case.references.is_empty() {
-            continue;
-        }
-        let Some(label) = case.row.number("reward").map(reward::label) else {
-            unrewarded += 1;
-            continue;
-        };
-        let situation = Situation::of_case(&case.row, case.row.text("created_at").unwrap_or_default());
-        for reference in &case.references {
-            let Some((known, recalled)) = cases.get_key_value(reference).filter(|(_, c)| c.profile == case.profile)
-            else {
+    let queries = latest_queries(store, profile, told, &mut found.notes).await?;
+    let pairs: Vec<(usize, &str)> = queries
+        .iter()
+        .enumerate()
+        .flat_map(|(number, query)| query.references.iter().map(move |reference| (number, reference.as_str())))
+        .collect();
+    let (mut gone, mut with_vector) = (0, false);
+    let mut used: BTreeSet<&str> = BTreeSet::new();
+    let mut print = Sha256::new();
+    // Queries are numbered by those that have pairs: the split must not depend on other cases.
+    let mut numbers: HashMap<usize, usize> = HashMap::new();
+    for pairs in pairs.chunks(TOGETHER) {
+        let mut ids: Vec<String> = pairs.iter().map(|(_, id)| (*id).to_owned()).collect();
+        ids.extend(pairs.iter().filter_map(|(number, _)| Some(queries.get(*number)?.id.clone())));
+        ids.sort_unstable();
+        ids.dedup();
+        let rows = store.related_columns(Entity::Case, "id", &ids, Some(COMPARED)).await?;
+        let cases: HashMap<&str, &Row> =
+            rows.iter().filter(|row| !quarantined(row)).map(|row| (row.id(), row)).collect();
+        let vectors = store.embeddings().vectors(Entity::Case, &ids).await?;
+        with_vector |= !vectors.is_empty();
+        let mut situations: HashMap<usize, Situation> = HashMap::new();
+        for (number, reference) in pairs {
+            let Some(query) = queries.get(*number) else { continue };
+            let bank = |row: &&&Row| row.text("profile_id").unwrap_or_default() == query.profile;
+            let both = cases.get(query.id.as_str()).zip(cases.get(reference).filter(bank));
+            let Some((asking, recalled)) = both else {
                 gone += 1;
                 continue;
             };
-            used.extend([id.as_str(), known.as_str()]);
-            let features = features(&situation, &recalled.row, cosine(id, known));
-            found.examples.push(TrainingExample { query: number, features, label });
-            found.banks.push(case.profile.clone());
+            let situation = situations
+                .entry(*number)
+                .or_insert_with(|| Situation::of_case(asking, asking.text("created_at").unwrap_or_default()));
+            let cosine = vectors.get(&query.id).zip(vectors.get(*reference)).and_then(|(a, b)| cosine_of(a, b));
+            let next = numbers.len();
+            found.examples.push(TrainingExample {
+                query: *numbers.entry(*number).or_insert(next),
+                features: features(situation, recalled, cosine),
+                label: query.label,
+            });
+            found.banks.push(query.profile.clone());
+            used.extend([query.id.as_str(), reference]);
+            print.update(json!([query.id, reference, query.label]).to_string());
         }
     }
-    found.cases = used.into_iter().map(str::to_owned).collect();
-    found.cases.sort_unstable();
+    if !with_vector && !found.examples.is_empty() {
+        found.notes.push("no case has a vector that can be read: similarity is 0".to_owned());
+    }
     if gone > 0 {
         found.notes.push(agreeing(gone, "{#} {reference leads to a case that is|references lead to cases that are} gone, quarantined or of another bank"));
     }
-    if unrewarded > 0 {
-        found.notes.push(agreeing(unrewarded, "{#} {case has|cases have} no reward to take a label from"));
-    }
+    found.cases = used.into_iter().map(str::to_owned).collect();
+    found.fingerprint = hex::encode(print.finalize());
     Ok(found)
 }
 
-struct TrainingCase {
+/// A case that recalled others, and how it went.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct RecallingCase {
+    at: Option<String>,
+    id: String,
     profile: String,
-    row: Row,
     references: Vec<String>,
+    label: bool,
 }
 
-impl TrainingCase {
-    fn of(row: Row) -> Self {
+fn quarantined(case: &Row) -> bool {
+    case.get("quarantined").as_bool() == Some(true)
+}
+
+/// The latest cases that recalled others, by id, with [`PAIRS`] references at most.
+async fn latest_queries(
+    store: &Store,
+    profile: Option<&str>,
+    told: Told<'_>,
+    notes: &mut Vec<String>,
+) -> Result<Vec<RecallingCase>, StoreError> {
+    let mut query = Query::new(Entity::Case);
+    query.columns = Some(vec!["profile_id", "reward", "reference_case_ids", "created_at", "quarantined"]);
+    query.filters.extend(profile.map(|id| equal("profile_id", id)));
+    let mut latest: BinaryHeap<Reverse<RecallingCase>> = BinaryHeap::new();
+    let (mut pairs, mut unrewarded, mut older) = (0, 0, 0);
+    each(store, &query, told, |row| {
         let mut references: Vec<String> = row.list("reference_case_ids").into_iter().map(str::to_owned).collect();
         references.sort_unstable();
         references.dedup();
         references.retain(|id| id != row.id());
-        TrainingCase { profile: row.text("profile_id").unwrap_or_default().to_owned(), row, references }
+        references.truncate(PAIRS);
+        if references.is_empty() || quarantined(&row) {
+            return;
+        }
+        let Some(label) = row.number("reward").map(reward::label) else {
+            unrewarded += 1;
+            return;
+        };
+        pairs += references.len();
+        latest.push(Reverse(RecallingCase {
+            at: row.text("created_at").map(str::to_owned),
+            id: row.id().to_owned(),
+            profile: row.text("profile_id").unwrap_or_default().to_owned(),
+            references,
+            label,
+        }));
+        while pairs > PAIRS
+            && let Some(Reverse(oldest)) = latest.pop()
+        {
+            pairs -= oldest.references.len();
+            older += 1;
+        }
+    })
+    .await?;
+    if unrewarded > 0 {
+        notes.push(agreeing(unrewarded, "{#} {case has|cases have} no reward to take a label from"));
     }
+    if older > 0 {
+        notes.push(agreeing(
+            older,
+            &format!(
+                "the {PAIRS} latest pairs are used: {{#}} older {{case that recalled others is|cases that recalled others are}} left out"
+            ),
+        ));
+    }
+    let mut queries: Vec<RecallingCase> = latest.into_iter().map(|Reverse(query)| query).collect();
+    queries.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+    queries.dedup_by(|a, b| a.id == b.id);
+    Ok(queries)
 }
 
 /// All policy versions, of one bank or of all, by bank and version, the newest first.
@@ -177,8 +234,7 @@ pub async fn versions(store: &Store, profile: Option<&str>, told: Told<'_>) -> R
         )
     };
     rows.sort_by_cached_key(|r| (place(r), r.id().to_owned()));
-    let there =
-        if rows.iter().any(|r| !trained_on(r).is_empty()) { case_marks(store, told).await? } else { HashSet::new() };
+    let there = case_marks(store, rows.iter().flat_map(trained_on).collect(), told).await?;
     let mut taken: HashSet<Option<String>> = HashSet::new();
     let version = |row: Row| {
         let policy = Policy::parse(row.get("weights"));
@@ -196,20 +252,28 @@ pub fn mark(case: &str) -> String {
     hex::encode(digest.iter().take(6).copied().collect::<Vec<u8>>())
 }
 
-async fn case_marks(store: &Store, told: Told<'_>) -> Result<HashSet<String>, StoreError> {
-    let mut marks = HashSet::new();
+/// Those of the marks whose case is there.
+async fn case_marks(store: &Store, marks: HashSet<&str>, told: Told<'_>) -> Result<HashSet<String>, StoreError> {
+    let mut there = HashSet::new();
+    if marks.is_empty() {
+        return Ok(there);
+    }
     let mut query = Query::new(Entity::Case);
     query.columns = Some(vec!["id"]);
-    each(store, &query, told, |row| {
-        marks.insert(mark(row.id()));
-    })
-    .await?;
-    Ok(marks)
+    each(store, &query, told, |row| there.extend(Some(mark(row.id())).filter(|mark| marks.contains(mark.as_str()))))
+        .await?;
+    Ok(there)
 }
 
 fn trained_on(policy: &Row) -> Vec<&str> {
     let marks = policy.get("metrics").get("training_cases").and_then(|m| m.as_array());
     marks.map(|all| all.iter().filter_map(|m| m.as_str()).collect()).unwrap_or_default()
+}
+
+/// Whether a policy was trained on any of these cases.
+pub(super) fn knows_some(policy: &Row, cases: &[String]) -> bool {
+    let marks: HashSet<&str> = trained_on(policy).into_iter().collect();
+    !marks.is_empty() && cases.iter().any(|case| marks.contains(mark(case).as_str()))
 }
 
 fn purged(policy: &Row, there: &HashSet<String>) -> PurgedCases {

@@ -27,7 +27,27 @@ struct World {
     store: Store,
     path: Option<std::path::PathBuf>,
     _folder: tempfile::TempDir,
-    _database: Option<Database>,
+    database: Option<Database>,
+}
+
+impl World {
+    /// Runs SQL as another program does.
+    async fn write(&self, sql: &str) {
+        let sql = AssertSqlSafe(sql.to_owned());
+        match (&self.path, &self.database) {
+            (Some(path), _) => {
+                let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
+                let mut link = SqliteConnection::connect_with(&options).await.expect("a file");
+                sqlx::raw_sql(sql).execute(&mut link).await.expect("the rows");
+                link.close().await.expect("it closes");
+            }
+            (None, Some(database)) => {
+                let mut link = PgConnection::connect(database.url()).await.expect("the server");
+                sqlx::raw_sql(sql).execute(&mut link).await.expect("the rows");
+            }
+            (None, None) => panic!("a world without a database"),
+        }
+    }
 }
 
 fn author() -> Author {
@@ -41,7 +61,7 @@ async fn world(target: Target, folder: tempfile::TempDir, database: Option<Datab
         Target::File(path) => Some(path.clone()),
         Target::Postgres(_) => None,
     };
-    World { store: open().await, path, _folder: folder, _database: database }
+    World { store: open().await, path, _folder: folder, database }
 }
 
 /// Rows of the native layout that both engines take as they stand.
@@ -323,6 +343,62 @@ fn a_policy_learns_from_what_a_bank_recalled_and_is_stored_for_review() {
             assert!(training::versions(store, None, &silent).await.expect("versions").is_empty());
         }
         assert!(weights.iter().all(|w| *w == weights[0]), "{weights:?}");
+    });
+}
+
+#[test]
+fn queries_held_out_are_known_again_until_the_pairs_change() {
+    block_on(async {
+        for world in both().await {
+            let store = &world.store;
+            let pairs = training::from_bank(store, Some("pr-1"), &silent).await.expect("pairs");
+            let plan = policy::train(store, "pr-1", &pairs, 1).await.expect("a plan");
+            change::apply(store, &plan, &author()).await.expect("a receipt");
+            let id = training::versions(store, None, &silent).await.expect("versions")[0].row.id().to_owned();
+            let before = assess::measure(store, Some(&id), None, 1, &silent).await.expect("numbers");
+            assert!(before.all_pairs.is_some());
+            assert_eq!(before.assessment.metrics.auc, plan.changes[0].after["metrics"]["auc"].as_f64());
+
+            // A case that recalled nothing is in no pair.
+            world
+                .write(
+                    "INSERT INTO agent_memory_cases (id, profile_id, message_hash, reward, created_at) VALUES
+                     ('a-lone-case', 'pr-1', 'h-a', 1.0, '2026-05-01T00:00:00.000000Z')",
+                )
+                .await;
+            let after = assess::measure(store, Some(&id), None, 1, &silent).await.expect("numbers");
+            assert_eq!(before, after);
+
+            world.write("UPDATE agent_memory_cases SET reward = 0.0 WHERE id = 'query-00'").await;
+            let changed = assess::measure(store, Some(&id), None, 1, &silent).await.expect("numbers");
+            assert!(changed.all_pairs.is_none() && changed.assessment.n == 120);
+            assert!(changed.notes.iter().any(|note| note.contains("may flatter it")), "{:?}", changed.notes);
+        }
+    });
+}
+
+#[test]
+fn of_too_many_pairs_those_of_the_latest_queries_are_learned_from() {
+    block_on(async {
+        let world = native_sqlite().await;
+        world
+            .write(
+                "DELETE FROM agent_memory_cases;
+                 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 8000)
+                 INSERT INTO agent_memory_cases (id, profile_id, message_hash, prompt, reward, created_at)
+                 SELECT 'src-' || i, 'pr-1', 'h-' || i, 'part', i % 2, '2026-01-01T00:00:00.000000Z' FROM n;
+                 INSERT INTO agent_memory_cases (id, profile_id, message_hash, reward, reference_case_ids, created_at)
+                 SELECT 'q-' || n.at, 'pr-1', 'h-q-' || n.at, n.at % 2,
+                   (SELECT json_group_array(id) FROM agent_memory_cases WHERE id LIKE 'src-%'),
+                   '2026-02-0' || (4 - n.at) || 'T00:00:00.000000Z'
+                 FROM (SELECT 1 AS at UNION ALL SELECT 2 UNION ALL SELECT 3) n",
+            )
+            .await;
+        let pairs = training::from_bank(&world.store, Some("pr-1"), &silent).await.expect("pairs");
+        assert_eq!(pairs.examples.len(), 16_000);
+        let (queries, sources): (Vec<&String>, Vec<&String>) = pairs.cases.iter().partition(|id| id.starts_with("q-"));
+        assert_eq!((queries, sources.len()), (vec![&"q-1".to_owned(), &"q-2".to_owned()], 8_000));
+        assert!(pairs.notes.iter().any(|note| note.contains("1 older case")), "{:?}", pairs.notes);
     });
 }
 

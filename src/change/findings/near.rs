@@ -1,10 +1,13 @@
 //! Cases of a bank that say the same in other words: their vectors compared with one another, bank by bank.
 
 use super::{ChangeError, FindingNews, Survey};
+use crate::lab::LabError;
 use crate::memory::Entity;
-use crate::memory::findings::FindingTally;
+use crate::memory::digest::Digest;
+use crate::memory::findings::{BankCase, CaseBanks, FindingTally};
 use crate::memory::prune::NEAR;
 use crate::memory::vector::{dot, unit};
+use crate::store::Store;
 
 /// Cases up to which the vectors of a bank are compared without being asked for: the work grows with their square.
 const COMPARED: usize = 2_000;
@@ -18,7 +21,7 @@ const PROGRESS: usize = 500;
 
 impl Survey<'_> {
     /// Compares the vectors of each bank; large banks only where this kind alone is asked for.
-    pub(super) async fn near_copies(&mut self, banks: &[Vec<(Box<str>, u64)>]) -> Result<(), ChangeError> {
+    pub(super) async fn near_copies(&mut self, banks: &CaseBanks) -> Result<(), ChangeError> {
         if !self.wants(&[NEAR_COPY]) {
             return Ok(());
         }
@@ -30,10 +33,11 @@ impl Survey<'_> {
             self.left.insert(NEAR_COPY);
             return Ok(());
         }
-        let all = self.wanted.kind == Some(NEAR_COPY);
+        let largest = if self.wanted.kind == Some(NEAR_COPY) { usize::MAX } else { COMPARED };
         let mut copies = FindingTally::default();
-        for cases in banks.iter().filter(|cases| all || cases.len() <= COMPARED) {
-            self.compare(cases, &mut copies).await?;
+        let mut stream = banks.stream().map_err(LabError::from)?;
+        while let Some(cases) = stream.next(largest).map_err(LabError::from)? {
+            self.compare(banks, &cases, &mut copies).await?;
             if self.stopped {
                 return Ok(());
             }
@@ -43,29 +47,70 @@ impl Survey<'_> {
     }
 
     /// Counts the cases whose vector is nearly that of one before them and whose message is not: those are told as
-    /// copies already.
-    async fn compare(&mut self, cases: &[(Box<str>, u64)], copies: &mut FindingTally) -> Result<(), ChangeError> {
-        let ids: Vec<String> = cases.iter().map(|(id, _)| id.to_string()).collect();
-        let mut vectors = self.store.embeddings().vectors(Entity::Case, &ids).await?;
-        let mut kept: Vec<(u64, Vec<f32>)> = Vec::new();
+    /// copies already. The vectors of two parts of the bank are held at most.
+    async fn compare(
+        &mut self,
+        banks: &CaseBanks,
+        cases: &[BankCase],
+        copies: &mut FindingTally,
+    ) -> Result<(), ChangeError> {
         let most = self.most();
-        for (at, (id, message)) in cases.iter().enumerate() {
-            let Some(vector) = vectors.remove(&**id).and_then(unit) else { continue };
-            let near = |(other, before): &&(u64, Vec<f32>)| {
-                other != message && before.len() == vector.len() && dot(before, &vector) > NEAR
-            };
-            if kept.iter().find(near).is_some() {
-                copies.add(id, most);
+        for (number, part) in cases.chunks(COMPARED).enumerate() {
+            let mut compared = units(self.store, banks, part).await?;
+            for before in cases.chunks(COMPARED).take(number) {
+                let before = units(self.store, banks, before).await?;
+                self.mark(&mut compared, Some(&before)).await;
+                if self.stopped {
+                    return Ok(());
+                }
             }
-            kept.push((*message, vector));
+            self.mark(&mut compared, None).await;
+            if self.stopped {
+                return Ok(());
+            }
+            compared.iter().filter(|case| case.is_copy).for_each(|case| copies.add(&case.id, most));
+        }
+        Ok(())
+    }
+
+    /// Marks the cases that are near one of others, or one before them of their own.
+    async fn mark(&mut self, compared: &mut [ComparedCase], others: Option<&[ComparedCase]>) {
+        for at in 0..compared.len() {
+            let (own, rest) = compared.split_at_mut(at);
+            let Some(case) = rest.first_mut() else { continue };
+            case.is_copy |= others.unwrap_or(own).iter().any(|before| case.is_near(before));
             if at % PROGRESS == PROGRESS - 1 {
                 self.tell(FindingNews::Read(self.read, "case"));
                 if self.stopped {
-                    return Ok(());
+                    return;
                 }
                 tokio::task::yield_now().await;
             }
         }
-        Ok(())
+    }
+}
+
+/// Cases that have a vector, with it.
+async fn units(store: &Store, banks: &CaseBanks, cases: &[BankCase]) -> Result<Vec<ComparedCase>, ChangeError> {
+    let ids = banks.ids(cases).map_err(LabError::from)?;
+    let mut vectors = store.embeddings().vectors(Entity::Case, &ids).await?;
+    let compared = |(id, case): (String, &BankCase)| {
+        let unit = vectors.remove(&id).and_then(unit)?;
+        Some(ComparedCase { id, message: case.message, unit, is_copy: false })
+    };
+    Ok(ids.into_iter().zip(cases).filter_map(compared).collect())
+}
+
+/// A case while it is compared.
+struct ComparedCase {
+    id: String,
+    message: Digest,
+    unit: Vec<f32>,
+    is_copy: bool,
+}
+
+impl ComparedCase {
+    fn is_near(&self, before: &ComparedCase) -> bool {
+        self.message != before.message && self.unit.len() == before.unit.len() && dot(&self.unit, &before.unit) > NEAR
     }
 }

@@ -1,14 +1,19 @@
-//! Findings about case banks: windows, repeats, bursts, references, overused cases.
+//! Findings about case banks: windows, repeats, bursts, references, overused cases. However many cases there are, what is
+//! known of them is put in order and asked for in order.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
 
-use super::FindingTally;
-use crate::memory::digest::digest;
-use crate::memory::{Row, time};
-
-/// Rows of one owner within [`BURST_MICROS`] that make a burst.
-pub(super) const BURST: usize = 5;
-pub(super) const BURST_MICROS: i64 = 60_000_000;
+use super::bursts::bursts;
+use super::links::Faults;
+use super::marks::{LINKED, NEVER, moment};
+use super::tally::{FindingTally, FirstOf};
+use crate::memory::Row;
+use crate::memory::digest::{Digest, digest};
+use crate::memory::packed::id_table::IdTable;
+use crate::memory::packed::ids::IdList;
+use crate::memory::packed::pages::PageStore;
+use crate::memory::packed::records::{RecordSorter, RecordStream, SortedRecords, ordered, unordered};
+use crate::memory::packed::space::MakeSpace;
 
 /// A reward or utility up to this is little.
 const LITTLE: f64 = 0.3;
@@ -19,249 +24,469 @@ const OFTEN: u32 = 10;
 /// Share of its bank's recalls from which a case swamps them.
 const SWAMP: f64 = 0.6;
 
+/// Cases from which on a bank can be swamped.
+const SOME: u64 = 10;
+
 /// Cases up to which vectors of a bank are compared at once; above, a job does it.
 const COMPARED: u64 = 2_000;
 
-/// Questions that are distinguished for a case.
+/// Different questions for which a case that swamps its bank came up.
 const QUESTIONS: usize = 8;
 
-#[derive(Debug, Default)]
-struct BankProfile {
-    id: String,
-    window: Option<i64>,
-    cases: u64,
-    newest: HashSet<u64>,
-    recalls: u32,
-}
+/// Bytes of ids that are held in memory.
+const IDS: usize = 2 << 20;
 
+/// A window that is not stored.
+const NO_WINDOW: i64 = i64::MIN;
+
+/// Profiles, cases, policies and accesses, as far as findings need them: first profiles, then cases, which
+/// [`CaseBank::written`] ends, then policies and accesses.
 #[derive(Debug)]
-struct BankCase {
-    id: String,
-    profile: u64,
-    reward: Option<f64>,
-    references: Vec<u64>,
-    recalls: u32,
-    questions: HashSet<u64>,
-    /// Stands for its message, or for itself where that has no hash.
-    message: u64,
-}
-
-/// Profiles, cases, policies and accesses, as far as findings need them.
-#[derive(Debug, Default)]
 pub struct CaseBank {
-    profiles: HashMap<u64, BankProfile>,
-    /// Profile by user and agent.
-    owners: HashMap<u64, u64>,
-    cases: HashMap<u64, BankCase>,
-    order: Vec<u64>,
-    times: HashMap<u64, Vec<(i64, u64)>>,
-    policies: Vec<(String, u64)>,
+    pages: PageStore,
+    profile_ids: IdList,
+    /// Profiles by id, with owner, window and place.
+    profiles: RecordSorter<4>,
+    known_profiles: IdTable<4>,
+    case_ids: IdList,
+    /// Cases by id, with place, profile, and 1 for little reward.
+    cases: RecordSorter<4>,
+    known_cases: IdTable<4>,
+    /// Cases by profile and place, with what stands for the message, or for the case where that has no hash.
+    messages: RecordSorter<3>,
+    banks: Option<SortedRecords<3>>,
+    /// Numbers of cases by profile.
+    sizes: IdTable<2>,
+    /// Cases by profile and message, the newest first, with their places.
+    copies: RecordSorter<3>,
+    /// Cases by profile and time.
+    begun: RecordSorter<4>,
+    /// Ids that cases refer to, with the places of those that do.
+    references: RecordSorter<2>,
+    /// Recalls by owner.
+    recalls: RecordSorter<2>,
+    /// Recalled cases, with what stands for the question; 0 for none.
+    recalled: RecordSorter<2>,
+    nought: FirstOf<String>,
+    idle: FirstOf<String>,
+    space: MakeSpace,
     most: usize,
 }
 
 /// Whether a case looks like poison: it has little reward and is recalled often.
 #[must_use]
 pub fn is_poison(reward: Option<f64>, recalls: u32) -> bool {
-    recalls >= OFTEN && reward.is_some_and(|reward| reward <= LITTLE)
+    recalls >= OFTEN && is_little(reward)
 }
 
-fn owner(row: &Row) -> u64 {
+fn is_little(reward: Option<f64>) -> bool {
+    reward.is_some_and(|reward| reward <= LITTLE)
+}
+
+fn owner(row: &Row) -> Digest {
     digest(&format!("{}\n{}", row.text("user_id").unwrap_or_default(), row.text("agent_id").unwrap_or_default()))
 }
 
 impl CaseBank {
-    /// An empty bank whose findings name at most `most` examples.
+    /// An empty bank whose findings name at most `most` examples. It goes on in such a space where it does not fit in memory.
     #[must_use]
-    pub fn new(most: usize) -> Self {
-        CaseBank { most, ..CaseBank::default() }
+    pub fn new(most: usize, space: MakeSpace) -> Self {
+        CaseBank::within(LINKED, most, space)
+    }
+
+    /// The same, with so many bytes of each kind of record in memory.
+    fn within(bytes: usize, most: usize, space: MakeSpace) -> Self {
+        let pages = PageStore::new(IDS.min(bytes), space);
+        CaseBank {
+            profile_ids: IdList::paged(&pages),
+            profiles: RecordSorter::new(space).within(bytes),
+            known_profiles: IdTable::default(),
+            case_ids: IdList::paged(&pages),
+            cases: RecordSorter::new(space).within(bytes),
+            known_cases: IdTable::default(),
+            messages: RecordSorter::new(space).within(bytes),
+            banks: None,
+            sizes: IdTable::default(),
+            copies: RecordSorter::new(space).within(bytes),
+            begun: RecordSorter::new(space).within(bytes),
+            references: RecordSorter::new(space).within(bytes),
+            recalls: RecordSorter::new(space).within(bytes),
+            recalled: RecordSorter::new(space).within(bytes),
+            nought: FirstOf::new(most),
+            idle: FirstOf::new(most),
+            space,
+            most,
+            pages,
+        }
     }
 
     /// Takes a profile.
     pub fn profile(&mut self, row: &Row) {
-        let key = digest(row.id());
-        self.owners.insert(owner(row), key);
-        let profile = self.profiles.entry(key).or_default();
-        row.id().clone_into(&mut profile.id);
-        profile.window = row.get("window_size").as_i64();
+        let window = row.get("window_size").as_i64();
+        if window.is_some_and(|window| window <= 0) {
+            self.nought.add(row.id().to_owned());
+        }
+        let place = self.profile_ids.len() as u64;
+        self.profiles.add([digest(row.id()), owner(row), ordered(window.unwrap_or(NO_WINDOW)), place]);
+        self.profile_ids.push(row.id());
     }
 
-    /// Takes a case; those of all profiles come after them.
+    /// Takes a case.
     pub fn case(&mut self, row: &Row) {
         let (key, profile) = (digest(row.id()), row.text("profile_id").map_or(0, digest));
-        if let Some(at) = row.text("created_at").and_then(time::epoch_micros) {
-            self.times.entry(profile).or_default().push((at, key));
+        let (place, at) = (self.case_ids.len() as u64, moment(row, "created_at"));
+        if at != NEVER {
+            self.begun.add([profile, 0, ordered(at), place]);
         }
-        let bank = self.profiles.entry(profile).or_default();
-        bank.cases += 1;
-        if let Some(hash) = row.text("message_hash") {
-            bank.newest.insert(digest(hash));
+        let message = row.text("message_hash");
+        if let (Some(profile), Some(message)) = (row.text("profile_id"), message) {
+            self.copies.add([digest(&format!("{profile}\n{message}")), !ordered(at), place]);
         }
-        self.order.push(key);
-        let references = row.list("reference_case_ids").into_iter().map(digest).collect();
-        let case = BankCase {
-            id: row.id().to_owned(),
-            profile,
-            reward: row.number("reward"),
-            references,
-            recalls: 0,
-            questions: HashSet::new(),
-            message: row.text("message_hash").map_or(key, digest),
-        };
-        self.cases.insert(key, case);
+        for reference in row.list("reference_case_ids") {
+            self.references.add([digest(reference), place]);
+        }
+        self.messages.add([profile, place, message.map_or(key, digest)]);
+        self.cases.add([key, place, profile, u64::from(is_little(row.number("reward")))]);
+        self.case_ids.push(row.id());
     }
 
-    /// Whether a case repeats one that was taken before; to be asked before [`CaseBank::case`].
-    #[must_use]
-    pub fn repeats(&self, row: &Row) -> bool {
-        let (Some(profile), Some(hash)) = (row.text("profile_id"), row.text("message_hash")) else { return false };
-        self.profiles.get(&digest(profile)).is_some_and(|p| p.newest.contains(&digest(hash)))
+    /// What profiles and cases tell; all of them have been taken.
+    ///
+    /// # Errors
+    /// What did not fit in memory could not be kept in a file.
+    pub fn written(&mut self) -> io::Result<Faults> {
+        self.known_profiles = IdTable::of(self.profiles.take(), |first, next| *first = *next)?;
+        self.known_cases = IdTable::of(self.cases.take(), |_, _| {})?;
+        let (over_window, too_large) = self.banks()?;
+        let nought = std::mem::replace(&mut self.nought, FirstOf::new(self.most));
+        let bursts = bursts(self.begun.take(), self.most, |place| self.case_id(place))?;
+        let found = vec![
+            ("over_window", over_window.tally()),
+            ("window_of_nought", nought.tally()),
+            ("duplicate_case", self.repeats()?),
+            ("vector_duplicates_left", too_large.tally()),
+            ("write_burst", bursts),
+            ("dangling_reference", self.dangling()?),
+        ];
+        self.check()?;
+        Ok(found)
     }
 
     /// Takes a policy.
     pub fn policy(&mut self, row: &Row) {
-        self.policies.push((row.id().to_owned(), row.text("profile_id").map_or(0, digest)));
+        if self.sizes.find(row.text("profile_id").map_or(0, digest)).is_none() {
+            self.idle.add(row.id().to_owned());
+        }
     }
 
     /// Takes a recall.
     pub fn access(&mut self, row: &Row) {
-        if let Some(profile) = self.owners.get(&owner(row)).and_then(|key| self.profiles.get_mut(key)) {
-            profile.recalls += 1;
-        }
-        let question = row.text("query").map(digest);
-        for id in row.list("ids") {
-            let Some(case) = self.cases.get_mut(&digest(id)) else { continue };
-            case.recalls += 1;
-            if let Some(question) = question
-                && case.questions.len() < QUESTIONS
-            {
-                case.questions.insert(question);
+        self.recalls.add([owner(row), 1]);
+        let question = row.text("query").map_or(0, digest);
+        row.list("ids").into_iter().for_each(|id| self.recalled.add([digest(id), question]));
+    }
+
+    /// Policies whose bank has no case; all policies have been taken.
+    pub fn idle_policies(&mut self) -> FindingTally {
+        std::mem::replace(&mut self.idle, FirstOf::new(self.most)).tally()
+    }
+
+    /// Cases of little reward that are recalled often, and cases that come up in most recalls of a bank of some size, for
+    /// many different questions. All accesses have been taken.
+    ///
+    /// # Errors
+    /// As [`CaseBank::written`].
+    pub fn recalls(&mut self) -> io::Result<Faults> {
+        let by_owner = IdTable::of(self.recalls.take(), |[_, count], [_, more]| *count += more)?;
+        let sorted = self.recalled.take().sorted()?;
+        let mut stream = sorted.stream()?;
+        let (mut low, mut swamping) = (FirstOf::new(self.most), FirstOf::new(self.most));
+        while let Some(case) = stream.group() {
+            let (mut recalls, mut questions, mut last) = (0_u32, 0, 0);
+            while let Some([_, question]) = stream.next_of(case)? {
+                recalls = recalls.saturating_add(1);
+                questions += usize::from(question != last);
+                last = question;
+            }
+            let Some([_, place, profile, little]) = self.known_cases.find(case) else { continue };
+            if recalls >= OFTEN && little == 1 {
+                low.add(place);
+            }
+            if questions >= QUESTIONS && self.swamps(recalls, profile, &by_owner) {
+                swamping.add(place);
             }
         }
+        by_owner.check()?;
+        self.check()?;
+        let found = vec![
+            ("low_reward_often_recalled", low.tally_by(|place| self.case_id(place))),
+            ("swamping_case", swamping.tally_by(|place| self.case_id(place))),
+        ];
+        self.check()?;
+        Ok(found)
     }
 
-    /// Profiles with more cases than their window.
-    #[must_use]
-    pub fn over_window(&self) -> FindingTally {
-        let over = |p: &&BankProfile| p.window.is_some_and(|w| w > 0 && p.cases as i64 > w);
-        self.listed(self.profiles.values().filter(over).map(|p| p.id.as_str()))
+    /// Whether so many recalls are most of those of a bank.
+    fn swamps(&self, recalls: u32, profile: Digest, by_owner: &IdTable<2>) -> bool {
+        let cases = self.sizes.find(profile).map_or(0, |[_, cases]| cases);
+        let owner = self.known_profiles.find(profile).map(|[_, owner, ..]| owner);
+        let all = owner.and_then(|owner| by_owner.find(owner)).map_or(0, |[_, count]| count);
+        cases >= SOME && all >= u64::from(OFTEN) && f64::from(recalls) / all as f64 >= SWAMP
     }
 
-    /// Profiles whose window is 0, which nobody means.
-    #[must_use]
-    pub fn nought(&self) -> FindingTally {
-        self.listed(self.profiles.values().filter(|p| p.window.is_some_and(|w| w <= 0)).map(|p| p.id.as_str()))
+    /// The cases of each bank.
+    ///
+    /// # Errors
+    /// As [`CaseBank::written`], which must have been asked for.
+    pub fn into_banks(mut self) -> io::Result<CaseBanks> {
+        let sorted = self.banks.take().map_or_else(|| RecordSorter::new(self.space).sorted(), Ok)?;
+        Ok(CaseBanks { sorted, ids: self.case_ids, pages: self.pages })
     }
 
-    /// Profiles that are too large to compare vectors at once.
-    #[must_use]
-    pub fn too_large(&self) -> FindingTally {
-        self.listed(self.profiles.values().filter(|p| p.cases > COMPARED).map(|p| p.id.as_str()))
-    }
-
-    /// The cases of each bank, in the order in which they came: id, and what stands for the message.
-    #[must_use]
-    pub fn into_banks(mut self) -> Vec<Vec<(Box<str>, u64)>> {
-        let mut banks: BTreeMap<&str, Vec<(Box<str>, u64)>> = BTreeMap::new();
-        for case in self.order.iter().filter_map(|key| self.cases.remove(key)) {
-            let profile = self.profiles.get(&case.profile).map_or("", |p| p.id.as_str());
-            banks.entry(profile).or_default().push((case.id.into(), case.message));
-        }
-        banks.into_values().collect()
-    }
-
-    /// Policies whose bank has no case.
-    #[must_use]
-    pub fn idle_policies(&self) -> FindingTally {
-        let idle = |(_, profile): &&(String, u64)| self.profiles.get(profile).is_none_or(|p| p.cases == 0);
-        self.listed(self.policies.iter().filter(idle).map(|(id, _)| id.as_str()))
-    }
-
-    /// Bursts of writing; the examples are the rows of each, the first burst first.
-    #[must_use]
-    pub fn bursts(&self) -> FindingTally {
-        let mut times: Vec<&Vec<(i64, u64)>> = self.times.values().collect();
-        times.sort_by_key(|t| t.iter().map(|(at, _)| *at).min());
-        let mut tally = FindingTally::default();
-        for times in times {
-            for burst in bursts(times) {
-                tally.group(
-                    burst.iter().filter_map(|key| self.cases.get(key)).map(|c| c.id.clone()).collect(),
-                    self.most,
-                );
+    /// Sizes of banks: those with more cases than their window, and those that are too large to compare vectors at once.
+    fn banks(&mut self) -> io::Result<(FirstOf<String>, FirstOf<String>)> {
+        let sorted = self.messages.take().sorted()?;
+        let mut sizes = RecordSorter::new(self.space).within(LINKED);
+        let (mut over, mut large) = (FirstOf::new(self.most), FirstOf::new(self.most));
+        let mut stream = sorted.stream()?;
+        while let Some(profile) = stream.group() {
+            let mut count = 0_u64;
+            while stream.next_of(profile)?.is_some() {
+                count += 1;
+            }
+            sizes.add([profile, count]);
+            let known = self.known_profiles.find(profile);
+            let window = known.map_or(NO_WINDOW, |[_, _, window, _]| unordered(window));
+            let id = || known.and_then(|[.., place]| Some(self.profile_ids.get(place as usize)?.into_owned()));
+            if window > 0 && count > window as u64 {
+                over.add(id().unwrap_or_default());
+            }
+            if count > COMPARED {
+                large.add(id().unwrap_or_default());
             }
         }
-        tally
+        drop(stream);
+        self.banks = Some(sorted);
+        self.sizes = IdTable::of(sizes, |_, _| {})?;
+        Ok((over, large))
+    }
+
+    /// Cases that repeat a newer one of their bank.
+    fn repeats(&mut self) -> io::Result<FindingTally> {
+        let sorted = self.copies.take().sorted()?;
+        let mut stream = sorted.stream()?;
+        let mut found = FirstOf::new(self.most);
+        while let Some(copies) = stream.group() {
+            stream.next_of(copies)?;
+            while let Some([.., place]) = stream.next_of(copies)? {
+                found.add(place);
+            }
+        }
+        Ok(found.tally_by(|place| self.case_id(place)))
     }
 
     /// Cases that refer to cases which are not there.
-    #[must_use]
-    pub fn dangling(&self) -> FindingTally {
-        self.chosen(|case| case.references.iter().any(|key| !self.cases.contains_key(key)))
+    fn dangling(&mut self) -> io::Result<FindingTally> {
+        let sorted = self.references.take().sorted()?;
+        let mut stream = sorted.stream()?;
+        let mut places = RecordSorter::new(self.space).within(LINKED);
+        while let Some([case, place]) = stream.next()? {
+            if self.known_cases.find(case).is_none() {
+                places.add([place]);
+            }
+        }
+        let mut found = FirstOf::new(self.most);
+        let sorted = places.sorted()?;
+        let mut stream = sorted.stream()?;
+        while let Some(place) = stream.group() {
+            while stream.next_of(place)?.is_some() {}
+            found.add(place);
+        }
+        Ok(found.tally_by(|place| self.case_id(place)))
     }
 
-    /// Cases of little reward that are recalled often.
-    #[must_use]
-    pub fn low_and_frequent(&self) -> FindingTally {
-        self.chosen(|case| is_poison(case.reward, case.recalls))
+    fn case_id(&self, place: u64) -> Option<String> {
+        self.case_ids.get(place as usize).map(std::borrow::Cow::into_owned)
     }
 
-    /// Cases that come up in most recalls of a bank of some size, for many different questions.
-    #[must_use]
-    pub fn swamping(&self) -> FindingTally {
-        self.chosen(|case| {
-            self.profiles.get(&case.profile).is_some_and(|p| {
-                let share = f64::from(case.recalls) / f64::from(p.recalls.max(1));
-                p.cases >= 10 && p.recalls >= OFTEN && share >= SWAMP && case.questions.len() >= QUESTIONS
-            })
-        })
-    }
-
-    fn chosen(&self, holds: impl Fn(&BankCase) -> bool) -> FindingTally {
-        let cases = self.order.iter().filter_map(|key| self.cases.get(key)).filter(|case| holds(case));
-        FindingTally::of(cases.map(|case| case.id.as_str()), self.most)
-    }
-
-    fn listed<'a>(&self, ids: impl Iterator<Item = &'a str>) -> FindingTally {
-        let mut ids: Vec<&str> = ids.collect();
-        ids.sort_unstable();
-        FindingTally::of(ids, self.most)
+    fn check(&self) -> io::Result<()> {
+        self.pages.check()?;
+        self.known_profiles.check()?;
+        self.known_cases.check()?;
+        self.sizes.check()
     }
 }
 
-/// The bursts among moments: runs in which each [`BURST`] moments in a row lie within a minute.
-pub(super) fn bursts(times: &[(i64, u64)]) -> Vec<Vec<u64>> {
-    let mut sorted = times.to_vec();
-    sorted.sort_unstable();
-    let mut found: Vec<Vec<u64>> = Vec::new();
-    let (mut end, mut until) = (0, 0);
-    for start in 0..sorted.len() {
-        while sorted.get(end).is_some_and(|(at, _)| at - sorted[start].0 <= BURST_MICROS) {
-            end += 1;
-        }
-        if end - start < BURST {
-            continue;
-        }
-        let more = sorted[until.max(start)..end].iter().map(|(_, key)| *key);
-        match found.last_mut().filter(|_| start < until) {
-            Some(burst) => burst.extend(more),
-            None => found.push(more.collect()),
-        }
-        until = end;
+/// The cases of all banks, bank by bank.
+pub struct CaseBanks {
+    sorted: SortedRecords<3>,
+    ids: IdList,
+    pages: PageStore,
+}
+
+/// A case of a bank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BankCase {
+    place: u32,
+    /// Stands for its message, or for itself where that has no hash.
+    pub message: Digest,
+}
+
+impl CaseBanks {
+    /// Reads one bank after the other.
+    ///
+    /// # Errors
+    /// What did not fit in memory cannot be read.
+    pub fn stream(&self) -> io::Result<BankStream<'_>> {
+        Ok(BankStream(self.sorted.stream()?))
     }
-    found
+
+    /// Ids of cases.
+    ///
+    /// # Errors
+    /// As [`CaseBanks::stream`].
+    pub fn ids(&self, cases: &[BankCase]) -> io::Result<Vec<String>> {
+        let id = |case: &BankCase| self.ids.get(case.place as usize).unwrap_or_default().into_owned();
+        let ids = cases.iter().map(id).collect();
+        self.pages.check()?;
+        Ok(ids)
+    }
+}
+
+/// One bank after the other.
+pub struct BankStream<'b>(RecordStream<'b, 3>);
+
+impl BankStream<'_> {
+    /// The cases of the next bank, in the order in which they came; none of a bank that has more than `most`.
+    ///
+    /// # Errors
+    /// As [`CaseBanks::stream`].
+    pub fn next(&mut self, most: usize) -> io::Result<Option<Vec<BankCase>>> {
+        let Some(profile) = self.0.group() else { return Ok(None) };
+        let (mut cases, mut count) = (Vec::new(), 0);
+        while let Some([_, place, message]) = self.0.next_of(profile)? {
+            count += 1;
+            if count <= most {
+                cases.push(BankCase { place: place as u32, message });
+            }
+        }
+        Ok(Some(if count > most { Vec::new() } else { cases }))
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::tests::row;
     use super::*;
+    use crate::memory::Entity;
+    use crate::memory::packed::space::tests::space;
+
+    /// Bytes that may be held in memory: none, so that everything is in files, or enough.
+    const ROOM: [usize; 2] = [0, 1 << 20];
+
+    fn bank(room: usize, most: usize) -> CaseBank {
+        let mut bank = CaseBank::within(room, most, space);
+        for (id, window) in [("wide", json!(100)), ("narrow", json!(2)), ("nought", json!(0)), ("open", Value::Null)] {
+            let values = [("id", json!(id)), ("user_id", json!(id)), ("window_size", window)];
+            bank.profile(&row(Entity::Profile, &values));
+        }
+        bank
+    }
+
+    /// A case written in a minute of its own.
+    fn case(bank: &mut CaseBank, id: &str, profile: &str, minute: usize, message: &str, reward: f64, refers: &[&str]) {
+        let at = format!("2026-01-{:02}T{:02}:{:02}:00.000000Z", 1 + minute / 1440, minute / 60 % 24, minute % 60);
+        let values = [
+            ("id", json!(id)),
+            ("profile_id", json!(profile)),
+            ("message_hash", if message.is_empty() { Value::Null } else { json!(message) }),
+            ("reward", json!(reward)),
+            ("reference_case_ids", json!(refers)),
+            ("created_at", json!(at)),
+        ];
+        bank.case(&row(Entity::Case, &values));
+    }
+
+    fn access(bank: &mut CaseBank, user: &str, query: &str, ids: &[&str]) {
+        let values = [("user_id", json!(user)), ("query", json!(query)), ("ids", json!(ids))];
+        bank.access(&row(Entity::Access, &values));
+    }
+
+    fn told(faults: &Faults) -> Vec<String> {
+        let told = faults.iter().filter(|(_, tally)| tally.count > 0);
+        told.map(|(kind, tally)| format!("{kind} {}: {}", tally.count, tally.examples.join(" "))).collect()
+    }
 
     #[test]
-    fn a_burst_is_five_within_a_minute_and_is_counted_once() {
-        let second = 1_000_000;
-        let at = |seconds: &[i64]| seconds.iter().map(|s| (s * second, *s as u64)).collect::<Vec<_>>();
-        assert!(bursts(&at(&[0, 10, 20, 30])).is_empty());
-        assert_eq!(bursts(&at(&[0, 10, 20, 30, 40, 50])), [vec![0, 10, 20, 30, 40, 50]]);
-        assert_eq!(bursts(&at(&[0, 20, 40, 60, 80])), Vec::<Vec<u64>>::new());
-        assert_eq!(bursts(&at(&[0, 1, 2, 3, 4, 500, 501, 502, 503, 504])).len(), 2);
+    fn windows_repeats_and_references_are_told_wherever_cases_are() {
+        for room in ROOM {
+            let mut bank = bank(room, 2);
+            case(&mut bank, "n2", "narrow", 20, "same", 1.0, &[]);
+            case(&mut bank, "n1", "narrow", 10, "same", 1.0, &["gone", "n2", "gone too"]);
+            case(&mut bank, "n3", "narrow", 30, "same", 1.0, &["n4"]);
+            case(&mut bank, "w1", "wide", 40, "same", 1.0, &["n1", "nowhere"]);
+            case(&mut bank, "w2", "wide", 50, "", 1.0, &["never"]);
+            case(&mut bank, "w3", "wide", 70, "", 1.0, &[]);
+            let found = bank.written().unwrap();
+            assert_eq!(
+                told(&found),
+                [
+                    "over_window 1: narrow",
+                    "window_of_nought 1: nought",
+                    "duplicate_case 2: n2 n1",
+                    "dangling_reference 4: n1 n3"
+                ]
+            );
+            for (id, profile) in [("p1", "wide"), ("p2", "open"), ("p3", "nobody")] {
+                bank.policy(&row(Entity::Policy, &[("id", json!(id)), ("profile_id", json!(profile))]));
+            }
+            assert_eq!(bank.idle_policies(), FindingTally::of(["p2", "p3"], 2));
+        }
+    }
+
+    #[test]
+    fn cases_are_poison_or_swamp_their_bank_by_how_they_are_recalled() {
+        for room in ROOM {
+            let mut bank = bank(room, 5);
+            for n in 0..12 {
+                case(&mut bank, &format!("w{n}"), "wide", n * 10, "", if n == 1 { 0.2 } else { 0.9 }, &[]);
+            }
+            case(&mut bank, "alone", "open", 0, "", 0.9, &[]);
+            bank.written().unwrap();
+            for n in 0..10 {
+                // Of ten questions: all, all of the same words, and too few.
+                let question = format!("question {n}");
+                access(&mut bank, "wide", &question, &["w0", "gone"]);
+                access(&mut bank, "wide", "the same", if n < 5 { &["w1", "w2", "w0"] } else { &["w1", "w2"] });
+                access(&mut bank, "open", &question, &["alone"]);
+            }
+            assert_eq!(told(&bank.recalls().unwrap()), ["low_reward_often_recalled 1: w1", "swamping_case 1: w0"]);
+        }
+    }
+
+    #[test]
+    fn banks_are_read_one_after_the_other_and_large_ones_left_out() {
+        for room in ROOM {
+            let mut bank = bank(room, 5);
+            for n in 0..6 {
+                let profile = if n % 3 == 0 { "narrow" } else { "wide" };
+                case(&mut bank, &format!("c{n}"), profile, n, "m", 1.0, &[]);
+            }
+            bank.written().unwrap();
+            let banks = bank.into_banks().unwrap();
+            let read = |most| {
+                let mut stream = banks.stream().unwrap();
+                let mut all = Vec::new();
+                while let Some(cases) = stream.next(most).unwrap() {
+                    all.push(banks.ids(&cases).unwrap());
+                }
+                all.sort_unstable();
+                all
+            };
+            assert_eq!(read(4), [vec!["c0", "c3"], vec!["c1", "c2", "c4", "c5"]]);
+            assert_eq!(read(3), [vec![], vec!["c0", "c3"]]);
+        }
     }
 }

@@ -1,11 +1,12 @@
 //! Findings about episodes: links to canvas events and feedback, stored numbers, chains, bursts.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 
+use super::bursts::bursts;
 use super::marks::{EpisodeMark, EpisodeMarks, LINKED, MarkFlag, NEVER, NamedKind, cut, moment};
-use super::{FindingTally, bank};
+use super::tally::{FindingTally, FirstOf};
 use crate::memory::chain::{self, ChainMember, LinkFault};
 use crate::memory::digest::digest;
 use crate::memory::packed::id_table::IdTable;
@@ -43,24 +44,24 @@ enum NamedEpisode {
     Unknown,
 }
 
-/// Feedback that its episode does not name, or that others may name too, by what it hangs on.
-#[derive(Debug)]
-struct LinkedFeedback {
-    key: u64,
-    execution: u64,
-    names: NamedEpisode,
-    at: i64,
-    /// Not a number where it has none that counts.
-    score: f64,
-}
+impl NamedEpisode {
+    /// The number that stands for it in a record.
+    fn number(self) -> u64 {
+        match self {
+            NamedEpisode::None => 0,
+            NamedEpisode::Unknown => 1,
+            NamedEpisode::At(place) => u64::from(place) + 2,
+        }
+    }
 
-/// An event that may still be linked: it names an episode whose list is there to be filled, or none.
-#[derive(Debug)]
-struct LooseEvent {
-    session: u64,
-    key: u64,
-    at: i64,
-    names: NamedEpisode,
+    /// Returns what a number of a record stands for.
+    fn of(number: u64) -> Self {
+        match number {
+            0 => NamedEpisode::None,
+            1 => NamedEpisode::Unknown,
+            at => NamedEpisode::At((at - 2) as u32),
+        }
+    }
 }
 
 /// Episodes with what hangs on them, as far as findings need it. Episodes come first; [`LinkedEpisodes::chains`] ends
@@ -77,8 +78,14 @@ pub struct LinkedEpisodes {
     events: RecordSorter<2>,
     /// The same, by what is kept of their ids where episodes name them.
     events_by_name: IdTable<3>,
-    loose: Vec<LooseEvent>,
-    said: Vec<LinkedFeedback>,
+    /// Events that may still be linked, by session: id, time, and the episode that each names, whose list is there to be
+    /// filled.
+    loose: RecordSorter<4>,
+    /// Feedback that its episode does not name, or that others may name too: execution, named episode, time, and score,
+    /// which is not a number where it has none that counts.
+    said: RecordSorter<5>,
+    /// Scores of the same, by what is kept of its ids where episodes name it.
+    said_by_name: IdTable<2>,
     orphans: FindingTally,
     missing_memories: FindingTally,
     most: usize,
@@ -111,8 +118,9 @@ impl LinkedEpisodes {
             open_sessions: IdTable::default(),
             events: RecordSorter::new(space).within(LINKED),
             events_by_name: IdTable::default(),
-            loose: Vec::new(),
-            said: Vec::new(),
+            loose: RecordSorter::new(space).within(LINKED),
+            said: RecordSorter::new(space).within(LINKED),
+            said_by_name: IdTable::default(),
             orphans: FindingTally::default(),
             missing_memories: FindingTally::default(),
             most,
@@ -124,7 +132,8 @@ impl LinkedEpisodes {
     #[cfg(test)]
     fn within(self, bytes: usize) -> Self {
         let (begun, open, events) = (self.begun.within(bytes), self.open.within(bytes), self.events.within(bytes));
-        LinkedEpisodes { marks: EpisodeMarks::within(bytes, self.space), begun, open, events, ..self }
+        let (loose, said) = (self.loose.within(bytes), self.said.within(bytes));
+        LinkedEpisodes { marks: EpisodeMarks::within(bytes, self.space), begun, open, events, loose, said, ..self }
     }
 
     /// Takes an episode with what it names.
@@ -186,7 +195,7 @@ impl LinkedEpisodes {
         let (key, names) = (digest(row.id()), self.named_by(row));
         let session = row.text("session_id").map_or(0, digest);
         if self.open_sessions.find(session).is_some() && self.may_be_linked(session, names) {
-            self.loose.push(LooseEvent { session, key, at: moment(row, "created_at"), names });
+            self.loose.add([session, cut(key), ordered(moment(row, "created_at")), names.number()]);
         }
         if let NamedEpisode::At(place) = names
             && let Some(hash) = self.marks.only_named(place as usize, NamedKind::Canvas, key)
@@ -224,7 +233,8 @@ impl LinkedEpisodes {
             }
             return;
         }
-        self.said.push(LinkedFeedback { key, execution, names, at: moment(row, "created_at"), score });
+        let at = ordered(moment(row, "created_at"));
+        self.said.add([key, execution, names.number(), at, score.to_bits()]);
     }
 
     /// Takes a segment.
@@ -248,7 +258,11 @@ impl LinkedEpisodes {
         self.open_sessions = IdTable::of(self.open.take(), |_, _| {})?;
         let mut found = self.chain_faults();
         self.marks.forget_agents();
-        found.push(("write_burst", self.bursts()?));
+        let begun = self.begun.take();
+        found.push((
+            "write_burst",
+            bursts(begun, self.most, |key| Some(self.id(self.marks.place(key)?)?.into_owned()))?,
+        ));
         self.marks.check()?;
         Ok(found)
     }
@@ -258,31 +272,28 @@ impl LinkedEpisodes {
         let circles = chain::circles(self.marks.len(), parent_of);
         // In a circle some parent is always younger: that is no finding of its own.
         let circling: HashSet<usize> = circles.iter().flatten().copied().collect();
-        let (mut missing, mut foreign, mut younger) = (Vec::new(), Vec::new(), Vec::new());
+        let none = || FirstOf::new(self.most);
+        let (mut cycles, mut missing, mut foreign, mut younger) = (none(), none(), none(), none());
         for place in 0..self.marks.len() {
             let Some(parent) = self.marks.parent(place) else { continue };
             let Some(child) = self.member(place) else { continue };
             let mother = self.marks.place(parent).and_then(|parent| self.member(parent));
             for fault in chain::faults(seen(&child), mother.as_ref().map(seen)) {
                 match fault {
-                    LinkFault::MissingParent => missing.push(child.0.to_string()),
-                    LinkFault::ForeignParent => foreign.push(child.0.to_string()),
-                    LinkFault::YoungerParent if !circling.contains(&place) => younger.push(child.0.to_string()),
+                    LinkFault::MissingParent => missing.add(child.0.to_string()),
+                    LinkFault::ForeignParent => foreign.add(child.0.to_string()),
+                    LinkFault::YoungerParent if !circling.contains(&place) => younger.add(child.0.to_string()),
                     LinkFault::YoungerParent | LinkFault::SelfParent => {}
                 }
             }
         }
         let first = |circle: &Vec<usize>| circle.iter().filter_map(|place| self.id(*place)).min().map(Cow::into_owned);
-        let cycles = circles.iter().filter_map(first).collect();
-        let ids = |mut ids: Vec<String>| {
-            ids.sort_unstable();
-            FindingTally::of(ids, self.most)
-        };
+        circles.iter().filter_map(first).for_each(|id| cycles.add(id));
         vec![
-            ("chain_cycle", ids(cycles)),
-            ("missing_parent", ids(missing)),
-            ("cross_agent_parent", ids(foreign)),
-            ("parent_younger", ids(younger)),
+            ("chain_cycle", cycles.tally()),
+            ("missing_parent", missing.tally()),
+            ("cross_agent_parent", foreign.tally()),
+            ("parent_younger", younger.tally()),
         ]
     }
 
@@ -290,35 +301,6 @@ impl LinkedEpisodes {
     fn member(&self, place: usize) -> Option<(Cow<'_, str>, Option<String>, Option<String>)> {
         let agent = Some(self.marks.agent(place)).filter(|agent| *agent > 0).map(|agent| agent.to_string());
         Some((self.id(place)?, agent, spelled(self.marks.started(place))))
-    }
-
-    /// Episodes of one person and session that began within a minute; those of whoever began first are told first.
-    fn bursts(&mut self) -> io::Result<FindingTally> {
-        let sorted = self.begun.take().sorted()?;
-        let mut stream = sorted.stream()?;
-        let mut found = FirstBursts { most: self.most, ..FirstBursts::default() };
-        let (mut last, mut first) = (None, 0);
-        let mut near: Vec<(i64, u64)> = Vec::new();
-        while let Some([user, session, at, key]) = stream.next()? {
-            let (of, at) = (Some((user, session)), unordered(at));
-            if last != of {
-                found.add(first, &near);
-                near.clear();
-                (last, first) = (of, at);
-            } else if near.last().is_some_and(|(before, _)| at.saturating_sub(*before) > bank::BURST_MICROS) {
-                found.add(first, &near);
-                near.clear();
-            }
-            near.push((at, key));
-        }
-        found.add(first, &near);
-        let mut tally = FindingTally::default();
-        for keys in found.close() {
-            let ids = keys.iter().filter_map(|key| Some(self.id(self.marks.place(*key)?)?.into_owned()));
-            tally.group(ids.collect(), self.most);
-        }
-        tally.count = found.count;
-        Ok(tally)
     }
 
     /// Links and stored numbers; asked when everything has been taken.
@@ -329,24 +311,17 @@ impl LinkedEpisodes {
         self.marks.sum_up()?;
         let back_canvas = self.back_canvas()?;
         let mut back_canvas = PlaceStream::of(back_canvas.stream()?)?;
-        // Of an id that comes twice any row holds.
-        self.said.sort_by_key(|said| said.key);
-        self.said.dedup_by_key(|said| said.key);
-        let back = |said: &LinkedFeedback| match said.names {
-            NamedEpisode::At(place) => Some((place, said.key)),
-            NamedEpisode::None | NamedEpisode::Unknown => None,
-        };
-        let mut back_said: Vec<(u32, u64)> = self.said.iter().filter_map(back).collect();
-        back_said.sort_unstable();
-        let open = self.linkable();
-        let unsaid = self.sayable();
+        let (back_said, by_execution) = self.back_feedback()?;
+        let mut back_said = PlaceStream::of(back_said.stream()?)?;
+        let (open, unsaid) = (self.linkable()?, self.sayable(&by_execution)?);
+        let (mut open, mut unsaid) = (PlaceStream::of(open.stream()?)?, PlaceStream::of(unsaid.stream()?)?);
         // In an order that is the same each time.
         let mut found: BTreeMap<&'static str, FindingTally> =
             KINDS.iter().map(|kind| (*kind, FindingTally::default())).collect();
         for place in 0..self.marks.len() {
-            let mut faults = self.faults(place, back_canvas.at(place)?, of(&back_said, place));
-            faults.extend(open.contains(&place).then_some("not_linked"));
-            faults.extend(unsaid.contains(&place).then_some("feedback_not_linked"));
+            let mut faults = self.faults(place, back_canvas.at(place)?, back_said.at(place)?);
+            faults.extend((!open.at(place)?.is_empty()).then_some("not_linked"));
+            faults.extend((!unsaid.at(place)?.is_empty()).then_some("feedback_not_linked"));
             if faults.is_empty() {
                 continue;
             }
@@ -358,6 +333,7 @@ impl LinkedEpisodes {
         found.push(("missing_memory", self.missing_memories.clone()));
         self.open_sessions.check()?;
         self.events_by_name.check()?;
+        self.said_by_name.check()?;
         self.marks.check()?;
         Ok(found)
     }
@@ -387,11 +363,38 @@ impl LinkedEpisodes {
         self.events_by_name.find(named).map(|[_, _, episode]| episode)
     }
 
-    fn said(&self, named: u64) -> Option<&LinkedFeedback> {
-        self.said.binary_search_by_key(&named, |said| cut(said.key)).ok().and_then(|at| self.said.get(at))
+    /// The feedback that no episode's link met: by the place of the episode that it points back to, with its score, and by
+    /// its execution, with id, named episode and time. From here on it is found by its ids.
+    fn back_feedback(&mut self) -> io::Result<(SortedRecords<3>, SortedRecords<4>)> {
+        let sorted = self.said.take().sorted()?;
+        let mut back = RecordSorter::new(self.space).within(LINKED);
+        let mut by_execution = RecordSorter::new(self.space).within(LINKED);
+        let mut by_name = RecordSorter::new(self.space).within(LINKED);
+        let mut stream = sorted.stream()?;
+        // Of an id that comes twice any row holds.
+        let mut last = None;
+        while let Some([key, execution, names, at, score]) = stream.next()? {
+            if last.replace(key) == Some(key) {
+                continue;
+            }
+            by_name.add([cut(key), score]);
+            if let NamedEpisode::At(place) = NamedEpisode::of(names) {
+                back.add([u64::from(place), cut(key), score]);
+            }
+            if execution != 0 {
+                by_execution.add([cut(execution), cut(key), at, names]);
+            }
+        }
+        self.said_by_name = IdTable::of(by_name, |_, _| {})?;
+        Ok((back.sorted()?, by_execution.sorted()?))
     }
 
-    fn faults(&self, place: usize, back_canvas: &[u64], back_said: &[(u32, u64)]) -> Vec<&'static str> {
+    /// The score of feedback that no episode's link met; none when there is no such feedback.
+    fn said(&self, named: u64) -> Option<f64> {
+        self.said_by_name.find(named).map(|[_, score]| f64::from_bits(score))
+    }
+
+    fn faults(&self, place: usize, back_canvas: &[Record<2>], back_said: &[Record<3>]) -> Vec<&'static str> {
         let is = |flag| self.marks.is(place, flag);
         let (mut linked, mut dangling, mut wrong, mut no_back) = (0, false, false, false);
         for (named, met) in self.marks.named(place, NamedKind::Canvas) {
@@ -402,16 +405,21 @@ impl LinkedEpisodes {
             wrong |= episode.is_some_and(|episode| episode != 0 && episode != self.marks.key(place));
         }
         let named = |key: u64| self.marks.names(place, NamedKind::Canvas, key);
-        let further = back_canvas.iter().filter(|key| !named(**key)).count();
+        let further = back_canvas.iter().filter(|[_, key]| !named(*key)).count();
         let not_named = is(MarkFlag::HasList) && further > 0;
         let count = is(MarkFlag::Counted) && self.marks.count(place) != linked + further as i32;
         let unmet = self.marks.named(place, NamedKind::Feedback).filter(|(_, met)| !met).map(|(named, _)| named);
-        let rows = sorted(unmet.chain(back_said.iter().map(|(_, key)| cut(*key))));
-        let told: Vec<&LinkedFeedback> = rows.iter().filter_map(|named| self.said(*named)).collect();
         // What points back is there.
-        dangling |= told.len() < rows.len();
+        let points_back = |named: &u64| back_said.binary_search_by_key(named, |[_, key, _]| *key).is_ok();
+        let mut scores: Vec<f64> = back_said.iter().map(|[.., score]| f64::from_bits(*score)).collect();
+        for named in unmet.filter(|named| !points_back(named)) {
+            match self.said(named) {
+                Some(score) => scores.push(score),
+                None => dangling = true,
+            }
+        }
         let (mut sum, mut n) = self.marks.met_scores(place);
-        for score in told.iter().map(|said| said.score).filter(|score| !score.is_nan()) {
+        for score in scores.into_iter().filter(|score| !score.is_nan()) {
             (sum, n) = (sum + score, n + 1);
         }
         let mean = (n > 0).then(|| sum / f64::from(n));
@@ -432,54 +440,53 @@ impl LinkedEpisodes {
         faults.into_iter().filter_map(|(holds, kind)| holds.then_some(kind)).collect()
     }
 
-    /// Episodes to which a canvas event of their session belongs that is not linked to any.
-    fn linkable(&mut self) -> HashSet<usize> {
-        if self.loose.is_empty() {
-            return HashSet::new();
-        }
-        self.loose.sort_unstable_by_key(|event| event.session);
-        let asked: HashSet<u64> = self.loose.iter().map(|event| event.session).collect();
-        let mut by_session: HashMap<u64, Vec<usize>> = HashMap::new();
-        for place in (0..self.marks.len()).filter(|place| asked.contains(&self.marks.session(*place))) {
-            by_session.entry(self.marks.session(place)).or_default().push(place);
+    /// Episodes to which a canvas event of their session belongs that is not linked to any, by place.
+    fn linkable(&mut self) -> io::Result<SortedRecords<2>> {
+        let loose = self.loose.take().sorted()?;
+        let mut by_session = RecordSorter::new(self.space).within(LINKED);
+        if !loose.is_empty() {
+            (0..self.marks.len()).for_each(|place| by_session.add([self.marks.session(place), place as u64]));
         }
         let is_open = |place: usize| self.marks.is(place, MarkFlag::Open);
-        let mut linkable = HashSet::new();
-        for events in self.loose.chunk_by(|a, b| a.session == b.session) {
-            let Some(places) = events.first().and_then(|event| by_session.get(&event.session)) else { continue };
-            let listed = |place: &usize| self.marks.named(*place, NamedKind::Canvas).map(|(named, _)| named);
-            let lists: HashSet<u64> = places.iter().filter(|place| !is_open(**place)).flat_map(listed).collect();
-            let unlisted = events.iter().filter(|event| !lists.contains(&cut(event.key)));
-            let owners = self.owners(places, unlisted.map(|event| (event.at, event.names)));
-            linkable.extend(owners.into_iter().filter(|place| is_open(*place)));
-        }
-        linkable
+        let mut linkable = RecordSorter::new(self.space).within(LINKED);
+        each_match(&loose, &by_session.sorted()?, |events, places| {
+            let closed = places.iter().copied().filter(|place| !is_open(*place));
+            let owners = self.unlisted_owners(NamedKind::Canvas, closed, events, places);
+            owners.into_iter().filter(|place| is_open(*place)).for_each(|place| linkable.add([place as u64, 0]));
+        })?;
+        linkable.sorted()
     }
 
-    /// Episodes to which feedback on their execution belongs that none of that execution lists.
-    fn sayable(&self) -> HashSet<usize> {
-        let mut by_execution: HashMap<u64, Vec<usize>> = HashMap::new();
-        let mut asked: HashMap<u64, Vec<&LinkedFeedback>> = HashMap::new();
-        for said in self.said.iter().filter(|said| said.execution != 0) {
-            asked.entry(cut(said.execution)).or_default().push(said);
-        }
-        let places = if asked.is_empty() { 0..0 } else { 0..self.marks.len() };
+    /// Episodes to which feedback on their execution belongs that none of that execution lists, by place.
+    fn sayable(&self, by_execution: &SortedRecords<4>) -> io::Result<SortedRecords<2>> {
+        let mut executions = RecordSorter::new(self.space).within(LINKED);
+        let places = if by_execution.is_empty() { 0..0 } else { 0..self.marks.len() };
         for place in places {
-            let executions = self.marks.named(place, NamedKind::Executions).map(|(execution, _)| execution);
-            for execution in executions.filter(|execution| asked.contains_key(execution)) {
-                by_execution.entry(execution).or_default().push(place);
-            }
+            let named = self.marks.named(place, NamedKind::Executions);
+            named.for_each(|(execution, _)| executions.add([execution, place as u64]));
         }
         let is_open = |place: usize| self.marks.is(place, MarkFlag::OpenFeedback);
-        let mut sayable = HashSet::new();
-        for (execution, places) in &by_execution {
-            let listed = |place: &usize| self.marks.named(*place, NamedKind::Feedback).map(|(named, _)| named);
-            let lists: HashSet<u64> = places.iter().flat_map(listed).collect();
-            let said = asked.get(execution).into_iter().flatten().filter(|said| !lists.contains(&cut(said.key)));
-            let owners = self.owners(places, said.map(|said| (said.at, said.names)));
-            sayable.extend(owners.into_iter().filter(|place| is_open(*place)));
-        }
-        sayable
+        let mut sayable = RecordSorter::new(self.space).within(LINKED);
+        each_match(by_execution, &executions.sorted()?, |said, places| {
+            let owners = self.unlisted_owners(NamedKind::Feedback, places.iter().copied(), said, places);
+            owners.into_iter().filter(|place| is_open(*place)).for_each(|place| sayable.add([place as u64, 0]));
+        })?;
+        sayable.sorted()
+    }
+
+    /// The episodes among some to which rows belong that some of them do not list: rows are given by what is kept of
+    /// their id, time, and named episode.
+    fn unlisted_owners(
+        &self,
+        kind: NamedKind,
+        listing: impl Iterator<Item = usize>,
+        rows: &[Record<4>],
+        places: &[usize],
+    ) -> Vec<usize> {
+        let lists: HashSet<u64> =
+            listing.flat_map(|place| self.marks.named(place, kind).map(|(named, _)| named)).collect();
+        let unlisted = rows.iter().filter(|[_, named, ..]| !lists.contains(named));
+        self.owners(places, unlisted.map(|[.., at, names]| (unordered(*at), NamedEpisode::of(*names))))
     }
 
     /// The episodes among some to which what happened at these moments, naming these episodes, belongs.
@@ -505,64 +512,52 @@ impl LinkedEpisodes {
     }
 }
 
-/// The first bursts, and how many there are.
-#[derive(Default)]
-struct FirstBursts {
-    /// Bursts that are wanted.
-    most: usize,
-    count: u64,
-    /// Time at which whoever wrote them began to write, number of the burst, and hashes of the ids of its rows.
-    held: Vec<(i64, u64, Vec<u64>)>,
+/// Records by places, for places in order.
+struct PlaceStream<'r, const N: usize> {
+    records: RecordStream<'r, N>,
+    next: Option<Record<N>>,
+    here: Vec<Record<N>>,
 }
 
-impl FirstBursts {
-    /// Takes rows of one person and session that are near each other in time; `first` is the time of the first row of all.
-    fn add(&mut self, first: i64, near: &[(i64, u64)]) {
-        if near.len() < bank::BURST {
-            return;
-        }
-        for burst in bank::bursts(near) {
-            self.count += 1;
-            self.held.push((first, self.count, burst));
-        }
-        if self.held.len() > self.most.saturating_mul(2).saturating_add(64) {
-            self.keep_first();
-        }
-    }
-
-    fn keep_first(&mut self) {
-        self.held.sort_unstable_by_key(|(first, number, _)| (*first, *number));
-        self.held.truncate(self.most.max(1));
-    }
-
-    fn close(&mut self) -> impl Iterator<Item = &[u64]> {
-        self.keep_first();
-        self.held.iter().map(|(.., keys)| keys.as_slice())
-    }
-}
-
-/// Values of places, for places in order.
-struct PlaceStream<'r> {
-    records: RecordStream<'r, 2>,
-    next: Option<Record<2>>,
-    here: Vec<u64>,
-}
-
-impl<'r> PlaceStream<'r> {
-    fn of(mut records: RecordStream<'r, 2>) -> io::Result<Self> {
+impl<'r, const N: usize> PlaceStream<'r, N> {
+    fn of(mut records: RecordStream<'r, N>) -> io::Result<Self> {
         let next = records.next()?;
         Ok(PlaceStream { records, next, here: Vec::new() })
     }
 
-    /// Reads the values of a place; each place comes after those before it.
-    fn at(&mut self, place: usize) -> io::Result<&[u64]> {
+    /// Reads the records of a place; each place comes after those before it.
+    fn at(&mut self, place: usize) -> io::Result<&[Record<N>]> {
         self.here.clear();
-        while let Some([_, key]) = self.next.filter(|[of, _]| *of as usize <= place) {
-            self.here.push(key);
+        while let Some(record) = self.next.filter(|record| record[0] as usize <= place) {
+            self.here.push(record);
             self.next = self.records.next()?;
         }
         Ok(&self.here)
     }
+}
+
+/// Hands on the rows and the places that have the same first number.
+fn each_match<const N: usize>(
+    rows: &SortedRecords<N>,
+    places: &SortedRecords<2>,
+    mut each: impl FnMut(&[Record<N>], &[usize]),
+) -> io::Result<()> {
+    let (mut rows, mut places) = (rows.stream()?, places.stream()?);
+    let (mut some, mut here) = (Vec::new(), Vec::new());
+    while let (Some(of), Some(at)) = (rows.group(), places.group()) {
+        some.clear();
+        here.clear();
+        while let Some(record) = rows.next_of(of.min(at))? {
+            some.push(record);
+        }
+        while let Some([_, place]) = places.next_of(of.min(at))? {
+            here.push(place as usize);
+        }
+        if of == at {
+            each(&some, &here);
+        }
+    }
+    Ok(())
 }
 
 /// Whether something is in a list more than once.
@@ -570,24 +565,9 @@ fn repeats(ids: &[&str]) -> bool {
     ids.len() > 1 && ids.iter().collect::<HashSet<_>>().len() < ids.len()
 }
 
-/// Selects the pairs of one episode from sorted pairs.
-fn of(pairs: &[(u32, u64)], place: usize) -> &[(u32, u64)] {
-    let start = pairs.partition_point(|(of, _)| (*of as usize) < place);
-    let end = pairs.partition_point(|(of, _)| (*of as usize) <= place);
-    pairs.get(start..end).unwrap_or_default()
-}
-
 /// A moment in the canonical spelling; none for [`NEVER`].
 fn spelled(moment: i64) -> Option<String> {
     (moment != NEVER).then(|| time::from_epoch(moment, time::EpochUnit::Microseconds)).flatten()
-}
-
-/// Hashes in order, once each.
-fn sorted(hashes: impl Iterator<Item = u64>) -> Vec<u64> {
-    let mut hashes: Vec<u64> = hashes.collect();
-    hashes.sort_unstable();
-    hashes.dedup();
-    hashes
 }
 
 fn seen<'m>(member: &'m (Cow<'_, str>, Option<String>, Option<String>)) -> ChainMember<'m> {

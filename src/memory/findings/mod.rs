@@ -2,6 +2,7 @@
 //! command that fixes it. Pure; rows go in one after the other, in any number, and little of each is kept.
 
 mod bank;
+mod bursts;
 mod facts;
 mod links;
 mod marks;
@@ -18,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::invocation::{filled, needs_dashes};
 use super::{Entity, agreeing};
 
-pub use bank::{CaseBank, is_poison};
+pub use bank::{BankCase, CaseBank, CaseBanks, is_poison};
 pub use facts::{StandingMemories, StandingMemory, copies};
 pub use links::{LinkedEpisodes, NamedLinks};
 pub use muted::{Mute, Muted};

@@ -88,12 +88,18 @@ impl<const N: usize> RecordSorter<N> {
 }
 
 /// Records in order.
+#[derive(Debug)]
 pub(crate) struct SortedRecords<const N: usize> {
     held: Vec<Record<N>>,
     runs: RecordRuns<N>,
 }
 
 impl<const N: usize> SortedRecords<N> {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty() && self.runs.is_empty()
+    }
+
     /// Reads the records in order.
     ///
     /// # Errors
