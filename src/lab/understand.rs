@@ -236,18 +236,16 @@ fn teaching(metadata: &Value) -> Option<f64> {
     metadata.get("quality_score").filter(|_| proposal)?.as_f64().filter(|quality| *quality > 0.0)
 }
 
-/// Summarizes canvas events, with the outcome of each canvas if `of_each` is set; `None` when the database keeps no
-/// canvas events.
+/// Summarizes canvas events; `None` when the database keeps none.
 async fn read_canvases(
     store: &Store,
     agent: Option<&str>,
     episodes: &Episodes,
-    of_each: bool,
     told: Told<'_>,
 ) -> Result<Option<CanvasSummary>, LabError> {
     let columns = ["canvas_id", "canvas_type", "component_type", "action", "created_at", "episode_id", "metadata"];
     let query = Query { unparsed: true, ..of_agent(Entity::CanvasEvent, &columns, agent) };
-    let mut study = CanvasStudy::new(of_each, scratch);
+    let mut study = CanvasStudy::new(scratch);
     let there = each(store, &query, told, |row| study.add(&canvas_use(&row, episodes))).await?;
     episodes.named.check()?;
     let summary = study.close(|episode| episodes.facts.find(episode).and_then(|e| EpisodeFacts::of(e).feedback()))?;
@@ -381,7 +379,7 @@ pub async fn insights(
     let mut said = read_feedback(store, agent, told).await?;
     let episodes = read_episodes(store, agent, &said, now, (None, false), told).await?;
     said.scores = IdTable::default();
-    let canvases = read_canvases(store, agent, &episodes, false, told).await?;
+    let canvases = read_canvases(store, agent, &episodes, told).await?;
     let judge = judge_memories(store, agent, &episodes, told).await?;
     if let Some(agent) = agent {
         let nothing = episodes.count == 0 && said.rows == 0 && canvases.as_ref().is_none_or(|c| c.events == 0);
@@ -456,10 +454,10 @@ pub async fn graduation(store: &Store, agent: &str, now: &str, told: Told<'_>) -
     if known.is_none() && episodes.worked.episodes == 0 {
         return Err(no_agent(store, agent));
     }
-    let canvases = read_canvases(store, Some(agent), &episodes, true, told).await?;
-    let outcomes = canvases.as_ref().map(|c| c.outcomes.as_slice()).unwrap_or_default();
-    let quality = quality::quality(&episodes.worked, outcomes);
-    let canvas_periods = quality::periods(outcomes);
+    let canvases = read_canvases(store, Some(agent), &episodes, told).await?;
+    let success = canvases.as_ref().map(|c| c.success).unwrap_or_default();
+    let quality = quality::quality(&episodes.worked, success.all);
+    let canvas_periods = success.periods();
     let chat = said.there.then_some(said.corrections);
     let on_canvas = canvases.as_ref().map(CanvasSummary::corrections);
     let interventions = quality::interventions(&episodes.worked, chat, on_canvas);

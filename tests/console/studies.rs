@@ -61,7 +61,7 @@ pub fn answer(question: &StudyQuestion) -> StudyAnswer {
 }
 
 fn insights(agent: Option<&str>) -> Insights {
-    let mut study = CanvasStudy::new(false, scratch);
+    let mut study = CanvasStudy::new(scratch);
     for i in 0..12_i64 {
         let (kind, component) =
             if i % 3 == 0 { ("sheets", "table") } else { ("charts", if i % 2 == 0 { "line" } else { "bar" }) };
@@ -131,11 +131,11 @@ fn graduated(id: &str) -> Graduation {
     };
     let mut episodes = work::WorkTally::new(12);
     (0..12).for_each(|i| episodes.add(worked(i)));
-    let outcomes: Vec<_> = (0..8)
-        .map(|i| canvas::CanvasOutcome { value: f64::from(i % 3) / 2.0, at: Some(i64::from(i) * 10 * 86_400_000_000) })
-        .collect();
-    let quality = work::quality(&episodes, &outcomes);
-    let canvas_periods = work::periods(&outcomes);
+    let day = 86_400_000_000;
+    let mut success = work::CanvasSuccess::until(Some(70 * day));
+    (0..8).for_each(|i| success.add(f64::from(i % 3) / 2.0, Some(i64::from(i) * 10 * day)));
+    let quality = work::quality(&episodes, success.all);
+    let canvas_periods = success.periods();
     let interventions = work::interventions(&episodes, Some(2), Some(1));
     Graduation {
         agent: id.to_owned(),

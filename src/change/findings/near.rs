@@ -3,8 +3,7 @@
 use super::{ChangeError, FindingNews, Survey};
 use crate::lab::LabError;
 use crate::memory::Entity;
-use crate::memory::digest::Digest;
-use crate::memory::findings::{BankCase, CaseBanks, FindingTally};
+use crate::memory::findings::{BankCase, CaseBanks, FirstOf};
 use crate::memory::prune::NEAR;
 use crate::memory::vector::{dot, unit};
 use crate::store::Store;
@@ -34,7 +33,7 @@ impl Survey<'_> {
             return Ok(());
         }
         let largest = if self.wanted.kind == Some(NEAR_COPY) { usize::MAX } else { COMPARED };
-        let mut copies = FindingTally::default();
+        let mut copies = FirstOf::new(self.most());
         let mut stream = banks.stream().map_err(LabError::from)?;
         while let Some(cases) = stream.next(largest).map_err(LabError::from)? {
             self.compare(banks, &cases, &mut copies).await?;
@@ -42,6 +41,7 @@ impl Survey<'_> {
                 return Ok(());
             }
         }
+        let copies = copies.tally_by(|case| banks.ids(&[case]).ok()?.pop());
         self.found(NEAR_COPY, Some(Entity::Case), copies);
         Ok(())
     }
@@ -52,9 +52,8 @@ impl Survey<'_> {
         &mut self,
         banks: &CaseBanks,
         cases: &[BankCase],
-        copies: &mut FindingTally,
+        copies: &mut FirstOf<BankCase>,
     ) -> Result<(), ChangeError> {
-        let most = self.most();
         for (number, part) in cases.chunks(COMPARED).enumerate() {
             let mut compared = units(self.store, banks, part).await?;
             for before in cases.chunks(COMPARED).take(number) {
@@ -68,7 +67,7 @@ impl Survey<'_> {
             if self.stopped {
                 return Ok(());
             }
-            compared.iter().filter(|case| case.is_copy).for_each(|case| copies.add(&case.id, most));
+            compared.iter().filter(|one| one.is_copy).for_each(|one| copies.add(one.case));
         }
         Ok(())
     }
@@ -96,21 +95,22 @@ async fn units(store: &Store, banks: &CaseBanks, cases: &[BankCase]) -> Result<V
     let mut vectors = store.embeddings().vectors(Entity::Case, &ids).await?;
     let compared = |(id, case): (String, &BankCase)| {
         let unit = vectors.remove(&id).and_then(unit)?;
-        Some(ComparedCase { id, message: case.message, unit, is_copy: false })
+        Some(ComparedCase { case: *case, unit, is_copy: false })
     };
     Ok(ids.into_iter().zip(cases).filter_map(compared).collect())
 }
 
 /// A case while it is compared.
 struct ComparedCase {
-    id: String,
-    message: Digest,
+    case: BankCase,
     unit: Vec<f32>,
     is_copy: bool,
 }
 
 impl ComparedCase {
     fn is_near(&self, before: &ComparedCase) -> bool {
-        self.message != before.message && self.unit.len() == before.unit.len() && dot(&self.unit, &before.unit) > NEAR
+        self.case.message != before.case.message
+            && self.unit.len() == before.unit.len()
+            && dot(&self.unit, &before.unit) > NEAR
     }
 }

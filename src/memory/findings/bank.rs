@@ -324,8 +324,8 @@ pub struct CaseBanks {
     pages: PageStore,
 }
 
-/// A case of a bank.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A case of a bank; they are in the order in which they came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BankCase {
     place: u32,
     /// Stands for its message, or for itself where that has no hash.

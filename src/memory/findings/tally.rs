@@ -47,7 +47,7 @@ impl FindingTally {
 
 /// The first of things that come in any order, and how many there are.
 #[derive(Debug)]
-pub(super) struct FirstOf<T> {
+pub struct FirstOf<T> {
     most: usize,
     count: u64,
     held: BinaryHeap<T>,
@@ -55,10 +55,12 @@ pub(super) struct FirstOf<T> {
 
 impl<T: Ord> FirstOf<T> {
     /// None yet; at most `most` are kept.
+    #[must_use]
     pub fn new(most: usize) -> Self {
         FirstOf { most, count: 0, held: BinaryHeap::new() }
     }
 
+    /// One more.
     pub fn add(&mut self, thing: T) {
         self.count += 1;
         if self.held.len() < self.most {
@@ -79,6 +81,7 @@ impl<T: Ord> FirstOf<T> {
 
 impl FirstOf<String> {
     /// The count, and the first ids.
+    #[must_use]
     pub fn tally(self) -> FindingTally {
         self.tally_by(Some)
     }

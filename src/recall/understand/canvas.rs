@@ -5,7 +5,7 @@ use std::io;
 
 use serde::Serialize;
 
-use super::quality::MeanSum;
+use super::quality::{CanvasSuccess, MeanSum};
 use crate::memory::digest::{Digest, digest};
 use crate::memory::packed::records::{Record, RecordSorter, in_order, ordered, unordered};
 use crate::memory::packed::space::MakeSpace;
@@ -120,15 +120,6 @@ pub struct Observation {
     pub n: usize,
 }
 
-/// Outcome of one canvas: 1 if submitted or executed, 0 if closed under 5 s or in error, else 0.5.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct CanvasOutcome {
-    /// 0, 0.5 or 1.
-    pub value: f64,
-    /// Time of its last event, in microseconds since 1970.
-    pub at: Option<i64>,
-}
-
 /// Summary of canvas events.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CanvasSummary {
@@ -136,8 +127,8 @@ pub struct CanvasSummary {
     pub types: Vec<Engagement>,
     /// By canvas and component type.
     pub components: Vec<Engagement>,
-    /// Outcome of each canvas; empty when that is not asked for.
-    pub outcomes: Vec<CanvasOutcome>,
+    /// How the canvases went.
+    pub success: CanvasSuccess,
     /// Events in all.
     pub events: usize,
 }
@@ -159,22 +150,24 @@ pub struct CanvasStudy {
     steps: RecordSorter<8>,
     /// Episodes, with the components that were shown in them.
     shown: RecordSorter<2>,
-    /// Only where it is asked for how each canvas went.
-    outcomes: Option<Vec<CanvasOutcome>>,
+    /// Time of the newest event.
+    newest: Option<i64>,
+    success: CanvasSuccess,
     events: usize,
 }
 
 impl CanvasStudy {
-    /// A study that tells how each canvas went, where that is asked for.
+    /// A study that goes on in such a space where it does not fit in memory.
     #[must_use]
-    pub fn new(of_each: bool, space: MakeSpace) -> Self {
+    pub fn new(space: MakeSpace) -> Self {
         CanvasStudy {
             places: BTreeMap::new(),
             types: Vec::new(),
             parts: Vec::new(),
             steps: RecordSorter::new(space),
             shown: RecordSorter::new(space),
-            outcomes: of_each.then(Vec::new),
+            newest: None,
+            success: CanvasSuccess::default(),
             events: 0,
         }
     }
@@ -199,6 +192,7 @@ impl CanvasStudy {
             episode: event.episode,
         };
         self.steps.add(step.record(event.id));
+        self.newest = self.newest.max(event.at);
         self.events += 1;
     }
 
@@ -219,13 +213,14 @@ impl CanvasStudy {
         Ok(CanvasSummary {
             types: ranked(types),
             components: ranked(components),
-            outcomes: self.outcomes.unwrap_or_default(),
+            success: self.success,
             events: self.events,
         })
     }
 
     /// Follows each canvas through its events, in the order of their times.
     fn follow_canvases(&mut self) -> io::Result<()> {
+        self.success = CanvasSuccess::until(self.newest);
         let sorted = self.steps.take().sorted()?;
         let mut stream = sorted.stream()?;
         while let Some(canvas) = stream.group() {
@@ -244,7 +239,7 @@ impl CanvasStudy {
                     break;
                 }
             }
-            self.outcomes.iter_mut().for_each(|outcomes| outcomes.push(course.outcome));
+            self.success.add(course.value, course.at);
         }
         Ok(())
     }
@@ -398,15 +393,17 @@ impl CanvasStep {
 struct CanvasCourse {
     presented: bool,
     presented_at: Option<i64>,
-    outcome: CanvasOutcome,
+    /// 1 if submitted or executed, 0 if closed under 5 s or in error, else 0.5.
+    value: f64,
+    /// Time of its last event.
+    at: Option<i64>,
     /// The episode and the component that were told last.
     shown: Option<Record<2>>,
 }
 
 impl CanvasCourse {
     fn begin() -> Self {
-        let outcome = CanvasOutcome { value: 0.5, at: None };
-        CanvasCourse { presented: false, presented_at: None, outcome, shown: None }
+        CanvasCourse { presented: false, presented_at: None, value: 0.5, at: None, shown: None }
     }
 
     /// Takes the next event, and says what it means here.
@@ -415,8 +412,8 @@ impl CanvasCourse {
         if moment == CanvasMoment::Presented {
             (self.presented, self.presented_at) = (true, step.at);
         }
-        self.outcome.value = moment.moves(self.outcome.value);
-        self.outcome.at = self.outcome.at.max(step.at);
+        self.value = moment.moves(self.value);
+        self.at = self.at.max(step.at);
         moment
     }
 
@@ -576,7 +573,7 @@ mod tests {
     /// Summarizes events: the same whether there is room for them in memory or for none.
     fn understand(events: &[CanvasUse<'_>], feedback: impl Fn(Digest) -> Option<f64>) -> CanvasSummary {
         let understood = |bytes| {
-            let mut study = CanvasStudy::new(true, space);
+            let mut study = CanvasStudy::new(space);
             study.steps = study.steps.take().within(bytes);
             study.shown = study.shown.take().within(bytes);
             events.iter().for_each(|event| study.add(event));
@@ -624,11 +621,12 @@ mod tests {
             event("open", "present", 0),
             event("broken", "error", 0),
         ];
-        let found = understand(&events, |_| None);
-        let mut went: Vec<_> = found.outcomes.iter().map(|o| (o.at.unwrap_or(-1), o.value.to_string())).collect();
-        went.sort_unstable();
-        let expected = [(0, "0"), (0, "0.5"), (1_000_000, "0"), (3_000_000, "1")];
-        assert_eq!(went, expected.map(|(at, value)| (at, value.to_owned())));
+        for (canvas, value) in [("acted", 1.0), ("shut", 0.0), ("open", 0.5), ("broken", 0.0)] {
+            let events: Vec<_> = events.iter().filter(|event| event.canvas == Some(canvas)).cloned().collect();
+            assert_eq!(understand(&events, |_| None).success.all.mean(), Some(value), "{canvas}");
+        }
+        let found = understand(&events, |_| None).success.periods();
+        assert_eq!((found.last, found.last_n, found.previous_n), (Some(0.375), 4, 0));
     }
 
     #[test]
@@ -654,7 +652,7 @@ mod tests {
     fn an_event_without_a_canvas_stands_alone() {
         let alone = |action, second| CanvasUse { canvas: None, ..event("", action, second) };
         let found = understand(&[alone("present", 0), alone("close", 9), alone("peek", 9), alone("peek", 0)], |_| None);
-        assert_eq!((found.types[0].closed_untimed, found.outcomes.len(), found.events), (1, 4, 4));
+        assert_eq!((found.types[0].closed_untimed, found.success.all.n, found.events), (1, 4, 4));
         assert_eq!(
             (&found.types[0].other, &found.components[0].other),
             (&[("peek".to_owned(), 2)].into(), &[("peek".to_owned(), 2)].into())
@@ -707,7 +705,7 @@ mod tests {
 
     #[test]
     fn without_room_there_is_no_summary() {
-        let mut study = CanvasStudy::new(false, no_space);
+        let mut study = CanvasStudy::new(no_space);
         study.steps = study.steps.take().within(1);
         (0..3).for_each(|second| study.add(&event("a", "present", second)));
         assert_eq!(study.close(|_| None).unwrap_err().kind(), io::ErrorKind::StorageFull);

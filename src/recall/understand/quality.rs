@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::canvas::CanvasOutcome;
 use super::{WeightedMean, WeightedTerm, mean};
 
 /// Episodes that consistency looks at: the latest ones.
@@ -121,7 +120,7 @@ impl WorkTally {
 }
 
 /// Numbers of which the mean is asked for.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct MeanSum {
     sum: f64,
     /// Number of values.
@@ -178,11 +177,11 @@ impl<T> LatestOf<T> {
 /// success the mean over canvases; feedback quality the mean of (aggregate + 1) / 2 over the episodes with a known
 /// aggregate; consistency 1 - 2 x standard deviation of completion over the [`LATEST`] episodes.
 #[must_use]
-pub fn quality(worked: &WorkTally, canvases: &[CanvasOutcome]) -> WeightedMean {
+pub fn quality(worked: &WorkTally, canvases: MeanSum) -> WeightedMean {
     let latest: Vec<f64> = worked.decided.rows(LATEST).into_iter().copied().collect();
     let no = |words: &str| Err(words.to_owned());
     let completed = worked.completion.mean().map_or_else(|| no("no episode has an outcome"), Ok);
-    let shown = mean(canvases.iter().map(|c| c.value)).map_or_else(|| no("there are no canvas events"), Ok);
+    let shown = canvases.mean().map_or_else(|| no("there are no canvas events"), Ok);
     let said = worked.feedback.mean().map_or_else(|| no("no episode has scored feedback"), Ok);
     let steady = match latest.len() {
         0 | 1 => no("fewer than two episodes have an outcome"),
@@ -190,7 +189,7 @@ pub fn quality(worked: &WorkTally, canvases: &[CanvasOutcome]) -> WeightedMean {
     };
     WeightedMean::of(vec![
         WeightedTerm::new("task_completion", 0.4, worked.completion.n, completed),
-        WeightedTerm::new("canvas_success", 0.3, canvases.len(), shown),
+        WeightedTerm::new("canvas_success", 0.3, canvases.n, shown),
         WeightedTerm::new("feedback_quality", 0.2, worked.feedback.n, said),
         WeightedTerm::new("consistency", 0.1, latest.len(), steady),
     ])
@@ -219,21 +218,49 @@ pub struct Periods {
     pub improvement: Option<f64>,
 }
 
-/// Splits canvases into the last period and the one before.
-#[must_use]
-pub fn periods(canvases: &[CanvasOutcome]) -> Periods {
-    const DAY: i64 = 86_400_000_000;
-    let newest = canvases.iter().filter_map(|c| c.at).max();
-    let within = |from: i64, to: i64| -> Vec<f64> {
-        let age = |c: &CanvasOutcome| Some(newest? - c.at?);
-        let inside = |c: &&CanvasOutcome| age(c).is_some_and(|age| age >= from * DAY && age < to * DAY);
-        canvases.iter().filter(inside).map(|c| c.value).collect()
-    };
-    let (last, previous) = (within(0, PERIOD_DAYS), within(PERIOD_DAYS, 2 * PERIOD_DAYS));
-    let (last_n, previous_n) = (last.len(), previous.len());
-    let (last, previous) = (mean(last), mean(previous));
-    let improvement = last.zip(previous.filter(|p| *p > 0.0)).map(|(new, old)| (new - old) / old);
-    Periods { days: PERIOD_DAYS, last, last_n, previous, previous_n, improvement }
+/// How canvases went: all, those of the last period, and those of the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct CanvasSuccess {
+    /// Time of the newest canvas event, in microseconds since 1970.
+    newest: Option<i64>,
+    /// All canvases.
+    pub all: MeanSum,
+    last: MeanSum,
+    previous: MeanSum,
+}
+
+impl CanvasSuccess {
+    /// No canvas yet; the last period ends with the newest event, in microseconds since 1970.
+    #[must_use]
+    pub fn until(newest: Option<i64>) -> Self {
+        CanvasSuccess { newest, ..CanvasSuccess::default() }
+    }
+
+    /// Takes a canvas: 1 if submitted or executed, 0 if closed under 5 s or in error, else 0.5, with the time of its last
+    /// event.
+    pub fn add(&mut self, value: f64, at: Option<i64>) {
+        const PERIOD: i64 = PERIOD_DAYS * 86_400_000_000;
+        self.all.add(value);
+        match self.newest.zip(at).map(|(newest, at)| newest.saturating_sub(at)) {
+            Some(0..PERIOD) => self.last.add(value),
+            Some(age) if (PERIOD..2 * PERIOD).contains(&age) => self.previous.add(value),
+            _ => {}
+        }
+    }
+
+    /// Success of the last period and of the one before.
+    #[must_use]
+    pub fn periods(&self) -> Periods {
+        let (last, previous) = (self.last.mean(), self.previous.mean());
+        Periods {
+            days: PERIOD_DAYS,
+            last,
+            last_n: self.last.n,
+            previous,
+            previous_n: self.previous.n,
+            improvement: last.zip(previous.filter(|p| *p > 0.0)).map(|(new, old)| (new - old) / old),
+        }
+    }
 }
 
 /// Rate at which people stepped in, and the corrections by source.
@@ -291,8 +318,9 @@ mod tests {
             worked("partial", None),
             worked("ongoing", None),
         ];
-        let canvases = [1.0, 0.0, 0.5, 0.5].map(|value| CanvasOutcome { value, at: None });
-        let found = quality(&tally(episodes), &canvases);
+        let mut canvases = MeanSum::default();
+        [1.0, 0.0, 0.5, 0.5].into_iter().for_each(|value| canvases.add(value));
+        let found = quality(&tally(episodes), canvases);
         let values: Vec<f64> = found.terms.iter().filter_map(|t| t.value).collect();
         // Completion 1, 0, 0.5, 0: mean 0.375, deviation sqrt(0.171875).
         let steady = 1.0 - 2.0 * 0.171_875_f64.sqrt();
@@ -327,9 +355,13 @@ mod tests {
     #[test]
     fn the_last_period_stands_beside_the_one_before() {
         let day = 86_400_000_000;
-        let canvases = [(1.0, 100), (0.5, 71), (0.5, 70), (0.0, 41)]
-            .map(|(value, at)| CanvasOutcome { value, at: Some(at * day) });
-        let found = periods(&canvases);
+        let mut canvases = CanvasSuccess::until(Some(100 * day));
+        for (value, at) in [(1.0, 100), (0.5, 71), (0.5, 70), (0.0, 41), (1.0, 40)] {
+            canvases.add(value, Some(at * day));
+        }
+        canvases.add(0.0, None);
+        assert_eq!(canvases.all.n, 6);
+        let found = canvases.periods();
         assert_eq!((found.last, found.last_n, found.previous, found.previous_n), (Some(0.75), 2, Some(0.25), 2));
         assert_eq!(found.improvement, Some(2.0));
     }
