@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::Formatter;
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 
 use super::failure::{CommandFailure, say};
 use super::ink::{ColourSurroundings, OutputInk};
@@ -127,11 +127,18 @@ fn is_read_by_people() -> bool {
 pub fn json(value: &impl Serialize) -> Result<(), CommandFailure> {
     piped(|out| {
         if is_read_by_people() {
-            return writeln!(out, "{}", escaped(&serde_json::to_string_pretty(value)?));
+            return writeln!(out, "{}", escaped(&indented(value)?));
         }
         serde_json::to_writer_pretty(&mut *out, value)?;
         out.write_all(b"\n")
     })
+}
+
+/// Indented JSON. All JSON is printed to one kind of writer: what prints a type is built once for each.
+fn indented(value: &impl Serialize) -> io::Result<String> {
+    let mut text = Vec::new();
+    serde_json::to_writer_pretty(&mut text as &mut dyn Write, value)?;
+    String::from_utf8(text).map_err(io::Error::other)
 }
 
 /// A JSON document that begins with `rows`, printed while they are read: the same text as [`json`] prints of the whole.
@@ -175,7 +182,7 @@ impl RowsDocument {
 
 /// Indented JSON inside other JSON: its lines after the first begin with `indent`. A line does not end within a value.
 fn write_inner(out: &mut dyn Write, value: &impl Serialize, indent: &str) -> io::Result<()> {
-    let text = serde_json::to_string_pretty(value)?;
+    let text = indented(value)?;
     let text = if is_read_by_people() { escaped(&text) } else { text };
     let mut lines = text.split('\n');
     out.write_all(lines.next().unwrap_or_default().as_bytes())?;
@@ -188,10 +195,13 @@ fn write_inner(out: &mut dyn Write, value: &impl Serialize, indent: &str) -> io:
 /// # Errors
 /// The writer's.
 pub fn json_line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
+    let to = |out: &mut dyn Write| value.serialize(&mut serde_json::Serializer::with_formatter(out, OneLine));
     if is_read_by_people() {
-        return writeln!(out, "{}", escaped(&serde_json::to_string(value)?));
+        let mut line = Vec::new();
+        to(&mut line)?;
+        return writeln!(out, "{}", escaped(&String::from_utf8(line).map_err(io::Error::other)?));
     }
-    value.serialize(&mut serde_json::Serializer::with_formatter(&mut *out, OneLine))?;
+    to(out)?;
     out.write_all(b"\n")
 }
 
@@ -220,7 +230,7 @@ pub fn shape(format: Format, shape: &impl Serialize) -> Result<(), CommandFailur
         Format::Json => json(shape),
         Format::Jsonl => piped(|out| json_line(out, shape)),
         Format::Csv => Err(CommandFailure::usage("this is no table of rows: use --format json, jsonl or table")),
-        Format::Table => piped(|out| fields(out, &to_raw_value(shape)?, 0)),
+        Format::Table => piped(|out| fields(out, &RawValue::from_string(indented(shape)?)?, 0)),
     }
 }
 

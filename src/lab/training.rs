@@ -19,7 +19,7 @@ use crate::recall::policy::{Policy, WeightSpelling};
 use crate::store::{Store, StoreError};
 
 /// Pairs that are learned from at most: for the seven numbers of a policy more would say the same.
-const PAIRS: usize = 20_000;
+const PAIRS: usize = 100_000;
 
 /// Pairs whose cases are read together.
 const TOGETHER: usize = 64;
@@ -76,7 +76,7 @@ pub fn from_file(name: &str, text: &str) -> Result<TrainingPairs, LabError> {
 
 /// Pairs of a bank, or of all banks: each case is a query, the cases that it names were recalled for it, and its own
 /// reward, at least 0.5 or not, is the label. Cases that are gone, quarantined ones and queries without a reward are
-/// left out and counted in the notes. Of more than 20,000 pairs those of the latest queries are taken.
+/// left out and counted in the notes. Of more than 100,000 pairs those of the latest queries are taken.
 ///
 /// # Errors
 /// A database without cases, or the engine's refusal.
@@ -168,14 +168,13 @@ async fn latest_queries(
     let mut query = Query::new(Entity::Case);
     query.columns = Some(vec!["profile_id", "reward", "reference_case_ids", "created_at", "quarantined"]);
     query.filters.extend(profile.map(|id| equal("profile_id", id)));
-    let mut latest: BinaryHeap<Reverse<RecallingCase>> = BinaryHeap::new();
-    let (mut pairs, mut unrewarded, mut older) = (0, 0, 0);
+    let mut latest = LatestQueries::new(PAIRS);
+    let mut unrewarded = 0;
     each(store, &query, told, |row| {
         let mut references: Vec<String> = row.list("reference_case_ids").into_iter().map(str::to_owned).collect();
         references.sort_unstable();
         references.dedup();
         references.retain(|id| id != row.id());
-        references.truncate(PAIRS);
         if references.is_empty() || quarantined(&row) {
             return;
         }
@@ -183,37 +182,63 @@ async fn latest_queries(
             unrewarded += 1;
             return;
         };
-        pairs += references.len();
-        latest.push(Reverse(RecallingCase {
+        latest.add(RecallingCase {
             at: row.text("created_at").map(str::to_owned),
             id: row.id().to_owned(),
             profile: row.text("profile_id").unwrap_or_default().to_owned(),
             references,
             label,
-        }));
-        while pairs > PAIRS
-            && let Some(Reverse(oldest)) = latest.pop()
-        {
-            pairs -= oldest.references.len();
-            older += 1;
-        }
+        });
     })
     .await?;
     if unrewarded > 0 {
         notes.push(agreeing(unrewarded, "{#} {case has|cases have} no reward to take a label from"));
     }
-    if older > 0 {
+    if latest.older > 0 {
         notes.push(agreeing(
-            older,
+            latest.older,
             &format!(
                 "the {PAIRS} latest pairs are used: {{#}} older {{case that recalled others is|cases that recalled others are}} left out"
             ),
         ));
     }
-    let mut queries: Vec<RecallingCase> = latest.into_iter().map(|Reverse(query)| query).collect();
-    queries.sort_unstable_by(|a, b| a.id.cmp(&b.id));
-    queries.dedup_by(|a, b| a.id == b.id);
-    Ok(queries)
+    Ok(latest.by_id())
+}
+
+/// The latest of many cases that recalled others.
+struct LatestQueries {
+    /// Pairs that are kept at most.
+    most: usize,
+    pairs: usize,
+    kept: BinaryHeap<Reverse<RecallingCase>>,
+    /// Cases that were left out.
+    older: usize,
+}
+
+impl LatestQueries {
+    fn new(most: usize) -> Self {
+        LatestQueries { most, pairs: 0, kept: BinaryHeap::new(), older: 0 }
+    }
+
+    fn add(&mut self, mut query: RecallingCase) {
+        query.references.truncate(self.most);
+        self.pairs += query.references.len();
+        self.kept.push(Reverse(query));
+        while self.pairs > self.most
+            && let Some(Reverse(oldest)) = self.kept.pop()
+        {
+            self.pairs -= oldest.references.len();
+            self.older += 1;
+        }
+    }
+
+    /// What was kept, once each.
+    fn by_id(self) -> Vec<RecallingCase> {
+        let mut queries: Vec<RecallingCase> = self.kept.into_iter().map(|Reverse(query)| query).collect();
+        queries.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+        queries.dedup_by(|a, b| a.id == b.id);
+        queries
+    }
 }
 
 /// All policy versions, of one bank or of all, by bank and version, the newest first.
@@ -301,5 +326,33 @@ pub fn spelling(store: &Store, versions: &[Version]) -> WeightSpelling {
         Some(Ok(policy)) => policy.spelling,
         _ if store.recognised().layouts.iter().any(|l| l.name == "ennube") => WeightSpelling::Camel,
         _ => WeightSpelling::Snake,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_too_many_pairs_those_of_the_latest_queries_are_kept() {
+        let query = |id: &str, day: u8, pairs: usize| RecallingCase {
+            at: (day > 0).then(|| format!("2026-01-0{day}T00:00:00.000000Z")),
+            id: id.to_owned(),
+            profile: "a bank".to_owned(),
+            references: (0..pairs).map(|n| n.to_string()).collect(),
+            label: true,
+        };
+        let kept = |queries: &[(&str, u8, usize)]| {
+            let mut latest = LatestQueries::new(10);
+            queries.iter().for_each(|(id, day, pairs)| latest.add(query(id, *day, *pairs)));
+            let older = latest.older;
+            (latest.by_id().into_iter().map(|q| (q.id, q.references.len())).collect::<Vec<_>>(), older)
+        };
+        let told = |ids: &[(&str, usize)]| ids.iter().map(|(id, n)| ((*id).to_owned(), *n)).collect::<Vec<_>>();
+        assert_eq!(kept(&[("c", 3, 4), ("a", 1, 4), ("b", 2, 2)]), (told(&[("a", 4), ("b", 2), ("c", 4)]), 0));
+        assert_eq!(kept(&[("c", 3, 4), ("a", 1, 4), ("b", 2, 3)]), (told(&[("b", 3), ("c", 4)]), 1));
+        assert_eq!(kept(&[("untimed", 0, 4), ("c", 3, 4), ("b", 2, 3)]), (told(&[("b", 3), ("c", 4)]), 1));
+        assert_eq!(kept(&[("long", 5, 99), ("b", 2, 3)]), (told(&[("long", 10)]), 1));
+        assert_eq!(kept(&[("twice", 1, 2), ("twice", 1, 2)]), (told(&[("twice", 2)]), 0));
     }
 }

@@ -378,31 +378,6 @@ fn queries_held_out_are_known_again_until_the_pairs_change() {
 }
 
 #[test]
-fn of_too_many_pairs_those_of_the_latest_queries_are_learned_from() {
-    block_on(async {
-        let world = native_sqlite().await;
-        world
-            .write(
-                "DELETE FROM agent_memory_cases;
-                 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 8000)
-                 INSERT INTO agent_memory_cases (id, profile_id, message_hash, prompt, reward, created_at)
-                 SELECT 'src-' || i, 'pr-1', 'h-' || i, 'part', i % 2, '2026-01-01T00:00:00.000000Z' FROM n;
-                 INSERT INTO agent_memory_cases (id, profile_id, message_hash, reward, reference_case_ids, created_at)
-                 SELECT 'q-' || n.at, 'pr-1', 'h-q-' || n.at, n.at % 2,
-                   (SELECT json_group_array(id) FROM agent_memory_cases WHERE id LIKE 'src-%'),
-                   '2026-02-0' || (4 - n.at) || 'T00:00:00.000000Z'
-                 FROM (SELECT 1 AS at UNION ALL SELECT 2 UNION ALL SELECT 3) n",
-            )
-            .await;
-        let pairs = training::from_bank(&world.store, Some("pr-1"), &silent).await.expect("pairs");
-        assert_eq!(pairs.examples.len(), 16_000);
-        let (queries, sources): (Vec<&String>, Vec<&String>) = pairs.cases.iter().partition(|id| id.starts_with("q-"));
-        assert_eq!((queries, sources.len()), (vec![&"q-1".to_owned(), &"q-2".to_owned()], 8_000));
-        assert!(pairs.notes.iter().any(|note| note.contains("1 older case")), "{:?}", pairs.notes);
-    });
-}
-
-#[test]
 fn readers_take_the_highest_active_version_so_an_older_one_is_copied_as_the_newest() {
     block_on(async {
         for world in both().await {
