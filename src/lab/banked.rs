@@ -1,6 +1,8 @@
 //! Owner and settings of a ranking of cases: the bank, the policy that its readers use, the number of rows it is set
 //! to.
 
+use std::cmp::Reverse;
+
 use super::situation::ResolvedQuestion;
 use super::{LabError, equal, owner};
 use crate::memory::filter::Filter;
@@ -97,9 +99,18 @@ async fn in_use(
 }
 
 /// Finds, among the versions of one bank, the one that its readers use.
-pub(super) fn highest_active(rows: &[Row]) -> Option<&Row> {
-    let active = rows.iter().filter(|row| row.text("status") == Some("active"));
-    active.max_by_key(|row| (row.get("version").as_i64(), std::cmp::Reverse(row.id().to_owned())))
+fn highest_active(rows: &[Row]) -> Option<&Row> {
+    rows.iter().filter(|row| is_active(row)).max_by_key(|row| standing(row))
+}
+
+/// Whether readers may use a version.
+pub(super) fn is_active(policy: &Row) -> bool {
+    policy.text("status") == Some("active")
+}
+
+/// Of the active versions of a bank, readers use the one of the highest standing.
+pub(super) fn standing(policy: &Row) -> (Option<i64>, Reverse<String>) {
+    (policy.get("version").as_i64(), Reverse(policy.id().to_owned()))
 }
 
 /// A policy by its id, with the profile it belongs to.

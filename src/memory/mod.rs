@@ -10,6 +10,7 @@ pub mod entity;
 pub mod feedback;
 pub mod filter;
 pub mod findings;
+pub mod first_of;
 pub mod growth;
 pub mod id_list;
 pub mod invocation;

@@ -6,7 +6,7 @@ use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure}
 use mnemoscope::console::screens::study::{StudyAnswer, StudyQuestion};
 use mnemoscope::lab::scratch::scratch;
 use mnemoscope::memory::Entity;
-use mnemoscope::recall::judge::latency::{self, TimedAccess};
+use mnemoscope::recall::judge::latency::{AccessTally, TimedAccess};
 use mnemoscope::recall::judge::ranked::{GradedRanking, estimate, quality};
 use mnemoscope::recall::judge::report::{Evaluation, NonsenseControl, SelfReturn, StoredRecalls, TokenCounts};
 use mnemoscope::recall::judge::spread::{QueryRecall, RecalledRow, spread};
@@ -225,15 +225,16 @@ fn evaluation() -> Evaluation {
             alike: vec![0.2, 0.97],
         })
         .collect();
-    let accesses: Vec<TimedAccess> = (0..30)
-        .map(|i| TimedAccess {
-            kind: ["cases", "retain"][i % 2].to_owned(),
+    let mut accesses = AccessTally::new(scratch);
+    for i in 0..30 {
+        accesses.add(&TimedAccess {
+            kind: ["cases", "retain"][i % 2],
             latency_ms: Some(i as f64),
             tokens: Some(300),
             rows: 4,
             policy_version: Some(1),
-        })
-        .collect();
+        });
+    }
     Evaluation {
         kind: "case",
         rows: 120,
@@ -254,7 +255,7 @@ fn evaluation() -> Evaluation {
         spread: spread(&recalls, 120),
         tokens: TokenCounts { n: 50, budget: 1_000, mean: Some(640.0), whole: Some(812.5), over_budget: 9 },
         stored: Some(StoredRecalls {
-            trail: latency::trail(&accesses),
+            trail: accesses.close().expect("the sums"),
             hit_rate: estimate(&[1.0, 0.0, 1.0], 1),
             precision_at_k: estimate(&[0.5, 0.25], 1),
             spread: spread(&recalls, 120),

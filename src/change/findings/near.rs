@@ -3,7 +3,8 @@
 use super::{ChangeError, FindingNews, Survey};
 use crate::lab::LabError;
 use crate::memory::Entity;
-use crate::memory::findings::{BankCase, CaseBanks, FirstOf};
+use crate::memory::findings::{BankCase, CaseBanks, FindingTally};
+use crate::memory::first_of::FirstOf;
 use crate::memory::prune::NEAR;
 use crate::memory::vector::{dot, unit};
 use crate::store::Store;
@@ -41,7 +42,7 @@ impl Survey<'_> {
                 return Ok(());
             }
         }
-        let copies = copies.tally_by(|case| banks.ids(&[case]).ok()?.pop());
+        let copies = FindingTally::of_first(copies, |case| banks.ids(&[case]).ok()?.pop());
         self.found(NEAR_COPY, Some(Entity::Case), copies);
         Ok(())
     }

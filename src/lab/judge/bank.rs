@@ -5,7 +5,7 @@ use std::io;
 
 use serde_json::Value;
 
-use super::super::banked::{highest_active, named};
+use super::super::banked::{is_active, named, standing};
 use super::super::memory_uses::{EpisodeWorth, MemoryUses};
 use super::super::{LabError, Told, each};
 use super::EvaluationRequest;
@@ -292,15 +292,20 @@ impl NewestItems {
 
 /// The policies in use, by bank; none when policies are not kept.
 async fn policies_in_use(store: &Store, told: Told<'_>) -> Result<HashMap<String, Policy>, LabError> {
-    let mut rows: BTreeMap<String, Vec<Row>> = BTreeMap::new();
-    each(store, &Query::new(Entity::Policy), told, |row| {
-        if let Some(bank) = row.text("profile_id").map(str::to_owned) {
-            rows.entry(bank).or_default().push(row);
+    let mut used: HashMap<String, Row> = HashMap::new();
+    let mut query = Query::new(Entity::Policy);
+    query.columns = Some(vec!["profile_id", "version", "status", "weights"]);
+    each(store, &query, told, |row| {
+        let Some(bank) = row.text("profile_id").filter(|_| is_active(&row)).map(str::to_owned) else { return };
+        match used.get_mut(&bank) {
+            Some(known) if standing(known) < standing(&row) => *known = row,
+            Some(_) => {}
+            None => drop(used.insert(bank, row)),
         }
     })
     .await?;
-    let usable = |rows: &[Row]| Policy::parse(highest_active(rows)?.get("weights")).ok();
-    Ok(rows.into_iter().filter_map(|(bank, rows)| Some((bank, usable(&rows)?))).collect())
+    let usable = |row: &Row| Policy::parse(row.get("weights")).ok();
+    Ok(used.into_iter().filter_map(|(bank, row)| Some((bank, usable(&row)?))).collect())
 }
 
 /// Returns the kinds of rows that a ranking ranks.

@@ -4,23 +4,30 @@
 mod bank;
 mod trials;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use super::scratch::scratch;
 use super::{LabError, Told, each};
+use crate::memory::digest::{Digest, digest};
+use crate::memory::first_of::FirstOf;
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row, time};
 use crate::recall::answer::{NO_POLICY, PolicyChoice, choice};
 use crate::recall::context::{self, Budget, tokens};
 use crate::recall::judge::file;
-use crate::recall::judge::latency::{TimedAccess, trail};
+use crate::recall::judge::latency::{AccessTally, TimedAccess};
 use crate::recall::judge::ranked::{GradedRanking, estimate, quality};
 use crate::recall::judge::report::{Evaluation, StoredRecalls, TokenCounts};
 use crate::recall::judge::spread::{QueryRecall, spread};
 use crate::recall::rank::Ranking;
-use crate::store::{Store, StoreError};
+use crate::store::Store;
 
 use bank::{BankItem, HELD, OwnerBank, POOL};
 use trials::{QUERIES, pairs, recalled};
+
+/// Recorded recalls that are judged at most: the latest.
+const RECALLS: usize = 10_000;
 
 /// Recalls whose text is made to count its tokens.
 const TEXTS: usize = 50;
@@ -96,42 +103,61 @@ async fn find_kind(store: &Store, ask: &EvaluationRequest) -> Result<Entity, Lab
     Err(LabError::Refused("there are neither cases nor episodes to judge recall by".to_owned()))
 }
 
+/// A recall that agents made: when, what stands for its id, and the places of the first rows that it gave.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct MadeRecall {
+    at: Option<i64>,
+    key: Digest,
+    top: Vec<usize>,
+}
+
 async fn read_trail(
     store: &Store,
     bank: &OwnerBank,
     ask: &EvaluationRequest,
     told: Told<'_>,
-) -> Result<Option<StoredRecalls>, StoreError> {
+    notes: &mut Vec<String>,
+) -> Result<Option<StoredRecalls>, LabError> {
     let (k, seed) = (ask.k, ask.seed);
     let mut query = Query::new(Entity::Access);
     query.columns = Some(vec!["ids", "kind", "latency_ms", "tokens", "policy_version", "created_at"]);
-    let (mut accesses, mut recalls) = (Vec::new(), Vec::new());
-    let (mut hits, mut precisions) = (Vec::new(), Vec::new());
+    let mut accesses = AccessTally::new(scratch);
+    let mut latest: FirstOf<Reverse<MadeRecall>> = FirstOf::new(RECALLS);
     let there = each(store, &query, told, |row| {
         let ids = row.list("ids");
-        accesses.push(TimedAccess {
-            kind: row.text("kind").unwrap_or_default().to_owned(),
+        accesses.add(&TimedAccess {
+            kind: row.text("kind").unwrap_or_default(),
             latency_ms: row.number("latency_ms"),
             tokens: row.get("tokens").as_i64(),
             rows: ids.len(),
             policy_version: row.get("policy_version").as_i64(),
         });
-        let known: Vec<&BankItem> = ids.iter().filter_map(|id| bank.named(id)).collect();
-        if ids.is_empty() || known.is_empty() {
-            return;
+        let top: Vec<usize> = ids.iter().filter_map(|id| bank.by_id.get(*id)).take(k).copied().collect();
+        if !top.is_empty() {
+            let at = row.text("created_at").and_then(time::epoch_micros);
+            latest.add(Reverse(MadeRecall { at, key: digest(row.id()), top }));
         }
-        let top = known.get(..k.min(known.len())).unwrap_or_default();
+    })
+    .await?;
+    let trail = accesses.close()?;
+    if !there || trail.n == 0 {
+        return Ok(None);
+    }
+    if latest.count() > RECALLS as u64 {
+        notes.push(format!("of {} recorded recalls of these rows the latest {RECALLS} are judged", latest.count()));
+    }
+    let (mut hits, mut precisions, mut recalls) = (Vec::new(), Vec::new(), Vec::new());
+    for Reverse(made) in latest.in_order() {
+        let top: Vec<&BankItem> = made.top.iter().filter_map(|place| bank.item(*place)).collect();
         let well = top.iter().filter(|i| i.went_well()).count();
         if top.iter().any(|i| i.went.is_some()) {
             hits.push(if well > 0 { 1.0 } else { 0.0 });
             precisions.push(well as f64 / top.len() as f64);
         }
-        let at = row.text("created_at").and_then(time::epoch_micros);
-        recalls.push(QueryRecall { rows: top.iter().map(|i| recalled(i, at)).collect(), alike: pairs(top) });
-    })
-    .await?;
-    Ok((there && !accesses.is_empty()).then(|| StoredRecalls {
-        trail: trail(&accesses),
+        recalls.push(QueryRecall { rows: top.iter().map(|i| recalled(i, made.at)).collect(), alike: pairs(&top) });
+    }
+    Ok(Some(StoredRecalls {
+        trail,
         hit_rate: estimate(&hits, seed),
         precision_at_k: estimate(&precisions, seed),
         spread: spread(&recalls, bank.len()),
@@ -209,7 +235,7 @@ pub async fn evaluate(store: &Store, ask: &EvaluationRequest, told: Told<'_>) ->
     let (judged, recalls): (Vec<GradedRanking>, Vec<QueryRecall>) =
         trials.into_iter().map(|t| (t.judged, t.recall)).unzip();
     bank.check()?;
-    let stored = read_trail(store, &bank, ask, told).await?;
+    let stored = read_trail(store, &bank, ask, told, &mut notes).await?;
     note(&bank, ask, with_vector, stored.is_some(), &mut notes);
     Ok(Evaluation {
         kind: kind.name(),

@@ -6,9 +6,10 @@ use std::io;
 use super::bursts::bursts;
 use super::links::Faults;
 use super::marks::{LINKED, NEVER, moment};
-use super::tally::{FindingTally, FirstOf};
+use super::tally::FindingTally;
 use crate::memory::Row;
 use crate::memory::digest::{Digest, digest};
+use crate::memory::first_of::FirstOf;
 use crate::memory::packed::id_table::IdTable;
 use crate::memory::packed::ids::IdList;
 use crate::memory::packed::pages::PageStore;
@@ -161,10 +162,10 @@ impl CaseBank {
         let nought = std::mem::replace(&mut self.nought, FirstOf::new(self.most));
         let bursts = bursts(self.begun.take(), self.most, |place| self.case_id(place))?;
         let found = vec![
-            ("over_window", over_window.tally()),
-            ("window_of_nought", nought.tally()),
+            ("over_window", FindingTally::of_first(over_window, Some)),
+            ("window_of_nought", FindingTally::of_first(nought, Some)),
             ("duplicate_case", self.repeats()?),
-            ("vector_duplicates_left", too_large.tally()),
+            ("vector_duplicates_left", FindingTally::of_first(too_large, Some)),
             ("write_burst", bursts),
             ("dangling_reference", self.dangling()?),
         ];
@@ -188,7 +189,7 @@ impl CaseBank {
 
     /// Policies whose bank has no case; all policies have been taken.
     pub fn idle_policies(&mut self) -> FindingTally {
-        std::mem::replace(&mut self.idle, FirstOf::new(self.most)).tally()
+        FindingTally::of_first(std::mem::replace(&mut self.idle, FirstOf::new(self.most)), Some)
     }
 
     /// Cases of little reward that are recalled often, and cases that come up in most recalls of a bank of some size, for
@@ -219,8 +220,8 @@ impl CaseBank {
         by_owner.check()?;
         self.check()?;
         let found = vec![
-            ("low_reward_often_recalled", low.tally_by(|place| self.case_id(place))),
-            ("swamping_case", swamping.tally_by(|place| self.case_id(place))),
+            ("low_reward_often_recalled", FindingTally::of_first(low, |place| self.case_id(place))),
+            ("swamping_case", FindingTally::of_first(swamping, |place| self.case_id(place))),
         ];
         self.check()?;
         Ok(found)
@@ -282,7 +283,7 @@ impl CaseBank {
                 found.add(place);
             }
         }
-        Ok(found.tally_by(|place| self.case_id(place)))
+        Ok(FindingTally::of_first(found, |place| self.case_id(place)))
     }
 
     /// Cases that refer to cases which are not there.
@@ -302,7 +303,7 @@ impl CaseBank {
             while stream.next_of(place)?.is_some() {}
             found.add(place);
         }
-        Ok(found.tally_by(|place| self.case_id(place)))
+        Ok(FindingTally::of_first(found, |place| self.case_id(place)))
     }
 
     fn case_id(&self, place: u64) -> Option<String> {

@@ -6,9 +6,10 @@ use std::io;
 
 use super::bursts::bursts;
 use super::marks::{EpisodeMark, EpisodeMarks, LINKED, MarkFlag, NEVER, NamedKind, cut, moment};
-use super::tally::{FindingTally, FirstOf};
+use super::tally::FindingTally;
 use crate::memory::chain::{self, ChainMember, LinkFault};
 use crate::memory::digest::digest;
+use crate::memory::first_of::FirstOf;
 use crate::memory::packed::id_table::IdTable;
 use crate::memory::packed::records::{Record, RecordSorter, RecordStream, SortedRecords, ordered, unordered};
 use crate::memory::packed::space::MakeSpace;
@@ -290,10 +291,10 @@ impl LinkedEpisodes {
         let first = |circle: &Vec<usize>| circle.iter().filter_map(|place| self.id(*place)).min().map(Cow::into_owned);
         circles.iter().filter_map(first).for_each(|id| cycles.add(id));
         vec![
-            ("chain_cycle", cycles.tally()),
-            ("missing_parent", missing.tally()),
-            ("cross_agent_parent", foreign.tally()),
-            ("parent_younger", younger.tally()),
+            ("chain_cycle", FindingTally::of_first(cycles, Some)),
+            ("missing_parent", FindingTally::of_first(missing, Some)),
+            ("cross_agent_parent", FindingTally::of_first(foreign, Some)),
+            ("parent_younger", FindingTally::of_first(younger, Some)),
         ]
     }
 

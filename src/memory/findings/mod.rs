@@ -25,7 +25,7 @@ pub use links::{LinkedEpisodes, NamedLinks};
 pub use muted::{Mute, Muted};
 pub use quote::{OffendingQuote, quote};
 pub use scan::{HeldText, TextScanner, WORDS};
-pub use tally::{FindingTally, FirstOf};
+pub use tally::FindingTally;
 pub use utility::UtilityHistories;
 
 /// Severity of a finding.

@@ -1,6 +1,6 @@
 //! A count with its first examples.
 
-use std::collections::BinaryHeap;
+use crate::memory::first_of::FirstOf;
 
 /// Ids of groups that are kept at most.
 const GROUPED: usize = 1_000;
@@ -36,53 +36,17 @@ impl FindingTally {
         }
     }
 
+    /// A tally of things of which the first are known, with their ids.
+    pub fn of_first<T: Ord>(found: FirstOf<T>, id: impl Fn(T) -> Option<String>) -> Self {
+        let count = found.count();
+        FindingTally { count, examples: found.in_order().into_iter().filter_map(id).collect(), together: Vec::new() }
+    }
+
     /// A tally of these.
     #[must_use]
     pub fn of(ids: impl IntoIterator<Item = impl AsRef<str>>, most: usize) -> Self {
         let mut tally = FindingTally::default();
         ids.into_iter().for_each(|id| tally.add(id.as_ref(), most));
         tally
-    }
-}
-
-/// The first of things that come in any order, and how many there are.
-#[derive(Debug)]
-pub struct FirstOf<T> {
-    most: usize,
-    count: u64,
-    held: BinaryHeap<T>,
-}
-
-impl<T: Ord> FirstOf<T> {
-    /// None yet; at most `most` are kept.
-    #[must_use]
-    pub fn new(most: usize) -> Self {
-        FirstOf { most, count: 0, held: BinaryHeap::new() }
-    }
-
-    /// One more.
-    pub fn add(&mut self, thing: T) {
-        self.count += 1;
-        if self.held.len() < self.most {
-            self.held.push(thing);
-        } else if let Some(mut last) = self.held.peek_mut()
-            && thing < *last
-        {
-            *last = thing;
-        }
-    }
-
-    /// The count, and the ids of the first.
-    pub fn tally_by(self, id: impl Fn(T) -> Option<String>) -> FindingTally {
-        let examples = self.held.into_sorted_vec().into_iter().filter_map(id).collect();
-        FindingTally { count: self.count, examples, together: Vec::new() }
-    }
-}
-
-impl FirstOf<String> {
-    /// The count, and the first ids.
-    #[must_use]
-    pub fn tally(self) -> FindingTally {
-        self.tally_by(Some)
     }
 }

@@ -1,19 +1,22 @@
 //! Durations of the four stages of recall, and its cost in tokens, from the trail of accesses.
 
 use std::collections::BTreeMap;
+use std::io;
 
 use serde::Serialize;
 
-use crate::recall::understand::mean;
+use crate::memory::packed::records::{RecordSorter, RecordStream};
+use crate::memory::packed::space::MakeSpace;
+use crate::recall::understand::quality::MeanSum;
 
 /// The four stages, in their order.
 pub const STAGES: [&str; 4] = ["retrieve", "reuse", "evaluate", "retain"];
 
 /// An access as far as these numbers look at it.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct TimedAccess {
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct TimedAccess<'a> {
     /// Kind as stored.
-    pub kind: String,
+    pub kind: &'a str,
     /// Milliseconds.
     pub latency_ms: Option<f64>,
     /// Tokens that were added to the context.
@@ -79,57 +82,149 @@ pub fn stage(kind: &str) -> &'static str {
     }
 }
 
-fn times(name: &str, accesses: &[&TimedAccess]) -> LatencyTimes {
-    let mut known: Vec<f64> = accesses.iter().filter_map(|a| a.latency_ms).filter(|ms| ms.is_finite()).collect();
-    known.sort_by(f64::total_cmp);
-    let at = |share: f64| known.get((share * known.len().saturating_sub(1) as f64).round() as usize).copied();
-    LatencyTimes {
-        name: name.to_owned(),
-        n: accesses.len(),
-        timed: known.len(),
-        mean_ms: mean(known.iter().copied()),
-        p50_ms: at(0.5),
-        p95_ms: at(0.95),
+/// Accesses of a stage or a kind.
+#[derive(Debug, Default)]
+struct AccessCount {
+    n: usize,
+    timed: usize,
+}
+
+/// Sums up accesses, however many: the times that do not fit in memory go to a scratch space.
+#[derive(Debug)]
+pub struct AccessTally {
+    stages: [AccessCount; STAGES.len()],
+    /// The number of each kind, and its accesses.
+    kinds: BTreeMap<String, (u64, AccessCount)>,
+    /// Times by the number of their stage, or of their kind, which follow the stages.
+    times: RecordSorter<2>,
+    tokens: MeanSum,
+    rows: MeanSum,
+    empty: usize,
+    policy_versions: BTreeMap<Option<i64>, usize>,
+}
+
+impl AccessTally {
+    /// No access yet. It goes on in such a space where it does not fit in memory.
+    #[must_use]
+    pub fn new(space: MakeSpace) -> Self {
+        AccessTally {
+            stages: Default::default(),
+            kinds: BTreeMap::new(),
+            times: RecordSorter::new(space),
+            tokens: MeanSum::default(),
+            rows: MeanSum::default(),
+            empty: 0,
+            policy_versions: BTreeMap::new(),
+        }
+    }
+
+    /// Takes an access. Rows and tokens are those of accesses that retrieved.
+    pub fn add(&mut self, access: &TimedAccess<'_>) {
+        let stage = stage(access.kind);
+        if !self.kinds.contains_key(access.kind) {
+            let number = (STAGES.len() + self.kinds.len()) as u64;
+            self.kinds.insert(access.kind.to_owned(), (number, AccessCount::default()));
+        }
+        let time = access.latency_ms.filter(|ms| ms.is_finite()).map(in_order);
+        let own = self.kinds.get_mut(access.kind).map(|(number, count)| (*number, count));
+        let whole = (0_u64..).zip(&mut self.stages).zip(STAGES).filter(|(_, name)| *name == stage).map(|(of, _)| of);
+        for (number, count) in own.into_iter().chain(whole) {
+            count.n += 1;
+            if let Some(time) = time {
+                count.timed += 1;
+                self.times.add([number, time]);
+            }
+        }
+        if stage == "retrieve" {
+            access.tokens.into_iter().for_each(|tokens| self.tokens.add(tokens as f64));
+            self.rows.add(access.rows as f64);
+            self.empty += usize::from(access.rows == 0);
+            *self.policy_versions.entry(access.policy_version).or_default() += 1;
+        }
+    }
+
+    /// The sums.
+    ///
+    /// # Errors
+    /// What did not fit in memory could not be written or read.
+    pub fn close(self) -> io::Result<AccessTrail> {
+        let sorted = self.times.sorted()?;
+        let mut stream = sorted.stream()?;
+        let mut stages = Vec::new();
+        for ((number, name), count) in (0..).zip(STAGES).zip(&self.stages) {
+            stages.push(times(name, count, number, &mut stream)?);
+        }
+        // Times come by number, kinds are told by name.
+        let mut kinds: Vec<(&String, &(u64, AccessCount))> = self.kinds.iter().collect();
+        kinds.sort_unstable_by_key(|(_, (number, _))| *number);
+        let mut kinds = kinds
+            .into_iter()
+            .map(|(name, (number, count))| times(name, count, *number, &mut stream))
+            .collect::<io::Result<Vec<_>>>()?;
+        kinds.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        let version = |version: Option<i64>| version.map_or("none".to_owned(), |version| version.to_string());
+        Ok(AccessTrail {
+            n: self.stages.iter().map(|stage| stage.n).sum(),
+            stages,
+            kinds,
+            tokens_n: self.tokens.n,
+            tokens: self.tokens.mean(),
+            rows: self.rows.mean(),
+            empty_share: (self.rows.n > 0).then(|| self.empty as f64 / self.rows.n as f64),
+            policy_versions: self.policy_versions.into_iter().map(|(of, n)| (version(of), n)).collect(),
+        })
     }
 }
 
-/// Sums up the trail. Rows and tokens are those of accesses that retrieved.
-#[must_use]
-pub fn trail(accesses: &[TimedAccess]) -> AccessTrail {
-    let of_stage = |name: &'static str| {
-        let own: Vec<&TimedAccess> = accesses.iter().filter(|a| stage(&a.kind) == name).collect();
-        times(name, &own)
-    };
-    let mut by_kind: BTreeMap<&str, Vec<&TimedAccess>> = BTreeMap::new();
-    accesses.iter().for_each(|a| by_kind.entry(&a.kind).or_default().push(a));
-    let retrieved: Vec<&TimedAccess> = accesses.iter().filter(|a| stage(&a.kind) == "retrieve").collect();
-    let tokens: Vec<f64> = retrieved.iter().filter_map(|a| a.tokens).map(|t| t as f64).collect();
-    let mut policy_versions = BTreeMap::new();
-    for access in &retrieved {
-        let name = access.policy_version.map_or("none".to_owned(), |v| v.to_string());
-        *policy_versions.entry(name).or_default() += 1;
+/// A number whose order among others is that of a finite time.
+fn in_order(ms: f64) -> u64 {
+    let bits = ms.to_bits();
+    if ms.is_sign_negative() { !bits } else { bits | 1 << 63 }
+}
+
+/// The time that [`in_order`] was given.
+fn out_of_order(number: u64) -> f64 {
+    f64::from_bits(if number >> 63 == 0 { !number } else { number & !(1 << 63) })
+}
+
+/// Times of one number, which are next.
+fn times(name: &str, count: &AccessCount, number: u64, stream: &mut RecordStream<'_, 2>) -> io::Result<LatencyTimes> {
+    let place = |share: f64| (share * count.timed.saturating_sub(1) as f64).round() as usize;
+    let (half, most) = (place(0.5), place(0.95));
+    let (mut sum, mut p50_ms, mut p95_ms, mut at) = (MeanSum::default(), None, None, 0);
+    while let Some([_, time]) = stream.next_of(number)? {
+        let ms = out_of_order(time);
+        sum.add(ms);
+        p50_ms = if at == half { Some(ms) } else { p50_ms };
+        p95_ms = if at == most { Some(ms) } else { p95_ms };
+        at += 1;
     }
-    let empty = retrieved.iter().filter(|a| a.rows == 0).count();
-    AccessTrail {
-        n: accesses.len(),
-        stages: STAGES.map(of_stage).to_vec(),
-        kinds: by_kind.into_iter().map(|(kind, own)| times(kind, &own)).collect(),
-        tokens_n: tokens.len(),
-        tokens: mean(tokens),
-        rows: mean(retrieved.iter().map(|a| a.rows as f64)),
-        empty_share: (!retrieved.is_empty()).then(|| empty as f64 / retrieved.len() as f64),
-        policy_versions,
-    }
+    Ok(LatencyTimes { name: name.to_owned(), n: count.n, timed: count.timed, mean_ms: sum.mean(), p50_ms, p95_ms })
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::memory::packed::space::tests::space;
+
+    fn trail(accesses: &[TimedAccess<'_>]) -> AccessTrail {
+        let told = |bytes| {
+            let mut tally = AccessTally::new(space);
+            tally.times = tally.times.within(bytes);
+            accesses.iter().for_each(|access| tally.add(access));
+            tally.close().unwrap()
+        };
+        let found = told(1 << 20);
+        assert_eq!(found, told(0), "the same in a space");
+        found
+    }
 
     #[test]
     fn stages_go_by_their_words() {
-        let access = |kind: &str, ms: f64, rows| TimedAccess {
-            kind: kind.to_owned(),
+        let access = |kind, ms, rows| TimedAccess {
+            kind,
             latency_ms: Some(ms),
             tokens: Some(100),
             rows,
@@ -150,5 +245,27 @@ mod tests {
             (Some(100.0), 2, Some(2.0), Some(0.5))
         );
         assert_eq!(found.policy_versions, BTreeMap::from([("2".to_owned(), 1), ("none".to_owned(), 1)]));
+        let kinds: Vec<(&str, Option<f64>)> =
+            found.kinds.iter().map(|kind| (kind.name.as_str(), kind.p50_ms)).collect();
+        assert_eq!(
+            kinds,
+            [("retain", None), ("retrieve_cases", Some(30.0)), ("reuse", Some(5.0)), ("semantic", Some(10.0))]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn percentiles_are_those_of_a_sorted_list(times in prop::collection::vec(-1e9..1e9f64, 1..60)) {
+            let all: Vec<TimedAccess<'_>> = times
+                .iter()
+                .zip(["episodic", "semantic"].iter().cycle())
+                .map(|(ms, kind)| TimedAccess { kind, latency_ms: Some(*ms), ..TimedAccess::default() })
+                .collect();
+            let mut sorted = times.clone();
+            sorted.sort_by(f64::total_cmp);
+            let at = |share: f64| sorted[(share * (sorted.len() - 1) as f64).round() as usize];
+            let found = trail(&all).stages.swap_remove(0);
+            prop_assert_eq!((found.timed, found.p50_ms, found.p95_ms), (sorted.len(), Some(at(0.5)), Some(at(0.95))));
+        }
     }
 }
