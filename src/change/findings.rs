@@ -441,7 +441,8 @@ impl Survey<'_> {
             self.found(kind, Some(if profiles { Entity::Profile } else { Entity::Case }), tally);
         }
         self.each(Entity::Policy, |row| bank.policy(row)).await?;
-        self.found("policy_without_cases", Some(Entity::Policy), bank.idle_policies());
+        let idle = bank.idle_policies().map_err(LabError::from)?;
+        self.found("policy_without_cases", Some(Entity::Policy), idle);
         match self.lacks(Entity::Access) {
             Some(reason) => self.not_applicable(&["low_reward_often_recalled", "swamping_case"], &reason),
             None => self.each(Entity::Access, |row| bank.access(row)).await?,

@@ -1,15 +1,13 @@
 //! Worth of a policy on pairs: that of one version, of the versions in use, or of what training would give.
 
-use std::collections::HashMap;
-
 use serde_json::Value;
 
+use super::banked::policies_in_use;
 use super::training::{self, TrainingPairs};
 use super::{LabError, Told};
 use crate::memory::{Entity, Row};
 use crate::recall::learn::assess::{self, Assessment, cross_validate, hold_out};
 use crate::recall::learn::measured::MeasuredAssessment;
-use crate::recall::learn::version::Version;
 use crate::recall::learn::{LearnError, TrainingExample, check};
 use crate::recall::policy::Policy;
 use crate::store::Store;
@@ -131,18 +129,14 @@ fn training_on(pairs: &TrainingPairs, seed: u64) -> Result<MeasuredAssessment, L
 }
 
 async fn in_use(store: &Store, seed: u64, told: Told<'_>) -> Result<MeasuredAssessment, LabError> {
-    let used: HashMap<String, Policy> = training::versions(store, None, told)
-        .await?
-        .into_iter()
-        .filter(|v| v.in_use)
-        .filter_map(|Version { row, policy, .. }| Some((row.text("profile_id")?.to_owned(), policy.ok()?)))
-        .collect();
-    let mut pairs = training::from_bank(store, None, told).await?;
+    let used = policies_in_use(store, told).await?;
     if used.is_empty() {
+        let pairs = training::from_bank(store, None, told).await?;
         let mut measured = training_on(&pairs, seed)?;
         measured.notes.insert(0, "no policy is in use".to_owned());
         return Ok(measured);
     }
+    let mut pairs = training::from_banks(store, None, &|bank| used.contains_key(bank), told).await?;
     let (mut examples, mut scores) = (Vec::new(), Vec::new());
     for (example, bank) in pairs.examples.iter().zip(&pairs.banks) {
         if let Some(policy) = used.get(bank) {

@@ -2,9 +2,10 @@
 //! to.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use super::situation::ResolvedQuestion;
-use super::{LabError, equal, owner};
+use super::{LabError, Told, each, equal, owner};
 use crate::memory::filter::Filter;
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row};
@@ -104,13 +105,31 @@ fn highest_active(rows: &[Row]) -> Option<&Row> {
 }
 
 /// Whether readers may use a version.
-pub(super) fn is_active(policy: &Row) -> bool {
+fn is_active(policy: &Row) -> bool {
     policy.text("status") == Some("active")
 }
 
 /// Of the active versions of a bank, readers use the one of the highest standing.
-pub(super) fn standing(policy: &Row) -> (Option<i64>, Reverse<String>) {
+fn standing(policy: &Row) -> (Option<i64>, Reverse<String>) {
     (policy.get("version").as_i64(), Reverse(policy.id().to_owned()))
+}
+
+/// The policies in use, by bank; none when policies are not kept.
+pub(super) async fn policies_in_use(store: &Store, told: Told<'_>) -> Result<HashMap<String, Policy>, LabError> {
+    let mut used: HashMap<String, Row> = HashMap::new();
+    let mut query = Query::new(Entity::Policy);
+    query.columns = Some(vec!["profile_id", "version", "status", "weights"]);
+    each(store, &query, told, |row| {
+        let Some(bank) = row.text("profile_id").filter(|_| is_active(&row)).map(str::to_owned) else { return };
+        match used.get_mut(&bank) {
+            Some(known) if standing(known) < standing(&row) => *known = row,
+            Some(_) => {}
+            None => drop(used.insert(bank, row)),
+        }
+    })
+    .await?;
+    let usable = |row: &Row| Policy::parse(row.get("weights")).ok();
+    Ok(used.into_iter().filter_map(|(bank, row)| Some((bank, usable(&row)?))).collect())
 }
 
 /// A policy by its id, with the profile it belongs to.

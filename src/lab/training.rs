@@ -22,7 +22,7 @@ use crate::store::{Store, StoreError};
 const PAIRS: usize = 100_000;
 
 /// Pairs whose cases are read together.
-const TOGETHER: usize = 64;
+const TOGETHER: usize = 400;
 
 /// What a pair's features are computed from.
 const COMPARED: &[&str] = &["id", "profile_id", "prompt", "outcome", "reward", "tags", "created_at", "quarantined"];
@@ -81,6 +81,16 @@ pub fn from_file(name: &str, text: &str) -> Result<TrainingPairs, LabError> {
 /// # Errors
 /// A database without cases, or the engine's refusal.
 pub async fn from_bank(store: &Store, profile: Option<&str>, told: Told<'_>) -> Result<TrainingPairs, LabError> {
+    from_banks(store, profile, &|_| true, told).await
+}
+
+/// The same of those banks alone that are wanted.
+pub(super) async fn from_banks(
+    store: &Store,
+    profile: Option<&str>,
+    wanted: &(dyn Fn(&str) -> bool + Send + Sync),
+    told: Told<'_>,
+) -> Result<TrainingPairs, LabError> {
     store.sources_of(Entity::Case)?;
     let mut found = TrainingPairs {
         source: profile.map_or("what the cases of all banks recalled".to_owned(), |id| {
@@ -88,7 +98,7 @@ pub async fn from_bank(store: &Store, profile: Option<&str>, told: Told<'_>) -> 
         }),
         ..TrainingPairs::default()
     };
-    let queries = latest_queries(store, profile, told, &mut found.notes).await?;
+    let queries = latest_queries(store, profile, wanted, told, &mut found.notes).await?;
     let pairs: Vec<(usize, &str)> = queries
         .iter()
         .enumerate()
@@ -105,16 +115,18 @@ pub async fn from_bank(store: &Store, profile: Option<&str>, told: Told<'_>) -> 
         ids.sort_unstable();
         ids.dedup();
         let rows = store.related_columns(Entity::Case, "id", &ids, Some(COMPARED)).await?;
-        let cases: HashMap<&str, &Row> =
-            rows.iter().filter(|row| !quarantined(row)).map(|row| (row.id(), row)).collect();
+        let bank = |row: &Row| row.text("profile_id").unwrap_or_default().to_owned();
+        let cases: HashMap<(&str, String), &Row> =
+            rows.iter().filter(|row| !quarantined(row)).map(|row| ((row.id(), bank(row)), row)).collect();
         let vectors = store.embeddings().vectors(Entity::Case, &ids).await?;
         with_vector |= !vectors.is_empty();
         let mut situations: HashMap<usize, Situation> = HashMap::new();
         for (number, reference) in pairs {
             let Some(query) = queries.get(*number) else { continue };
-            let bank = |row: &&&Row| row.text("profile_id").unwrap_or_default() == query.profile;
-            let both = cases.get(query.id.as_str()).zip(cases.get(reference).filter(bank));
-            let Some((asking, recalled)) = both else {
+            let case = |id| cases.get(&(id, query.profile.clone())).copied();
+            // A query that is gone meanwhile has no pairs.
+            let Some(asking) = case(query.id.as_str()) else { continue };
+            let Some(recalled) = case(*reference) else {
                 gone += 1;
                 continue;
             };
@@ -162,6 +174,7 @@ fn quarantined(case: &Row) -> bool {
 async fn latest_queries(
     store: &Store,
     profile: Option<&str>,
+    wanted: &(dyn Fn(&str) -> bool + Send + Sync),
     told: Told<'_>,
     notes: &mut Vec<String>,
 ) -> Result<Vec<RecallingCase>, StoreError> {
@@ -175,7 +188,8 @@ async fn latest_queries(
         references.sort_unstable();
         references.dedup();
         references.retain(|id| id != row.id());
-        if references.is_empty() || quarantined(&row) {
+        let profile = row.text("profile_id").unwrap_or_default();
+        if references.is_empty() || quarantined(&row) || !wanted(profile) {
             return;
         }
         let Some(label) = row.number("reward").map(reward::label) else {
@@ -185,7 +199,7 @@ async fn latest_queries(
         latest.add(RecallingCase {
             at: row.text("created_at").map(str::to_owned),
             id: row.id().to_owned(),
-            profile: row.text("profile_id").unwrap_or_default().to_owned(),
+            profile: profile.to_owned(),
             references,
             label,
         });
@@ -198,7 +212,7 @@ async fn latest_queries(
         notes.push(agreeing(
             latest.older,
             &format!(
-                "the {PAIRS} latest pairs are used: {{#}} older {{case that recalled others is|cases that recalled others are}} left out"
+                "the latest 100,000 pairs are used at most: {{#}} older {{case that recalled others is|cases that recalled others are}} left out"
             ),
         ));
     }
@@ -211,16 +225,22 @@ struct LatestQueries {
     most: usize,
     pairs: usize,
     kept: BinaryHeap<Reverse<RecallingCase>>,
+    /// Time and id of the latest case that was left out: none before it is kept, in whatever order they come.
+    floor: Option<(Option<String>, String)>,
     /// Cases that were left out.
     older: usize,
 }
 
 impl LatestQueries {
     fn new(most: usize) -> Self {
-        LatestQueries { most, pairs: 0, kept: BinaryHeap::new(), older: 0 }
+        LatestQueries { most, pairs: 0, kept: BinaryHeap::new(), floor: None, older: 0 }
     }
 
     fn add(&mut self, mut query: RecallingCase) {
+        if self.floor.as_ref().is_some_and(|(at, id)| (&query.at, &query.id) <= (at, id)) {
+            self.older += 1;
+            return;
+        }
         query.references.truncate(self.most);
         self.pairs += query.references.len();
         self.kept.push(Reverse(query));
@@ -228,6 +248,7 @@ impl LatestQueries {
             && let Some(Reverse(oldest)) = self.kept.pop()
         {
             self.pairs -= oldest.references.len();
+            self.floor = Some((oldest.at, oldest.id));
             self.older += 1;
         }
     }
@@ -235,8 +256,8 @@ impl LatestQueries {
     /// What was kept, once each.
     fn by_id(self) -> Vec<RecallingCase> {
         let mut queries: Vec<RecallingCase> = self.kept.into_iter().map(|Reverse(query)| query).collect();
-        queries.sort_unstable_by(|a, b| a.id.cmp(&b.id));
-        queries.dedup_by(|a, b| a.id == b.id);
+        queries.sort_unstable_by(|a, b| a.id.cmp(&b.id).then_with(|| a.profile.cmp(&b.profile)).then_with(|| b.cmp(a)));
+        queries.dedup_by(|a, b| a.id == b.id && a.profile == b.profile);
         queries
     }
 }
@@ -285,8 +306,13 @@ async fn case_marks(store: &Store, marks: HashSet<&str>, told: Told<'_>) -> Resu
     }
     let mut query = Query::new(Entity::Case);
     query.columns = Some(vec!["id"]);
-    each(store, &query, told, |row| there.extend(Some(mark(row.id())).filter(|mark| marks.contains(mark.as_str()))))
-        .await?;
+    each(store, &query, told, |row| {
+        let mark = mark(row.id());
+        if marks.contains(mark.as_str()) {
+            there.insert(mark);
+        }
+    })
+    .await?;
     Ok(there)
 }
 
@@ -350,8 +376,16 @@ mod tests {
         };
         let told = |ids: &[(&str, usize)]| ids.iter().map(|(id, n)| ((*id).to_owned(), *n)).collect::<Vec<_>>();
         assert_eq!(kept(&[("c", 3, 4), ("a", 1, 4), ("b", 2, 2)]), (told(&[("a", 4), ("b", 2), ("c", 4)]), 0));
-        assert_eq!(kept(&[("c", 3, 4), ("a", 1, 4), ("b", 2, 3)]), (told(&[("b", 3), ("c", 4)]), 1));
         assert_eq!(kept(&[("untimed", 0, 4), ("c", 3, 4), ("b", 2, 3)]), (told(&[("b", 3), ("c", 4)]), 1));
+        // What came before one that was left out is left out, in whatever order they come.
+        for order in [["a", "b", "c"], ["c", "a", "b"], ["b", "c", "a"], ["c", "b", "a"]] {
+            let queries = order.map(|id| match id {
+                "a" => (id, 1, 4),
+                "b" => (id, 2, 6),
+                _ => (id, 3, 6),
+            });
+            assert_eq!(kept(&queries), (told(&[("c", 6)]), 2), "{order:?}");
+        }
         assert_eq!(kept(&[("long", 5, 99), ("b", 2, 3)]), (told(&[("long", 10)]), 1));
         assert_eq!(kept(&[("twice", 1, 2), ("twice", 1, 2)]), (told(&[("twice", 2)]), 0));
     }

@@ -42,7 +42,9 @@ impl Survey<'_> {
                 return Ok(());
             }
         }
-        let copies = FindingTally::of_first(copies, |case| banks.ids(&[case]).ok()?.pop());
+        let count = copies.count();
+        let examples = banks.ids(&copies.in_order()).map_err(LabError::from)?;
+        let copies = FindingTally { count, examples, ..FindingTally::default() };
         self.found(NEAR_COPY, Some(Entity::Case), copies);
         Ok(())
     }
@@ -78,7 +80,7 @@ impl Survey<'_> {
         for at in 0..compared.len() {
             let (own, rest) = compared.split_at_mut(at);
             let Some(case) = rest.first_mut() else { continue };
-            case.is_copy |= others.unwrap_or(own).iter().any(|before| case.is_near(before));
+            case.is_copy = case.is_copy || others.unwrap_or(own).iter().any(|before| case.is_near(before));
             if at % PROGRESS == PROGRESS - 1 {
                 self.tell(FindingNews::Read(self.read, "case"));
                 if self.stopped {

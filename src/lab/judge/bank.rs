@@ -5,7 +5,7 @@ use std::io;
 
 use serde_json::Value;
 
-use super::super::banked::{is_active, named, standing};
+use super::super::banked::{named, policies_in_use};
 use super::super::memory_uses::{EpisodeWorth, MemoryUses};
 use super::super::{LabError, Told, each};
 use super::EvaluationRequest;
@@ -288,24 +288,6 @@ impl NewestItems {
         });
         self.floor = if held == HELD { floor } else { self.floor };
     }
-}
-
-/// The policies in use, by bank; none when policies are not kept.
-async fn policies_in_use(store: &Store, told: Told<'_>) -> Result<HashMap<String, Policy>, LabError> {
-    let mut used: HashMap<String, Row> = HashMap::new();
-    let mut query = Query::new(Entity::Policy);
-    query.columns = Some(vec!["profile_id", "version", "status", "weights"]);
-    each(store, &query, told, |row| {
-        let Some(bank) = row.text("profile_id").filter(|_| is_active(&row)).map(str::to_owned) else { return };
-        match used.get_mut(&bank) {
-            Some(known) if standing(known) < standing(&row) => *known = row,
-            Some(_) => {}
-            None => drop(used.insert(bank, row)),
-        }
-    })
-    .await?;
-    let usable = |row: &Row| Policy::parse(row.get("weights")).ok();
-    Ok(used.into_iter().filter_map(|(bank, row)| Some((bank, usable(&row)?))).collect())
 }
 
 /// Returns the kinds of rows that a ranking ranks.

@@ -13,7 +13,7 @@ use crate::memory::first_of::FirstOf;
 use crate::memory::packed::id_table::IdTable;
 use crate::memory::packed::ids::IdList;
 use crate::memory::packed::pages::PageStore;
-use crate::memory::packed::records::{RecordSorter, RecordStream, SortedRecords, ordered, unordered};
+use crate::memory::packed::records::{RecordSorter, RecordStream, SortedRecords, in_order, ordered, unordered};
 use crate::memory::packed::space::MakeSpace;
 
 /// A reward or utility up to this is little.
@@ -25,13 +25,13 @@ const OFTEN: u32 = 10;
 /// Share of its bank's recalls from which a case swamps them.
 const SWAMP: f64 = 0.6;
 
-/// Cases from which on a bank can be swamped.
+/// Cases that a bank has at least, for one of them to swamp it.
 const SOME: u64 = 10;
 
 /// Cases up to which vectors of a bank are compared at once; above, a job does it.
 const COMPARED: u64 = 2_000;
 
-/// Different questions for which a case that swamps its bank came up.
+/// Different questions, at least, for which a case that swamps its bank came up.
 const QUESTIONS: usize = 8;
 
 /// Bytes of ids that are held in memory.
@@ -46,7 +46,7 @@ const NO_WINDOW: i64 = i64::MIN;
 pub struct CaseBank {
     pages: PageStore,
     profile_ids: IdList,
-    /// Profiles by id, with owner, window and place.
+    /// Profiles by id, with place, owner and window.
     profiles: RecordSorter<4>,
     known_profiles: IdTable<4>,
     case_ids: IdList,
@@ -58,8 +58,8 @@ pub struct CaseBank {
     banks: Option<SortedRecords<3>>,
     /// Numbers of cases by profile.
     sizes: IdTable<2>,
-    /// Cases by profile and message, the newest first, with their places.
-    copies: RecordSorter<3>,
+    /// Cases by profile and message, the newest first and of one time the greatest id, with their places.
+    copies: RecordSorter<6>,
     /// Cases by profile and time.
     begun: RecordSorter<4>,
     /// Ids that cases refer to, with the places of those that do.
@@ -128,7 +128,7 @@ impl CaseBank {
             self.nought.add(row.id().to_owned());
         }
         let place = self.profile_ids.len() as u64;
-        self.profiles.add([digest(row.id()), owner(row), ordered(window.unwrap_or(NO_WINDOW)), place]);
+        self.profiles.add([digest(row.id()), place, owner(row), ordered(window.unwrap_or(NO_WINDOW))]);
         self.profile_ids.push(row.id());
     }
 
@@ -141,7 +141,8 @@ impl CaseBank {
         }
         let message = row.text("message_hash");
         if let (Some(profile), Some(message)) = (row.text("profile_id"), message) {
-            self.copies.add([digest(&format!("{profile}\n{message}")), !ordered(at), place]);
+            let [a, b, c] = in_order(row.id());
+            self.copies.add([digest(&format!("{profile}\n{message}")), !ordered(at), !a, !b, !c, place]);
         }
         for reference in row.list("reference_case_ids") {
             self.references.add([digest(reference), place]);
@@ -157,7 +158,7 @@ impl CaseBank {
     /// What did not fit in memory could not be kept in a file.
     pub fn written(&mut self) -> io::Result<Faults> {
         self.known_profiles = IdTable::of(self.profiles.take(), |first, next| *first = *next)?;
-        self.known_cases = IdTable::of(self.cases.take(), |_, _| {})?;
+        self.known_cases = IdTable::of(self.cases.take(), |first, next| *first = *next)?;
         let (over_window, too_large) = self.banks()?;
         let nought = std::mem::replace(&mut self.nought, FirstOf::new(self.most));
         let bursts = bursts(self.begun.take(), self.most, |place| self.case_id(place))?;
@@ -188,8 +189,12 @@ impl CaseBank {
     }
 
     /// Policies whose bank has no case; all policies have been taken.
-    pub fn idle_policies(&mut self) -> FindingTally {
-        FindingTally::of_first(std::mem::replace(&mut self.idle, FirstOf::new(self.most)), Some)
+    ///
+    /// # Errors
+    /// As [`CaseBank::written`].
+    pub fn idle_policies(&mut self) -> io::Result<FindingTally> {
+        self.sizes.check()?;
+        Ok(FindingTally::of_first(std::mem::replace(&mut self.idle, FirstOf::new(self.most)), Some))
     }
 
     /// Cases of little reward that are recalled often, and cases that come up in most recalls of a bank of some size, for
@@ -230,7 +235,7 @@ impl CaseBank {
     /// Whether so many recalls are most of those of a bank.
     fn swamps(&self, recalls: u32, profile: Digest, by_owner: &IdTable<2>) -> bool {
         let cases = self.sizes.find(profile).map_or(0, |[_, cases]| cases);
-        let owner = self.known_profiles.find(profile).map(|[_, owner, ..]| owner);
+        let owner = self.known_profiles.find(profile).map(|[_, _, owner, _]| owner);
         let all = owner.and_then(|owner| by_owner.find(owner)).map_or(0, |[_, count]| count);
         cases >= SOME && all >= u64::from(OFTEN) && f64::from(recalls) / all as f64 >= SWAMP
     }
@@ -257,8 +262,8 @@ impl CaseBank {
             }
             sizes.add([profile, count]);
             let known = self.known_profiles.find(profile);
-            let window = known.map_or(NO_WINDOW, |[_, _, window, _]| unordered(window));
-            let id = || known.and_then(|[.., place]| Some(self.profile_ids.get(place as usize)?.into_owned()));
+            let window = known.map_or(NO_WINDOW, |[.., window]| unordered(window));
+            let id = || known.and_then(|[_, place, ..]| Some(self.profile_ids.get(place as usize)?.into_owned()));
             if window > 0 && count > window as u64 {
                 over.add(id().unwrap_or_default());
             }
@@ -427,6 +432,7 @@ mod tests {
             case(&mut bank, "n2", "narrow", 20, "same", 1.0, &[]);
             case(&mut bank, "n1", "narrow", 10, "same", 1.0, &["gone", "n2", "gone too"]);
             case(&mut bank, "n3", "narrow", 30, "same", 1.0, &["n4"]);
+            case(&mut bank, "n0", "narrow", 30, "same", 1.0, &[]);
             case(&mut bank, "w1", "wide", 40, "same", 1.0, &["n1", "nowhere"]);
             case(&mut bank, "w2", "wide", 50, "", 1.0, &["never"]);
             case(&mut bank, "w3", "wide", 70, "", 1.0, &[]);
@@ -436,14 +442,14 @@ mod tests {
                 [
                     "over_window 1: narrow",
                     "window_of_nought 1: nought",
-                    "duplicate_case 2: n2 n1",
+                    "duplicate_case 3: n2 n1",
                     "dangling_reference 4: n1 n3"
                 ]
             );
             for (id, profile) in [("p1", "wide"), ("p2", "open"), ("p3", "nobody")] {
                 bank.policy(&row(Entity::Policy, &[("id", json!(id)), ("profile_id", json!(profile))]));
             }
-            assert_eq!(bank.idle_policies(), FindingTally::of(["p2", "p3"], 2));
+            assert_eq!(bank.idle_policies().unwrap(), FindingTally::of(["p2", "p3"], 2));
         }
     }
 

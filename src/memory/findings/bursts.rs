@@ -1,16 +1,17 @@
 //! Bursts: rows of one owner that were written within a moment.
 
+use std::collections::VecDeque;
 use std::io;
 
-use super::tally::FindingTally;
+use super::tally::{FindingTally, GROUPED};
 use crate::memory::packed::records::{RecordSorter, unordered};
 
 /// Rows of one owner within [`BURST_MICROS`] that make a burst.
 const BURST: usize = 5;
 const BURST_MICROS: i64 = 60_000_000;
 
-/// Bursts among rows given by two numbers for their owner, their time, and what stands for them; those of whoever began
-/// first are told first.
+/// Bursts among rows given by two numbers for their owner, their time, and what stands for them: runs in which each
+/// [`BURST`] rows in a row lie within a minute. Those of whoever began first are told first.
 ///
 /// # Errors
 /// What did not fit in memory could not be kept in a file.
@@ -22,21 +23,15 @@ pub(super) fn bursts(
     let sorted = rows.sorted()?;
     let mut stream = sorted.stream()?;
     let mut found = FirstBursts { most, ..FirstBursts::default() };
-    let (mut last, mut first) = (None, 0);
-    let mut near: Vec<(i64, u64)> = Vec::new();
+    let mut course = OwnerCourse::default();
+    let mut last = None;
     while let Some([a, b, at, key]) = stream.next()? {
-        let (of, at) = (Some((a, b)), unordered(at));
-        if last != of {
-            found.add(first, &near);
-            near.clear();
-            (last, first) = (of, at);
-        } else if near.last().is_some_and(|(before, _)| at.saturating_sub(*before) > BURST_MICROS) {
-            found.add(first, &near);
-            near.clear();
+        if last.replace((a, b)) != Some((a, b)) {
+            found.add(std::mem::replace(&mut course, OwnerCourse { first: unordered(at), ..OwnerCourse::default() }));
         }
-        near.push((at, key));
+        course.take(unordered(at), key, &mut found);
     }
-    found.add(first, &near);
+    found.add(course);
     let mut tally = FindingTally::default();
     for keys in found.close() {
         tally.group(keys.iter().filter_map(|key| id(*key)).collect(), most);
@@ -45,26 +40,61 @@ pub(super) fn bursts(
     Ok(tally)
 }
 
+/// The rows of one owner as they come, by time.
+#[derive(Default)]
+struct OwnerCourse {
+    /// Time of the first row of all.
+    first: i64,
+    /// The latest rows, [`BURST`] at most: time, and what stands for them.
+    latest: VecDeque<(i64, u64)>,
+    /// The first rows of the burst that goes on, or that was the last one.
+    burst: Vec<u64>,
+    /// Rows after the last one that belongs to it.
+    beyond: usize,
+}
+
+impl OwnerCourse {
+    fn take(&mut self, at: i64, key: u64, found: &mut FirstBursts) {
+        self.latest.push_back((at, key));
+        if self.latest.len() > BURST {
+            self.latest.pop_front();
+        }
+        self.beyond += 1;
+        let since = self.latest.front().map_or(at, |(since, _)| *since);
+        if self.latest.len() < BURST || at.saturating_sub(since) > BURST_MICROS {
+            return;
+        }
+        if self.beyond >= BURST {
+            found.add_burst(self.first, std::mem::take(&mut self.burst));
+        }
+        let more = self.latest.iter().skip(BURST.saturating_sub(self.beyond)).map(|(_, key)| *key);
+        self.burst.extend(more.take(GROUPED.saturating_sub(self.burst.len())));
+        self.beyond = 0;
+    }
+}
+
 /// The first bursts, and how many there are.
 #[derive(Default)]
 struct FirstBursts {
     /// Bursts that are wanted.
     most: usize,
     count: u64,
-    /// Time at which whoever wrote them began to write, number of the burst, and hashes of the ids of its rows.
+    /// Time at which whoever wrote them began to write, number of the burst, and what stands for its first rows.
     held: Vec<(i64, u64, Vec<u64>)>,
 }
 
 impl FirstBursts {
-    /// Takes rows of one person and session that are near each other in time; `first` is the time of the first row of all.
-    fn add(&mut self, first: i64, near: &[(i64, u64)]) {
-        if near.len() < BURST {
+    /// Takes the last burst of an owner.
+    fn add(&mut self, course: OwnerCourse) {
+        self.add_burst(course.first, course.burst);
+    }
+
+    fn add_burst(&mut self, first: i64, burst: Vec<u64>) {
+        if burst.is_empty() {
             return;
         }
-        for burst in runs(near) {
-            self.count += 1;
-            self.held.push((first, self.count, burst));
-        }
+        self.count += 1;
+        self.held.push((first, self.count, burst));
         if self.held.len() > self.most.saturating_mul(2).saturating_add(64) {
             self.keep_first();
         }
@@ -81,40 +111,37 @@ impl FirstBursts {
     }
 }
 
-/// The bursts among moments: runs in which each [`BURST`] moments in a row lie within a minute.
-fn runs(times: &[(i64, u64)]) -> Vec<Vec<u64>> {
-    let mut sorted = times.to_vec();
-    sorted.sort_unstable();
-    let mut found: Vec<Vec<u64>> = Vec::new();
-    let (mut end, mut until) = (0, 0);
-    for start in 0..sorted.len() {
-        while sorted.get(end).is_some_and(|(at, _)| at - sorted[start].0 <= BURST_MICROS) {
-            end += 1;
-        }
-        if end - start < BURST {
-            continue;
-        }
-        let more = sorted[until.max(start)..end].iter().map(|(_, key)| *key);
-        match found.last_mut().filter(|_| start < until) {
-            Some(burst) => burst.extend(more),
-            None => found.push(more.collect()),
-        }
-        until = end;
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::packed::records::ordered;
+    use crate::memory::packed::space::tests::space;
+
+    fn told(seconds: &[i64]) -> (u64, Vec<String>) {
+        let mut rows = RecordSorter::new(space);
+        seconds.iter().for_each(|s| rows.add([1, 2, ordered(s * 1_000_000), *s as u64]));
+        let found = bursts(rows, 9, |key| Some(key.to_string())).unwrap();
+        (found.count, found.examples)
+    }
 
     #[test]
     fn a_burst_is_five_within_a_minute_and_is_counted_once() {
-        let second = 1_000_000;
-        let at = |seconds: &[i64]| seconds.iter().map(|s| (s * second, *s as u64)).collect::<Vec<_>>();
-        assert!(runs(&at(&[0, 10, 20, 30])).is_empty());
-        assert_eq!(runs(&at(&[0, 10, 20, 30, 40, 50])), [vec![0, 10, 20, 30, 40, 50]]);
-        assert_eq!(runs(&at(&[0, 20, 40, 60, 80])), Vec::<Vec<u64>>::new());
-        assert_eq!(runs(&at(&[0, 1, 2, 3, 4, 500, 501, 502, 503, 504])).len(), 2);
+        assert_eq!(told(&[0, 10, 20, 30]), (0, Vec::new()));
+        assert_eq!(told(&[0, 20, 40, 60, 80]).0, 0);
+        let one = |all: &[i64]| (1, all.iter().map(i64::to_string).collect::<Vec<_>>());
+        assert_eq!(told(&[0, 10, 20, 30, 40, 50]), one(&[0, 10, 20, 30, 40, 50]));
+        // Neighbours that share a row are one.
+        assert_eq!(told(&[0, 1, 2, 3, 4, 61, 62, 63, 64]), one(&[0, 1, 2, 3, 4, 61, 62, 63, 64]));
+        assert_eq!(told(&[0, 1, 2, 3, 4, 500, 501, 502, 503, 504]).0, 2);
+        assert_eq!(told(&[0, 1, 2, 3, 4, 200, 500, 501, 502, 503, 504]).1.len(), 10);
+    }
+
+    #[test]
+    fn of_a_long_burst_the_first_rows_are_told() {
+        let mut rows = RecordSorter::new(space).within(100);
+        (0..5_000).for_each(|key| rows.add([1, 2, ordered(7), key]));
+        let found = bursts(rows, 9, |key| Some(key.to_string())).unwrap();
+        assert_eq!((found.count, found.examples.len(), found.together.len()), (1, GROUPED, GROUPED));
+        assert_eq!((found.examples[0].as_str(), found.examples[999].as_str()), ("0", "999"));
     }
 }

@@ -79,11 +79,11 @@ pub struct LinkedEpisodes {
     events: RecordSorter<2>,
     /// The same, by what is kept of their ids where episodes name them.
     events_by_name: IdTable<3>,
-    /// Events that may still be linked, by session: id, time, and the episode that each names, whose list is there to be
-    /// filled.
+    /// Events that may still be linked, by session: what is kept of the id, time, and the episode that each names, whose
+    /// list is there to be filled.
     loose: RecordSorter<4>,
-    /// Feedback that its episode does not name, or that others may name too: execution, named episode, time, and score,
-    /// which is not a number where it has none that counts.
+    /// Feedback that its episode does not name, or that others may name too: id, execution, named episode, time, and
+    /// score, which is not a number where it has none that counts.
     said: RecordSorter<5>,
     /// Scores of the same, by what is kept of its ids where episodes name it.
     said_by_name: IdTable<2>,
@@ -372,12 +372,13 @@ impl LinkedEpisodes {
         let mut by_execution = RecordSorter::new(self.space).within(LINKED);
         let mut by_name = RecordSorter::new(self.space).within(LINKED);
         let mut stream = sorted.stream()?;
-        // Of an id that comes twice any row holds.
-        let mut last = None;
-        while let Some([key, execution, names, at, score]) = stream.next()? {
-            if last.replace(key) == Some(key) {
-                continue;
+        while let Some(key) = stream.group() {
+            // Of an id that comes twice the row that says most holds.
+            let mut last = None;
+            while let Some(record) = stream.next_of(key)? {
+                last = Some(record);
             }
+            let Some([_, execution, names, at, score]) = last else { continue };
             by_name.add([cut(key), score]);
             if let NamedEpisode::At(place) = NamedEpisode::of(names) {
                 back.add([u64::from(place), cut(key), score]);
@@ -446,7 +447,9 @@ impl LinkedEpisodes {
         let loose = self.loose.take().sorted()?;
         let mut by_session = RecordSorter::new(self.space).within(LINKED);
         if !loose.is_empty() {
-            (0..self.marks.len()).for_each(|place| by_session.add([self.marks.session(place), place as u64]));
+            let sessions = (0..self.marks.len()).map(|place| (self.marks.session(place), place));
+            let some = sessions.filter(|(session, _)| *session != 0);
+            some.for_each(|(session, place)| by_session.add([session, place as u64]));
         }
         let is_open = |place: usize| self.marks.is(place, MarkFlag::Open);
         let mut linkable = RecordSorter::new(self.space).within(LINKED);
@@ -548,11 +551,15 @@ fn each_match<const N: usize>(
     while let (Some(of), Some(at)) = (rows.group(), places.group()) {
         some.clear();
         here.clear();
-        while let Some(record) = rows.next_of(of.min(at))? {
-            some.push(record);
+        if of <= at {
+            while let Some(record) = rows.next_of(of)? {
+                some.extend((of == at).then_some(record));
+            }
         }
-        while let Some([_, place]) = places.next_of(of.min(at))? {
-            here.push(place as usize);
+        if at <= of {
+            while let Some([_, place]) = places.next_of(at)? {
+                here.extend((of == at).then_some(place as usize));
+            }
         }
         if of == at {
             each(&some, &here);

@@ -2,8 +2,8 @@
 
 use crate::memory::first_of::FirstOf;
 
-/// Ids of groups that are kept at most.
-const GROUPED: usize = 1_000;
+/// Ids of groups that are kept at most, and of one group.
+pub(super) const GROUPED: usize = 1_000;
 
 /// Count of occurrences, with the first ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct FindingTally {
     pub count: u64,
     /// The first ids, at most as many as [`FindingTally::add`] was told.
     pub examples: Vec<String>,
-    /// The first of several groups, where rows are found in groups: all of its ids.
+    /// The first of several groups, where rows are found in groups: its ids, of bursts the first 1,000.
     pub together: Vec<String>,
 }
 
@@ -25,7 +25,7 @@ impl FindingTally {
         }
     }
 
-    /// One more group of ids. Every id of the first `most` groups is kept: who looks into one needs all of it.
+    /// One more group of ids. The ids of the first `most` groups are kept: who looks into one needs more than one.
     pub fn group(&mut self, ids: Vec<String>, most: usize) {
         self.count += 1;
         if self.together.is_empty() {
