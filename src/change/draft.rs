@@ -1,10 +1,13 @@
 //! A plan in the making: remembers every stored row that was read for it, so that applying can see whether it moved.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value, json};
 
 use super::plan::{Change, ChangeDanger, Plan, SHOWN};
 use super::{ChangeError, audit::NO_TRAIL, now};
 use crate::layout::BoundSource;
+use crate::memory::digest::{Digest, digest};
 use crate::memory::{Entity, Row};
 use crate::store::encode::LocatedRow;
 use crate::store::own::{OwnTables, TRAIL};
@@ -30,6 +33,8 @@ pub struct Draft<'s> {
     changes: Vec<Change>,
     changes_total: usize,
     watches: Vec<RowWatch>,
+    /// Places of watches by what stands for their rows: there may be a watch for each of very many rows.
+    watched: HashMap<Digest, Vec<usize>>,
     mutations: Vec<Mutation>,
     /// Further effects of the change.
     pub effects: Vec<String>,
@@ -93,6 +98,7 @@ impl<'s> Draft<'s> {
             changes: Vec::new(),
             changes_total: 0,
             watches: Vec::new(),
+            watched: HashMap::new(),
             mutations: Vec::new(),
             effects: Vec::new(),
             disclosures: Vec::new(),
@@ -110,7 +116,7 @@ impl<'s> Draft<'s> {
     /// The engine's refusal.
     pub async fn watch(&mut self, rows: StoredRows) -> Result<Vec<Image>, StoreError> {
         let images = self.store.shapes().images(&rows).await?;
-        self.remember(rows, &images);
+        self.remember(rows, &images, Vec::new());
         Ok(images)
     }
 
@@ -120,20 +126,21 @@ impl<'s> Draft<'s> {
     /// The engine's refusal.
     pub async fn watch_columns(&mut self, rows: StoredRows, columns: Vec<String>) -> Result<Vec<Image>, StoreError> {
         let images = self.store.shapes().images_of(&rows, &columns).await?;
-        if !self.watches.iter().any(|w| w.rows == rows) {
-            self.watches.push(RowWatch { state: ReadState::of(&images, columns), rows });
-        }
+        self.remember(rows, &images, columns);
         Ok(images)
     }
 
     /// Remembers a row that was read together with others.
     pub fn watched(&mut self, rows: StoredRows, image: &Image) {
-        self.remember(rows, std::slice::from_ref(image));
+        self.remember(rows, std::slice::from_ref(image), Vec::new());
     }
 
-    fn remember(&mut self, rows: StoredRows, images: &[Image]) {
-        if !self.watches.iter().any(|w| w.rows == rows) {
-            self.watches.push(RowWatch { state: ReadState::of(images, Vec::new()), rows });
+    fn remember(&mut self, rows: StoredRows, images: &[Image], columns: Vec<String>) {
+        let first = json!([rows.table, rows.by, rows.keys.len(), rows.keys.first()]);
+        let alike = self.watched.entry(digest(&first.to_string())).or_default();
+        if !alike.iter().any(|place| self.watches.get(*place).is_some_and(|watch| watch.rows == rows)) {
+            alike.push(self.watches.len());
+            self.watches.push(RowWatch { state: ReadState::of(images, columns), rows });
         }
     }
 
@@ -165,7 +172,7 @@ impl<'s> Draft<'s> {
         let store = self.store;
         let located = store.encoder().locate(entity, id).await?;
         if let Some(located) = &located {
-            self.remember(located.rows(), std::slice::from_ref(&located.image));
+            self.remember(located.rows(), std::slice::from_ref(&located.image), Vec::new());
         }
         Ok(located)
     }
@@ -178,7 +185,7 @@ impl<'s> Draft<'s> {
         let store = self.store;
         let located = store.encoder().locate_in(source, id).await?;
         if let Some(located) = &located {
-            self.remember(located.rows(), std::slice::from_ref(&located.image));
+            self.remember(located.rows(), std::slice::from_ref(&located.image), Vec::new());
         }
         Ok(located)
     }
@@ -258,7 +265,7 @@ impl<'s> Draft<'s> {
     pub fn seal_batch(mut self, plan_id: String) -> Plan {
         let unwatched = self.mutations.iter().filter(|m| !m.watches_itself()).filter_map(Mutation::rows);
         for rows in unwatched.collect::<Vec<_>>() {
-            self.remember(rows, &[]);
+            self.remember(rows, &[], Vec::new());
         }
         // One order for all writers: none waits for another that waits for it.
         self.watches.sort_by_cached_key(|w| (w.rows.table.clone(), json!(w.rows).to_string()));

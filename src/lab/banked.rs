@@ -116,20 +116,20 @@ fn standing(policy: &Row) -> (Option<i64>, Reverse<String>) {
 
 /// The policies in use, by bank; none when policies are not kept.
 pub(super) async fn policies_in_use(store: &Store, told: Told<'_>) -> Result<HashMap<String, Policy>, LabError> {
-    let mut used: HashMap<String, Row> = HashMap::new();
+    let mut used = HashMap::new();
     let mut query = Query::new(Entity::Policy);
     query.columns = Some(vec!["profile_id", "version", "status", "weights"]);
     each(store, &query, told, |row| {
-        let Some(bank) = row.text("profile_id").filter(|_| is_active(&row)).map(str::to_owned) else { return };
-        match used.get_mut(&bank) {
-            Some(known) if standing(known) < standing(&row) => *known = row,
-            Some(_) => {}
-            None => drop(used.insert(bank, row)),
+        let Some(bank) = row.text("profile_id").filter(|_| is_active(&row)) else { return };
+        let version = (standing(&row), Policy::parse(row.get("weights")).ok());
+        match used.get_mut(bank) {
+            Some((known, _)) if *known > version.0 => {}
+            Some(known) => *known = version,
+            None => drop(used.insert(bank.to_owned(), version)),
         }
     })
     .await?;
-    let usable = |row: &Row| Policy::parse(row.get("weights")).ok();
-    Ok(used.into_iter().filter_map(|(bank, row)| Some((bank, usable(&row)?))).collect())
+    Ok(used.into_iter().filter_map(|(bank, (_, policy))| Some((bank, policy?))).collect())
 }
 
 /// A policy by its id, with the profile it belongs to.

@@ -1,7 +1,7 @@
 //! Repair of rows that stay and name a case that goes, in the same transaction: reference lists, plan steps and
 //! memory links.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -59,9 +59,13 @@ pub async fn references(
         let keys = chunk.iter().map(|n| vec![FetchedValue::Text(n.id.clone())]).collect();
         let images =
             store.shapes().images(&StoredRows { table: table_of(source), by: vec![id.to_owned()], keys }).await?;
+        let named = |image| match Image::get(image, id) {
+            Some(FetchedValue::Text(id)) => Some((id.as_str(), image)),
+            _ => None,
+        };
+        let images: HashMap<&str, &Image> = images.iter().filter_map(named).collect();
         for naming in chunk {
-            let holds = |image: &&Image| image.get(id) == Some(&FetchedValue::Text(naming.id.clone()));
-            match images.iter().find(holds) {
+            match images.get(naming.id.as_str()) {
                 Some(image) => loosen(draft, source, &shape, (id, image), naming, doomed)?,
                 None => {
                     return Err(ChangeError::Conflict {
