@@ -70,20 +70,14 @@ async fn one(
     if !policy.unknown.is_empty() {
         notes.push(format!("weights that count for nothing here: {}", policy.unknown.join(", ")));
     }
-    let held = held_out(&row, &pairs);
-    let (examples, all_pairs) = match held {
-        Some(held) => {
-            notes.push(
-                "it was trained on these pairs: the numbers are of the queries that were held out then".to_owned(),
-            );
-            (held, Some(score_all(&pairs.examples, &policy, seed).metrics))
+    let (examples, all_pairs) = if let Some(held) = held_out(&row, &pairs) {
+        notes.push("it was trained on these pairs: the numbers are of the queries that were held out then".to_owned());
+        (held, Some(score_all(&pairs.examples, &policy, seed).metrics))
+    } else {
+        if training::knows_some(&row, &pairs.cases) {
+            notes.push("it was trained on some of these cases: the numbers may flatter it".to_owned());
         }
-        None => {
-            if training::knows_some(&row, &pairs.cases) {
-                notes.push("it was trained on some of these cases: the numbers may flatter it".to_owned());
-            }
-            (pairs.examples.clone(), None)
-        }
+        (pairs.examples.clone(), None)
     };
     Ok(MeasuredAssessment {
         policy: Some(id.to_owned()),

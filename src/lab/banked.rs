@@ -109,7 +109,7 @@ fn is_active(policy: &Row) -> bool {
     policy.text("status") == Some("active")
 }
 
-/// Of the active versions of a bank, readers use the one of the highest standing.
+/// The standing of a version: readers use the active one of their bank with the highest.
 fn standing(policy: &Row) -> (Option<i64>, Reverse<String>) {
     (policy.get("version").as_i64(), Reverse(policy.id().to_owned()))
 }

@@ -24,7 +24,7 @@ const PAIRS: usize = 100_000;
 /// Pairs whose cases are read together.
 const TOGETHER: usize = 400;
 
-/// What a pair's features are computed from.
+/// Columns from which a pair's features are computed.
 const COMPARED: &[&str] = &["id", "profile_id", "prompt", "outcome", "reward", "tags", "created_at", "quarantined"];
 
 /// Pairs with where they come from.
@@ -211,9 +211,7 @@ async fn latest_queries(
     if latest.older > 0 {
         notes.push(agreeing(
             latest.older,
-            &format!(
-                "the latest 100,000 pairs are used at most: {{#}} older {{case that recalled others is|cases that recalled others are}} left out"
-            ),
+            "the latest 100,000 pairs are used at most: {#} older {case that recalled others is|cases that recalled others are} left out",
         ));
     }
     Ok(latest.by_id())
@@ -253,7 +251,7 @@ impl LatestQueries {
         }
     }
 
-    /// What was kept, once each.
+    /// The cases that were kept, once each.
     fn by_id(self) -> Vec<RecallingCase> {
         let mut queries: Vec<RecallingCase> = self.kept.into_iter().map(|Reverse(query)| query).collect();
         queries.sort_unstable_by(|a, b| a.id.cmp(&b.id).then_with(|| a.profile.cmp(&b.profile)).then_with(|| b.cmp(a)));

@@ -29,7 +29,7 @@ impl<T: Ord> FirstOf<T> {
         }
     }
 
-    /// How many there were.
+    /// Number of things that came.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count

@@ -152,7 +152,7 @@ impl CaseBank {
         self.case_ids.push(row.id());
     }
 
-    /// What profiles and cases tell; all of them have been taken.
+    /// Findings that profiles and cases tell; all of them have been taken.
     ///
     /// # Errors
     /// What did not fit in memory could not be kept in a file.

@@ -127,7 +127,7 @@ pub struct CanvasSummary {
     pub types: Vec<Engagement>,
     /// By canvas and component type.
     pub components: Vec<Engagement>,
-    /// How the canvases went.
+    /// Success of the canvases.
     pub success: CanvasSuccess,
     /// Events in all.
     pub events: usize,
@@ -622,7 +622,7 @@ mod tests {
             event("broken", "error", 0),
         ];
         for (canvas, value) in [("acted", 1.0), ("shut", 0.0), ("open", 0.5), ("broken", 0.0)] {
-            let events: Vec<_> = events.iter().filter(|event| event.canvas == Some(canvas)).cloned().collect();
+            let events: Vec<_> = events.iter().filter(|event| event.canvas == Some(canvas)).copied().collect();
             assert_eq!(understand(&events, |_| None).success.all.mean(), Some(value), "{canvas}");
         }
         let found = understand(&events, |_| None).success.periods();

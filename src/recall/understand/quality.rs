@@ -218,7 +218,7 @@ pub struct Periods {
     pub improvement: Option<f64>,
 }
 
-/// How canvases went: all, those of the last period, and those of the one before.
+/// Success of canvases: all, those of the last period, and those of the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CanvasSuccess {
     /// Time of the newest canvas event, in microseconds since 1970.
