@@ -20,17 +20,19 @@ use sqlx::{AssertSqlSafe, Connection as _, Row as _, SqliteConnection};
 
 const KEY: [u8; 32] = [7; 32];
 
-/// Ranges of bytes that this process has locked in a file: first byte of each. None when the system does not tell.
+/// Ranges of bytes that this process has locked in a file: first byte of each. None when the system does not tell. Each open
+/// file tells its own locks: the list of all locks of the system may leave some out while others come and go.
 fn locked(path: &Path) -> Option<Vec<u64>> {
     use std::os::unix::fs::MetadataExt as _;
-    let locks = std::fs::read_to_string("/proc/locks").ok()?;
-    let (us, inode) = (std::process::id().to_string(), std::fs::metadata(path).ok()?.ino().to_string());
+    let inode = std::fs::metadata(path).ok()?.ino().to_string();
+    let opened = std::fs::read_dir("/proc/self/fdinfo").ok()?.flatten();
+    let told = opened.filter_map(|file| std::fs::read_to_string(file.path()).ok()).collect::<String>();
     let first = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let [_, "POSIX", _, _, pid, file, first, _] = words[..] else { return None };
-        (pid == us && file.rsplit(':').next() == Some(&inode)).then(|| first.parse().ok())?
+        let ["lock:", _, "POSIX", _, _, _, file, first, _] = words[..] else { return None };
+        (file.rsplit(':').next() == Some(&inode)).then(|| first.parse().ok())?
     };
-    Some(locks.lines().filter_map(first).collect())
+    Some(told.lines().filter_map(first).collect())
 }
 
 /// First byte of the range that every connection of a WAL database keeps locked as long as it is open.
