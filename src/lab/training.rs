@@ -115,15 +115,15 @@ pub(super) async fn from_banks(
         ids.sort_unstable();
         ids.dedup();
         let rows = store.related_columns(Entity::Case, "id", &ids, Some(COMPARED)).await?;
-        let bank = |row: &Row| row.text("profile_id").unwrap_or_default().to_owned();
-        let cases: HashMap<(&str, String), &Row> =
-            rows.iter().filter(|row| !quarantined(row)).map(|row| ((row.id(), bank(row)), row)).collect();
+        let there = rows.iter().filter(|row| !quarantined(row));
+        let cases: HashMap<(&str, &str), &Row> =
+            there.map(|row| ((row.id(), row.text("profile_id").unwrap_or_default()), row)).collect();
         let vectors = store.embeddings().vectors(Entity::Case, &ids).await?;
         with_vector |= !vectors.is_empty();
         let mut situations: HashMap<usize, Situation> = HashMap::new();
         for (number, reference) in pairs {
             let Some(query) = queries.get(*number) else { continue };
-            let case = |id| cases.get(&(id, query.profile.clone())).copied();
+            let case = |id| cases.get(&(id, query.profile.as_str())).copied();
             // A query that is gone meanwhile has no pairs.
             let Some(asking) = case(query.id.as_str()) else { continue };
             let Some(recalled) = case(*reference) else {

@@ -29,6 +29,13 @@ impl<T: Ord> FirstOf<T> {
         }
     }
 
+    /// Takes what is here, and leaves nothing.
+    #[must_use]
+    pub fn take(&mut self) -> Self {
+        let none = FirstOf::new(self.most);
+        std::mem::replace(self, none)
+    }
+
     /// Number of things that came.
     #[must_use]
     pub fn count(&self) -> u64 {

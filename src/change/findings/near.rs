@@ -3,14 +3,11 @@
 use super::{ChangeError, FindingNews, Survey};
 use crate::lab::LabError;
 use crate::memory::Entity;
-use crate::memory::findings::{BankCase, CaseBanks, FindingTally};
+use crate::memory::findings::{BankCase, COMPARED, CaseBanks, FindingTally};
 use crate::memory::first_of::FirstOf;
 use crate::memory::prune::NEAR;
 use crate::memory::vector::{dot, unit};
 use crate::store::Store;
-
-/// Cases up to which the vectors of a bank are compared without being asked for: the work grows with their square.
-const COMPARED: usize = 2_000;
 
 /// The kind of finding, and the one that names banks which are too large.
 pub(super) const NEAR_COPY: &str = "near_duplicate_case";

@@ -28,8 +28,8 @@ const SWAMP: f64 = 0.6;
 /// Cases that a bank has at least, for one of them to swamp it.
 const SOME: u64 = 10;
 
-/// Cases up to which vectors of a bank are compared at once; above, a job does it.
-const COMPARED: u64 = 2_000;
+/// Cases up to which the vectors of a bank are compared without being asked for: the work grows with their square.
+pub const COMPARED: usize = 2_000;
 
 /// Different questions, at least, for which a case that swamps its bank came up.
 const QUESTIONS: usize = 8;
@@ -160,11 +160,10 @@ impl CaseBank {
         self.known_profiles = IdTable::of(self.profiles.take(), |first, next| *first = *next)?;
         self.known_cases = IdTable::of(self.cases.take(), |first, next| *first = *next)?;
         let (over_window, too_large) = self.banks()?;
-        let nought = std::mem::replace(&mut self.nought, FirstOf::new(self.most));
         let bursts = bursts(self.begun.take(), self.most, |place| self.case_id(place))?;
         let found = vec![
             ("over_window", FindingTally::of_first(over_window, Some)),
-            ("window_of_nought", FindingTally::of_first(nought, Some)),
+            ("window_of_nought", FindingTally::of_first(self.nought.take(), Some)),
             ("duplicate_case", self.repeats()?),
             ("vector_duplicates_left", FindingTally::of_first(too_large, Some)),
             ("write_burst", bursts),
@@ -194,7 +193,7 @@ impl CaseBank {
     /// As [`CaseBank::written`].
     pub fn idle_policies(&mut self) -> io::Result<FindingTally> {
         self.sizes.check()?;
-        Ok(FindingTally::of_first(std::mem::replace(&mut self.idle, FirstOf::new(self.most)), Some))
+        Ok(FindingTally::of_first(self.idle.take(), Some))
     }
 
     /// Cases of little reward that are recalled often, and cases that come up in most recalls of a bank of some size, for
@@ -223,7 +222,6 @@ impl CaseBank {
             }
         }
         by_owner.check()?;
-        self.check()?;
         let found = vec![
             ("low_reward_often_recalled", FindingTally::of_first(low, |place| self.case_id(place))),
             ("swamping_case", FindingTally::of_first(swamping, |place| self.case_id(place))),
@@ -267,7 +265,7 @@ impl CaseBank {
             if window > 0 && count > window as u64 {
                 over.add(id().unwrap_or_default());
             }
-            if count > COMPARED {
+            if count > COMPARED as u64 {
                 large.add(id().unwrap_or_default());
             }
         }

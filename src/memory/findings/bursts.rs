@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 
 use super::tally::{FindingTally, GROUPED};
+use crate::memory::first_of::FirstOf;
 use crate::memory::packed::records::{RecordSorter, unordered};
 
 /// Rows of one owner within [`BURST_MICROS`] that make a burst.
@@ -22,7 +23,7 @@ pub(super) fn bursts(
 ) -> io::Result<FindingTally> {
     let sorted = rows.sorted()?;
     let mut stream = sorted.stream()?;
-    let mut found = FirstBursts { most, ..FirstBursts::default() };
+    let mut found = FirstBursts(FirstOf::new(most.max(1)));
     let mut course = OwnerCourse::default();
     let mut last = None;
     while let Some([a, b, at, key]) = stream.next()? {
@@ -33,10 +34,11 @@ pub(super) fn bursts(
     }
     found.add(course);
     let mut tally = FindingTally::default();
-    for keys in found.close() {
-        tally.group(keys.iter().filter_map(|key| id(*key)).collect(), most);
+    let count = found.0.count();
+    for (.., keys) in found.0.in_order() {
+        tally.group(keys.into_iter().filter_map(&id).collect(), most);
     }
-    tally.count = found.count;
+    tally.count = count;
     Ok(tally)
 }
 
@@ -73,15 +75,8 @@ impl OwnerCourse {
     }
 }
 
-/// The first bursts, and how many there are.
-#[derive(Default)]
-struct FirstBursts {
-    /// Bursts that are wanted.
-    most: usize,
-    count: u64,
-    /// Time at which whoever wrote them began to write, number of the burst, and what stands for its first rows.
-    held: Vec<(i64, u64, Vec<u64>)>,
-}
+/// Bursts: the time at which whoever wrote them began to write, number of the burst, and what stands for its first rows.
+struct FirstBursts(FirstOf<(i64, u64, Vec<u64>)>);
 
 impl FirstBursts {
     /// Takes the last burst of an owner.
@@ -90,24 +85,9 @@ impl FirstBursts {
     }
 
     fn add_burst(&mut self, first: i64, burst: Vec<u64>) {
-        if burst.is_empty() {
-            return;
+        if !burst.is_empty() {
+            self.0.add((first, self.0.count(), burst));
         }
-        self.count += 1;
-        self.held.push((first, self.count, burst));
-        if self.held.len() > self.most.saturating_mul(2).saturating_add(64) {
-            self.keep_first();
-        }
-    }
-
-    fn keep_first(&mut self) {
-        self.held.sort_unstable_by_key(|(first, number, _)| (*first, *number));
-        self.held.truncate(self.most.max(1));
-    }
-
-    fn close(&mut self) -> impl Iterator<Item = &[u64]> {
-        self.keep_first();
-        self.held.iter().map(|(.., keys)| keys.as_slice())
     }
 }
 

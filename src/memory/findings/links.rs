@@ -443,7 +443,7 @@ impl LinkedEpisodes {
     }
 
     /// Episodes to which a canvas event of their session belongs that is not linked to any, by place.
-    fn linkable(&mut self) -> io::Result<SortedRecords<2>> {
+    fn linkable(&mut self) -> io::Result<SortedRecords<1>> {
         let loose = self.loose.take().sorted()?;
         let mut by_session = RecordSorter::new(self.space).within(LINKED);
         if !loose.is_empty() {
@@ -456,13 +456,13 @@ impl LinkedEpisodes {
         each_match(&loose, &by_session.sorted()?, |events, places| {
             let closed = places.iter().copied().filter(|place| !is_open(*place));
             let owners = self.unlisted_owners(NamedKind::Canvas, closed, events, places);
-            owners.into_iter().filter(|place| is_open(*place)).for_each(|place| linkable.add([place as u64, 0]));
+            owners.into_iter().filter(|place| is_open(*place)).for_each(|place| linkable.add([place as u64]));
         })?;
         linkable.sorted()
     }
 
     /// Episodes to which feedback on their execution belongs that none of that execution lists, by place.
-    fn sayable(&self, by_execution: &SortedRecords<4>) -> io::Result<SortedRecords<2>> {
+    fn sayable(&self, by_execution: &SortedRecords<4>) -> io::Result<SortedRecords<1>> {
         let mut executions = RecordSorter::new(self.space).within(LINKED);
         let places = if by_execution.is_empty() { 0..0 } else { 0..self.marks.len() };
         for place in places {
@@ -473,7 +473,7 @@ impl LinkedEpisodes {
         let mut sayable = RecordSorter::new(self.space).within(LINKED);
         each_match(by_execution, &executions.sorted()?, |said, places| {
             let owners = self.unlisted_owners(NamedKind::Feedback, places.iter().copied(), said, places);
-            owners.into_iter().filter(|place| is_open(*place)).for_each(|place| sayable.add([place as u64, 0]));
+            owners.into_iter().filter(|place| is_open(*place)).for_each(|place| sayable.add([place as u64]));
         })?;
         sayable.sorted()
     }

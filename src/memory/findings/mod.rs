@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::invocation::{filled, needs_dashes};
 use super::{Entity, agreeing};
 
-pub use bank::{BankCase, CaseBank, CaseBanks, is_poison};
+pub use bank::{BankCase, COMPARED, CaseBank, CaseBanks, is_poison};
 pub use facts::{StandingMemories, StandingMemory, copies};
 pub use links::{LinkedEpisodes, NamedLinks};
 pub use muted::{Mute, Muted};

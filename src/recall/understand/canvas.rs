@@ -152,7 +152,6 @@ pub struct CanvasStudy {
     shown: RecordSorter<2>,
     /// Time of the newest event.
     newest: Option<i64>,
-    success: CanvasSuccess,
     events: usize,
 }
 
@@ -167,7 +166,6 @@ impl CanvasStudy {
             steps: RecordSorter::new(space),
             shown: RecordSorter::new(space),
             newest: None,
-            success: CanvasSuccess::default(),
             events: 0,
         }
     }
@@ -201,7 +199,7 @@ impl CanvasStudy {
     /// # Errors
     /// What does not fit in memory cannot be written or read.
     pub fn close(mut self, feedback: impl Fn(Digest) -> Option<f64>) -> io::Result<CanvasSummary> {
-        self.follow_canvases()?;
+        let success = self.follow_canvases()?;
         self.show_in_episodes(feedback)?;
         let (mut types, mut components) = (Vec::new(), Vec::new());
         for (kind, (whole, parts)) in &self.places {
@@ -210,17 +208,12 @@ impl CanvasStudy {
                 components.extend(self.parts.get_mut(*at).map(|(_, tally)| tally.close(kind, Some(part))));
             }
         }
-        Ok(CanvasSummary {
-            types: ranked(types),
-            components: ranked(components),
-            success: self.success,
-            events: self.events,
-        })
+        Ok(CanvasSummary { types: ranked(types), components: ranked(components), success, events: self.events })
     }
 
     /// Follows each canvas through its events, in the order of their times.
-    fn follow_canvases(&mut self) -> io::Result<()> {
-        self.success = CanvasSuccess::until(self.newest);
+    fn follow_canvases(&mut self) -> io::Result<CanvasSuccess> {
+        let mut success = CanvasSuccess::until(self.newest);
         let sorted = self.steps.take().sorted()?;
         let mut stream = sorted.stream()?;
         while let Some(canvas) = stream.group() {
@@ -239,9 +232,9 @@ impl CanvasStudy {
                     break;
                 }
             }
-            self.success.add(course.value, course.at);
+            success.add(course.value, course.at);
         }
-        Ok(())
+        Ok(success)
     }
 
     /// Takes each episode once, with all the components that were shown in it.
