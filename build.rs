@@ -34,5 +34,9 @@ fn main() {
         println!("cargo::rustc-cfg=stripped");
         println!("cargo::rustc-link-arg-bins=-T{folder}/assets/packaging/stripped.ld");
         println!("cargo::rustc-link-arg-bins=-Wl,--no-eh-frame-hdr");
+        // Functions of the same code are kept once, where Rust brings the linker that can do that.
+        if variable("TARGET") == "x86_64-unknown-linux-gnu" {
+            println!("cargo::rustc-link-arg-bins=-Wl,--icf=all");
+        }
     }
 }

@@ -3,12 +3,12 @@
 //! not fit is a fault, until somebody says with a reason that the database was replaced on purpose: the anchors then end,
 //! and stay on record.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use super::apply::Author;
@@ -354,10 +354,10 @@ async fn enter(store: &Store, author: &Author, ended: &Ended) -> Result<i64, Cha
         actor: author.actor.clone(),
         action: "audit.accept".to_owned(),
         public,
-        private: Map::from_iter([("reason".to_owned(), Value::from(ended.reason.clone()))]),
+        private: BTreeMap::from([("reason".to_owned(), json!(ended.reason).to_string())]),
     };
     let mut writer = store.write(&ended.at).await?;
-    match audit::append(&mut writer, &own, &entry).await {
+    match audit::append(&mut writer, &own, entry).await {
         Ok(seq) => {
             writer.commit().await?;
             Ok(seq)

@@ -1,16 +1,16 @@
 //! Executes a plan: everything that was read is checked again under lock, then data and audit entry are written in one
 //! transaction.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::anchor;
 use super::audit::{self, AppendError, NewEntry};
 use super::draft::writable;
-use super::plan::{Plan, Receipt};
+use super::plan::{Plan, Receipt, canonical};
 use super::undo::refused_later;
 use super::waiting::WaitingTries;
 use super::{ChangeError, new_id, now};
@@ -309,20 +309,35 @@ async fn within(
     for mutation in plan.mutations.iter().chain(&plan.trail) {
         writer.run(mutation).await?;
     }
-    let mut inverses = Vec::new();
-    if plan.undo_reason.is_none() {
-        for mutation in plan.mutations.iter().rev() {
-            inverses.extend(inverse(writer, mutation, &before).await?);
-        }
-    }
-    let entry = entry(plan, author, receipt, &inverses);
-    audit::append(writer, own, &entry).await.map_err(|error| match error {
+    let undo = if plan.undo_reason.is_none() { Some(kept_undo(writer, plan, before).await?) } else { None };
+    audit::append(writer, own, entry(plan, author, receipt, undo)).await.map_err(|error| match error {
         AppendError::Write(error) => FailedTransaction::Write(error),
         head @ AppendError::Head => FailedTransaction::Change(head.into()),
     })
 }
 
-/// Reads what the plan read, under lock, and compares. Gives the rows that were there, by what found them.
+/// The canonical JSON of the [`KeptUndo`] of a plan, given the rows that were there: these may be very many, so that no
+/// more of them is held than their text.
+async fn kept_undo(
+    writer: &mut WriteTransaction<'_>,
+    plan: &Plan,
+    before: HashMap<String, Vec<Image>>,
+) -> Result<String, FailedTransaction> {
+    let mut text = format!("{{\"again\":{},\"inverses\":[", canonical(&json!(plan.trail)));
+    let mut is_first = true;
+    for mutation in plan.mutations.iter().rev() {
+        let Some(inverse) = inverse(writer, mutation, &before).await? else { continue };
+        if !std::mem::take(&mut is_first) {
+            text.push(',');
+        }
+        text.push_str(&canonical(&json!(inverse)));
+    }
+    text.push_str(&format!("],\"trail\":{}}}", canonical(&json!(plan.undo_trail))));
+    Ok(text)
+}
+
+/// Reads what the plan read, under lock, and compares. Gives the rows that were there, by what found them, where an undo
+/// needs them.
 async fn check(
     writer: &mut WriteTransaction<'_>,
     plan: &Plan,
@@ -338,7 +353,9 @@ async fn check(
         if !watch.state.holds(&images) {
             moved.push(describe(&watch.rows, watch.state.count, images.len()));
         }
-        before.insert(key_of(&watch.rows), images);
+        if plan.undo_reason.is_none() {
+            before.insert(key_of(&watch.rows), images);
+        }
     }
     if moved.is_empty() {
         return Ok(before);
@@ -404,7 +421,7 @@ async fn inverse(
         Mutation::Revise(revise) => Mutation::Revise(revise.inverse()),
         Mutation::Delete(rows) => {
             let columns: Vec<String> =
-                was.first().map(|i| i.0.iter().map(|(name, _)| name.clone()).collect()).unwrap_or_default();
+                was.first().map(|i| i.0.iter().map(|(name, _)| name.to_string()).collect()).unwrap_or_default();
             let values = |image: &Image| image.0.iter().map(|(_, raw)| Cell::Is(raw.clone())).collect();
             let images = was.iter().map(values).collect();
             Mutation::Insert { table: rows.table.clone(), key: rows.by.clone(), columns, rows: images }
@@ -413,7 +430,7 @@ async fn inverse(
     Ok(Some(InverseMutation { mutation: restoring, expect: ReadState::of(&after, columns), stamps }))
 }
 
-fn entry(plan: &Plan, author: &Author, receipt: &Receipt, inverses: &[InverseMutation]) -> NewEntry {
+fn entry(plan: &Plan, author: &Author, receipt: &Receipt, undo: Option<String>) -> NewEntry {
     let mut public = plan.facts.as_object().cloned().unwrap_or_default();
     public.insert("operation".to_owned(), Value::from(plan.operation.clone()));
     public.insert("counts".to_owned(), json!(plan.counts));
@@ -427,15 +444,11 @@ fn entry(plan: &Plan, author: &Author, receipt: &Receipt, inverses: &[InverseMut
     if let Some(reason) = &plan.undo_reason {
         public.insert("undo_reason".to_owned(), Value::from(reason.clone()));
     }
-    let mut private = Map::new();
-    private.insert("changes".to_owned(), json!(receipt.changes));
-    if plan.undo_reason.is_none() {
-        let undo = KeptUndo { inverses: inverses.to_vec(), trail: plan.undo_trail.clone(), again: plan.trail.clone() };
-        private.insert("undo".to_owned(), json!(undo));
-    }
+    let mut private = BTreeMap::from([("changes".to_owned(), canonical(&json!(receipt.changes)))]);
+    private.extend(undo.map(|undo| ("undo".to_owned(), undo)));
     if let Some(reason) = author.reason.as_ref().or(plan.reason.as_ref()) {
         let (clean, _) = crate::memory::text_check::check(reason);
-        private.insert("reason".to_owned(), Value::from(clean));
+        private.insert("reason".to_owned(), json!(clean).to_string());
     }
     NewEntry {
         at: receipt.applied_at.clone(),

@@ -43,8 +43,8 @@ pub struct NewEntry {
     pub action: String,
     /// Facts that are not personal.
     pub public: Value,
-    /// Values that are only committed to, by field.
-    pub private: Map<String, Value>,
+    /// Canonical JSON of the values that are only committed to, by field.
+    pub private: BTreeMap<String, String>,
 }
 
 /// Hash of an entry: SHA-256(tag | number, 8 bytes big-endian | hash before | canonical JSON of the rest).
@@ -87,7 +87,7 @@ fn commitment(salt: &[u8], field: &str, value: &str) -> String {
 pub(in crate::change) async fn append(
     writer: &mut WriteTransaction<'_>,
     own: &OwnTables,
-    new: &NewEntry,
+    new: NewEntry,
 ) -> Result<i64, AppendError> {
     let head = StoredRows::with(&own.table("memory_audit_head"), "id", writer.number(1));
     let images = writer.images(&head).await?;
@@ -98,18 +98,17 @@ pub(in crate::change) async fn append(
     let seq = last.checked_add(1).ok_or(AppendError::Head)?;
     let mut commitments = Map::new();
     let mut values = Vec::new();
-    for (field, value) in &new.private {
+    for (field, value) in new.private {
         let salt: [u8; 32] = rand::random();
-        let value = canonical(value);
-        commitments.insert(field.clone(), Value::from(commitment(&salt, field, &value)));
-        values.push([hex::encode(salt), value, field.clone()]);
+        commitments.insert(field.clone(), Value::from(commitment(&salt, &field, &value)));
+        values.push([hex::encode(salt), value, field]);
     }
     let mut entry = TrailEntry {
         seq,
-        at: new.at.clone(),
+        at: new.at,
         database_id: own.database_id.clone(),
-        actor: new.actor.clone(),
-        action: new.action.clone(),
+        actor: new.actor,
+        action: new.action,
         public: canonical(&new.public),
         commitments: canonical(&Value::Object(commitments)),
         prev_hash,
@@ -119,8 +118,9 @@ pub(in crate::change) async fn append(
     let seq_cell = writer.number(seq);
     writer.run(&insert_entry(own.table("memory_audit"), &entry, seq_cell.clone())).await?;
     if !values.is_empty() {
-        let row =
-            |[salt, value, field]: [String; 3]| vec![seq_cell.clone().into(), cell(&field), cell(&salt), cell(&value)];
+        let row = |[salt, value, field]: [String; 3]| {
+            vec![seq_cell.clone().into(), cell(&field), cell(&salt), Cell::Is(FetchedValue::Text(value))]
+        };
         let columns = ["seq", "field", "salt", "value"].map(str::to_owned).to_vec();
         let rows = values.into_iter().map(row).collect();
         let table = own.table("memory_audit_private");
@@ -207,9 +207,9 @@ pub async fn redact(
         actor: actor.to_owned(),
         action: REDACT.to_owned(),
         public: Value::Object(public),
-        private: Map::new(),
+        private: BTreeMap::new(),
     };
-    append(writer, own, &entry).await
+    append(writer, own, entry).await
 }
 
 /// A point of the chain that was written down outside the database.

@@ -20,6 +20,16 @@ const KEPT: usize = 4 * SHOWN;
 /// The same of one batch of a job.
 const KEPT_OF_A_BATCH: usize = 10;
 
+/// Bytes of stored values from which a plan of many rows is full. It takes several times as many in memory.
+const FULL: usize = 24 << 20;
+
+/// Bytes of stored rows up to which a plan of several changes keeps what an undo needs.
+const UNDO_SIZE: usize = 16 << 20;
+
+/// Rows that are read at a time, whole or some columns of them.
+const WHOLE: usize = 20;
+const NARROW: usize = 500;
+
 /// A plan in the making.
 #[derive(Debug)]
 pub struct Draft<'s> {
@@ -36,6 +46,12 @@ pub struct Draft<'s> {
     /// Places of watches by what stands for their rows: there may be a watch for each of very many rows.
     watched: HashMap<Digest, Vec<usize>>,
     mutations: Vec<Mutation>,
+    /// Bytes of what is watched and what changes.
+    size: usize,
+    /// Whether it may be full: whoever makes it begins again with fewer rows then.
+    is_bounded: bool,
+    /// Bytes of rows that are watched whole: an undo may need them.
+    undo_size: usize,
     /// Further effects of the change.
     pub effects: Vec<String>,
     /// Facts that the operator should know before the change is made.
@@ -100,6 +116,9 @@ impl<'s> Draft<'s> {
             watches: Vec::new(),
             watched: HashMap::new(),
             mutations: Vec::new(),
+            size: 0,
+            is_bounded: false,
+            undo_size: 0,
             effects: Vec::new(),
             disclosures: Vec::new(),
             facts: Map::new(),
@@ -140,6 +159,10 @@ impl<'s> Draft<'s> {
         let alike = self.watched.entry(digest(&first.to_string())).or_default();
         if !alike.iter().any(|place| self.watches.get(*place).is_some_and(|watch| watch.rows == rows)) {
             alike.push(self.watches.len());
+            self.size += rows.size();
+            if columns.is_empty() {
+                self.undo_size += images.iter().map(Image::size).sum::<usize>();
+            }
             self.watches.push(RowWatch { state: ReadState::of(images, columns), rows });
         }
     }
@@ -233,8 +256,72 @@ impl<'s> Draft<'s> {
     /// Adds a change of stored rows; an update that sets nothing is left out.
     pub fn push(&mut self, mutation: Mutation) {
         if !matches!(&mutation, Mutation::Update { set, .. } if set.is_empty()) {
+            self.size += mutation.size();
             self.mutations.push(mutation);
         }
+    }
+
+    /// Gives up an undo of several changes whose rows are too large for it.
+    fn limit_undo(&mut self) {
+        if self.undo_size > UNDO_SIZE && self.mutations.len() > 1 && self.undo_reason.is_none() {
+            let size = UNDO_SIZE >> 20;
+            self.undo_reason = Some(format!("its rows are more than {size} MB: too much to keep for an undo"));
+        }
+    }
+
+    /// Watches rows and takes them away. Where they cannot be kept for an undo, only the `narrow` columns are watched, if any
+    /// are named.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn take_away(&mut self, rows: &StoredRows, narrow: &[String]) -> Result<(), StoreError> {
+        let mut keys = &rows.keys[..];
+        while !keys.is_empty() && !self.is_full() {
+            let is_narrow = self.undo_reason.is_some() && !narrow.is_empty();
+            let (some, rest) = keys.split_at(keys.len().min(if is_narrow { NARROW } else { WHOLE }));
+            keys = rest;
+            let some = StoredRows { keys: some.to_vec(), ..rows.without_keys() };
+            if is_narrow {
+                self.watch_columns(some.clone(), narrow.to_vec()).await?;
+            } else {
+                self.watch(some.clone()).await?;
+            }
+            self.push(Mutation::Delete(some));
+            self.limit_undo();
+        }
+        Ok(())
+    }
+
+    /// The same, which is full from some size on where it is made for `rows` of which there are several. What fills it may
+    /// stop then, and it must be made again for fewer.
+    #[must_use]
+    pub fn bounded(self, rows: usize) -> Self {
+        Draft { is_bounded: rows > 1, ..self }
+    }
+
+    /// Whether it may be full.
+    #[must_use]
+    pub fn is_bounded(&self) -> bool {
+        self.is_bounded
+    }
+
+    /// Whether it is full.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.is_bounded && self.size > FULL
+    }
+
+    /// Whether it is full, or would be with these rows watched and changed.
+    pub fn fills_with(&mut self, rows: &StoredRows) -> bool {
+        if self.size + 2 * rows.size() > FULL {
+            self.overfill();
+        }
+        self.is_full()
+    }
+
+    /// Says that more would come than it can take.
+    pub fn overfill(&mut self) {
+        self.size = self.size.max(FULL + 1);
     }
 
     /// The changes so far, to be completed.
@@ -254,7 +341,8 @@ impl<'s> Draft<'s> {
 
     /// Closes the plan. Every changed row is among what was read: new ones as not being there.
     #[must_use]
-    pub fn seal(self) -> Plan {
+    pub fn seal(mut self) -> Plan {
+        self.limit_undo();
         let mut plan = self.seal_batch(String::new());
         plan.plan_id = plan.digest();
         plan

@@ -479,9 +479,9 @@ async fn enter(
         actor: author.actor.clone(),
         action: "migrate".to_owned(),
         public: Value::Object(public),
-        private: author.reason.iter().map(|r| ("reason".to_owned(), Value::from(r.clone()))).collect(),
+        private: author.reason.iter().map(|r| ("reason".to_owned(), json!(r).to_string())).collect(),
     };
-    audit::append(writer, own, &entry).await.map(drop).map_err(|error| match error {
+    audit::append(writer, own, entry).await.map(drop).map_err(|error| match error {
         audit::AppendError::Write(error) => FailedMigration::Write(error),
         head @ audit::AppendError::Head => FailedMigration::Change(head.into()),
     })

@@ -135,17 +135,45 @@ impl Plan {
     /// The id that belongs to the rest of the plan.
     #[must_use]
     pub fn digest(&self) -> String {
-        let mut value = serde_json::to_value(self).unwrap_or_default();
-        if let Some(object) = value.as_object_mut() {
-            object.remove("plan_id");
-        }
-        digest_of(&value)
+        let mut hash = Sha256::new();
+        self.each_part(false, |part| hash.update(part));
+        hex::encode(hash.finalize())
     }
 
     /// The whole plan as it is kept in a file: canonical JSON, one line.
     #[must_use]
     pub fn to_file(&self) -> String {
-        canonical(&serde_json::to_value(self).unwrap_or_default()) + "\n"
+        let mut text = String::new();
+        self.each_part(true, |part| text.push_str(part));
+        text + "\n"
+    }
+
+    /// Hands on the canonical JSON of the plan, with its id or without, part by part: its lists may be very long.
+    fn each_part(&self, with_id: bool, mut take: impl FnMut(&str)) {
+        let mut short = json!({
+            "operation": self.operation, "danger": self.danger, "counts": self.counts, "changes_total": self.changes_total,
+            "effects": self.effects, "disclosures": self.disclosures, "created_at": self.created_at, "database_id": self.database_id,
+            "facts": self.facts, "undo_reason": self.undo_reason, "reason": self.reason, "ticket": self.ticket,
+        });
+        if with_id {
+            short["plan_id"] = json!(self.plan_id);
+        }
+        let mut parts: BTreeMap<&str, Box<dyn Fn(&mut dyn FnMut(&str)) + '_>> = BTreeMap::new();
+        for (name, value) in short.as_object().into_iter().flatten() {
+            parts.insert(name, Box::new(|take| take(&canonical(value))));
+        }
+        parts.insert("changes", Box::new(|take| each_item(&self.changes, take)));
+        parts.insert("watches", Box::new(|take| each_item(&self.watches, take)));
+        for (name, list) in [("mutations", &self.mutations), ("trail", &self.trail), ("undo_trail", &self.undo_trail)] {
+            parts.insert(name, Box::new(|take| each_item(list, take)));
+        }
+        for (i, (name, part)) in parts.into_iter().enumerate() {
+            take(if i == 0 { "{\"" } else { ",\"" });
+            take(name);
+            take("\":");
+            part(&mut take);
+        }
+        take("}");
     }
 
     /// Reads a kept plan.
@@ -164,6 +192,13 @@ impl Plan {
         )))
     }
 
+    /// SHA-256 of what was read, in hexadecimal digits.
+    fn fingerprint(&self) -> String {
+        let mut hash = Sha256::new();
+        each_item(&self.watches, &mut |part| hash.update(part));
+        hex::encode(hash.finalize())
+    }
+
     /// The shape that commands print.
     #[must_use]
     pub fn to_json(&self) -> Value {
@@ -180,7 +215,7 @@ impl Plan {
             "disclosures": self.disclosures,
             "created_at": self.created_at,
             "database_id": self.database_id,
-            "fingerprint": digest_of(&json!(self.watches)),
+            "fingerprint": self.fingerprint(),
         });
         // Moved in: a change may hold a list of a million ids.
         shown["changes"] = Value::Array(changes);
@@ -225,6 +260,18 @@ pub struct Receipt {
 #[must_use]
 pub fn digest_of(value: &Value) -> String {
     hex::encode(Sha256::digest(canonical(value).as_bytes()))
+}
+
+/// Hands on the canonical JSON of a list, item by item.
+fn each_item(items: &[impl Serialize], take: &mut dyn FnMut(&str)) {
+    take("[");
+    for (i, item) in items.iter().enumerate() {
+        if i > 0 {
+            take(",");
+        }
+        take(&canonical(&json!(item)));
+    }
+    take("]");
 }
 
 /// SHA-256 of the canonical JSON of several values, a line each. Only one of them is held at a time.
@@ -278,11 +325,49 @@ pub fn canonical(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::fetched::FetchedValue;
 
     #[test]
     fn canonical_json_is_sorted_and_has_no_blanks() {
         let value: Value = serde_json::from_str(r#" { "b" : [ 1 , {"z":0.1, "a":null} ], "a" : "x y" } "#).unwrap();
         assert_eq!(canonical(&value), r#"{"a":"x y","b":[1,{"a":null,"z":0.1}]}"#);
+    }
+
+    #[test]
+    fn a_kept_plan_is_its_canonical_json_and_comes_back() {
+        let table = crate::store::stored::TableName::new("main", "cases");
+        let rows = crate::store::stored::StoredRows::with(&table, "id", FetchedValue::Text("c \"1\"".to_owned()));
+        let state = crate::store::stored::ReadState::of(&[], vec!["id".to_owned()]);
+        let change =
+            Change { entity: "case".into(), id: "c".into(), before: json!({"b": 1, "a": null}), after: json!(2) };
+        let mut plan = Plan {
+            plan_id: String::new(),
+            operation: "prune".to_owned(),
+            danger: ChangeDanger::Guarded,
+            counts: Plan::count(&[Mutation::Delete(rows.clone())]),
+            changes: vec![change.clone(), change],
+            changes_total: 2,
+            effects: vec!["one goes".to_owned()],
+            disclosures: Vec::new(),
+            created_at: "2026-02-04T10:00:00.000000Z".to_owned(),
+            database_id: "d".to_owned(),
+            facts: json!({"banks": 1}),
+            undo_reason: None,
+            reason: Some("because".to_owned()),
+            ticket: None,
+            watches: vec![RowWatch { rows: rows.clone(), state }],
+            mutations: vec![Mutation::Delete(rows)],
+            trail: Vec::new(),
+            undo_trail: Vec::new(),
+        };
+        let mut whole = json!(plan);
+        assert_eq!(plan.to_file(), canonical(&whole) + "\n");
+        whole.as_object_mut().unwrap().remove("plan_id");
+        assert_eq!(plan.digest(), digest_of(&whole));
+        assert_eq!(plan.to_json()["fingerprint"], digest_of(&json!(plan.watches)));
+        plan.plan_id = plan.digest();
+        assert_eq!(Plan::from_file(&plan.to_file()).unwrap(), plan);
+        assert!(Plan::from_file(&plan.to_file().replace("because", "for fun")).is_err());
     }
 
     #[test]

@@ -45,7 +45,7 @@ async fn watched_versions(draft: &mut Draft<'_>, profile: &str) -> Result<Vec<Ve
             draft.watch(StoredRows::with(&table, name, FetchedValue::Text(profile.to_owned()))).await?;
         }
     }
-    Ok(training::versions(store, Some(profile), &silent).await?)
+    Ok(training::versions(store, Some(profile), &silent).await?.list)
 }
 
 fn highest(versions: &[Version]) -> i64 {

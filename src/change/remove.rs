@@ -2,24 +2,25 @@
 //! aggregates are made again.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::ControlFlow;
 
 use serde_json::{Value, json};
 
 use super::draft::Draft;
 use super::feedback::writable;
 use super::plan::{ChangeDanger, Plan};
-use super::prune::{UNDO_CASES, UNDO_SIZE, loosen};
+use super::prune::{UNDO_CASES, loosen};
 use super::purge::hanging::hanging_on;
 use super::reward::trail;
 use super::{ChangeError, feedback, signal};
 use crate::layout::BoundSource;
 use crate::memory::agreeing;
 use crate::memory::filter::{Filter, Operand, Operator};
-use crate::memory::query::{PageStart, Query};
+use crate::memory::query::Query;
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
-use crate::store::stored::{Image, Mutation, StoredRows};
+use crate::store::stored::{StoredRows, TableName};
 
 /// Rows that one removal may name.
 const MOST: usize = 10_000;
@@ -135,15 +136,20 @@ pub(super) async fn take(
             log_removal(draft, found).await?;
         }
     }
+    let gone = GoingKeys::of(&going.deletes);
     for (table, column, ids) in &going.lists {
         let own = !doomed.is_empty() && column_of(store, table, column).is_some_and(|(s, _)| s.entity == Entity::Case);
         if !own {
-            leave_lists(draft, table, column, ids, &going.deletes, heir).await?;
+            let ids = ids.iter().map(String::as_str).collect();
+            leave_lists(draft, table, column, &ids, &gone, heir).await?;
         }
     }
     let events: Vec<&LocatedRow<'_>> = of(Entity::CanvasEvent).collect();
-    recount(draft, &events, &going.deletes).await?;
+    recount(draft, &events, &gone).await?;
     for update in going.updates {
+        if draft.is_full() {
+            break;
+        }
         if let Some(rows) = update.rows() {
             draft.watch(rows).await?;
         }
@@ -167,8 +173,9 @@ async fn log_removal(draft: &mut Draft<'_>, found: &LocatedRow<'_>) -> Result<()
 /// Deletes rows, those of the `seeds` and those that hang on them; says where they are too many for an undo.
 async fn delete(draft: &mut Draft<'_>, deletes: Vec<StoredRows>, seeds: &[StoredRows]) -> Result<(), ChangeError> {
     let total: usize = deletes.iter().map(|rows| rows.keys.len()).sum();
-    let few = total <= 10 * UNDO_CASES;
-    let mut size = 0;
+    if total > 10 * UNDO_CASES {
+        draft.undo_reason = Some(agreeing(total, "{#} {row goes|rows go}: too much to keep for an undo"));
+    }
     for rows in deletes {
         let is_named = seeds.iter().any(|seed| seed.table == rows.table);
         if !is_named {
@@ -177,25 +184,13 @@ async fn delete(draft: &mut Draft<'_>, deletes: Vec<StoredRows>, seeds: &[Stored
                 &format!("{{#}} {{row of|rows of}} {} {{goes with|go with}} them", rows.table.title()),
             ));
         }
-        let images = draft.watch(rows.clone()).await?;
-        size += images.iter().map(weight).sum::<usize>();
-        draft.push(Mutation::Delete(rows));
-    }
-    if !few || size > UNDO_SIZE {
-        draft.undo_reason = Some(agreeing(
-            total,
-            &format!("{{#}} {{row goes|rows go}}, {} MB: too much to keep for an undo", size >> 20),
-        ));
+        draft.take_away(&rows, &[]).await?;
     }
     Ok(())
 }
 
 /// The source and the canonical column behind a stored one.
-fn column_of<'s>(
-    store: &'s Store,
-    table: &crate::store::stored::TableName,
-    stored: &str,
-) -> Option<(&'s BoundSource, &'static str)> {
+fn column_of<'s>(store: &'s Store, table: &TableName, stored: &str) -> Option<(&'s BoundSource, &'static str)> {
     let sources = store.recognised().sources.iter().filter(|source| table_of(source) == *table);
     sources.into_iter().find_map(|source| {
         let is_it = |name: &&str| plain_column(source, name).is_some_and(|(column, _)| column == stored);
@@ -204,13 +199,54 @@ fn column_of<'s>(
     })
 }
 
+/// Keys of rows that go, by table.
+struct GoingKeys(BTreeMap<TableName, HashSet<String>>);
+
+impl GoingKeys {
+    fn of(going: &[StoredRows]) -> Self {
+        let mut keys: BTreeMap<TableName, HashSet<String>> = BTreeMap::new();
+        for rows in going {
+            keys.entry(rows.table.clone()).or_default().extend(rows.keys.iter().map(|key| json!(key).to_string()));
+        }
+        GoingKeys(keys)
+    }
+
+    /// Whether a row, the only one of these, goes.
+    fn holds(&self, row: &StoredRows) -> bool {
+        let keys = self.0.get(&row.table);
+        keys.zip(row.keys.first()).is_some_and(|(keys, key)| keys.contains(&json!(key).to_string()))
+    }
+}
+
+/// Ids of the rows whose list in that column names one of these: one walk, however many they are.
+async fn naming(
+    store: &Store,
+    source: &BoundSource,
+    name: &'static str,
+    ids: &HashSet<&str>,
+) -> Result<BTreeSet<String>, ChangeError> {
+    let mut query = Query { columns: Some(vec!["id", name]), ..Query::new(source.entity) };
+    if let (1, Some(id)) = (ids.len(), ids.iter().next()) {
+        query.filters.push(Filter::new(name, Operator::Has, Operand::Text((*id).to_owned())));
+    }
+    let mut naming = BTreeSet::new();
+    let take = |row: Row| {
+        if row.list(name).iter().any(|id| ids.contains(id)) {
+            naming.insert(row.id().to_owned());
+        }
+        ControlFlow::Continue(())
+    };
+    store.walks().each_row(&query, take).await?;
+    Ok(naming)
+}
+
 /// Takes ids out of the lists of rows that stay. An heir replaces them, but not in its own lists.
 async fn leave_lists(
     draft: &mut Draft<'_>,
-    table: &crate::store::stored::TableName,
+    table: &TableName,
     column: &str,
-    ids: &[String],
-    going: &[StoredRows],
+    ids: &HashSet<&str>,
+    going: &GoingKeys,
     heir: Option<&str>,
 ) -> Result<(), ChangeError> {
     let store = draft.store;
@@ -218,27 +254,14 @@ async fn leave_lists(
         draft.disclosures.push(format!("{}.{column} may still name rows that go", table.title()));
         return Ok(());
     };
-    let mut naming: BTreeSet<String> = BTreeSet::new();
-    for id in ids {
-        let mut query = Query {
-            columns: Some(vec!["id"]),
-            filters: vec![Filter::new(name, Operator::Has, Operand::Text(id.clone()))],
-            ..Query::new(source.entity)
-        };
-        loop {
-            let page = store.page(&query).await?;
-            naming.extend(page.rows.iter().map(|row| row.id().to_owned()));
-            match page.next {
-                Some(next) => query.start = PageStart::After(next),
-                None => break,
-            }
-        }
-    }
+    let naming = naming(store, source, name, ids).await?;
     let shape = store.shapes().shape(table).await?;
     for id in &naming {
+        if draft.is_full() {
+            break;
+        }
         let Some(found) = draft.seek_in(source, id).await? else { continue };
-        let rows = found.rows();
-        if going.iter().any(|gone| gone.table == rows.table && gone.keys.contains(&rows.keys[0])) {
+        if going.holds(&found.rows()) {
             continue;
         }
         if source.entity == Entity::Memory && heir == Some(id) {
@@ -246,7 +269,7 @@ async fn leave_lists(
         }
         let mut kept: Vec<&str> = Vec::new();
         for known in found.row.list(name) {
-            let stays = if ids.iter().any(|gone| gone == known) { heir } else { Some(known) };
+            let stays = if ids.contains(known) { heir } else { Some(known) };
             if let Some(id) = stays
                 && !(heir == Some(id) && kept.contains(&id))
             {
@@ -263,15 +286,16 @@ async fn leave_lists(
 }
 
 /// The number of canvas actions of episodes whose canvas events go.
-async fn recount(draft: &mut Draft<'_>, located: &[&LocatedRow<'_>], going: &[StoredRows]) -> Result<(), ChangeError> {
+async fn recount(draft: &mut Draft<'_>, located: &[&LocatedRow<'_>], going: &GoingKeys) -> Result<(), ChangeError> {
     let store = draft.store;
     let gone: HashSet<&str> = located.iter().map(|found| found.row.id()).collect();
     let episodes: BTreeSet<&str> = located.iter().filter_map(|found| found.row.text("episode_id")).collect();
     for id in episodes {
         let Some(found) = draft.seek(Entity::Episode, id).await? else { continue };
-        let rows = found.rows();
-        let goes = going.iter().any(|gone| gone.table == rows.table && gone.keys.contains(&rows.keys[0]));
-        if goes || plain_column(found.source, "canvas_action_count").is_none() || writable(found.source).is_err() {
+        if going.holds(&found.rows())
+            || plain_column(found.source, "canvas_action_count").is_none()
+            || writable(found.source).is_err()
+        {
             continue;
         }
         let linked = store.linked(&[&found.row], &found.source.links, Entity::CanvasEvent).await?.pop();
@@ -287,8 +311,4 @@ async fn recount(draft: &mut Draft<'_>, located: &[&LocatedRow<'_>], going: &[St
         draft.alters(&found.row, &shown);
     }
     Ok(())
-}
-
-fn weight(image: &Image) -> usize {
-    serde_json::to_string(image).map_or(0, |text| text.len())
 }

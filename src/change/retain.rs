@@ -1,90 +1,99 @@
 //! Retention for every kind of row: what the rules no longer keep goes, with what hangs on it, in one plan.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
 
 use chrono::Utc;
 
-use super::draft::Draft;
-use super::feedback::writable;
+use super::draft::{Draft, writable};
+use super::feedback::writable as writable_source;
 use super::plan::{ChangeDanger, Plan};
 use super::{ChangeError, remove};
+use crate::lab::LabError;
+use crate::lab::scratch::scratch;
 use crate::memory::Entity;
 use crate::memory::agreeing;
 use crate::memory::query::Query;
-use crate::memory::retention::{ReadRule, RetainedRow, RetentionRules};
+use crate::memory::retention::overdue::{LastUses, OverdueRows, OverdueTally};
+use crate::memory::retention::{ReadRule, RetentionRules};
 use crate::store::Store;
 
 /// Rows that one plan takes at most; the next one takes more.
-const MOST: usize = 5_000;
+const MOST: usize = 2_500;
 
-/// Rows of an entity that are overdue.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OverdueRows {
-    /// Entity of the rows.
-    pub entity: Entity,
-    /// Their ids.
-    pub ids: BTreeSet<String>,
-    /// Rows of that kind in all.
-    pub of: usize,
-}
+/// Bytes of located rows from which one plan takes no more.
+const LOCATED: usize = 8 << 20;
 
-/// The rows that the rules no longer keep, of people under a hold too.
+/// The rows that the rules no longer keep, by entity. The first `most` ids of each are told; those of people who are `held`
+/// are told apart.
 ///
 /// # Errors
 /// [`ChangeError::Usage`] for rules that make no sense, [`ChangeError::Refused`] where a rule cannot be told here; else the
-/// engine's refusal.
-pub async fn overdue(store: &Store, rules: &RetentionRules) -> Result<Vec<OverdueRows>, ChangeError> {
+/// engine's refusal, or no room for what does not fit in memory.
+pub async fn overdue(
+    store: &Store,
+    rules: &RetentionRules,
+    held: &HashSet<String>,
+    most: usize,
+) -> Result<Vec<(Entity, OverdueRows)>, ChangeError> {
     let rules = rules.read(Utc::now()).map_err(ChangeError::Usage)?;
     let entities: BTreeSet<Entity> = rules.iter().map(|rule| rule.entity).collect();
     let mut found = Vec::new();
     for entity in entities {
         let own: Vec<&ReadRule> = rules.iter().filter(|rule| rule.entity == entity).collect();
-        let used =
-            if own.iter().any(|rule| rule.asks_use()) { last_uses(store, entity).await? } else { HashMap::new() };
+        let uses = if own.iter().any(|rule| rule.asks_use()) {
+            last_uses(store, entity).await?
+        } else {
+            LastUses::new(scratch)
+        };
         let mut columns: Vec<&'static str> = own.iter().flat_map(|rule| rule.columns()).collect();
         // What was taken away stays in some stores, marked: it is no row any more.
         let marked = store.sources_of(entity)?.iter().any(|source| source.marks_removed());
         columns.extend(Entity::column(entity, "status").filter(|_| marked).map(|column| column.name));
         columns.sort_unstable();
         columns.dedup();
-        let mut seen: Vec<Vec<RetainedRow>> = vec![Vec::new(); own.len()];
+        let mut tally = OverdueTally::new(&own, uses.end().map_err(LabError::from)?, most, scratch);
         store
             .walks()
             .each_row(&Query { columns: Some(columns), ..Query::new(entity) }, |row| {
                 if !marked || row.text("status") != Some("deleted") {
-                    seen.iter_mut().zip(&own).for_each(|(rows, rule)| rows.push(rule.look(&row)));
+                    tally.row(&row, row.text("user_id").is_some_and(|user| held.contains(user)));
                 }
                 ControlFlow::Continue(())
             })
             .await?;
-        let of = seen.first().map_or(0, Vec::len);
-        let ids = seen.iter().zip(&own).flat_map(|(rows, rule)| rule.doomed(rows, &used)).collect();
-        found.push(OverdueRows { entity, ids, of });
+        found.push((entity, tally.end().map_err(LabError::from)?));
     }
     Ok(found)
 }
 
-/// Returns the time of the last recall of each row, by row id.
-async fn last_uses(store: &Store, entity: Entity) -> Result<HashMap<String, String>, ChangeError> {
+/// Returns the time of the last recall of each row.
+async fn last_uses(store: &Store, entity: Entity) -> Result<LastUses, ChangeError> {
     if let Err(missing) = store.sources_of(Entity::Access) {
         return Err(ChangeError::Refused(format!("`unused_for` of {} is unknown: {missing}", entity.title())));
     }
-    let mut last: HashMap<String, String> = HashMap::new();
+    let mut last = LastUses::new(scratch);
     let query = Query { columns: Some(vec!["ids", "created_at"]), ..Query::new(Entity::Access) };
     store
         .walks()
         .each_row(&query, |row| {
             let at = row.text("created_at").unwrap_or_default();
-            for id in row.list("ids") {
-                if last.get(id).is_none_or(|known| known.as_str() < at) {
-                    last.insert(id.to_owned(), at.to_owned());
-                }
-            }
+            row.list("ids").into_iter().for_each(|id| last.add(id, at));
             ControlFlow::Continue(())
         })
         .await?;
     Ok(last)
+}
+
+/// Rows that one plan takes, and those that it leaves.
+#[derive(Debug)]
+struct RowsToGo {
+    entity: Entity,
+    ids: Vec<String>,
+    /// Rows that go by the rules, in all.
+    overdue: usize,
+    held: usize,
+    of: usize,
 }
 
 /// Plans what the rules take away. Rows of people under a hold stay.
@@ -92,34 +101,63 @@ async fn last_uses(store: &Store, entity: Entity) -> Result<HashMap<String, Stri
 /// # Errors
 /// As [`overdue`]; [`ChangeError::Refused`] where more than the stated share of an entity's rows would go.
 pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeError> {
-    let mut draft = Draft::new(store, "retain", ChangeDanger::Guarded).await?;
+    writable(store).await?;
     let held: HashSet<String> = store.records().holds().await?.into_iter().map(|(id, _)| id).collect();
-    let mut located = Vec::new();
-    for OverdueRows { entity, ids, of } in overdue(store, rules).await? {
-        let most = (rules.share() * of as f64).ceil() as usize;
-        if ids.len() > most {
+    let mut going = Vec::new();
+    let mut room = MOST;
+    for (entity, found) in overdue(store, rules, &held, MOST).await? {
+        let (of, overdue) = (found.of, found.going.count() as usize);
+        let all = overdue + found.held;
+        if all > (rules.share() * of as f64).ceil() as usize {
             return Err(ChangeError::Refused(format!(
-                "{} of {of} rows of {} would go, more than the share of {}: look at the rules, or raise `share`",
-                ids.len(),
+                "{all} of {of} rows of {} would go, more than the share of {}: look at the rules, or raise `share`",
                 entity.title(),
                 rules.share()
             )));
         }
-        let (mut kept, mut taken) = (0, 0);
-        for id in &ids {
-            if located.len() >= MOST {
-                draft.disclosures.push(agreeing(ids.len() - taken - kept, &format!("{{#}} more {{row of|rows of}} {} {{is overdue|are overdue}}: one plan takes {MOST}, run it again", entity.title())));
+        let mut ids = found.going.in_order();
+        ids.truncate(room);
+        room -= ids.len();
+        going.push(RowsToGo { entity, ids, overdue, held: found.held, of });
+    }
+    loop {
+        let all = going.iter().map(|rows| rows.ids.len()).sum();
+        let mut draft = Draft::new(store, "retain", ChangeDanger::Guarded).await?.bounded(all);
+        let taken = take(&mut draft, &held, &mut going).await?;
+        if !draft.is_full() {
+            return Ok(draft.seal());
+        }
+        let mut left = taken.div_ceil(2).min(all - 1);
+        for rows in &mut going {
+            rows.ids.truncate(left);
+            left -= rows.ids.len();
+        }
+    }
+}
+
+/// Adds to a plan that rows go, and what is to be told of it. Returns their number.
+async fn take(draft: &mut Draft<'_>, held: &HashSet<String>, going: &mut [RowsToGo]) -> Result<usize, ChangeError> {
+    let mut located = Vec::new();
+    let mut size = 0;
+    for RowsToGo { entity, ids, overdue, held: kept, of } in going {
+        let (mut kept, mut taken, mut seen) = (*kept, 0, 0);
+        for id in ids.iter() {
+            if size >= LOCATED {
                 break;
             }
-            let Some(found) = draft.seek(entity, id).await? else { continue };
-            writable(found.source)?;
+            seen += 1;
+            let Some(found) = draft.seek(*entity, id).await? else { continue };
+            writable_source(found.source)?;
             if found.row.text("user_id").is_some_and(|user| held.contains(user)) {
                 kept += 1;
                 continue;
             }
             taken += 1;
+            size += found.image.size();
             located.push(found);
         }
+        ids.truncate(seen);
+        let left = overdue.saturating_sub(seen);
         if kept > 0 {
             draft.disclosures.push(agreeing(
                 kept,
@@ -129,12 +167,21 @@ pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeE
                 ),
             ));
         }
+        if left > 0 {
+            draft.disclosures.push(agreeing(
+                left,
+                &format!(
+                    "{{#}} more {{row of|rows of}} {} {{is overdue|are overdue}}: one plan takes as many as fit, run it again",
+                    entity.title()
+                ),
+            ));
+        }
         if taken > 0 {
             draft.effects.push(agreeing(taken, &format!("{{#}} of {of} rows of {} {{goes|go}}", entity.title())));
         }
     }
-    if !located.is_empty() {
-        remove::take(&mut draft, &located, None).await?;
+    if !located.is_empty() && !draft.is_full() {
+        remove::take(draft, &located, None).await?;
     }
-    Ok(draft.seal())
+    Ok(located.len())
 }

@@ -18,8 +18,8 @@ use crate::change::Operation;
 use crate::change::operation::PairsFile;
 use crate::lab::assess;
 use crate::lab::silent;
-use crate::lab::training;
-use crate::memory::{Entity, ValueKind};
+use crate::lab::training::{self, Versions};
+use crate::memory::{Entity, ValueKind, agreeing};
 use crate::recall::learn::measured::MeasuredAssessment;
 use crate::recall::learn::version::Version;
 use crate::ui::text::SafeText;
@@ -107,11 +107,15 @@ fn read_pairs(file: &Path) -> Result<PairsFile, CommandFailure> {
 
 async fn list(session: &Session<'_>, bank: Option<&str>) -> Result<(), CommandFailure> {
     let store = session.store().await?;
-    let versions = training::versions(&store, bank, &silent).await?;
+    let Versions { list: versions, left } = training::versions(&store, bank, &silent).await?;
     if let Some(bank) = bank.filter(|_| versions.is_empty())
         && store.row(Entity::Profile, bank).await?.is_none()
     {
         return Err(CommandFailure::not_found(format!("there is no profile `{bank}` in {}", store.location())));
+    }
+    if left > 0 {
+        let words = "{#} more {version is|versions are} not listed: `policy list BANK` lists those of one bank";
+        output::tell(&agreeing(left as usize, words));
     }
     let rows: Vec<Value> = versions.iter().map(as_json).collect();
     match session.format() {

@@ -54,13 +54,8 @@ async fn one(
         LabError::NotFound(format!("there is no policy `{id}` in {}; `{list}` shows them", store.location()))
     })?;
     let profile = row.text("profile_id").map(str::to_owned);
-    let versions = training::versions(store, profile.as_deref(), told).await?;
-    let version = versions.into_iter().find(|v| v.row.id() == id);
-    let policy = match version.as_ref().map(|v| v.policy.clone()) {
-        Some(Ok(policy)) => policy,
-        Some(Err(why)) => return Err(LabError::Refused(format!("the policy {id} cannot be used: {why}"))),
-        None => return Err(LabError::NotFound(format!("the policy `{id}` belongs to no bank"))),
-    };
+    let policy = Policy::parse(row.get("weights"))
+        .map_err(|why| LabError::Refused(format!("the policy {id} cannot be used: {why}")))?;
     let pairs = match given {
         Some(pairs) => pairs,
         None => training::from_bank(store, profile.as_deref(), told).await?,
@@ -86,7 +81,7 @@ async fn one(
         pairs: pairs.source,
         assessment: score_all(&examples, &policy, seed),
         all_pairs,
-        purged: version.map(|v| v.purged),
+        purged: Some(training::purged_cases(store, &row, told).await?),
         profile_id: profile,
         notes,
     })

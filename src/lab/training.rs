@@ -6,8 +6,12 @@ use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use super::scratch::sorter;
 use super::{LabError, Told, each, equal};
 use crate::memory::agreeing;
+use crate::memory::digest::digest;
+use crate::memory::first_of::FirstOf;
+use crate::memory::packed::id_table::IdTable;
 use crate::memory::query::Query;
 use crate::memory::vector::cosine_of;
 use crate::memory::{Entity, Row, reward};
@@ -23,6 +27,10 @@ const PAIRS: usize = 100_000;
 
 /// Pairs whose cases are read together.
 const TOGETHER: usize = 400;
+
+/// Versions that are listed at most, and those that are read together: each may hold thousands of marks.
+const VERSIONS: usize = 1_000;
+const READ: usize = 20;
 
 /// Columns from which a pair's features are computed.
 const COMPARED: &[&str] = &["id", "profile_id", "prompt", "outcome", "reward", "tags", "created_at", "quarantined"];
@@ -260,34 +268,76 @@ impl LatestQueries {
     }
 }
 
-/// All policy versions, of one bank or of all, by bank and version, the newest first.
+/// Versions of policies, and what was not read of them.
+#[derive(Debug)]
+pub struct Versions {
+    /// The first of them, by bank and version, the newest first; without the marks of the cases they were trained on.
+    pub list: Vec<Version>,
+    /// Number of the others.
+    pub left: u64,
+}
+
+/// Policy versions, of one bank or of all: the first [`VERSIONS`] by bank and version, the newest first.
 ///
 /// # Errors
 /// A database without policies, or the engine's refusal.
-pub async fn versions(store: &Store, profile: Option<&str>, told: Told<'_>) -> Result<Vec<Version>, LabError> {
+pub async fn versions(store: &Store, profile: Option<&str>, told: Told<'_>) -> Result<Versions, LabError> {
     let mut query = Query::new(Entity::Policy);
+    query.columns = Some(vec!["profile_id", "version"]);
     query.filters.extend(profile.map(|id| equal("profile_id", id)));
     store.sources_of(Entity::Policy)?;
-    let mut rows = Vec::new();
-    each(store, &query, told, |row| rows.push(row)).await?;
-    let place = |r: &Row| {
-        (
-            r.text("profile_id").is_none(),
-            r.text("profile_id").map(str::to_owned),
-            std::cmp::Reverse(r.get("version").as_i64()),
-        )
-    };
-    rows.sort_by_cached_key(|r| (place(r), r.id().to_owned()));
-    let there = case_marks(store, rows.iter().flat_map(trained_on).collect(), told).await?;
+    let mut first = FirstOf::new(VERSIONS);
+    each(store, &query, told, |row| {
+        let bank = row.text("profile_id").map(str::to_owned);
+        first.add((bank.is_none(), bank, Reverse(row.get("version").as_i64()), row.id().to_owned()));
+    })
+    .await?;
+    let left = first.count() - first.count().min(VERSIONS as u64);
+    let ids: Vec<String> = first.in_order().into_iter().map(|(.., id)| id).collect();
+    let mut list = Vec::new();
+    let mut there = None;
+    for ids in ids.chunks(READ) {
+        let mut rows: HashMap<String, Row> =
+            store.related(Entity::Policy, "id", ids).await?.into_iter().map(|row| (row.id().to_owned(), row)).collect();
+        for row in ids.iter().filter_map(|id| rows.remove(id)) {
+            if there.is_none() && !trained_on(&row).is_empty() {
+                there = Some(case_marks(store, told).await?);
+            }
+            list.push(read(row, there.as_ref()));
+        }
+    }
+    there.map_or(Ok(()), |there| there.check())?;
     let mut taken: HashSet<Option<String>> = HashSet::new();
-    let version = |row: Row| {
-        let policy = Policy::parse(row.get("weights"));
-        let active = row.text("status") == Some("active");
-        let in_use = active && taken.insert(row.text("profile_id").map(str::to_owned));
-        Version { purged: purged(&row, &there), policy, in_use, row }
-    };
-    Ok(rows.into_iter().map(version).collect())
+    for version in &mut list {
+        let active = version.row.text("status") == Some("active");
+        version.in_use = active && taken.insert(version.row.text("profile_id").map(str::to_owned));
+    }
+    Ok(Versions { list, left })
 }
+
+/// A version of a row, without the marks of the cases it was trained on; `there` are those of all cases.
+fn read(mut row: Row, there: Option<&IdTable<1>>) -> Version {
+    let purged = purged(&row, there);
+    let mut metrics = row.get("metrics").clone();
+    if metrics.as_object_mut().is_some_and(|metrics| metrics.remove(MARKS).is_some()) {
+        row.set("metrics", metrics);
+    }
+    Version { purged, policy: Policy::parse(row.get("weights")), in_use: false, row }
+}
+
+/// How many of its cases a policy was trained on are gone.
+///
+/// # Errors
+/// The engine's refusal.
+pub(super) async fn purged_cases(store: &Store, policy: &Row, told: Told<'_>) -> Result<PurgedCases, LabError> {
+    let there = if trained_on(policy).is_empty() { IdTable::default() } else { case_marks(store, told).await? };
+    let purged = purged(policy, Some(&there));
+    there.check()?;
+    Ok(purged)
+}
+
+/// Name of the list of marks in a policy's metrics.
+const MARKS: &str = "training_cases";
 
 /// The mark that stands for a case in a policy's metrics: enough to see that the case is gone, and no id.
 #[must_use]
@@ -296,26 +346,17 @@ pub fn mark(case: &str) -> String {
     hex::encode(digest.iter().take(6).copied().collect::<Vec<u8>>())
 }
 
-/// Those of the marks whose case is there.
-async fn case_marks(store: &Store, marks: HashSet<&str>, told: Told<'_>) -> Result<HashSet<String>, StoreError> {
-    let mut there = HashSet::new();
-    if marks.is_empty() {
-        return Ok(there);
-    }
+/// The marks of all cases.
+async fn case_marks(store: &Store, told: Told<'_>) -> Result<IdTable<1>, LabError> {
+    let mut marks = sorter();
     let mut query = Query::new(Entity::Case);
     query.columns = Some(vec!["id"]);
-    each(store, &query, told, |row| {
-        let mark = mark(row.id());
-        if marks.contains(mark.as_str()) {
-            there.insert(mark);
-        }
-    })
-    .await?;
-    Ok(there)
+    each(store, &query, told, |row| marks.add([digest(&mark(row.id()))])).await?;
+    Ok(IdTable::of(marks, |_, _| {})?)
 }
 
 fn trained_on(policy: &Row) -> Vec<&str> {
-    let marks = policy.get("metrics").get("training_cases").and_then(|m| m.as_array());
+    let marks = policy.get("metrics").get(MARKS).and_then(|m| m.as_array());
     marks.map(|all| all.iter().filter_map(|m| m.as_str()).collect()).unwrap_or_default()
 }
 
@@ -325,9 +366,9 @@ pub(super) fn knows_some(policy: &Row, cases: &[String]) -> bool {
     !marks.is_empty() && cases.iter().any(|case| marks.contains(mark(case).as_str()))
 }
 
-fn purged(policy: &Row, there: &HashSet<String>) -> PurgedCases {
+fn purged(policy: &Row, there: Option<&IdTable<1>>) -> PurgedCases {
     let marks = trained_on(policy);
-    if marks.is_empty() {
+    let Some(there) = there.filter(|_| !marks.is_empty()) else {
         let from_file = policy.get("metrics").get("pairs_sha256").is_some_and(Value::is_string);
         let reason = if from_file {
             "it was trained on pairs of a file"
@@ -335,8 +376,8 @@ fn purged(policy: &Row, there: &HashSet<String>) -> PurgedCases {
             "which cases it was trained on is not recorded"
         };
         return PurgedCases { cases: None, gone: None, share: None, reason: Some(reason) };
-    }
-    let gone = marks.iter().filter(|m| !there.contains(**m)).count();
+    };
+    let gone = marks.iter().filter(|mark| there.get(mark).is_none()).count();
     let share = gone as f64 / marks.len() as f64;
     PurgedCases { cases: Some(marks.len()), gone: Some(gone), share: Some(share), reason: None }
 }

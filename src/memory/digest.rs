@@ -12,3 +12,12 @@ pub fn digest(id: &str) -> Digest {
     id.hash(&mut hasher);
     hasher.finish() | 1
 }
+
+/// Two hashes of an id, for where a mistake would change rows: no two ids of a database have both.
+#[must_use]
+pub fn wide_digest(id: &str) -> [Digest; 2] {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    (1_u8, id).hash(&mut hasher);
+    [digest(id), hasher.finish() | 1]
+}

@@ -29,7 +29,9 @@ pub async fn answer(
             let insights = understand::insights(store, None, &now, mask, told).await;
             insights.map(|insights| StudyAnswer::Agent(Box::new(insights), None))
         }
-        StudyQuestion::Policies => training::versions(store, None, told).await.map(StudyAnswer::Policies),
+        StudyQuestion::Policies => {
+            training::versions(store, None, told).await.map(|found| StudyAnswer::Policies(found.list, found.left))
+        }
         StudyQuestion::Policy(id) => {
             let measured = assess::measure(store, Some(id), None, TRAINING_SEED, told).await;
             measured.map(|measured| StudyAnswer::Policy(Box::new(measured)))

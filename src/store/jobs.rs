@@ -1,5 +1,7 @@
 //! Stored records of jobs: their rows, and signs that the database is under strain.
 
+use std::sync::Arc;
+
 use super::ability::ServerAbility;
 use super::fetched::{FetchedValue, RawRow};
 use super::own::OwnTables;
@@ -142,7 +144,7 @@ impl OwnTables {
 }
 
 fn job_rows(rows: Vec<RawRow>) -> Vec<JobRow> {
-    let names: Vec<String> = COLUMNS.split(", ").map(str::to_owned).collect();
+    let names: Vec<Arc<str>> = COLUMNS.split(", ").map(Arc::from).collect();
     rows.into_iter().map(|row| JobRow::of(&Image(names.iter().cloned().zip(row).collect()))).collect()
 }
 

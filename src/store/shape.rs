@@ -58,9 +58,9 @@ impl TableShape {
         TableShape { columns: self.columns.iter().filter(wanted).cloned().collect(), row_number: false }
     }
 
-    fn names(&self) -> Vec<String> {
-        let hidden = self.row_number.then(|| ROW_NUMBER.to_owned());
-        hidden.into_iter().chain(self.columns.iter().map(|c| c.name.clone())).collect()
+    fn names(&self) -> Vec<Arc<str>> {
+        let hidden = self.row_number.then(|| ROW_NUMBER.into());
+        hidden.into_iter().chain(self.columns.iter().map(|c| c.name.as_str().into())).collect()
     }
 }
 

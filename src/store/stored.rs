@@ -1,5 +1,7 @@
 //! Stored values, rows and changes to them as plain data: what a plan holds, what an undo needs, what is hashed.
 
+use std::sync::Arc;
+
 use serde::de::Error as _;
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -18,6 +20,9 @@ pub fn row_number(columns: &[&str]) -> Option<&'static str> {
     let taken = |name: &&str| columns.iter().any(|column| column.eq_ignore_ascii_case(name));
     ["rowid", "_rowid_", "oid"].into_iter().find(|name| !taken(name))
 }
+
+/// Bytes that are counted for a row beside its values.
+const ROW: usize = 100;
 
 /// A table: schema (PostgreSQL) or attached name (SQLite), and name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -62,11 +67,24 @@ impl StoredRows {
     pub fn with(table: &TableName, column: &str, value: FetchedValue) -> Self {
         StoredRows { table: table.clone(), by: vec![column.to_owned()], keys: vec![vec![value]] }
     }
+
+    /// None of its rows yet, to be found by the same columns.
+    #[must_use]
+    pub fn without_keys(&self) -> Self {
+        StoredRows { table: self.table.clone(), by: self.by.clone(), keys: Vec::new() }
+    }
+
+    /// Bytes of the values that find the rows, and some for each row.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let values = self.keys.iter().map(|key| ROW + key.iter().map(FetchedValue::size).sum::<usize>());
+        values.sum()
+    }
 }
 
 /// One stored row, column by column; on SQLite with its row number where it has a hidden one.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Image(pub Vec<(String, FetchedValue)>);
+#[derive(Debug, Clone, PartialEq)]
+pub struct Image(pub Vec<(Arc<str>, FetchedValue)>);
 
 impl Image {
     /// Value of a column; none when the row has no such column.
@@ -75,11 +93,17 @@ impl Image {
         self.0.iter().find(|(name, _)| name.eq_ignore_ascii_case(column)).map(|(_, value)| value)
     }
 
+    /// Bytes of its values, and of the places that hold them.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        size_of_val(self.0.as_slice()) + self.0.iter().map(|(_, value)| value.size()).sum::<usize>()
+    }
+
     /// The row as it is hashed: everything but the row number, which no one relies on.
     fn canonical(&self, columns: &[String]) -> String {
-        let counts = |name: &String| name != ROW_NUMBER && (columns.is_empty() || columns.contains(name));
+        let counts = |name: &str| name != ROW_NUMBER && (columns.is_empty() || columns.iter().any(|c| c == name));
         let values: Vec<Value> =
-            self.0.iter().filter(|(name, _)| counts(name)).map(|(name, value)| json!([name, value])).collect();
+            self.0.iter().filter(|(name, _)| counts(name)).map(|(name, value)| json!([&**name, value])).collect();
         Value::from(values).to_string()
     }
 }
@@ -272,6 +296,24 @@ impl Mutation {
         }
     }
 
+    /// Bytes of its values, and some for each row.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let cell = |cell: &Cell| if let Cell::Is(value) = cell { value.size() } else { 0 };
+        let values = |values: &Vec<FetchedValue>| values.iter().map(FetchedValue::size).sum::<usize>();
+        match self {
+            Mutation::Insert { rows, .. } => rows.iter().map(|row| ROW + row.iter().map(cell).sum::<usize>()).sum(),
+            Mutation::Update { key, set, .. } => {
+                let key: usize = key.iter().map(|(_, value)| value.size()).sum();
+                ROW + key + set.iter().map(|(_, new)| cell(new)).sum::<usize>()
+            }
+            Mutation::Delete(rows) => rows.size(),
+            Mutation::Revise(RowRevisions { rows, .. }) => {
+                rows.iter().map(|Revision(key, was, new)| ROW + values(key) + values(was) + values(new)).sum()
+            }
+        }
+    }
+
     /// The rows it is about, by their keys; none for rows that the engine numbers.
     #[must_use]
     pub fn rows(&self) -> Option<StoredRows> {
@@ -374,7 +416,7 @@ mod tests {
 
         #[test]
         fn a_fingerprint_knows_no_order_but_every_value(a in any_raw(), b in any_raw()) {
-            let image = |raw: &FetchedValue| Image(vec![("c".to_owned(), raw.clone())]);
+            let image = |raw: &FetchedValue| Image(vec![("c".into(), raw.clone())]);
             let (one, two) = (image(&a), image(&b));
             prop_assert_eq!(fingerprint(&[one.clone(), two.clone()], &[]), fingerprint(&[two.clone(), one.clone()], &[]));
             let same = serde_json::to_string(&a).unwrap() == serde_json::to_string(&b).unwrap();
@@ -384,8 +426,7 @@ mod tests {
 
     #[test]
     fn the_row_number_is_no_part_of_a_fingerprint() {
-        let image =
-            |n| Image(vec![(ROW_NUMBER.to_owned(), FetchedValue::Integer(n)), ("id".to_owned(), FetchedValue::Null)]);
+        let image = |n| Image(vec![(ROW_NUMBER.into(), FetchedValue::Integer(n)), ("id".into(), FetchedValue::Null)]);
         assert_eq!(fingerprint(&[image(1)], &[]), fingerprint(&[image(2)], &[]));
     }
 }

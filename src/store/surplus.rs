@@ -2,6 +2,7 @@
 //! columns that no canonical one shows, and values stored differently from what their canonical form would give.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
@@ -137,13 +138,13 @@ impl ShapeReader<'_> {
                         }),
                         Some(key) => {
                             surplus.beside = beside.get(row.id()).and_then(|image| {
-                                let more = image.0.iter().any(|(name, raw)| match name.as_str() {
+                                let more = image.0.iter().any(|(name, raw)| match &**name {
                                     ROW_NUMBER => false,
                                     name if name == key => false,
                                     name if name == column => usual.as_ref() != Some(raw),
                                     _ => *raw != FetchedValue::Null,
                                 });
-                                let columns = image.0.iter().filter(|(name, _)| name != ROW_NUMBER).cloned();
+                                let columns = image.0.iter().filter(|(name, _)| **name != *ROW_NUMBER).map(named);
                                 more.then(|| (shelf_title(shelf.as_ref()), columns.collect()))
                             });
                         }
@@ -200,17 +201,22 @@ impl ShapeReader<'_> {
             let ways = source.entity.columns().iter().filter_map(|c| plain_column(source, c.name));
             usual.contains_key(name) || ways.into_iter().any(|(stored, _)| stored == name)
         };
-        let differs = |(name, raw): &&(String, FetchedValue)| {
+        let differs = |(name, raw): &&(Arc<str>, FetchedValue)| {
             let declared = shape.column(name).map_or("", |c| c.declared.as_str());
-            !matches!(usual.get(name), Some(Cell::Is(cell)) if is_same(self.store.engine(), declared, cell, raw))
+            !matches!(usual.get(&**name), Some(Cell::Is(cell)) if is_same(self.store.engine(), declared, cell, raw))
         };
-        let stored = image.0.iter().filter(|(name, _)| name != ROW_NUMBER && !key.contains(name));
+        let stored = image.0.iter().filter(|(name, _)| **name != *ROW_NUMBER && !key.iter().any(|key| **key == **name));
         let (spelled, hidden): (Vec<_>, Vec<_>) = stored.filter(differs).partition(|(name, _)| mapped(name));
         // Values may be long: the usual ones are gone before these are copied.
         drop(usual);
-        let copied = |columns: Vec<&(String, FetchedValue)>| columns.into_iter().cloned().collect();
+        let copied = |columns: Vec<&(Arc<str>, FetchedValue)>| columns.into_iter().map(named).collect();
         Surplus { spelled: copied(spelled), hidden: copied(hidden), ..Surplus::default() }
     }
+}
+
+/// A stored value with the name of its column.
+fn named((name, value): &(Arc<str>, FetchedValue)) -> (String, FetchedValue) {
+    (name.to_string(), value.clone())
 }
 
 fn shelf_title(shelf: Option<&VectorShelf>) -> String {

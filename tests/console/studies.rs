@@ -50,11 +50,14 @@ pub fn answer(question: &StudyQuestion) -> StudyAnswer {
         ]),
         StudyQuestion::Agent(id) => StudyAnswer::Agent(Box::new(insights(Some(id))), Some(Box::new(Ok(graduated(id))))),
         StudyQuestion::Everyone => StudyAnswer::Agent(Box::new(insights(None)), None),
-        StudyQuestion::Policies => StudyAnswer::Policies(vec![
-            version("po-2", 2, "training", Ok(false)),
-            version("po-1", 1, "active", Ok(true)),
-            version("po-0", 0, "failed", Err("no weights are stored: its training did not end")),
-        ]),
+        StudyQuestion::Policies => StudyAnswer::Policies(
+            vec![
+                version("po-2", 2, "training", Ok(false)),
+                version("po-1", 1, "active", Ok(true)),
+                version("po-0", 0, "failed", Err("no weights are stored: its training did not end")),
+            ],
+            7,
+        ),
         StudyQuestion::Policy(id) => StudyAnswer::Policy(Box::new(measured(id))),
         StudyQuestion::Recall => StudyAnswer::Recall(Box::new(evaluation())),
     }

@@ -318,13 +318,13 @@ fn a_policy_learns_from_what_a_bank_recalled_and_is_stored_for_review() {
             let plan = policy::train(store, "pr-1", &pairs, 1).await.expect("a plan");
             let again = policy::train(store, "pr-1", &pairs, 1).await.expect("a plan");
             assert_eq!(plan.changes[0].after["weights"], again.changes[0].after["weights"]);
-            assert!(training::versions(store, None, &silent).await.expect("versions").is_empty());
+            assert!(training::versions(store, None, &silent).await.expect("versions").list.is_empty());
             let receipt = change::apply(store, &plan, &author()).await.expect("a receipt");
             assert_eq!(
                 (receipt.counts["agent_memory_policies"]["insert"], receipt.counts["agent_memory_audit"]["insert"]),
                 (1, 1)
             );
-            let versions = training::versions(store, None, &silent).await.expect("versions");
+            let versions = training::versions(store, None, &silent).await.expect("versions").list;
             let [version] = &versions[..] else { panic!("{versions:?}") };
             assert_eq!((version.row.text("status"), version.in_use), (Some("training"), false));
             assert_eq!((version.purged.cases, version.purged.gone), (Some(48), Some(0)));
@@ -340,7 +340,7 @@ fn a_policy_learns_from_what_a_bank_recalled_and_is_stored_for_review() {
             assert!(matches!(stale, Err(ChangeError::Conflict { .. })), "{stale:?}");
             let plan = undo::undo(store, receipt.audit_seq.unwrap()).await.expect("an undo");
             change::apply(store, &plan, &author()).await.expect("it is undone");
-            assert!(training::versions(store, None, &silent).await.expect("versions").is_empty());
+            assert!(training::versions(store, None, &silent).await.expect("versions").list.is_empty());
         }
         assert!(weights.iter().all(|w| *w == weights[0]), "{weights:?}");
     });
@@ -354,7 +354,7 @@ fn queries_held_out_are_known_again_until_the_pairs_change() {
             let pairs = training::from_bank(store, Some("pr-1"), &silent).await.expect("pairs");
             let plan = policy::train(store, "pr-1", &pairs, 1).await.expect("a plan");
             change::apply(store, &plan, &author()).await.expect("a receipt");
-            let id = training::versions(store, None, &silent).await.expect("versions")[0].row.id().to_owned();
+            let id = training::versions(store, None, &silent).await.expect("versions").list[0].row.id().to_owned();
             let before = assess::measure(store, Some(&id), None, 1, &silent).await.expect("numbers");
             assert!(before.all_pairs.is_some());
             assert_eq!(before.assessment.metrics.auc, plan.changes[0].after["metrics"]["auc"].as_f64());
@@ -391,7 +391,7 @@ fn readers_take_the_highest_active_version_so_an_older_one_is_copied_as_the_newe
                 let one = |v: &Version| (v.row.get("version").as_i64().unwrap(), v.in_use, v.row.id().to_owned());
                 versions.iter().map(one).collect()
             };
-            let found = ids(&training::versions(store, Some("pr-1"), &silent).await.expect("versions"));
+            let found = ids(&training::versions(store, Some("pr-1"), &silent).await.expect("versions").list);
             let (newer, older) = (found[0].2.clone(), found[1].2.clone());
             let plan = policy::activate(store, &newer).await.expect("a plan");
             assert_eq!(plan.counts["agent_memory_policies"]["update"], 1);
@@ -411,7 +411,7 @@ fn readers_take_the_highest_active_version_so_an_older_one_is_copied_as_the_newe
             let text = serde_json::to_string(&plan.mutations).expect("a plan");
             assert!(world.path.is_none() || text.contains(&odd.replace('"', "\\\"")), "{text}");
             change::apply(store, &plan, &author()).await.expect("a receipt");
-            let found = training::versions(store, Some("pr-1"), &silent).await.expect("versions");
+            let found = training::versions(store, Some("pr-1"), &silent).await.expect("versions").list;
             let used = found.iter().filter(|v| v.in_use).map(|v| v.row.clone()).collect::<Vec<_>>();
             assert_eq!(used[0].get("version"), &json!(3));
             let original = found.iter().find(|v| v.row.id() == older).unwrap();
@@ -430,7 +430,7 @@ fn ennube_gets_its_own_spelling_and_a_row_in_its_own_trail() {
         let target = Target::Postgres(database.url().to_owned());
         let world = world(target, tempfile::tempdir().expect("a folder"), Some(database)).await;
         let store = &world.store;
-        let before = training::versions(store, None, &silent).await.expect("versions");
+        let before = training::versions(store, None, &silent).await.expect("versions").list;
         assert_eq!(
             before.iter().filter(|v| v.in_use).map(|v| v.row.get("version").clone()).collect::<Vec<_>>(),
             [json!(2)]
@@ -439,7 +439,7 @@ fn ennube_gets_its_own_spelling_and_a_row_in_its_own_trail() {
         let plan = policy::train(store, &profile, &made_up_pairs(), 1).await.expect("a plan");
         let receipt = change::apply(store, &plan, &author()).await.expect("a receipt");
         assert_eq!(receipt.counts["agent_memory_audit"]["insert"], 1);
-        let versions = training::versions(store, Some(&profile), &silent).await.expect("versions");
+        let versions = training::versions(store, Some(&profile), &silent).await.expect("versions").list;
         let newest = &versions[0].row;
         assert_eq!((newest.get("version"), newest.text("status")), (&json!(4), Some("training")));
         assert!(newest.get("weights").get("semanticWeight").is_some() && newest.get("metrics").get("loss").is_some());
@@ -447,7 +447,7 @@ fn ennube_gets_its_own_spelling_and_a_row_in_its_own_trail() {
         let first = versions.last().unwrap().row.id().to_owned();
         let plan = policy::activate(store, &first).await.expect("a plan");
         change::apply(store, &plan, &author()).await.expect("a receipt");
-        let used = training::versions(store, Some(&profile), &silent).await.expect("versions");
+        let used = training::versions(store, Some(&profile), &silent).await.expect("versions").list;
         assert_eq!(used.iter().find(|v| v.in_use).unwrap().row.get("version"), &json!(5));
     });
 }
@@ -659,7 +659,7 @@ fn a_policy_sees_a_stored_case_at_recall_as_in_training() {
         .await
         .expect("a plan");
         change::apply(&world.store, &plan, &author()).await.expect("a receipt");
-        let versions = training::versions(&world.store, Some("pr-1"), &silent).await.expect("versions");
+        let versions = training::versions(&world.store, Some("pr-1"), &silent).await.expect("versions").list;
         let mut request = RecallRequest::new(Ranking::Cases, "2026-04-01T00:00:00.000000Z");
         request.like = Some("query-07".to_owned());
         request.policy = Some(versions[0].row.id().to_owned());

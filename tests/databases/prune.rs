@@ -292,6 +292,36 @@ fn very_many_cases_go_at_once_without_an_undo() {
 }
 
 #[test]
+fn cases_that_very_large_rows_name_go_in_several_plans() {
+    on_both(async |world| {
+        let store = &world.store;
+        // Thirteen cases of a bank that keeps all, whose plans of 2 MB name one case that goes.
+        let text = "x".repeat(2 << 20);
+        for n in 0..13 {
+            let sql = format!(
+                "INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, created_at, \"plan\") \
+                 VALUES ('l-{n}', 'pb', 'bob', 'bot', '2026-01-01T00:00:00.000000Z', \
+                 '{{\"text\":\"{text}\",\"ids\":[\"a-3\",\"b-1\"]}}')"
+            );
+            run(&world, &sql).await;
+        }
+        let mut steps = Vec::new();
+        for _ in 0..4 {
+            let plan = prune::plan(store, &Pruning::default()).await.expect("a plan");
+            let more = plan.disclosures.iter().any(|words| words.contains("run it again"));
+            steps.push((gone(&plan).into_iter().map(str::to_owned).collect::<Vec<_>>(), more));
+            change::apply(store, &plan, &author()).await.expect("applied");
+        }
+        let expected = [(vec!["a-2"], true), (vec!["a-3"], true), (vec!["a-6"], false), (vec![], false)];
+        assert_eq!(steps, expected.map(|(ids, more)| (ids.into_iter().map(str::to_owned).collect(), more)));
+        for n in 0..13 {
+            let row = store.row(Entity::Case, &format!("l-{n}")).await.expect("a read").expect("a row");
+            assert_eq!(row.get("plan")["ids"], serde_json::json!(["b-1"]));
+        }
+    });
+}
+
+#[test]
 fn plans_in_compressed_bytes_are_mended_as_they_are_stored() {
     let Some(database) = Database::fresh() else { return };
     block_on(async {

@@ -5,13 +5,13 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::each;
+use super::{ASKED, each};
 use crate::change::ChangeError;
 use crate::change::draft::Draft;
 use crate::change::purge::scrub::lists_without;
 use crate::layout::BoundSource;
-use crate::memory::Entity;
 use crate::memory::agreeing;
+use crate::memory::{Entity, Row};
 use crate::store::container::{self, Change, Leaf, Limits, Rewritten, Visitor};
 use crate::store::encode::{GivenValue, encode, plain_column, table_of, touch};
 use crate::store::fetched::FetchedValue;
@@ -19,44 +19,42 @@ use crate::store::shape::TableShape;
 use crate::store::stored::{Cell, Image, Mutation, StoredRows};
 
 /// Cases whose stored rows are read at a time.
-const CHUNK: usize = 1_000;
+const CHUNK: usize = 100;
 /// Ids that a sentence names.
 const NAMED: usize = 5;
+/// Cases that are noted before their rows are read, where not all have to be.
+const NOTED: usize = 200_000;
 
-/// A case that stays and names some that go.
-struct Naming {
-    id: String,
-    /// Reference list without the cases that go; `None` when the list names none of them.
-    list: Option<Vec<String>>,
-    /// True when the plan of the case names one that goes.
-    plan: bool,
-}
-
-/// Takes the ids of cases that go out of the reference lists and plan steps of those that stay.
+/// Takes the ids of cases that go out of the reference lists and plan steps of those that stay, until the plan is full.
 pub async fn references(
     draft: &mut Draft<'_>,
     source: &BoundSource,
     doomed: &HashSet<&str>,
 ) -> Result<(), ChangeError> {
     let store = draft.store;
-    let mut naming: Vec<Naming> = Vec::new();
+    let mut naming: Vec<String> = Vec::new();
+    let most = if draft.is_bounded() { NOTED } else { usize::MAX };
+    let mut more = false;
     each(store, Entity::Case, vec!["id", "reference_case_ids", "plan"], |row| {
         if doomed.contains(row.id()) {
             return;
         }
-        let list = row.list("reference_case_ids");
-        let stays: Vec<String> = list.iter().filter(|id| !doomed.contains(**id)).map(ToString::to_string).collect();
-        let list = (stays.len() < list.len()).then_some(stays);
-        let plan = names(row.get("plan"), doomed);
-        if list.is_some() || plan {
-            naming.push(Naming { id: row.id().to_owned(), list, plan });
+        if row.list("reference_case_ids").iter().any(|id| doomed.contains(*id)) || names(row.get("plan"), doomed) {
+            more |= naming.len() == most;
+            naming.extend((naming.len() < most).then(|| row.id().to_owned()));
         }
     })
     .await?;
     let Some((id, _)) = plain_column(source, "id") else { return Ok(()) };
     let shape = store.shapes().shape(&table_of(source)).await?;
+    if more {
+        draft.overfill();
+    }
     for chunk in naming.chunks(CHUNK) {
-        let keys = chunk.iter().map(|n| vec![FetchedValue::Text(n.id.clone())]).collect();
+        if draft.is_full() {
+            return Ok(());
+        }
+        let keys = chunk.iter().map(|id| vec![FetchedValue::Text(id.clone())]).collect();
         let images =
             store.shapes().images(&StoredRows { table: table_of(source), by: vec![id.to_owned()], keys }).await?;
         let named = |image| match Image::get(image, id) {
@@ -64,12 +62,16 @@ pub async fn references(
             _ => None,
         };
         let images: HashMap<&str, &Image> = images.iter().filter_map(named).collect();
-        for naming in chunk {
-            match images.get(naming.id.as_str()) {
-                Some(image) => loosen(draft, source, &shape, (id, image), naming, doomed)?,
-                None => {
+        // Read after what is watched: a list that somebody changes now is seen when the plan is applied.
+        let columns = ["id", "created_at", "reference_case_ids", "plan"];
+        let rows = store.related_columns(Entity::Case, "id", chunk, Some(&columns)).await?;
+        let rows: HashMap<&str, &Row> = rows.iter().map(|row| (row.id(), row)).collect();
+        for case in chunk {
+            match (images.get(case.as_str()), rows.get(case.as_str())) {
+                (Some(image), Some(row)) => loosen(draft, source, &shape, (id, image), row, doomed)?,
+                _ => {
                     return Err(ChangeError::Conflict {
-                        message: format!("the case {} is not what it was", naming.id),
+                        message: format!("the case {case} is not what it was"),
                         rows: Vec::new(),
                     });
                 }
@@ -77,7 +79,7 @@ pub async fn references(
         }
     }
     if !naming.is_empty() {
-        let ids: Vec<&str> = naming.iter().take(NAMED).map(|n| n.id.as_str()).collect();
+        let ids: Vec<&str> = naming.iter().take(NAMED).map(String::as_str).collect();
         let more = if naming.len() > NAMED { ", …" } else { "" };
         draft.effects.push(agreeing(naming.len(), &format!("{{#}} {{case that stays names|cases that stay name}} some that go; these references are taken out: {}{more}", ids.join(", "))));
     }
@@ -89,22 +91,24 @@ fn loosen(
     source: &BoundSource,
     shape: &TableShape,
     (id, image): (&str, &Image),
-    naming: &Naming,
+    row: &Row,
     doomed: &HashSet<&str>,
 ) -> Result<(), ChangeError> {
     let mut set: Vec<(String, Cell)> = Vec::new();
-    if let Some(list) = &naming.list {
-        let given = GivenValue::Is(Value::from(list.clone()));
+    let list = row.list("reference_case_ids");
+    let stays: Vec<&str> = list.iter().copied().filter(|id| !doomed.contains(id)).collect();
+    if stays.len() < list.len() {
+        let given = GivenValue::Is(Value::from(stays));
         let cells = encode(draft.store.engine(), source, shape, "reference_case_ids", &given);
         set.extend(cells.map_err(ChangeError::Refused)?);
     }
-    if naming.plan {
+    if names(row.get("plan"), doomed) {
         let stored = plain_column(source, "plan").and_then(|(name, _)| Some((name, image.get(name)?)));
         match stored.and_then(|(name, raw)| Some((name, without(raw, doomed)?))) {
             Some((name, raw)) => set.push((name.to_owned(), Cell::Is(raw))),
             None => draft.disclosures.push(format!(
                 "the plan of case {} names a case that goes and cannot be rewritten as it is stored",
-                naming.id
+                row.id()
             )),
         }
     }
@@ -112,7 +116,7 @@ fn loosen(
         return Ok(());
     }
     touch(source, shape, &mut set);
-    let key = vec![(id.to_owned(), FetchedValue::Text(naming.id.clone()))];
+    let key = vec![(id.to_owned(), FetchedValue::Text(row.id().to_owned()))];
     let (by, values) = key.iter().cloned().unzip();
     draft.watched(StoredRows { table: table_of(source), by, keys: vec![values] }, image);
     draft.push(Mutation::Update { table: table_of(source), key, set });
@@ -159,18 +163,23 @@ pub async fn links(draft: &mut Draft<'_>, doomed: &HashSet<&str>) -> Result<(), 
     for source in sources.into_iter().filter(|source| source.write.is_some()) {
         let columns = ["episode_id", "memory_id"].map(|column| plain_column(source, column).map(|(name, _)| name));
         let [Some(episode), Some(memory)] = columns else { continue };
-        let mut keys = Vec::new();
-        let ids: Vec<String> = doomed.iter().map(ToString::to_string).collect();
-        for row in store.related(Entity::MemoryLink, "memory_id", &ids).await? {
-            if let (Some(episode), Some(memory)) = (row.text("episode_id"), row.text("memory_id")) {
-                keys.push(vec![FetchedValue::Text(episode.to_owned()), FetchedValue::Text(memory.to_owned())]);
+        let ids: Vec<&str> = doomed.iter().copied().collect();
+        let mut rows =
+            StoredRows { table: table_of(source), by: vec![episode.to_owned(), memory.to_owned()], keys: Vec::new() };
+        for ids in ids.chunks(ASKED) {
+            for row in store.related(Entity::MemoryLink, "memory_id", ids).await? {
+                if let (Some(episode), Some(memory)) = (row.text("episode_id"), row.text("memory_id")) {
+                    rows.keys.push(vec![FetchedValue::Text(episode.to_owned()), FetchedValue::Text(memory.to_owned())]);
+                }
+            }
+            if draft.fills_with(&rows) {
+                return Ok(());
             }
         }
-        if keys.is_empty() {
+        if rows.keys.is_empty() {
             continue;
         }
-        gone += keys.len();
-        let rows = StoredRows { table: table_of(source), by: vec![episode.to_owned(), memory.to_owned()], keys };
+        gone += rows.keys.len();
         draft.watch(rows.clone()).await?;
         draft.push(Mutation::Delete(rows));
     }

@@ -1,5 +1,7 @@
 //! Deletes in batches: one transaction each for rows, what changes in others, how far it is, and the audit entry.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use super::decide::NewDecisions;
@@ -254,9 +256,9 @@ async fn enter(
         actor: desk.author.actor.clone(),
         action: action.to_owned(),
         public: Value::Object(public),
-        private: Map::new(),
+        private: BTreeMap::new(),
     };
-    Ok(audit::append(writer, own, &entry).await?)
+    Ok(audit::append(writer, own, entry).await?)
 }
 
 /// Deletes what a plan says, batch by batch. Gives what was counted in all, with what earlier runs of the session did.

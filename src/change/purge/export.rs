@@ -135,8 +135,8 @@ fn row_json(image: &Image) -> Map<String, Value> {
             },
         },
     };
-    let columns = image.0.iter().filter(|(name, _)| name != ROW_NUMBER);
-    columns.map(|(name, raw)| (name.clone(), value(raw))).collect()
+    let columns = image.0.iter().filter(|(name, _)| **name != *ROW_NUMBER);
+    columns.map(|(name, raw)| (name.to_string(), value(raw))).collect()
 }
 
 /// PostgreSQL's bytes as text where they hold one.

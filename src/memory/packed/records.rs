@@ -166,9 +166,14 @@ pub(crate) struct RecordStream<'r, const N: usize> {
 }
 
 impl<const N: usize> RecordStream<'_, N> {
+    /// The next record, which stays.
+    pub fn peek(&self) -> Option<&Record<N>> {
+        self.next.peek().map(|Reverse((record, _))| record)
+    }
+
     /// The first number of the next record.
     pub fn group(&self) -> Option<u64> {
-        self.next.peek().map(|Reverse((record, _))| record[0])
+        self.peek().map(|record| record[0])
     }
 
     /// The next record, if this is its first number.

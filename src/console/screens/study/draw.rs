@@ -53,7 +53,9 @@ fn panes(study: &StudyScreen, body: Rect) -> (Option<Rect>, Option<Rect>) {
 
 fn draw_list(cx: &Context, study: &StudyScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let title = if study.kind == StudyKind::Agents { "agents" } else { "versions" };
-    let inside = PaneFrame { focused: !study.reads, ..PaneFrame::new(title) }.render(area, buf, look);
+    let note = (study.left > 0).then(|| format!("{} more are not listed", figures::count(study.left)));
+    let note = note.map_or_else(TextLine::default, |note| TextLine::of(note, StyleRole::Muted));
+    let inside = PaneFrame { focused: !study.reads, note, ..PaneFrame::new(title) }.render(area, buf, look);
     let columns = if study.kind == StudyKind::Agents { agents::columns() } else { policies::columns() };
     let card = match (study.list_failure(), study.entries()) {
         (Some(failure), _) => Some(failure_card(cx, failure)),
@@ -65,7 +67,7 @@ fn draw_list(cx: &Context, study: &StudyScreen, look: &Look, area: Rect, buf: &m
         columns: &columns,
         count: study.entries(),
         more: false,
-        total: Total::Exact(study.entries() as u64),
+        total: Total::Exact(study.entries() as u64 + study.left),
         selected: study.selected,
         focused: !study.reads,
         card,

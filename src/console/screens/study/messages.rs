@@ -42,8 +42,8 @@ pub enum StudyAnswer {
     /// Behaviour of one agent, or of all together; for one agent also its readiness, or the reason why that is
     /// unknown.
     Agent(Box<Insights>, Option<Box<Result<Graduation, String>>>),
-    /// The versions.
-    Policies(Vec<Version>),
+    /// The first versions, and the number of the others.
+    Policies(Vec<Version>, u64),
     /// Quality of a version.
     Policy(Box<MeasuredAssessment>),
     /// Quality of recall.

@@ -41,6 +41,8 @@ pub struct StudyScreen {
     pub agents: Vec<Row>,
     /// Versions that can be selected.
     pub versions: Vec<Version>,
+    /// Number of versions that are not listed.
+    pub left: u64,
     /// They were read.
     pub filled: bool,
     /// Position of the selected one.
@@ -63,6 +65,7 @@ impl StudyScreen {
             kind,
             agents: Vec::new(),
             versions: Vec::new(),
+            left: 0,
             filled: false,
             selected: 0,
             reads: kind == StudyKind::Recall,
@@ -154,7 +157,8 @@ impl StudyScreen {
                 self.agents.clone_from(agents);
                 self.filled = true;
             }
-            Ok(StudyAnswer::Policies(versions)) => {
+            Ok(StudyAnswer::Policies(versions, left)) => {
+                self.left = *left;
                 cx.read_names(versions.iter().map(|version| &version.row));
                 self.versions.clone_from(versions);
                 self.filled = true;

@@ -1,6 +1,6 @@
 //! Retention: rules that say which rows have been kept long enough. Pure; a row goes when all conditions of one rule hold.
 
-use std::collections::{BTreeSet, HashMap};
+pub mod overdue;
 
 use serde::{Deserialize, Serialize};
 
@@ -60,17 +60,6 @@ pub struct ReadRule {
     expired_by: Option<String>,
     keep: Option<usize>,
     filters: Vec<Filter>,
-}
-
-/// Facts about a row that a rule needs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RetainedRow {
-    /// Id of the row.
-    pub id: String,
-    owner: String,
-    time: Option<String>,
-    /// All conditions but the last use and the count hold.
-    fits: bool,
 }
 
 impl RetentionRules {
@@ -179,9 +168,9 @@ impl ReadRule {
         self.unused_since.is_some()
     }
 
-    /// Judges a row by itself, without its last use or the count.
-    #[must_use]
-    pub fn look(&self, row: &Row) -> RetainedRow {
+    /// Whether all conditions hold for a row but the count. What was never used counts from its own time; `used` is the
+    /// last use, where it is known.
+    fn fits(&self, row: &Row, used: Option<&str>) -> bool {
         let moment = row.text(self.entity.time_column());
         // A row that does not say when it came is never too old.
         let old = self.older_than.as_deref().is_none_or(|before| moment.is_some_and(|time| time < before));
@@ -189,37 +178,9 @@ impl ReadRule {
         let ended = self.outcome.is_empty() || row.text("outcome").is_some_and(|o| self.outcome.iter().any(|w| w == o));
         let by = self.expired_by.as_deref();
         let expired = by.is_none_or(|by| row.text("expires_at").is_some_and(|time| time < by));
-        let owner = row
-            .text("profile_id")
-            .map_or_else(|| format!("{}\u{0}{}", row.get("user_id"), row.get("agent_id")), str::to_owned);
-        RetainedRow {
-            id: row.id().to_owned(),
-            owner,
-            time: moment.map(str::to_owned),
-            fits: old && low && ended && expired && self.filters.iter().all(|filter| filter.matches(row)),
-        }
-    }
-
-    /// The rows that go, by their ids. `used` says when rows were used last; what was never used counts from its own time.
-    #[must_use]
-    pub fn doomed(&self, rows: &[RetainedRow], used: &HashMap<String, String>) -> BTreeSet<String> {
-        let mut kept: HashMap<&str, usize> = HashMap::new();
-        let mut newest: Vec<&RetainedRow> = rows.iter().collect();
-        newest.sort_by(|a, b| (&b.time, &b.id).cmp(&(&a.time, &a.id)));
-        let mut doomed = BTreeSet::new();
-        for row in newest {
-            let place = kept.entry(row.owner.as_str()).or_default();
-            *place += 1;
-            let beyond = self.keep.is_none_or(|keep| *place > keep);
-            let unused = self
-                .unused_since
-                .as_deref()
-                .is_none_or(|since| used.get(&row.id).or(row.time.as_ref()).is_some_and(|last| last.as_str() < since));
-            if row.fits && beyond && unused {
-                doomed.insert(row.id.clone());
-            }
-        }
-        doomed
+        let since = self.unused_since.as_deref();
+        let unused = since.is_none_or(|since| moment.max(used).is_some_and(|last| last < since));
+        old && low && ended && expired && unused && self.filters.iter().all(|filter| filter.matches(row))
     }
 }
 
@@ -227,7 +188,9 @@ impl ReadRule {
 mod tests {
     use serde_json::json;
 
+    use super::overdue::{LastUses, OverdueTally};
     use super::*;
+    use crate::memory::packed::space::tests::space;
 
     fn now() -> chrono::DateTime<chrono::Utc> {
         chrono::DateTime::from_timestamp(1_770_199_200, 0).expect("a moment")
@@ -245,9 +208,18 @@ mod tests {
 
     fn gone(text: &str, rows: &[Row], used: &[(&str, &str)]) -> Vec<String> {
         let rules = RetentionRules::parse(text).expect("rules").read(now()).expect("they make sense");
-        let used = used.iter().map(|(id, at)| ((*id).to_owned(), (*at).to_owned())).collect();
-        let seen: Vec<RetainedRow> = rows.iter().map(|row| rules[0].look(row)).collect();
-        rules[0].doomed(&seen, &used).into_iter().collect()
+        let rules: Vec<&ReadRule> = rules.iter().collect();
+        let found = [1, 1 << 20].map(|room| {
+            let mut uses = LastUses::within(room, space);
+            used.iter().for_each(|(id, at)| uses.add(id, at));
+            let mut tally = OverdueTally::within(room, &rules, uses.end().unwrap(), 10, space);
+            rows.iter().for_each(|row| tally.row(row, false));
+            let found = tally.end().unwrap();
+            assert_eq!((found.held, found.of), (0, rows.len()));
+            found.going.in_order()
+        });
+        assert_eq!(found[0], found[1], "wherever the rows are");
+        found[0].clone()
     }
 
     #[test]
@@ -264,6 +236,25 @@ mod tests {
         let used = [("old", "2026-02-03T00:00:00.000000Z")];
         assert_eq!(gone(&rule("unused_for = \"30d\""), &rows, &used), ["old-good"]);
         assert_eq!(gone(&rule("keep = 2\nwhere = [\"utility < 0.5\"]"), &rows, &[]), ["old"]);
+    }
+
+    #[test]
+    fn a_row_counts_once_however_many_rules_take_it_and_stays_where_it_is_held() {
+        let text = "[[rule]]\nentity = \"episode\"\nkeep = 1\n[[rule]]\nentity = \"episode\"\nolder_than = \"90d\"\n\
+            [[rule]]\nentity = \"episode\"\nkeep = 2";
+        let rules = RetentionRules::parse(text).expect("rules").read(now()).expect("they make sense");
+        let rules: Vec<&ReadRule> = rules.iter().collect();
+        let mut tally = OverdueTally::within(1, &rules, LastUses::within(1, space).end().unwrap(), 2, space);
+        for n in 0..8 {
+            let (user, held) = if n % 2 == 0 { ("ann", false) } else { ("bob", true) };
+            tally.row(&episode(&format!("e{n}"), user, &format!("2025-01-0{}T00:00:00.000000Z", 9 - n), 0.5), held);
+        }
+        tally.row(&episode("new", "eve", "2026-02-03T00:00:00.000000Z", 0.5), false);
+        let found = tally.end().unwrap();
+        assert_eq!((found.going.count(), found.held, found.of), (4, 4, 9));
+        assert_eq!(found.going.in_order(), ["e0", "e2"]);
+        assert_eq!(found.all.count(), 8);
+        assert_eq!(found.all.in_order(), ["e0", "e1"]);
     }
 
     #[test]

@@ -1,0 +1,299 @@
+//! Choice of the cases that a prune takes away: banks are read in order, and the rules judge one after the other.
+
+use std::collections::HashMap;
+
+use super::{ASKED, MOST, TOLD, each};
+use crate::change::ChangeError;
+use crate::change::operation::Pruning;
+use crate::lab::LabError;
+use crate::lab::scratch::scratch;
+use crate::memory::agreeing;
+use crate::memory::prune::banks::{BankStream, JudgedCase, PruneBanks, SortedBank, SortedBanks};
+use crate::memory::prune::verdicts::BankVerdicts;
+use crate::memory::prune::{PruneReason, Rules, SUGGESTED_WINDOW};
+use crate::memory::{Entity, Row};
+use crate::store::Store;
+use crate::store::beside::Hanging;
+
+/// Cases whose vectors are read at a time.
+const VECTORS: usize = 400;
+
+/// A case that goes.
+#[derive(Debug)]
+pub struct GoingCase {
+    /// Its id.
+    pub id: String,
+    /// Reason why it goes.
+    pub why: PruneReason,
+    /// What the rules saw.
+    pub case: JudgedCase,
+}
+
+/// A bank of which cases go.
+#[derive(Debug)]
+pub struct PrunedBank {
+    /// The bank.
+    pub bank: SortedBank,
+    /// Id of the profile, where there is one.
+    pub profile: Option<String>,
+    /// Its user, once owners were read.
+    pub user: Option<String>,
+    /// Its agent, once owners were read.
+    pub agent: Option<String>,
+    /// Number of its cases.
+    pub cases: usize,
+    /// The cases that go, newest first.
+    pub goes: Vec<GoingCase>,
+}
+
+impl PrunedBank {
+    /// The bank for people, without saying whose it is.
+    pub fn title(&self) -> String {
+        title(self.profile.as_deref(), self.agent.as_deref())
+    }
+}
+
+fn title(profile: Option<&str>, agent: Option<&str>) -> String {
+    let agent = agent.unwrap_or("no agent");
+    match profile {
+        Some(profile) => format!("bank {profile} ({agent})"),
+        None => format!("cases without a bank ({agent})"),
+    }
+}
+
+/// The cases that go, and what was seen on the way.
+#[derive(Debug, Default)]
+pub struct PruneChoice {
+    /// Banks of which cases go.
+    pub banks: Vec<PrunedBank>,
+    /// Cases that go by the rules too, and are left to a later plan.
+    pub rest: usize,
+    /// Banks with no window of their own.
+    pub open: usize,
+    /// Cases whose likeness was asked for and cannot be told.
+    pub without_vector: usize,
+    /// Cases that stay and that others were not compared with.
+    pub uncompared: usize,
+    /// Profiles whose window is a mistake: the first, and their number.
+    nought: Vec<Row>,
+    noughts: usize,
+}
+
+impl PruneChoice {
+    /// Ids of the cases that go, with the reason.
+    pub fn doomed(&self) -> impl Iterator<Item = (&str, PruneReason)> {
+        self.banks.iter().flat_map(|bank| &bank.goes).map(|case| (case.id.as_str(), case.why))
+    }
+
+    /// Number of the cases that go.
+    pub fn count(&self) -> usize {
+        self.banks.iter().map(|bank| bank.goes.len()).sum()
+    }
+
+    /// Leaves the last half of the cases to a later plan.
+    pub fn leave_half(&mut self) {
+        let all = self.count();
+        let mut left = all / 2;
+        for bank in &mut self.banks {
+            bank.goes.truncate(left);
+            left -= bank.goes.len();
+        }
+        self.banks.retain(|bank| !bank.goes.is_empty());
+        self.rest += all - self.count();
+    }
+
+    /// What is to be known of windows that are a mistake.
+    pub fn mistaken(&self, store: &Store) -> Vec<String> {
+        let set = |profile: &str| {
+            let window = SUGGESTED_WINDOW.to_string();
+            store.invocation().about(&["profile", "set"], &[profile], &["--window", &window, "--apply"])
+        };
+        let told = |row: &Row| {
+            format!(
+                "{}: its window of {} is a mistake and was passed over; `{}` fixes it",
+                title(Some(row.id()), row.text("agent_id")),
+                row.get("window_size"),
+                set(row.id())
+            )
+        };
+        let mut told: Vec<String> = self.nought.iter().map(told).collect();
+        if self.noughts > told.len() {
+            told.push(agreeing(
+                self.noughts - told.len(),
+                "{#} more {bank has a window|banks have windows} of 0 or less: passed over",
+            ));
+        }
+        told
+    }
+
+    /// Reads whose the banks are.
+    pub async fn read_owners(&mut self, store: &Store) -> Result<(), ChangeError> {
+        let (banked, alone): (Vec<&mut PrunedBank>, Vec<&mut PrunedBank>) =
+            self.banks.iter_mut().partition(|bank| bank.profile.is_some());
+        let mut all = [(Entity::Profile, "updated_at", banked), (Entity::Case, "created_at", alone)];
+        for (entity, time, banks) in &mut all {
+            for banks in banks.chunks_mut(ASKED) {
+                let of = |bank: &PrunedBank| match &bank.profile {
+                    Some(profile) => profile.clone(),
+                    None => bank.goes.first().map(|case| case.id.clone()).unwrap_or_default(),
+                };
+                let ids: Vec<String> = banks.iter().map(|bank| of(bank)).collect();
+                let mut columns = vec!["id", "user_id", "agent_id", *time];
+                columns.extend(entity.column("window_size").map(|column| column.name));
+                let rows = store.related_columns(*entity, "id", &ids, Some(&columns)).await?;
+                let rows: HashMap<&str, &Row> = rows.iter().map(|row| (row.id(), row)).collect();
+                for (bank, id) in banks.iter_mut().zip(&ids) {
+                    let row = rows
+                        .get(id.as_str())
+                        .filter(|row| *entity == Entity::Case || row.get("window_size").as_i64() == bank.bank.window);
+                    let Some(row) = row else {
+                        return Err(ChangeError::Conflict {
+                            message: "somebody else changed a bank while the rules were applied".to_owned(),
+                            rows: vec![format!("{} {id}", entity.title())],
+                        });
+                    };
+                    (bank.user, bank.agent) =
+                        (row.text("user_id").map(str::to_owned), row.text("agent_id").map(str::to_owned));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Chooses the cases that go.
+///
+/// # Errors
+/// [`ChangeError::NotFound`] for a user or agent without a bank; the engine's refusal; no room for what does not fit in
+/// memory.
+pub async fn choose(
+    store: &Store,
+    ask: &Pruning,
+    rules: &Rules,
+    hanging: &[Hanging],
+) -> Result<PruneChoice, ChangeError> {
+    let mut choice = PruneChoice::default();
+    let banks = banks(store, ask, rules, &mut choice).await?;
+    let stream = || banks.stream().map_err(LabError::from);
+    let (mut counted, mut judged, mut picked) = (stream()?, stream()?, stream()?);
+    while let Some(bank) = counted.bank().map_err(LabError::from)? {
+        let mut cases = 0;
+        while counted.next_of(&bank).map_err(LabError::from)?.is_some() {
+            cases += 1;
+        }
+        let window = ask.window.of(bank.window, rules).filter(|window| *window >= 1);
+        let window = window.and_then(|window| usize::try_from(window).ok());
+        let mut verdicts = BankVerdicts::new(cases, window, rules, scratch);
+        judge(store, &banks, (&mut judged, &bank), &mut verdicts, hanging).await?;
+        choice.without_vector += verdicts.without_vector;
+        choice.uncompared += verdicts.uncompared;
+        pick(&mut choice, &banks, (&mut picked, &bank), cases, verdicts).map_err(LabError::from)?;
+    }
+    Ok(choice)
+}
+
+/// Every bank that was asked for, its cases newest first.
+async fn banks(
+    store: &Store,
+    ask: &Pruning,
+    rules: &Rules,
+    choice: &mut PruneChoice,
+) -> Result<SortedBanks, ChangeError> {
+    let mut banks = PruneBanks::new(scratch);
+    let wanted = |row: &Row| {
+        let fits = |column: &str, asked: &Option<String>| asked.as_deref().is_none_or(|a| row.text(column) == Some(a));
+        fits("user_id", &ask.user) && fits("agent_id", &ask.agent)
+    };
+    if store.sources_of(Entity::Profile).is_ok() {
+        let columns = vec!["id", "user_id", "agent_id", "window_size"];
+        each(store, Entity::Profile, columns, |row| {
+            if !wanted(&row) {
+                return;
+            }
+            banks.profile(&row);
+            let own = row.get("window_size").as_i64();
+            choice.open += usize::from(own.is_none());
+            if ask.window.of(own, rules).is_some_and(|window| window < 1) {
+                choice.noughts += 1;
+                if choice.nought.len() < TOLD {
+                    choice.nought.push(row);
+                }
+            }
+        })
+        .await?;
+    }
+    banks.profiles_end().map_err(LabError::from)?;
+    let columns = vec!["id", "profile_id", "user_id", "agent_id", "created_at", "reward", "message_hash"];
+    each(store, Entity::Case, columns, |row| {
+        let wanted = wanted(&row);
+        banks.case(&row, wanted);
+    })
+    .await?;
+    if banks.is_empty() && (ask.user.is_some() || ask.agent.is_some()) {
+        let of = |what: &str, name: &Option<String>| name.as_ref().map(|name| format!("{what} {name}"));
+        let of: Vec<String> = [of("user", &ask.user), of("agent", &ask.agent)].into_iter().flatten().collect();
+        return Err(ChangeError::NotFound(format!("there is no bank of {} in {}", of.join(" and "), store.location())));
+    }
+    Ok(banks.sorted().map_err(LabError::from)?)
+}
+
+/// Hands the cases of a bank to the rules, with their vectors where these matter.
+async fn judge(
+    store: &Store,
+    banks: &SortedBanks,
+    (stream, bank): (&mut BankStream<'_>, &SortedBank),
+    verdicts: &mut BankVerdicts<'_>,
+    hanging: &[Hanging],
+) -> Result<(), ChangeError> {
+    loop {
+        let (mut some, mut ids) = (Vec::new(), Vec::new());
+        let asks = verdicts.asks_vectors();
+        while some.len() < VECTORS
+            && let Some(case) = stream.next_of(bank).map_err(LabError::from)?
+        {
+            if asks {
+                ids.push(banks.id(&case).map_err(LabError::from)?);
+            }
+            some.push(case);
+        }
+        if some.is_empty() {
+            return Ok(());
+        }
+        let mut vectors = HashMap::new();
+        if asks {
+            for table in hanging {
+                vectors.extend(store.shapes().vectors_beside(table, &ids).await?);
+            }
+        }
+        for (n, case) in some.iter().enumerate() {
+            verdicts.take(case, ids.get(n).and_then(|id| vectors.remove(id)));
+        }
+    }
+}
+
+/// Adds the cases of a bank that go, as long as the choice has room.
+fn pick(
+    choice: &mut PruneChoice,
+    banks: &SortedBanks,
+    (stream, bank): (&mut BankStream<'_>, &SortedBank),
+    cases: usize,
+    verdicts: BankVerdicts<'_>,
+) -> std::io::Result<()> {
+    let mut room = MOST.saturating_sub(choice.count());
+    let mut goes = Vec::new();
+    for verdict in verdicts.end()? {
+        let Some(case) = stream.next_of(bank)? else { break };
+        let Some(why) = verdict else { continue };
+        if room == 0 {
+            choice.rest += 1;
+            continue;
+        }
+        room -= 1;
+        goes.push(GoingCase { id: banks.id(&case)?, why, case });
+    }
+    if !goes.is_empty() {
+        let profile = banks.profile(bank)?;
+        choice.banks.push(PrunedBank { bank: *bank, profile, user: None, agent: None, cases, goes });
+    }
+    Ok(())
+}

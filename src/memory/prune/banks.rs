@@ -1,0 +1,253 @@
+//! Banks and their cases in the order in which the rules look at them, however many there are.
+
+use std::io;
+
+use crate::memory::Row;
+use crate::memory::digest::{Digest, wide_digest};
+use crate::memory::packed::id_table::IdTable;
+use crate::memory::packed::ids::IdList;
+use crate::memory::packed::pages::PageStore;
+use crate::memory::packed::records::{Record, RecordSorter, RecordStream, SortedRecords, in_order, ordered, unordered};
+use crate::memory::packed::space::MakeSpace;
+use crate::memory::time;
+
+/// Bytes of ids that are held in memory.
+const IDS: usize = 2 << 20;
+
+/// Bytes of profiles that are held in memory: each case asks for its own.
+const PROFILES: usize = 16 << 20;
+
+/// A window or hash that is not stored.
+const NONE: i64 = i64::MIN;
+
+/// Stands for a bank: two numbers, for a mistake would take cases away.
+type BankKey = [Digest; 2];
+
+/// The bank of a profile.
+fn of_profile(profile: &str) -> BankKey {
+    wide_digest(profile)
+}
+
+/// The bank of cases without a profile, by user and agent.
+fn of_owner(row: &Row) -> BankKey {
+    wide_digest(&format!("\u{0}{}\u{0}{}", row.get("user_id"), row.get("agent_id")))
+}
+
+/// A case as the rules look at it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct JudgedCase {
+    /// Creation time in microseconds since 1970; `None` counts as oldest.
+    pub at: Option<i64>,
+    /// Reward of the case, in 0..1.
+    pub reward: Option<f64>,
+    /// Stands for the hash of its message.
+    pub message: Option<[Digest; 2]>,
+    place: u64,
+}
+
+impl JudgedCase {
+    /// The case in a row.
+    #[must_use]
+    pub fn of(row: &Row) -> Self {
+        JudgedCase {
+            at: row.text("created_at").and_then(time::epoch_micros),
+            reward: row.number("reward"),
+            message: row.text("message_hash").map(wide_digest),
+            place: 0,
+        }
+    }
+
+    /// Whether the rules see the same in another reading of this case.
+    #[must_use]
+    pub fn is_as(&self, other: &JudgedCase) -> bool {
+        JudgedCase { place: 0, ..*self } == JudgedCase { place: 0, ..*other }
+    }
+
+    /// As numbers: bank by bank, the newest first, and of one time the greatest id.
+    fn record(&self, [bank, rest]: BankKey, id: &str) -> Record<10> {
+        let [a, b, c] = in_order(id);
+        let [message, more] = self.message.unwrap_or_default();
+        let reward = self.reward.unwrap_or(f64::NAN).to_bits();
+        [bank, rest, !ordered(self.at.unwrap_or(NONE)), !a, !b, !c, self.place, reward, message, more]
+    }
+
+    fn read([_, _, at, _, _, _, place, reward, message, more]: Record<10>) -> Self {
+        JudgedCase {
+            at: Some(unordered(!at)).filter(|at| *at != NONE),
+            reward: Some(f64::from_bits(reward)).filter(|reward| !reward.is_nan()),
+            message: Some([message, more]).filter(|message| *message != [0, 0]),
+            place,
+        }
+    }
+}
+
+/// Takes profiles, and then cases.
+#[derive(Debug)]
+pub struct PruneBanks {
+    pages: PageStore,
+    profile_ids: IdList,
+    /// Profiles by what stands for them, with place and window.
+    profiles: RecordSorter<4>,
+    known: IdTable<4>,
+    case_ids: IdList,
+    cases: RecordSorter<10>,
+}
+
+impl PruneBanks {
+    /// No bank yet. What does not fit in memory goes to such a space.
+    #[must_use]
+    pub fn new(space: MakeSpace) -> Self {
+        let pages = PageStore::new(IDS, space);
+        PruneBanks {
+            profile_ids: IdList::paged(&pages),
+            profiles: RecordSorter::new(space).within(PROFILES),
+            known: IdTable::default(),
+            case_ids: IdList::paged(&pages),
+            cases: RecordSorter::new(space),
+            pages,
+        }
+    }
+
+    /// The same, with so many bytes of cases in memory.
+    #[cfg(test)]
+    pub(super) fn within(self, bytes: usize) -> Self {
+        PruneBanks { cases: self.cases.within(bytes), profiles: self.profiles.within(bytes), ..self }
+    }
+
+    /// Takes a profile.
+    pub fn profile(&mut self, row: &Row) {
+        let [bank, rest] = of_profile(row.id());
+        let window = row.get("window_size").as_i64().unwrap_or(NONE);
+        self.profiles.add([bank, rest, self.profile_ids.len() as u64, ordered(window)]);
+        self.profile_ids.push(row.id());
+    }
+
+    /// All profiles have been taken.
+    ///
+    /// # Errors
+    /// What did not fit in memory could not be kept in a file.
+    pub fn profiles_end(&mut self) -> io::Result<()> {
+        self.known = IdTable::of(self.profiles.take(), |_, _| {})?;
+        Ok(())
+    }
+
+    /// Whether there is neither a profile nor a case.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.profile_ids.len() == 0 && self.case_ids.len() == 0
+    }
+
+    /// Takes a case of a profile that was taken; else it must be `wanted`, and is of the bank of its user and agent.
+    pub fn case(&mut self, row: &Row, wanted: bool) {
+        let bank = match row.text("profile_id").map(of_profile).filter(|bank| self.find(*bank).is_some()) {
+            Some(bank) => bank,
+            None if wanted => of_owner(row),
+            None => return,
+        };
+        let case = JudgedCase { place: self.case_ids.len() as u64, ..JudgedCase::of(row) };
+        self.cases.add(case.record(bank, row.id()));
+        self.case_ids.push(row.id());
+    }
+
+    fn find(&self, [bank, rest]: BankKey) -> Option<Record<4>> {
+        self.known.find(bank).filter(|found| found[1] == rest)
+    }
+
+    /// The banks in order. All cases have been taken.
+    ///
+    /// # Errors
+    /// What did not fit in memory could not be kept in a file.
+    pub fn sorted(mut self) -> io::Result<SortedBanks> {
+        Ok(SortedBanks { sorted: self.cases.take().sorted()?, banks: self })
+    }
+}
+
+/// Banks one after the other, the newest case first.
+#[derive(Debug)]
+pub struct SortedBanks {
+    sorted: SortedRecords<10>,
+    banks: PruneBanks,
+}
+
+/// A bank that has cases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SortedBank {
+    key: BankKey,
+    /// Place of its profile, where it has one.
+    profile: Option<u64>,
+    /// Window of the bank itself, as stored.
+    pub window: Option<i64>,
+}
+
+impl SortedBank {
+    /// Whether a row is a case of this bank.
+    #[must_use]
+    pub fn holds(&self, row: &Row) -> bool {
+        match self.profile {
+            Some(_) => row.text("profile_id").map(of_profile) == Some(self.key),
+            None => of_owner(row) == self.key,
+        }
+    }
+}
+
+impl SortedBanks {
+    /// Reads them from the beginning.
+    ///
+    /// # Errors
+    /// What did not fit in memory cannot be read.
+    pub fn stream(&self) -> io::Result<BankStream<'_>> {
+        Ok(BankStream { records: self.sorted.stream()?, banks: &self.banks })
+    }
+
+    /// Id of a case.
+    ///
+    /// # Errors
+    /// As [`SortedBanks::stream`].
+    pub fn id(&self, case: &JudgedCase) -> io::Result<String> {
+        let id = self.banks.case_ids.get(case.place as usize).unwrap_or_default().into_owned();
+        self.banks.pages.check()?;
+        Ok(id)
+    }
+
+    /// Id of a bank's profile.
+    ///
+    /// # Errors
+    /// As [`SortedBanks::stream`].
+    pub fn profile(&self, bank: &SortedBank) -> io::Result<Option<String>> {
+        let id = bank.profile.and_then(|place| Some(self.banks.profile_ids.get(place as usize)?.into_owned()));
+        self.banks.pages.check()?;
+        Ok(id)
+    }
+}
+
+/// Banks and cases as they come.
+pub struct BankStream<'b> {
+    records: RecordStream<'b, 10>,
+    banks: &'b PruneBanks,
+}
+
+impl BankStream<'_> {
+    /// The bank of the next case.
+    ///
+    /// # Errors
+    /// As [`SortedBanks::stream`].
+    pub fn bank(&self) -> io::Result<Option<SortedBank>> {
+        let Some([bank, rest, ..]) = self.records.peek() else { return Ok(None) };
+        let key = [*bank, *rest];
+        let found = self.banks.find(key);
+        self.banks.known.check()?;
+        let window = found.map(|[.., window]| unordered(window)).filter(|window| *window != NONE);
+        Ok(Some(SortedBank { key, profile: found.map(|[_, _, place, _]| place), window }))
+    }
+
+    /// The next case, if it is of that bank.
+    ///
+    /// # Errors
+    /// As [`SortedBanks::stream`].
+    pub fn next_of(&mut self, bank: &SortedBank) -> io::Result<Option<JudgedCase>> {
+        if self.records.peek().is_none_or(|[first, rest, ..]| [*first, *rest] != bank.key) {
+            return Ok(None);
+        }
+        Ok(self.records.next()?.map(JudgedCase::read))
+    }
+}

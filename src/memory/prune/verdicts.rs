@@ -1,0 +1,280 @@
+//! Verdicts of the rules on the cases of one bank, which come one after the other.
+
+use std::io;
+
+use super::banks::JudgedCase;
+use super::{NEAR, PruneReason, Rules};
+use crate::memory::packed::records::RecordSorter;
+use crate::memory::packed::space::MakeSpace;
+use crate::memory::time;
+
+/// Bytes of the vectors that others are compared with.
+const VECTORS: usize = 32 << 20;
+
+/// Judges a bank. A verdict takes two bytes; what a vector is compared with is held.
+#[derive(Debug)]
+pub struct BankVerdicts<'r> {
+    rules: &'r Rules,
+    older_than: Option<i64>,
+    /// Window that does not keep all; none else.
+    window: Option<usize>,
+    by_window: Vec<Option<PruneReason>>,
+    by_rule: Vec<Option<PruneReason>>,
+    /// Vectors of the cases that a diverse window keeps.
+    kept: Vec<Vec<f32>>,
+    /// Bytes that further vectors may take.
+    room: usize,
+    /// Places that a diverse window has left.
+    free: usize,
+    /// Messages with the numbers of their cases.
+    messages: RecordSorter<3>,
+    /// Cases whose likeness was asked for and cannot be told.
+    pub without_vector: usize,
+    /// Cases that stay and that no other was compared with: their vectors would not fit in memory.
+    pub uncompared: usize,
+}
+
+impl<'r> BankVerdicts<'r> {
+    /// Begins with a bank of so many cases. A window of `None` keeps all.
+    #[must_use]
+    pub fn new(cases: usize, window: Option<usize>, rules: &'r Rules, space: MakeSpace) -> Self {
+        let window = window.filter(|window| *window < cases);
+        BankVerdicts {
+            rules,
+            older_than: rules.older_than.as_deref().and_then(time::epoch_micros),
+            window,
+            by_window: Vec::with_capacity(cases),
+            by_rule: Vec::with_capacity(cases),
+            kept: Vec::new(),
+            room: VECTORS,
+            free: window.unwrap_or_default(),
+            messages: RecordSorter::new(space),
+            without_vector: 0,
+            uncompared: 0,
+        }
+    }
+
+    /// Whether the vector of the next case matters.
+    #[must_use]
+    pub fn asks_vectors(&self) -> bool {
+        self.rules.keep_diverse && self.window.is_some() && self.free > 0
+    }
+
+    /// Takes the next case, newest first.
+    pub fn take(&mut self, case: &JudgedCase, vector: Option<Vec<f32>>) {
+        let number = self.by_rule.len();
+        let old = self.older_than.is_some_and(|limit| case.at.is_some_and(|at| at < limit));
+        let low = self.rules.below_reward.is_some_and(|limit| case.reward.is_some_and(|reward| reward < limit));
+        let why = [(old, PruneReason::Age), (low, PruneReason::Reward)].into_iter().find(|(holds, _)| *holds);
+        if let Some([a, b]) = case.message.filter(|_| self.rules.duplicates) {
+            self.messages.add([a, b, number as u64]);
+        }
+        let by_window = match self.window {
+            None => None,
+            Some(_) if self.rules.keep_diverse => self.by_likeness(vector),
+            Some(window) => (number >= window).then_some(PruneReason::Window),
+        };
+        self.by_window.push(by_window);
+        self.by_rule.push(why.map(|(_, why)| why));
+    }
+
+    fn by_likeness(&mut self, vector: Option<Vec<f32>>) -> Option<PruneReason> {
+        if self.free == 0 {
+            return Some(PruneReason::Window);
+        }
+        self.without_vector += usize::from(vector.is_none());
+        if vector.as_ref().is_some_and(|vector| self.kept.iter().any(|other| cosine(vector, other) > NEAR)) {
+            return Some(PruneReason::Alike);
+        }
+        if let Some(vector) = vector {
+            match self.room.checked_sub(size_of_val(vector.as_slice())) {
+                Some(room) => {
+                    self.room = room;
+                    self.kept.push(vector);
+                }
+                None => self.uncompared += 1,
+            }
+        }
+        self.free -= 1;
+        None
+    }
+
+    /// Verdict on each case, in order: the first rule that takes it; `None` when it stays.
+    ///
+    /// # Errors
+    /// Messages that did not fit in memory could not be kept in a file.
+    pub fn end(mut self) -> io::Result<Vec<Option<PruneReason>>> {
+        let sorted = self.messages.sorted()?;
+        let mut stream = sorted.stream()?;
+        let mut last = None;
+        while let Some([a, b, number]) = stream.next()? {
+            let repeats = last.replace((a, b)) == Some((a, b));
+            if let Some(why) = self.by_rule.get_mut(number as usize).filter(|_| repeats) {
+                *why = why.or(Some(PruneReason::Duplicate));
+            }
+        }
+        // Places that nothing different is there for go to the newest of the others.
+        let alike = self.by_window.iter_mut().filter(|verdict| **verdict == Some(PruneReason::Alike));
+        alike.take(self.free).for_each(|verdict| *verdict = None);
+        Ok(self.by_window.into_iter().zip(self.by_rule).map(|(window, rule)| window.or(rule)).collect())
+    }
+}
+
+/// Cosine of two vectors in -1..1; 0 when one has no length or they differ in dimension.
+fn cosine(a: &[f32], b: &[f32]) -> f32 {
+    if a.len() != b.len() {
+        return 0.0;
+    }
+    let (mut dot, mut left, mut right) = (0.0, 0.0, 0.0);
+    for (x, y) in a.iter().zip(b) {
+        dot += x * y;
+        left += x * x;
+        right += y * y;
+    }
+    if left > 0.0 && right > 0.0 { dot / (left * right).sqrt() } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::super::banks::PruneBanks;
+    use super::*;
+    use crate::memory::packed::space::tests::space;
+    use crate::memory::{Entity, Row};
+
+    #[derive(Debug, Clone)]
+    struct Case {
+        id: String,
+        profile: Option<&'static str>,
+        day: usize,
+        reward: Option<f64>,
+        hash: String,
+        vector: Option<Vec<f32>>,
+    }
+
+    fn case(n: usize, reward: Option<f64>, hash: &str, vector: Option<Vec<f32>>) -> Case {
+        Case { id: format!("c{n:02}"), profile: Some("p"), day: 28 - n, reward, hash: hash.to_owned(), vector }
+    }
+
+    fn row(case: &Case) -> Row {
+        let mut row = Row::empty(Entity::Case);
+        row.set("id", json!(case.id));
+        row.set("profile_id", json!(case.profile));
+        row.set("user_id", json!("ann"));
+        row.set("created_at", json!(format!("2026-02-{:02}T00:00:00.000000Z", case.day)));
+        row.set("reward", json!(case.reward));
+        row.set("message_hash", json!(case.hash));
+        row
+    }
+
+    /// Each case that goes with the reason, bank by bank, the newest first.
+    fn judged(cases: &[Case], room: usize, window: Option<usize>, rules: &Rules) -> Vec<(String, PruneReason)> {
+        let mut banks = PruneBanks::new(space).within(room);
+        let mut profile = Row::empty(Entity::Profile);
+        profile.set("id", json!("p"));
+        banks.profile(&profile);
+        banks.profiles_end().unwrap();
+        cases.iter().for_each(|case| banks.case(&row(case), case.profile.is_none()));
+        let sorted = banks.sorted().unwrap();
+        let mut gone = Vec::new();
+        let (mut stream, mut again) = (sorted.stream().unwrap(), sorted.stream().unwrap());
+        while let Some(bank) = stream.bank().unwrap() {
+            let mut all = Vec::new();
+            while let Some(case) = stream.next_of(&bank).unwrap() {
+                all.push(case);
+            }
+            let mut verdicts = BankVerdicts::new(all.len(), window, rules, space);
+            for judged in &all {
+                let id = sorted.id(judged).unwrap();
+                let case = cases.iter().find(|case| case.id == id).unwrap();
+                assert!(judged.is_as(&JudgedCase::of(&row(case))) && bank.holds(&row(case)));
+                verdicts.take(judged, case.vector.clone());
+            }
+            for verdict in verdicts.end().unwrap() {
+                let case = again.next_of(&bank).unwrap().unwrap();
+                gone.extend(verdict.map(|why| (sorted.id(&case).unwrap(), why)));
+            }
+        }
+        gone
+    }
+
+    fn gone(cases: &[Case], window: Option<usize>, rules: &Rules) -> Vec<(String, PruneReason)> {
+        let found = judged(cases, 1 << 20, window, rules);
+        assert_eq!(judged(cases, 1, window, rules), found, "wherever the cases are");
+        found
+    }
+
+    #[test]
+    fn a_case_goes_when_any_rule_says_so_for_the_first_reason() {
+        let bank = [
+            case(3, Some(0.9), "c", None),
+            case(1, Some(0.1), "b", None),
+            case(2, None, "a", None),
+            case(0, Some(0.9), "a", None),
+            case(4, Some(0.0), "c", None),
+        ];
+        let rules = Rules {
+            below_reward: Some(0.5),
+            duplicates: true,
+            older_than: Some("2026-02-25T00:00:00.000000Z".to_owned()),
+            keep_diverse: false,
+        };
+        let expected = [("c01", PruneReason::Reward), ("c02", PruneReason::Duplicate), ("c04", PruneReason::Window)];
+        assert_eq!(gone(&bank, Some(4), &rules), expected.map(|(id, why)| (id.to_owned(), why)));
+        let all = [("c01", PruneReason::Reward), ("c02", PruneReason::Duplicate), ("c04", PruneReason::Age)];
+        assert_eq!(gone(&bank, None, &rules), all.map(|(id, why)| (id.to_owned(), why)));
+        assert_eq!(gone(&bank, None, &Rules::default()), []);
+    }
+
+    #[test]
+    fn a_window_that_keeps_diversity_fills_its_places_with_what_differs_first() {
+        let vector = |x: f32, y: f32| Some(vec![x, y]);
+        let bank = [
+            case(0, None, "a", vector(1.0, 0.0)),
+            case(1, None, "b", vector(1.0, 0.01)),
+            case(2, None, "c", vector(0.0, 1.0)),
+            case(3, None, "d", None),
+            case(4, None, "e", vector(1.0, 1.0)),
+        ];
+        let diverse = Rules { keep_diverse: true, ..Rules::default() };
+        let goes = |id: &str, why| (id.to_owned(), why);
+        assert_eq!(gone(&bank, Some(3), &diverse), [goes("c01", PruneReason::Alike), goes("c04", PruneReason::Window)]);
+        assert_eq!(gone(&bank[..3], Some(2), &diverse), [goes("c01", PruneReason::Alike)]);
+        let alike = [bank[0].clone(), bank[1].clone(), Case { id: "c02".to_owned(), ..bank[1].clone() }];
+        assert_eq!(gone(&alike, Some(2), &diverse).len(), 1);
+        let mut verdicts = BankVerdicts::new(3, Some(1), &diverse, space);
+        verdicts.take(&JudgedCase::of(&row(&bank[0])), None);
+        assert!(!verdicts.asks_vectors() && verdicts.without_vector == 1 && verdicts.uncompared == 0);
+    }
+
+    proptest! {
+        #[test]
+        fn a_window_keeps_exactly_the_newest_of_each_bank(
+            cases in prop::collection::vec((1_usize..6, 0_usize..1_000, any::<bool>()), 0..40),
+            window in 1_usize..20,
+            diverse: bool,
+        ) {
+            let mut all: Vec<Case> = cases
+                .iter()
+                .enumerate()
+                .map(|(n, (day, id, banked))| Case {
+                    id: format!("{id:04}{n:02}"),
+                    profile: banked.then_some("p"),
+                    day: *day,
+                    ..case(0, None, "x", None)
+                })
+                .collect();
+            let rules = Rules { keep_diverse: diverse, ..Rules::default() };
+            let mut found: Vec<String> = gone(&all, Some(window), &rules).into_iter().map(|(id, _)| id).collect();
+            all.sort_by(|a, b| (b.day, &b.id).cmp(&(a.day, &a.id)));
+            let (banked, alone): (Vec<Case>, Vec<Case>) = all.into_iter().partition(|case| case.profile.is_some());
+            let mut expected: Vec<String> =
+                [banked, alone].iter().flat_map(|bank| bank.iter().skip(window)).map(|case| case.id.clone()).collect();
+            found.sort_unstable();
+            expected.sort_unstable();
+            prop_assert_eq!(found, expected);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Rows that the rules no longer keep, however many there are.
+
+use std::io;
+
+use super::ReadRule;
+use crate::memory::Row;
+use crate::memory::digest::{digest, wide_digest};
+use crate::memory::first_of::FirstOf;
+use crate::memory::packed::id_table::IdTable;
+use crate::memory::packed::ids::IdList;
+use crate::memory::packed::pages::PageStore;
+use crate::memory::packed::records::{RecordSorter, in_order, ordered, unordered};
+use crate::memory::packed::space::MakeSpace;
+use crate::memory::time::{self, EpochUnit};
+
+/// Bytes of each kind of record that are held in memory.
+const HELD: usize = 8 << 20;
+
+/// Times at which rows were used last.
+#[derive(Debug)]
+pub struct LastUses(RecordSorter<2>);
+
+/// The same, to be asked for.
+#[derive(Debug)]
+pub struct KnownUses(IdTable<2>);
+
+impl LastUses {
+    /// No use yet. What does not fit in memory goes to such a space.
+    #[must_use]
+    pub fn new(space: MakeSpace) -> Self {
+        LastUses::within(HELD, space)
+    }
+
+    pub(super) fn within(bytes: usize, space: MakeSpace) -> Self {
+        LastUses(RecordSorter::new(space).within(bytes))
+    }
+
+    /// A row was used at a time in the canonical spelling.
+    pub fn add(&mut self, id: &str, at: &str) {
+        if let Some(at) = time::epoch_micros(at) {
+            self.0.add([digest(id), ordered(at)]);
+        }
+    }
+
+    /// All uses have been added.
+    ///
+    /// # Errors
+    /// What did not fit in memory could not be kept in a file.
+    pub fn end(self) -> io::Result<KnownUses> {
+        Ok(KnownUses(IdTable::of(self.0, |last, next| last[1] = last[1].max(next[1]))?))
+    }
+}
+
+/// Rows of an entity that are overdue.
+#[derive(Debug)]
+pub struct OverdueRows {
+    /// The first ids of all of them, and their number.
+    pub all: FirstOf<String>,
+    /// The same of those that nobody holds.
+    pub going: FirstOf<String>,
+    /// Number of those that are held.
+    pub held: usize,
+    /// Rows of that entity in all.
+    pub of: usize,
+}
+
+/// Takes all rows of an entity, and tells which of them some rules no longer keep.
+#[derive(Debug)]
+pub struct OverdueTally<'r> {
+    rules: &'r [&'r ReadRule],
+    uses: KnownUses,
+    pages: PageStore,
+    /// Ids of rows that may go.
+    ids: IdList,
+    /// For each rule that counts rows: rows by owner, the newest first, with their place among those that may go.
+    counted: Vec<RecordSorter<7>>,
+    /// Rows that go: place among those that may, and 1 where somebody holds them.
+    gone: RecordSorter<2>,
+    most: usize,
+    of: usize,
+}
+
+/// Place of a row that stays whatever its number.
+const STAYS: u64 = u64::MAX;
+
+impl<'r> OverdueTally<'r> {
+    /// Begins with rules for one entity; the first `most` ids are told.
+    #[must_use]
+    pub fn new(rules: &'r [&'r ReadRule], uses: KnownUses, most: usize, space: MakeSpace) -> Self {
+        OverdueTally::within(HELD, rules, uses, most, space)
+    }
+
+    pub(super) fn within(
+        bytes: usize,
+        rules: &'r [&'r ReadRule],
+        uses: KnownUses,
+        most: usize,
+        space: MakeSpace,
+    ) -> Self {
+        let pages = PageStore::new(bytes, space);
+        OverdueTally {
+            rules,
+            uses,
+            ids: IdList::paged(&pages),
+            pages,
+            counted: rules.iter().map(|_| RecordSorter::new(space).within(bytes)).collect(),
+            gone: RecordSorter::new(space).within(bytes),
+            most,
+            of: 0,
+        }
+    }
+
+    /// Takes a row; somebody may hold it.
+    pub fn row(&mut self, row: &Row, held: bool) {
+        self.of += 1;
+        let used =
+            self.uses.0.get(row.id()).and_then(|[_, at]| time::from_epoch(unordered(at), EpochUnit::Microseconds));
+        let fits: Vec<bool> = self.rules.iter().map(|rule| rule.fits(row, used.as_deref())).collect();
+        let mut place = STAYS;
+        if fits.contains(&true) {
+            place = self.ids.len() as u64 * 2 + u64::from(held);
+            self.ids.push(row.id());
+        }
+        for ((rule, fits), counted) in self.rules.iter().zip(fits).zip(&mut self.counted) {
+            let place = if fits { place } else { STAYS };
+            if rule.keep.is_some() {
+                let [owner, rest] = owner(row);
+                let at = row.text(rule.entity.time_column()).and_then(time::epoch_micros).unwrap_or(i64::MIN);
+                let [a, b, c] = in_order(row.id());
+                counted.add([owner, rest, !ordered(at), !a, !b, !c, place]);
+            } else if fits {
+                self.gone.add([place / 2, place % 2]);
+            }
+        }
+    }
+
+    /// What is overdue.
+    ///
+    /// # Errors
+    /// What did not fit in memory could not be kept in a file.
+    pub fn end(mut self) -> io::Result<OverdueRows> {
+        self.uses.0.check()?;
+        for (rule, counted) in self.rules.iter().zip(std::mem::take(&mut self.counted)) {
+            let sorted = counted.sorted()?;
+            let mut stream = sorted.stream()?;
+            let (mut last, mut number) = (None, 0);
+            while let Some([owner, rest, .., place]) = stream.next()? {
+                if last.replace((owner, rest)) != Some((owner, rest)) {
+                    number = 0;
+                }
+                number += 1;
+                if rule.keep.is_some_and(|keep| number > keep) && place != STAYS {
+                    self.gone.add([place / 2, place % 2]);
+                }
+            }
+        }
+        let mut found =
+            OverdueRows { all: FirstOf::new(self.most), going: FirstOf::new(self.most), held: 0, of: self.of };
+        let sorted = self.gone.take().sorted()?;
+        let mut stream = sorted.stream()?;
+        let mut last = None;
+        while let Some([place, held]) = stream.next()? {
+            if last.replace(place) == Some(place) {
+                continue;
+            }
+            let id = self.ids.get(place as usize).unwrap_or_default().into_owned();
+            if held == 1 {
+                found.held += 1;
+            } else {
+                found.going.add(id.clone());
+            }
+            found.all.add(id);
+        }
+        self.pages.check()?;
+        Ok(found)
+    }
+}
+
+/// Stands for whoever rows are counted for: the bank of a case, else user and agent.
+fn owner(row: &Row) -> [u64; 2] {
+    match row.text("profile_id") {
+        Some(profile) => wide_digest(profile),
+        None => wide_digest(&format!("{}\u{0}{}", row.get("user_id"), row.get("agent_id"))),
+    }
+}
