@@ -325,7 +325,7 @@ fn read(mut row: Row, there: Option<&IdTable<1>>) -> Version {
     Version { purged, policy: Policy::parse(row.get("weights")), in_use: false, row }
 }
 
-/// How many of its cases a policy was trained on are gone.
+/// Counts the cases that a policy was trained on and that are gone.
 ///
 /// # Errors
 /// The engine's refusal.

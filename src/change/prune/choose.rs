@@ -21,11 +21,11 @@ const VECTORS: usize = 400;
 /// A case that goes.
 #[derive(Debug)]
 pub struct GoingCase {
-    /// Its id.
+    /// Id of the case.
     pub id: String,
     /// Reason why it goes.
     pub why: PruneReason,
-    /// What the rules saw.
+    /// Reading of the case that the rules saw.
     pub case: JudgedCase,
 }
 
@@ -36,11 +36,11 @@ pub struct PrunedBank {
     pub bank: SortedBank,
     /// Id of the profile, where there is one.
     pub profile: Option<String>,
-    /// Its user, once owners were read.
+    /// User of the bank, once owners were read.
     pub user: Option<String>,
-    /// Its agent, once owners were read.
+    /// Agent of the bank, once owners were read.
     pub agent: Option<String>,
-    /// Number of its cases.
+    /// Number of cases of the bank.
     pub cases: usize,
     /// The cases that go, newest first.
     pub goes: Vec<GoingCase>,
@@ -102,7 +102,7 @@ impl PruneChoice {
         self.rest += all - self.count();
     }
 
-    /// What is to be known of windows that are a mistake.
+    /// Tells of windows that are a mistake.
     pub fn mistaken(&self, store: &Store) -> Vec<String> {
         let set = |profile: &str| {
             let window = SUGGESTED_WINDOW.to_string();

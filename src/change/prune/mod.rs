@@ -296,7 +296,7 @@ async fn drop_hanging(draft: &mut Draft<'_>, table: &Hanging, cases: &[Vec<Fetch
     Ok(draft.take_away(&exact, &columns).await?)
 }
 
-/// What the first cases that go were about, for people.
+/// Reads the prompts of the first cases that go.
 async fn prompts(store: &Store, choice: &PruneChoice) -> Result<HashMap<String, String>, ChangeError> {
     let first: Vec<&str> = choice.doomed().take(SHOWN).map(|(case, _)| case).collect();
     let rows = store.related_columns(Entity::Case, "id", &first, Some(&["id", "created_at", "prompt"])).await?;

@@ -134,7 +134,7 @@ impl<'r> OverdueTally<'r> {
         }
     }
 
-    /// What is overdue.
+    /// Returns the rows that are overdue.
     ///
     /// # Errors
     /// What did not fit in memory could not be kept in a file.

@@ -53,7 +53,7 @@ fn panes(study: &StudyScreen, body: Rect) -> (Option<Rect>, Option<Rect>) {
 
 fn draw_list(cx: &Context, study: &StudyScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let title = if study.kind == StudyKind::Agents { "agents" } else { "versions" };
-    let note = (study.left > 0).then(|| format!("{} more are not listed", figures::count(study.left)));
+    let note = (study.left > 0).then(|| format!("and {} more, not listed", figures::count(study.left)));
     let note = note.map_or_else(TextLine::default, |note| TextLine::of(note, StyleRole::Muted));
     let inside = PaneFrame { focused: !study.reads, note, ..PaneFrame::new(title) }.render(area, buf, look);
     let columns = if study.kind == StudyKind::Agents { agents::columns() } else { policies::columns() };
