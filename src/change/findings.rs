@@ -4,7 +4,7 @@
 mod memories;
 mod near;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -390,7 +390,7 @@ impl Survey<'_> {
     async fn overdue(&mut self) -> Result<(), ChangeError> {
         const KIND: &str = "overdue";
         let Some(rules) = self.wanted.retention.as_ref().filter(|_| self.wants(&[KIND])) else { return Ok(()) };
-        match retain::overdue(self.store, rules, &HashSet::new(), self.most()).await {
+        match retain::overdue(self.store, rules, &BTreeSet::new(), self.most()).await {
             Err(ChangeError::Refused(reason)) => self.not_applicable(&[KIND], &reason),
             Err(ChangeError::Store(error @ StoreError::Missing { .. })) => {
                 self.not_applicable(&[KIND], &error.to_string());

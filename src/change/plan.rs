@@ -158,20 +158,23 @@ impl Plan {
         if with_id {
             short["plan_id"] = json!(self.plan_id);
         }
-        let mut parts: BTreeMap<&str, Box<dyn Fn(&mut dyn FnMut(&str)) + '_>> = BTreeMap::new();
-        for (name, value) in short.as_object().into_iter().flatten() {
-            parts.insert(name, Box::new(|take| take(&canonical(value))));
-        }
-        parts.insert("changes", Box::new(|take| each_item(&self.changes, take)));
-        parts.insert("watches", Box::new(|take| each_item(&self.watches, take)));
-        for (name, list) in [("mutations", &self.mutations), ("trail", &self.trail), ("undo_trail", &self.undo_trail)] {
-            parts.insert(name, Box::new(|take| each_item(list, take)));
-        }
-        for (i, (name, part)) in parts.into_iter().enumerate() {
+        let long = ["changes", "mutations", "trail", "undo_trail", "watches"];
+        let mut names: Vec<&str> =
+            short.as_object().into_iter().flat_map(|short| short.keys()).map(String::as_str).collect();
+        names.extend(long);
+        names.sort_unstable();
+        for (i, name) in names.into_iter().enumerate() {
             take(if i == 0 { "{\"" } else { ",\"" });
             take(name);
             take("\":");
-            part(&mut take);
+            match name {
+                "changes" => each_item(&self.changes, &mut take),
+                "mutations" => each_item(&self.mutations, &mut take),
+                "trail" => each_item(&self.trail, &mut take),
+                "undo_trail" => each_item(&self.undo_trail, &mut take),
+                "watches" => each_item(&self.watches, &mut take),
+                _ => take(&canonical(&short[name])),
+            }
         }
         take("}");
     }

@@ -1,6 +1,6 @@
 //! Retention for every kind of row: what the rules no longer keep goes, with what hangs on it, in one plan.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use chrono::Utc;
@@ -33,7 +33,7 @@ const LOCATED: usize = 8 << 20;
 pub async fn overdue(
     store: &Store,
     rules: &RetentionRules,
-    held: &HashSet<String>,
+    held: &BTreeSet<String>,
     most: usize,
 ) -> Result<Vec<(Entity, OverdueRows)>, ChangeError> {
     let rules = rules.read(Utc::now()).map_err(ChangeError::Usage)?;
@@ -102,7 +102,7 @@ struct RowsToGo {
 /// As [`overdue`]; [`ChangeError::Refused`] where more than the stated share of an entity's rows would go.
 pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeError> {
     writable(store).await?;
-    let held: HashSet<String> = store.records().holds().await?.into_iter().map(|(id, _)| id).collect();
+    let held: BTreeSet<String> = store.records().holds().await?.into_iter().map(|(id, _)| id).collect();
     let mut going = Vec::new();
     let mut room = MOST;
     for (entity, found) in overdue(store, rules, &held, MOST).await? {
@@ -136,7 +136,7 @@ pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeE
 }
 
 /// Adds to a plan that rows go, and what is to be told of it. Returns their number.
-async fn take(draft: &mut Draft<'_>, held: &HashSet<String>, going: &mut [RowsToGo]) -> Result<usize, ChangeError> {
+async fn take(draft: &mut Draft<'_>, held: &BTreeSet<String>, going: &mut [RowsToGo]) -> Result<usize, ChangeError> {
     let mut located = Vec::new();
     let mut size = 0;
     for RowsToGo { entity, ids, overdue, held: kept, of } in going {

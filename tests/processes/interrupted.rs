@@ -8,9 +8,10 @@ use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use sqlx::{Connection as _, Row as _, SqliteConnection};
 use tempfile::TempDir;
 
-use crate::support::{alone_in, changeable_demo_in, signal};
+use crate::support::{alone_in, block_on, changeable_demo_in, signal};
 
 /// Time within which a command is to end.
 const AT_ONCE: Duration = Duration::from_millis(100);
@@ -137,4 +138,59 @@ fn a_change_is_done_or_not_begun() {
             break;
         }
     }
+}
+
+/// Whether a process has a scratch file open.
+fn sorts_in_a_file(process: u32) -> bool {
+    let open = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+    open.filter_map(|link| fs::read_link(link.path()).ok()).any(|file| file.to_string_lossy().contains(".scratch"))
+}
+
+/// A number that a statement gives.
+fn number(database: &Path, sql: &'static str) -> i64 {
+    block_on(async {
+        let mut link = SqliteConnection::connect(&database.display().to_string()).await.expect("the file");
+        sqlx::query(sql).fetch_one(&mut link).await.expect("a row").get(0)
+    })
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn cases_sorted_in_a_file_are_gone_with_a_killed_process_and_nobody_waits_for_them() {
+    let desk = Desk::new();
+    // More than fit in memory. Returned so that the statement is known to have been run.
+    let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 120000) \
+                INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, created_at) \
+                SELECT 'many-' || i, p.id, p.user_id, p.agent_id, '2025-01-01T00:00:00.000000Z' \
+                FROM n, (SELECT * FROM agent_memory_profiles LIMIT 1) p RETURNING 1";
+    assert_eq!(number(&desk.database, many), 1);
+    let scratch = TempDir::new().unwrap();
+    let words = desk.on(&["prune", "--window", "1", "--apply"]);
+    let mut pruning = alone_in(desk.folder.path())
+        .env("TMPDIR", scratch.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .args(&words)
+        .spawn()
+        .unwrap();
+    while !sorts_in_a_file(pruning.id()) {
+        assert!(pruning.try_wait().unwrap().is_none(), "it ended and had no scratch file");
+        yield_now();
+    }
+    let rewarded = desk.json(&["reward", "many-7", "0.9", "--apply"]);
+    assert_eq!(rewarded["status"], "applied", "a second process writes meanwhile");
+    pruning.kill().unwrap();
+    pruning.wait().unwrap();
+    assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0, "nothing is left in the folder");
+    let cases = "SELECT count(*) FROM agent_memory_cases";
+    let goes = "SELECT sum(n - 1) FROM (SELECT count(*) n FROM agent_memory_cases \
+                GROUP BY coalesce(profile_id, user_id || char(0) || agent_id))";
+    let (before, all) = (number(&desk.database, cases), number(&desk.database, goes));
+    assert!(before > 120_000);
+    let pruned = desk.json(&["prune", "--window", "1", "--apply"]);
+    let gone = pruned["counts"]["agent_memory_cases"]["delete"].as_i64().unwrap();
+    assert_eq!(number(&desk.database, cases), before - gone);
+    let left = format!("{} more cases go by these rules", all - gone);
+    assert!(pruned["disclosures"].to_string().contains(&left), "{left}: {}", pruned["disclosures"]);
+    assert_eq!(desk.json(&["audit", "verify"])["ok"], true);
 }
