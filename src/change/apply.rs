@@ -316,8 +316,8 @@ async fn within(
     })
 }
 
-/// The canonical JSON of the [`KeptUndo`] of a plan, given the rows that were there: these may be very many, so that no
-/// more of them is held than their text.
+/// The JSON of the [`KeptUndo`] of a plan, given the rows that were there: these may be very many, so that it is written as
+/// it is found.
 async fn kept_undo(
     writer: &mut WriteTransaction<'_>,
     plan: &Plan,
@@ -330,7 +330,8 @@ async fn kept_undo(
         if !std::mem::take(&mut is_first) {
             text.push(',');
         }
-        text.push_str(&canonical(&json!(inverse)));
+        let inverse = serde_json::to_string(&inverse);
+        text += &inverse.map_err(|error| ChangeError::Failed(format!("what an undo needs cannot be kept: {error}")))?;
     }
     text.push_str(&format!("],\"trail\":{}}}", canonical(&json!(plan.undo_trail))));
     Ok(text)
@@ -402,7 +403,10 @@ async fn inverse(
     }
     let Some(rows) = mutation.rows() else { return Ok(None) };
     let after = writer.images(&rows).await?;
-    let was = before.get(&key_of(&rows)).map_or(&[][..], Vec::as_slice);
+    let was = match before.get(&key_of(&rows)) {
+        Some(images) => images.iter().collect(),
+        None => rows.parts().filter_map(|part| before.get(&key_of(&part))).flatten().collect::<Vec<&Image>>(),
+    };
     let mut columns = Vec::new();
     let mut stamps = Vec::new();
     let restoring = match mutation {
@@ -423,7 +427,7 @@ async fn inverse(
             let columns: Vec<String> =
                 was.first().map(|i| i.0.iter().map(|(name, _)| name.to_string()).collect()).unwrap_or_default();
             let values = |image: &Image| image.0.iter().map(|(_, raw)| Cell::Is(raw.clone())).collect();
-            let images = was.iter().map(values).collect();
+            let images = was.into_iter().map(values).collect();
             Mutation::Insert { table: rows.table.clone(), key: rows.by.clone(), columns, rows: images }
         }
     };

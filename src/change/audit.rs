@@ -43,7 +43,7 @@ pub struct NewEntry {
     pub action: String,
     /// Facts that are not personal.
     pub public: Value,
-    /// Canonical JSON of the values that are only committed to, by field.
+    /// JSON of the values that are only committed to, by field.
     pub private: BTreeMap<String, String>,
 }
 

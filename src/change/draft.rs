@@ -26,10 +26,6 @@ const FULL: usize = 24 << 20;
 /// Bytes of stored rows up to which a plan of several changes keeps what an undo needs.
 const UNDO_SIZE: usize = 16 << 20;
 
-/// Rows that are read at a time, whole or some columns of them.
-const WHOLE: usize = 20;
-const NARROW: usize = 500;
-
 /// A plan in the making.
 #[derive(Debug)]
 pub struct Draft<'s> {
@@ -155,16 +151,20 @@ impl<'s> Draft<'s> {
     }
 
     fn remember(&mut self, rows: StoredRows, images: &[Image], columns: Vec<String>) {
-        let first = json!([rows.table, rows.by, rows.keys.len(), rows.keys.first()]);
-        let alike = self.watched.entry(digest(&first.to_string())).or_default();
-        if !alike.iter().any(|place| self.watches.get(*place).is_some_and(|watch| watch.rows == rows)) {
-            alike.push(self.watches.len());
+        if !self.watches_rows(&rows) {
+            self.watched.entry(key_of(&rows)).or_default().push(self.watches.len());
             self.size += rows.size();
             if columns.is_empty() {
                 self.undo_size += images.iter().map(Image::size).sum::<usize>();
             }
             self.watches.push(RowWatch { state: ReadState::of(images, columns), rows });
         }
+    }
+
+    /// Whether just these rows are watched.
+    fn watches_rows(&self, rows: &StoredRows) -> bool {
+        let mut alike = self.watched.get(&key_of(rows)).into_iter().flatten();
+        alike.any(|place| self.watches.get(*place).is_some_and(|watch| watch.rows == *rows))
     }
 
     /// The row of an id, remembered.
@@ -275,18 +275,18 @@ impl<'s> Draft<'s> {
     /// # Errors
     /// The engine's refusal.
     pub async fn take_away(&mut self, rows: &StoredRows, narrow: &[String]) -> Result<(), StoreError> {
-        let mut keys = &rows.keys[..];
-        while !keys.is_empty() && !self.is_full() {
-            let is_narrow = self.undo_reason.is_some() && !narrow.is_empty();
-            let (some, rest) = keys.split_at(keys.len().min(if is_narrow { NARROW } else { WHOLE }));
-            keys = rest;
-            let some = StoredRows { keys: some.to_vec(), ..rows.without_keys() };
-            if is_narrow {
-                self.watch_columns(some.clone(), narrow.to_vec()).await?;
-            } else {
-                self.watch(some.clone()).await?;
+        if self.undo_reason.is_some() && !narrow.is_empty() && !rows.keys.is_empty() {
+            self.watch_columns(rows.clone(), narrow.to_vec()).await?;
+        } else {
+            for part in rows.parts() {
+                if self.is_full() {
+                    return Ok(());
+                }
+                self.watch(part).await?;
             }
-            self.push(Mutation::Delete(some));
+        }
+        if !rows.keys.is_empty() {
+            self.push(Mutation::Delete(rows.clone()));
             self.limit_undo();
         }
         Ok(())
@@ -351,8 +351,9 @@ impl<'s> Draft<'s> {
     /// Closes the plan of a batch, which is applied at once and has no digest: its id is the job's.
     #[must_use]
     pub fn seal_batch(mut self, plan_id: String) -> Plan {
-        let unwatched = self.mutations.iter().filter(|m| !m.watches_itself()).filter_map(Mutation::rows);
-        for rows in unwatched.collect::<Vec<_>>() {
+        let changed = self.mutations.iter().filter(|m| !m.watches_itself()).filter_map(Mutation::rows);
+        let unwatched = |rows: &StoredRows| !rows.parts().all(|part| self.watches_rows(&part));
+        for rows in changed.filter(unwatched).collect::<Vec<_>>() {
             self.remember(rows, &[], Vec::new());
         }
         // One order for all writers: none waits for another that waits for it.
@@ -382,6 +383,11 @@ impl<'s> Draft<'s> {
             undo_trail: self.undo_trail,
         }
     }
+}
+
+/// Stands for rows, so that those which are the same are found among very many.
+fn key_of(rows: &StoredRows) -> Digest {
+    digest(&json!([rows.table, rows.by, rows.keys.len(), rows.keys.first()]).to_string())
 }
 
 /// Refuses an id that cannot be one.

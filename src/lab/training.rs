@@ -277,7 +277,7 @@ pub struct Versions {
     pub left: u64,
 }
 
-/// Policy versions, of one bank or of all: the first [`VERSIONS`] by bank and version, the newest first.
+/// Policy versions, of one bank or of all: the first 1,000 by bank and version, the newest first.
 ///
 /// # Errors
 /// A database without policies, or the engine's refusal.

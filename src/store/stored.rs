@@ -24,6 +24,9 @@ pub fn row_number(columns: &[&str]) -> Option<&'static str> {
 /// Bytes that are counted for a row beside its values.
 const ROW: usize = 100;
 
+/// Rows that are read at a time where they may be large.
+const PART: usize = 20;
+
 /// A table: schema (PostgreSQL) or attached name (SQLite), and name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TableName {
@@ -66,6 +69,11 @@ impl StoredRows {
     #[must_use]
     pub fn with(table: &TableName, column: &str, value: FetchedValue) -> Self {
         StoredRows { table: table.clone(), by: vec![column.to_owned()], keys: vec![vec![value]] }
+    }
+
+    /// The same rows in parts of which each is read at a time.
+    pub fn parts(&self) -> impl Iterator<Item = StoredRows> {
+        self.keys.chunks(PART).map(|keys| StoredRows { keys: keys.to_vec(), ..self.without_keys() })
     }
 
     /// None of its rows yet, to be found by the same columns.

@@ -141,6 +141,31 @@ fn rows_of_every_kind_are_removed_with_what_hangs_on_them_and_undone_to_the_byte
 }
 
 #[test]
+fn rows_that_refer_to_each_other_go_at_once_and_come_back() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            // A chain of 60 in which each begins before its parent, so that no order of ids is an order of parents.
+            let rows: Vec<String> = (0..60)
+                .map(|n| {
+                    let parent = if n < 59 { format!("'link-{}'", (n + 23) % 60) } else { "NULL".to_owned() };
+                    format!("('link-{n}', 'ann', {parent})")
+                })
+                .collect();
+            meddle(&world, &format!("INSERT INTO episodes (id, user_id, parent_id) VALUES {}", rows.join(", "))).await;
+            if !matches!(world.target, Target::File(_)) {
+                meddle(&world, "UPDATE episodes SET parent_id = NULL WHERE id NOT LIKE 'link-%'").await;
+                meddle(&world, "ALTER TABLE episodes ADD FOREIGN KEY (parent_id) REFERENCES episodes (id)").await;
+            }
+            let ids: Vec<String> = (0..60).map(|n| format!("link-{n}")).collect();
+            there_and_back(&world, &remove(Entity::Episode, &ids), async {
+                assert_eq!(row(&world, Entity::Episode, "link-30").await, None);
+            })
+            .await;
+        }
+    });
+}
+
+#[test]
 fn no_layout_asks_the_engine_what_it_cannot_answer_when_rows_are_to_go() {
     block_on(async {
         let mut all = Vec::new();
