@@ -1,16 +1,21 @@
 //! The audit trail: a chain of hashes over entries whose personal parts are only committed to, so that it shows
 //! tampering and still lets a person be erased.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+mod check;
+
+use std::collections::BTreeMap;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
+use self::check::{RedactionClaims, TrailCheck};
 use super::ChangeError;
 use super::entry::{EntryFacts, ListedEntry};
 use super::plan::canonical;
+use crate::lab::LabError;
+use crate::lab::scratch::scratch;
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
 use crate::store::own::{OwnTables, PrivateValue, TRAIL, TrailEntry};
@@ -28,6 +33,9 @@ const VALUE_TAG: &[u8] = b"mnemoscope audit value 1\n";
 
 /// The hash before the first entry.
 const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// Entries that are read at a time.
+const PART: usize = 1_000;
 
 /// Times that the trail is read again when an entry is appended meanwhile.
 const TRIES: usize = 5;
@@ -323,14 +331,52 @@ pub async fn walk(
     let own = trail_of(store).await?;
     let mut head = store.records().trail_head().await?;
     for _ in 0..TRIES {
-        let (entries, values) = store.records().whole_trail(told).await?;
+        let mut check = TrailCheck::new(&own.database_id, anchors, claims(store).await?);
+        read_through(store, &mut check, told).await?;
         let after = store.records().trail_head().await?;
         if after == head {
-            return Ok(judge(&own.database_id, head.as_ref(), &entries, &values, anchors));
+            return Ok(check.end(head.as_ref()).map_err(LabError::from)?);
         }
         head = after;
     }
     Err(ChangeError::Failed("the trail grows faster than it can be read; try again in a quieter moment".to_owned()))
+}
+
+/// Private values that entries say were redacted.
+async fn claims(store: &Store) -> Result<RedactionClaims, ChangeError> {
+    let mut claims = RedactionClaims::new(scratch);
+    let mut after = i64::MIN;
+    loop {
+        let entries = store.records().trail_of(REDACT, after, PART).await?;
+        entries.iter().for_each(|entry| claims.entry(entry));
+        match entries.last() {
+            Some(last) if entries.len() == PART => after = last.seq,
+            _ => return Ok(claims),
+        }
+    }
+}
+
+/// Hands the trail to a check, some entries at a time, each with its private values.
+async fn read_through(
+    store: &Store,
+    check: &mut TrailCheck<'_>,
+    told: &(dyn Fn(usize) + Sync),
+) -> Result<(), ChangeError> {
+    // Numbers below 1 are not ours, but they must not hide either.
+    let (mut after, mut read) = (i64::MIN, 0);
+    loop {
+        let entries = store.records().trail(after, PART).await?;
+        entries.iter().for_each(|entry| check.entry(entry));
+        read += entries.len();
+        told(read);
+        let next = entries.last().map(|last| last.seq).filter(|_| entries.len() == PART);
+        store.records().each_private(after, next.unwrap_or(i64::MAX), |value| check.value(&value)).await?;
+        check.part_ends();
+        match next {
+            Some(last) => after = last,
+            None => return Ok(()),
+        }
+    }
 }
 
 /// The verdict on a database whose trail cannot even be read.
@@ -364,170 +410,8 @@ pub fn gone(anchor: &Anchor) -> AuditFault {
     fault("missing_trail", 0, words)
 }
 
-/// Verifies a trail that has been read.
-#[must_use]
-pub fn judge(
-    database_id: &str,
-    head: Option<&(i64, String)>,
-    entries: &[TrailEntry],
-    values: &[PrivateValue],
-    anchors: &[Anchor],
-) -> AuditVerdict {
-    let mut faults = Vec::new();
-    chain_faults(database_id, entries, &mut faults);
-    head_faults(head, entries, &mut faults);
-    let redacted = value_faults(entries, values, &mut faults);
-    anchor_faults(database_id, entries, anchors, &mut faults);
-    faults.sort_by_key(|f| f.seq);
-    let anchored = anchors.iter().filter(|a| a.database_id == database_id).map(|a| a.seq).max();
-    let last = entries.last().map_or(0, |e| e.seq);
-    let notes = match anchored {
-        None => vec![
-            "without an anchor, a rewrite of the whole chain by whoever owns the database, or a cut at its end, cannot be \
-             seen: keep one with `audit anchor FILE` outside the database"
-                .to_owned(),
-        ],
-        Some(seq) if seq < last => {
-            vec![format!("entries after {seq}, the last anchor, could be cut without being missed")]
-        }
-        Some(_) => Vec::new(),
-    };
-    AuditVerdict {
-        ok: faults.is_empty(),
-        entries: entries.len(),
-        database_id: database_id.to_owned(),
-        head: head.map(|(seq, _)| *seq),
-        anchored,
-        redacted,
-        faults,
-        notes,
-    }
-}
-
 fn fault(kind: &'static str, seq: i64, message: impl Into<String>) -> AuditFault {
     AuditFault { kind, seq, message: message.into() }
-}
-
-fn chain_faults(database_id: &str, entries: &[TrailEntry], faults: &mut Vec<AuditFault>) {
-    let (mut expected, mut prev) = (1, GENESIS.to_owned());
-    for entry in entries {
-        if entry.seq != expected {
-            let words = match entry.seq.saturating_sub(expected) {
-                1 => format!("entry {expected} is missing"),
-                2.. => format!("entries {expected} to {} are missing", entry.seq - 1),
-                _ => format!("entry {} stands where entry {expected} should", entry.seq),
-            };
-            faults.push(fault("gap", expected.min(entry.seq), words));
-        }
-        if entry.database_id != database_id {
-            faults.push(fault("foreign_chain", entry.seq, format!("entry {} is of another database", entry.seq)));
-        }
-        if entry.prev_hash != prev {
-            let words = format!("entry {} does not follow the one before it", entry.seq);
-            faults.push(fault("wrong_previous", entry.seq, words));
-        }
-        if entry_hash(entry) != entry.hash {
-            faults.push(fault(
-                "edited_entry",
-                entry.seq,
-                format!("entry {} was changed after it was written", entry.seq),
-            ));
-        }
-        prev.clone_from(&entry.hash);
-        expected = entry.seq.saturating_add(1);
-    }
-}
-
-fn head_faults(head: Option<&(i64, String)>, entries: &[TrailEntry], faults: &mut Vec<AuditFault>) {
-    let last = entries.last().map_or((0, GENESIS), |e| (e.seq, e.hash.as_str()));
-    match head {
-        None => faults.push(fault("moved_head", last.0, "the head of the chain is gone")),
-        Some((seq, hash)) if (*seq, hash.as_str()) != last => {
-            let words = if *seq == last.0 {
-                format!("the head has another hash than entry {seq}, which is the last one")
-            } else {
-                format!("the head says entry {seq}, the last one is {}", last.0)
-            };
-            faults.push(fault("moved_head", last.0.min(*seq), words));
-        }
-        Some(_) => {}
-    }
-}
-
-/// Compares private values with their commitments; gives how many are redacted as entries say.
-fn value_faults(entries: &[TrailEntry], values: &[PrivateValue], faults: &mut Vec<AuditFault>) -> usize {
-    let claimed: HashSet<(i64, String)> = entries
-        .iter()
-        .filter(|e| e.action == REDACT)
-        .flat_map(|e| {
-            let claims = EntryFacts::parse(&e.public).redacts;
-            // A value can only have been redacted by a later entry.
-            claims.into_iter().filter(|(seq, _)| *seq < e.seq).collect::<Vec<_>>()
-        })
-        .collect();
-    let mut known: HashMap<(i64, String), &PrivateValue> =
-        values.iter().map(|value| ((value.seq, value.field.clone()), value)).collect();
-    let mut redacted = 0;
-    for entry in entries {
-        let commitments: BTreeMap<String, String> = serde_json::from_str(&entry.commitments).unwrap_or_default();
-        for (field, committed) in commitments {
-            let seq = entry.seq;
-            let place = (seq, field.clone());
-            match (known.remove(&place), claimed.contains(&place)) {
-                (None, true) => redacted += 1,
-                (None, false) => faults.push(fault(
-                    "silent_redaction",
-                    seq,
-                    format!("the value `{field}` of entry {seq} is gone, and no entry says so"),
-                )),
-                (Some(_), true) => faults.push(fault(
-                    "resurrected_value",
-                    seq,
-                    format!("the redacted value `{field}` of entry {seq} is there again: a backup was restored"),
-                )),
-                (Some(value), false) => {
-                    let salt = hex::decode(&value.salt).unwrap_or_default();
-                    if commitment(&salt, &field, &value.value) != committed {
-                        let words = format!("the value `{field}` of entry {seq} was changed after it was written");
-                        faults.push(fault("edited_value", seq, words));
-                    }
-                }
-            }
-        }
-    }
-    for (seq, field) in known.keys() {
-        let words = format!("a value `{field}` stands under entry {seq}, which does not know of it");
-        faults.push(fault("unknown_value", *seq, words));
-    }
-    redacted
-}
-
-fn anchor_faults(database_id: &str, entries: &[TrailEntry], anchors: &[Anchor], faults: &mut Vec<AuditFault>) {
-    let known: HashMap<i64, &str> = entries.iter().map(|entry| (entry.seq, entry.hash.as_str())).collect();
-    for anchor in anchors {
-        if anchor.database_id != database_id {
-            let words = format!(
-                "an anchor of {} saw entry {} of another trail, {}; this one is {database_id}",
-                anchor.at, anchor.seq, anchor.database_id
-            );
-            faults.push(fault("foreign_chain", anchor.seq, words));
-            continue;
-        }
-        match known.get(&anchor.seq) {
-            _ if anchor.seq == 0 => {}
-            None => {
-                let last = entries.last().map_or(0, |e| e.seq);
-                let words =
-                    format!("the trail ends at entry {last}, and an anchor of {} saw entry {}", anchor.at, anchor.seq);
-                faults.push(fault("truncated", last.saturating_add(1), words));
-            }
-            Some(hash) if **hash != anchor.hash => {
-                let words = format!("entry {} is not the one that an anchor of {} saw", anchor.seq, anchor.at);
-                faults.push(fault("rewritten", anchor.seq, words));
-            }
-            Some(_) => {}
-        }
-    }
 }
 
 /// An entry with its private values, checked.
@@ -557,7 +441,7 @@ pub async fn open(store: &Store, seq: i64) -> Result<Option<OpenedEntry>, Change
     trail_of(store).await?;
     let found = store.records().trail(seq.saturating_sub(1), 1).await?.into_iter().next();
     let Some(entry) = found.filter(|e| e.seq == seq) else { return Ok(None) };
-    let values = store.records().trail_private(seq, seq).await?;
+    let values = store.records().trail_private(seq, seq, &[]).await?;
     if entry_hash(&entry) != entry.hash {
         return Err(changed_later(store, seq));
     }
@@ -572,7 +456,7 @@ pub async fn opened_between(store: &Store, after: i64, last: i64) -> Result<Vec<
     let most = usize::try_from(last - after).unwrap_or_default();
     let entries = store.records().trail(after, most).await?;
     let mut values: BTreeMap<i64, Vec<PrivateValue>> = BTreeMap::new();
-    for value in store.records().trail_private(after + 1, last).await? {
+    for value in store.records().trail_private(after + 1, last, &[]).await? {
         values.entry(value.seq).or_default().push(value);
     }
     let open = |entry: TrailEntry| {
@@ -630,7 +514,8 @@ pub async fn list(store: &Store, after: i64, limit: usize) -> Result<Vec<ListedE
     trail_of(store).await?;
     let entries = store.records().trail(after, limit).await?;
     let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return Ok(Vec::new()) };
-    let values = store.records().trail_private(first.seq, last.seq).await?;
+    // What an undo needs may be very much, and is not shown.
+    let values = store.records().trail_private(first.seq, last.seq, &["changes", "reason"]).await?;
     let shown = |entry: &TrailEntry| {
         let of_entry = |field: &str| {
             let value = values.iter().find(|v| v.seq == entry.seq && v.field == field);

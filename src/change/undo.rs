@@ -293,12 +293,15 @@ async fn fitted(store: &Store, inverse: InverseMutation, images: &[Image]) -> Re
 
 /// Names the later entries of the audit trail that changed any of these rows, in words.
 async fn later(store: &Store, seq: i64, rows: &StoredRows) -> Result<String, ChangeError> {
-    let last = seq + LOOKED_THROUGH as i64;
     let mut names: Vec<i64> = Vec::new();
-    for value in store.records().trail_private(seq + 1, last).await?.into_iter().filter(|v| v.field == "undo") {
-        let same = |other: &StoredRows| other.table == rows.table && other.keys.iter().any(|k| rows.keys.contains(k));
-        if serde_json::from_str::<KeptUndo>(&value.value).is_ok_and(|kept| kept.touches(same)) {
-            names.push(value.seq);
+    for entry in store.records().trail(seq, LOOKED_THROUGH).await? {
+        // One at a time: each may be large.
+        for value in store.records().trail_private(entry.seq, entry.seq, &["undo"]).await? {
+            let same =
+                |other: &StoredRows| other.table == rows.table && other.keys.iter().any(|k| rows.keys.contains(k));
+            if serde_json::from_str::<KeptUndo>(&value.value).is_ok_and(|kept| kept.touches(same)) {
+                names.push(value.seq);
+            }
         }
     }
     Ok(match names[..] {

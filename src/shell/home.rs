@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::{change, load};
+use super::load;
+use crate::change::audit;
 use crate::config;
 use crate::console::core::RequestFailure;
 use crate::console::screens::home::messages::{WaitingFeedback, WaitingWork};
@@ -24,7 +25,7 @@ pub async fn work(store: &Store) -> Result<Box<WaitingWork>, RequestFailure> {
     let failed = |e: crate::store::StoreError| load::failure("What waits could not be read", &e);
     let runs = store.records().jobs().await.map_err(failed)?;
     let is_open = |run: &JobProgress| !matches!(run.state, JobState::Succeeded | JobState::Cancelled);
-    let newest = change::trail(store, None).await.ok().and_then(|entries| entries.into_iter().next());
+    let newest = audit::latest(store, None, 1).await.ok().and_then(|entries| entries.into_iter().next());
     Ok(Box::new(WaitingWork {
         feedback: feedback(store).await?,
         jobs: runs.iter().map(record::progress).filter(is_open).collect(),

@@ -1,5 +1,7 @@
 //! Our own tables beside any layout: the migrations that make them, and what is read of the audit trail.
 
+use std::ops::ControlFlow;
+
 use super::ability::ServerAbility;
 use super::fetched::{Param, RawRow, number, text};
 use super::migration::{self, Migration};
@@ -260,9 +262,21 @@ impl RecordReader<'_> {
     /// # Errors
     /// The engine's refusal.
     pub async fn trail(self, after: i64, limit: usize) -> Result<Vec<TrailEntry>, StoreError> {
+        self.entries(&format!("seq > {after} ORDER BY seq LIMIT {limit}")).await
+    }
+
+    /// As [`RecordReader::trail`], of one action.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn trail_of(self, action: &'static str, after: i64, limit: usize) -> Result<Vec<TrailEntry>, StoreError> {
+        self.entries(&format!("action = '{action}' AND seq > {after} ORDER BY seq LIMIT {limit}")).await
+    }
+
+    async fn entries(self, which: &str) -> Result<Vec<TrailEntry>, StoreError> {
         let sql = format!(
             "SELECT seq, at, database_id, actor, action, public, commitments, prev_hash, hash FROM memory_audit \
-             WHERE seq > {after} ORDER BY seq LIMIT {limit}"
+             WHERE {which}"
         );
         let entry = |row: &RawRow| TrailEntry {
             seq: number(row, 0),
@@ -288,46 +302,46 @@ impl RecordReader<'_> {
         Ok(entries.iter().rev().find(|entry| entry.public.contains(sha256)).map(|entry| entry.seq))
     }
 
-    /// The private values of entries from one number to another, both included.
+    /// The private values of entries from one number to another, both included: those of some fields, or all.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn trail_private(self, from: i64, to: i64) -> Result<Vec<PrivateValue>, StoreError> {
+    pub async fn trail_private(
+        self,
+        from: i64,
+        to: i64,
+        fields: &[&'static str],
+    ) -> Result<Vec<PrivateValue>, StoreError> {
+        let named: Vec<String> = fields.iter().map(|field| format!("'{field}'")).collect();
+        let of = if named.is_empty() { String::new() } else { format!(" AND field IN ({})", named.join(", ")) };
         let sql = format!(
-            "SELECT seq, field, salt, value FROM memory_audit_private WHERE seq BETWEEN {from} AND {to} \
+            "SELECT seq, field, salt, value FROM memory_audit_private WHERE seq BETWEEN {from} AND {to}{of} \
              ORDER BY seq, field"
         );
-        let value = |row: &RawRow| PrivateValue {
-            seq: number(row, 0),
-            field: text(row, 1),
-            salt: text(row, 2),
-            value: text(row, 3),
-        };
-        Ok(self.fetch_own("memory_audit_private", &sql, &[]).await?.iter().map(value).collect())
+        Ok(self.fetch_own("memory_audit_private", &sql, &[]).await?.iter().map(private_value).collect())
     }
 
-    /// The whole trail, read in pieces.
+    /// Hands on the private values of entries after one number up to another, one at a time.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn whole_trail(
-        self,
-        told: &(dyn Fn(usize) + Sync),
-    ) -> Result<(Vec<TrailEntry>, Vec<PrivateValue>), StoreError> {
-        let mut entries: Vec<TrailEntry> = Vec::new();
-        loop {
-            // Numbers below 1 are not ours, but they must not hide either.
-            let after = entries.last().map_or(i64::MIN, |e| e.seq);
-            let more = self.trail(after, STRIDE).await?;
-            let ended = more.len() < STRIDE;
-            entries.extend(more);
-            told(entries.len());
-            if ended {
-                break;
-            }
-        }
-        Ok((entries, self.trail_private(i64::MIN, i64::MAX).await?))
+    pub async fn each_private(self, after: i64, to: i64, mut each: impl FnMut(PrivateValue)) -> Result<(), StoreError> {
+        // Says who may not read it, as for our other tables.
+        self.fetch_own("memory_audit_private", "SELECT seq FROM memory_audit_private LIMIT 0", &[]).await?;
+        let sql = format!(
+            "SELECT seq, field, salt, value FROM memory_audit_private WHERE seq > {after} AND seq <= {to} \
+             ORDER BY seq, field"
+        );
+        let take = |row: RawRow| {
+            each(private_value(&row));
+            ControlFlow::Continue(())
+        };
+        Ok(self.store.sessions.scan(&sql, &[], take).await?)
     }
+}
+
+fn private_value(row: &RawRow) -> PrivateValue {
+    PrivateValue { seq: number(row, 0), field: text(row, 1), salt: text(row, 2), value: text(row, 3) }
 }
 
 impl WriteTransaction<'_> {
