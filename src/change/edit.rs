@@ -10,9 +10,8 @@ use super::operation::{FeedbackFields, set_by};
 use super::plan::{ChangeDanger, Plan};
 use super::record::canonical_row;
 use super::reward::trail;
-use super::{ChangeError, batch, feedback, new_id};
+use super::{ChangeError, batch, feedback, new_id, policy};
 use crate::layout::BoundSource;
-use crate::memory::agreeing;
 use crate::memory::text_check::TextOddities;
 use crate::memory::{Entity, Row, text_check, time};
 use crate::recall::keyword;
@@ -208,13 +207,7 @@ pub(super) async fn drop_vector(draft: &mut Draft<'_>, found: &LocatedRow<'_>) -
 async fn tell_case(draft: &mut Draft<'_>, before: &Row, after: &Row) -> Result<(), ChangeError> {
     let store = draft.store;
     if let Some(profile) = after.text("profile_id") {
-        let policies = store.related(Entity::Policy, "profile_id", &[profile.to_owned()]).await?.len();
-        if policies > 0 {
-            draft.effects.push(agreeing(
-                policies,
-                "{#} policy {version|versions} of its profile {was trained|were trained} before this change",
-            ));
-        }
+        policy::tell_trained(draft, &[profile], "its profile").await?;
     }
     if before.get("reward") == after.get("reward") && before.get("outcome") == after.get("outcome") {
         return Ok(());

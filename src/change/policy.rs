@@ -21,6 +21,9 @@ use crate::store::encode::{GivenValue, LocatedRow, plain_column};
 use crate::store::fetched::FetchedValue;
 use crate::store::stored::{Cell, Mutation, StoredRows};
 
+/// Profiles whose versions are counted together.
+const TOGETHER: usize = 100;
+
 impl From<LabError> for ChangeError {
     fn from(error: LabError) -> Self {
         match error {
@@ -31,6 +34,20 @@ impl From<LabError> for ChangeError {
             LabError::Store(error) => ChangeError::Store(error),
         }
     }
+}
+
+/// Tells how many policy versions of some profiles were trained before the change; `whose` names these for people.
+pub(super) async fn tell_trained(draft: &mut Draft<'_>, profiles: &[&str], whose: &str) -> Result<(), ChangeError> {
+    let mut policies = 0;
+    for profiles in profiles.chunks(TOGETHER) {
+        let columns = ["id", "profile_id", "trained_at"];
+        policies += draft.store.related_columns(Entity::Policy, "profile_id", profiles, Some(&columns)).await?.len();
+    }
+    if policies > 0 {
+        let words = "{was trained|were trained} before this change";
+        draft.effects.push(agreeing(policies, &format!("{{#}} policy {{version|versions}} of {whose} {words}")));
+    }
+    Ok(())
 }
 
 /// The versions of a bank, all of them remembered: a version that somebody else adds meanwhile is a conflict.

@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 use super::draft::Draft;
 use super::feedback::writable;
 use super::plan::{ChangeDanger, Plan};
-use super::{ChangeError, new_id};
-use crate::memory::agreeing;
+use super::{ChangeError, new_id, policy};
 use crate::memory::nearest::unknown;
 use crate::memory::{Entity, Row};
 use crate::store::encode::{GivenValue, plain_column};
@@ -49,13 +48,7 @@ pub async fn set(store: &Store, case: &str, reward: f64, outcome: Option<&str>) 
     draft.alters(&found.row, &shown);
     let old = found.row.number("reward");
     if let Some(profile) = found.row.text("profile_id") {
-        let policies = store.related(Entity::Policy, "profile_id", &[profile.to_owned()]).await?.len();
-        if policies > 0 {
-            draft.effects.push(agreeing(
-                policies,
-                "{#} policy {version|versions} of its profile {was trained|were trained} before this change",
-            ));
-        }
+        policy::tell_trained(&mut draft, &[profile], "its profile").await?;
     }
     let payload = json!({ "caseId": case, "rewardScore": reward, "outcome": shown.get("outcome") });
     let undone = json!({ "caseId": case, "rewardScore": old, "outcome": found.row.get("outcome"), "cause": "undo" });

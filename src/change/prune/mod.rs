@@ -13,7 +13,7 @@ use super::feedback::writable;
 use super::operation::Pruning;
 use super::plan::{ChangeDanger, Plan, SHOWN};
 use super::reward::trail;
-use super::{ChangeError, now};
+use super::{ChangeError, now, policy};
 use crate::layout::BoundSource;
 use crate::memory::agreeing;
 use crate::memory::prune::banks::JudgedCase;
@@ -327,17 +327,7 @@ async fn note(draft: &mut Draft<'_>, choice: &mut PruneChoice) -> Result<(), Cha
         draft.undo_trail.extend(trail(draft.store, "record.case", &of_bank, &undone).await?);
     }
     let profiles: Vec<&str> = choice.banks.iter().filter_map(|bank| bank.profile.as_deref()).collect();
-    let mut policies = 0;
-    for profiles in profiles.chunks(ASKED) {
-        let columns = ["id", "profile_id", "trained_at"];
-        policies += draft.store.related_columns(Entity::Policy, "profile_id", profiles, Some(&columns)).await?.len();
-    }
-    if policies > 0 {
-        draft.effects.push(agreeing(
-            policies,
-            "{#} policy {version|versions} of these banks {was trained|were trained} before this change",
-        ));
-    }
+    policy::tell_trained(draft, &profiles, "these banks").await?;
     Ok(())
 }
 

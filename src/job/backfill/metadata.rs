@@ -56,7 +56,8 @@ async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
     };
     let without_tools = |found: &&WalkedRow| open(found) && found.row.list("tools_used").is_empty();
     let ids: Vec<String> = bench.found.iter().filter(without_tools).map(|f| f.row.id().to_owned()).collect();
-    let mut tools = tools(bench.store.related(Entity::Segment, "episode_id", &ids).await?);
+    let columns = ["id", "episode_id", "created_at", "sequence", "kind", "source_id"];
+    let mut tools = tools(bench.store.related_columns(Entity::Segment, "episode_id", &ids, Some(&columns)).await?);
     let verdict = |found: &WalkedRow| {
         if !open(&found) {
             return RowVerdict::Keep;

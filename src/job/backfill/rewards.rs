@@ -67,7 +67,8 @@ async fn feedback_of(store: &Store, cases: &[String]) -> Result<HashMap<String, 
     }
     let episodes: Vec<String> = users.keys().cloned().collect();
     let mut scores: HashMap<String, Vec<f64>> = HashMap::new();
-    for episode in store.related(Entity::Episode, "id", &episodes).await? {
+    let columns = ["id", "started_at", "feedback_score"];
+    for episode in store.related_columns(Entity::Episode, "id", &episodes, Some(&columns)).await? {
         let Some(score) = episode.number("feedback_score") else { continue };
         for case in users.get(episode.id()).into_iter().flatten() {
             scores.entry(case.clone()).or_default().push(score);
