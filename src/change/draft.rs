@@ -23,7 +23,7 @@ const KEPT_OF_A_BATCH: usize = 10;
 /// Bytes of stored values from which a plan of many rows is full. It takes several times as many in memory.
 const FULL: usize = 24 << 20;
 
-/// Bytes of stored rows up to which a plan of several changes keeps what an undo needs.
+/// Bytes of rows that go up to which a plan for several of them keeps what an undo needs.
 const UNDO_SIZE: usize = 16 << 20;
 
 /// A plan in the making.
@@ -46,7 +46,7 @@ pub struct Draft<'s> {
     size: usize,
     /// Whether it may be full: whoever makes it begins again with fewer rows then.
     is_bounded: bool,
-    /// Bytes of rows that are watched whole: an undo may need them.
+    /// Bytes of rows that go and that an undo brings back.
     undo_size: usize,
     /// Further effects of the change.
     pub effects: Vec<String>,
@@ -145,18 +145,15 @@ impl<'s> Draft<'s> {
         Ok(images)
     }
 
-    /// Remembers a row that was read together with others.
-    pub fn watched(&mut self, rows: StoredRows, image: &Image) {
-        self.remember(rows, std::slice::from_ref(image), Vec::new());
+    /// Remembers a row that was read together with others: some of its columns, or all where none is named.
+    pub fn watched(&mut self, rows: StoredRows, image: &Image, columns: Vec<String>) {
+        self.remember(rows, std::slice::from_ref(image), columns);
     }
 
     fn remember(&mut self, rows: StoredRows, images: &[Image], columns: Vec<String>) {
         if !self.watches_rows(&rows) {
             self.watched.entry(key_of(&rows)).or_default().push(self.watches.len());
             self.size += rows.size();
-            if columns.is_empty() {
-                self.undo_size += images.iter().map(Image::size).sum::<usize>();
-            }
             self.watches.push(RowWatch { state: ReadState::of(images, columns), rows });
         }
     }
@@ -261,9 +258,10 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// Gives up an undo of several changes whose rows are too large for it.
+    /// Gives up an undo of several rows that are too large for it.
     fn limit_undo(&mut self) {
-        if self.undo_size > UNDO_SIZE && self.mutations.len() > 1 && self.undo_reason.is_none() {
+        let rows: usize = self.mutations.iter().map(|mutation| mutation.count().1).sum();
+        if self.undo_size > UNDO_SIZE && rows > 1 && self.undo_reason.is_none() {
             let size = UNDO_SIZE >> 20;
             self.undo_reason = Some(format!("its rows are more than {size} MB: too much to keep for an undo"));
         }
@@ -282,7 +280,8 @@ impl<'s> Draft<'s> {
                 if self.is_full() {
                     return Ok(());
                 }
-                self.watch(part).await?;
+                let images = self.watch(part).await?;
+                self.undo_size += images.iter().map(Image::size).sum::<usize>();
             }
         }
         if !rows.keys.is_empty() {
@@ -341,8 +340,7 @@ impl<'s> Draft<'s> {
 
     /// Closes the plan. Every changed row is among what was read: new ones as not being there.
     #[must_use]
-    pub fn seal(mut self) -> Plan {
-        self.limit_undo();
+    pub fn seal(self) -> Plan {
         let mut plan = self.seal_batch(String::new());
         plan.plan_id = plan.digest();
         plan

@@ -136,7 +136,11 @@ pub(super) async fn take(
             log_removal(draft, found).await?;
         }
     }
-    let gone = GoingKeys::of(&going.deletes);
+    if going.deletes.iter().any(|rows| draft.fills_with(rows)) {
+        return Ok(());
+    }
+    let asks_keys = !going.lists.is_empty() || of(Entity::CanvasEvent).next().is_some();
+    let gone = GoingKeys::of(if asks_keys { &going.deletes } else { &[] });
     for (table, column, ids) in &going.lists {
         let own = !doomed.is_empty() && column_of(store, table, column).is_some_and(|(s, _)| s.entity == Entity::Case);
         if !own {

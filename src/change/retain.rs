@@ -116,6 +116,8 @@ pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeE
             )));
         }
         let mut ids = found.going.in_order();
+        // Two sources may hold rows of one id.
+        ids.dedup();
         ids.truncate(room);
         room -= ids.len();
         going.push(RowsToGo { entity, ids, overdue, held: found.held, of });

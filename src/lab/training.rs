@@ -28,7 +28,7 @@ const PAIRS: usize = 100_000;
 /// Pairs whose cases are read together.
 const TOGETHER: usize = 400;
 
-/// Versions that are listed at most, and those that are read together: each may hold thousands of marks.
+/// Versions of any bank that are listed at most, and those that are read together: each may hold thousands of marks.
 const VERSIONS: usize = 1_000;
 const READ: usize = 20;
 
@@ -277,7 +277,7 @@ pub struct Versions {
     pub left: u64,
 }
 
-/// Policy versions, of one bank or of all: the first 1,000 by bank and version, the newest first.
+/// Policy versions by bank and version, the newest first: all of one bank, or the first 1,000 of any.
 ///
 /// # Errors
 /// A database without policies, or the engine's refusal.
@@ -286,14 +286,15 @@ pub async fn versions(store: &Store, profile: Option<&str>, told: Told<'_>) -> R
     query.columns = Some(vec!["profile_id", "version"]);
     query.filters.extend(profile.map(|id| equal("profile_id", id)));
     store.sources_of(Entity::Policy)?;
-    let mut first = FirstOf::new(VERSIONS);
+    let mut first = FirstOf::new(if profile.is_some() { usize::MAX } else { VERSIONS });
     each(store, &query, told, |row| {
         let bank = row.text("profile_id").map(str::to_owned);
         first.add((bank.is_none(), bank, Reverse(row.get("version").as_i64()), row.id().to_owned()));
     })
     .await?;
-    let left = first.count() - first.count().min(VERSIONS as u64);
+    let all = first.count();
     let ids: Vec<String> = first.in_order().into_iter().map(|(.., id)| id).collect();
+    let left = all - ids.len() as u64;
     let mut list = Vec::new();
     let mut there = None;
     for ids in ids.chunks(READ) {

@@ -305,15 +305,22 @@ fn cases_that_very_large_rows_name_go_in_several_plans() {
             );
             run(&world, &sql).await;
         }
-        let mut steps = Vec::new();
-        for _ in 0..4 {
-            let plan = prune::plan(store, &Pruning::default()).await.expect("a plan");
+        // What goes by its reward is among the newest: were it to go first, an older case would come into the window.
+        let ask = Pruning { window: PruneWindow::Own, below_reward: Some(0.5), ..Pruning::default() };
+        let (mut steps, mut all) = (0, BTreeSet::new());
+        loop {
+            let plan = prune::plan(store, &ask).await.expect("a plan");
+            if plan.is_empty() {
+                break;
+            }
+            all.extend(gone(&plan).into_iter().map(str::to_owned));
             let more = plan.disclosures.iter().any(|words| words.contains("run it again"));
-            steps.push((gone(&plan).into_iter().map(str::to_owned).collect::<Vec<_>>(), more));
+            steps += 1;
+            assert!(more || all.len() == 5, "{:?}", plan.disclosures);
             change::apply(store, &plan, &author()).await.expect("applied");
         }
-        let expected = [(vec!["a-2"], true), (vec!["a-3"], true), (vec!["a-6"], false), (vec![], false)];
-        assert_eq!(steps, expected.map(|(ids, more)| (ids.into_iter().map(str::to_owned).collect(), more)));
+        assert!(steps > 1, "it does not fit in one");
+        assert_eq!(all, ["a-1", "a-2", "a-3", "a-6", "b-0"].map(str::to_owned).into());
         for n in 0..13 {
             let row = store.row(Entity::Case, &format!("l-{n}")).await.expect("a read").expect("a row");
             assert_eq!(row.get("plan")["ids"], serde_json::json!(["b-1"]));

@@ -42,6 +42,8 @@ pub struct PrunedBank {
     pub agent: Option<String>,
     /// Number of cases of the bank.
     pub cases: usize,
+    /// Cases of the bank that go by the rules too, and are left to a later plan.
+    pub left: usize,
     /// The cases that go, newest first.
     pub goes: Vec<GoingCase>,
 }
@@ -90,13 +92,16 @@ impl PruneChoice {
         self.banks.iter().map(|bank| bank.goes.len()).sum()
     }
 
-    /// Leaves the last half of the cases to a later plan.
+    /// Leaves half of the cases to a later plan, the newest of a bank: what the rules say of those does not change when
+    /// older ones are gone.
     pub fn leave_half(&mut self) {
         let all = self.count();
-        let mut left = all / 2;
+        let mut room = all / 2;
         for bank in &mut self.banks {
-            bank.goes.truncate(left);
-            left -= bank.goes.len();
+            let left = bank.goes.len().saturating_sub(room);
+            bank.goes.drain(..left);
+            bank.left += left;
+            room -= bank.goes.len();
         }
         self.banks.retain(|bank| !bank.goes.is_empty());
         self.rest += all - self.count();
@@ -176,6 +181,7 @@ pub async fn choose(
     let banks = banks(store, ask, rules, &mut choice).await?;
     let stream = || banks.stream().map_err(LabError::from);
     let (mut counted, mut judged, mut picked) = (stream()?, stream()?, stream()?);
+    let mut room = MOST;
     while let Some(bank) = counted.bank().map_err(LabError::from)? {
         let mut cases = 0;
         while counted.next_of(&bank).map_err(LabError::from)?.is_some() {
@@ -187,7 +193,12 @@ pub async fn choose(
         judge(store, &banks, (&mut judged, &bank), &mut verdicts, hanging).await?;
         choice.without_vector += verdicts.without_vector;
         choice.uncompared += verdicts.uncompared;
-        pick(&mut choice, &banks, (&mut picked, &bank), cases, verdicts).map_err(LabError::from)?;
+        let picked = pick(&banks, (&mut picked, &bank), verdicts, room).map_err(LabError::from)?;
+        room -= picked.goes.len();
+        choice.rest += picked.left;
+        if !picked.goes.is_empty() {
+            choice.banks.push(picked);
+        }
     }
     Ok(choice)
 }
@@ -271,29 +282,26 @@ async fn judge(
     }
 }
 
-/// Adds the cases of a bank that go, as long as the choice has room.
+/// Picks the cases of a bank that go, as many as there is room for. The oldest go first: what the rules say of newer ones
+/// does not change by that.
 fn pick(
-    choice: &mut PruneChoice,
     banks: &SortedBanks,
     (stream, bank): (&mut BankStream<'_>, &SortedBank),
-    cases: usize,
     verdicts: BankVerdicts<'_>,
-) -> std::io::Result<()> {
-    let mut room = MOST.saturating_sub(choice.count());
+    room: usize,
+) -> std::io::Result<PrunedBank> {
+    let verdicts = verdicts.end()?;
+    let doomed = verdicts.iter().flatten().count();
+    let left = doomed.saturating_sub(room);
+    let (mut passed, cases) = (0, verdicts.len());
     let mut goes = Vec::new();
-    for verdict in verdicts.end()? {
+    for verdict in verdicts {
         let Some(case) = stream.next_of(bank)? else { break };
         let Some(why) = verdict else { continue };
-        if room == 0 {
-            choice.rest += 1;
-            continue;
+        passed += 1;
+        if passed > left {
+            goes.push(GoingCase { id: banks.id(&case)?, why, case });
         }
-        room -= 1;
-        goes.push(GoingCase { id: banks.id(&case)?, why, case });
     }
-    if !goes.is_empty() {
-        let profile = banks.profile(bank)?;
-        choice.banks.push(PrunedBank { bank: *bank, profile, user: None, agent: None, cases, goes });
-    }
-    Ok(())
+    Ok(PrunedBank { bank: *bank, profile: banks.profile(bank)?, user: None, agent: None, cases, left, goes })
 }

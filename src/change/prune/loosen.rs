@@ -118,7 +118,7 @@ fn loosen(
     touch(source, shape, &mut set);
     let key = vec![(id.to_owned(), FetchedValue::Text(row.id().to_owned()))];
     let (by, values) = key.iter().cloned().unzip();
-    draft.watched(StoredRows { table: table_of(source), by, keys: vec![values] }, image);
+    draft.watched(StoredRows { table: table_of(source), by, keys: vec![values] }, image, Vec::new());
     draft.push(Mutation::Update { table: table_of(source), key, set });
     Ok(())
 }

@@ -146,7 +146,7 @@ pub(super) async fn each(
 /// Counts by bank and rule, and what should be known.
 fn tell(draft: &mut Draft<'_>, (window, rules): (PruneWindow, &Rules), choice: &PruneChoice) {
     let mut pruned: Vec<&PrunedBank> = choice.banks.iter().collect();
-    pruned.sort_by_key(|bank| std::cmp::Reverse(bank.goes.len()));
+    pruned.sort_by_key(|bank| (std::cmp::Reverse(bank.goes.len()), bank.profile.as_deref()));
     let mut effects = Vec::new();
     for bank in pruned.iter().take(TOLD) {
         let mut by_rule: BTreeMap<PruneReason, usize> = BTreeMap::new();
@@ -156,9 +156,10 @@ fn tell(draft: &mut Draft<'_>, (window, rules): (PruneWindow, &Rules), choice: &
         effects.push(agreeing(
             goes,
             &format!(
-                "{}: {{#}} of {all} {{cases goes,|cases go,}} {} stay ({})",
+                "{}: {{#}} of {all} {{cases goes,|cases go,}} {} stay{} ({})",
                 bank.title(),
                 all - goes,
+                if bank.left > 0 { " for now" } else { "" },
                 by_rule.join(", ")
             ),
         ));
@@ -246,7 +247,7 @@ async fn remove(
     }
     let rows = StoredRows { table: table_of(source), by: vec![id.to_owned()], keys };
     // What the rules went by.
-    let columns = ["profile_id", "created_at", "reward", "message_hash"];
+    let columns = ["profile_id", "user_id", "agent_id", "created_at", "reward", "message_hash"];
     let columns: Vec<String> =
         columns.iter().filter_map(|column| Some(plain_column(source, column)?.0.to_owned())).collect();
     Ok(draft.take_away(&rows, &columns).await?)
@@ -283,7 +284,7 @@ async fn drop_hanging(draft: &mut Draft<'_>, table: &Hanging, cases: &[Vec<Fetch
             for image in &found {
                 let key = key(image);
                 let rows = StoredRows { keys: vec![key.clone()], ..exact.without_keys() };
-                draft.watch_columns(rows, columns.clone()).await?;
+                draft.watched(rows, image, columns.clone());
                 let key = table.key.iter().cloned().zip(key).collect();
                 let set = vec![(table.column.clone(), Cell::Is(FetchedValue::Null))];
                 draft.push(Mutation::Update { table: table.table.clone(), key, set });

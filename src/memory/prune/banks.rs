@@ -158,6 +158,7 @@ impl PruneBanks {
     /// # Errors
     /// What did not fit in memory could not be kept in a file.
     pub fn sorted(mut self) -> io::Result<SortedBanks> {
+        self.known.check()?;
         Ok(SortedBanks { sorted: self.cases.take().sorted()?, banks: self })
     }
 }

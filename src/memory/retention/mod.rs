@@ -179,7 +179,7 @@ impl ReadRule {
         let by = self.expired_by.as_deref();
         let expired = by.is_none_or(|by| row.text("expires_at").is_some_and(|time| time < by));
         let since = self.unused_since.as_deref();
-        let unused = since.is_none_or(|since| moment.max(used).is_some_and(|last| last < since));
+        let unused = since.is_none_or(|since| used.or(moment).is_some_and(|last| last < since));
         old && low && ended && expired && unused && self.filters.iter().all(|filter| filter.matches(row))
     }
 }
