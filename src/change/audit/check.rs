@@ -36,7 +36,7 @@ impl RedactionClaims {
     }
 }
 
-/// What is known of a trail while its entries come.
+/// Check of a trail whose entries come one after the other.
 #[derive(Debug)]
 pub struct TrailCheck<'a> {
     database_id: &'a str,
