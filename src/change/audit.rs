@@ -18,7 +18,7 @@ use crate::lab::LabError;
 use crate::lab::scratch::scratch;
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
-use crate::store::own::{OwnTables, PrivateValue, TRAIL, TrailEntry};
+use crate::store::own::{OwnTables, PrivateValue, STRIDE, TRAIL, TrailEntry};
 use crate::store::stored::{Cell, Mutation, StoredRows, TableName};
 use crate::store::write::{WriteError, WriteTransaction};
 
@@ -33,9 +33,6 @@ const VALUE_TAG: &[u8] = b"mnemoscope audit value 1\n";
 
 /// The hash before the first entry.
 const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
-
-/// Entries that are read at a time.
-const PART: usize = 1_000;
 
 /// Times that the trail is read again when an entry is appended meanwhile.
 const TRIES: usize = 5;
@@ -331,7 +328,8 @@ pub async fn walk(
     let own = trail_of(store).await?;
     let mut head = store.records().trail_head().await?;
     for _ in 0..TRIES {
-        let mut check = TrailCheck::new(&own.database_id, anchors, claims(store).await?);
+        let claims = claims(store).await?;
+        let mut check = TrailCheck::new(&own.database_id, anchors, claims).map_err(LabError::from)?;
         read_through(store, &mut check, told).await?;
         let after = store.records().trail_head().await?;
         if after == head {
@@ -347,10 +345,10 @@ async fn claims(store: &Store) -> Result<RedactionClaims, ChangeError> {
     let mut claims = RedactionClaims::new(scratch);
     let mut after = i64::MIN;
     loop {
-        let entries = store.records().trail_of(REDACT, after, PART).await?;
+        let entries = store.records().trail_of(REDACT, after, STRIDE).await?;
         entries.iter().for_each(|entry| claims.entry(entry));
         match entries.last() {
-            Some(last) if entries.len() == PART => after = last.seq,
+            Some(last) if entries.len() == STRIDE => after = last.seq,
             _ => return Ok(claims),
         }
     }
@@ -365,11 +363,11 @@ async fn read_through(
     // Numbers below 1 are not ours, but they must not hide either.
     let (mut after, mut read) = (i64::MIN, 0);
     loop {
-        let entries = store.records().trail(after, PART).await?;
+        let entries = store.records().trail(after, STRIDE).await?;
         entries.iter().for_each(|entry| check.entry(entry));
         read += entries.len();
         told(read);
-        let next = entries.last().map(|last| last.seq).filter(|_| entries.len() == PART);
+        let next = entries.last().map(|last| last.seq).filter(|_| entries.len() == STRIDE);
         store.records().each_private(after, next.unwrap_or(i64::MAX), |value| check.value(&value)).await?;
         check.part_ends();
         match next {

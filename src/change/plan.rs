@@ -151,9 +151,10 @@ impl Plan {
     /// Hands on the canonical JSON of the plan, with its id or without, part by part: its lists may be very long.
     fn each_part(&self, with_id: bool, mut take: impl FnMut(&str)) {
         let mut short = json!({
-            "operation": self.operation, "danger": self.danger, "counts": self.counts, "changes_total": self.changes_total,
-            "effects": self.effects, "disclosures": self.disclosures, "created_at": self.created_at, "database_id": self.database_id,
-            "facts": self.facts, "undo_reason": self.undo_reason, "reason": self.reason, "ticket": self.ticket,
+            "operation": self.operation, "danger": self.danger, "counts": self.counts,
+            "changes_total": self.changes_total, "effects": self.effects, "disclosures": self.disclosures,
+            "created_at": self.created_at, "database_id": self.database_id, "facts": self.facts,
+            "undo_reason": self.undo_reason, "reason": self.reason, "ticket": self.ticket,
         });
         if with_id {
             short["plan_id"] = json!(self.plan_id);

@@ -40,7 +40,7 @@ impl From<LabError> for ChangeError {
 pub(super) async fn tell_trained(draft: &mut Draft<'_>, profiles: &[&str], whose: &str) -> Result<(), ChangeError> {
     let mut policies = 0;
     for profiles in profiles.chunks(TOGETHER) {
-        let columns = ["id", "profile_id", "trained_at"];
+        let columns = ["id", "profile_id", Entity::Policy.time_column()];
         policies += draft.store.related_columns(Entity::Policy, "profile_id", profiles, Some(&columns)).await?.len();
     }
     if policies > 0 {

@@ -29,7 +29,7 @@ pub const TABLES: &[&str] = &[
 pub const TRAIL: &[&str] = &["memory_migrations", "memory_audit", "memory_audit_private", "memory_audit_head"];
 
 /// Entries read at a time.
-const STRIDE: usize = 1_000;
+pub const STRIDE: usize = 1_000;
 
 /// All migrations of ours for an engine, in order.
 #[must_use]

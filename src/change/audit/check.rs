@@ -1,6 +1,6 @@
 //! Verifies a trail entry by entry, however many there are and however long what they keep is.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 
 use super::super::entry::EntryFacts;
@@ -41,15 +41,14 @@ impl RedactionClaims {
 pub struct TrailCheck<'a> {
     database_id: &'a str,
     anchors: &'a [Anchor],
-    claims: io::Result<IdTable<2>>,
+    claims: IdTable<2>,
     /// Number that the next entry should have, and the hash of the one before.
     expected: i64,
     prev: String,
     entries: usize,
     last: i64,
-    /// Hashes of the entries that anchors saw.
-    anchored: HashMap<i64, String>,
-    seen_by_anchors: HashSet<i64>,
+    /// Hashes of the entries that anchors saw; none before such an entry has come.
+    anchored: HashMap<i64, Option<String>>,
     /// Commitments of the latest entries whose values have not come yet.
     open: BTreeMap<i64, BTreeMap<String, String>>,
     redacted: usize,
@@ -59,22 +58,24 @@ pub struct TrailCheck<'a> {
 
 impl<'a> TrailCheck<'a> {
     /// No entry has come yet.
-    pub fn new(database_id: &'a str, anchors: &'a [Anchor], claims: RedactionClaims) -> Self {
-        TrailCheck {
+    ///
+    /// # Errors
+    /// Claims that did not fit in memory could not be kept in a file.
+    pub fn new(database_id: &'a str, anchors: &'a [Anchor], claims: RedactionClaims) -> io::Result<Self> {
+        Ok(TrailCheck {
             database_id,
             anchors,
-            claims: IdTable::of(claims.0, |_, _| {}),
+            claims: IdTable::of(claims.0, |_, _| {})?,
             expected: 1,
             prev: GENESIS.to_owned(),
             entries: 0,
             last: 0,
-            anchored: HashMap::new(),
-            seen_by_anchors: anchors.iter().map(|anchor| anchor.seq).collect(),
+            anchored: anchors.iter().map(|anchor| (anchor.seq, None)).collect(),
             open: BTreeMap::new(),
             redacted: 0,
             chain_faults: Vec::new(),
             value_faults: Vec::new(),
-        }
+        })
     }
 
     /// Takes the next entry.
@@ -103,8 +104,8 @@ impl<'a> TrailCheck<'a> {
                 format!("entry {} was changed after it was written", entry.seq),
             ));
         }
-        if self.seen_by_anchors.contains(&entry.seq) {
-            self.anchored.insert(entry.seq, entry.hash.clone());
+        if let Some(seen) = self.anchored.get_mut(&entry.seq) {
+            *seen = Some(entry.hash.clone());
         }
         self.open.insert(entry.seq, serde_json::from_str(&entry.commitments).unwrap_or_default());
         self.prev.clone_from(&entry.hash);
@@ -147,7 +148,7 @@ impl<'a> TrailCheck<'a> {
 
     fn is_claimed(&self, seq: i64, field: &str) -> bool {
         let [first, second] = place(seq, field);
-        self.claims.as_ref().ok().and_then(|claims| claims.find(first)).is_some_and(|found| found[1] == second)
+        self.claims.find(first).is_some_and(|found| found[1] == second)
     }
 
     /// The verdict, given the head. All entries have come.
@@ -155,8 +156,7 @@ impl<'a> TrailCheck<'a> {
     /// # Errors
     /// What did not fit in memory could not be kept in a file.
     pub fn end(mut self, head: Option<&(i64, String)>) -> io::Result<AuditVerdict> {
-        let claims = std::mem::replace(&mut self.claims, Ok(IdTable::default()))?;
-        claims.check()?;
+        self.claims.check()?;
         let mut faults = std::mem::take(&mut self.chain_faults);
         faults.extend(self.head_fault(head));
         faults.append(&mut self.value_faults);
@@ -214,7 +214,7 @@ impl<'a> TrailCheck<'a> {
                 faults.push(fault("foreign_chain", anchor.seq, words));
                 continue;
             }
-            match self.anchored.get(&anchor.seq) {
+            match self.anchored.get(&anchor.seq).and_then(Option::as_ref) {
                 _ if anchor.seq == 0 => {}
                 None => {
                     let words = format!(

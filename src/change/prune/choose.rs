@@ -82,9 +82,9 @@ pub struct PruneChoice {
 }
 
 impl PruneChoice {
-    /// Ids of the cases that go, with the reason.
-    pub fn doomed(&self) -> impl Iterator<Item = (&str, PruneReason)> {
-        self.banks.iter().flat_map(|bank| &bank.goes).map(|case| (case.id.as_str(), case.why))
+    /// Ids of the cases that go.
+    pub fn doomed(&self) -> impl Iterator<Item = &str> {
+        self.banks.iter().flat_map(|bank| &bank.goes).map(|case| case.id.as_str())
     }
 
     /// Number of the cases that go.
@@ -135,35 +135,37 @@ impl PruneChoice {
     pub async fn read_owners(&mut self, store: &Store) -> Result<(), ChangeError> {
         let (banked, alone): (Vec<&mut PrunedBank>, Vec<&mut PrunedBank>) =
             self.banks.iter_mut().partition(|bank| bank.profile.is_some());
-        let mut all = [(Entity::Profile, "updated_at", banked), (Entity::Case, "created_at", alone)];
-        for (entity, time, banks) in &mut all {
-            for banks in banks.chunks_mut(ASKED) {
-                let of = |bank: &PrunedBank| match &bank.profile {
-                    Some(profile) => profile.clone(),
-                    None => bank.goes.first().map(|case| case.id.clone()).unwrap_or_default(),
-                };
-                let ids: Vec<String> = banks.iter().map(|bank| of(bank)).collect();
-                let mut columns = vec!["id", "user_id", "agent_id", *time];
-                columns.extend(entity.column("window_size").map(|column| column.name));
-                let rows = store.related_columns(*entity, "id", &ids, Some(&columns)).await?;
-                let rows: HashMap<&str, &Row> = rows.iter().map(|row| (row.id(), row)).collect();
-                for (bank, id) in banks.iter_mut().zip(&ids) {
-                    let row = rows
-                        .get(id.as_str())
-                        .filter(|row| *entity == Entity::Case || row.get("window_size").as_i64() == bank.bank.window);
-                    let Some(row) = row else {
-                        return Err(ChangeError::Conflict {
-                            message: "somebody else changed a bank while the rules were applied".to_owned(),
-                            rows: vec![format!("{} {id}", entity.title())],
-                        });
-                    };
-                    (bank.user, bank.agent) =
-                        (row.text("user_id").map(str::to_owned), row.text("agent_id").map(str::to_owned));
-                }
-            }
-        }
-        Ok(())
+        read_owners_from(store, Entity::Profile, banked).await?;
+        read_owners_from(store, Entity::Case, alone).await
     }
+}
+
+/// Reads owners from the banks' profiles, which must have the windows that the rules saw, or else from a case of each.
+async fn read_owners_from(store: &Store, entity: Entity, mut banks: Vec<&mut PrunedBank>) -> Result<(), ChangeError> {
+    let mut columns = vec!["id", "user_id", "agent_id", entity.time_column()];
+    columns.extend(entity.column("window_size").map(|column| column.name));
+    let of = |bank: &PrunedBank| match &bank.profile {
+        Some(profile) => profile.clone(),
+        None => bank.goes.first().map(|case| case.id.clone()).unwrap_or_default(),
+    };
+    for banks in banks.chunks_mut(ASKED) {
+        let ids: Vec<String> = banks.iter().map(|bank| of(bank)).collect();
+        let rows = store.related_columns(entity, "id", &ids, Some(&columns)).await?;
+        let rows: HashMap<&str, &Row> = rows.iter().map(|row| (row.id(), row)).collect();
+        for (bank, id) in banks.iter_mut().zip(&ids) {
+            let is_as_seen =
+                |row: &&&Row| entity == Entity::Case || row.get("window_size").as_i64() == bank.bank.window;
+            let Some(row) = rows.get(id.as_str()).filter(is_as_seen) else {
+                return Err(ChangeError::Conflict {
+                    message: "somebody else changed a bank while the rules were applied".to_owned(),
+                    rows: vec![format!("{} {id}", entity.title())],
+                });
+            };
+            let owned = |column: &str| row.text(column).map(str::to_owned);
+            (bank.user, bank.agent) = (owned("user_id"), owned("agent_id"));
+        }
+    }
+    Ok(())
 }
 
 /// Chooses the cases that go.

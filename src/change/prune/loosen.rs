@@ -180,8 +180,7 @@ pub async fn links(draft: &mut Draft<'_>, doomed: &HashSet<&str>) -> Result<(), 
             continue;
         }
         gone += rows.keys.len();
-        draft.watch(rows.clone()).await?;
-        draft.push(Mutation::Delete(rows));
+        draft.take_away(&rows, &[]).await?;
     }
     if gone > 0 {
         draft.effects.push(agreeing(

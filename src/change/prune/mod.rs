@@ -75,7 +75,7 @@ async fn take(
     choice: &mut PruneChoice,
 ) -> Result<(), ChangeError> {
     watch_windows(draft, &choice.banks).await?;
-    let doomed: HashSet<&str> = choice.doomed().map(|(case, _)| case).collect();
+    let doomed: HashSet<&str> = choice.doomed().collect();
     loosen::references(draft, source, &doomed).await?;
     loosen::links(draft, &doomed).await?;
     if !draft.is_full() {
@@ -234,8 +234,7 @@ async fn remove(
     choice: &PruneChoice,
 ) -> Result<(), ChangeError> {
     let Some((id, _)) = plain_column(source, "id") else { return Ok(()) };
-    let keys: Vec<Vec<FetchedValue>> =
-        choice.doomed().map(|(case, _)| vec![FetchedValue::Text(case.to_owned())]).collect();
+    let keys: Vec<Vec<FetchedValue>> = choice.doomed().map(|case| vec![FetchedValue::Text(case.to_owned())]).collect();
     if keys.len() > UNDO_CASES {
         draft.undo_reason = Some(format!("it takes more than {UNDO_CASES} cases away: too much to keep for an undo"));
     }
@@ -299,7 +298,7 @@ async fn drop_hanging(draft: &mut Draft<'_>, table: &Hanging, cases: &[Vec<Fetch
 
 /// Reads the prompts of the first cases that go.
 async fn prompts(store: &Store, choice: &PruneChoice) -> Result<HashMap<String, String>, ChangeError> {
-    let first: Vec<&str> = choice.doomed().take(SHOWN).map(|(case, _)| case).collect();
+    let first: Vec<&str> = choice.doomed().take(SHOWN).collect();
     let rows = store.related_columns(Entity::Case, "id", &first, Some(&["id", "created_at", "prompt"])).await?;
     let text = |row: &Row| match row.get("prompt") {
         Value::Null => None,
