@@ -11,7 +11,7 @@ use crate::memory::digest::{Digest, digest};
 use crate::memory::{Entity, Row};
 use crate::store::encode::LocatedRow;
 use crate::store::own::{OwnTables, TRAIL};
-use crate::store::stored::{Image, Mutation, ReadState, RowWatch, StoredRows};
+use crate::store::stored::{Image, Mutation, ROW, ReadState, RowWatch, StoredRows};
 use crate::store::{Store, StoreError};
 
 /// Changes that a plan keeps in full at most.
@@ -316,6 +316,12 @@ impl<'s> Draft<'s> {
             self.overfill();
         }
         self.is_full()
+    }
+
+    /// Number of rows with which it is full, whatever they are.
+    #[must_use]
+    pub fn most_rows(&self) -> usize {
+        if self.is_bounded { FULL / 2 / ROW } else { usize::MAX }
     }
 
     /// Says that more would come than it can take.

@@ -125,7 +125,7 @@ pub(super) async fn take(
         draft.removes(&found.row);
     }
     let seeds: Vec<StoredRows> = seeds.into_values().collect();
-    let going = hanging_on(store, &seeds).await?;
+    let going = hanging_on(store, &seeds, draft.most_rows()).await?;
     let of = |entity: Entity| located.iter().copied().filter(move |found| found.row.entity == entity);
     let doomed: HashSet<&str> = of(Entity::Case).map(|found| found.row.id()).collect();
     if !doomed.is_empty() {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::plan::Plan;
-use super::purge::{NewValue, PurgePlan};
+use super::purge::PurgePlan;
 use super::{ChangeError, now};
 use crate::lab::what_if::{self, Counted, PlannedChange};
 use crate::layout::BoundSource;
@@ -64,17 +64,13 @@ pub async fn of_purge(
     budget: Duration,
     told: Counted<'_>,
 ) -> Result<WhatIf, ChangeError> {
-    let cell = |new: &NewValue| match new {
-        NewValue::Is(raw) => Cell::Is(raw.clone()),
-        NewValue::Pseudonym => Cell::Is(FetchedValue::Text(PSEUDONYM.to_owned())),
-        NewValue::Around(parts) => Cell::Is(FetchedValue::Text(parts.join(PSEUDONYM))),
-    };
     let update = plan.updates.iter().map(|altered| Mutation::Update {
         table: altered.table.clone(),
         key: altered.key.clone(),
-        set: altered.update.set.iter().map(|(column, new)| (column.clone(), cell(new))).collect(),
+        set: altered.update.set.iter().map(|u| (u.column.to_string(), Cell::Is(u.new.value(PSEUDONYM)))).collect(),
     });
-    let mutations: Vec<Mutation> = plan.deletes.iter().cloned().map(Mutation::Delete).chain(update).collect();
+    let mutations: Vec<Mutation> =
+        plan.deletes.iter().map(|rows| Mutation::Delete(rows.stored(0..rows.len()))).chain(update).collect();
     look(store, &mutations, &touched(store, &mutations), kept, budget, told).await
 }
 

@@ -1,6 +1,6 @@
 //! One person: `show subject` and `export subject`.
 
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -29,16 +29,47 @@ pub async fn export(session: &Session<'_>, subject: &str, out: Option<&Path>) ->
         let (manifest, hash) = purge::bundle(&store, subject, &[], Sink::Folder(folder)).await?;
         return output::value(session.format(), &json!({ "manifest": manifest, "manifest_sha256": hash }));
     }
-    let mut lines = Vec::new();
-    purge::bundle(&store, subject, &[], Sink::Stream(&mut lines)).await?;
-    let text = String::from_utf8_lossy(&lines).into_owned();
-    let people = std::io::stdout().is_terminal();
-    output::piped(|stream| {
-        text.lines().try_for_each(|line| {
-            let shown = if people { crate::ui::escaped(line) } else { line.to_owned() };
-            writeln!(stream, "{shown}")
-        })
-    })
+    let mut lines = PersonLines { people: io::stdout().is_terminal(), waiting: Vec::new(), printed: Ok(true) };
+    let written = purge::bundle(&store, subject, &[], Sink::Stream(&mut lines)).await;
+    // A reader that has gone away ends the bundle, and is no error.
+    if lines.printed? {
+        written?;
+    }
+    Ok(())
+}
+
+/// Bytes of lines that wait to be printed.
+const WAITING: usize = 64 << 10;
+
+/// The lines of a bundle on their way to standard output.
+struct PersonLines {
+    /// They are read on a terminal, where they must do no harm.
+    people: bool,
+    waiting: Vec<u8>,
+    /// Whether the reader is still there.
+    printed: Result<bool, CommandFailure>,
+}
+
+impl Write for PersonLines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.waiting.extend_from_slice(bytes);
+        if self.waiting.len() >= WAITING && bytes.ends_with(b"\n") {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let waiting = std::mem::take(&mut self.waiting);
+        let write = |stream: &mut dyn Write| {
+            if self.people {
+                return stream.write_all(crate::ui::escaped(&String::from_utf8_lossy(&waiting)).as_bytes());
+            }
+            stream.write_all(&waiting)
+        };
+        self.printed = output::piped_open(write);
+        if matches!(self.printed, Ok(true)) { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
+    }
 }
 
 /// `show subject ID`: who it is, what belongs to the person, and what names the person elsewhere.

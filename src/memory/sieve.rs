@@ -28,23 +28,30 @@ pub struct WordSieve {
 }
 
 impl WordSieve {
-    /// Takes the words; none where one of them is too short.
+    /// Takes the words that `words` hands on, each time it is asked; none where one of them is too short.
     #[must_use]
-    pub fn new(words: &[&[u8]]) -> Option<Self> {
-        let shortest = words.iter().map(|word| word.len()).min().unwrap_or(WINDOW).min(WINDOW);
+    pub fn new(words: impl Fn(&mut dyn FnMut(&[u8]))) -> Option<Self> {
+        let mut shortest = WINDOW;
+        words(&mut |word| shortest = shortest.min(word.len()));
         if shortest < SHORTEST {
             return None;
         }
         let window = shortest - GRAM;
-        let grams = || words.iter().flat_map(|word| word[..shortest].array_windows().enumerate());
-        let different: HashSet<&[u8; GRAM]> = grams().map(|(_, gram)| gram).collect();
+        let mut different: HashSet<[u8; GRAM]> = HashSet::new();
+        words(&mut |word| {
+            if different.len() * ENTRIES < MOST {
+                different.extend(word[..shortest].array_windows::<GRAM>());
+            }
+        });
         let entries = (different.len() * ENTRIES).next_power_of_two().clamp(FEWEST, MOST);
         let ahead = vec![window as u8 + 1; entries].into_boxed_slice();
         let mut sieve = WordSieve { window, ahead, shift: u32::BITS - entries.ilog2() };
-        for (n, gram) in grams() {
-            let known = &mut sieve.ahead[place(*gram, sieve.shift)];
-            *known = (*known).min((window - n) as u8);
-        }
+        words(&mut |word| {
+            for (n, gram) in word[..shortest].array_windows().enumerate() {
+                let known = &mut sieve.ahead[place(*gram, sieve.shift)];
+                *known = (*known).min((window - n) as u8);
+            }
+        });
         Some(sieve)
     }
 
@@ -99,7 +106,7 @@ mod tests {
         fn no_place_of_a_word_is_missed(
             words in prop::collection::vec("[a-cA-C0-1é_]{8,12}", 0..6), text in "[a-cA-C0-1é_]{0,60}"
         ) {
-            let sieve = WordSieve::new(&words.iter().map(String::as_bytes).collect::<Vec<_>>()).unwrap();
+            let sieve = WordSieve::new(|each| words.iter().for_each(|word| each(word.as_bytes()))).unwrap();
             let small = text.to_ascii_lowercase();
             let begins = |at: &usize| words.iter().any(|word| small.as_bytes()[*at..].starts_with(word.to_ascii_lowercase().as_bytes()));
             let (mut told, mut at) = (Vec::new(), 0);
@@ -116,13 +123,13 @@ mod tests {
     #[test]
     fn most_of_a_text_is_passed_over() {
         let words: Vec<String> = (0..5_000).map(|n| format!("ep_{n:08x}")).collect();
-        let sieve = WordSieve::new(&words.iter().map(String::as_bytes).collect::<Vec<_>>()).unwrap();
+        let sieve = WordSieve::new(|each| words.iter().for_each(|word| each(word.as_bytes()))).unwrap();
         let text = "The invoice was sent twice, and the second one was refused by the bank. ".repeat(20);
         let text = format!("{text}ep_00000a1f");
         let told: Vec<usize> =
             std::iter::successors(sieve.next(text.as_bytes(), 0), |at| sieve.next(text.as_bytes(), at + 1)).collect();
         assert_eq!(told.last(), Some(&(text.len() - 11)));
         assert!(told.len() < text.len() / 10, "{} of {}", told.len(), text.len());
-        assert!(WordSieve::new(&[b"word"]).is_none());
+        assert!(WordSieve::new(|each| each(b"word")).is_none());
     }
 }

@@ -42,6 +42,7 @@ pub mod raw_file;
 pub mod raw_table;
 pub mod relations;
 mod revise;
+pub mod row_list;
 mod sample;
 mod scan;
 mod select;

@@ -170,8 +170,24 @@ impl Snapshot<'_> {
         by: &[String],
         keys: &[Vec<FetchedValue>],
     ) -> Result<Vec<RawRow>, StoreError> {
+        let mut rows = Vec::new();
+        self.each_of_keys(wanted, by, keys, |row| rows.push(row)).await?;
+        Ok(rows)
+    }
+
+    /// Hands on the rows whose columns hold one of some keys; NULL is equal to nothing.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn each_of_keys(
+        &mut self,
+        wanted: WantedRows<'_>,
+        by: &[String],
+        keys: &[Vec<FetchedValue>],
+        mut take: impl FnMut(RawRow),
+    ) -> Result<(), StoreError> {
         if self.denied.contains(wanted.table) {
-            return Ok(Vec::new());
+            return Ok(());
         }
         let shape = self.store.shapes().shape(wanted.table).await?;
         let declared = |name: &String| shape.column(name).map_or(String::new(), |c| c.declared.clone());
@@ -184,7 +200,6 @@ impl Snapshot<'_> {
             })
         };
         let fitting: Vec<Vec<FetchedValue>> = keys.iter().filter(fitting).cloned().collect();
-        let mut rows = Vec::new();
         for chunk in fitting.chunks(if by.len() == 1 { VALUES } else { KEYS }) {
             let mut params = Vec::new();
             let keys = shape::key_condition(engine, &shape, by, chunk, &mut params);
@@ -194,9 +209,13 @@ impl Snapshot<'_> {
                 self.projection(&shape, wanted.columns),
                 shape::qualified(wanted.table)
             );
-            rows.extend(self.fetch(&sql, &params).await?);
+            self.each(&sql, &params, |row| {
+                take(row);
+                ControlFlow::Continue(())
+            })
+            .await?;
         }
-        Ok(rows)
+        Ok(())
     }
 
     /// Hands each row of a table to `each`, one after the other.

@@ -22,7 +22,7 @@ pub fn row_number(columns: &[&str]) -> Option<&'static str> {
 }
 
 /// Bytes that are counted for a row beside its values.
-const ROW: usize = 100;
+pub const ROW: usize = 100;
 
 /// Rows that are read at a time where they may be large.
 const PART: usize = 20;

@@ -1,13 +1,15 @@
 //! Deletes in batches: one transaction each for rows, what changes in others, how far it is, and the audit entry.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde_json::{Map, Value, json};
 
 use super::decide::NewDecisions;
 use super::desk::{Desk, KeptSession};
-use super::effects::{NewValue, digest};
+use super::effects::digest;
 use super::plan::{AlteredRow, PurgePlan};
+use super::taken::GoingRows;
 use crate::change::anchor;
 use crate::change::audit::{self, AppendError, NewEntry};
 use crate::change::plan::Counts;
@@ -23,13 +25,14 @@ use crate::store::stored::{Cell, Mutation, StoredRows};
 use crate::store::write::{RowUpdate, WriteError, WriteTransaction};
 
 /// Part of a batch.
-#[derive(Debug, Clone)]
-enum BatchStep {
+#[derive(Debug)]
+enum BatchStep<'p> {
     Nameless,
-    Update(AlteredRow),
+    Update(&'p AlteredRow),
     /// Keys that get another name, with all that refers to them.
-    Rename(Vec<AlteredRow>),
-    Delete(StoredRows),
+    Rename(Vec<&'p AlteredRow>),
+    /// Some rows by their numbers.
+    Delete(&'p GoingRows, Range<usize>),
 }
 
 /// Reason why a batch was not made.
@@ -360,11 +363,11 @@ fn progress(
 }
 
 /// First what stays and changes, so that nothing refers to a row that goes; then what goes, whoever refers first.
-fn batches(plan: &PurgePlan) -> Vec<Vec<BatchStep>> {
+fn batches<'p>(plan: &'p PurgePlan) -> Vec<Vec<BatchStep<'p>>> {
     let size = plan.options.batch.max(1);
-    let mut batches: Vec<Vec<BatchStep>> = Vec::new();
+    let mut batches: Vec<Vec<BatchStep<'p>>> = Vec::new();
     let mut room = 0;
-    let mut push = |step: BatchStep, rows: usize| {
+    let mut push = |step: BatchStep<'p>, rows: usize| {
         if batches.is_empty() || rows > room {
             batches.push(Vec::new());
             room = size;
@@ -380,23 +383,24 @@ fn batches(plan: &PurgePlan) -> Vec<Vec<BatchStep>> {
     let (renamed, others): (Vec<&AlteredRow>, Vec<&AlteredRow>) =
         plan.updates.iter().partition(|row| row.update.renames());
     if !renamed.is_empty() {
-        push(BatchStep::Rename(renamed.iter().map(|row| (*row).clone()).collect()), renamed.len());
+        let rows = renamed.len();
+        push(BatchStep::Rename(renamed), rows);
     }
     for row in others {
-        push(BatchStep::Update(row.clone()), 1);
+        push(BatchStep::Update(row), 1);
     }
     for rows in &plan.deletes {
         // Rows of a table that refer to each other go in one statement.
-        let together = if plan.circular.contains(&rows.table) { rows.keys.len().max(1) } else { size };
-        for keys in rows.keys.chunks(together) {
-            let part = StoredRows { table: rows.table.clone(), by: rows.by.clone(), keys: keys.to_vec() };
-            push(BatchStep::Delete(part), keys.len());
+        let together = if plan.circular.contains(&rows.table) { rows.len().max(1) } else { size };
+        for from in (0..rows.len()).step_by(together) {
+            let part = from..rows.len().min(from + together);
+            push(BatchStep::Delete(rows, part.clone()), part.len());
         }
     }
     batches
 }
 
-fn count(counts: &mut Counts, plan: &PurgePlan, step: &BatchStep) {
+fn count(counts: &mut Counts, plan: &PurgePlan, step: &BatchStep<'_>) {
     let (table, verb, rows) = match step {
         BatchStep::Nameless => match &plan.nameless {
             Some(account) => (&account.table, "insert", 1),
@@ -409,7 +413,7 @@ fn count(counts: &mut Counts, plan: &PurgePlan, step: &BatchStep) {
             }
             return;
         }
-        BatchStep::Delete(rows) => (&rows.table, "delete", rows.keys.len()),
+        BatchStep::Delete(rows, part) => (&rows.table, "delete", part.len()),
     };
     *counts.entry(table.title()).or_default().entry(verb.to_owned()).or_default() += rows;
 }
@@ -419,7 +423,7 @@ async fn make(
     store: &Store,
     kept: &KeptSession,
     plan: &PurgePlan,
-    step: &BatchStep,
+    step: &BatchStep<'_>,
 ) -> Result<(), Halt> {
     match step {
         BatchStep::Nameless => {
@@ -442,7 +446,15 @@ async fn make(
             writer.run(&Mutation::Update { table, key, set }).await.map_err(unchanged)?;
         }
         BatchStep::Rename(rows) => rename(writer, kept, plan, rows).await?,
-        BatchStep::Delete(rows) => delete(writer, rows).await?,
+        BatchStep::Delete(rows, part) => {
+            let some = rows.stored(part.clone());
+            if some.keys.len() < part.len() {
+                let words = "the keys of rows that go cannot be read from the scratch file: the purge is paused, --resume \
+                             plans the rest again";
+                return Err(ChangeError::Failed(words.to_owned()).into());
+            }
+            delete(writer, &some).await?;
+        }
     }
     Ok(())
 }
@@ -467,7 +479,7 @@ async fn rename(
     writer: &mut WriteTransaction<'_>,
     kept: &KeptSession,
     plan: &PurgePlan,
-    rows: &[AlteredRow],
+    rows: &[&AlteredRow],
 ) -> Result<(), Halt> {
     let mut together = Vec::new();
     for row in rows {
@@ -496,17 +508,12 @@ async fn checked(writer: &mut WriteTransaction<'_>, kept: &KeptSession, row: &Al
     let rows = StoredRows { table: row.table.clone(), by, keys: vec![values] };
     let images = writer.images(&rows).await?;
     let same = images.first().is_some_and(|image| {
-        row.update.was.iter().all(|(column, was)| image.get(column).is_some_and(|raw| digest(raw) == *was))
+        row.update.set.iter().all(|u| image.get(&u.column).is_some_and(|raw| digest(raw) == u.was))
     });
     if !same || images.len() != 1 {
         return Err(paused(&format!("a row of {} was changed meanwhile", row.table.title())).into());
     }
-    let cell = |new: &NewValue| match new {
-        NewValue::Is(raw) => Cell::Is(raw.clone()),
-        NewValue::Pseudonym => Cell::Is(FetchedValue::Text(kept.pseudonym.clone())),
-        NewValue::Around(pieces) => Cell::Is(FetchedValue::Text(pieces.join(&kept.pseudonym))),
-    };
-    let set = row.update.set.iter().map(|(column, new)| (column.clone(), cell(new))).collect();
+    let set = row.update.set.iter().map(|u| (u.column.to_string(), Cell::Is(u.new.value(&kept.pseudonym)))).collect();
     Ok(RowUpdate { table: row.table.clone(), key: row.key.clone(), set })
 }
 

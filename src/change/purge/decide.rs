@@ -114,14 +114,14 @@ pub fn moved(plan: &PurgePlan, pseudonym: &str) -> Vec<(String, Mentions)> {
     let renamed: HashMap<(TableName, String), &AlteredRow> = plan
         .updates
         .iter()
-        .filter(|row| row.key.iter().any(|(column, _)| row.update.set.get(column).is_some_and(NewValue::is_around)))
+        .filter(|row| row.key.iter().any(|(column, _)| row.update.get(column).is_some_and(NewValue::is_around)))
         .map(|row| ((row.table.clone(), spelled(&key_of(row))), row))
         .collect();
     let moved = plan.mentions.iter().filter_map(|mention| {
         let decision = *plan.options.each.get(&mention.id)?;
         let row = renamed.get(&(mention.table.clone(), spelled(&mention.key)))?;
         let by: Vec<String> = row.key.iter().map(|(column, _)| column.clone()).collect();
-        let value = |(column, old): &(String, FetchedValue)| match row.update.set.get(column) {
+        let value = |(column, old): &(String, FetchedValue)| match row.update.get(column) {
             Some(NewValue::Around(pieces)) => FetchedValue::Text(pieces.join(pseudonym)),
             _ => old.clone(),
         };

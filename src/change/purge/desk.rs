@@ -4,30 +4,37 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
+use std::io::{self, BufReader, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use super::graph::as_text;
+use super::id_set::IdSet;
 use super::plan::PurgeOptions;
 use super::receipt::{BESIDE_THE_HASH, PurgeReceipt, Redecision};
+use super::sealed::{SealedReader, SealedWriter};
 use super::subject::PurgeSubject;
+use super::taken::{GoingRows, room};
 use super::vectors::OldVector;
 use crate::change::plan::erasure::ErasureChoice;
 use crate::change::plan::{Counts, digest_of};
 use crate::change::suppress::{Key, hmac};
 use crate::change::{Author, ChangeError, now};
-use crate::ground::input_file::{self, InputError};
-use crate::ground::private_file;
+use crate::ground::input_file::{self, InputError, InputFile};
+use crate::ground::private_file::{self, PrivateFile};
+use crate::memory::packed::pages::PageStore;
+use crate::store::fetched::FetchedValue;
 use crate::store::proof::index::SideIndex;
-use crate::store::stored::{StoredRows, TableName};
+use crate::store::stored::TableName;
 
 /// Seconds after which a session that wrote nothing is forgotten: a plan lasts no longer.
 const ASKED_LASTS: f64 = 7.0 * 86_400.0;
 
 /// Bytes that a session's file may have: it names every row that goes.
-const SESSION_BYTES: u64 = 1 << 30;
+const SESSION_BYTES: u64 = 1 << 36;
 
 /// Bytes that a receipt may have.
 const RECEIPT_BYTES: u64 = 64 << 20;
@@ -64,8 +71,8 @@ pub struct PurgeRequest {
     pub started_at: String,
 }
 
-/// Content of a session's file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Content of a session's file, but for the rows that go and their ids.
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionStage {
     /// Nothing is planned yet.
@@ -73,6 +80,17 @@ pub enum SessionStage {
     /// Planned; whether anything was written, the database knows.
     Planned(Box<KeptSession>),
 }
+
+/// The same to be written: the rows and ids follow it.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum WrittenStage<'k> {
+    Asked(&'k PurgeRequest),
+    Planned(&'k KeptSession),
+}
+
+/// A row that goes with the number of its table, or an id.
+type SessionRow = (Option<usize>, Vec<FetchedValue>);
 
 impl SessionStage {
     /// Id of the session.
@@ -136,7 +154,7 @@ pub struct Hold(#[allow(dead_code, reason = "the lock is let go when the file is
 
 /// A session as it is kept outside the database until it is verified: what is needed to go on, and to look for what must
 /// be gone. It is the only place that still says who it is about.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct KeptSession {
     /// Id of the session.
     pub session: String,
@@ -153,9 +171,10 @@ pub struct KeptSession {
     /// Handles that were found before, of how many.
     pub control: (usize, usize),
     /// Rows that were to go, so that none is lost when what led to it is gone already.
-    pub deletes: Vec<StoredRows>,
+    pub deletes: Vec<GoingRows>,
     /// Ids of rows that go.
-    pub ids: Vec<String>,
+    #[serde(skip_serializing, default = "no_ids", deserialize_with = "ids")]
+    pub ids: Arc<IdSet>,
     /// Stands for the person where a column must name somebody.
     pub pseudonym: String,
     /// Effects on rows that stay.
@@ -196,6 +215,17 @@ pub struct KeptSession {
     pub redecided: Vec<Redecision>,
     /// The receipt, once it is made and until it is delivered.
     pub receipt: Option<PurgeReceipt>,
+}
+
+fn no_ids() -> Arc<IdSet> {
+    Arc::new(IdSet::new(&room()))
+}
+
+/// The ids that stood beside the rest in files of before.
+fn ids<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<IdSet>, D::Error> {
+    let mut ids = IdSet::new(&room());
+    Vec::<String>::deserialize(deserializer)?.iter().for_each(|id| ids.insert(id));
+    Ok(Arc::new(ids))
 }
 
 impl KeptSession {
@@ -242,7 +272,7 @@ impl Desk<'_> {
     /// # Errors
     /// [`ChangeError::Failed`] with the file's name.
     pub fn keep_asked(&self, asked: &PurgeRequest) -> Result<(), ChangeError> {
-        self.keep_stage(&SessionStage::Asked(asked.clone()))
+        self.keep_stage(&asked.session, &WrittenStage::Asked(asked), None)
     }
 
     /// Keeps a session; it is on the disk when this returns.
@@ -250,21 +280,45 @@ impl Desk<'_> {
     /// # Errors
     /// [`ChangeError::Failed`] with the file's name.
     pub fn keep(&self, kept: &KeptSession) -> Result<(), ChangeError> {
-        self.keep_stage(&SessionStage::Planned(Box::new(kept.clone())))
+        self.keep_stage(&kept.session, &WrittenStage::Planned(kept), Some(kept))
     }
 
-    fn keep_stage(&self, stage: &SessionStage) -> Result<(), ChangeError> {
-        let text = serde_json::to_vec(stage).map_err(|e| ChangeError::Failed(e.to_string()))?;
-        write_private(&self.session_file(stage.session()), &seal(&self.key, text)?)
+    fn keep_stage(
+        &self,
+        session: &str,
+        stage: &WrittenStage<'_>,
+        rows: Option<&KeptSession>,
+    ) -> Result<(), ChangeError> {
+        self.write_sealed(&self.session_file(session), |file| {
+            serde_json::to_writer(&mut *file, stage)?;
+            rows.map_or(Ok(()), |kept| write_rows(kept, file))
+        })
     }
 
-    /// A kept session; none when it is not there.
-    #[must_use]
-    pub fn kept(&self, session: &str) -> Option<KeptSession> {
-        match stage(&self.key, &self.session_file(session))? {
-            SessionStage::Planned(kept) => Some(*kept),
-            SessionStage::Asked(_) => None,
-        }
+    /// Writes an encrypted file, whole or not at all.
+    fn write_sealed(
+        &self,
+        path: &Path,
+        content: impl FnOnce(&mut SealedWriter<PrivateFile>) -> io::Result<()>,
+    ) -> Result<(), ChangeError> {
+        let write = || {
+            path.parent().map_or(Ok(()), private_file::folder)?;
+            let mut file = SealedWriter::begin(PrivateFile::begin(path)?, &self.key)?;
+            content(&mut file)?;
+            file.finish()?.replace()
+        };
+        write().map_err(|e: io::Error| ChangeError::Failed(format!("{}: {e}", path.display())))
+    }
+
+    /// Reads a kept session; `None` when it is not there, or not ours.
+    ///
+    /// # Errors
+    /// [`ChangeError::Failed`] where its rows do not fit in memory and no file can be made for them.
+    pub fn kept(&self, session: &str) -> Result<Option<KeptSession>, ChangeError> {
+        let pages = room();
+        let Some(kept) = read_session(&self.key, &self.session_file(session), &pages) else { return Ok(None) };
+        pages.check().map_err(|error| ChangeError::Failed(error.to_string()))?;
+        Ok(Some(kept))
     }
 
     /// Reads the kept sessions of a database, oldest first; unreadable files are skipped.
@@ -320,15 +374,13 @@ impl Desk<'_> {
     /// # Errors
     /// [`ChangeError::Failed`] with the file's name.
     pub fn keep_fleet(&self, name: &str, handles: &BTreeMap<String, String>) -> Result<(), ChangeError> {
-        let text = serde_json::to_vec(handles).unwrap_or_default();
-        write_private(&self.fleet_file(name), &seal(&self.key, text)?)
+        self.write_sealed(&self.fleet_file(name), |file| Ok(serde_json::to_writer(file, handles)?))
     }
 
     /// Reads what [`Desk::keep_fleet`] kept; empty when there is none.
     #[must_use]
     pub fn fleet(&self, name: &str) -> BTreeMap<String, String> {
-        let kept = open(&self.key, &self.fleet_file(name));
-        kept.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+        open(&self.key, &self.fleet_file(name)).and_then(|file| serde_json::from_reader(file).ok()).unwrap_or_default()
     }
 
     /// Forgets it: it named the person.
@@ -393,32 +445,52 @@ fn stages(folder: &Path, key: &Key) -> Vec<SessionStage> {
     kept
 }
 
+/// Reads the beginning of a session's file.
 fn stage(key: &Key, path: &Path) -> Option<SessionStage> {
-    serde_json::from_slice(&open(key, path)?).ok()
+    SessionStage::deserialize(&mut serde_json::Deserializer::from_reader(open(key, path)?)).ok()
 }
 
-/// The cipher of what is kept, under a key of its own.
-fn cipher(key: &Key) -> Option<LessSafeKey> {
-    let own = hex::decode(hmac(key, "what is kept of sessions")).ok()?;
-    Some(LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, &own).ok()?))
+/// Reads a session with its rows, which are put in a room.
+fn read_session(key: &Key, path: &Path, pages: &PageStore) -> Option<KeptSession> {
+    let mut file = serde_json::Deserializer::from_reader(open(key, path)?);
+    let SessionStage::Planned(mut kept) = SessionStage::deserialize(&mut file).ok()? else { return None };
+    for rows in kept.deletes.iter_mut().filter(|rows| rows.is_empty()) {
+        *rows = GoingRows::new(rows.table.clone(), rows.by.clone(), pages);
+    }
+    let mut ids = IdSet::new(pages);
+    kept.ids.iter().for_each(|id| ids.insert(&id));
+    while file.end().is_err() {
+        match SessionRow::deserialize(&mut file).ok()? {
+            (Some(table), key) => kept.deletes.get_mut(table)?.push(&key),
+            (None, id) => id.iter().filter_map(as_text).for_each(|id| ids.insert(&id)),
+        }
+    }
+    kept.ids = Arc::new(ids);
+    Some(*kept)
 }
 
-/// Nonce and ciphertext of some bytes.
-fn seal(key: &Key, mut bytes: Vec<u8>) -> Result<Vec<u8>, ChangeError> {
-    let nonce: [u8; NONCE_LEN] = rand::random();
-    let sealed = cipher(key).and_then(|cipher| {
-        cipher.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut bytes).ok()
-    });
-    sealed.ok_or_else(|| ChangeError::Failed("the session could not be encrypted".to_owned()))?;
-    Ok([&nonce[..], &bytes].concat())
+/// Writes the rows that go, and their ids.
+fn write_rows(kept: &KeptSession, file: &mut SealedWriter<PrivateFile>) -> io::Result<()> {
+    let mut write = |table: Option<usize>, row: &[FetchedValue]| {
+        serde_json::to_writer(&mut *file, &(table, row))?;
+        file.write_all(b"\n")
+    };
+    for (number, rows) in kept.deletes.iter().enumerate() {
+        let mut count = 0;
+        for key in rows.all_keys() {
+            write(Some(number), &key)?;
+            count += 1;
+        }
+        if count < rows.len() {
+            return Err(io::Error::other("the rows that go cannot be read from the scratch file"));
+        }
+    }
+    kept.ids.iter().try_for_each(|id| write(None, &[FetchedValue::Text(id.into_owned())]))
 }
 
-/// Reads and decrypts a sealed file; `None` when it does not exist, or is not sealed with this key.
-fn open(key: &Key, path: &Path) -> Option<Vec<u8>> {
-    let mut bytes = input_file::read(path, SESSION_BYTES).ok()?;
-    let (nonce, sealed) = bytes.split_at_mut_checked(NONCE_LEN)?;
-    let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
-    Some(cipher(key)?.open_in_place(nonce, Aad::empty(), sealed).ok()?.to_vec())
+/// Opens an encrypted file; `None` when it does not exist, or is not sealed with this key.
+fn open(key: &Key, path: &Path) -> Option<BufReader<SealedReader<InputFile>>> {
+    Some(BufReader::new(SealedReader::begin(InputFile::open(path, SESSION_BYTES).ok()?, key).ok()?))
 }
 
 /// Writes a file that nobody else can read, whole or not at all.

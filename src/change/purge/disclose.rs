@@ -4,15 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::column_words::looks_personal;
 use super::graph::{Graph, as_text, name};
+use super::id_set::IdSet;
 use super::plan::PurgePlan;
 use super::scan_findings::{PlaceTally, ScanFindings};
 use super::search::known_tables;
+use super::taken::ranges;
 use crate::change::ChangeError;
 use crate::layout::erase::{EraseAction, TableKey};
 use crate::memory::Entity;
 use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::encode::{plain_column, table_of};
+use crate::store::fetched::RawRow;
 use crate::store::snapshot::Snapshot;
 use crate::store::stored::TableName;
 
@@ -62,13 +65,18 @@ pub async fn chains(store: &Store, plan: &mut PurgePlan, graph: &Graph) -> Resul
         if source.column("parent_id").is_empty() || plain_column(source, "parent_id").is_some() {
             continue;
         }
-        let gone: Vec<String> = taken.rows.iter().filter_map(|row| as_text(row.first()?)).collect();
+        let first = |row: RawRow| as_text(row.first()?);
+        let mut gone = IdSet::new(graph.pages());
+        taken.rows(0..taken.len()).filter_map(first).for_each(|id| gone.insert(&id));
         let columns = ["id", "parent_id", Entity::Episode.time_column()];
-        let children = match store.related_columns(Entity::Episode, "parent_id", &gone, Some(&columns)).await {
-            Err(error) if error.is_denied() => continue,
-            children => children?,
-        };
-        let stay = children.iter().filter(|child| !gone.iter().any(|id| id == child.id())).count();
+        let mut stay = 0;
+        for range in ranges(0..taken.len()) {
+            let some: Vec<String> = taken.rows(range).filter_map(first).collect();
+            match store.related_columns(Entity::Episode, "parent_id", &some, Some(&columns)).await {
+                Err(error) if error.is_denied() => break,
+                children => stay += children?.iter().filter(|child| !gone.contains(child.id())).count(),
+            }
+        }
         if stay > 0 {
             plan.effects.push(agreeing(stay, &format!("{}: {{#}} {{row follows|rows follow}} a row that goes; {{it follows|they follow}} the strongest of {{its other|their other}} links then, {{or begins|or begin}} a \
                  chain", table_of(source).title())));

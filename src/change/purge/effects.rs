@@ -2,23 +2,31 @@
 //! marked.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
-use serde::Serialize;
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::graph::{Graph, as_text, by_path_rows, name, naming, stands_at};
+use super::graph::{Graph, by_path_rows, name, naming, stands_at};
 use super::matcher::Matcher;
 use super::rarity;
+use super::row_ids::RowIds;
 use super::subject::PersonHandle;
 use crate::change::ChangeError;
 use crate::layout::Engine;
 use crate::layout::erase::{BoundRule, EraseAction};
 use crate::memory::mention::{Certainty, MentionText};
+use crate::memory::packed::pages::PageStore;
 use crate::store::container::{Leaf, Rewritten};
-use crate::store::fetched::FetchedValue;
+use crate::store::fetched::{FetchedValue, RawRow};
+use crate::store::row_list::{RowList, row_digest};
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
+
+/// Bytes from which a new value is long.
+const LONG: usize = 4 << 10;
 
 /// New value of a column.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -26,6 +34,9 @@ use crate::store::stored::TableName;
 pub enum NewValue {
     /// This value.
     Is(FetchedValue),
+    /// A long value, which is in a scratch file where it does not fit in memory.
+    #[serde(rename = "is", serialize_with = "long_value")]
+    Long(LongValue),
     /// The pseudonym of this run.
     Pseudonym,
     /// These pieces, with the pseudonym of this run between them.
@@ -38,35 +49,114 @@ impl NewValue {
     pub fn is_around(&self) -> bool {
         matches!(self, NewValue::Around(_))
     }
+
+    /// The value with such a pseudonym.
+    #[must_use]
+    pub fn value(&self, pseudonym: &str) -> FetchedValue {
+        match self {
+            NewValue::Is(value) => value.clone(),
+            NewValue::Long(value) => value.read(),
+            NewValue::Pseudonym => FetchedValue::Text(pseudonym.to_owned()),
+            NewValue::Around(pieces) => FetchedValue::Text(pieces.join(pseudonym)),
+        }
+    }
+}
+
+/// A value as a list of its own.
+#[derive(Debug, Clone)]
+pub struct LongValue(RowList);
+
+impl LongValue {
+    fn new(value: FetchedValue, pages: &PageStore) -> Self {
+        let mut list = RowList::new(pages);
+        list.push(&[value]);
+        list.close();
+        LongValue(list)
+    }
+
+    fn read(&self) -> FetchedValue {
+        self.0.iter().next().and_then(|row| row.into_iter().next()).unwrap_or(FetchedValue::Null)
+    }
+}
+
+impl PartialEq for LongValue {
+    fn eq(&self, other: &Self) -> bool {
+        self.read() == other.read()
+    }
+}
+
+fn long_value<S: Serializer>(value: &LongValue, serializer: S) -> Result<S::Ok, S::Error> {
+    value.read().serialize(serializer)
 }
 
 /// A row that stays, with what changes in it.
-#[derive(Debug, Clone, PartialEq, Serialize, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct KeptRow {
-    /// Columns and their new values.
-    pub set: BTreeMap<String, NewValue>,
-    /// Digest of what stood in each column, so that nothing written meanwhile is lost.
-    pub was: BTreeMap<String, String>,
+    /// Changed columns.
+    pub set: Vec<ColumnUpdate>,
     /// Reasons for the changes, one short sentence each.
-    pub why: Vec<String>,
+    pub why: Vec<Arc<str>>,
+}
+
+/// A change of a column.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ColumnUpdate {
+    /// Column.
+    pub column: Arc<str>,
+    /// Digest of what stood there, so that nothing written meanwhile is lost.
+    pub was: ValueDigest,
+    /// New value.
+    pub new: NewValue,
+}
+
+/// SHA-256 of a stored value.
+pub type ValueDigest = [u8; 32];
+
+impl Serialize for KeptRow {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let set: BTreeMap<&str, &NewValue> = self.set.iter().map(|update| (&*update.column, &update.new)).collect();
+        let was: BTreeMap<&str, String> =
+            self.set.iter().map(|update| (&*update.column, hex::encode(update.was))).collect();
+        let why: Vec<&str> = self.why.iter().map(|why| &**why).collect();
+        let mut row = serializer.serialize_struct("KeptRow", 3)?;
+        row.serialize_field("set", &set)?;
+        row.serialize_field("was", &was)?;
+        row.serialize_field("why", &why)?;
+        row.end()
+    }
 }
 
 /// Rows that stay and change, by table and key.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct KeptRows {
     /// Rows by table and spelled key.
     pub rows: BTreeMap<(TableName, String), (Vec<FetchedValue>, KeptRow)>,
+    /// Names of columns, and reasons.
+    words: HashSet<Arc<str>>,
+    /// Room for long values.
+    pages: PageStore,
 }
 
 impl KeptRow {
     /// Whether a key gets another name, or something that refers to it.
     #[must_use]
     pub fn renames(&self) -> bool {
-        self.set.values().any(NewValue::is_around)
+        self.set.iter().any(|update| update.new.is_around())
+    }
+
+    /// Returns the value that a column gets.
+    #[must_use]
+    pub fn get(&self, column: &str) -> Option<&NewValue> {
+        self.set.iter().find(|update| *update.column == *column).map(|update| &update.new)
     }
 }
 
 impl KeptRows {
+    /// None yet.
+    pub(super) fn new(pages: &PageStore) -> Self {
+        KeptRows { rows: BTreeMap::new(), words: HashSet::new(), pages: pages.clone() }
+    }
+
     /// Rows in which a key, or what refers to it, gets another name.
     pub fn renamed(&self) -> impl Iterator<Item = (&(TableName, String), &KeptRow)> {
         self.rows.iter().map(|(place, (_, update))| (place, update)).filter(|(_, update)| update.renames())
@@ -83,23 +173,36 @@ impl KeptRows {
         why: &str,
     ) {
         let spelled = serde_json::to_string(key).unwrap_or_default();
+        let (column, why) = (self.word(column), self.word(why));
         let (_, update) =
             self.rows.entry((table.clone(), spelled)).or_insert_with(|| (key.to_vec(), KeptRow::default()));
-        if update.set.contains_key(column) {
+        if update.get(&column).is_some() {
             return;
         }
-        update.set.insert(column.to_owned(), new);
-        update.was.insert(column.to_owned(), digest(old));
-        if !update.why.iter().any(|w| w == why) {
-            update.why.push(why.to_owned());
+        let new = match new {
+            NewValue::Is(value) if value.size() > LONG => NewValue::Long(LongValue::new(value, &self.pages)),
+            new => new,
+        };
+        update.set.push(ColumnUpdate { column, was: digest(old), new });
+        if !update.why.contains(&why) {
+            update.why.push(why);
         }
+    }
+
+    fn word(&mut self, word: &str) -> Arc<str> {
+        if let Some(known) = self.words.get(word) {
+            return known.clone();
+        }
+        let word: Arc<str> = word.into();
+        self.words.insert(word.clone());
+        word
     }
 
     /// Returns the value that a row's column is about to get.
     #[must_use]
     pub fn get(&self, table: &TableName, key: &[FetchedValue], column: &str) -> Option<&NewValue> {
         let spelled = serde_json::to_string(key).unwrap_or_default();
-        self.rows.get(&(table.clone(), spelled))?.1.set.get(column)
+        self.rows.get(&(table.clone(), spelled))?.1.get(column)
     }
 
     /// Forgets what is about rows that go.
@@ -110,12 +213,12 @@ impl KeptRows {
 
 /// Digest of a stored value, the same for a value as read and as an image of its row holds it.
 #[must_use]
-pub fn digest(raw: &FetchedValue) -> String {
+pub fn digest(raw: &FetchedValue) -> ValueDigest {
     let text = match raw {
         FetchedValue::Bytes(bytes) => json!(format!("\\x{}", hex::encode(bytes))).to_string(),
         other => serde_json::to_string(other).unwrap_or_default(),
     };
-    hex::encode(Sha256::digest(text.as_bytes()))
+    Sha256::digest(text.as_bytes()).into()
 }
 
 /// Finds what the rules do to rows that stay.
@@ -129,15 +232,18 @@ pub async fn find(
     updates: &mut KeptRows,
 ) -> Result<(), ChangeError> {
     for rule in graph.rules.iter().filter(|r| !matches!(r.action, EraseAction::Delete | EraseAction::Remove)) {
-        let keys = graph.named_by(rule, subject, 0);
         if !rule.inside.is_whole() {
-            let values: Vec<FetchedValue> = keys.into_iter().flatten().collect();
-            by_path(snapshot, graph, rule, &values, subject, updates).await?;
-        } else if !keys.is_empty() {
-            one(snapshot, graph, rule, &keys, subject, updates).await?;
+            by_path(snapshot, graph, rule, subject, updates).await?;
+            continue;
+        }
+        for part in graph.parts(rule, 0) {
+            let keys = graph.named_by(rule, subject, part);
+            if !keys.is_empty() {
+                one(snapshot, graph, rule, &keys, subject, updates).await?;
+            }
         }
     }
-    Ok(())
+    graph.check()
 }
 
 /// Takes the name out of JSON that holds it at a path: the row is somebody else's.
@@ -145,40 +251,39 @@ async fn by_path(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,
     rule: &BoundRule,
-    values: &[FetchedValue],
     subject: &[String],
     updates: &mut KeptRows,
 ) -> Result<(), ChangeError> {
     let table = name(&rule.table);
-    let texts: Vec<String> = values.iter().filter_map(as_text).collect();
-    let handles: Vec<PersonHandle> = texts
-        .iter()
-        .map(|value| PersonHandle {
-            kind: "id".to_owned(),
-            value: value.clone(),
-            source: String::new(),
-            unsearched: None,
-            common: rarity::by_looks("id", value).map(str::to_owned),
-        })
-        .collect();
-    let matcher = Matcher::new(&handles, [], &[])?;
+    let texts = graph.texts_by(rule, subject, 0);
+    if texts.is_empty() {
+        return Ok(());
+    }
+    let handle = |value: &str| PersonHandle {
+        kind: "id".to_owned(),
+        value: value.to_owned(),
+        source: String::new(),
+        unsearched: None,
+        common: rarity::by_looks("id", value).map(str::to_owned),
+    };
+    let handles: Vec<PersonHandle> = texts.iter().map(|value| handle(&value)).collect();
+    let matcher = Matcher::new(&handles, RowIds::default(), &[])?;
     let key = graph.relations.keys.get(&table).cloned().unwrap_or_default();
     let mut read = key.clone();
     read.push(rule.column.clone());
     let why = format!("{}.{} loses the name", table.title(), rule.column);
-    for row in by_path_rows(snapshot, rule, &read, &texts, subject).await? {
+    let path = rule.inside.path.as_deref().unwrap_or_default();
+    let named = |leaf: &Leaf<'_>| {
+        rule.inside.parts(leaf.text).iter().any(|part| texts.contains(part)) && stands_at(&leaf.path(), path)
+    };
+    let take = |row: RawRow| {
         let (id, values) = row.split_at(key.len());
-        let Some(old) = values.first().filter(|_| !graph.has(&table, id)) else { continue };
-        let path = rule.inside.path.as_deref().unwrap_or_default();
-        let named = |leaf: &Leaf<'_>| {
-            texts.iter().any(|text| rule.inside.parts(leaf.text).contains(&text.as_str()))
-                && stands_at(&leaf.path(), path)
-        };
+        let Some(old) = values.first().filter(|_| !graph.has(&table, id)) else { return };
         if let Rewritten::New(new) = matcher.redacted(old, MentionText::default(), named, Certainty::is_certain) {
             updates.set(&table, id, &rule.column, old, NewValue::Is(new), &why);
         }
-    }
-    Ok(())
+    };
+    by_path_rows(snapshot, rule, &read, &texts, subject, take).await
 }
 
 async fn one(
@@ -194,17 +299,25 @@ async fn one(
     let mut read = key.clone();
     read.extend(rule.columns.iter().cloned());
     read.push(rule.column.clone());
-    let rows = naming(snapshot, rule, &read, keys, subject).await?;
-    let stay = rows.into_iter().filter(|row| !graph.has(&table, &row[..key.len()]));
-    let stay: Vec<Vec<FetchedValue>> = stay.collect();
+    let mut stay: Vec<RawRow> = Vec::new();
+    naming(snapshot, rule, &read, keys, subject, |row| {
+        if !graph.has(&table, &row[..key.len()]) {
+            stay.push(row);
+        }
+    })
+    .await?;
     if stay.is_empty() {
         return Ok(());
     }
     if key.is_empty() {
         return Err(ChangeError::Refused(format!("{} has no primary key that identifies its rows", table.title())));
     }
-    let parents =
-        if rule.action == EraseAction::Reparent { parents(snapshot, graph, rule).await? } else { HashMap::new() };
+    let parents = if rule.action == EraseAction::Reparent {
+        let named = stay.iter().filter_map(|row| row.last());
+        parents(snapshot, graph, rule, named).await?
+    } else {
+        HashMap::new()
+    };
     let why = words(rule, &table);
     for row in &stay {
         let id = &row[..key.len()];
@@ -265,36 +378,31 @@ fn spelled(raw: &FetchedValue) -> String {
     serde_json::to_string(raw).unwrap_or_default()
 }
 
-/// For each row of a chain that goes, the nearest one above it that stays and is there.
-async fn parents(
+/// For each of some rows of a chain that go, the nearest one above it that stays and is there.
+async fn parents<'r>(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,
     rule: &BoundRule,
+    named: impl Iterator<Item = &'r FetchedValue>,
 ) -> Result<HashMap<String, FetchedValue>, ChangeError> {
     let table = name(&rule.table);
     let Some(taken) = graph.taken(&table) else { return Ok(HashMap::new()) };
-    let Some(at) = taken.columns.iter().position(|c| *c == rule.column) else { return Ok(HashMap::new()) };
     let to = rule.to.as_ref().or(taken.key.first()).cloned().unwrap_or_default();
-    let Some(own) = taken.columns.iter().position(|c| *c == to) else { return Ok(HashMap::new()) };
-    let step: HashMap<String, FetchedValue> =
-        taken.rows.iter().filter_map(|row| Some((spelled(row.get(own)?), row.get(at)?.clone()))).collect();
+    let Some((own, above)) = taken.place(&to).zip(taken.place(&rule.column)) else { return Ok(HashMap::new()) };
+    let digest = |raw: &FetchedValue| row_digest(std::slice::from_ref(raw));
+    let numbers: HashMap<[u64; 2], usize> =
+        (0..).zip(taken.rows(0..taken.len())).filter_map(|(n, row)| Some((digest(row.get(own)?), n))).collect();
     let mut found: HashMap<String, FetchedValue> = HashMap::new();
-    for start in step.keys() {
+    for start in named.filter(|start| numbers.contains_key(&digest(start))) {
         let (mut at, mut seen) = (start.clone(), HashSet::new());
-        let end = loop {
-            match step.get(&at) {
-                None | Some(FetchedValue::Null) => break FetchedValue::Null,
-                Some(next) if step.contains_key(&spelled(next)) && seen.insert(spelled(next)) => at = spelled(next),
-                // Round in a circle of rows that all go.
-                Some(next) if step.contains_key(&spelled(next)) => break FetchedValue::Null,
-                Some(next) => break next.clone(),
-            }
-        };
-        found.insert(start.clone(), end);
+        // Round in a circle of rows that all go there is none.
+        while let Some(number) = numbers.get(&digest(&at)) {
+            let next = taken.rows(*number..number + 1).next().and_then(|row| row.get(above).cloned());
+            at = next.filter(|_| seen.insert(*number)).unwrap_or(FetchedValue::Null);
+        }
+        found.insert(spelled(start), at);
     }
-    let mut ends: Vec<FetchedValue> =
-        found.values().filter(|raw| !matches!(raw, FetchedValue::Null)).cloned().collect();
-    ends.dedup();
+    let ends: Vec<FetchedValue> = found.values().filter(|raw| !matches!(raw, FetchedValue::Null)).cloned().collect();
     let columns = [to.clone()];
     let wanted = WantedRows { table: &table, columns: &columns, when: None, subject: &[] };
     let there: HashSet<String> =

@@ -15,10 +15,12 @@ use crate::change::{ChangeError, now};
 use crate::ground::private_file::{self, PrivateFile};
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
-use crate::store::stored::{Image, ROW_NUMBER, StoredRows};
+use crate::store::stored::{Image, ROW_NUMBER};
 
-/// Rows read at a time.
-const STRIDE: usize = 400;
+/// Rows that are read at a time: few at first, and more while they take few bytes together.
+const FEWEST: usize = 16;
+const MOST: usize = 512;
+const TOGETHER: usize = 2 << 20;
 
 /// Destination of a bundle.
 pub enum Sink<'a> {
@@ -48,7 +50,8 @@ pub async fn bundle(
         create(folder)?;
     }
     let mut tables = Vec::new();
-    for (table, taken) in graph.tables.iter().filter(|(_, t)| !t.rows.is_empty()) {
+    for (table, taken) in graph.tables.iter().filter(|(_, t)| !t.is_empty()) {
+        let rows = taken.going(table.clone());
         let mut hasher = Sha256::new();
         let file = format!("{}.jsonl", table.title().replace(['/', '\\'], "_"));
         let mut out = match &sink {
@@ -56,11 +59,14 @@ pub async fn bundle(
             Sink::Stream(_) => None,
         };
         let mut count = 0;
-        for rows in taken.rows.chunks(STRIDE) {
-            let keys = rows.iter().map(|row| taken.key_of(row)).collect();
-            for image in
-                store.shapes().images(&StoredRows { table: table.clone(), by: taken.key.clone(), keys }).await?
-            {
+        let (mut from, mut stride) = (0, FEWEST);
+        while from < taken.len() {
+            let range = from..taken.len().min(from + stride);
+            from = range.end;
+            let images = store.shapes().images(&rows.stored(range)).await?;
+            let bytes: usize = images.iter().map(Image::size).sum();
+            stride = if bytes * 2 > TOGETHER { FEWEST } else { MOST.min(stride * 2) };
+            for image in images {
                 let mut row = row_json(&image);
                 if out.is_none() {
                     row.insert("table".to_owned(), Value::from(table.title()));
@@ -96,7 +102,8 @@ pub async fn bundle(
             private_file::create(&folder.join("manifest.json"), text.as_bytes()).map_err(|e| failed(&e))?;
         }
         Sink::Stream(stream) => {
-            writeln!(stream, "{}", json!({ "manifest": manifest, "manifest_sha256": hash })).map_err(|e| failed(&e))?;
+            let end = writeln!(stream, "{}", json!({ "manifest": manifest, "manifest_sha256": hash }));
+            end.and_then(|()| stream.flush()).map_err(|e| failed(&e))?;
         }
     }
     Ok((manifest, hash))

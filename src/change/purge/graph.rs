@@ -1,14 +1,18 @@
 //! Rows that belong to a person: found from the owner columns over every hop to a fixed point.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ops::Range;
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use super::id_set::IdSet;
+use super::taken::{TakenRows, ranges, room};
 use crate::change::ChangeError;
 use crate::layout::Inside;
 use crate::layout::erase::{BoundRule, EraseAction, TableKey};
 use crate::memory::json;
+use crate::memory::packed::pages::PageStore;
 use crate::memory::sieve::WordSieve;
 use crate::store::Store;
 use crate::store::container::{self, Layer, Leaf, LeafKind, Limits};
@@ -19,65 +23,8 @@ use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{StoredRows, TableName};
 use crate::store::within;
 
-/// The rows of one table that go.
-#[derive(Debug, Clone, Default)]
-pub struct TakenRows {
-    /// Columns that tell its rows apart.
-    pub key: Vec<String>,
-    /// Columns that are read of each: the key, then those that others name.
-    pub columns: Vec<String>,
-    /// The rows.
-    pub rows: Vec<RawRow>,
-    known: HashSet<String>,
-}
-
-impl TakenRows {
-    /// The key of a row.
-    #[must_use]
-    pub fn key_of(&self, row: &RawRow) -> Vec<FetchedValue> {
-        row.iter().take(self.key.len()).cloned().collect()
-    }
-
-    /// Whether a row of that key goes.
-    #[must_use]
-    pub fn has(&self, key: &[FetchedValue]) -> bool {
-        !self.known.is_empty() && self.known.contains(&spelled(key))
-    }
-
-    /// The values of a column over some rows, lists taken apart. A key is one value, whatever it looks like.
-    #[must_use]
-    pub fn values(&self, column: &str, from: usize) -> Vec<FetchedValue> {
-        let Some(at) = self.columns.iter().position(|c| c == column) else { return Vec::new() };
-        let is_key = self.key.iter().any(|key| key == column);
-        let mut values = Vec::new();
-        for raw in self.rows.iter().skip(from).filter_map(|row| row.get(at)) {
-            let listed = match raw {
-                FetchedValue::Null => continue,
-                FetchedValue::Text(text) if !is_key => json::listed(text),
-                _ => None,
-            };
-            match listed {
-                Some(ids) => values.extend(ids.into_iter().map(FetchedValue::Text)),
-                None => values.push(raw.clone()),
-            }
-        }
-        values
-    }
-
-    /// Adds a row that is not there yet.
-    pub fn add(&mut self, row: RawRow) {
-        if self.known.insert(spelled(&row[..self.key.len().min(row.len())])) {
-            self.rows.push(row);
-        }
-    }
-}
-
-fn spelled(key: &[FetchedValue]) -> String {
-    serde_json::to_string(key).unwrap_or_default()
-}
-
 /// All rows that go, by table.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug)]
 pub struct Graph {
     /// Rows by table.
     pub tables: BTreeMap<TableName, TakenRows>,
@@ -87,18 +34,17 @@ pub struct Graph {
     pub relations: Relations,
     /// The columns that the ids of a table's rows stand in, as the layout says: the keys may be others.
     ids: BTreeMap<TableName, BTreeSet<String>>,
+    /// Room for the rows.
+    pages: PageStore,
+    /// Number of rows from which no more are looked for.
+    most: usize,
 }
 
-/// Adds texts to a hash in an order of their own, under a title.
-pub fn hash_sorted<'t>(hash: &mut Sha256, title: &str, texts: impl IntoIterator<Item = &'t String>) {
-    let mut sorted: Vec<&String> = texts.into_iter().collect();
-    sorted.sort_unstable();
-    for text in std::iter::once(title).chain(sorted.into_iter().map(String::as_str)) {
-        hash.update((text.len() as u64).to_le_bytes());
-        hash.update(text);
-    }
-    // No text is so long: the next title begins.
-    hash.update(u64::MAX.to_le_bytes());
+/// Adds what tells a set from others to a hash, under a title.
+pub fn hash_set(hash: &mut Sha256, title: &str, sums: [u64; 2], len: usize) {
+    hash.update((title.len() as u64).to_le_bytes());
+    hash.update(title);
+    sums.into_iter().chain([len as u64]).for_each(|number| hash.update(number.to_le_bytes()));
 }
 
 /// A table's name as the store has it.
@@ -122,9 +68,20 @@ impl Graph {
             let id = plain_column(source, "id").map(|(name, _)| name.to_owned());
             ids.entry(table_of(source)).or_default().extend(id);
         }
-        let mut graph = Graph { tables: BTreeMap::new(), rules, relations, ids };
+        let mut graph = Graph { tables: BTreeMap::new(), rules, relations, ids, pages: room(), most: usize::MAX };
         graph.reach(erasing);
         graph
+    }
+
+    /// The same, which stops where more rows go than that.
+    #[must_use]
+    pub fn within(self, most: usize) -> Self {
+        Graph { most, ..self }
+    }
+
+    /// Room for what is known of the rows.
+    pub(super) fn pages(&self) -> &PageStore {
+        &self.pages
     }
 
     /// Follows foreign keys to rows of some tables, and to those that go with them, as the keys say, to a fixed point.
@@ -157,7 +114,7 @@ impl Graph {
     /// Adds the keys of all rows that go to a hash, by table.
     pub fn hash_rows(&self, hash: &mut Sha256) {
         for (table, taken) in &self.tables {
-            hash_sorted(hash, &table.title(), &taken.known);
+            hash_set(hash, &table.title(), taken.sums(), taken.len());
         }
     }
 
@@ -170,7 +127,7 @@ impl Graph {
     /// The rows that go of a table and of those through which its rows are seen too; without those of which none go.
     pub fn taken_through<'g>(&'g self, table: &'g TableName) -> impl Iterator<Item = &'g TakenRows> {
         let tables = std::iter::successors(Some(table), |table| self.relations.inside.get(*table));
-        tables.filter_map(|table| self.taken(table)).filter(|taken| !taken.known.is_empty())
+        tables.filter_map(|table| self.taken(table)).filter(|taken| !taken.is_empty())
     }
 
     /// Whether a row goes.
@@ -193,8 +150,8 @@ impl Graph {
             });
         }
         let ([column], Some(taken)) = (&rows.by[..], self.taken(&rows.table)) else { return false };
-        let going: HashSet<String> = taken.values(column, 0).iter().filter_map(as_text).collect();
-        rows.keys.iter().filter_map(|values| as_text(values.first()?)).any(|id| going.contains(&id))
+        let named: HashSet<String> = rows.keys.iter().filter_map(|values| as_text(values.first()?)).collect();
+        taken.values(column, 0..taken.len()).any(|id| as_text(&id).is_some_and(|id| named.contains(&id)))
     }
 
     /// An empty list for a table's rows.
@@ -217,73 +174,131 @@ impl Graph {
                     also(&rule.column);
                 }
             }
-            TakenRows { key, columns, ..TakenRows::default() }
+            TakenRows::new(key, columns, &self.pages)
         })
     }
 
-    /// Returns the keys, of one or more values, by which a rule's columns name the person, or a row that goes. Only
-    /// rows from number `from` on are considered.
+    /// The rows, in parts, by whose values a rule finds others, from number `from` on; for a rule that names the person one
+    /// part without rows.
     #[must_use]
-    pub fn named_by(&self, rule: &BoundRule, subject: &[String], from: usize) -> Vec<Vec<FetchedValue>> {
+    pub fn parts(&self, rule: &BoundRule, from: usize) -> Vec<Range<usize>> {
+        if rule.of.is_none() {
+            return vec![0..0];
+        }
+        ranges(from..self.leading(rule)).collect()
+    }
+
+    /// Number of rows that go of the table that a rule leads from.
+    fn leading(&self, rule: &BoundRule) -> usize {
+        rule.of.as_ref().and_then(|of| self.taken(&name(of))).map_or(0, TakenRows::len)
+    }
+
+    /// Returns the keys, of one or more values, by which a rule's columns name the person, or one of some rows that go.
+    #[must_use]
+    pub fn named_by(&self, rule: &BoundRule, subject: &[String], rows: Range<usize>) -> Vec<Vec<FetchedValue>> {
         let Some(of) = &rule.of else { return subject.iter().map(|id| vec![FetchedValue::Text(id.clone())]).collect() };
         let Some(taken) = self.tables.get(&name(of)) else { return Vec::new() };
         let Some(to) = rule.to.as_ref().or(taken.key.first()) else { return Vec::new() };
         if rule.also.is_empty() {
-            return taken.values(to, from).into_iter().map(|value| vec![value]).collect();
+            return taken.values(to, rows).map(|value| vec![value]).collect();
         }
         let columns = [to].into_iter().chain(rule.also.iter().map(|(_, to)| to));
-        let at: Option<Vec<usize>> = columns.map(|name| taken.columns.iter().position(|c| c == name)).collect();
+        let at: Option<Vec<usize>> = columns.map(|name| taken.place(name)).collect();
         let Some(at) = at else { return Vec::new() };
-        let key = |row: &RawRow| at.iter().map(|at| row.get(*at).cloned()).collect::<Option<Vec<FetchedValue>>>();
+        let key = |row: RawRow| at.iter().map(|at| row.get(*at).cloned()).collect::<Option<Vec<FetchedValue>>>();
         let whole = |key: &Vec<FetchedValue>| !key.contains(&FetchedValue::Null);
-        taken.rows.iter().skip(from).filter_map(key).filter(whole).collect()
+        taken.rows(rows).filter_map(key).filter(whole).collect()
+    }
+
+    /// The texts by which a rule's column names the person, or a row that goes.
+    pub fn texts_by(&self, rule: &BoundRule, subject: &[String], from: usize) -> IdSet {
+        let mut texts = IdSet::new(&self.pages);
+        for part in self.parts(rule, from) {
+            let keys = self.named_by(rule, subject, part);
+            keys.iter().filter_map(|key| as_text(key.first()?)).for_each(|text| texts.insert(&text));
+        }
+        texts
     }
 
     /// Follows the rules that take rows, until no more come.
     ///
     /// # Errors
-    /// The engine's refusal, or a table whose rows cannot be distinguished.
+    /// The engine's refusal, a table whose rows cannot be distinguished, or no room for what does not fit in memory.
     pub async fn close(&mut self, snapshot: &mut Snapshot<'_>, subject: &[String]) -> Result<(), ChangeError> {
         let rules: Vec<BoundRule> = self.rules.iter().filter(|r| r.action == EraseAction::Delete).cloned().collect();
         let mut done: HashMap<usize, usize> = HashMap::new();
         loop {
             let mut grown = false;
             for (i, rule) in rules.iter().enumerate() {
-                if rule.of.is_none() && done.contains_key(&i) {
+                if rule.of.is_none() && done.contains_key(&i) || self.is_full() {
                     continue;
                 }
-                let known = rule.of.as_ref().and_then(|of| self.tables.get(&name(of))).map_or(0, |t| t.rows.len());
-                let from = done.insert(i, known).unwrap_or(0);
-                let keys = self.named_by(rule, subject, from);
-                if keys.is_empty() {
-                    continue;
-                }
-                let table = name(&rule.table);
-                if self.table(&table).key.is_empty() && self.cascades(rule) {
-                    continue;
-                }
-                if self.table(&table).key.is_empty() {
-                    return Err(ChangeError::Refused(format!(
-                        "{} has no primary key that identifies its rows",
-                        table.title()
-                    )));
-                }
-                let columns = self.table(&table).columns.clone();
-                let rows = if rule.inside.is_whole() {
-                    naming(snapshot, rule, &columns, &keys, subject).await?
-                } else {
-                    let texts: Vec<String> = keys.iter().filter_map(|key| as_text(key.first()?)).collect();
-                    by_path_rows(snapshot, rule, &columns, &texts, subject).await?
-                };
-                let taken = self.table(&table);
-                let before = taken.rows.len();
-                rows.into_iter().for_each(|row| taken.add(row));
-                grown |= taken.rows.len() > before;
+                let from = done.insert(i, self.leading(rule)).unwrap_or(0);
+                grown |= self.follow(snapshot, rule, subject, from).await?;
             }
             if !grown {
-                return Ok(());
+                return self.check();
             }
         }
+    }
+
+    /// Whether everything that does not fit in memory could be written and read.
+    ///
+    /// # Errors
+    /// There is no room, or it cannot be read.
+    pub fn check(&self) -> Result<(), ChangeError> {
+        self.pages.check().map_err(|error| ChangeError::Failed(error.to_string()))
+    }
+
+    fn is_full(&self) -> bool {
+        self.tables.values().map(TakenRows::len).sum::<usize>() > self.most
+    }
+
+    /// Takes the rows that a rule finds from rows that go, from number `from` on. Whether any came.
+    async fn follow(
+        &mut self,
+        snapshot: &mut Snapshot<'_>,
+        rule: &BoundRule,
+        subject: &[String],
+        from: usize,
+    ) -> Result<bool, ChangeError> {
+        let table = name(&rule.table);
+        let before = self.table(&table).len();
+        if !rule.inside.is_whole() {
+            let texts = self.texts_by(rule, subject, from);
+            if texts.is_empty() || self.is_passed_over(rule)? {
+                return Ok(false);
+            }
+            let taken = self.table(&table);
+            let columns = taken.columns.clone();
+            by_path_rows(snapshot, rule, &columns, &texts, subject, |row| taken.add(&row)).await?;
+            return Ok(self.table(&table).len() > before);
+        }
+        for part in self.parts(rule, from) {
+            let keys = self.named_by(rule, subject, part);
+            if keys.is_empty() || self.is_full() {
+                continue;
+            }
+            if self.is_passed_over(rule)? {
+                return Ok(false);
+            }
+            let taken = self.table(&table);
+            let columns = taken.columns.clone();
+            naming(snapshot, rule, &columns, &keys, subject, |row| taken.add(&row)).await?;
+        }
+        Ok(self.table(&table).len() > before)
+    }
+
+    /// Whether the rows that a rule finds are none of ours to take: the engine takes them along.
+    fn is_passed_over(&mut self, rule: &BoundRule) -> Result<bool, ChangeError> {
+        let table = name(&rule.table);
+        if !self.table(&table).key.is_empty() {
+            return Ok(false);
+        }
+        if self.cascades(rule) {
+            return Ok(true);
+        }
+        Err(ChangeError::Refused(format!("{} has no primary key that identifies its rows", table.title())))
     }
 
     /// Whether the engine itself takes the rows of a rule's table along with those that they refer to: nothing has to
@@ -303,7 +318,7 @@ impl Graph {
     #[must_use]
     pub fn order(&self) -> Vec<TableName> {
         let mut left: Vec<TableName> =
-            self.tables.iter().filter(|(_, t)| !t.rows.is_empty()).map(|(n, _)| n.clone()).collect();
+            self.tables.iter().filter(|(_, t)| !t.is_empty()).map(|(n, _)| n.clone()).collect();
         let mut first: Vec<(TableName, TableName)> =
             self.relations.foreign.iter().map(|f| (f.from.clone(), f.to.clone())).collect();
         let hops = self.rules.iter().filter(|r| r.action == EraseAction::Delete);
@@ -395,7 +410,7 @@ fn implied(foreign: &ForeignKey, relations: &Relations, table: TableKey, of: Tab
     })
 }
 
-/// The rows whose columns of a rule hold one of some keys.
+/// Hands on the rows whose columns of a rule hold one of some keys.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -405,12 +420,13 @@ pub async fn naming(
     columns: &[String],
     keys: &[Vec<FetchedValue>],
     subject: &[String],
-) -> Result<Vec<RawRow>, ChangeError> {
+    take: impl FnMut(RawRow),
+) -> Result<(), ChangeError> {
     let table = name(&rule.table);
     let by: Vec<String> =
         std::iter::once(&rule.column).chain(rule.also.iter().map(|(column, _)| column)).cloned().collect();
     let wanted = WantedRows { table: &table, columns, when: rule.when.as_deref(), subject };
-    Ok(snapshot.select_keys(wanted, &by, keys).await?)
+    Ok(snapshot.each_of_keys(wanted, &by, keys, take).await?)
 }
 
 pub(super) fn key_of(table: &TableName) -> TableKey {
@@ -427,20 +443,20 @@ pub fn as_text(raw: &FetchedValue) -> Option<String> {
     }
 }
 
-/// The first rows whose column holds one of some texts at the rule's path.
+/// Whether the column of a rule holds a text at the rule's path in some row.
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn by_path(
-    snapshot: &mut Snapshot<'_>,
-    rule: &BoundRule,
-    texts: &[String],
-    subject: &[String],
-) -> Result<Vec<RawRow>, ChangeError> {
-    by_path_rows(snapshot, rule, &[], texts, subject).await
+pub async fn is_at_path(snapshot: &mut Snapshot<'_>, rule: &BoundRule, text: &str) -> Result<bool, ChangeError> {
+    let mut texts = IdSet::new(&room());
+    texts.insert(text);
+    let mut is_there = false;
+    by_path_rows(snapshot, rule, &[], &texts, &[], |_| is_there = true).await?;
+    Ok(is_there)
 }
 
-/// Rows whose column holds one of some texts at the rule's path: the column is read row by row, since no index helps.
+/// Hands on the rows whose column holds one of some texts at the rule's path: the column is read row by row, since no index
+/// helps.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -448,17 +464,16 @@ pub async fn by_path_rows(
     snapshot: &mut Snapshot<'_>,
     rule: &BoundRule,
     columns: &[String],
-    texts: &[String],
+    texts: &IdSet,
     subject: &[String],
-) -> Result<Vec<RawRow>, ChangeError> {
+    mut take: impl FnMut(RawRow),
+) -> Result<(), ChangeError> {
     let table = name(&rule.table);
-    let wanted_texts: HashSet<&str> = texts.iter().map(String::as_str).collect();
     let mut read = columns.to_vec();
     read.push(rule.column.clone());
-    let mut rows = Vec::new();
     let wanted = WantedRows { table: &table, columns: &read, when: rule.when.as_deref(), subject };
-    let words: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
-    let sieve = WordSieve::new(&words).filter(|_| is_path_alone(&rule.inside));
+    let each = |each: &mut dyn FnMut(&[u8])| texts.iter().for_each(|text| each(text.as_bytes()));
+    let sieve = WordSieve::new(each).filter(|_| is_path_alone(&rule.inside));
     let may_hold = |raw: &FetchedValue| match (raw, &sieve) {
         // Without encodings each text stands there as it is.
         (FetchedValue::Text(text), Some(sieve)) => sieve.may_be_in(text) || !container::is_bare(text),
@@ -466,14 +481,14 @@ pub async fn by_path_rows(
     };
     let look = |row: &RawRow| {
         let raw = row.last().filter(|raw| may_hold(raw))?;
-        texts_of(raw, &rule.inside).iter().any(|text| wanted_texts.contains(text.as_str())).then_some(())
+        texts_of(raw, &rule.inside).iter().any(|text| texts.contains(text)).then_some(())
     };
-    let take = |mut row: RawRow, ()| {
+    let without_column = |mut row: RawRow, ()| {
         row.pop();
-        rows.push(row);
+        take(row);
     };
-    snapshot.stream_looked(wanted, look, take).await?;
-    Ok(rows)
+    snapshot.stream_looked(wanted, look, without_column).await?;
+    Ok(())
 }
 
 /// The texts and numbers that a rule looks at in a stored value. A path alone leads through every encoding that is there.

@@ -1,6 +1,8 @@
 //! Dependents of rows that go, whoever these belong to: the rows that go with them, and the changes in rows that
 //! stay, by the same rules by which a person is erased.
 
+use std::borrow::Cow;
+
 use super::effects::{self, KeptRows, NewValue};
 use super::graph::{Graph, key_of};
 use super::recompute;
@@ -10,7 +12,6 @@ use crate::layout::erase::{BoundRule, EraseAction, TableKey};
 use crate::memory::Entity;
 use crate::store::Store;
 use crate::store::encode::table_of;
-use crate::store::fetched::FetchedValue;
 use crate::store::snapshot::WantedRows;
 use crate::store::stored::{Cell, Mutation, StoredRows, TableName};
 
@@ -25,11 +26,12 @@ pub struct RowsGoing {
     pub lists: Vec<(TableName, String, Vec<String>)>,
 }
 
-/// Follows the layout's rules and the foreign keys from some rows to everything that hangs on them.
+/// Follows the layout's rules and the foreign keys from some rows to everything that hangs on them, but no further where
+/// more rows than `most` go.
 ///
 /// # Errors
 /// [`ChangeError::Refused`] for rows that cannot be distinguished; else the engine's refusal.
-pub async fn hanging_on(store: &Store, going: &[StoredRows]) -> Result<RowsGoing, ChangeError> {
+pub async fn hanging_on(store: &Store, going: &[StoredRows], most: usize) -> Result<RowsGoing, ChangeError> {
     let mut snapshot = store.snapshot().await?;
     let relations = snapshot.relations().await?;
     // An audit trail of the application tells of rows that are gone: only an erasure takes entries away.
@@ -41,7 +43,7 @@ pub async fn hanging_on(store: &Store, going: &[StoredRows]) -> Result<RowsGoing
         .collect();
     let rules = &store.recognised().erasure.rules;
     let rules: Vec<BoundRule> = rules.iter().filter(|rule| !trails.contains(&rule.table)).cloned().collect();
-    let mut graph = Graph::new(store, &rules, relations, true);
+    let mut graph = Graph::new(store, &rules, relations, true).within(most);
     graph.reach(going.iter().map(|rows| key_of(&rows.table)).collect());
     for rows in going {
         let taken = graph.table(&rows.table);
@@ -51,12 +53,10 @@ pub async fn hanging_on(store: &Store, going: &[StoredRows]) -> Result<RowsGoing
         }
         let columns = taken.columns.clone();
         let wanted = WantedRows { table: &rows.table, columns: &columns, when: None, subject: &[] };
-        let found = snapshot.select_keys(wanted, &rows.by, &rows.keys).await?;
-        let taken = graph.table(&rows.table);
-        found.into_iter().for_each(|row| taken.add(row));
+        snapshot.each_of_keys(wanted, &rows.by, &rows.keys, |row| taken.add(&row)).await?;
     }
     graph.close(&mut snapshot, &[]).await?;
-    let mut updates = KeptRows::default();
+    let mut updates = KeptRows::new(graph.pages());
     effects::find(&mut snapshot, &graph, &[], &mut updates).await?;
     updates.without(&graph);
     recompute::all(&mut snapshot, &graph, &ScanFindings::default(), &mut updates).await?;
@@ -65,27 +65,21 @@ pub async fn hanging_on(store: &Store, going: &[StoredRows]) -> Result<RowsGoing
     let mut out = RowsGoing::default();
     for table in graph.order().into_iter().filter(|table| !followed(table)) {
         let Some(taken) = graph.taken(&table) else { continue };
-        let keys = taken.rows.iter().map(|row| taken.key_of(row)).collect();
-        out.deletes.push(StoredRows { table, by: taken.key.clone(), keys });
+        out.deletes.push(taken.going(table).stored(0..taken.len()));
     }
     for ((table, _), (key, kept)) in updates.rows {
         let by = graph.relations.keys.get(&table).cloned().unwrap_or_default();
-        let set = kept.set.into_iter().filter_map(|(column, new)| match new {
-            NewValue::Is(value) => Some((column, Cell::Is(value))),
-            NewValue::Pseudonym | NewValue::Around(_) => None,
-        });
+        // Nobody is erased: there is no pseudonym.
+        let set =
+            kept.set.into_iter().filter(|update| !matches!(update.new, NewValue::Pseudonym | NewValue::Around(_)));
+        let set = set.map(|update| (update.column.to_string(), Cell::Is(update.new.value(""))));
         out.updates.push(Mutation::Update { table, key: by.into_iter().zip(key).collect(), set: set.collect() });
     }
     for rule in graph.rules.iter().filter(|rule| rule.action == EraseAction::Remove && rule.inside.path.is_none()) {
-        let ids: Vec<String> =
-            graph.named_by(rule, &[], 0).into_iter().flatten().filter_map(|raw| text(&raw)).collect();
+        let ids: Vec<String> = graph.texts_by(rule, &[], 0).iter().map(Cow::into_owned).collect();
         if !ids.is_empty() {
             out.lists.push((super::graph::name(&rule.table), rule.column.clone(), ids));
         }
     }
     Ok(out)
-}
-
-fn text(raw: &FetchedValue) -> Option<String> {
-    super::graph::as_text(raw)
 }

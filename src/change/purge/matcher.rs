@@ -1,9 +1,8 @@
 //! Finds a person's handles in stored values, through every encoding around them, and the ids of rows that go.
 
-use std::collections::HashSet;
-
 use super::column_words::leaf_place;
 use super::hit::{ByteFind, Hit};
+use super::id_set::LostIds;
 use super::key_parts;
 use super::row_ids::{ID_LENGTH, RowIds};
 use super::scrub;
@@ -78,17 +77,14 @@ impl Matcher {
     ///
     /// # Errors
     /// More words than can be looked for at once.
-    pub fn new<'h>(
+    pub(super) fn new<'h>(
         handles: impl IntoIterator<Item = &'h PersonHandle>,
-        ids: impl IntoIterator<Item = String>,
+        rows: RowIds,
         others: &[String],
     ) -> Result<Self, ChangeError> {
         let sought: Vec<SoughtHandle> = handles.into_iter().map(sought).collect();
         let too_many = |words: String| ChangeError::Failed(words);
-        Ok(Matcher {
-            finder: MentionFinder::new(&sought, others).map_err(too_many)?,
-            rows: RowIds::new(ids.into_iter().filter(|id| tells(id))),
-        })
+        Ok(Matcher { finder: MentionFinder::new(&sought, others).map_err(too_many)?, rows })
     }
 
     /// Looks for handles in a stored value of a column.
@@ -153,7 +149,7 @@ impl Matcher {
 
     /// The value without ids of rows that go, in the encodings that it has: lists lose elements, a mark comes elsewhere.
     #[must_use]
-    pub fn loosened(&self, raw: &FetchedValue, ids: &HashSet<String>) -> Rewritten<FetchedValue> {
+    pub fn loosened(&self, raw: &FetchedValue, ids: &LostIds) -> Rewritten<FetchedValue> {
         container::rewrite(raw, Limits::default(), &mut Loosening { matcher: self, ids }).0
     }
 
@@ -255,7 +251,7 @@ impl Matcher {
 /// Takes ids of rows that go out of a value.
 struct Loosening<'a> {
     matcher: &'a Matcher,
-    ids: &'a HashSet<String>,
+    ids: &'a LostIds,
 }
 
 impl Visitor for Loosening<'_> {
@@ -335,7 +331,7 @@ mod tests {
     }
 
     fn redacted(kind: &str, value: &str, text: &str) -> String {
-        let matcher = Matcher::new([&handle(kind, value)], [], &[]).unwrap();
+        let matcher = Matcher::new([&handle(kind, value)], RowIds::default(), &[]).unwrap();
         match matcher.redacted(
             &FetchedValue::Text(text.to_owned()),
             MentionText::default(),

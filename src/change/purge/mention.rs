@@ -183,7 +183,7 @@ impl PrintedMention {
 #[must_use]
 pub fn id(table: &TableName, by: &[String], key: &[FetchedValue], column: &str, value: &FetchedValue) -> String {
     let own = !by.is_empty() && by != [ROW_NUMBER];
-    let row = if own { serde_json::to_string(key).unwrap_or_default() } else { digest(value) };
+    let row = if own { serde_json::to_string(key).unwrap_or_default() } else { hex::encode(digest(value)) };
     let hash = Sha256::digest(json!([table.title(), column, row]).to_string().as_bytes());
     format!("m_{}", &hex::encode(hash)[..DIGITS])
 }

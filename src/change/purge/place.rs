@@ -1,11 +1,11 @@
 //! One table's rows as the search reads them: what a row that stays loses, and what is noted of it.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 use super::effects::{KeptRows, NewValue};
-use super::graph::{TakenRows, as_text, name};
+use super::graph::{as_text, name};
 use super::hit::{ByteFind, Hit};
+use super::id_set::LostIds;
 use super::key_parts;
 use super::keys::Keys;
 use super::lexemes;
@@ -14,6 +14,7 @@ use super::mention::{self, Mention, MentionRefusals, Mentions, OUTSIDE};
 use super::scan_findings::{KEPT, ScanFindings};
 use super::scrub::{self, OpenedValue};
 use super::search::PersonSearch;
+use super::taken::TakenRows;
 use crate::change::apply::KeptUndo;
 use crate::layout::erase::{BoundRule, EraseAction, Recompute};
 use crate::memory::json;
@@ -93,7 +94,7 @@ pub(super) struct TablePlace<'a> {
     /// Keys that hold the person's id.
     pub keys: &'a Keys,
     /// For each column of `texts`, the ids that a list of the layout may lose.
-    pub listed: &'a [Option<&'a HashSet<String>>],
+    pub listed: &'a [Option<&'a LostIds>],
     /// For each column of `texts`, whether bytes that nobody can read are worth mentioning.
     pub opaque: &'a [bool],
     /// For each column of `texts`, whether it holds vectors.
@@ -420,7 +421,9 @@ impl TablePlace<'_> {
                 empty = changeable && !self.required[i];
                 empty.then(Vec::new)
             }
-            Ok(list) if self.texts[i].1.ends_with("[]") => scrub::array_without(list, ids).map(String::into_bytes),
+            Ok(list) if self.texts[i].1.ends_with("[]") => {
+                scrub::array_without(list, |id| ids.contains(id)).map(String::into_bytes)
+            }
             _ => scrub::without(bytes, ids, &rows),
         };
         let Some(left) = loosened.filter(|_| changeable) else {
@@ -452,7 +455,7 @@ impl TablePlace<'_> {
         at: &ValueSpot<'_>,
         place: &str,
         new: Option<&FetchedValue>,
-        ids: &HashSet<String>,
+        ids: &LostIds,
         found: &mut ScanFindings,
     ) -> Option<FetchedValue> {
         match new.map(|new| self.search.matcher.loosened(new, ids)) {
@@ -488,9 +491,9 @@ impl TablePlace<'_> {
             return Err("a number stands there alone: the row may go, or stay");
         }
         if postgres && declared.ends_with("[]") && !declared.starts_with("text") && !declared.contains("char") {
-            let values = self.search.handles.iter().map(|h| h.value.clone()).collect();
+            let names = |item: &str| self.search.handles.iter().any(|handle| handle.value == item);
             let left = match at.raw {
-                FetchedValue::Text(text) => scrub::array_without(text, &values),
+                FetchedValue::Text(text) => scrub::array_without(text, names),
                 _ => None,
             };
             return left.map(FetchedValue::Text).ok_or("the column's type takes no other words");

@@ -1,17 +1,20 @@
 //! Plan of a person's erasure, as data: exact counts, mentions, effects and disclosures.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::effects::KeptRow;
+use super::id_set::IdSet;
 use super::mention::{Decisions, Mention, Mentions, Met};
 use super::scan_findings::PlaceTally;
 use super::subject::PurgeSubject;
+use super::taken::GoingRows;
 use crate::change::plan::Counts;
 use crate::store::fetched::FetchedValue;
-use crate::store::stored::{StoredRows, TableName};
+use crate::store::stored::TableName;
 
 /// Rows in one transaction when nothing is said.
 pub const BATCH: usize = 5_000;
@@ -87,7 +90,7 @@ pub struct PurgePlan {
     /// Options of the erasure.
     pub options: PurgeOptions,
     /// Rows that go, in the order in which they do.
-    pub deletes: Vec<StoredRows>,
+    pub deletes: Vec<GoingRows>,
     /// Rows that stay and change.
     pub updates: Vec<AlteredRow>,
     /// The account that pseudonyms refer to, where a foreign key asks for one.
@@ -109,7 +112,7 @@ pub struct PurgePlan {
     /// For each searched handle its kind and how often it was found.
     pub control: Vec<(String, usize)>,
     /// Ids of the rows that go.
-    pub ids: HashSet<String>,
+    pub ids: Arc<IdSet>,
     /// Further effects of the erasure.
     pub effects: Vec<String>,
     /// Data that remains or cannot be determined; this lowers the resulting status.

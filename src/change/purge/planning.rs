@@ -1,6 +1,7 @@
 //! Plans an erasure in one read-only transaction: whose rows go, what names the person elsewhere, what comes of it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -8,17 +9,19 @@ use super::decide;
 use super::disclose;
 use super::effects::{self, KeptRows, NewValue};
 use super::graph::{Graph, as_text, key_of, name};
+use super::id_set::{IdSet, LostIds};
 use super::keys;
 use super::matcher::Matcher;
 use super::mention::{Mention, Mentions, Met};
 use super::plan::{AlteredRow, Nameless, PurgeOptions, PurgePlan};
 use super::rarity;
 use super::recompute;
-use super::row_ids::ID_LENGTH;
+use super::row_ids::{ID_LENGTH, RowIds};
 use super::scan;
 use super::scan_findings::ScanFindings;
 use super::search::{KeptSearch, KnownTables, PersonSearch};
 use super::subject::{self, PersonHandle, PurgeSubject};
+use super::taken::GoingRows;
 use super::vec0;
 use crate::change::plan::{Counts, digest_of_each};
 use crate::change::suppress::hmac;
@@ -26,7 +29,7 @@ use crate::change::{ChangeError, now};
 use crate::layout::erase::EraseAction;
 use crate::store::Store;
 use crate::store::encode::key_columns;
-use crate::store::fetched::FetchedValue;
+use crate::store::fetched::{FetchedValue, RawRow};
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{StoredRows, TableName};
 
@@ -129,7 +132,7 @@ pub async fn rest(
     snapshot: &mut Snapshot<'_>,
     subject: PurgeSubject,
     options: &PurgeOptions,
-    (also, kept): (&[StoredRows], &mut KeptSearch),
+    (also, kept): (&[GoingRows], &mut KeptSearch),
     progress: &(dyn Fn(&str, u64) + Sync),
 ) -> Result<PurgePlan, ChangeError> {
     let store = snapshot.store;
@@ -141,8 +144,8 @@ pub async fn rest(
         // A row that goes for what it says takes along what hangs on it, wherever it is.
         graph.reach(about.tables.iter().map(key_of).collect());
     }
-    for rows in also {
-        remaining(snapshot, &mut graph, rows).await?;
+    for part in also.iter().flat_map(GoingRows::parts) {
+        remaining(snapshot, &mut graph, &part).await?;
     }
     let mut account = Graph::new(store, &[], relations, true);
     account.rules = erasure.rules.iter().filter(|r| r.account && !options.account).cloned().collect();
@@ -180,8 +183,8 @@ async fn rounds(
     graph: &mut Graph,
     account: &Graph,
     search: &RoundSearch<'_>,
-    (also, kept): (&[StoredRows], &mut KeptSearch),
-) -> Result<(KeptRows, ScanFindings, HashSet<String>), ChangeError> {
+    (also, kept): (&[GoingRows], &mut KeptSearch),
+) -> Result<(KeptRows, ScanFindings, Arc<IdSet>), ChangeError> {
     let erasure = &snapshot.store.recognised().erasure;
     let follows: HashSet<TableName> = erasure.follows.iter().map(name).collect();
     let RoundSearch { subject, options, about, progress } = *search;
@@ -192,14 +195,11 @@ async fn rounds(
     let (updates, mut found, ids) = loop {
         round += 1;
         graph.close(snapshot, &subject.ids).await?;
-        let mut ids = ids_of(snapshot.store, graph);
-        // What was erased already may have been named again since.
-        ids.extend(told(also.iter().filter(|rows| rows.by.len() == 1).flat_map(|rows| &rows.keys)));
-        let listed = listed(graph, &ids);
-        // The person's own row is called as the person is: elsewhere that is a mention, and what is decided of it counts.
-        ids.retain(|id| !handles.iter().any(|handle| handle.value.eq_ignore_ascii_case(id)));
-        let matcher = Matcher::new(handles.iter().copied(), ids.iter().cloned(), &subject.others)?;
-        let mut updates = KeptRows::default();
+        let (ids, own) = ids_of(snapshot.store, graph, also, &handles);
+        let listed = listed(graph, &ids, &own);
+        let told = LostIds::new(&ids, IdSet::new(graph.pages()));
+        let matcher = Matcher::new(handles.iter().copied(), RowIds::new(&ids), &subject.others)?;
+        let mut updates = KeptRows::new(graph.pages());
         effects::find(snapshot, graph, &subject.ids, &mut updates).await?;
         vec0::clear(snapshot, graph, &mut updates).await?;
         let search = PersonSearch {
@@ -207,7 +207,7 @@ async fn rounds(
             account,
             handles: &handles,
             matcher: &matcher,
-            ids: &ids,
+            ids: &told,
             listed: &listed,
             decisions: options.decisions(),
             about,
@@ -254,7 +254,7 @@ async fn remaining(snapshot: &mut Snapshot<'_>, graph: &mut Graph, rows: &Stored
     let taken = graph.table(&rows.table);
     let same =
         |row: &Vec<FetchedValue>| serde_json::to_string(&row[..rows.by.len()]).is_ok_and(|key| keys.contains(&key));
-    found.into_iter().filter(same).for_each(|row| taken.add(row));
+    found.iter().filter(|row| same(row)).for_each(|row| taken.add(row));
     Ok(())
 }
 
@@ -271,54 +271,72 @@ async fn take(
     let wanted = WantedRows { table, columns: &columns, when: None, subject: &[] };
     let rows = snapshot.select(wanted, column, std::slice::from_ref(first)).await?;
     let taken = graph.table(table);
-    rows.into_iter().filter(|row| row[..by.len()] == *key).for_each(|row| taken.add(row));
+    rows.iter().filter(|row| row[..by.len()] == *key).for_each(|row| taken.add(row));
     Ok(())
 }
 
 /// Ids of the rows that go, as far as they can be told in texts: keys of one column, and ids of several columns as they are
-/// shown.
-fn ids_of(store: &Store, graph: &Graph) -> HashSet<String> {
-    let mut ids: HashSet<String> =
-        told(graph.tables.values().filter(|t| t.key.len() == 1).flat_map(|t| &t.rows)).collect();
+/// shown; beside them those that a handle is too. The person's own row is called as the person is: elsewhere that is a
+/// mention, and what is decided of it counts.
+fn ids_of(
+    store: &Store,
+    graph: &Graph,
+    also: &[GoingRows],
+    handles: &[&PersonHandle],
+) -> (Arc<IdSet>, BTreeSet<String>) {
+    let called: HashSet<String> = handles.iter().map(|handle| handle.value.to_ascii_lowercase()).collect();
+    let (mut ids, mut own) = (IdSet::new(graph.pages()), BTreeSet::new());
+    let mut tell = |id: String| {
+        if called.contains(&id.to_ascii_lowercase()) {
+            own.insert(id);
+        } else {
+            ids.insert(&id);
+        }
+    };
+    let is_long = |id: &String| id.len() >= ID_LENGTH;
+    let first = |row: RawRow| as_text(row.first()?).filter(is_long);
+    for taken in graph.tables.values().filter(|taken| taken.key.len() == 1) {
+        taken.rows(0..taken.len()).filter_map(first).for_each(&mut tell);
+    }
+    // What was erased already may have been named again since.
+    for rows in also.iter().filter(|rows| rows.by.len() == 1) {
+        rows.all_keys().filter_map(first).for_each(&mut tell);
+    }
     for source in &store.recognised().sources {
         let (Some(columns), Some(taken)) = (key_columns(source), graph.taken(&name(&source.table))) else { continue };
-        let at: Option<Vec<usize>> =
-            columns.iter().map(|column| taken.columns.iter().position(|known| known == column)).collect();
+        let at: Option<Vec<usize>> = columns.iter().map(|column| taken.place(column)).collect();
         let Some(at) = at else { continue };
         let part = |raw: &FetchedValue| match raw {
             FetchedValue::Text(text) => Some(Value::from(text.as_str())),
             FetchedValue::Integer(number) => Some(Value::from(*number)),
             _ => None,
         };
-        let id = |row: &Vec<FetchedValue>| {
+        let id = |row: RawRow| {
             let parts: Option<Vec<Value>> = at.iter().map(|at| part(row.get(*at)?)).collect();
             parts.map(|parts| Value::from(parts).to_string())
         };
-        // Within a document such an id stands with its quotes escaped.
-        let escaped = |id: &String| Value::from(id.as_str()).to_string().trim_matches('"').to_owned();
-        let shown: Vec<String> = taken.rows.iter().filter_map(id).collect();
-        ids.extend(shown.iter().map(escaped));
-        ids.extend(shown);
+        for id in taken.rows(0..taken.len()).filter_map(id) {
+            // Within a document such an id stands with its quotes escaped.
+            tell(Value::from(id.as_str()).to_string().trim_matches('"').to_owned());
+            tell(id);
+        }
     }
-    ids
-}
-
-/// The first values of some rows, as far as they can be told in texts.
-fn told<'r>(rows: impl Iterator<Item = &'r Vec<FetchedValue>>) -> impl Iterator<Item = String> {
-    rows.filter_map(|row| as_text(row.first()?)).filter(|id| id.len() >= ID_LENGTH)
+    (Arc::new(ids), own)
 }
 
 /// The ids that the layout's lists may lose: those of the tables they are about, and those that can be told anywhere.
-fn listed(graph: &Graph, ids: &HashSet<String>) -> HashMap<(TableName, String), HashSet<String>> {
-    let mut listed: HashMap<(TableName, String), HashSet<String>> = HashMap::new();
+fn listed(graph: &Graph, ids: &Arc<IdSet>, own: &BTreeSet<String>) -> HashMap<(TableName, String), LostIds> {
+    let mut listed: HashMap<(TableName, String), IdSet> = HashMap::new();
     for rule in graph.rules.iter().filter(|r| r.action == EraseAction::Remove) {
         let Some(taken) = rule.of.as_ref().and_then(|of| graph.taken(&name(of))) else { continue };
         let Some(to) = rule.to.as_ref().or(taken.key.first()) else { continue };
         let place = (name(&rule.table), rule.column.clone());
-        let own = listed.entry(place).or_insert_with(|| ids.clone());
-        own.extend(taken.values(to, 0).iter().filter_map(as_text));
+        let lost = listed.entry(place).or_insert_with(|| IdSet::new(graph.pages()));
+        own.iter().for_each(|id| lost.insert(id));
+        let named = taken.values(to, 0..taken.len()).filter_map(|value| as_text(&value));
+        named.filter(|id| !ids.contains(id)).for_each(|id| lost.insert(&id));
     }
-    listed
+    listed.into_iter().map(|(place, lost)| (place, LostIds::new(ids, lost))).collect()
 }
 
 async fn finished(
@@ -328,14 +346,13 @@ async fn finished(
     graph: &Graph,
     updates: KeptRows,
     mut found: ScanFindings,
-    ids: HashSet<String>,
+    ids: Arc<IdSet>,
 ) -> Result<PurgePlan, ChangeError> {
     let store = snapshot.store;
     let mut deletes = Vec::new();
     for table in graph.order() {
         let Some(taken) = graph.taken(&table) else { continue };
-        let keys = taken.rows.iter().map(|row| taken.key_of(row)).collect();
-        deletes.push(StoredRows { table, by: taken.key.clone(), keys });
+        deletes.push(taken.going(table));
     }
     let mut altered = Vec::new();
     for ((table, _), (key, update)) in updates.rows {
@@ -347,7 +364,7 @@ async fn finished(
     let mut count = |table: &TableName, verb: &str, rows: usize| {
         *counts.entry(table.title()).or_default().entry(verb.to_owned()).or_default() += rows;
     };
-    deletes.iter().for_each(|rows| count(&rows.table, "delete", rows.keys.len()));
+    deletes.iter().for_each(|rows| count(&rows.table, "delete", rows.len()));
     altered.iter().for_each(|row| count(&row.table, "update", 1));
     nameless.iter().for_each(|account| count(&account.table, "insert", 1));
     let control: Vec<(String, usize)> =
@@ -382,12 +399,13 @@ async fn finished(
     disclose::chains(store, &mut plan, graph).await?;
     disclose::disclosures(snapshot, &mut plan, graph, &found).await?;
     plan.plan_id = digest(&plan);
+    graph.check()?;
     Ok(plan)
 }
 
 /// Returns the tables that led to each other, as far as their rows go.
 fn hops(graph: &Graph) -> Vec<(TableName, Option<TableName>)> {
-    let going = |table: &TableName| graph.taken(table).is_some_and(|t| !t.rows.is_empty());
+    let going = |table: &TableName| graph.taken(table).is_some_and(|t| !t.is_empty());
     let rules = graph.rules.iter().filter(|r| r.action == EraseAction::Delete);
     let hops = rules.map(|rule| (name(&rule.table), rule.of.as_ref().map(name)));
     hops.filter(|(table, of)| going(table) && of.as_ref().is_none_or(going)).collect()
@@ -398,13 +416,13 @@ fn nameless(store: &Store, graph: &Graph, altered: &[AlteredRow]) -> Option<Name
     store.recognised().erasure.accounts.iter().find_map(|account| {
         let table = name(&account.table);
         let refers = |row: &AlteredRow| {
-            row.update.set.iter().any(|(column, new)| {
-                *new == NewValue::Pseudonym
-                    && graph
-                        .relations
-                        .foreign
-                        .iter()
-                        .any(|f| f.from == row.table && f.columns.contains(column) && f.to == table)
+            row.update.set.iter().any(|update| {
+                update.new == NewValue::Pseudonym
+                    && graph.relations.foreign.iter().any(|f| {
+                        f.from == row.table
+                            && f.columns.iter().any(|column| **column == *update.column)
+                            && f.to == table
+                    })
             })
         };
         altered.iter().any(refers).then(|| Nameless {
@@ -424,7 +442,7 @@ fn digest(plan: &PurgePlan) -> String {
         "nameless": plan.nameless, "redacts": plan.redacts,
     });
     let deletes = plan.deletes.iter().flat_map(|rows| {
-        std::iter::once(json!({ "table": rows.table, "by": rows.by })).chain(rows.keys.iter().map(|key| json!(key)))
+        std::iter::once(json!({ "table": rows.table, "by": rows.by })).chain(rows.all_keys().map(|key| json!(key)))
     });
     digest_of_each(std::iter::once(asked).chain(deletes).chain(plan.updates.iter().map(|row| json!(row))))
 }

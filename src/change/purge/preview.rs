@@ -2,12 +2,15 @@
 
 mod around;
 
+use std::collections::BTreeMap;
+
 use super::desk::KeptSession;
 use super::disclose::STANDING;
 use super::mention::Mention;
 use super::plan::PurgePlan;
 use super::receipt::{ByteHits, ControlFound, PurgeReceipt};
 use super::subject::PurgeSubject;
+use super::taken::GoingRows;
 use crate::change::audit::NO_TRAIL;
 use crate::change::plan::erasure::{Branch, ErasureCheck, ErasureHandle, ErasureOutcome, Preview, ShownMention};
 use crate::change::suppress::hmac;
@@ -105,15 +108,17 @@ fn known(subject: &PurgeSubject) -> Vec<ErasureHandle> {
 /// The engine's refusal.
 pub async fn begun(store: &Store, kept: &KeptSession) -> Result<Preview, ChangeError> {
     let (held, refused) = refusal(store, &kept.subject).await?;
-    let branch =
-        |rows: &crate::store::stored::StoredRows| Branch { depth: 0, table: rows.table.title(), rows: rows.keys.len() };
+    let branch = |(table, verbs): (&String, &BTreeMap<String, usize>)| {
+        let rows = verbs.get("delete").copied().unwrap_or_default();
+        (rows > 0).then(|| Branch { depth: 0, table: table.clone(), rows })
+    };
     let standing = STANDING.iter().map(ToString::to_string);
     Ok(Preview {
         plan_id: kept.plan_id.clone(),
         id: kept.subject.given.clone(),
         known: known(&kept.subject),
         near: kept.subject.near.clone(),
-        tree: kept.deletes.iter().filter(|rows| !rows.keys.is_empty()).map(branch).collect(),
+        tree: kept.planned.iter().filter_map(branch).collect(),
         counts: kept.planned.clone(),
         mentions: Vec::new(),
         named: Vec::new(),
@@ -143,7 +148,7 @@ fn tree(plan: &PurgePlan) -> Vec<Branch> {
     while let Some((table, depth)) = stack.pop() {
         let Some(at) = left.iter().position(|t| **t == table) else { continue };
         left.remove(at);
-        let rows = plan.deletes.iter().find(|d| d.table == table).map_or(0, |d| d.keys.len());
+        let rows = plan.deletes.iter().find(|d| d.table == table).map_or(0, GoingRows::len);
         branches.push(Branch { depth, table: table.title(), rows });
         let below: Vec<TableName> =
             left.iter().filter(|t| above(t).as_ref() == Some(&table)).map(|t| (*t).clone()).collect();
@@ -152,7 +157,7 @@ fn tree(plan: &PurgePlan) -> Vec<Branch> {
     branches.extend(left.into_iter().map(|table| Branch {
         depth: 0,
         table: table.title(),
-        rows: plan.deletes.iter().find(|d| d.table == *table).map_or(0, |d| d.keys.len()),
+        rows: plan.deletes.iter().find(|d| d.table == *table).map_or(0, GoingRows::len),
     }));
     branches
 }

@@ -8,8 +8,9 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use super::column_words::{leaf_place, place_of};
-use super::graph::{Graph, TakenRows};
+use super::graph::Graph;
 use super::subject::PersonHandle;
+use super::taken::TakenRows;
 use crate::change::ChangeError;
 use crate::change::plan::canonical;
 use crate::memory::agreeing;

@@ -6,12 +6,15 @@ use serde_json::Value;
 
 use super::effects::{KeptRows, NewValue};
 use super::graph::{Graph, as_text, name};
+use super::id_set::IdSet;
 use super::scan_findings::ScanFindings;
+use super::taken::ranges;
 use crate::change::ChangeError;
 use crate::layout::erase::{EraseAction, Recompute};
 use crate::memory::{Entity, Row, feedback};
 use crate::store::encode::{GivenValue, LocatedRow, encode, plain_column, table_of};
-use crate::store::fetched::FetchedValue;
+use crate::store::fetched::{FetchedValue, RawRow};
+use crate::store::row_list::row_digest;
 use crate::store::snapshot::Snapshot;
 use crate::store::stored::{Cell, TableName};
 
@@ -67,30 +70,39 @@ async fn feedback_scores(
     updates: &mut KeptRows,
 ) -> Result<(), ChangeError> {
     let store = snapshot.store;
-    let mut episodes: HashSet<String> = HashSet::new();
+    let mut episodes = IdSet::new(graph.pages());
     let listed = found.recompute.iter().filter(|(what, ..)| *what == Recompute::Feedback);
-    episodes.extend(listed.filter_map(|(_, _, key)| as_text(key.first()?)));
-    let mut gone: HashSet<(String, String)> = HashSet::new();
+    listed.filter_map(|(_, _, key)| as_text(key.first()?)).for_each(|id| episodes.insert(&id));
+    let mut gone: HashMap<&str, IdSet> = HashMap::new();
     let Ok(sources) = store.sources_of(Entity::Feedback) else { return Ok(()) };
+    // Most episodes of feedback that goes go too: nothing is made again for these.
+    let tables: Vec<TableName> =
+        store.sources_of(Entity::Episode).unwrap_or_default().into_iter().map(table_of).collect();
+    let goes = |id: &FetchedValue| tables.iter().any(|table| graph.has(table, std::slice::from_ref(id)));
     for source in sources {
         let Some(taken) = graph.taken(&table_of(source)) else { continue };
-        for row in &taken.rows {
-            gone.extend(row.first().and_then(as_text).map(|id| (source.label.clone(), id)));
-        }
+        let own = gone.entry(&source.label).or_insert_with(|| IdSet::new(graph.pages()));
+        let first = |row: RawRow| as_text(row.first()?);
+        taken.rows(0..taken.len()).filter_map(first).for_each(|id| own.insert(&id));
         if let (Some((back, _)), Some(by)) = (plain_column(source, "episode_id"), taken.key.first()) {
             let columns = [back.to_owned()];
             let table = table_of(source);
             let wanted =
                 crate::store::snapshot::WantedRows { table: &table, columns: &columns, when: None, subject: &[] };
-            let keys: Vec<FetchedValue> = taken.rows.iter().filter_map(|row| row.first().cloned()).collect();
-            let named = snapshot.select(wanted, by, &keys).await?;
-            episodes.extend(named.iter().filter_map(|row| as_text(row.first()?)));
+            for range in ranges(0..taken.len()) {
+                let keys: Vec<Vec<FetchedValue>> =
+                    taken.keys(range).map(|key| key.into_iter().take(1).collect()).collect();
+                let named = |row: RawRow| {
+                    row.first().filter(|id| !goes(id)).and_then(as_text).into_iter().for_each(|id| episodes.insert(&id))
+                };
+                snapshot.each_of_keys(wanted, std::slice::from_ref(by), &keys, named).await?;
+            }
         }
     }
-    let episodes: Vec<String> = episodes.into_iter().collect();
-    for some in episodes.chunks(AT_ONCE) {
+    graph.check()?;
+    for some in episodes.parts(AT_ONCE) {
         let mut located: Vec<LocatedRow<'_>> =
-            store.encoder().locate_all(Entity::Episode, some).await?.into_values().collect();
+            store.encoder().locate_all(Entity::Episode, &some).await?.into_values().collect();
         located.retain(|episode| stays(graph, episode));
         located.sort_unstable_by(|a, b| (&a.source.label, a.row.id()).cmp(&(&b.source.label, b.row.id())));
         for of_source in located.chunk_by(|a, b| a.source.label == b.source.label) {
@@ -98,8 +110,8 @@ async fn feedback_scores(
             let reactions = store.linked(&rows, &of_source[0].source.links, Entity::Feedback).await?;
             for (episode, rows) in of_source.iter().zip(reactions) {
                 let stays = |row: &&Row| {
-                    let source = row.text("source").unwrap_or_default().to_owned();
-                    row.get("counts") == &Value::Bool(true) && !gone.contains(&(source, row.id().to_owned()))
+                    let gone = gone.get(row.text("source").unwrap_or_default());
+                    row.get("counts") == &Value::Bool(true) && !gone.is_some_and(|gone| gone.contains(row.id()))
                 };
                 let score = feedback::aggregate(rows.iter().filter(stays).filter_map(|row| row.number("score")));
                 if score != episode.row.number("feedback_score") {
@@ -181,23 +193,25 @@ async fn memories(
     else {
         return Ok(());
     };
-    let (Some(at), Some(by)) =
-        (taken.columns.iter().position(|c| c == memory), taken.columns.iter().position(|c| c == episode))
-    else {
+    let (Some(at), Some(by)) = (taken.place(memory), taken.place(episode)) else {
         return Ok(());
     };
-    let touched: HashSet<String> = taken.rows.iter().filter_map(|row| as_text(row.get(at)?)).collect();
-    let leaving: HashSet<(String, String)> =
-        taken.rows.iter().filter_map(|row| Some((as_text(row.get(at)?)?, as_text(row.get(by)?)?))).collect();
-    let touched: Vec<String> = touched.into_iter().collect();
-    for some in touched.chunks(MEMORIES) {
-        let mut located = store.encoder().locate_all(Entity::Memory, some).await?;
+    let (mut touched, mut leaving) = (IdSet::new(graph.pages()), HashSet::new());
+    for row in taken.rows(0..taken.len()) {
+        let text = |at: usize| row.get(at).and_then(as_text);
+        let Some(memory) = text(at) else { continue };
+        touched.insert(&memory);
+        leaving.extend(text(by).map(|episode| pair(&memory, &episode)));
+    }
+    graph.check()?;
+    for some in touched.parts(MEMORIES) {
+        let mut located = store.encoder().locate_all(Entity::Memory, &some).await?;
         located.retain(|_, row| stays(graph, row) && !row.row.get("uses").is_null());
         let ids: Vec<String> = located.keys().cloned().collect();
         let mut left: HashMap<String, Vec<String>> = HashMap::new();
         for link in store.related_columns(Entity::MemoryLink, "memory_id", &ids, Some(&LINK)).await? {
             let (Some(memory), Some(episode)) = (link.text("memory_id"), link.text("episode_id")) else { continue };
-            if !leaving.contains(&(memory.to_owned(), episode.to_owned())) {
+            if !leaving.contains(&pair(memory, episode)) {
                 left.entry(memory.to_owned()).or_default().push(episode.to_owned());
             }
         }
@@ -218,6 +232,11 @@ async fn memories(
         }
     }
     Ok(())
+}
+
+/// Two hashes of a link.
+fn pair(memory: &str, episode: &str) -> [u64; 2] {
+    row_digest(&[memory, episode].map(|id| FetchedValue::Text(id.to_owned())))
 }
 
 /// Time at which an episode began, and its utility.

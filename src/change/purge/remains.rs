@@ -6,10 +6,12 @@ use std::collections::{HashMap, HashSet};
 use super::desk::{Desk, KeptSession};
 use super::effects::KeptRows;
 use super::graph::Graph;
+use super::id_set::{IdSet, LostIds};
 use super::live_traces::LiveTraces;
 use super::matcher::Matcher;
 use super::mention::Mention;
 use super::prove::{Proof, telling};
+use super::row_ids::RowIds;
 use super::scan;
 use super::scan_findings::ScanFindings;
 use super::search::{KnownTables, PersonSearch};
@@ -39,8 +41,8 @@ pub async fn logical(
     let about = KnownTables::of(store, &relations).await?;
     let mut graph = Graph::new(store, &erasure.rules, relations.clone(), kept.options.account);
     graph.close(&mut snapshot, &kept.subject.ids).await?;
-    for (table, taken) in graph.tables.iter().filter(|(_, taken)| !taken.rows.is_empty()) {
-        let rows = taken.rows.len();
+    for (table, taken) in graph.tables.iter().filter(|(_, taken)| !taken.is_empty()) {
+        let rows = taken.len();
         let title = table.title();
         proof.find(
             RemainKind::Rows,
@@ -62,8 +64,8 @@ pub async fn logical(
     account.rules = erasure.rules.iter().filter(|r| r.account && !kept.options.account).cloned().collect();
     account.close(&mut snapshot, &kept.subject.ids).await?;
     let handles: Vec<&PersonHandle> = kept.subject.searched().collect();
-    let ids: HashSet<String> = kept.ids.iter().cloned().collect();
-    let matcher = Matcher::new(handles.iter().copied(), ids.iter().cloned(), &kept.subject.others)?;
+    let ids = LostIds::new(&kept.ids, IdSet::new(graph.pages()));
+    let matcher = Matcher::new(handles.iter().copied(), RowIds::new(&kept.ids), &kept.subject.others)?;
     // By now triggers have done their part.
     let follows = HashSet::new();
     let search = PersonSearch {
@@ -79,7 +81,7 @@ pub async fn logical(
         watch,
         progress: desk.progress,
     };
-    let mut found = scan::everything(&mut snapshot, &search, None, &mut KeptRows::default()).await?.0;
+    let mut found = scan::everything(&mut snapshot, &search, None, &mut KeptRows::new(graph.pages())).await?.0;
     proof.account = found.account;
     proof.logical = found.counted.values().chain(found.loosened.values()).chain(found.stuck.values()).sum();
     let known: Vec<String> = about.tables.iter().map(TableName::title).collect();
@@ -98,7 +100,7 @@ pub async fn logical(
             leads.filter_map(|rule| rule.of.as_ref()).map(|of| super::graph::name(of).title()).collect();
         tables.push(table.clone());
         let held = found.counted.keys().any(|place| is_of(place, &tables));
-        if held || account.taken(&statistics.table).is_some_and(|taken| !taken.rows.is_empty()) {
+        if held || account.taken(&statistics.table).is_some_and(|taken| !taken.is_empty()) {
             continue;
         }
         let what = format!("the statistics of {table} ({column}) still name the person: ANALYZE it, and resume");
@@ -115,7 +117,7 @@ pub async fn logical(
 /// The engine's refusal.
 pub async fn learned(store: &Store, kept: &KeptSession) -> Result<Vec<ColumnStatistics>, ChangeError> {
     let handles: Vec<&PersonHandle> = kept.subject.searched().collect();
-    let matcher = Matcher::new(handles.iter().copied(), [], &kept.subject.others)?;
+    let matcher = Matcher::new(handles.iter().copied(), RowIds::default(), &kept.subject.others)?;
     let mut all = store.snapshot().await?.statistics().await?;
     all.retain(|statistics| matcher.names(&statistics.values));
     Ok(all)

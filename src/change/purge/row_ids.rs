@@ -1,81 +1,82 @@
 //! Ids of rows that go, ready to be found in texts: many thousands of them in one pass, at a cost that does not grow with
 //! their number.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use super::id_set::IdSet;
+use super::matcher::tells;
 use crate::memory::mention;
 use crate::memory::sieve::WordSieve;
 
-/// Ids shorter than that are not looked for in texts: they would be found everywhere. By so many first bytes a place of a
-/// text is told to be worth a look.
+/// Ids shorter than that are not looked for in texts: they would be found everywhere.
 pub(super) const ID_LENGTH: usize = 8;
 
 /// Ids to look for, in any case of ASCII letters.
+#[derive(Debug, Default)]
+pub(super) struct RowIds(Option<SoughtIds>);
+
 #[derive(Debug)]
-pub(super) struct RowIds {
-    /// Lengths of the ids that begin with a prefix, longest first.
-    lengths: HashMap<[u8; ID_LENGTH], Vec<usize>>,
-    /// The ids in small letters.
-    ids: HashSet<Box<[u8]>>,
-    /// Tells where they may begin; none where there are none.
-    sieve: Option<WordSieve>,
+struct SoughtIds {
+    ids: Arc<IdSet>,
+    /// Their lengths, longest first.
+    lengths: Vec<usize>,
+    /// Tells where they may begin.
+    sieve: WordSieve,
 }
 
 impl RowIds {
-    /// Takes the ids; those below [`ID_LENGTH`] bytes are left out.
-    pub fn new(ids: impl IntoIterator<Item = String>) -> Self {
-        let ids: HashSet<Box<[u8]>> =
-            ids.into_iter().map(|id| id.to_ascii_lowercase().into_bytes().into_boxed_slice()).collect();
-        let mut lengths: HashMap<[u8; ID_LENGTH], Vec<usize>> = HashMap::new();
-        for id in &ids {
-            let Some(prefix) = first(id) else { continue };
-            let known = lengths.entry(prefix).or_default();
-            if !known.contains(&id.len()) {
-                known.push(id.len());
-            }
+    /// Takes the ids; those that cannot be told in any text are left out.
+    pub fn new(ids: &Arc<IdSet>) -> Self {
+        let lengths: BTreeSet<usize> = ids.iter().filter(|id| tells(id)).map(|id| id.len()).collect();
+        if lengths.is_empty() {
+            return RowIds(None);
         }
-        lengths.values_mut().for_each(|lengths| lengths.sort_unstable_by(|a, b| b.cmp(a)));
-        let told: Vec<&[u8]> = ids.iter().map(AsRef::as_ref).filter(|id: &&[u8]| id.len() >= ID_LENGTH).collect();
-        let sieve = WordSieve::new(&told).filter(|_| !told.is_empty());
-        RowIds { lengths, ids, sieve }
+        let sieve = WordSieve::new(|each| ids.iter().filter(|id| tells(id)).for_each(|id| each(id.as_bytes())));
+        let sought = |sieve| SoughtIds { ids: ids.clone(), lengths: lengths.into_iter().rev().collect(), sieve };
+        RowIds(sieve.map(sought))
     }
 
     /// Finds the ids that stand in a text as words of their own, in order; of several that overlap the first, of those
     /// that begin at one place the longest. Each is its first byte and the byte after its last.
     pub fn find(&self, text: &[u8]) -> Vec<(usize, usize)> {
         let mut found: Vec<(usize, usize)> = Vec::new();
-        let Some(sieve) = &self.sieve else { return found };
+        let Some(sought) = &self.0 else { return found };
         let mut from = 0;
-        while let Some(at) = sieve.next(text, from) {
-            let length = self.longest(text, at);
+        while let Some(at) = sought.sieve.next(text, from) {
+            let length = sought.longest(text, at);
             found.extend(length.map(|length| (at, at + length)));
             from = at + length.unwrap_or(1);
         }
         found
     }
-
-    /// Returns the length of the longest id that is a word of its own at a place.
-    fn longest(&self, text: &[u8], at: usize) -> Option<usize> {
-        let first = first(&text[at..])?;
-        let is_id = |length: usize| {
-            let id = text.get(at..at + length)?;
-            let known = self.ids.contains(id.to_ascii_lowercase().as_slice());
-            (known && mention::begins(text, at) && mention::ends(text, at + length)).then_some(length)
-        };
-        self.lengths.get(&first.map(|byte| byte.to_ascii_lowercase()))?.iter().find_map(|length| is_id(*length))
-    }
 }
 
-fn first(id: &[u8]) -> Option<[u8; ID_LENGTH]> {
-    id.get(..ID_LENGTH)?.try_into().ok()
+impl SoughtIds {
+    /// Returns the length of the longest id that is a word of its own at a place.
+    fn longest(&self, text: &[u8], at: usize) -> Option<usize> {
+        if !mention::begins(text, at) {
+            return None;
+        }
+        let is_id = |length: &usize| {
+            let end = at + length;
+            let id = text.get(at..end).filter(|_| mention::ends(text, end)).and_then(|id| std::str::from_utf8(id).ok());
+            id.is_some_and(|id| tells(id) && self.ids.contains_in_any_case(id))
+        };
+        self.lengths.iter().copied().find(|length| is_id(length))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::packed::pages::PageStore;
+    use crate::memory::packed::space::tests::space;
 
     fn found(ids: &[&str], text: &str) -> Vec<String> {
-        let ids = RowIds::new(ids.iter().map(|id| (*id).to_owned()));
+        let mut set = IdSet::new(&PageStore::new(0, space));
+        ids.iter().for_each(|id| set.insert(id));
+        let ids = RowIds::new(&Arc::new(set));
         ids.find(text.as_bytes()).into_iter().map(|(start, end)| text[start..end].to_owned()).collect()
     }
 

@@ -1,6 +1,7 @@
 //! A whole erasure: plan, session, batches, physical pass, verification, receipt; and resuming one that stopped.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -10,13 +11,14 @@ use super::batches::{self, RunTurn};
 use super::decide::{self, NewDecisions};
 use super::desk::{Desk, Hold, KeptSession, PurgeRequest, SessionStage};
 use super::disclose::STANDING;
-use super::keys;
+use super::id_set::IdSet;
 use super::plan::{PurgeOptions, PurgePlan};
 use super::planning;
 use super::prove::{self, Proof};
 use super::receipt::{AccountFate, PurgeReceipt, Redecision};
 use super::search::KeptSearch;
 use super::subject;
+use super::taken::{GoingRows, room};
 use super::verdict::{self, PurgeStatus};
 use crate::change::draft::writable;
 use crate::change::plan::{Counts, digest_of};
@@ -26,6 +28,7 @@ use crate::store::Store;
 use crate::store::erasing::PurgeSession;
 use crate::store::fetched::FetchedValue;
 use crate::store::own::OwnTables;
+use crate::store::row_list::row_digest;
 use crate::store::stored::{StoredRows, TableName};
 
 /// Operation name in a plan to erase a person.
@@ -347,8 +350,6 @@ async fn prepare(
     check_hold(store, &plan.subject).await?;
     let planning = began.elapsed().as_secs_f64();
     let found = plan.control.iter().filter(|(_, hits)| *hits > 0).count();
-    let mut ids: Vec<String> = plan.ids.iter().cloned().collect();
-    ids.sort_unstable();
     let mut kept = KeptSession {
         session: asked.session,
         database_id: asked.database_id,
@@ -358,7 +359,7 @@ async fn prepare(
         planned: plan.counts.clone(),
         control: (found, plan.control.len()),
         deletes: plan.deletes.clone(),
-        ids,
+        ids: plan.ids.clone(),
         pseudonym: batches::pseudonym(),
         effects: plan.effects.clone(),
         particular: plan.particular.clone(),
@@ -405,14 +406,15 @@ fn decide(kept: &mut KeptSession, plan: &PurgePlan, own: &OwnTables, desk: &Desk
     for rows in &plan.deletes {
         match kept.deletes.iter_mut().find(|known| known.table == rows.table && known.by == rows.by) {
             Some(known) => {
-                let there: HashSet<String> = known.keys.iter().map(|key| keys::spelled(key)).collect();
-                known.keys.extend(rows.keys.iter().filter(|key| !there.contains(&keys::spelled(key))).cloned());
+                let there: HashSet<[u64; 2]> = known.all_keys().map(|key| row_digest(&key)).collect();
+                rows.all_keys().filter(|key| !there.contains(&row_digest(key))).for_each(|key| known.push(&key));
             }
             None => kept.deletes.push(rows.clone()),
         }
     }
-    let ids: BTreeSet<String> = kept.ids.drain(..).chain(plan.ids.iter().cloned()).collect();
-    kept.ids = ids.into_iter().collect();
+    let mut ids = IdSet::new(&room());
+    kept.ids.iter().chain(plan.ids.iter()).for_each(|id| ids.insert(&id));
+    kept.ids = Arc::new(ids);
     let tables: BTreeSet<TableName> = kept.touched.drain(..).chain(touched(plan, own)).collect();
     kept.touched = tables.into_iter().collect();
     let (at, actor) = (now(), desk.author.actor.clone());
@@ -429,7 +431,7 @@ async fn go_on(
     decisions: &NewDecisions,
 ) -> Result<PurgeReceipt, ChangeError> {
     let _hold = held(desk, &session.id)?;
-    let Some(mut kept) = desk.kept(&session.id).filter(|k| k.database_id == own.database_id) else {
+    let Some(mut kept) = desk.kept(&session.id)?.filter(|k| k.database_id == own.database_id) else {
         return Err(ChangeError::Failed(format!(
             "the purge of `{given}` was begun elsewhere: what is needed to go on is not in {}",
             desk.folder.display()
@@ -538,7 +540,7 @@ fn receipt(desk: &Desk<'_>, kept: &KeptSession, counts: &Counts, proof: &Proof) 
         actor: desk.author.actor.clone(),
         ticket: desk.author.ticket.clone(),
         handles_hmac,
-        rows_erased: kept.deletes.iter().map(|rows| rows.keys.len()).sum(),
+        rows_erased: kept.deletes.iter().map(GoingRows::len).sum(),
         undo_reason: "an erasure is not undone".to_owned(),
         decisions_on_resume: kept.redecided.clone(),
         export_sha256: kept.export_sha256.clone(),

@@ -14,13 +14,18 @@ use super::scan_findings::ScanFindings;
 use super::search::{FoundPlaces, PersonSearch};
 use super::vectors;
 use crate::change::ChangeError;
+use crate::lab::scratch::scratch;
 use crate::memory::mention;
+use crate::memory::packed::pages::PageStore;
 use crate::store::fetched::{FetchedValue, RawRow};
+use crate::store::row_list::RowList;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
 /// Rows of a table that hold something and are remembered; a table with more is read again.
 const REMEMBERED: usize = 100_000;
+/// Bytes of their keys that stay in memory.
+const FOUND: usize = 4 << 20;
 /// Rows of these that are read together.
 const AT_ONCE: usize = 200;
 /// Values between two reports.
@@ -40,6 +45,7 @@ pub async fn everything(
     let numeric = search.handles.iter().any(|h| h.kind == "id" && h.value.parse::<i64>().is_ok());
     let (keys, key_parts) = keys::find(snapshot, search, before).await?;
     let mut places = FoundPlaces { rows: HashMap::new(), keys: key_parts };
+    let room = PageStore::new(FOUND, scratch);
     let mut found = ScanFindings { control: vec![0; search.handles.len()], ..ScanFindings::default() };
     let vectors: HashSet<(TableName, String)> =
         vectors::places(snapshot.store).into_iter().map(|p| (p.0, p.1)).collect();
@@ -89,8 +95,9 @@ pub async fn everything(
         let title = table.title();
         let tells = !key.is_empty() && !place.ours;
         if let Some(known) = before.and_then(|before| before.rows.get(&table)) {
-            for some in known.chunks(AT_ONCE) {
-                for row in snapshot.select_keys(wanted, &key, some).await? {
+            for from in (0..known.len()).step_by(AT_ONCE) {
+                let some: Vec<RawRow> = known.rows(from..known.len().min(from + AT_ONCE)).collect();
+                for row in snapshot.select_keys(wanted, &key, &some).await? {
                     if let Some(looked) = place.look(&row, &mut found.values) {
                         place.take(&row, looked, &mut found, updates);
                     }
@@ -99,7 +106,7 @@ pub async fn everything(
             places.rows.insert(table, known.clone());
             continue;
         }
-        let mut holding = Vec::new();
+        let mut holding = RowList::new(&room);
         let (values, before) = (AtomicU64::new(0), found.values);
         let look = |row: &RawRow| {
             let mut own = 0;
@@ -112,7 +119,7 @@ pub async fn everything(
         };
         let take = |row: RawRow, looked| {
             if place.take(&row, looked, &mut found, updates) && tells && holding.len() <= REMEMBERED {
-                holding.push(row[..key.len()].to_vec());
+                holding.push(&row[..key.len()]);
             }
         };
         snapshot.stream_looked(wanted, look, take).await?;
@@ -123,6 +130,8 @@ pub async fn everything(
     }
     private_values(snapshot, search, &mut found).await?;
     large_objects(snapshot, search, &keys, &mut found, updates).await?;
+    search.graph.check()?;
+    room.check().map_err(|error| ChangeError::Failed(error.to_string()))?;
     found.structure = structure(snapshot, search).await?;
     Ok((found, places))
 }

@@ -2,11 +2,11 @@
 //! arrays, packed bytes.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 
 use super::hit::Hit;
+use super::id_set::LostIds;
 use crate::memory::json::{self, MAX_DEPTH};
 use crate::store::container::{self, Layer};
 use crate::store::fetched::FetchedValue;
@@ -107,7 +107,7 @@ fn edited(bytes: &[u8], mut edits: Edits) -> Vec<u8> {
 /// The text without references to rows that go: elements of lists, objects in lists that the id names, values of
 /// objects. None when it names none.
 #[must_use]
-pub fn without(bytes: &[u8], ids: &HashSet<String>, hits: &[Hit]) -> Option<Vec<u8>> {
+pub fn without(bytes: &[u8], ids: &LostIds, hits: &[Hit]) -> Option<Vec<u8>> {
     let mut edits = Vec::new();
     let text = std::str::from_utf8(bytes);
     if let Ok(text) = text
@@ -218,12 +218,12 @@ fn walk_list(items: &[&RawValue], base: usize, depth: usize, going: &Going<'_>, 
     is_whole
 }
 
-fn is_id(value: &RawValue, ids: &HashSet<String>) -> bool {
+fn is_id(value: &RawValue, ids: &LostIds) -> bool {
     value.get().starts_with('"') && serde_json::from_str::<String>(value.get()).is_ok_and(|text| ids.contains(&text))
 }
 
 /// Whether an element of a list is the id of a row that goes, or an object about one.
-fn names(value: &RawValue, ids: &HashSet<String>) -> bool {
+fn names(value: &RawValue, ids: &LostIds) -> bool {
     if value.get().starts_with('{') {
         let members = json::members(value.get()).unwrap_or_default();
         return members.iter().any(|(key, id)| key == "id" && is_id(id, ids));
@@ -231,12 +231,12 @@ fn names(value: &RawValue, ids: &HashSet<String>) -> bool {
     is_id(value, ids)
 }
 
-/// An array of PostgreSQL in its text form, without elements that are among the ids; none when there are none.
+/// An array of PostgreSQL in its text form, without elements that go; none when none does.
 #[must_use]
-pub fn array_without(text: &str, ids: &HashSet<String>) -> Option<String> {
+pub fn array_without(text: &str, goes: impl Fn(&str) -> bool) -> Option<String> {
     let inner = text.strip_prefix('{')?.strip_suffix('}')?;
     let items = array_items(inner);
-    let kept: Vec<&str> = items.iter().filter(|(_, value)| !ids.contains(value)).map(|(raw, _)| *raw).collect();
+    let kept: Vec<&str> = items.iter().filter(|(_, value)| !goes(value)).map(|(raw, _)| *raw).collect();
     (kept.len() < items.len()).then(|| format!("{{{}}}", kept.join(",")))
 }
 
@@ -268,12 +268,22 @@ fn array_items(inner: &str) -> Vec<(&str, String)> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::super::hit::ByteFind;
+    use super::super::id_set::IdSet;
+    use super::super::taken::room;
     use super::*;
     use crate::memory::mention::Certainty;
 
+    fn lost(ids: &[&str]) -> LostIds {
+        let mut own = IdSet::new(&room());
+        ids.iter().for_each(|id| own.insert(id));
+        LostIds::new(&Arc::new(IdSet::new(&room())), own)
+    }
+
     fn gone(text: &str) -> Option<String> {
-        let ids = HashSet::from(["gone-0001".to_owned(), "gone-0002".to_owned()]);
+        let ids = lost(&["gone-0001", "gone-0002"]);
         without(text.as_bytes(), &ids, &[]).map(|bytes| String::from_utf8(bytes).unwrap())
     }
 
@@ -306,7 +316,7 @@ mod tests {
         assert_eq!(gone(&deep), None);
         let start = deep.find("gone").unwrap();
         let hit = Hit { what: ByteFind::Row, start, end: start + 9, certainty: Certainty::Certain };
-        let left = without(deep.as_bytes(), &HashSet::from(["gone-0001".to_owned()]), &[hit]).unwrap();
+        let left = without(deep.as_bytes(), &lost(&["gone-0001"]), &[hit]).unwrap();
         assert_eq!(String::from_utf8(left).unwrap(), deep.replace("\"gone-0001\"", "null"));
         assert_eq!(lists_without(&deep, &is_gone), None);
     }
@@ -315,14 +325,14 @@ mod tests {
     fn a_binary_document_keeps_its_lengths() {
         let document = b"\x92\xA9gone-0001\xA1x";
         let hit = Hit { what: ByteFind::Row, start: 2, end: 11, certainty: Certainty::Certain };
-        let left = without(document, &HashSet::new(), &[hit]);
+        let left = without(document, &lost(&[]), &[hit]);
         assert_eq!(left.as_deref(), Some(&b"\x92\xA9*********\xA1x"[..]));
     }
 
     #[test]
     fn arrays_lose_elements_in_their_own_spelling() {
-        let ids = HashSet::from(["a b".to_owned()]);
-        assert_eq!(array_without(r#"{"a b",c,"d\"e"}"#, &ids).as_deref(), Some(r#"{c,"d\"e"}"#));
-        assert_eq!(array_without("{c}", &ids), None);
+        let ids = |id: &str| id == "a b";
+        assert_eq!(array_without(r#"{"a b",c,"d\"e"}"#, ids).as_deref(), Some(r#"{c,"d\"e"}"#));
+        assert_eq!(array_without("{c}", ids), None);
     }
 }

@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use super::graph::{Graph, hash_sorted, id_columns, name, people_columns};
+use super::graph::{Graph, hash_set, id_columns, name, people_columns};
+use super::id_set::LostIds;
 use super::key_parts::PersonKeyPart;
 use super::matcher::Matcher;
 use super::mention::Decisions;
@@ -14,10 +15,10 @@ use crate::change::ChangeError;
 use crate::change::plan::canonical;
 use crate::layout::Engine;
 use crate::store::Store;
-use crate::store::fetched::FetchedValue;
 use crate::store::own;
 use crate::store::proof::values::ValueWatch;
 use crate::store::relations::Relations;
+use crate::store::row_list::RowList;
 use crate::store::stored::TableName;
 
 /// Known facts about a database's tables and columns.
@@ -71,7 +72,7 @@ pub struct KeptSearch {
 #[derive(Debug, Default)]
 pub(super) struct FoundPlaces {
     /// Keys of the rows, by table; a table whose rows cannot be told apart is not among them.
-    pub rows: HashMap<TableName, Vec<Vec<FetchedValue>>>,
+    pub rows: HashMap<TableName, RowList>,
     /// Keys that hold the person's id.
     pub keys: Vec<PersonKeyPart>,
 }
@@ -87,9 +88,9 @@ pub struct PersonSearch<'a> {
     /// Matcher for the handles and ids to look for.
     pub matcher: &'a Matcher,
     /// Ids of rows that go, as far as they can be told in texts.
-    pub ids: &'a HashSet<String>,
+    pub ids: &'a LostIds,
     /// The ids that lists of the layout may lose, by table and column: short ones too.
-    pub listed: &'a HashMap<(TableName, String), HashSet<String>>,
+    pub listed: &'a HashMap<(TableName, String), LostIds>,
     /// Decisions about the mentions.
     pub decisions: Decisions<'a>,
     /// Known facts about tables and columns.
@@ -109,11 +110,11 @@ impl PersonSearch<'_> {
         hash.update(canonical(&json!({ "handles": self.handles, "others": others })));
         self.graph.hash_rows(&mut hash);
         self.account.hash_rows(&mut hash);
-        hash_sorted(&mut hash, "ids", self.ids);
+        hash_set(&mut hash, "ids", self.ids.told().sums(), self.ids.told().len());
         let mut listed: Vec<_> = self.listed.iter().collect();
         listed.sort_unstable_by_key(|(place, _)| *place);
         for ((table, column), ids) in listed {
-            hash_sorted(&mut hash, &format!("{}.{column}", table.title()), ids);
+            hash_set(&mut hash, &format!("{}.{column}", table.title()), ids.own().sums(), ids.own().len());
         }
         hex::encode(hash.finalize())
     }

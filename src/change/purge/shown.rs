@@ -1,6 +1,6 @@
 //! A plan to erase a person as commands print it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -12,6 +12,7 @@ use super::plan::PurgePlan;
 use super::receipt::AccountFate;
 use super::scan_findings::PlaceTally;
 use super::subject::PersonHandle;
+use super::taken::GoingRows;
 use crate::change::plan::erasure::Mentions;
 use crate::change::plan::{Change, Counts};
 use crate::memory::mask::Mask;
@@ -134,7 +135,7 @@ impl PurgePlan {
             counts: self.counts.clone(),
             changes_shown: changes.len(),
             changes,
-            changes_total: self.updates.len() + self.deletes.iter().map(|d| d.keys.len()).sum::<usize>(),
+            changes_total: self.updates.len() + self.deletes.iter().map(GoingRows::len).sum::<usize>(),
             effects: self.effects.clone(),
             disclosures: self.particular.iter().chain(&self.notes).cloned().chain(standing).collect(),
             created_at: self.created_at.clone(),
@@ -171,21 +172,21 @@ impl PurgePlan {
         let id = |key: &[FetchedValue]| key.iter().filter_map(as_text).collect::<Vec<_>>().join(" ");
         let altered = self.updates.iter().map(|a| {
             let key: Vec<FetchedValue> = a.key.iter().map(|(_, v)| v.clone()).collect();
-            let columns: Vec<&String> = a.update.set.keys().collect();
+            let columns: BTreeSet<&str> = a.update.set.iter().map(|update| &*update.column).collect();
             Change {
                 entity: a.table.title(),
                 id: id(&key),
                 before: json!({ "columns": columns }),
-                after: json!({ "why": a.update.why }),
+                after: json!({ "why": a.update.why.iter().map(|why| &**why).collect::<Vec<_>>() }),
             }
         });
         let gone = self.deletes.iter().flat_map(|rows| {
             let title = rows.table.title();
-            rows.keys.iter().map(move |key| (title.clone(), key))
+            rows.all_keys().map(move |key| (title.clone(), key))
         });
         let gone = gone.map(|(entity, key)| Change {
             entity,
-            id: id(key),
+            id: id(&key),
             before: json!({ "there": true }),
             after: Value::Null,
         });

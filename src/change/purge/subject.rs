@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::ChangeError;
 use crate::layout::erase::{BoundRule, BoundValue, EraseAction};
+use crate::memory::digest::wide_digest;
 use crate::memory::json;
 use crate::memory::mention::folded;
 use crate::memory::nearest::nearest;
@@ -133,22 +134,13 @@ pub async fn resolve(
 ) -> Result<PurgeSubject, ChangeError> {
     let given = check(given)?;
     let mut ids = ids_behind(snapshot, given, aliases).await?;
-    let mut handles = Vec::new();
-    add_aliases(snapshot, aliases, &mut ids, &mut handles).await?;
-    for id in ids.iter().rev() {
-        handles.insert(
-            0,
-            PersonHandle {
-                kind: "id".into(),
-                value: id.clone(),
-                source: "owner".into(),
-                unsearched: None,
-                common: None,
-            },
-        );
-    }
-    add(&mut handles, kind_of("alias", given), given, "given");
-    let shared = add_known(snapshot, &ids, &mut handles).await?;
+    let mut known = KnownHandles::default();
+    let led_to = ids_of_aliases(snapshot, aliases, &mut ids).await?;
+    ids.iter().for_each(|id| known.add("id", id, "owner"));
+    led_to.iter().for_each(|alias| known.add(kind_of("alias", alias), alias, "given"));
+    known.add(kind_of("alias", given), given, "given");
+    let shared = add_known(snapshot, &ids, &mut known).await?;
+    let mut handles = known.handles;
     for long in handles.iter_mut().filter(|h| h.value.len() > LONGEST) {
         long.unsearched = Some(format!("it has {} bytes, and at most {LONGEST} can be looked for", long.value.len()));
     }
@@ -191,13 +183,13 @@ async fn ids_behind(snapshot: &mut Snapshot<'_>, given: &str, aliases: &[String]
     Ok(ids)
 }
 
-/// Adds aliases that the operator knows, and the ids that they lead to.
-async fn add_aliases(
+/// Adds the ids that aliases lead to, which the operator knows; gives the aliases as they are looked for.
+async fn ids_of_aliases<'a>(
     snapshot: &mut Snapshot<'_>,
-    aliases: &[String],
+    aliases: &'a [String],
     ids: &mut Vec<String>,
-    handles: &mut Vec<PersonHandle>,
-) -> Result<(), ChangeError> {
+) -> Result<Vec<&'a str>, ChangeError> {
+    let mut checked = Vec::new();
     for alias in aliases {
         let alias = check(alias)?;
         let found = ids_of(snapshot, alias).await?;
@@ -209,16 +201,16 @@ async fn add_aliases(
                 return Err(ChangeError::Usage(format!("the alias `{alias}` is several people: {several}")));
             }
         }
-        add(handles, kind_of("alias", alias), alias, "given");
+        checked.push(alias);
     }
-    Ok(())
+    Ok(checked)
 }
 
 /// Adds what the database itself knows the person by. Gives the values that other people have too.
 async fn add_known(
     snapshot: &mut Snapshot<'_>,
     ids: &[String],
-    handles: &mut Vec<PersonHandle>,
+    handles: &mut KnownHandles,
 ) -> Result<BTreeSet<String>, ChangeError> {
     let known = snapshot.store.recognised().erasure.handles.clone();
     let mut shared: BTreeSet<String> = BTreeSet::new();
@@ -234,7 +226,7 @@ async fn add_known(
         let others = HandlesWanted::Shared { values: &stored, ids };
         shared.extend(snapshot.handles(&table, &handle.id, &handle.value, &others).await?.into_iter().map(|(_, v)| v));
         for value in stored.iter().flat_map(|value| values(value)) {
-            add(handles, kind_of(&handle.kind, &value), &value, &source);
+            handles.add(kind_of(&handle.kind, &value), &value, &source);
         }
     }
     Ok(shared)
@@ -261,16 +253,16 @@ pub fn refuse_long(subject: &PurgeSubject) -> Result<(), ChangeError> {
 /// # Errors
 /// [`ChangeError::Usage`] for what cannot mean one person.
 pub fn by_words(given: &str, aliases: &[String]) -> Result<PurgeSubject, ChangeError> {
-    let mut handles = Vec::new();
+    let mut known = KnownHandles::default();
     for word in std::iter::once(given).chain(aliases.iter().map(String::as_str)) {
         let word = check(word)?;
         no_pattern(word)?;
-        add(&mut handles, kind_of("alias", word), word, "given");
+        known.add(kind_of("alias", word), word, "given");
     }
     Ok(PurgeSubject {
         given: given.trim().to_owned(),
         ids: vec![given.trim().to_owned()],
-        handles,
+        handles: known.handles,
         near: Vec::new(),
         others: Vec::new(),
     })
@@ -282,10 +274,20 @@ fn values(stored: &str) -> Vec<String> {
     values.into_iter().map(|v| v.trim().to_owned()).filter(|v| !v.is_empty()).collect()
 }
 
-fn add(handles: &mut Vec<PersonHandle>, kind: &str, value: &str, source: &str) {
-    if !handles.iter().any(|h| h.value == value) {
-        let (kind, value, source) = (kind.to_owned(), value.to_owned(), source.to_owned());
-        handles.push(PersonHandle { kind, value, source, unsearched: None, common: None });
+/// Handles, each once.
+#[derive(Default)]
+struct KnownHandles {
+    handles: Vec<PersonHandle>,
+    /// Hashes of their values.
+    values: HashSet<[u64; 2]>,
+}
+
+impl KnownHandles {
+    fn add(&mut self, kind: &str, value: &str, source: &str) {
+        if self.values.insert(wide_digest(value)) {
+            let (kind, value, source) = (kind.to_owned(), value.to_owned(), source.to_owned());
+            self.handles.push(PersonHandle { kind, value, source, unsearched: None, common: None });
+        }
     }
 }
 
@@ -339,7 +341,7 @@ async fn ids_of(snapshot: &mut Snapshot<'_>, text: &str) -> Result<Vec<String>, 
     let found = known_as(snapshot, text).await?;
     if found.is_empty() {
         for rule in owners.iter().filter(|r| !r.inside.is_whole()) {
-            if !super::graph::by_path(snapshot, rule, &[text.to_owned()], &[]).await?.is_empty() {
+            if super::graph::is_at_path(snapshot, rule, text).await? {
                 return Ok(vec![text.to_owned()]);
             }
         }

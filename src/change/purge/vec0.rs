@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use super::effects::{KeptRows, NewValue};
 use super::graph::Graph;
+use super::taken::ranges;
 use crate::change::ChangeError;
-use crate::store::fetched::FetchedValue;
+use crate::store::fetched::{FetchedValue, RawRow};
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
@@ -28,14 +29,17 @@ pub async fn clear(snapshot: &mut Snapshot<'_>, graph: &Graph, updates: &mut Kep
             table.schema == rowids.schema && table.name.strip_prefix(base).is_some_and(|rest| rest.starts_with(ending))
         };
         let Some(chunks) = tables.iter().find(|table| of(table, "_chunks")) else { continue };
-        let keys: Vec<Vec<FetchedValue>> = taken.rows.iter().map(|row| taken.key_of(row)).collect();
         let columns = ["chunk_id".to_owned(), "chunk_offset".to_owned()];
         let wanted = WantedRows { table: rowids, columns: &columns, when: None, subject: &[] };
         let mut places = Places::new();
-        for row in snapshot.select_keys(wanted, &taken.key, &keys).await? {
-            if let [FetchedValue::Integer(chunk), FetchedValue::Integer(place)] = row[..] {
-                places.entry(chunk).or_default().extend(usize::try_from(place));
-            }
+        for range in ranges(0..taken.len()) {
+            let keys: Vec<Vec<FetchedValue>> = taken.keys(range).collect();
+            let take = |row: RawRow| {
+                if let [FetchedValue::Integer(chunk), FetchedValue::Integer(place)] = row[..] {
+                    places.entry(chunk).or_default().extend(usize::try_from(place));
+                }
+            };
+            snapshot.each_of_keys(wanted, &taken.key, &keys, take).await?;
         }
         let sizes = of_chunks(snapshot, chunks, &places, updates).await?;
         for vectors in tables.iter().filter(|table| of(table, "_vector_chunks")) {

@@ -5,13 +5,14 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::graph::as_text;
+use super::taken::GoingRows;
 use crate::change::ChangeError;
 use crate::layout::vector::VectorsBeside;
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
 use crate::store::proof::needles::{Needle, NeedleContext, NeedleForm, Needles};
 use crate::store::snapshot::{Snapshot, WantedRows};
-use crate::store::stored::{StoredRows, TableName};
+use crate::store::stored::TableName;
 
 /// Vectors that are looked for at most.
 const LOOKED_FOR: usize = 64;
@@ -68,13 +69,13 @@ pub fn places(store: &Store) -> Vec<(TableName, String, bool)> {
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn some(snapshot: &mut Snapshot<'_>, deletes: &[StoredRows]) -> Result<Vec<OldVector>, ChangeError> {
+pub async fn some(snapshot: &mut Snapshot<'_>, deletes: &[GoingRows]) -> Result<Vec<OldVector>, ChangeError> {
     let mut all = Vec::new();
     for (table, column, native) in places(snapshot.store) {
         let rows = deletes.iter().find(|rows| rows.table == table);
         let Some((rows, id)) = rows.and_then(|rows| Some((rows, rows.by.first()?))) else { continue };
         let keys: Vec<FetchedValue> =
-            rows.keys.iter().filter_map(|key| key.first().cloned()).take(LOOKED_FOR).collect();
+            rows.all_keys().filter_map(|key| key.into_iter().next()).take(LOOKED_FOR).collect();
         let columns = [column.clone()];
         let wanted = WantedRows { table: &table, columns: &columns, when: None, subject: &[] };
         for value in snapshot.select(wanted, id, &keys).await?.into_iter().flatten() {
@@ -109,11 +110,7 @@ pub fn shared(needles: &Needles, found: &HashSet<usize>) -> Vec<NeedleContext> {
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn neighbours(
-    store: &Store,
-    vectors: &[OldVector],
-    gone: &[StoredRows],
-) -> Result<(usize, u64), ChangeError> {
+pub async fn neighbours(store: &Store, vectors: &[OldVector], gone: &[GoingRows]) -> Result<(usize, u64), ChangeError> {
     let (mut asked, mut hits) = (0, 0);
     for vector in vectors.iter().filter(|v| v.native).take(ASKED) {
         let Some(numbers) = vector.numbers() else { continue };
@@ -121,8 +118,8 @@ pub async fn neighbours(
         let Some(near) = near else { continue };
         asked += 1;
         let rows = gone.iter().filter(|rows| rows.table == vector.table);
-        let ids: HashSet<String> = rows.flat_map(|r| &r.keys).filter_map(|key| as_text(key.first()?)).collect();
-        hits += near.iter().filter(|id| ids.contains(*id)).count() as u64;
+        let gone = rows.flat_map(GoingRows::all_keys).filter_map(|key| as_text(key.first()?));
+        hits += gone.filter(|id| near.contains(id)).collect::<HashSet<String>>().len() as u64;
     }
     Ok((asked, hits))
 }

@@ -177,10 +177,10 @@ impl ValueWatch {
         let words = HandleWords::new(handles).map_err(StoreError::CannotHold)?;
         let search = ByteSearch::new(needles).map_err(|error| too_many(&error))?;
         let begins = |bytes: &[u8]| bytes[..bytes.len().min(GATE)].to_ascii_lowercase();
-        let known = needles.needles.iter().map(|needle| &needle.bytes[..]).chain(words.sought());
-        let known: Vec<&[u8]> = known.filter(|bytes| !bytes.is_empty()).collect();
-        let sieve = WordSieve::new(&known);
-        let gates: BTreeSet<Vec<u8>> = known.into_iter().map(begins).collect();
+        let stored = || needles.needles.iter().map(|needle| &needle.bytes[..]);
+        let known = || stored().chain(words.sought()).filter(|bytes| !bytes.is_empty());
+        let sieve = WordSieve::new(|each| known().for_each(each));
+        let gates: BTreeSet<Vec<u8>> = known().map(begins).collect();
         let gate = AhoCorasick::builder()
             .ascii_case_insensitive(true)
             .kind((gates.len() <= GATES).then_some(AhoCorasickKind::DFA))

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::super::matcher::Matcher;
 use super::super::mention::Mention;
 use super::super::plan::PurgePlan;
+use super::super::row_ids::RowIds;
 use crate::change::ChangeError;
 use crate::change::plan::erasure::{MentionWords, ShownMention};
 use crate::store::Store;
@@ -36,7 +37,7 @@ pub(super) async fn shown(
 ) -> Result<Vec<ShownMention>, ChangeError> {
     let read = &mentions[..mentions.len().min(READ)];
     let rows = if read.is_empty() { HashMap::new() } else { rows(store, read).await? };
-    let matcher = Matcher::new(plan.subject.searched(), [], &plan.subject.others)?;
+    let matcher = Matcher::new(plan.subject.searched(), RowIds::default(), &plan.subject.others)?;
     let shown = mentions.iter().map(|mention| {
         let mut shown = mention.shown();
         if let Some(row) = rows.get(&(&mention.table, mention.key_text())) {
@@ -131,7 +132,7 @@ mod tests {
             unsearched: None,
             common: None,
         };
-        words(&Matcher::new([&handle], [], &[]).unwrap(), &FetchedValue::Text(text.into()))
+        words(&Matcher::new([&handle], RowIds::default(), &[]).unwrap(), &FetchedValue::Text(text.into()))
     }
 
     #[test]

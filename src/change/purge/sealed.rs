@@ -1,0 +1,199 @@
+//! Encrypted files of any length, written and read a chunk at a time: a chunk that is changed, moved or missing is an error.
+
+use std::io::{self, Read, Write};
+
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+
+use crate::change::suppress::{Key, hmac};
+
+/// Bytes of a chunk before it is encrypted.
+const CHUNK: usize = 256 << 10;
+
+/// Bytes that a file without chunks may have.
+const WHOLE: u64 = 1 << 30;
+
+/// Bytes with which a file in chunks begins.
+const BEGIN: &[u8; 8] = b"MNSEAL2\n";
+
+/// The cipher of what is kept, under a key of its own.
+fn cipher(key: &Key) -> io::Result<LessSafeKey> {
+    let own = hex::decode(hmac(key, "what is kept of sessions")).map_err(io::Error::other)?;
+    let unbound =
+        UnboundKey::new(&CHACHA20_POLY1305, &own).map_err(|_| io::Error::other("the key has no length of one"))?;
+    Ok(LessSafeKey::new(unbound))
+}
+
+/// Says which chunk it is, and whether none follows.
+fn place(number: u64, is_last: bool) -> Aad<[u8; 9]> {
+    let mut place = [0; 9];
+    place[..8].copy_from_slice(&number.to_le_bytes());
+    place[8] = u8::from(is_last);
+    Aad::from(place)
+}
+
+/// Encrypts what is written to it. [`SealedWriter::finish`] writes the end, without which the file cannot be read.
+pub(super) struct SealedWriter<W> {
+    out: W,
+    cipher: LessSafeKey,
+    chunk: Vec<u8>,
+    number: u64,
+}
+
+impl<W: Write> SealedWriter<W> {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn begin(mut out: W, key: &Key) -> io::Result<Self> {
+        out.write_all(BEGIN)?;
+        Ok(SealedWriter { out, cipher: cipher(key)?, chunk: Vec::with_capacity(CHUNK), number: 0 })
+    }
+
+    fn put(&mut self, is_last: bool) -> io::Result<()> {
+        let nonce: [u8; NONCE_LEN] = rand::random();
+        let place = place(self.number, is_last);
+        let sealed = self.cipher.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), place, &mut self.chunk);
+        sealed.map_err(|_| io::Error::other("it could not be encrypted"))?;
+        self.out.write_all(&(self.chunk.len() as u32).to_le_bytes())?;
+        self.out.write_all(&nonce)?;
+        self.out.write_all(&self.chunk)?;
+        self.chunk.clear();
+        self.number += 1;
+        Ok(())
+    }
+
+    /// Writes the last chunk, and gives back what was written to.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.put(true)?;
+        Ok(self.out)
+    }
+}
+
+impl<W: Write> Write for SealedWriter<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = bytes.len().min(CHUNK - self.chunk.len());
+        self.chunk.extend_from_slice(&bytes[..count]);
+        if self.chunk.len() == CHUNK {
+            self.put(false)?;
+        }
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Reads what a [`SealedWriter`] wrote, and files of one chunk without a beginning, which were written before.
+pub(super) struct SealedReader<R> {
+    file: R,
+    cipher: LessSafeKey,
+    chunk: Vec<u8>,
+    at: usize,
+    number: u64,
+    is_over: bool,
+}
+
+impl<R: Read> SealedReader<R> {
+    /// Begins to read a file.
+    ///
+    /// # Errors
+    /// It cannot be read, or was not sealed with this key.
+    pub fn begin(mut file: R, key: &Key) -> io::Result<Self> {
+        let mut begin = Vec::new();
+        file.by_ref().take(BEGIN.len() as u64).read_to_end(&mut begin)?;
+        let mut reader =
+            SealedReader { file, cipher: cipher(key)?, chunk: Vec::new(), at: 0, number: 0, is_over: false };
+        if begin != BEGIN {
+            reader.file.by_ref().take(WHOLE).read_to_end(&mut begin)?;
+            reader.chunk = begin.split_off(NONCE_LEN.min(begin.len()));
+            reader.open(&begin, Aad::empty())?;
+            reader.is_over = true;
+        }
+        Ok(reader)
+    }
+
+    fn open(&mut self, nonce: &[u8], place: Aad<impl AsRef<[u8]>>) -> io::Result<()> {
+        let not_ours = |_| io::Error::new(io::ErrorKind::InvalidData, "it was changed, or is not ours");
+        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(not_ours)?;
+        let length = self.cipher.open_in_place(nonce, place, &mut self.chunk).map_err(not_ours)?.len();
+        self.chunk.truncate(length);
+        self.at = 0;
+        Ok(())
+    }
+
+    fn next_chunk(&mut self) -> io::Result<()> {
+        let (mut length, mut nonce) = ([0; 4], [0; NONCE_LEN]);
+        self.file.read_exact(&mut length)?;
+        self.file.read_exact(&mut nonce)?;
+        let length = u32::from_le_bytes(length) as usize;
+        if length > CHUNK + CHACHA20_POLY1305.tag_len() {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        self.chunk.resize(length, 0);
+        self.file.read_exact(&mut self.chunk)?;
+        // The last one is never full.
+        self.is_over = length < CHUNK + CHACHA20_POLY1305.tag_len();
+        self.open(&nonce, place(self.number, self.is_over))?;
+        self.number += 1;
+        Ok(())
+    }
+}
+
+impl<R: Read> Read for SealedReader<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while self.at == self.chunk.len() {
+            if self.is_over {
+                return Ok(0);
+            }
+            self.next_chunk()?;
+        }
+        let count = into.len().min(self.chunk.len() - self.at);
+        into[..count].copy_from_slice(&self.chunk[self.at..self.at + count]);
+        self.at += count;
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key() -> Key {
+        [7; 32]
+    }
+
+    fn sealed(bytes: &[u8]) -> Vec<u8> {
+        let mut writer = SealedWriter::begin(Vec::new(), &key()).unwrap();
+        writer.write_all(bytes).unwrap();
+        writer.finish().unwrap()
+    }
+
+    fn opened(bytes: &[u8]) -> io::Result<Vec<u8>> {
+        let mut read = Vec::new();
+        SealedReader::begin(bytes, &key())?.read_to_end(&mut read).map(|_| read)
+    }
+
+    #[test]
+    fn files_of_any_length_come_back_and_none_in_part() {
+        for length in [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK] {
+            let bytes: Vec<u8> = (0..length).map(|n| n as u8).collect();
+            let file = sealed(&bytes);
+            assert_eq!(opened(&file).unwrap(), bytes, "{length}");
+            for cut in [file.len() - 1, BEGIN.len(), BEGIN.len() + (file.len() - BEGIN.len()) / 2] {
+                assert!(opened(&file[..cut]).is_err(), "{length} cut at {cut}");
+            }
+            let mut changed = file.clone();
+            *changed.last_mut().unwrap() ^= 1;
+            assert!(opened(&changed).is_err());
+        }
+        let file = sealed(&[1; 2 * CHUNK]);
+        let chunk = 4 + NONCE_LEN + CHUNK + CHACHA20_POLY1305.tag_len();
+        let (begin, rest) = file.split_at(BEGIN.len());
+        let swapped = [begin, &rest[chunk..2 * chunk], &rest[..chunk], &rest[2 * chunk..]].concat();
+        assert!(opened(&swapped).is_err());
+    }
+}

@@ -1,0 +1,196 @@
+//! The rows of a table that go, in few bytes: their keys as hashes, and what is read of them outside of memory where it does
+//! not fit.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::lab::scratch::scratch;
+use crate::memory::json;
+use crate::memory::packed::pages::PageStore;
+use crate::store::fetched::{FetchedValue, RawRow};
+use crate::store::row_list::{RowList, row_digest};
+use crate::store::stored::{StoredRows, TableName};
+
+/// Bytes of rows and ids that go which stay in memory.
+const ROOM: usize = 16 << 20;
+
+/// Rows that are looked up in another table at a time.
+pub const AT_ONCE: usize = 5_000;
+
+/// Room for the rows and ids that go.
+#[must_use]
+pub(super) fn room() -> PageStore {
+    PageStore::new(ROOM, scratch)
+}
+
+/// The rows of one table that go.
+#[derive(Debug, Clone)]
+pub struct TakenRows {
+    /// Columns that tell its rows apart.
+    pub key: Vec<String>,
+    /// Columns that are read of each: the key, then those that others name.
+    pub columns: Vec<String>,
+    rows: RowList,
+    /// Hashes of the keys.
+    known: HashSet<[u64; 2]>,
+}
+
+impl TakenRows {
+    /// None yet.
+    pub(crate) fn new(key: Vec<String>, columns: Vec<String>, pages: &PageStore) -> Self {
+        TakenRows { key, columns, rows: RowList::new(pages), known: HashSet::new() }
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The rows of some numbers, in the order in which they were taken.
+    pub fn rows(&self, range: Range<usize>) -> impl Iterator<Item = RawRow> + '_ {
+        self.rows.rows(range)
+    }
+
+    /// The keys of these rows.
+    pub fn keys(&self, range: Range<usize>) -> impl Iterator<Item = Vec<FetchedValue>> + '_ {
+        let length = self.key.len();
+        self.rows(range).map(move |mut row| {
+            row.truncate(length);
+            row
+        })
+    }
+
+    /// Whether a row of that key goes.
+    #[must_use]
+    pub fn has(&self, key: &[FetchedValue]) -> bool {
+        !self.known.is_empty() && self.known.contains(&row_digest(key))
+    }
+
+    /// The place of a column in each row.
+    #[must_use]
+    pub fn place(&self, column: &str) -> Option<usize> {
+        self.columns.iter().position(|known| known == column)
+    }
+
+    /// The values of a column over some rows, lists taken apart. A key is one value, whatever it looks like.
+    pub fn values(&self, column: &str, range: Range<usize>) -> impl Iterator<Item = FetchedValue> + '_ {
+        let is_key = self.key.iter().any(|key| key == column);
+        let at = self.place(column);
+        let range = if at.is_some() { range } else { 0..0 };
+        let value = move |mut row: RawRow| (at? < row.len()).then(|| row.swap_remove(at.unwrap_or_default()));
+        self.rows(range).filter_map(value).flat_map(move |raw| listed(raw, is_key))
+    }
+
+    /// The sums of all hashes: they tell sets of rows apart.
+    #[must_use]
+    pub fn sums(&self) -> [u64; 2] {
+        self.known.iter().fold([0; 2], |sums, hash| [0, 1].map(|n| u64::wrapping_add(sums[n], hash[n])))
+    }
+
+    /// Adds a row that is not there yet.
+    pub fn add(&mut self, row: &[FetchedValue]) {
+        if self.known.insert(row_digest(&row[..self.key.len().min(row.len())])) {
+            self.rows.push(row);
+        }
+    }
+
+    /// The rows by their keys alone.
+    #[must_use]
+    pub fn going(&self, table: TableName) -> GoingRows {
+        GoingRows { table, by: self.key.clone(), rows: self.rows.clone() }
+    }
+}
+
+fn listed(raw: FetchedValue, is_key: bool) -> Vec<FetchedValue> {
+    let items = match &raw {
+        FetchedValue::Null => return Vec::new(),
+        FetchedValue::Text(text) if !is_key => json::listed(text),
+        _ => None,
+    };
+    items.map_or_else(|| vec![raw], |items| items.into_iter().map(FetchedValue::Text).collect())
+}
+
+/// Rows of a table that go, in the order in which they do: the first values of each are its key.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct GoingRows {
+    /// Table.
+    pub table: TableName,
+    /// Columns of the key.
+    pub by: Vec<String>,
+    #[serde(skip_serializing, rename = "keys", default = "no_rows", deserialize_with = "rows")]
+    rows: RowList,
+}
+
+fn no_rows() -> RowList {
+    RowList::new(&room())
+}
+
+/// The rows that stood beside their table in files of before.
+fn rows<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RowList, D::Error> {
+    let mut rows = no_rows();
+    Vec::<RawRow>::deserialize(deserializer)?.iter().for_each(|row| rows.push(row));
+    Ok(rows)
+}
+
+impl GoingRows {
+    /// None yet.
+    pub(crate) fn new(table: TableName, by: Vec<String>, pages: &PageStore) -> Self {
+        GoingRows { table, by, rows: RowList::new(pages) }
+    }
+
+    /// Adds a row by its key.
+    pub fn push(&mut self, key: &[FetchedValue]) {
+        self.rows.push(key);
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The keys of the rows of some numbers.
+    pub fn keys(&self, range: Range<usize>) -> impl Iterator<Item = Vec<FetchedValue>> + '_ {
+        let length = self.by.len();
+        self.rows.rows(range).map(move |mut row| {
+            row.truncate(length);
+            row
+        })
+    }
+
+    /// All keys.
+    pub fn all_keys(&self) -> impl Iterator<Item = Vec<FetchedValue>> + '_ {
+        self.keys(0..self.len())
+    }
+
+    /// The rows of some numbers as a statement names them.
+    #[must_use]
+    pub fn stored(&self, range: Range<usize>) -> StoredRows {
+        StoredRows { table: self.table.clone(), by: self.by.clone(), keys: self.keys(range).collect() }
+    }
+
+    /// The rows in parts that are looked up together.
+    pub fn parts(&self) -> impl Iterator<Item = StoredRows> + '_ {
+        ranges(0..self.len()).map(|range| self.stored(range))
+    }
+}
+
+/// Cuts numbers of rows into parts of [`AT_ONCE`].
+pub fn ranges(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    range.clone().step_by(AT_ONCE).map(move |from| from..range.end.min(from + AT_ONCE))
+}
