@@ -113,3 +113,29 @@ fn long_rows_are_not_held_together() {
         assert!(many < few + 90_000, "{words:?}: {few} kB with short rows, {many} kB with long ones");
     }
 }
+
+/// Adds memories of 150 words, each of a person of their own but for the last two, which say the same.
+async fn add_memories(path: &str, count: i64) {
+    let mut link = SqliteConnection::connect(path).await.expect("the file");
+    let add = "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < $1), \
+         w(w) AS (SELECT 1 UNION ALL SELECT w + 1 FROM w WHERE w < 150), \
+         said(text) AS (SELECT group_concat('word' || w, ' ') FROM w) \
+         INSERT INTO memories (id, kind, text, user_id, created_at) SELECT printf('peak-%08d', n), 'note', text, \
+         'peak-' || min(n, $1 - 1), '2026-02-01T00:00:00.000000Z' FROM n, said";
+    sqlx::query(add).bind(count).execute(&mut link).await.expect("memories");
+    link.close().await.expect("closed");
+}
+
+#[test]
+fn memories_that_say_the_same_are_found_outside_of_memory() {
+    let folder = TempDir::new().unwrap();
+    let of = |episodes: &str, count: i64| {
+        let path = demo(folder.path(), episodes);
+        block_on(add_memories(&path, count));
+        peak(folder.path(), &["-d", &path, "--format", "json", "findings", "--kind", "near_duplicate_memory"])
+    };
+    let (Some((few, _)), Some((many, printed))) = (of("100", 2_000), of("101", 60_000)) else { return };
+    assert!(["peak-00059999", "peak-00060000"].iter().all(|id| printed.contains(id)), "{printed}");
+    // Numbers for the words of 60,000 memories take 70 MB, of 8 bytes each.
+    assert!(many < few + 40_000, "{few} kB of 2,000 memories, {many} kB of 60,000");
+}
