@@ -139,3 +139,43 @@ fn memories_that_say_the_same_are_found_outside_of_memory() {
     // Numbers for the words of 60,000 memories take 70 MB, of 8 bytes each.
     assert!(many < few + 40_000, "{few} kB of 2,000 memories, {many} kB of 60,000");
 }
+
+/// Adds an agent's episodes of one day, each with a vector of 1,536 numbers.
+async fn add_busy_agent(path: &str, count: i64) {
+    let mut link = SqliteConnection::connect(path).await.expect("the file");
+    let add = "INSERT INTO episodes (id, agent_id, started_at, ended_at) \
+         WITH RECURSIVE n(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < $1) \
+         SELECT printf('busy-%06d', n), 'busy', strftime('%Y-%m-%dT%H:%M:%S.000000Z', 1770192000 + 10 * n, 'unixepoch'), \
+         strftime('%Y-%m-%dT%H:%M:%S.000000Z', 1770192005 + 10 * n, 'unixepoch') FROM n";
+    sqlx::query(add).bind(count).execute(&mut link).await.expect("episodes");
+    let vector: Vec<u8> = (0..1_536).flat_map(|n| (1.0 + n as f32).to_le_bytes()).collect();
+    let add = "INSERT INTO episode_embeddings SELECT id, $1 FROM episodes WHERE agent_id = 'busy'";
+    sqlx::query(add).bind(vector).execute(&mut link).await.expect("vectors");
+    link.close().await.expect("closed");
+}
+
+#[test]
+fn parents_of_busy_agents_are_found_without_all_vectors_in_memory() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("episode.json");
+    let vector: Vec<f32> = (0..1_536).map(|n| 1.0 + n as f32).collect();
+    let new = serde_json::json!({"id": "new", "agent_id": "busy", "title": "new", "embedding": vector,
+        "started_at": "2026-02-05T08:00:00.000000Z", "ended_at": "2026-02-05T09:00:00.000000Z"});
+    fs::write(&file, new.to_string()).unwrap();
+    let of = |count: i64| {
+        let path = demo(folder.path(), &(100 + count / 1_000).to_string());
+        peak(folder.path(), &["-d", &path, "migrate", "--apply"])?;
+        block_on(add_busy_agent(&path, count));
+        let last = format!("busy-{count:06}");
+        let suggested = peak(folder.path(), &["-d", &path, "--format", "json", "chain", &last, "--suggest-parents"])?;
+        let file = file.display().to_string();
+        let recorded = peak(folder.path(), &["-d", &path, "--format", "json", "record", "episode", &file])?;
+        Some([(suggested, format!("busy-{:06}", count - 1)), (recorded, format!("\"parent_id\": \"{last}\""))])
+    };
+    let (Some(few), Some(many)) = (of(100), of(8_000)) else { return };
+    for (((few, _), _), ((many, printed), parent)) in few.into_iter().zip(many) {
+        assert!(printed.contains(&parent), "{parent}: {printed}");
+        // The vectors of 8,000 episodes take 49 MB.
+        assert!(many < few + 40_000, "{few} kB of 100 episodes, {many} kB of 8,000");
+    }
+}
