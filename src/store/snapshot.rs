@@ -170,6 +170,27 @@ impl Snapshot<'_> {
         by: &[String],
         keys: &[Vec<FetchedValue>],
     ) -> Result<Vec<RawRow>, StoreError> {
+        self.select_first(wanted, by, keys, None).await
+    }
+
+    /// Whether a row holds a value in a column.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn holds(&mut self, table: &TableName, column: &str, value: FetchedValue) -> Result<bool, StoreError> {
+        let by = [column.to_owned()];
+        let wanted = WantedRows { table, columns: &by, when: None, subject: &[] };
+        Ok(!self.select_first(wanted, &by, &[vec![value]], Some(1)).await?.is_empty())
+    }
+
+    /// The same as [`Snapshot::select_keys`], of each statement at most some rows.
+    async fn select_first(
+        &mut self,
+        wanted: WantedRows<'_>,
+        by: &[String],
+        keys: &[Vec<FetchedValue>],
+        most: Option<usize>,
+    ) -> Result<Vec<RawRow>, StoreError> {
         if self.denied.contains(wanted.table) {
             return Ok(Vec::new());
         }
@@ -184,13 +205,14 @@ impl Snapshot<'_> {
             })
         };
         let fitting: Vec<Vec<FetchedValue>> = keys.iter().filter(fitting).cloned().collect();
+        let limit = most.map_or_else(String::new, |most| format!(" LIMIT {most}"));
         let mut rows = Vec::new();
         for chunk in fitting.chunks(if by.len() == 1 { VALUES } else { KEYS }) {
             let mut params = Vec::new();
             let keys = shape::key_condition(engine, &shape, by, chunk, &mut params);
             let condition = Self::condition(&wanted, &mut params);
             let sql = format!(
-                "SELECT {} FROM {} t WHERE {keys}{condition}",
+                "SELECT {} FROM {} t WHERE {keys}{condition}{limit}",
                 self.projection(&shape, wanted.columns),
                 shape::qualified(wanted.table)
             );

@@ -179,3 +179,42 @@ fn parents_of_busy_agents_are_found_without_all_vectors_in_memory() {
         assert!(many < few + 40_000, "{few} kB of 100 episodes, {many} kB of 8,000");
     }
 }
+
+/// Adds a bank with long cases and long-winded versions of a policy, of which the last but one is used.
+async fn add_bank(path: &str, count: i64) {
+    let mut link = SqliteConnection::connect(path).await.expect("the file");
+    let bank = "INSERT INTO agent_memory_profiles (id, user_id, agent_id) VALUES ('peak', 'peak-user', 'peak-agent')";
+    sqlx::query(bank).execute(&mut link).await.expect("a bank");
+    let cases = "INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, outcome) \
+         WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < $1) \
+         SELECT printf('case-%06d', n), 'peak', 'peak-user', 'peak-agent', $2 FROM n";
+    sqlx::query(cases).bind(count).bind("success ".repeat(1_000)).execute(&mut link).await.expect("cases");
+    let versions = "INSERT INTO agent_memory_policies (id, profile_id, version, weights, metrics, status) \
+         WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < $1) \
+         SELECT 'policy-' || n, 'peak', n, '{\"similarity\": 0.5}', $2, iif(n = $1, 'training', 'active') FROM n";
+    let metrics = serde_json::json!({"notes": "loss ".repeat(2_000)}).to_string();
+    sqlx::query(versions).bind(count).bind(metrics).execute(&mut link).await.expect("versions");
+    link.close().await.expect("closed");
+}
+
+#[test]
+fn cases_and_versions_of_a_bank_are_not_held_whole() {
+    let folder = TempDir::new().unwrap();
+    let of = |count: i64| {
+        let path = demo(folder.path(), &(100 + count / 1_000).to_string());
+        peak(folder.path(), &["-d", &path, "migrate", "--apply"])?;
+        block_on(add_bank(&path, count));
+        let on = |words: &[&str]| peak(folder.path(), &[&["-d", &path, "--format", "json"], words].concat());
+        let window = on(&["profile", "set", "peak", "--window", "10"])?;
+        let used =
+            on(&["recall", "task", "--ranking", "cases", "--user", "peak-user", "--agent", "peak-agent", "-k", "1"])?;
+        assert!(window.1.contains(&format!("{} of its {count} cases lie outside", count - 10)), "{}", window.1);
+        assert!(used.1.contains(&format!("\"policy-{}\"", count - 1)), "{}", used.1);
+        Some([window.0, used.0])
+    };
+    let (Some(few), Some(many)) = (of(20), of(8_000)) else { return };
+    for (few, many) in few.into_iter().zip(many) {
+        // The cases take 64 MB, and the versions 80.
+        assert!(many < few + 40_000, "{few} kB of 20 rows, {many} kB of 8,000");
+    }
+}
