@@ -210,17 +210,19 @@ impl Stores<'_> {
         let columns = Some(vec!["created_at", "after"]);
         let query = Query { filters: vec![of_it], columns, ..Query::new(Entity::UtilityEvent) };
         // One without a time comes last.
-        let mut last: Option<((bool, Option<String>, String), Value)> = None;
-        let earlier = |signal: Row| {
+        let place = |signal: &Row| {
             let at = signal.text("created_at").map(str::to_owned);
-            let place = (at.is_none(), at, signal.id().to_owned());
-            if last.as_ref().is_none_or(|(known, _)| *known <= place) {
-                last = Some((place, signal.get("after").clone()));
+            (at.is_none(), at, signal.id().to_owned())
+        };
+        let mut last: Option<Row> = None;
+        let earlier = |signal: Row| {
+            if last.as_ref().is_none_or(|known| place(known) <= place(&signal)) {
+                last = Some(signal);
             }
             ControlFlow::Continue(())
         };
         self.view.walks().each_row(&query, earlier).await?;
-        Ok(last.map_or_else(|| later.get("before").clone(), |(_, after)| after))
+        Ok(last.map_or_else(|| later.get("before").clone(), |signal| signal.get("after").clone()))
     }
 
     /// Builds, from the histories, the changes that take back the values of episodes whose signals, feedback or

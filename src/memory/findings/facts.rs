@@ -55,11 +55,11 @@ impl Facts {
         let moment =
             |name: &str| metadata[name].as_str().and_then(time::canonical).as_deref().and_then(time::epoch_micros);
         let (from, to) = (moment("valid_from"), moment("valid_to"));
-        let [u, v, w, x, y] = group(row, &[&subject, &predicate]);
+        let [person, rest, name, one, other] = group(row, &[&subject, &predicate]);
         let [a, b, c] = in_order(row.id());
         let bounds = [from.unwrap_or(ALWAYS), to.unwrap_or(FOR_EVER)].map(ordered);
         let since = ordered(from.unwrap_or(created));
-        self.0.add([u, v, w, x, y, since, a, b, c, digest(&object), bounds[0], bounds[1], place]);
+        self.0.add([person, rest, name, one, other, since, a, b, c, digest(&object), bounds[0], bounds[1], place]);
         true
     }
 

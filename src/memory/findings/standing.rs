@@ -34,10 +34,10 @@ const TEXT: usize = GROUP + 4;
 /// order of the first 8 of their names. Two groups are never the same.
 pub(super) fn group(row: &Row, names: &[&str]) -> [u64; GROUP] {
     let person = row.text("user_id").unwrap_or_default();
-    let [first, next, _] = in_order(person);
+    let [first, rest, _] = in_order(person);
     let [name, ..] = in_order(names.first().copied().unwrap_or_default());
     let [one, other] = wide_digest(&format!("{person:?}{names:?}"));
-    [first, next, name, one, other]
+    [first, rest, name, one, other]
 }
 
 /// A memory that stands as it is: neither superseded nor deleted.
@@ -104,9 +104,9 @@ impl StandingMemories {
         let mut held: Vec<u32> = words.iter().take(WORDS).map(|word| (digest(word) >> 32) as u32).collect();
         held.sort_unstable();
         held.dedup();
-        let [a, b, c, d, e] = group(row, &[row.text("collection").unwrap_or_default()]);
+        let [person, rest, name, one, other] = group(row, &[row.text("collection").unwrap_or_default()]);
         let begin = (self.words.len() << 8 | held.len()) as u64;
-        self.texts.add([a, b, c, d, e, place, created as u64, digest(&words.join(" ")), begin]);
+        self.texts.add([person, rest, name, one, other, place, created as u64, digest(&words.join(" ")), begin]);
         held.into_iter().for_each(|word| self.words.push(word));
         true
     }
