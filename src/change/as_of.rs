@@ -2,6 +2,7 @@
 //! out, utility and aggregates by their histories. What cannot be known is said, never made up.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 use serde::Deserialize as _;
 use serde_json::{Value, json};
@@ -23,8 +24,12 @@ use crate::store::stored::Mutation;
 const STRIDE: i64 = 50;
 /// Entries that are taken back at most.
 const ENTRIES: i64 = 5_000;
+/// Megabytes of what undoes entries that are taken back at most: what they changed is held several times.
+const UNDO_MB: i64 = 8;
 /// Changed rows of a history that are followed at most.
 const FOLLOWED: usize = 2_000;
+/// Columns that are read of such a row.
+const FOLLOWING: &[&str] = &["id", "episode_id", "before", "created_at"];
 /// Irreversible entries that are named.
 const NAMED: usize = 20;
 /// Actions that change no memory.
@@ -61,11 +66,11 @@ pub async fn view(store: &Store, moment: &Moment) -> Result<(Store, AsOf), Chang
         return Err(ChangeError::Refused(words.to_owned()));
     }
     let (view, _) = store.ahead().as_of(&mutations, &as_of.at).await?;
-    let stores = Stores { now: store, whole: &taken_back, view: &view };
-    let histories = stores.histories(&mut as_of).await?;
+    let histories = Stores { now: store, whole: &taken_back, view: &view }.histories(&mut as_of).await?;
     if histories.is_empty() {
         return Ok((view, as_of));
     }
+    drop((view, taken_back));
     mutations.extend(histories);
     let (view, unseen) = store.ahead().as_of(&mutations, &as_of.at).await?;
     if unseen > 0 {
@@ -111,6 +116,13 @@ async fn back(
         let words = format!("{} changes were made since then; {ENTRIES} can be taken back in one look", head - seq);
         return Err(ChangeError::Refused(words));
     }
+    if let Some(last) = beyond_reach(store, seq, head).await? {
+        let words = format!(
+            "what was changed since then takes more than {UNDO_MB} MB, and is not taken back in one look: name entry {last} or a \
+             later moment"
+        );
+        return Err(ChangeError::Refused(words));
+    }
     let mut lost: Vec<String> = Vec::new();
     let mut last = head;
     while last > seq {
@@ -137,6 +149,17 @@ async fn back(
         ));
     }
     Ok(())
+}
+
+/// The latest entry that one look does not take back for its size, and that of those after it.
+async fn beyond_reach(store: &Store, seq: i64, head: i64) -> Result<Option<i64>, ChangeError> {
+    let mut room = UNDO_MB << 20;
+    let sizes = store.records().undo_sizes(seq, head).await?;
+    let is_beyond = |(_, bytes): &(i64, i64)| {
+        room -= bytes;
+        room < 0
+    };
+    Ok(sizes.into_iter().find(is_beyond).map(|(seq, _)| seq))
 }
 
 /// Returns the changes that take an entry back, in the order in which they are to be made; `None` when they were not
@@ -183,8 +206,23 @@ impl Stores<'_> {
     /// The utility of an episode whose signals went on: what the last one up to the moment made of it, else what it was
     /// before the first one that came later.
     async fn utility(&self, episode: &str, later: &Row) -> Result<Value, ChangeError> {
-        let earlier = self.view.related(Entity::UtilityEvent, "episode_id", &[episode.to_owned()]).await?;
-        Ok(earlier.last().map_or_else(|| later.get("before").clone(), |signal| signal.get("after").clone()))
+        let of_it = Filter::new("episode_id", Operator::Equal, Operand::Text(episode.to_owned()));
+        let columns = Some(vec!["created_at", "after"]);
+        let query = Query { filters: vec![of_it], columns, ..Query::new(Entity::UtilityEvent) };
+        // One without a time comes last.
+        let place = |signal: &Row| {
+            let at = signal.text("created_at").map(str::to_owned);
+            (at.is_none(), at, signal.id().to_owned())
+        };
+        let mut last: Option<Row> = None;
+        let earlier = |signal: Row| {
+            if last.as_ref().is_none_or(|known| place(known) <= place(&signal)) {
+                last = Some(signal);
+            }
+            ControlFlow::Continue(())
+        };
+        self.view.walks().each_row(&query, earlier).await?;
+        Ok(last.map_or_else(|| later.get("before").clone(), |signal| signal.get("after").clone()))
     }
 
     /// Builds, from the histories, the changes that take back the values of episodes whose signals, feedback or
@@ -206,7 +244,8 @@ impl Stores<'_> {
             }
             for (id, ids) in newer {
                 let Some(episode) = view.row(Entity::Episode, &id).await? else { continue };
-                let there = view.contexts().episode(&id).await?;
+                let listed: Vec<String> = episode.list(list).into_iter().map(str::to_owned).collect();
+                let there = view.contexts().recalled(vec![episode]).await?.pop();
                 let rows =
                     there.map(|context| if entity == Entity::Feedback { context.feedback } else { context.canvas });
                 let rows = rows.unwrap_or_default();
@@ -220,9 +259,8 @@ impl Stores<'_> {
                 } else {
                     values.push(("canvas_action_count", json!(rows.len())));
                 }
-                let listed = episode.list(list);
-                if listed.iter().any(|id| ids.contains(*id)) {
-                    let kept: Vec<&str> = listed.into_iter().filter(|id| !ids.contains(*id)).collect();
+                if listed.iter().any(|id| ids.contains(id)) {
+                    let kept: Vec<String> = listed.into_iter().filter(|id| !ids.contains(id)).collect();
                     values.push((list, json!(kept)));
                 }
             }
@@ -259,6 +297,7 @@ async fn later(store: &Store, entity: Entity, as_of: &mut AsOf) -> Result<Vec<Ro
         filters: vec![after],
         order: Some(Order { column: column.name, descending: false }),
         limit: FOLLOWED,
+        columns: Some(FOLLOWING.iter().copied().filter(|name| entity.column(name).is_some()).collect()),
         ..Query::new(entity)
     };
     let page = store.page(&query).await?;

@@ -446,7 +446,7 @@ pub async fn open(store: &Store, seq: i64) -> Result<Option<OpenedEntry>, Change
     Ok(Some(opened(entry, values)?))
 }
 
-/// The entries after a number up to another one, in order, each with its private values, checked.
+/// The entries after a number up to another one, in order, each with what undoes it, checked.
 ///
 /// # Errors
 /// As [`open`].
@@ -454,7 +454,7 @@ pub async fn opened_between(store: &Store, after: i64, last: i64) -> Result<Vec<
     let most = usize::try_from(last - after).unwrap_or_default();
     let entries = store.records().trail(after, most).await?;
     let mut values: BTreeMap<i64, Vec<PrivateValue>> = BTreeMap::new();
-    for value in store.records().trail_private(after + 1, last, &[]).await? {
+    for value in store.records().trail_private(after + 1, last, &["undo"]).await? {
         values.entry(value.seq).or_default().push(value);
     }
     let open = |entry: TrailEntry| {

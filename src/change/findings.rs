@@ -587,12 +587,20 @@ impl Survey<'_> {
     }
 
     /// Reads every row of an entity, looks at its text, and hands it on. An entity that is not there has no rows.
-    async fn each(&mut self, entity: Entity, mut each: impl FnMut(&Row) + Send) -> Result<(), ChangeError> {
+    async fn each(&mut self, entity: Entity, each: impl FnMut(&Row) + Send) -> Result<(), ChangeError> {
         if self.stopped || self.spent || self.lacks(entity).is_some() {
             return Ok(());
         }
         let texts = self.wants(TEXT);
-        let (store, most) = (self.store, self.most());
+        let columns = Some(columns_read(entity, texts));
+        // Links of episodes may be in their JSON.
+        let unparsed = entity != Entity::Episode;
+        self.walk(&Query { columns, unparsed, ..Query::new(entity) }, texts, each).await
+    }
+
+    /// Hands on the rows of a query, and looks at their text if it is asked for, until nobody wants more.
+    async fn walk(&mut self, query: &Query, texts: bool, mut each: impl FnMut(&Row) + Send) -> Result<(), ChangeError> {
+        let (store, most, entity) = (self.store, self.most(), query.entity);
         let (scanner, text, told) = (&mut self.scanner, &mut self.text, &mut self.told);
         let (read, stopped, spent) = (&mut self.read, &mut self.stopped, &mut self.spent);
         let (brief, begun) = (self.wanted.brief, self.begun);
@@ -617,9 +625,6 @@ impl Survey<'_> {
             *spent = brief.is_some_and(|b| *read >= b.rows || late(b.time));
             if *stopped || *spent { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let columns = Some(columns_read(entity, texts));
-        // Links of episodes may be in their JSON.
-        let unparsed = entity != Entity::Episode;
-        Ok(store.walks().each_row(&Query { columns, unparsed, ..Query::new(entity) }, row).await?)
+        Ok(store.walks().each_row(query, row).await?)
     }
 }

@@ -1,5 +1,7 @@
 //! The window of a bank: how many of its newest cases are kept.
 
+use std::ops::ControlFlow;
+
 use serde_json::Value;
 
 use super::ChangeError;
@@ -8,6 +10,8 @@ use super::feedback::writable;
 use super::plan::{ChangeDanger, Plan};
 use crate::memory::Entity;
 use crate::memory::agreeing;
+use crate::memory::filter::{Filter, Operand, Operator};
+use crate::memory::query::Query;
 use crate::store::Store;
 use crate::store::encode::GivenValue;
 
@@ -35,10 +39,25 @@ pub async fn set_window(store: &Store, profile: &str, window: Option<i64>) -> Re
     shown.set("window_size", window.clone());
     draft.alters(&found.row, &shown);
     if let Some(size) = window.as_i64() {
-        let cases = store.related(Entity::Case, "profile_id", &[profile.to_owned()]).await?.len() as i64;
+        let cases = cases_of(store, profile).await?;
         if cases > size {
             draft.effects.push(agreeing(cases - size, &format!("{{#}} of its {cases} {{cases lies|cases lie}} outside the window: `{}` {{removes it|removes them}}", store.invocation().line(["prune", "--apply"]))));
         }
     }
     Ok(draft.seal())
+}
+
+/// Counts the cases of a bank.
+async fn cases_of(store: &Store, profile: &str) -> Result<i64, ChangeError> {
+    let mut cases = 0;
+    if store.sources_of(Entity::Case).is_ok() {
+        let of_it = Filter::new("profile_id", Operator::Equal, Operand::Text(profile.to_owned()));
+        let query = Query { filters: vec![of_it], columns: Some(vec!["id", "profile_id"]), ..Query::new(Entity::Case) };
+        let case = |_| {
+            cases += 1;
+            ControlFlow::Continue(())
+        };
+        store.walks().each_row(&query, case).await?;
+    }
+    Ok(cases)
 }

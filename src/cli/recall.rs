@@ -213,6 +213,8 @@ pub async fn parents(session: &Session<'_>, id: &str) -> Result<(), CommandFailu
         Some("the episode has no vector to compare")
     } else if found.is_empty() {
         Some("no episode of its agent that ended within the 48 h before it started is more alike than 0.85")
+    } else if found.len() == lab_parents::SUGGESTED {
+        Some("only the most alike are shown")
     } else {
         None
     };

@@ -5,13 +5,16 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::situation::ResolvedQuestion;
-use super::{LabError, Told, each, equal, owner};
+use super::{LabError, Told, each, equal, owner, silent};
 use crate::memory::filter::Filter;
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row};
 use crate::recall::answer::{PolicyChoice, RecallRequest, UsedPolicy};
 use crate::recall::policy::Policy;
 use crate::store::Store;
+
+/// Columns of a policy that is used.
+const USED: &[&str] = &["id", "profile_id", "version", "weights", "trained_at"];
 
 /// Cases, policy and number of rows that a request for cases resolves to.
 pub(super) struct BankedCases {
@@ -87,8 +90,9 @@ async fn in_use(
     bank: &str,
     asked: &mut ResolvedQuestion,
 ) -> Result<Option<(UsedPolicy, Policy)>, LabError> {
-    let rows = store.related(Entity::Policy, "profile_id", &[bank.to_owned()]).await?;
-    let Some(row) = highest_active(&rows) else { return Ok(None) };
+    let Some(id) = highest_active(store, bank).await? else { return Ok(None) };
+    let rows = store.related_columns(Entity::Policy, "id", &[id], Some(USED)).await?;
+    let Some(row) = rows.first() else { return Ok(None) };
     match Policy::parse(row.get("weights")) {
         Ok(policy) => Ok(Some((UsedPolicy::of(row, "in use"), policy))),
         Err(why) => {
@@ -99,9 +103,19 @@ async fn in_use(
     }
 }
 
-/// Finds, among the versions of one bank, the one that its readers use.
-fn highest_active(rows: &[Row]) -> Option<&Row> {
-    rows.iter().filter(|row| is_active(row)).max_by_key(|row| standing(row))
+/// Finds, among the versions of one bank, the id of the one that its readers use.
+async fn highest_active(store: &Store, bank: &str) -> Result<Option<String>, LabError> {
+    let mut query = Query::new(Entity::Policy);
+    query.columns = Some(vec!["profile_id", "version", "status"]);
+    query.filters.push(equal("profile_id", bank));
+    let mut highest = None;
+    each(store, &query, &silent, |row| {
+        if is_active(&row) {
+            highest = highest.take().max(Some(standing(&row)));
+        }
+    })
+    .await?;
+    Ok(highest.map(|(_, Reverse(id))| id))
 }
 
 /// Whether readers may use a version.

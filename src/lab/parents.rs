@@ -1,9 +1,16 @@
 //! Parent suggestions for a stored episode, or for one about to be recorded.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ops::ControlFlow;
 
+use super::scratch::scratch;
 use super::{LabError, each, silent};
 use crate::memory::filter::{Filter, Operand, Operator};
+use crate::memory::first_of::FirstOf;
+use crate::memory::packed::column::PagedColumn;
+use crate::memory::packed::ids::IdList;
+use crate::memory::packed::pages::PageStore;
 use crate::memory::query::Query;
 use crate::memory::vector::{Likeness, VectorProbe, cosine_of};
 use crate::memory::{Entity, Row, time};
@@ -19,6 +26,12 @@ const HELD: usize = 64 << 20;
 
 /// Episodes whose vectors are read together.
 const TOGETHER: usize = 2_000;
+
+/// Suggestions for one episode at most: the most alike.
+pub const SUGGESTED: usize = 100;
+
+/// Bytes of ids and ends of possible parents that are held.
+const PLACED: usize = 4 << 20;
 
 /// Columns of a possible parent.
 const COLUMNS: &[&str] = &["id", "agent_id", "status", "started_at", "ended_at", "title"];
@@ -83,7 +96,7 @@ impl EarliestStarts {
     }
 }
 
-/// The parents that an episode may have, most alike first: see [`parents::suggest`]. `vector` is the episode's own; the
+/// The parents that an episode may have, most alike first and [`SUGGESTED`] at most: see [`parents::suggest`]. `vector` is the episode's own; the
 /// row's stored one is read where none is given. `starts` makes it quick where it is known.
 ///
 /// # Errors
@@ -116,24 +129,69 @@ pub async fn suggest(
     if let Some(earliest) = hours_before(started, parents::WITHIN_HOURS) {
         filters.push(bound("ended_at", Operator::GreaterOrEqual, earliest));
     }
-    let mut rows = Vec::new();
+    let mut possible = PossibleParents::default();
     if let Some((earliest, startless)) = starts.and_then(|starts| starts.before(started)) {
-        rows = store.related_columns(Entity::Episode, "id", &startless, Some(COLUMNS)).await?;
-        rows.retain(|row| row.text("started_at").is_none() && filters.iter().all(|filter| filter.matches(row)));
+        for ids in startless.chunks(TOGETHER) {
+            let rows = store.related_columns(Entity::Episode, "id", ids, Some(COLUMNS)).await?;
+            rows.iter().filter(|row| row.text("started_at").is_none()).for_each(|row| possible.add(episode, row));
+        }
         filters.push(bound("started_at", Operator::GreaterOrEqual, earliest));
         filters.push(bound("started_at", Operator::LessOrEqual, started.to_owned()));
     }
-    rows.extend(store.candidates(Entity::Episode, &filters, COLUMNS, &[]).await?);
-    let ids: Vec<String> = rows.iter().map(|row| row.id().to_owned()).collect();
-    let vectors = store.embeddings().vectors(Entity::Episode, &ids).await?;
-    let candidates: Vec<(Row, Option<f64>)> = rows
-        .into_iter()
-        .map(|row| {
-            let cosine = vectors.get(row.id()).and_then(|other| cosine_of(vector, other));
-            (row, cosine)
-        })
-        .collect();
-    Ok(parents::suggest(episode, &candidates))
+    store.each_candidate(Entity::Episode, &filters, COLUMNS, &[], |row| possible.add(episode, &row)).await?;
+    possible.suggest(store, episode, vector).await
+}
+
+/// Episodes that fit in time, however many an agent has: ids and ends that do not fit in memory are in a scratch file.
+struct PossibleParents {
+    ids: IdList,
+    /// Ends in microseconds since 1970.
+    ended: PagedColumn<i64>,
+    pages: PageStore,
+}
+
+impl Default for PossibleParents {
+    fn default() -> Self {
+        let pages = PageStore::new(PLACED, scratch);
+        PossibleParents { ids: IdList::paged(&pages), ended: PagedColumn::new(&pages), pages }
+    }
+}
+
+impl PossibleParents {
+    fn add(&mut self, episode: &Row, candidate: &Row) {
+        let ended = candidate.text("ended_at").and_then(time::epoch_micros);
+        if let Some(ended) = ended.filter(|_| parents::fits_in_time(episode, candidate).is_some()) {
+            self.ids.push(candidate.id());
+            self.ended.push(ended);
+        }
+    }
+
+    /// The first [`SUGGESTED`] that are alike: some vectors after the other are compared, and the rows of the first read.
+    async fn suggest(self, store: &Store, episode: &Row, vector: &[f32]) -> Result<Vec<Suggestion>, LabError> {
+        let mut first = FirstOf::new(SUGGESTED);
+        for from in (0..self.ids.len()).step_by(TOGETHER) {
+            let places = from..self.ids.len().min(from + TOGETHER);
+            let ids: Vec<String> = places.clone().filter_map(|at| Some(self.ids.get(at)?.into_owned())).collect();
+            let vectors = store.embeddings().vectors(Entity::Episode, &ids).await?;
+            for (at, id) in places.zip(ids) {
+                let cosine = vectors.get(&id).and_then(|other| cosine_of(vector, other));
+                if let Some(cosine) = cosine.filter(|cosine| *cosine > parents::ALIKE) {
+                    first.add((most_alike(cosine), Reverse(self.ended.get(at)), id));
+                }
+            }
+        }
+        self.pages.check()?;
+        let alike: HashMap<String, f64> =
+            first.in_order().into_iter().map(|(cosine, _, id)| (id, cosine_in(cosine))).collect();
+        let ids: Vec<String> = alike.keys().cloned().collect();
+        let rows = store.related_columns(Entity::Episode, "id", &ids, Some(COLUMNS)).await?;
+        let candidates: Vec<(Row, Option<f64>)> = rows
+            .into_iter()
+            .map(|row| (alike.get(row.id()).copied(), row))
+            .map(|(cosine, row)| (row, cosine))
+            .collect();
+        Ok(parents::suggest(episode, &candidates))
+    }
 }
 
 /// As [`suggest`], for several episodes with their vectors, in their order: of episodes of one agent the possible parents
@@ -170,6 +228,7 @@ pub async fn suggest_all(
 }
 
 /// A possible parent with its vector.
+#[derive(Default)]
 struct PossibleParent {
     id: String,
     title: Option<String>,
@@ -181,6 +240,15 @@ struct PossibleParent {
 }
 
 impl PossibleParent {
+    /// An episode that was not abandoned and ended, still without its vector.
+    fn of(row: &Row) -> Option<Self> {
+        let text = |column: &str| row.text(column).map(str::to_owned);
+        let ended_at = text("ended_at").filter(|_| row.text("status") != Some("abandoned"))?;
+        let ended = time::epoch_micros(&ended_at)?;
+        let (id, title, started_at) = (row.id().to_owned(), text("title"), text("started_at")?);
+        Some(PossibleParent { id, title, started_at, ended_at, ended, vector: Vec::new() })
+    }
+
     fn bytes(&self) -> usize {
         let texts =
             self.id.len() + self.title.as_ref().map_or(0, String::len) + self.started_at.len() + self.ended_at.len();
@@ -234,6 +302,9 @@ impl<'a> ParentWindow<'a> {
         if behind.is_none() {
             self.clear();
         }
+        while self.held.front().is_some_and(|first| first.started_at < earliest) {
+            self.bytes -= self.held.pop_front().map_or(0, |first| first.bytes());
+        }
         if behind.as_deref() != Some(started) {
             let bound = |op: Operator, at: &str| Filter::new("started_at", op, Operand::Time(at.to_owned()));
             let from = match &behind {
@@ -241,48 +312,44 @@ impl<'a> ParentWindow<'a> {
                 None => bound(Operator::GreaterOrEqual, &earliest),
             };
             let filters = [super::equal("agent_id", self.agent), from, bound(Operator::LessOrEqual, started)];
-            self.read(&filters).await?;
-        }
-        while self.held.front().is_some_and(|first| first.started_at < earliest) {
-            self.bytes -= self.held.pop_front().map_or(0, |first| first.bytes());
-        }
-        if self.bytes > HELD {
-            self.clear();
-            return Ok(false);
+            if !self.read(filters.to_vec()).await? {
+                self.clear();
+                return Ok(false);
+            }
         }
         self.range = Some((earliest, started.to_owned()));
         Ok(true)
     }
 
-    /// Reads further ones, which began after those that are held.
-    async fn read(&mut self, filters: &[Filter]) -> Result<(), LabError> {
-        let mut rows = self.store.candidates(Entity::Episode, filters, COLUMNS, &[]).await?;
-        rows.retain(|row| row.text("agent_id") == Some(self.agent) && row.text("status") != Some("abandoned"));
-        rows.retain(|row| row.text("ended_at").is_some());
-        rows.sort_by(|a, b| a.text("started_at").cmp(&b.text("started_at")));
-        for rows in rows.chunks(TOGETHER) {
-            let ids: Vec<String> = rows.iter().map(|row| row.id().to_owned()).collect();
+    /// Reads further ones, which began after those that are held. False where they are too many.
+    async fn read(&mut self, filters: Vec<Filter>) -> Result<bool, LabError> {
+        let (mut found, mut bytes) = (Vec::new(), self.bytes);
+        let query = Query { filters, columns: Some(COLUMNS.to_vec()), ..Query::new(Entity::Episode) };
+        let row = |row: Row| {
+            let parent = PossibleParent::of(&row).filter(|_| row.text("agent_id") == Some(self.agent));
+            bytes += parent.as_ref().map_or(0, PossibleParent::bytes);
+            found.extend(parent);
+            if bytes > HELD { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        self.store.walks().each_row(&query, row).await?;
+        if bytes > HELD {
+            return Ok(false);
+        }
+        found.sort_by(|a, b| a.started_at.cmp(&b.started_at));
+        for some in found.chunks_mut(TOGETHER) {
+            let ids: Vec<String> = some.iter().map(|parent| parent.id.clone()).collect();
             let mut vectors = self.store.embeddings().vectors(Entity::Episode, &ids).await?;
-            for row in rows {
-                let Some(vector) = vectors.remove(row.id()) else { continue };
-                let (Some(started), Some(ended)) = (row.text("started_at"), row.text("ended_at")) else { continue };
-                let Some(micros) = time::epoch_micros(ended) else { continue };
-                let parent = PossibleParent {
-                    id: row.id().to_owned(),
-                    title: row.text("title").map(str::to_owned),
-                    started_at: started.to_owned(),
-                    ended_at: ended.to_owned(),
-                    ended: micros,
-                    vector,
-                };
+            for parent in some {
+                let Some(vector) = vectors.remove(&parent.id) else { continue };
+                let parent = PossibleParent { vector, ..std::mem::take(parent) };
                 self.bytes += parent.bytes();
                 self.held.push_back(parent);
             }
             if self.bytes > HELD {
-                return Ok(());
+                return Ok(false);
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// The parents that an episode may have, of those that are held: [`parents::suggest`] decides.
@@ -294,11 +361,31 @@ impl<'a> ParentWindow<'a> {
             Likeness::Cosine(cosine) => cosine >= SURELY_OTHER || !is_ordinary(vector) || !is_ordinary(other),
             Likeness::NoDirection | Likeness::OtherDimensions => false,
         };
-        let near = self.held.iter().filter(|parent| ended.contains(&parent.ended) && may_be_alike(&parent.vector));
-        let candidates: Vec<(Row, Option<f64>)> =
-            near.map(|parent| (parent.row(self.agent), cosine_of(vector, &parent.vector))).collect();
+        let mut first = FirstOf::new(SUGGESTED);
+        for (place, parent) in self.held.iter().enumerate() {
+            if ended.contains(&parent.ended) && may_be_alike(&parent.vector) {
+                let cosine = cosine_of(vector, &parent.vector).filter(|cosine| *cosine > parents::ALIKE);
+                let fits = |_: &f64| parents::fits_in_time(episode, &parent.row(self.agent)).is_some();
+                let ranked = |cosine| (most_alike(cosine), Reverse(parent.ended), &parent.id, place);
+                cosine.filter(fits).map(ranked).into_iter().for_each(|parent| first.add(parent));
+            }
+        }
+        let candidates: Vec<(Row, Option<f64>)> = first
+            .in_order()
+            .into_iter()
+            .filter_map(|(cosine, .., place)| Some((self.held.get(place)?.row(self.agent), Some(cosine_in(cosine)))))
+            .collect();
         parents::suggest(episode, &candidates)
     }
+}
+
+/// A cosine by which the most alike come first: positive numbers are in the order of their bits.
+fn most_alike(cosine: f64) -> Reverse<u64> {
+    Reverse(cosine.to_bits())
+}
+
+fn cosine_in(Reverse(bits): Reverse<u64>) -> f64 {
+    f64::from_bits(bits)
 }
 
 /// Whether a fast comparison is good to a hundredth.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::ability::ServerAbility;
 use super::fetched::{FetchedValue, RawRow};
 use super::own::OwnTables;
+use super::shape::qualified;
 use super::stored::{Image, StoredRows, TableName};
 use super::write::{WriteError, WriteTransaction};
 use super::{RecordReader, StoreError};
@@ -177,22 +178,14 @@ impl RecordReader<'_> {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn job_quarantine(
-        &self,
-        own: &OwnTables,
-        id: &str,
-        limit: usize,
-    ) -> Result<Vec<[String; 3]>, StoreError> {
-        let rows = self
-            .store
-            .shapes()
-            .images(&StoredRows::with(&quarantine(own), "job_id", FetchedValue::Text(id.to_owned())))
-            .await?;
-        let text = |image: &Image, name: &str| match image.get(name) {
-            Some(FetchedValue::Text(text)) => text.clone(),
-            _ => String::new(),
-        };
-        Ok(rows.iter().take(limit).map(|i| ["entity", "row_id", "problem"].map(|name| text(i, name))).collect())
+    pub async fn job_quarantine(self, own: &OwnTables, id: &str, limit: usize) -> Result<Vec<[String; 3]>, StoreError> {
+        let sql = format!(
+            "SELECT entity, row_id, problem FROM {} WHERE job_id = $1 ORDER BY number LIMIT {limit}",
+            qualified(&quarantine(own))
+        );
+        let rows = self.fetch_own("memory_job_quarantine", &sql, &[FetchedValue::Text(id.to_owned())]).await?;
+        let text = |raw: &FetchedValue| if let FetchedValue::Text(text) = raw { text.clone() } else { String::new() };
+        Ok(rows.iter().map(|row| std::array::from_fn(|at| row.get(at).map(text).unwrap_or_default())).collect())
     }
 
     /// Whether others suffer; nothing is known of that on SQLite, and little without rights.

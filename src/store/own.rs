@@ -321,6 +321,19 @@ impl RecordReader<'_> {
         Ok(self.fetch_own("memory_audit_private", &sql, &[]).await?.iter().map(private_value).collect())
     }
 
+    /// Entries after one number up to another that keep an undo, the latest first, with the bytes of each.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn undo_sizes(self, after: i64, to: i64) -> Result<Vec<(i64, i64)>, StoreError> {
+        let sql = format!(
+            "SELECT seq, octet_length(value) FROM memory_audit_private WHERE seq > {after} AND seq <= {to} \
+             AND field = 'undo' ORDER BY seq DESC"
+        );
+        let rows = self.fetch_own("memory_audit_private", &sql, &[]).await?;
+        Ok(rows.iter().map(|row| (number(row, 0), number(row, 1))).collect())
+    }
+
     /// Hands on the private values of entries after one number up to another, one at a time.
     ///
     /// # Errors

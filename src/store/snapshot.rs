@@ -184,6 +184,30 @@ impl Snapshot<'_> {
         wanted: WantedRows<'_>,
         by: &[String],
         keys: &[Vec<FetchedValue>],
+        take: impl FnMut(RawRow),
+    ) -> Result<(), StoreError> {
+        self.each_first(wanted, by, keys, None, take).await
+    }
+
+    /// Whether a row holds a value in a column.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn holds(&mut self, table: &TableName, column: &str, value: FetchedValue) -> Result<bool, StoreError> {
+        let by = [column.to_owned()];
+        let wanted = WantedRows { table, columns: &by, when: None, subject: &[] };
+        let mut is_there = false;
+        self.each_first(wanted, &by, &[vec![value]], Some(1), |_| is_there = true).await?;
+        Ok(is_there)
+    }
+
+    /// The same as [`Snapshot::each_of_keys`], of each statement at most some rows.
+    async fn each_first(
+        &mut self,
+        wanted: WantedRows<'_>,
+        by: &[String],
+        keys: &[Vec<FetchedValue>],
+        most: Option<usize>,
         mut take: impl FnMut(RawRow),
     ) -> Result<(), StoreError> {
         if self.denied.contains(wanted.table) {
@@ -200,12 +224,13 @@ impl Snapshot<'_> {
             })
         };
         let fitting: Vec<Vec<FetchedValue>> = keys.iter().filter(fitting).cloned().collect();
+        let limit = most.map_or_else(String::new, |most| format!(" LIMIT {most}"));
         for chunk in fitting.chunks(if by.len() == 1 { VALUES } else { KEYS }) {
             let mut params = Vec::new();
             let keys = shape::key_condition(engine, &shape, by, chunk, &mut params);
             let condition = Self::condition(&wanted, &mut params);
             let sql = format!(
-                "SELECT {} FROM {} t WHERE {keys}{condition}",
+                "SELECT {} FROM {} t WHERE {keys}{condition}{limit}",
                 self.projection(&shape, wanted.columns),
                 shape::qualified(wanted.table)
             );

@@ -8,12 +8,12 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use mnemoscope::change::{chain, feedback, signal, undo};
+use mnemoscope::change::{chain, edit, feedback, signal, undo};
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::schema;
 use mnemoscope::memory::utility::Signal;
 use mnemoscope::store::Target;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
 use tempfile::TempDir;
 
@@ -348,6 +348,30 @@ fn the_past_is_what_it_was() {
             let early: BTreeSet<String> = early.iter().map(id_of).collect();
             let sql = "SELECT id FROM episodes WHERE started_at <= '2026-02-01T05:30:00.000000Z' OR started_at IS NULL";
             assert_eq!(early, column(&world, sql).await);
+        }
+    });
+}
+
+#[test]
+fn a_look_back_takes_back_what_fits_in_memory_and_names_how_far_that_is() {
+    block_on(async {
+        for world in worlds().await {
+            let (desk, store) = (Desk::at(&world.target), &world.store);
+            let episode = some_episode(&world).await;
+            let mut seqs = Vec::new();
+            for letter in ["a", "b", "c", "d"] {
+                let set = json!({"detail": letter.repeat(3 << 20)});
+                let plan = edit::edit(store, Entity::Episode, &episode, set.as_object().expect("values")).await;
+                seqs.extend(done(&world, plan).await.audit_seq);
+            }
+            let refused = desk.refused(&["show", "episode", &episode, "--as-of", &(seqs[0] - 1).to_string()], 5);
+            assert!(refused.contains("more than 8 MB"), "{refused}");
+            let named = seqs.iter().find(|seq| refused.contains(&format!("name entry {seq} or"))).expect("an entry");
+            let at = seqs.iter().position(|seq| seq == named).expect("its place");
+            let seen = desk.json(&["show", "episode", &episode, "--as-of", &named.to_string(), "--format", "json"]);
+            let detail = seen["episode"]["detail"].as_str().or(seen["detail"].as_str()).expect("a text");
+            assert!(detail.starts_with(["a", "b", "c", "d"][at]), "{at} {}", &detail[..9]);
+            desk.refused(&["show", "episode", &episode, "--as-of", &(named - 1).to_string()], 5);
         }
     });
 }

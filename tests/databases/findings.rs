@@ -157,6 +157,25 @@ fn a_look_ends_when_nobody_listens() {
 }
 
 #[test]
+fn a_look_can_be_stopped_while_memories_are_read() {
+    block_on(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = native(folder.path()).await;
+        let add = "INSERT INTO memories (id, metadata) WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n \
+             WHERE n < 6000) SELECT 'stop-' || n, json_object('subject', 'Ada', 'predicate', 'likes', 'object', 'tea ' || n) FROM n";
+        run(&target, add).await;
+        let mut heard = Vec::new();
+        let mut told = |news| {
+            heard.push(news);
+            ControlFlow::Break(())
+        };
+        let wanted = FindingRequest { kind: Some("contradicting_facts"), examples: 3, ..FindingRequest::default() };
+        look(&open(&target).await, &wanted, &mut told).await.expect("a look");
+        assert_eq!(heard, [FindingNews::Read(5_000, "memory")]);
+    });
+}
+
+#[test]
 fn cases_that_say_the_same_in_other_words_are_near_copies() {
     block_on(async {
         let folder = tempfile::tempdir().expect("a folder");

@@ -587,15 +587,15 @@ fn a_question_is_kept_and_asked_again() {
 }
 
 /// Another process changes rows.
-fn change(world: &World, sql: &'static str) {
+fn change(world: &World, sql: &str) {
     block_on(async {
         if let Some(database) = &world.database {
             let mut link = PgConnection::connect(database.url()).await.unwrap();
-            sqlx::raw_sql(sql).execute(&mut link).await.unwrap();
+            sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut link).await.unwrap();
         } else {
             let path = world.folder.path().join("memory.db");
             let mut link = SqliteConnection::connect(&format!("sqlite:{}", path.display())).await.unwrap();
-            sqlx::raw_sql(sql).execute(&mut link).await.unwrap();
+            sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut link).await.unwrap();
         }
     });
 }
@@ -621,6 +621,33 @@ fn parents_ended_within_two_days_and_are_alike() {
         // One that took weeks is found too.
         change(&world, "UPDATE episodes SET started_at = '2026-01-10T08:00:00.000000Z' WHERE id = 'e04'");
         assert_eq!(suggested("e05"), [("e04".to_owned(), 23.0)], "{:?}", world.kept);
+    }
+}
+
+#[test]
+fn the_parents_most_alike_are_told_of_very_many() {
+    for world in worlds() {
+        let mut sql = "BEGIN;".to_owned();
+        for n in 0..2_300 {
+            let (id, end) =
+                (format!("many-{n:04}"), format!("2026-02-05T{:02}:{:02}:00.000000Z", 9 + n / 1_000, n % 60));
+            let _ = writeln!(
+                sql,
+                "INSERT INTO episodes (id, agent_id, started_at, ended_at) VALUES ('{id}', 'a', '2026-02-05T08:00:00.000000Z', '{end}'); \
+                 INSERT INTO episode_embeddings SELECT '{id}', embedding FROM episode_embeddings WHERE episode_id = 'e05';"
+            );
+        }
+        change(&world, &(sql + "COMMIT"));
+        let episode = block_on(world.store.row(Entity::Episode, "e05")).unwrap().unwrap();
+        let starts = block_on(EarliestStarts::read(&world.store)).unwrap();
+        let found = block_on(parents::suggest(&world.store, &episode, None, None)).unwrap();
+        // All are as much alike: those that ended last come first, and of these the smallest id.
+        let mut wanted: Vec<usize> = (0..2_300).collect();
+        wanted.sort_by_key(|n| (std::cmp::Reverse((n / 1_000, n % 60)), *n));
+        let wanted: Vec<String> = wanted.iter().take(parents::SUGGESTED).map(|n| format!("many-{n:04}")).collect();
+        assert_eq!(found.iter().map(|s| s.id.clone()).collect::<Vec<_>>(), wanted, "{:?}", world.kept);
+        let of_all = block_on(parents::suggest_all(&world.store, &[(&episode, &vector(10))], &starts)).unwrap();
+        assert_eq!(of_all, [found], "{:?}", world.kept);
     }
 }
 

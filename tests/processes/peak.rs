@@ -113,3 +113,108 @@ fn long_rows_are_not_held_together() {
         assert!(many < few + 90_000, "{words:?}: {few} kB with short rows, {many} kB with long ones");
     }
 }
+
+/// Adds memories of 150 words, each of a person of their own but for the last two, which say the same.
+async fn add_memories(path: &str, count: i64) {
+    let mut link = SqliteConnection::connect(path).await.expect("the file");
+    let add = "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < $1), \
+         w(w) AS (SELECT 1 UNION ALL SELECT w + 1 FROM w WHERE w < 150), \
+         said(text) AS (SELECT group_concat('word' || w, ' ') FROM w) \
+         INSERT INTO memories (id, kind, text, user_id, created_at) SELECT printf('peak-%08d', n), 'note', text, \
+         'peak-' || min(n, $1 - 1), '2026-02-01T00:00:00.000000Z' FROM n, said";
+    sqlx::query(add).bind(count).execute(&mut link).await.expect("memories");
+    link.close().await.expect("closed");
+}
+
+#[test]
+fn memories_that_say_the_same_are_found_outside_of_memory() {
+    let folder = TempDir::new().unwrap();
+    let of = |episodes: &str, count: i64| {
+        let path = demo(folder.path(), episodes);
+        block_on(add_memories(&path, count));
+        peak(folder.path(), &["-d", &path, "--format", "json", "findings", "--kind", "near_duplicate_memory"])
+    };
+    let (Some((few, _)), Some((many, printed))) = (of("100", 2_000), of("101", 60_000)) else { return };
+    assert!(["peak-00059999", "peak-00060000"].iter().all(|id| printed.contains(id)), "{printed}");
+    // Numbers for the words of 60,000 memories take 70 MB, of 8 bytes each.
+    assert!(many < few + 40_000, "{few} kB of 2,000 memories, {many} kB of 60,000");
+}
+
+/// Adds an agent's episodes of one day, each with a vector of 1,536 numbers.
+async fn add_busy_agent(path: &str, count: i64) {
+    let mut link = SqliteConnection::connect(path).await.expect("the file");
+    let add = "INSERT INTO episodes (id, agent_id, started_at, ended_at) \
+         WITH RECURSIVE n(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < $1) \
+         SELECT printf('busy-%06d', n), 'busy', strftime('%Y-%m-%dT%H:%M:%S.000000Z', 1770192000 + 10 * n, 'unixepoch'), \
+         strftime('%Y-%m-%dT%H:%M:%S.000000Z', 1770192005 + 10 * n, 'unixepoch') FROM n";
+    sqlx::query(add).bind(count).execute(&mut link).await.expect("episodes");
+    let vector: Vec<u8> = (0..1_536).flat_map(|n| (1.0 + n as f32).to_le_bytes()).collect();
+    let add = "INSERT INTO episode_embeddings SELECT id, $1 FROM episodes WHERE agent_id = 'busy'";
+    sqlx::query(add).bind(vector).execute(&mut link).await.expect("vectors");
+    link.close().await.expect("closed");
+}
+
+#[test]
+fn parents_of_busy_agents_are_found_without_all_vectors_in_memory() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("episode.json");
+    let vector: Vec<f32> = (0..1_536).map(|n| 1.0 + n as f32).collect();
+    let new = serde_json::json!({"id": "new", "agent_id": "busy", "title": "new", "embedding": vector,
+        "started_at": "2026-02-05T08:00:00.000000Z", "ended_at": "2026-02-05T09:00:00.000000Z"});
+    fs::write(&file, new.to_string()).unwrap();
+    let of = |count: i64| {
+        let path = demo(folder.path(), &(100 + count / 1_000).to_string());
+        peak(folder.path(), &["-d", &path, "migrate", "--apply"])?;
+        block_on(add_busy_agent(&path, count));
+        let last = format!("busy-{count:06}");
+        let suggested = peak(folder.path(), &["-d", &path, "--format", "json", "chain", &last, "--suggest-parents"])?;
+        let file = file.display().to_string();
+        let recorded = peak(folder.path(), &["-d", &path, "--format", "json", "record", "episode", &file])?;
+        Some([(suggested, format!("busy-{:06}", count - 1)), (recorded, format!("\"parent_id\": \"{last}\""))])
+    };
+    let (Some(few), Some(many)) = (of(100), of(8_000)) else { return };
+    for (((few, _), _), ((many, printed), parent)) in few.into_iter().zip(many) {
+        assert!(printed.contains(&parent), "{parent}: {printed}");
+        // The vectors of 8,000 episodes take 49 MB.
+        assert!(many < few + 40_000, "{few} kB of 100 episodes, {many} kB of 8,000");
+    }
+}
+
+/// Adds a bank with long cases and long-winded versions of a policy, of which the last but one is used.
+async fn add_bank(path: &str, count: i64) {
+    let mut link = SqliteConnection::connect(path).await.expect("the file");
+    let bank = "INSERT INTO agent_memory_profiles (id, user_id, agent_id) VALUES ('peak', 'peak-user', 'peak-agent')";
+    sqlx::query(bank).execute(&mut link).await.expect("a bank");
+    let cases = "INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, outcome) \
+         WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < $1) \
+         SELECT printf('case-%06d', n), 'peak', 'peak-user', 'peak-agent', $2 FROM n";
+    sqlx::query(cases).bind(count).bind("success ".repeat(1_000)).execute(&mut link).await.expect("cases");
+    let versions = "INSERT INTO agent_memory_policies (id, profile_id, version, weights, metrics, status) \
+         WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < $1) \
+         SELECT 'policy-' || n, 'peak', n, '{\"similarity\": 0.5}', $2, iif(n = $1, 'training', 'active') FROM n";
+    let metrics = serde_json::json!({"notes": "loss ".repeat(2_000)}).to_string();
+    sqlx::query(versions).bind(count).bind(metrics).execute(&mut link).await.expect("versions");
+    link.close().await.expect("closed");
+}
+
+#[test]
+fn cases_and_versions_of_a_bank_are_not_held_whole() {
+    let folder = TempDir::new().unwrap();
+    let of = |count: i64| {
+        let path = demo(folder.path(), &(100 + count / 1_000).to_string());
+        peak(folder.path(), &["-d", &path, "migrate", "--apply"])?;
+        block_on(add_bank(&path, count));
+        let on = |words: &[&str]| peak(folder.path(), &[&["-d", &path, "--format", "json"], words].concat());
+        let window = on(&["profile", "set", "peak", "--window", "10"])?;
+        let used =
+            on(&["recall", "task", "--ranking", "cases", "--user", "peak-user", "--agent", "peak-agent", "-k", "1"])?;
+        assert!(window.1.contains(&format!("{} of its {count} cases lie outside", count - 10)), "{}", window.1);
+        assert!(used.1.contains(&format!("\"policy-{}\"", count - 1)), "{}", used.1);
+        Some([window.0, used.0])
+    };
+    let (Some(few), Some(many)) = (of(20), of(8_000)) else { return };
+    for (few, many) in few.into_iter().zip(many) {
+        // The cases take 64 MB, and the versions 80.
+        assert!(many < few + 40_000, "{few} kB of 20 rows, {many} kB of 8,000");
+    }
+}

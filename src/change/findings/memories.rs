@@ -1,11 +1,11 @@
 //! Memories that say the same as others of the same person, by vector or by words, and facts that contradict one another.
 
-use std::ops::ControlFlow;
-
 use super::{ChangeError, FindingNews, Survey};
+use crate::lab::LabError;
+use crate::lab::scratch::scratch;
 use crate::layout::BoundSource;
 use crate::memory::Entity;
-use crate::memory::findings::{FindingTally, StandingMemories, StandingMemory, copies};
+use crate::memory::findings::{FindingTally, MemoryGroups, StandingMemories, StandingMemory, copies};
 use crate::memory::prune::NEAR;
 use crate::memory::query::Query;
 use crate::memory::vector::{dot, unit};
@@ -16,6 +16,9 @@ use crate::store::encode::plain_column;
 pub(super) const COPIES: &str = "near_duplicate_memory";
 /// The kinds of finding.
 pub(super) const PAIRED: &[&str] = &[COPIES, "contradicting_facts"];
+
+/// Memories that are compared between two words of progress.
+const PROGRESS: usize = 2_000;
 
 /// Columns of a memory that are read.
 const COLUMNS: &[&str] = &["id", "user_id", "collection", "text", "status", "metadata", "created_at"];
@@ -33,37 +36,46 @@ impl Survey<'_> {
             self.left.extend(PAIRED);
             return Ok(());
         }
-        let mut standing = StandingMemories::default();
-        let (mut read, brief, begun) = (0_u64, self.wanted.brief, self.begun);
-        let mut spent = false;
+        let mut standing = StandingMemories::new(scratch);
         let query = Query { columns: Some(COLUMNS.to_vec()), ..Query::new(Entity::Memory) };
-        let row = |row| {
-            standing.add(&row);
-            read += 1;
-            spent = brief
-                .is_some_and(|b| read >= b.rows || read.is_multiple_of(super::PROGRESS) && begun.elapsed() >= b.time);
-            if spent { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
-        self.store.walks().each_row(&query, row).await?;
-        self.spent |= spent;
+        self.walk(&query, false, |row| standing.add(row)).await?;
+        if self.stopped {
+            return Ok(());
+        }
         let (memory, most) = (Some(Entity::Memory), self.most());
-        self.found("contradicting_facts", memory, standing.contradictions(most));
-        let mut tally = FindingTally::default();
-        for group in standing.groups() {
-            let vectors = unit_vectors(self.store, group).await?;
+        let contradictions = standing.contradictions(most).map_err(LabError::from)?;
+        self.found("contradicting_facts", memory, contradictions);
+        if self.wants(&[COPIES]) {
+            let groups = standing.into_groups().map_err(LabError::from)?;
+            let copies = self.copies(&groups).await?;
+            self.found(COPIES, memory, copies);
+        }
+        Ok(())
+    }
+
+    /// Compares the memories of each group by vectors, or by words.
+    async fn copies(&mut self, groups: &MemoryGroups) -> Result<FindingTally, ChangeError> {
+        let (mut tally, most) = (FindingTally::default(), self.most());
+        let mut stream = groups.stream().map_err(LabError::from)?;
+        let mut compared = 0;
+        while let Some(group) = stream.next().map_err(LabError::from)?.filter(|_| !self.stopped) {
+            if group.is_empty() {
+                continue;
+            }
+            let vectors = unit_vectors(self.store, &group).await?;
             let near = |a: usize, b: usize| {
                 let (a, b) = vectors.get(a)?.as_ref().zip(vectors.get(b)?.as_ref())?;
                 Some(a.len() == b.len() && dot(a, b) > NEAR)
             };
-            copies(group, near, most, &mut tally);
-            self.tell(FindingNews::Read(self.read, "memory"));
-            if self.stopped {
-                return Ok(());
+            copies(&group, near, most, &mut tally);
+            compared += group.len();
+            if compared >= PROGRESS {
+                compared = 0;
+                self.tell(FindingNews::Read(self.read, "memory"));
+                tokio::task::yield_now().await;
             }
-            tokio::task::yield_now().await;
         }
-        self.found(COPIES, memory, tally);
-        Ok(())
+        Ok(tally)
     }
 
     /// Whether memories can be made one.

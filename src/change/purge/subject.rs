@@ -12,7 +12,7 @@ use crate::memory::mention::folded;
 use crate::memory::nearest::nearest;
 use crate::store::fetched::FetchedValue;
 use crate::store::proof::spelling::forms;
-use crate::store::snapshot::{HandlesWanted, Snapshot, WantedRows};
+use crate::store::snapshot::{HandlesWanted, Snapshot};
 use crate::store::stored::TableName;
 
 /// Characters that a subject must have at least; of scripts that write a word with one, a letter counts as two.
@@ -332,9 +332,7 @@ async fn ids_of(snapshot: &mut Snapshot<'_>, text: &str) -> Result<Vec<String>, 
     let owners: Vec<&BoundRule> = erasure.rules.iter().filter(|r| r.of.is_none()).collect();
     for rule in owners.iter().filter(|r| r.inside.is_whole()) {
         let table = TableName::new(rule.table.0.clone(), rule.table.1.clone());
-        let columns = [rule.column.clone()];
-        let wanted = WantedRows { table: &table, columns: &columns, when: None, subject: &[] };
-        if !snapshot.select(wanted, &rule.column, &[FetchedValue::Text(text.to_owned())]).await?.is_empty() {
+        if snapshot.holds(&table, &rule.column, FetchedValue::Text(text.to_owned())).await? {
             return Ok(vec![text.to_owned()]);
         }
     }

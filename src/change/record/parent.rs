@@ -16,6 +16,9 @@ const HOURS: i64 = 48;
 /// Cosine that a parent must exceed: the raw one of the two vectors, strictly.
 const ALIKE: f64 = 0.85;
 
+/// Episodes that are read together, with their vectors.
+const TOGETHER: usize = 500;
+
 /// Finds the parent of an episode without one, and says what was found, or why nothing can be.
 ///
 /// # Errors
@@ -46,59 +49,67 @@ pub(super) async fn detect(
         draft.disclosures.push(impossible(why.unwrap_or("the episode has no start")));
         return Ok(None);
     };
-    let candidates = candidates(draft, agent, started).await?;
-    let ids: Vec<String> = candidates.iter().map(|row| row.id().to_owned()).collect();
-    let vectors = draft.store.embeddings().vectors(Entity::Episode, &ids).await?;
-    if !ids.is_empty() && vectors.is_empty() {
-        let why = format!("none of the {} episodes that ended in the {HOURS} hours before it has a vector", ids.len());
+    let found = alike(draft, agent, started, vector).await?;
+    if found.ended > 0 && found.compared == 0 {
+        let why =
+            format!("none of the {} episodes that ended in the {HOURS} hours before it has a vector", found.ended);
         draft.disclosures.push(impossible(&why));
         return Ok(None);
     }
-    let alike = |row: &Row| cosine_of(vector, vectors.get(row.id())?).map(|cosine| (cosine, row.clone()));
-    let found = candidates.iter().filter_map(alike).filter(|(cosine, _)| *cosine > ALIKE);
-    // The most alike; of equals the one that ended last.
-    let best = found.max_by(|(a, one), (b, other)| {
-        a.total_cmp(b)
-            .then_with(|| one.text("ended_at").cmp(&other.text("ended_at")))
-            .then_with(|| one.id().cmp(other.id()))
-    });
-    let Some((cosine, parent)) = best else {
+    let Some((cosine, ended_at, id)) = found.best else {
         draft.effects.push(format!(
             "no parent is found: of {} episodes of {agent} that ended in the {HOURS} hours before it, {} have a vector, \
              and none is above {ALIKE}",
-            ids.len(),
-            vectors.len()
+            found.ended, found.compared
         ));
         return Ok(None);
     };
-    let hours =
-        parent.text("ended_at").and_then(|end| time::seconds_between(end, started)).unwrap_or_default() / 3_600.0;
+    let hours = ended_at.and_then(|end| time::seconds_between(&end, started)).unwrap_or_default() / 3_600.0;
     draft.effects.push(format!(
-        "its parent is {}, found by vectors: cosine {cosine:.3}, it ended {hours:.1} hours before",
-        parent.id()
+        "its parent is {id}, found by vectors: cosine {:.3}, it ended {hours:.1} hours before",
+        f64::from_bits(cosine)
     ));
-    Ok(Some(parent.id().to_owned()))
+    Ok(Some(id))
 }
 
-/// The agent's episodes that ended within the hours before a time.
-async fn candidates(draft: &Draft<'_>, agent: &str, started: &str) -> Result<Vec<Row>, ChangeError> {
+/// The agent's episodes that ended within the hours before a time, compared with one.
+#[derive(Default)]
+struct ComparedEpisodes {
+    ended: usize,
+    /// Number of those that have a vector.
+    compared: usize,
+    /// Cosine as its bits, which are in the order of positive numbers, end, and id: of those as much alike the one that
+    /// ended last.
+    best: Option<(u64, Option<String>, String)>,
+}
+
+/// Reads the agent's episodes with their vectors, some after the other.
+async fn alike(draft: &Draft<'_>, agent: &str, started: &str, vector: &[f32]) -> Result<ComparedEpisodes, ChangeError> {
+    let mut found = ComparedEpisodes::default();
     let earliest = time::epoch_micros(started)
         .and_then(|micros| time::from_epoch(micros - HOURS * 3_600_000_000, time::EpochUnit::Microseconds));
-    let Some(earliest) = earliest else { return Ok(Vec::new()) };
-    let mut query = Query::new(Entity::Episode);
-    query.columns = Some(vec!["id", "agent_id", "started_at", "ended_at"]);
+    let Some(earliest) = earliest else { return Ok(found) };
+    let columns = Some(vec!["id", "agent_id", "started_at", "ended_at"]);
+    let mut query = Query { columns, limit: TOGETHER, ..Query::new(Entity::Episode) };
     query.filters.extend(equal("agent_id", Operand::Text(agent.to_owned())));
-    let ended = Entity::Episode.column("ended_at").map_or("ended_at", |c| c.name);
     for (op, bound) in [(Operator::GreaterOrEqual, earliest), (Operator::LessOrEqual, started.to_owned())] {
-        query.filters.push(Filter::new(ended, op, Operand::Time(bound)));
+        query.filters.push(Filter::new("ended_at", op, Operand::Time(bound)));
     }
-    let mut rows = Vec::new();
     loop {
         let page = draft.store.page(&query).await?;
-        rows.extend(page.rows);
+        let ids: Vec<String> = page.rows.iter().map(|row| row.id().to_owned()).collect();
+        let vectors = draft.store.embeddings().vectors(Entity::Episode, &ids).await?;
+        (found.ended, found.compared) = (found.ended + ids.len(), found.compared + vectors.len());
+        for row in &page.rows {
+            let cosine = vectors.get(row.id()).and_then(|other| cosine_of(vector, other));
+            if let Some(cosine) = cosine.filter(|cosine| *cosine > ALIKE) {
+                let ended = row.text("ended_at").map(str::to_owned);
+                found.best = found.best.max(Some((cosine.to_bits(), ended, row.id().to_owned())));
+            }
+        }
         match page.next {
             Some(next) => query.start = PageStart::After(next),
-            None => return Ok(rows),
+            None => return Ok(found),
         }
     }
 }

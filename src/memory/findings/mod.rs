@@ -9,6 +9,7 @@ mod marks;
 mod muted;
 mod quote;
 mod scan;
+mod standing;
 mod tally;
 mod utility;
 
@@ -20,11 +21,11 @@ use super::invocation::{filled, needs_dashes};
 use super::{Entity, agreeing};
 
 pub use bank::{BankCase, COMPARED, CaseBank, CaseBanks, is_poison};
-pub use facts::{StandingMemories, StandingMemory, copies};
 pub use links::{LinkedEpisodes, NamedLinks};
 pub use muted::{Mute, Muted};
 pub use quote::{OffendingQuote, quote};
 pub use scan::{HeldText, TextScanner, WORDS};
+pub use standing::{MemoryGroups, StandingMemories, StandingMemory, copies};
 pub use tally::FindingTally;
 pub use utility::UtilityHistories;
 
