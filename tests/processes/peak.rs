@@ -75,10 +75,10 @@ fn whole_reads_take_no_more_memory_of_more_rows() {
     }
 }
 
-/// Gives each of the first rows of a table a text of 1 MB.
-async fn lengthen(path: &str, rows: i64) {
+/// Gives each of the first rows of a table a text of 1 MB, which ends in some words.
+async fn lengthen(path: &str, rows: i64, end: &str) {
     let mut link = SqliteConnection::connect(path).await.expect("the file");
-    let long = "no invoice stands in here; ".repeat((1 << 20) / 27);
+    let long = "no invoice stands in here; ".repeat((1 << 20) / 27) + end;
     let set = "UPDATE episodes SET detail = $1 WHERE rowid IN (SELECT rowid FROM episodes LIMIT $2)";
     sqlx::query(set).bind(long).bind(rows).execute(&mut link).await.expect("long rows");
     link.close().await.expect("closed");
@@ -106,11 +106,62 @@ fn long_rows_are_not_held_together() {
     };
     let before: Option<Vec<u64>> = commands.iter().map(|words| Some(of(words)?.0)).collect();
     let Some(before) = before else { return };
-    block_on(lengthen(&path, 120));
+    block_on(lengthen(&path, 120, ""));
     for (words, few) in commands.iter().zip(before) {
         let Some((many, _)) = of(words) else { return };
         // 120 MB of texts. A command that holds them takes them once more as it prints.
         assert!(many < few + 90_000, "{words:?}: {few} kB with short rows, {many} kB with long ones");
+    }
+}
+
+#[test]
+fn texts_that_lose_a_person_are_not_held_together() {
+    let folder = TempDir::new().unwrap();
+    let path = demo(folder.path(), "300");
+    let words = ["-d", &path, "--format", "json", "purge", "dana.whitfield", "--mentions", "redact"];
+    let before = peak(folder.path(), &words);
+    block_on(lengthen(&path, 120, "dana.whitfield"));
+    let (Some((few, _)), Some((many, printed))) = (before, peak(folder.path(), &words)) else { return };
+    assert!(printed.contains("episodes.detail named the person"), "{printed}");
+    // 120 MB of new texts.
+    assert!(many < few + 60_000, "{few} kB with short rows, {many} kB with long ones");
+}
+
+/// Adds episodes of one person, each with a part.
+async fn add_person(path: &str, count: i64) {
+    let mut link = SqliteConnection::connect(path).await.expect("the file");
+    let episodes = "INSERT INTO episodes (id, agent_id, user_id, started_at) \
+         WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < $1) \
+         SELECT printf('peak-episode-%08d', n), 'agent', 'peak-person', '2026-02-01T00:00:00.000000Z' FROM n";
+    sqlx::query(episodes).bind(count).execute(&mut link).await.expect("episodes");
+    let parts = "INSERT INTO episode_segments (id, episode_id, sequence, kind, content) \
+         SELECT 'part of ' || id, id, 0, 'note', 'said' FROM episodes WHERE user_id = 'peak-person'";
+    sqlx::query(parts).execute(&mut link).await.expect("segments");
+    link.close().await.expect("closed");
+}
+
+#[test]
+fn rows_of_one_person_take_few_bytes_each() {
+    let folder = TempDir::new().unwrap();
+    let of = |episodes: &str, count: i64| {
+        let path = demo(folder.path(), episodes);
+        peak(folder.path(), &["-d", &path, "migrate", "--apply"])?;
+        block_on(add_person(&path, count));
+        let on = |words: &[&str]| peak(folder.path(), &[&["-d", &path, "--format", "json"], words].concat());
+        let rows = format!("\"delete\": {count}");
+        let exported = on(&["export", "subject", "peak-person"])?;
+        assert!(exported.1.lines().count() as i64 == 2 * count + 1);
+        let planned = on(&["purge", "peak-person"])?;
+        let erased = on(&["purge", "peak-person", "--apply"])?;
+        for (_, printed) in [&planned, &erased] {
+            assert_eq!(printed.matches(&rows).count(), 2, "{printed}");
+        }
+        Some([exported.0, planned.0, erased.0])
+    };
+    let (Some(few), Some(many)) = (of("100", 1_000), of("101", 60_000)) else { return };
+    for (few, many) in few.into_iter().zip(many) {
+        // 120,000 rows and their ids took 1 to 2 kB each.
+        assert!(many < few + 50_000, "{few} kB of 2,000 rows, {many} kB of 120,000");
     }
 }
 

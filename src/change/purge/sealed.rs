@@ -196,4 +196,16 @@ mod tests {
         let swapped = [begin, &rest[chunk..2 * chunk], &rest[..chunk], &rest[2 * chunk..]].concat();
         assert!(opened(&swapped).is_err());
     }
+
+    #[test]
+    fn a_file_of_before_is_read_too() {
+        let nonce = [9; NONCE_LEN];
+        let mut bytes = b"{}".to_vec();
+        let sealing = cipher(&key()).unwrap();
+        sealing
+            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut bytes)
+            .expect("sealed");
+        assert_eq!(opened(&[&nonce[..], &bytes].concat()).unwrap(), b"{}");
+        assert!(opened(&[&nonce[..], &bytes[1..]].concat()).is_err() && opened(b"short").is_err());
+    }
 }
