@@ -12,7 +12,7 @@ pub mod connect;
 pub mod container;
 mod context;
 mod count;
-mod derive;
+pub mod derive;
 mod dialect;
 pub mod embedding;
 pub mod encode;

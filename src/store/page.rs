@@ -8,6 +8,7 @@ use std::ops::{ControlFlow, Range};
 use serde_json::Value;
 
 use super::codec;
+use super::derive::DerivedPart;
 use super::episode_of::EpisodeIndex;
 use super::fetched::{FetchedValue, RawRow, row_size};
 use super::keyword::index_condition;
@@ -236,16 +237,22 @@ impl Store {
                 }
                 walk.walk(engine, &mut statement, *part, &edge, forward, batch);
                 let (raw, is_broken_off) = self.fetch_within(&statement, bytes).await?;
-                let read = raw.len();
-                let short = read < batch && !is_broken_off;
+                let (rows, mut is_broken_off) = (raw.len(), is_broken_off);
                 let mut placed: Vec<Placed> = raw
                     .into_iter()
                     .map(|r| place(index, r, key_at..key_at + walk.reads().len(), source, &projection))
                     .collect();
+                let part = DerivedPart { columns: wanted.as_deref(), preview: query.preview, bytes };
+                if let Some(sizes) = self.complete(source, placed.iter_mut().map(|p| &mut p.row), part).await? {
+                    is_broken_off |= sizes.len() < rows;
+                    placed.truncate(sizes.len());
+                    placed.iter_mut().zip(sizes).for_each(|(placed, size)| placed.size += size);
+                }
+                let read = placed.len();
+                let short = read < batch && !is_broken_off;
                 if let Some(last) = placed.last() {
                     edge = last.edge.clone();
                 }
-                self.complete(source, wanted.as_deref(), placed.iter_mut().map(|p| &mut p.row)).await?;
                 if wanted.as_ref().is_none_or(|w| w.contains(&"episode_id")) {
                     self.contexts()
                         .fill_episodes(source, placed.iter_mut().map(|p| &mut p.row).collect(), Some(asked.index))
@@ -447,12 +454,33 @@ impl Store {
         filters: &[Filter],
         wanted_columns: Option<&[&str]>,
     ) -> Result<Vec<Row>, StoreError> {
+        let mut rows = Vec::new();
+        let take = |row, _| {
+            rows.push(row);
+            ControlFlow::Continue(())
+        };
+        self.each_related_in(source, column, values, filters, wanted_columns, take).await?;
+        let part = DerivedPart { columns: wanted_columns, preview: None, bytes: usize::MAX };
+        self.complete(source, rows.iter_mut(), part).await?;
+        Ok(rows)
+    }
+
+    /// Hands each row of a source whose column is one of the values to `each`, with the bytes of what is stored, in no
+    /// order, until it breaks off.
+    async fn each_related_in(
+        &self,
+        source: &BoundSource,
+        column: &str,
+        values: &[impl AsRef<str> + Sync],
+        filters: &[Filter],
+        wanted_columns: Option<&[&str]>,
+        mut each: impl FnMut(Row, usize) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
         let values: Vec<String> =
             values.iter().map(|v| as_stored(self.engine(), source, column, v.as_ref()).into_owned()).collect();
-        let values = &values[..];
         let projection = Projection::new(self.engine(), source, wanted_columns, None);
         let mut statement = projection.select(source, &[]);
-        narrow_any(self.engine(), source, column, values, &mut statement);
+        narrow_any(self.engine(), source, column, &values, &mut statement);
         narrow_server(self.engine(), source, filters, &mut statement);
         let values: HashSet<&str> = values.iter().map(String::as_str).collect();
         let wanted = |row: &Row| match row.get(column) {
@@ -460,17 +488,42 @@ impl Store {
             Value::Array(items) => items.iter().filter_map(Value::as_str).any(|item| values.contains(item)),
             _ => false,
         };
-        let mut rows = Vec::new();
         self.scan(&statement, |mut raw| {
+            let size = row_size(&raw);
             let row = codec::decode(source, &projection, &mut raw);
-            if wanted(&row) {
-                rows.push(row);
-            }
-            ControlFlow::Continue(())
+            if wanted(&row) { each(row, size) } else { ControlFlow::Continue(()) }
         })
-        .await?;
-        self.complete(source, wanted_columns, rows.iter_mut()).await?;
-        Ok(rows)
+        .await
+    }
+
+    /// Hands these columns of each row of an entity whose column is one of some values to `each`, with the bytes of what is
+    /// stored, in no order, until it breaks off. Rows of a source that is derived are not completed.
+    ///
+    /// # Errors
+    /// As [`Store::related`].
+    pub async fn each_related(
+        &self,
+        entity: Entity,
+        column: &str,
+        values: &[impl AsRef<str> + Sync],
+        wanted: &[&str],
+        mut each: impl FnMut(Row, usize) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let Ok(sources) = self.sources_of(entity) else { return Ok(()) };
+        let mut flow = ControlFlow::Continue(());
+        for source in sources.into_iter().filter(|s| !s.column(column).is_empty()) {
+            for values in values.chunks(IN_LIST) {
+                let take = |row, size| {
+                    flow = each(row, size);
+                    flow
+                };
+                self.each_related_in(source, column, values, &[], Some(wanted), take).await?;
+                if flow.is_break() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
     }
 
     /// One row by its id.
@@ -486,18 +539,19 @@ impl Store {
         Ok(rows.pop())
     }
 
-    /// Completes episodes from their event logs, where the source says so and the wanted columns need it.
-    pub(super) async fn complete<'r>(
+    /// Completes episodes from their event logs, the first ones until they reach the bytes of a part; gives the bytes of
+    /// each. None where the source or the wanted columns need no such thing: all are complete.
+    async fn complete<'r>(
         &self,
         source: &BoundSource,
-        wanted: Option<&[&str]>,
         rows: impl Iterator<Item = &'r mut Row>,
-    ) -> Result<(), StoreError> {
-        let needed = wanted.is_none_or(|w| w.iter().any(|c| source.derives(c)));
+        part: DerivedPart<'_>,
+    ) -> Result<Option<Vec<usize>>, StoreError> {
+        let needed = part.columns.is_none_or(|w| w.iter().any(|c| source.derives(c)));
         if source.derive != Some(Derivation::WorkflowEvents) || !needed {
-            return Ok(());
+            return Ok(None);
         }
-        Box::pin(self.contexts().derive_from_events(rows.collect())).await
+        Ok(Some(Box::pin(self.contexts().derive_from_events(rows.collect(), part)).await?))
     }
 
     /// The rows of `to` that hang on each episode: by list, by back-link, by a path in JSON; once each, in time order.

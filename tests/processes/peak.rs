@@ -5,10 +5,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::yield_now;
 
-use sqlx::{Connection as _, SqliteConnection};
+use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
 use tempfile::TempDir;
 
 use crate::support::block_on;
+use crate::support::fixtures::{Layout, build_sqlite};
 
 /// Most memory that a command had, in kilobytes, and what it printed; none when the system does not tell.
 fn peak(state: &Path, words: &[&str]) -> Option<(u64, String)> {
@@ -111,5 +112,55 @@ fn long_rows_are_not_held_together() {
         let Some((many, _)) = of(words) else { return };
         // 120 MB of texts. A command that holds them takes them once more as it prints.
         assert!(many < few + 90_000, "{words:?}: {few} kB with short rows, {many} kB with long ones");
+    }
+}
+
+/// Adds completed runs with logs of 1 MB each to a database of pyworkflow.
+async fn add_runs(path: &Path, runs: i64) {
+    let mut link = SqliteConnection::connect(&path.display().to_string()).await.expect("the file");
+    let numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)";
+    let of_runs = format!(
+        "{numbers} INSERT INTO workflow_runs (run_id, workflow_name, status, created_at, updated_at, completed_at)
+         SELECT 'run_long_' || i, 'long', 'completed', '2026-11-01T07:00:00+00:00', '2026-11-01T07:00:00+00:00',
+         '2026-11-01T07:00:10+00:00' FROM n"
+    );
+    let of_events = format!(
+        "{numbers}, s(j) AS (SELECT 0 UNION ALL SELECT j + 1 FROM s WHERE j < 19)
+         INSERT INTO events (event_id, run_id, sequence, type, timestamp, data)
+         SELECT 'evt_long_' || i || '_' || j, 'run_long_' || i, j, CASE j WHEN 19 THEN 'workflow.completed' ELSE
+         'step.completed' END, '2026-11-01T07:00:05+00:00', json_object('step_name', 'work', 'result', $2) FROM n, s"
+    );
+    sqlx::query(AssertSqlSafe(of_runs)).bind(runs).execute(&mut link).await.expect("runs");
+    let result = "a word ".repeat((50 << 10) / 7);
+    sqlx::query(AssertSqlSafe(of_events)).bind(runs).bind(result).execute(&mut link).await.expect("events");
+    link.close().await.expect("closed");
+}
+
+#[test]
+fn long_logs_are_not_held_together() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("runs.db");
+    block_on(build_sqlite(Layout::Pyworkflow, &path));
+    let of = |words: &[&str]| {
+        let start = ["-d", path.to_str().unwrap(), "--format", "json"];
+        peak(folder.path(), &start.into_iter().chain(words.iter().copied()).collect::<Vec<_>>())
+    };
+    let commands: &[&[&str]] = &[
+        &["list", "episode", "--limit", "300"],
+        &["findings"],
+        &["recall", "work", "--ranking", "similar"],
+        &["backfill", "episodes-from-events"],
+    ];
+    let before: Option<Vec<u64>> = commands.iter().map(|words| Some(of(words)?.0)).collect();
+    let Some(before) = before else { return };
+    block_on(add_runs(&path, 120));
+    for (words, few) in commands.iter().zip(before) {
+        let Some((many, printed)) = of(words) else { return };
+        // 120 MB of logs.
+        assert!(many < few + 80_000, "{words:?}: {few} kB with short logs, {many} kB with long ones");
+        if words[0] == "backfill" {
+            let plan: serde_json::Value = serde_json::from_str(&printed).unwrap();
+            assert!(plan["changes_total"].as_u64() >= Some(120), "every run that has ended: {}", plan["changes_total"]);
+        }
     }
 }
