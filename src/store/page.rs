@@ -297,7 +297,8 @@ impl Store {
             return Ok(());
         }
         let episodes: Vec<&Row> = placed.iter().map(|p| &p.row).collect();
-        let events = self.linked(&episodes, &source.links, Entity::CanvasEvent).await?;
+        let columns = ["id", "episode_id", "canvas_type", "action", "created_at"];
+        let events = self.linked_columns(&episodes, &source.links, Entity::CanvasEvent, Some(&columns)).await?;
         let mut keep =
             events.iter().map(|of_one| of_one.iter().any(|e| wanted.fits(e))).collect::<Vec<_>>().into_iter();
         placed.retain(|_| keep.next().unwrap_or(false));
@@ -564,47 +565,69 @@ impl Store {
         links: &[EpisodeLink],
         to: Entity,
     ) -> Result<Vec<Vec<Row>>, StoreError> {
+        self.linked_columns(episodes, links, to, None).await
+    }
+
+    /// As [`Store::linked`], with some columns only: `wanted` must name the id, the episode and the time, and of feedback the
+    /// source.
+    ///
+    /// # Errors
+    /// As [`Store::linked`].
+    pub async fn linked_columns(
+        &self,
+        episodes: &[&Row],
+        links: &[EpisodeLink],
+        to: Entity,
+        wanted: Option<&[&str]>,
+    ) -> Result<Vec<Vec<Row>>, StoreError> {
         let named: Vec<Vec<Cow<'_, str>>> = episodes.iter().map(|e| named_ids(e, links, to)).collect();
         let mut all: Vec<&str> = named.iter().flatten().map(|id| &**id).collect();
         all.sort_unstable();
         all.dedup();
-        let mut by_id = Vec::new();
-        // A list may be very long: its ids are copied for one statement at a time.
-        for some in all.chunks(AT_ONCE) {
-            let some: Vec<String> = some.iter().map(|id| (*id).to_owned()).collect();
-            by_id.extend(self.related(to, "id", &some).await?);
-        }
-        let backs = if links.iter().any(|l| l.to == to && l.by == LinkBy::Back) {
-            let ids: Vec<String> = episodes.iter().map(|e| e.id().to_owned()).collect();
-            self.related(to, "episode_id", &ids).await?
-        } else {
-            Vec::new()
-        };
-        let mut known: HashMap<&str, Vec<&Row>> = HashMap::new();
-        for row in &by_id {
-            known.entry(row.id()).or_default().push(row);
-        }
-        let mut pointing: HashMap<&str, Vec<&Row>> = HashMap::new();
-        for row in &backs {
-            pointing.entry(row.text("episode_id").unwrap_or_default()).or_default().push(row);
+        let mut rows = self.related_columns(to, "id", &all, wanted).await?;
+        let has_back = links.iter().any(|l| l.to == to && l.by == LinkBy::Back);
+        if has_back {
+            let ids: Vec<&str> = episodes.iter().map(|e| e.id()).collect();
+            let backs = self.related_columns(to, "episode_id", &ids, wanted).await?;
+            let known: HashSet<(&str, Option<&str>)> = rows.iter().map(|row| (row.id(), row.text("source"))).collect();
+            let more: Vec<Row> =
+                backs.into_iter().filter(|row| !known.contains(&(row.id(), row.text("source")))).collect();
+            rows.extend(more);
         }
         let order = Order { column: to.time_column(), descending: false };
-        let mut linked = Vec::with_capacity(episodes.len());
-        for (episode, named) in episodes.iter().zip(&named) {
-            let listed = named.iter().filter_map(|id| known.get(&**id)).flatten();
+        let mut by_id: HashMap<&str, Vec<usize>> = HashMap::new();
+        let mut pointing: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (at, row) in rows.iter().enumerate() {
+            by_id.entry(row.id()).or_default().push(at);
+            if has_back {
+                pointing.entry(row.text("episode_id").unwrap_or_default()).or_default().push(at);
+            }
+        }
+        let places = episodes.iter().zip(&named).map(|(episode, named)| {
+            let listed = named.iter().filter_map(|id| by_id.get(&**id)).flatten();
             let back = pointing.get(episode.id()).into_iter().flatten();
             let mut taken = HashSet::new();
-            let once = listed.chain(back).filter(|row| taken.insert((row.id(), row.text("source"))));
-            let mut rows: Vec<Row> = once.map(|row| (*row).clone()).collect();
-            rows.sort_by(|a, b| compare(&order, a, b));
-            linked.push(rows);
-        }
-        Ok(linked)
+            let is_new = |at: &usize| taken.insert((rows[*at].id(), rows[*at].text("source")));
+            let mut places: Vec<usize> = listed.chain(back).copied().filter(is_new).collect();
+            places.sort_by(|a, b| compare(&order, &rows[*a], &rows[*b]));
+            places
+        });
+        let places: Vec<Vec<usize>> = places.collect();
+        Ok(handed_out(rows, &places))
     }
 }
 
-/// Ids that are looked for by one statement.
-const AT_ONCE: usize = 20_000;
+/// Rows by their places in lists: each is moved to the last list that names it, and copied to those before.
+fn handed_out(rows: Vec<Row>, lists: &[Vec<usize>]) -> Vec<Vec<Row>> {
+    let mut uses = vec![0_usize; rows.len()];
+    lists.iter().flatten().for_each(|at| uses[*at] += 1);
+    let mut rows: Vec<Option<Row>> = rows.into_iter().map(Some).collect();
+    let mut hand = |at: &usize| {
+        uses[*at] -= 1;
+        if uses[*at] == 0 { rows[*at].take() } else { rows[*at].clone() }
+    };
+    lists.iter().map(|list| list.iter().filter_map(&mut hand).collect()).collect()
+}
 
 /// A filter with its value as the source spells it.
 fn spelled_as_stored(engine: Engine, source: &BoundSource, filter: &Filter) -> Filter {
