@@ -14,10 +14,10 @@ use crate::memory::{Entity, Row};
 /// Runs whose logs are read by one statement: at first, and at most.
 const RUNS: (usize, usize) = (4, 64);
 
-/// What is read of an event.
+/// Columns that are read of an event.
 const EVENT: &[&str] = &["id", "run_id", "sequence", "kind", "data", "created_at"];
 
-/// What is wanted of the episodes that are derived.
+/// Part of the derived episodes that is wanted.
 #[derive(Debug, Clone, Copy)]
 pub struct DerivedPart<'a> {
     /// Canonical columns; none means all.

@@ -10,7 +10,7 @@ pub mod codec;
 pub mod companion;
 pub mod connect;
 pub mod container;
-mod context;
+pub mod context;
 mod count;
 pub mod derive;
 mod dialect;

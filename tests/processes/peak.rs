@@ -164,3 +164,29 @@ fn long_logs_are_not_held_together() {
         }
     }
 }
+
+/// Gives one session 120 canvas events of 1 MB that no episode is linked to, and an episode of that session.
+async fn add_session(path: &str) {
+    let mut link = SqliteConnection::connect(path).await.expect("the file");
+    let events = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 120)
+        INSERT INTO canvas_audit (id, session_id, canvas_id, canvas_type, action, metadata, created_at)
+        SELECT 'long-' || i, 'long-session', 'c', 'form', 'present', json_object('said', $1), '2026-06-01T00:00:00.000000Z'
+        FROM n";
+    sqlx::query(events).bind("at length ".repeat((1 << 20) / 10)).execute(&mut link).await.expect("events");
+    let episode = "INSERT INTO episodes (id, session_id, started_at) VALUES ('ep-long', 'long-session', '2026-06-01')";
+    sqlx::query(episode).execute(&mut link).await.expect("an episode");
+    link.close().await.expect("closed");
+}
+
+#[test]
+fn why_an_episode_has_no_canvas_is_told_without_its_sessions_rows() {
+    let folder = TempDir::new().unwrap();
+    let path = demo(folder.path(), "300");
+    block_on(add_session(&path));
+    let Some((most, printed)) = peak(folder.path(), &["-d", &path, "--format", "json", "show", "episode", "ep-long"])
+    else {
+        return;
+    };
+    assert!(printed.contains("its session has 120 canvas events that are not linked to it (showing 100 of 120)"));
+    assert!(most < 110_000, "{most} kB");
+}

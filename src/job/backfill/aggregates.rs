@@ -38,10 +38,10 @@ pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
 /// Episodes whose linked rows are read together.
 const TOGETHER: usize = 100;
 
-/// What is read of a canvas event.
+/// Columns that are read of a canvas event.
 const CANVAS: &[&str] = &["id", "episode_id", "created_at"];
 
-/// What is read of feedback.
+/// Columns that are read of feedback.
 const SAID: &[&str] = &["id", "episode_id", "kind", "rating", "score", "counts", "source", "created_at"];
 
 async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
