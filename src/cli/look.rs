@@ -20,6 +20,7 @@ use crate::memory::query::{
 };
 use crate::memory::{Entity, Row};
 use crate::store::Store;
+use crate::store::context::Relatives;
 use crate::store::episode_of::EpisodeIndex;
 use crate::store::surplus::{StoredForm, Surplus};
 use crate::ui::text::SafeText;
@@ -439,7 +440,7 @@ async fn with_context(session: &Session<'_>, store: &Store, mut row: Row) -> Res
 /// `chain`.
 pub async fn chain(session: &Session<'_>, id: &str) -> Result<(), CommandFailure> {
     let store = session.store().await?;
-    let found = store.contexts().chain(id).await?;
+    let found = store.contexts().chain(id, Relatives::Whole).await?;
     let (chain, mut relatives) = found
         .ok_or_else(|| CommandFailure::not_found(format!("there is no episode `{id}` in {}", store.location())))?;
     if let Some(mask) = session.mask() {

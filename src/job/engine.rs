@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use super::first_changes::FirstChanges;
 use super::look::{add_facts, look};
 use super::outcome::JobOutcome;
 use super::pace::{Pace, Sizing, rest};
@@ -15,7 +16,7 @@ use super::{BatchAsk, Job, JobBatch, backfill, drift};
 use crate::change::anchor;
 use crate::change::apply::{FailedTransaction, apply_batch};
 use crate::change::plan::{Counts, SHOWN};
-use crate::change::{Author, Change, ChangeError, now, suppress};
+use crate::change::{Author, ChangeError, now, suppress};
 use crate::layout::Engine;
 use crate::memory::agreeing;
 use crate::store::Store;
@@ -75,7 +76,7 @@ pub async fn run(
         wish,
         each,
         operation: String::new(),
-        changes: Vec::new(),
+        changes: FirstChanges::default(),
         checks: Vec::new(),
         last_batch: 0,
         pulse: None,
@@ -140,7 +141,7 @@ struct Runner<'a> {
     wish: watch::Receiver<JobWish>,
     each: &'a mut (dyn FnMut(JobBeat) + Send),
     operation: String,
-    changes: Vec<Change>,
+    changes: FirstChanges,
     checks: Vec<JobCheck>,
     last_batch: usize,
     pulse: Option<Instant>,
@@ -363,8 +364,7 @@ impl Runner<'_> {
         }
         self.last_batch = batch.seen;
         self.operation.clone_from(&batch.plan.operation);
-        let room = SHOWN.saturating_sub(self.changes.len());
-        self.changes.extend(batch.plan.changes.iter().take(room).cloned());
+        self.changes.take(&batch.plan.changes);
         let (aside, seen) = (self.held.row.quarantined.max(0) as u64, self.held.row.seen.max(0) as u64);
         if aside > SET_ASIDE.max(seen / 100) {
             return Err(Stop::Failed(ChangeError::Failed(format!(
@@ -602,7 +602,7 @@ impl Runner<'_> {
             operation: if self.operation.is_empty() { self.job.name().to_owned() } else { self.operation },
             progress: record::progress(row),
             counts: serde_json::from_str(&row.counts).unwrap_or_default(),
-            changes: self.changes,
+            changes: self.changes.changes,
             effects,
             disclosures: self.job.disclosures(),
             checks: self.checks,

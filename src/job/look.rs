@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::first_changes::FirstChanges;
 use super::plan::undo_reason;
 use super::{BatchAsk, Job};
-use crate::change::plan::SHOWN;
 use crate::change::{ChangeDanger, ChangeError, Plan, now};
 use crate::memory::agreeing;
 use crate::store::Store;
@@ -21,7 +21,7 @@ pub async fn look(store: &Store, job: &dyn Job, each: &mut (dyn FnMut(u64) + Sen
     let own = store.records().own().await?.filter(|own| own.unread.is_none());
     let mut place = job.begin();
     let mut sum = empty(job, job.total(store).await?, own.as_ref().map(|o| o.database_id.clone()).unwrap_or_default());
-    let mut sums = Map::new();
+    let (mut sums, mut first) = (Map::new(), FirstChanges::default());
     let (mut seen, mut bad) = (0_u64, 0_u64);
     loop {
         let batch = job.batch(BatchAsk { store, own: own.as_ref(), place: &place, size: STRIDE, dry: true }).await?;
@@ -30,13 +30,14 @@ pub async fn look(store: &Store, job: &dyn Job, each: &mut (dyn FnMut(u64) + Sen
         add_facts(&mut sums, &batch.plan.facts);
         batch.plan.operation.clone_into(&mut sum.operation);
         sum.danger = sum.danger.max(batch.plan.danger);
-        add(&mut sum, batch.plan);
+        add(&mut sum, &mut first, batch.plan);
         each(seen);
         match batch.next {
             Some(next) => place = next,
             None => break,
         }
     }
+    sum.changes = first.changes;
     sum.effects.extend(job.summed(&sums));
     sum.facts = json!({ "seen": seen, "bad": bad });
     if bad > 0 {
@@ -82,14 +83,13 @@ pub fn add_facts(sums: &mut Map<String, Value>, facts: &Value) {
     }
 }
 
-fn add(sum: &mut Plan, batch: Plan) {
+fn add(sum: &mut Plan, first: &mut FirstChanges, batch: Plan) {
     for (table, verbs) in batch.counts {
         for (verb, rows) in verbs {
             *sum.counts.entry(table.clone()).or_default().entry(verb).or_default() += rows;
         }
     }
-    let room = SHOWN.saturating_sub(sum.changes.len());
-    sum.changes.extend(batch.changes.into_iter().take(room));
+    first.take(&batch.changes);
     sum.changes_total += batch.changes_total;
     for said in batch.effects {
         if !sum.effects.contains(&said) {

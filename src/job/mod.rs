@@ -7,6 +7,7 @@
 pub mod backfill;
 pub mod drift;
 mod engine;
+mod first_changes;
 mod look;
 mod outcome;
 mod pace;

@@ -30,32 +30,6 @@ pub struct WorkflowRun {
     pub parent_run_id: Option<String>,
 }
 
-/// An entry of a run's log.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct WorkflowEvent {
-    /// Type of the event, such as `step.completed`; an underscore for the dot means the same.
-    pub kind: String,
-    /// Data of the event; the values inside may be JSON strings.
-    pub data: Value,
-    /// Time of writing, in any spelling of time.
-    pub created_at: Option<String>,
-    /// The step that it is about, when the table says so; else `data.step_id` does.
-    pub step_id: Option<String>,
-}
-
-impl WorkflowEvent {
-    /// The entry that a row of a log is.
-    #[must_use]
-    pub fn of(row: &Row) -> WorkflowEvent {
-        WorkflowEvent {
-            kind: row.text("kind").unwrap_or_default().to_owned(),
-            data: row.get("data").clone(),
-            created_at: row.text("created_at").map(str::to_owned),
-            step_id: None,
-        }
-    }
-}
-
 /// A step that completed or failed; a step that was tried again is there once for each try.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StepAction {
@@ -96,33 +70,248 @@ pub struct DerivedEpisode {
 }
 
 impl DerivedEpisode {
-    /// Puts what was derived into the columns of an episode row.
-    pub fn fill(self, row: &mut Row) {
-        row.set("observation", json!(self.observation));
-        row.set("thoughts", json!(self.thoughts));
-        row.set("actions", json!(self.actions));
-        row.set("result", self.result);
-        row.set("success", json!(self.success));
-        row.set("insight", json!(self.insight));
-        row.set("ended_at", json!(self.ended_at));
-        row.set("duration_seconds", json!(self.duration_seconds));
+    /// Lists what was derived by the columns of an episode; null where nothing was.
+    #[must_use]
+    pub fn values(self) -> [(&'static str, Value); 8] {
+        let actions = self.actions.into_iter().map(|action| json!(action)).collect();
+        [
+            ("observation", json!(self.observation)),
+            ("thoughts", Value::from(self.thoughts)),
+            ("actions", actions),
+            ("result", self.result),
+            ("success", json!(self.success)),
+            ("insight", json!(self.insight)),
+            ("ended_at", json!(self.ended_at)),
+            ("duration_seconds", json!(self.duration_seconds)),
+        ]
     }
 }
 
-/// Derives an episode from a run and its events, which are in the order of their sequence.
-#[must_use]
-pub fn derive(run: &WorkflowRun, events: &[WorkflowEvent]) -> DerivedEpisode {
-    let ended_at = ended_at(run, events);
-    let begun = run.created_at.as_deref().or(run.started_at.as_deref());
-    DerivedEpisode {
-        observation: observation(run, events),
-        thoughts: thoughts(events),
-        actions: actions(events),
-        result: without_pickles(&result(run, events)),
-        success: success(&run.status),
-        insight: insight(events),
-        duration_seconds: begun.zip(ended_at.as_deref()).and_then(|(begun, end)| time::seconds_between(begun, end)),
-        ended_at,
+/// Place of an event in its run's log: by number, then by time, events without one last, then by id.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct LogPlace {
+    sequence: Option<i64>,
+    is_undated: bool,
+    at: String,
+    id: String,
+}
+
+impl LogPlace {
+    fn of(event: &Row) -> LogPlace {
+        let at = event.text("created_at");
+        LogPlace {
+            sequence: event.get("sequence").as_i64(),
+            is_undated: at.is_none(),
+            at: at.unwrap_or_default().to_owned(),
+            id: event.id().to_owned(),
+        }
+    }
+}
+
+/// The log of a run, taken event by event in any order: keeps only what an episode is made of.
+#[derive(Debug, Clone, Default)]
+pub struct RunLog {
+    has_thoughts: bool,
+    has_actions: bool,
+    first: Option<LogPlace>,
+    last_sequence: Option<i64>,
+    last_dated: Option<(LogPlace, String)>,
+    end: Option<(LogPlace, &'static str)>,
+    start: Option<(LogPlace, Value)>,
+    completion: Option<(LogPlace, Value)>,
+    is_result_logged: bool,
+    is_stored_back: bool,
+    insight: Option<(LogPlace, String)>,
+    said: Vec<(LogPlace, String)>,
+    /// Thoughts in the results of steps, which count where none was said.
+    reasoned: Vec<(LogPlace, String)>,
+    actions: Vec<(LogPlace, StepAction)>,
+    /// Name of each step that any event of the run names: a failure does not, and ids repeat across runs only.
+    step_names: HashMap<String, (LogPlace, String)>,
+}
+
+impl RunLog {
+    /// An empty log for these columns of an episode: thoughts and actions are kept only where they are wanted. None means
+    /// all columns.
+    #[must_use]
+    pub fn for_columns(wanted: Option<&[&str]>) -> RunLog {
+        let is_wanted = |column| wanted.is_none_or(|wanted| wanted.contains(&column));
+        RunLog { has_thoughts: is_wanted("thoughts"), has_actions: is_wanted("actions"), ..RunLog::default() }
+    }
+
+    /// Takes an event; tells whether its data was kept.
+    pub fn take(&mut self, mut event: Row) -> bool {
+        let place = LogPlace::of(&event);
+        let stored_kind = event.text("kind").unwrap_or_default();
+        let kind = stored_kind.replace('.', "_");
+        self.is_result_logged |= stored_kind == "workflow.completed" && event.get("data").get("result").is_some();
+        let data = event.take("data");
+        let created_at = event.text("created_at");
+        self.last_sequence = self.last_sequence.max(place.sequence);
+        if self.first.as_ref().is_none_or(|first| place < *first) {
+            self.first = Some(place.clone());
+        }
+        // An episode that was stored back is about the run, and no part of it.
+        if let Some(at) = created_at.filter(|_| kind != "episode_created").and_then(time::canonical) {
+            keep_last(&mut self.last_dated, &place, at);
+        }
+        if let Some(end) = end_of(&kind) {
+            keep_last(&mut self.end, &place, end);
+        }
+        if self.has_actions
+            && let Some((id, name)) = step_id(&data).zip(text_field(&data, "step_name"))
+        {
+            self.name_step(id, &place, name);
+        }
+        match kind.as_str() {
+            "workflow_started" if self.start.as_ref().is_none_or(|(first, _)| place < *first) => {
+                self.start = Some((place, data));
+            }
+            "workflow_completed" => {
+                let result = field(&data, "result").map(stored).unwrap_or_default();
+                keep_last(&mut self.completion, &place, result);
+            }
+            "episode_created" => {
+                self.is_stored_back = true;
+                if let Some(insight) = text_field(&data, "why_it_worked").filter(|text| !text.trim().is_empty()) {
+                    keep_last(&mut self.insight, &place, insight);
+                }
+            }
+            "agent_message" | "agent_thought" => return self.take_thought(&kind, place, &data),
+            "step_completed" | "step_failed" => return self.take_step(&kind, place, &data),
+            _ => return false,
+        }
+        true
+    }
+
+    fn name_step(&mut self, id: String, place: &LogPlace, name: String) {
+        let known = self.step_names.entry(id).or_insert_with(|| (place.clone(), name.clone()));
+        if known.0 < *place {
+            *known = (place.clone(), name);
+        }
+    }
+
+    fn take_thought(&mut self, kind: &str, place: LogPlace, data: &Value) -> bool {
+        let Some(thought) = spoken_thought(kind, data).filter(|_| self.has_thoughts) else { return false };
+        self.said.push((place, thought));
+        self.reasoned = Vec::new();
+        true
+    }
+
+    fn take_step(&mut self, kind: &str, place: LogPlace, data: &Value) -> bool {
+        let result = field(data, "result").map(stored);
+        if self.has_thoughts && self.said.is_empty() && kind == "step_completed" {
+            let thoughts = result.iter().flat_map(reasoning);
+            self.reasoned.extend(thoughts.map(|thought| (place.clone(), thought)));
+        }
+        if self.has_actions {
+            let action = action(kind, &place, data, result);
+            self.actions.push((place, action));
+        }
+        self.has_actions || self.has_thoughts
+    }
+
+    /// Data of the event that started the run; null where the log has none.
+    #[must_use]
+    pub fn start(&self) -> &Value {
+        self.start.as_ref().map_or(&Value::Null, |(_, data)| data)
+    }
+
+    /// Time of the first event.
+    #[must_use]
+    pub fn begun(&self) -> Option<&str> {
+        self.first.as_ref().filter(|first| !first.is_undated).map(|first| first.at.as_str())
+    }
+
+    /// Status with which the run came to its end; `None` while it has not.
+    #[must_use]
+    pub fn end(&self) -> Option<&'static str> {
+        self.end.as_ref().map(|(_, status)| *status)
+    }
+
+    /// Greatest number of an event.
+    #[must_use]
+    pub fn last_sequence(&self) -> Option<i64> {
+        self.last_sequence
+    }
+
+    /// Whether the log holds the result as it was returned.
+    #[must_use]
+    pub fn is_result_logged(&self) -> bool {
+        self.is_result_logged
+    }
+
+    /// Whether an episode of the run was stored back as an event.
+    #[must_use]
+    pub fn is_stored_back(&self) -> bool {
+        self.is_stored_back
+    }
+
+    /// Derives the episode of a run from its log.
+    #[must_use]
+    pub fn derive(self, run: &WorkflowRun) -> DerivedEpisode {
+        let ended_at = self.ended_at(run);
+        let begun = run.created_at.as_deref().or(run.started_at.as_deref());
+        DerivedEpisode {
+            observation: observation(run, self.start()),
+            result: without_pickles(&self.result(run)),
+            success: success(&run.status),
+            insight: self.insight.map(|(_, insight)| insight),
+            duration_seconds: begun.zip(ended_at.as_deref()).and_then(|(begun, end)| time::seconds_between(begun, end)),
+            ended_at,
+            thoughts: in_order(if self.said.is_empty() { self.reasoned } else { self.said }),
+            actions: named(self.actions, &self.step_names),
+        }
+    }
+
+    /// The run's actions as an `episode_created` event keeps them: each with the id of its step.
+    #[must_use]
+    pub fn actions_to_store(self) -> Value {
+        let stored = |action: StepAction| {
+            let mut value = json!(action);
+            value["step_id"] = json!(action.step_id);
+            value
+        };
+        named(self.actions, &self.step_names).into_iter().map(stored).collect()
+    }
+
+    fn ended_at(&self, run: &WorkflowRun) -> Option<String> {
+        if let Some(completed) = run.completed_at.as_deref().and_then(time::canonical) {
+            return Some(completed);
+        }
+        let has_ended = matches!(run.status.as_str(), "completed" | "failed" | "cancelled" | "continued_as_new");
+        self.last_dated.as_ref().filter(|_| has_ended).map(|(_, at)| at.clone())
+    }
+
+    fn result(&self, run: &WorkflowRun) -> Value {
+        match (&run.result, run.parent_run_id.is_some()) {
+            (Value::Null, _) => self.completion.as_ref().map_or(Value::Null, |(_, result)| result.clone()),
+            (Value::Array(wrapped), false) => match wrapped.as_slice() {
+                [only] => only.clone(),
+                _ => run.result.clone(),
+            },
+            (result, _) => result.clone(),
+        }
+    }
+}
+
+fn keep_last<T>(kept: &mut Option<(LogPlace, T)>, place: &LogPlace, value: T) {
+    if kept.as_ref().is_none_or(|(known, _)| place > known) {
+        *kept = Some((place.clone(), value));
+    }
+}
+
+fn in_order<T>(mut parts: Vec<(LogPlace, T)>) -> Vec<T> {
+    parts.sort_by(|(a, _), (b, _)| a.cmp(b));
+    parts.into_iter().map(|(_, part)| part).collect()
+}
+
+fn end_of(kind: &str) -> Option<&'static str> {
+    match kind {
+        "workflow_completed" => Some("completed"),
+        "workflow_failed" => Some("failed"),
+        "workflow_cancelled" => Some("cancelled"),
+        _ => None,
     }
 }
 
@@ -136,16 +325,12 @@ pub fn success(status: &str) -> Option<bool> {
     }
 }
 
-fn is(event: &WorkflowEvent, kind: &str) -> bool {
-    event.kind.replace('.', "_") == kind
+fn field<'a>(data: &'a Value, name: &str) -> Option<&'a Value> {
+    data.get(name).filter(|value| !value.is_null())
 }
 
-fn field<'a>(event: &'a WorkflowEvent, name: &str) -> Option<&'a Value> {
-    event.data.get(name).filter(|value| !value.is_null())
-}
-
-fn text_field(event: &WorkflowEvent, name: &str) -> Option<String> {
-    field(event, name).and_then(Value::as_str).map(str::to_owned)
+fn text_field(data: &Value, name: &str) -> Option<String> {
+    field(data, name).and_then(Value::as_str).map(str::to_owned)
 }
 
 /// A value that is stored as JSON text inside JSON; text that is no JSON stays text.
@@ -155,39 +340,8 @@ fn stored(value: &Value) -> Value {
     if reading.value.is_null() && !reading.problems.is_empty() { value.clone() } else { reading.value }
 }
 
-fn ended_at(run: &WorkflowRun, events: &[WorkflowEvent]) -> Option<String> {
-    if let Some(completed) = run.completed_at.as_deref().and_then(time::canonical) {
-        return Some(completed);
-    }
-    let has_ended = matches!(run.status.as_str(), "completed" | "failed" | "cancelled" | "continued_as_new");
-    // An episode that was stored back is about the run, and no part of it.
-    let own = events.iter().filter(|event| !is(event, "episode_created"));
-    let last = || own.rev().find_map(|event| time::canonical(event.created_at.as_deref()?));
-    if has_ended { last() } else { None }
-}
-
-fn result(run: &WorkflowRun, events: &[WorkflowEvent]) -> Value {
-    match (&run.result, run.parent_run_id.is_some()) {
-        (Value::Null, _) => {
-            let completion = events.iter().rev().find(|event| is(event, "workflow_completed"));
-            completion.and_then(|event| field(event, "result")).map(stored).unwrap_or_default()
-        }
-        (Value::Array(wrapped), false) => match wrapped.as_slice() {
-            [only] => only.clone(),
-            _ => run.result.clone(),
-        },
-        (result, _) => result.clone(),
-    }
-}
-
-fn insight(events: &[WorkflowEvent]) -> Option<String> {
-    let stored = events.iter().rev().filter(|event| is(event, "episode_created"));
-    stored.filter_map(|event| text_field(event, "why_it_worked")).find(|insight| !insight.trim().is_empty())
-}
-
-fn observation(run: &WorkflowRun, events: &[WorkflowEvent]) -> Option<String> {
-    let started = events.iter().find(|event| is(event, "workflow_started"));
-    let logged = |name| started.and_then(|event| field(event, name)).map(stored);
+fn observation(run: &WorkflowRun, start: &Value) -> Option<String> {
+    let logged = |name| field(start, name).map(stored);
     let (args, kwargs) = match (logged("args"), logged("kwargs")) {
         (None, None) => (stored(&run.input_args), without_machinery(stored(&run.input_kwargs))),
         (args, kwargs) => (args.unwrap_or_default(), kwargs.unwrap_or_default()),
@@ -224,22 +378,13 @@ fn one_line(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn thoughts(events: &[WorkflowEvent]) -> Vec<String> {
-    let said: Vec<String> = events.iter().filter_map(spoken_thought).collect();
-    if !said.is_empty() {
-        return said;
-    }
-    let results = events.iter().filter(|event| is(event, "step_completed")).filter_map(|event| field(event, "result"));
-    results.flat_map(|result| reasoning(&stored(result))).collect()
-}
-
-fn spoken_thought(event: &WorkflowEvent) -> Option<String> {
-    let key = match event.kind.replace('.', "_").as_str() {
-        "agent_message" if field(event, "role").and_then(Value::as_str) == Some("assistant") => "content",
+fn spoken_thought(kind: &str, data: &Value) -> Option<String> {
+    let key = match kind {
+        "agent_message" if field(data, "role").and_then(Value::as_str) == Some("assistant") => "content",
         "agent_thought" => "thought",
         _ => return None,
     };
-    field(event, key).map(|value| one_line(&plain(value))).filter(|thought| !thought.is_empty())
+    field(data, key).map(|value| one_line(&plain(value))).filter(|thought| !thought.is_empty())
 }
 
 /// Reasoning in a step's result: its own, and that of the assistant's messages in it.
@@ -262,46 +407,30 @@ fn own_reasoning(holder: &Value) -> Vec<String> {
     .collect()
 }
 
-fn actions(events: &[WorkflowEvent]) -> Vec<StepAction> {
-    let names = step_names(events);
-    events.iter().filter_map(|event| action(event, &names)).collect()
+/// The action of an event; its name where the event itself says it.
+fn action(kind: &str, place: &LogPlace, data: &Value, result: Option<Value>) -> StepAction {
+    StepAction {
+        step_name: text_field(data, "step_name"),
+        status: if kind == "step_completed" { "completed" } else { "failed" },
+        result: result.map(|value| without_pickles(&value)).unwrap_or_default(),
+        error: field(data, "error").map(one_line),
+        at: time::canonical(&place.at),
+        step_id: step_id(data),
+    }
 }
 
-fn action(event: &WorkflowEvent, names: &HashMap<String, String>) -> Option<StepAction> {
-    let status = match event.kind.replace('.', "_").as_str() {
-        "step_completed" => "completed",
-        "step_failed" => "failed",
-        _ => return None,
-    };
-    let known_name = |id: String| names.get(&id).cloned().or_else(|| name_in_id(&id));
-    Some(StepAction {
-        step_name: text_field(event, "step_name").or_else(|| step_id(event).and_then(known_name)),
-        status,
-        result: field(event, "result").map(|value| without_pickles(&stored(value))).unwrap_or_default(),
-        error: field(event, "error").map(one_line),
-        at: event.created_at.as_deref().and_then(time::canonical),
-        step_id: step_id(event),
-    })
+/// The actions in order, each with the name of its step where any event of the run names it.
+fn named(actions: Vec<(LogPlace, StepAction)>, names: &HashMap<String, (LogPlace, String)>) -> Vec<StepAction> {
+    let mut actions = in_order(actions);
+    for action in actions.iter_mut().filter(|action| action.step_name.is_none()) {
+        let Some(id) = &action.step_id else { continue };
+        action.step_name = names.get(id).map(|(_, name)| name.clone()).or_else(|| name_in_id(id));
+    }
+    actions
 }
 
-/// A run's actions as an `episode_created` event keeps them: each with the id of its step.
-#[must_use]
-pub fn actions_to_store(events: &[WorkflowEvent]) -> Value {
-    let stored = |action: StepAction| {
-        let mut value = json!(action);
-        value["step_id"] = json!(action.step_id);
-        value
-    };
-    actions(events).into_iter().map(stored).collect()
-}
-
-fn step_id(event: &WorkflowEvent) -> Option<String> {
-    event.step_id.clone().or_else(|| text_field(event, "step_id"))
-}
-
-/// Name of each step that any event of the run names: a failure does not, and ids repeat across runs only.
-fn step_names(events: &[WorkflowEvent]) -> HashMap<String, String> {
-    events.iter().filter_map(|event| step_id(event).zip(text_field(event, "step_name"))).collect()
+fn step_id(data: &Value) -> Option<String> {
+    text_field(data, "step_id")
 }
 
 /// The name in a step id of the form `step_NAME_hash`, where the hash is hexadecimal.
@@ -316,8 +445,27 @@ mod tests {
     use super::super::entity::Entity;
     use super::*;
 
-    fn event(kind: &str, at: &str, data: Value) -> WorkflowEvent {
-        WorkflowEvent { kind: kind.to_owned(), data, created_at: Some(at.to_owned()), step_id: None }
+    fn event(kind: &str, at: &str, data: Value) -> Row {
+        let mut event = Row::empty(Entity::WorkflowEvent);
+        event.set("kind", json!(kind));
+        event.set("created_at", json!(at));
+        event.set("data", data);
+        event
+    }
+
+    /// The log of events that are numbered in the order of the list.
+    fn log(events: &[Row]) -> RunLog {
+        let mut log = RunLog::for_columns(None);
+        for (number, event) in events.iter().enumerate() {
+            let mut event = event.clone();
+            event.set("sequence", json!(number));
+            log.take(event);
+        }
+        log
+    }
+
+    fn derive(run: &WorkflowRun, events: &[Row]) -> DerivedEpisode {
+        log(events).derive(run)
     }
 
     fn run(status: &str) -> WorkflowRun {
@@ -397,10 +545,7 @@ mod tests {
 
     #[test]
     fn a_failure_finds_its_steps_name() {
-        let failed = |id: &str| WorkflowEvent {
-            step_id: Some(id.to_owned()),
-            ..event("step.failed", "", json!({"error": "timed out", "attempt": 1}))
-        };
+        let failed = |id: &str| event("step.failed", "", json!({"step_id": id, "error": "timed out", "attempt": 1}));
         let events = [
             failed("step_late_0123456789abcdef"),
             event("step.started", "", json!({"step_id": "by-start", "step_name": "started"})),
@@ -466,7 +611,7 @@ mod tests {
             let mut events =
                 vec![event("step.failed", "2026-10-20T10:00:07Z", json!({"step_id": "s1", "error": "no"}))];
             let before = derive(&run(status), &events);
-            assert_eq!(actions_to_store(&events)[0]["step_id"], json!("s1"));
+            assert_eq!(log(&events).actions_to_store()[0]["step_id"], json!("s1"));
             events.push(event("episode_created", "2026-10-29T16:00:00Z", json!({"actions": [], "why_it_worked": ""})));
             assert_eq!(derive(&run(status), &events), before, "{status}");
         }
@@ -483,9 +628,12 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_filled_with_what_was_derived() {
+    fn what_was_derived_has_the_columns_of_an_episode() {
+        let failed = event("step.failed", "2026-10-20T10:00:07Z", json!({"error": "no"}));
         let mut row = Row::empty(Entity::Episode);
-        derive(&run("failed"), &[event("step.failed", "2026-10-20T10:00:07Z", json!({"error": "no"}))]).fill(&mut row);
+        for (column, value) in derive(&run("failed"), &[failed]).values() {
+            row.set(column, value);
+        }
         assert_eq!(row.get("success"), &json!(false));
         assert_eq!(row.number("duration_seconds"), Some(7.0));
         assert_eq!(row.get("actions")[0]["error"], json!("no"));
@@ -493,10 +641,54 @@ mod tests {
     }
 
     #[test]
+    fn events_may_come_in_any_order() {
+        let named = |name: &str| json!({"step_id": "s", "step_name": name, "result": {"thought": name}});
+        let events = [
+            event("workflow.started", "2026-10-20T10:00:00Z", json!({"args": ["first"]})),
+            event("workflow.started", "2026-10-20T10:00:01Z", json!({"args": ["again"]})),
+            event("step.completed", "2026-10-20T10:00:02Z", named("a")),
+            event("step.failed", "2026-10-20T10:00:03Z", json!({"step_id": "s", "error": "no"})),
+            event("step.completed", "2026-10-20T10:00:04Z", named("b")),
+            event("workflow.completed", "2026-10-20T10:00:05Z", json!({"result": 1})),
+            event("workflow.completed", "2026-10-20T10:00:06Z", json!({"result": 2})),
+            event("episode_created", "2026-10-20T10:00:07Z", json!({"why_it_worked": "early"})),
+            event("episode_created", "2026-10-20T10:00:08Z", json!({"why_it_worked": "late"})),
+        ];
+        let numbered = |(number, event): (usize, &Row)| {
+            let mut event = event.clone();
+            event.set("sequence", json!(number));
+            event
+        };
+        let mut backwards = RunLog::for_columns(None);
+        events.iter().enumerate().map(numbered).collect::<Vec<_>>().into_iter().rev().for_each(|event| {
+            backwards.take(event);
+        });
+        let derived = backwards.derive(&run("completed"));
+        assert_eq!(derived, derive(&run("completed"), &events));
+        assert_eq!((derived.observation.as_deref(), derived.insight.as_deref()), (Some("first"), Some("late")));
+        assert_eq!((derived.result, derived.thoughts), (json!(2), vec!["a".to_owned(), "b".to_owned()]));
+        assert_eq!(derived.actions[1].step_name.as_deref(), Some("b"));
+    }
+
+    #[test]
+    fn thoughts_and_actions_are_kept_only_where_they_are_wanted() {
+        let step = event("step.completed", "", json!({"step_name": "n", "result": {"thought": "t"}}));
+        let derived = |wanted: &[&str]| {
+            let mut log = RunLog::for_columns(Some(wanted));
+            let is_kept = log.take(step.clone());
+            let derived = log.derive(&run("completed"));
+            (is_kept, derived.thoughts.len(), derived.actions.len())
+        };
+        assert_eq!(derived(&["observation"]), (false, 0, 0));
+        assert_eq!(derived(&["thoughts"]), (true, 1, 0));
+        assert_eq!(derived(&["actions"]), (true, 0, 1));
+    }
+
+    #[test]
     fn data_that_is_no_object_harms_nothing() {
         for data in [Value::Null, json!("text"), json!([1]), json!({"result": "{broken", "step_id": 5, "role": 1})] {
             let kinds = ["workflow.started", "step.completed", "step.failed", "agent_message", "episode_created"];
-            let events: Vec<WorkflowEvent> = kinds.iter().map(|kind| event(kind, "never", data.clone())).collect();
+            let events: Vec<Row> = kinds.iter().map(|kind| event(kind, "never", data.clone())).collect();
             assert_eq!(derive(&run("completed"), &events).actions.len(), 2, "{data}");
         }
     }

@@ -11,6 +11,7 @@ use crate::console::screens::find::messages::FoundRows;
 use crate::memory::query::{PAGE, Page, PageStart, Query, StoreStatus};
 use crate::memory::search::Search;
 use crate::memory::{Entity, Row};
+use crate::store::context::Relatives;
 use crate::store::{Store, StoreError};
 
 /// A failure of the store for people.
@@ -85,7 +86,7 @@ pub async fn detail(store: &Store, entity: Entity, key: &RowKey) -> Result<Optio
     let failed = |e: StoreError| failure(&format!("The {} could not be read", entity.title()), &e);
     let id = key.id();
     if entity == Entity::Episode {
-        let context = store.contexts().episode(id).await.map_err(failed)?;
+        let context = store.contexts().episode_with(id, Relatives::Named).await.map_err(failed)?;
         return Ok(context.map(|context| Content::Episode(Box::new(context))));
     }
     let row = if key.is_id() {

@@ -1,6 +1,7 @@
 //! Everything about one episode in one place, its chain, and what is odd about them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::ControlFlow;
 
 use serde_json::{Value, json};
 
@@ -9,6 +10,7 @@ use super::{ContextReader, StoreError};
 use crate::layout::EpisodeLink;
 use crate::memory::agreeing;
 use crate::memory::chain::{Chain, ChainWalk};
+use crate::memory::first_of::FirstOf;
 use crate::memory::query::{EpisodeContext, ShownFinding};
 use crate::memory::{Entity, Row, feedback};
 
@@ -21,12 +23,36 @@ const NOT_LINKED: [&str; 2] = ["feedback_newer", "not_linked"];
 /// Links of a chain that are followed upwards at most; longer chains are cut and say so.
 const CHAIN_LIMIT: usize = 10_000;
 
+/// Columns that name and date another episode of a chain; where it is derived, its end needs the status.
+const NAMING: &[&str] =
+    &["id", "parent_id", "title", "summary", "observation", "topic", "status", "outcome", "started_at", "ended_at"];
+
+/// Characters of a text that name an episode where it has no title.
+const NAME: usize = 200;
+
+/// Extent to which the other episodes of a chain are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relatives {
+    /// Whole rows.
+    Whole,
+    /// Names and dates; of long texts the beginning.
+    Named,
+}
+
 impl ContextReader<'_> {
     /// An episode with its context; none when there is no such episode.
     ///
     /// # Errors
     /// The engine's refusal, or a database without episodes.
     pub async fn episode(self, id: &str) -> Result<Option<EpisodeContext>, StoreError> {
+        self.episode_with(id, Relatives::Whole).await
+    }
+
+    /// As [`ContextReader::episode`], with so much of the other episodes of its chain.
+    ///
+    /// # Errors
+    /// As [`ContextReader::episode`].
+    pub async fn episode_with(self, id: &str, relatives: Relatives) -> Result<Option<EpisodeContext>, StoreError> {
         let Some(episode) = self.store.row(Entity::Episode, id).await? else { return Ok(None) };
         let id = &*episode.id().to_owned();
         let links = self.episode_links();
@@ -36,7 +62,7 @@ impl ContextReader<'_> {
             self.linked_to(&episode, &links, Entity::Feedback),
             self.of_episode(Entity::Segment, id, "sequence"),
             self.of_episode(Entity::MemoryLink, id, "rank"),
-            self.chain_of(&episode),
+            self.chain_of(&episode, relatives),
             self.of_episode(Entity::UtilityEvent, id, ""),
             self.events_of(&episode),
             self.accesses_of(id),
@@ -126,23 +152,24 @@ impl ContextReader<'_> {
         Ok(())
     }
 
-    /// The chain an episode stands in; none when there is no such episode.
+    /// The chain an episode stands in, with its rows; none when there is no such episode.
     ///
     /// # Errors
     /// The engine's refusal, or a database without episodes.
-    pub async fn chain(self, id: &str) -> Result<Option<(Chain, BTreeMap<String, Row>)>, StoreError> {
-        match self.store.row(Entity::Episode, id).await? {
-            Some(episode) => {
-                let (chain, mut rows) = self.chain_of(&episode).await?;
-                rows.insert(episode.id().to_owned(), episode);
-                Ok(Some((chain, rows)))
-            }
-            None => Ok(None),
-        }
+    pub async fn chain(
+        self,
+        id: &str,
+        relatives: Relatives,
+    ) -> Result<Option<(Chain, BTreeMap<String, Row>)>, StoreError> {
+        self.store.sources_of(Entity::Episode)?;
+        let Some(episode) = self.relatives("id", id, relatives).await?.into_iter().next() else { return Ok(None) };
+        let (chain, mut rows) = self.chain_of(&episode, relatives).await?;
+        rows.insert(episode.id().to_owned(), episode);
+        Ok(Some((chain, rows)))
     }
 
     /// The chain with the rows of all others in it.
-    async fn chain_of(self, episode: &Row) -> Result<(Chain, BTreeMap<String, Row>), StoreError> {
+    async fn chain_of(self, episode: &Row, relatives: Relatives) -> Result<(Chain, BTreeMap<String, Row>), StoreError> {
         let mut known: BTreeMap<String, Row> = BTreeMap::new();
         let mut walk = ChainWalk::from(episode.id());
         while let Some(id) = walk.wanted().filter(|_| known.len() + 1 < CHAIN_LIMIT).map(str::to_owned) {
@@ -150,7 +177,7 @@ impl ContextReader<'_> {
                 walk.found(episode.text("parent_id"));
                 continue;
             }
-            match self.store.row(Entity::Episode, &id).await? {
+            match self.relatives("id", &id, relatives).await?.into_iter().next() {
                 Some(row) => {
                     walk.found(row.text("parent_id"));
                     known.insert(id, row);
@@ -158,13 +185,23 @@ impl ContextReader<'_> {
                 None => walk.not_found(),
             }
         }
-        let children = self.store.related(Entity::Episode, "parent_id", &[episode.id().to_owned()]).await?;
+        let children = self.relatives("parent_id", episode.id(), relatives).await?;
         let child_ids = children.iter().map(|c| c.id().to_owned()).collect();
         let alone =
             Chain { ids: vec![episode.id().to_owned()], children: Vec::new(), cycle: false, missing_parent: None };
         let chain = walk.finish(child_ids).unwrap_or(alone);
         known.extend(children.into_iter().map(|c| (c.id().to_owned(), c)));
         Ok((chain, known))
+    }
+
+    /// The episodes with this value in a column.
+    async fn relatives(self, column: &str, value: &str, relatives: Relatives) -> Result<Vec<Row>, StoreError> {
+        let columns = (relatives == Relatives::Named).then_some(NAMING);
+        let mut rows = self.store.related_columns(Entity::Episode, column, &[value], columns).await?;
+        if relatives == Relatives::Named {
+            rows.iter_mut().for_each(shorten);
+        }
+        Ok(rows)
     }
 
     /// Lists the links of canvas events and feedback to episodes, over all sources of episodes.
@@ -246,16 +283,38 @@ impl ContextReader<'_> {
         let Some(session) = episode.text("session_id") else {
             return Ok(finding("no_session", "no canvas context: the episode names no session", &[]));
         };
-        let of_session = self.store.related(Entity::CanvasEvent, "session_id", &[session.to_owned()]).await?;
-        let ids: Vec<String> = of_session.iter().map(|r| r.id().to_owned()).collect();
-        Ok(match ids.len() {
+        let sessions = [session.to_owned()];
+        let (ids, count) = self.first_related(Entity::CanvasEvent, "session_id", &sessions, |_| ()).await?;
+        Ok(match count {
             0 => finding("no_session_rows", "no canvas context: its session has no canvas events", &ids),
-            n => finding(
+            _ => some(
                 "not_linked",
-                format!("no canvas context: its session has {n} canvas events that are not linked to it"),
-                &ids,
+                |n| format!("no canvas context: its session has {n} canvas events that are not linked to it"),
+                ids.iter().map(String::as_str),
+                count,
             ),
         })
+    }
+
+    /// The ids of the earliest rows with one of these values in a column, no more than a finding names, and how many rows
+    /// there are; `look` sees the time of each.
+    async fn first_related(
+        self,
+        entity: Entity,
+        column: &str,
+        values: &[String],
+        mut look: impl FnMut(Option<&str>),
+    ) -> Result<(Vec<String>, usize), StoreError> {
+        let mut first = FirstOf::new(IDS);
+        let take = |row: Row, _| {
+            let at = row.text(entity.time_column());
+            look(at);
+            first.add((at.is_none(), at.map(str::to_owned), row.id().to_owned()));
+            ControlFlow::Continue(())
+        };
+        self.store.each_related(entity, column, values, &["id", column, entity.time_column()], take).await?;
+        let count = first.count() as usize;
+        Ok((first.in_order().into_iter().map(|(_, _, id)| id).collect(), count))
     }
 
     async fn why_no_feedback(self, episode: &Row) -> Result<ShownFinding, StoreError> {
@@ -271,27 +330,30 @@ impl ContextReader<'_> {
             let words = "no feedback context: the episode names no execution, by which feedback is linked";
             return Ok(finding("execution_missing", words, &[]));
         }
-        let of_runs = self.store.related(Entity::Feedback, "execution_id", &executions).await?;
-        let ids: Vec<String> = of_runs.iter().map(|r| r.id().to_owned()).collect();
         let made = episode.text("ended_at").or(episode.text("started_at"));
-        let newer = of_runs.iter().all(|r| r.text("created_at") > made);
-        Ok(match (ids.len(), newer) {
+        let mut newer = true;
+        let look = |at: Option<&str>| newer &= at > made;
+        let (ids, count) = self.first_related(Entity::Feedback, "execution_id", &executions, look).await?;
+        let of_rows = |kind: &str, how: &str| {
+            let message = |n| format!("no feedback context: {n} feedback rows of its execution are {how}");
+            some(kind, message, ids.iter().map(String::as_str), count)
+        };
+        Ok(match (count, newer) {
             (0, _) => {
                 finding("no_execution_feedback", "no feedback context: nobody gave feedback on its execution", &ids)
             }
-            (n, true) => finding(
-                "feedback_newer",
-                format!(
-                    "no feedback context: {n} feedback rows of its execution are newer than the episode and not linked"
-                ),
-                &ids,
-            ),
-            (n, false) => finding(
-                "not_linked",
-                format!("no feedback context: {n} feedback rows of its execution are not linked to it"),
-                &ids,
-            ),
+            (_, true) => of_rows("feedback_newer", "newer than the episode and not linked"),
+            (_, false) => of_rows("not_linked", "not linked to it"),
         })
+    }
+}
+
+/// Cuts the texts of an episode that only name it.
+fn shorten(row: &mut Row) {
+    for column in ["summary", "observation"] {
+        if let Some(name) = row.text(column).map(|text| text.chars().take(NAME).collect::<String>()) {
+            row.set(column, Value::from(name));
+        }
     }
 }
 

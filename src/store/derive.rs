@@ -1,39 +1,124 @@
 //! Completes rows where the stored columns are not enough: episodes out of the event log of their workflow run.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 use serde_json::Value;
 
-use super::{ContextReader, StoreError};
-use crate::layout::Derivation;
-use crate::memory::workflow::{self, WorkflowEvent, WorkflowRun};
+use super::{ContextReader, Store, StoreError};
+use crate::memory::entity::ValueKind;
+use crate::memory::query::PART;
+use crate::memory::workflow::{RunLog, WorkflowRun};
 use crate::memory::{Entity, Row};
 
-impl ContextReader<'_> {
-    /// Completes episodes that are workflow runs from their events. What a layout maps stands where the log says
-    /// nothing.
-    pub(super) async fn derive_from_events(self, rows: Vec<&mut Row>) -> Result<(), StoreError> {
-        let ids: Vec<String> = rows.iter().map(|row| row.id().to_owned()).collect();
-        let mut logs: HashMap<String, Vec<Row>> = HashMap::new();
-        for event in self.store.related(Entity::WorkflowEvent, "run_id", &ids).await? {
-            if let Some(run) = event.text("run_id") {
-                logs.entry(run.to_owned()).or_default().push(event);
+/// Runs whose logs are read by one statement: at first, and at most.
+const RUNS: (usize, usize) = (4, 64);
+
+/// Columns that are read of an event.
+const EVENT: &[&str] = &["id", "run_id", "sequence", "kind", "data", "created_at"];
+
+/// Part of the derived episodes that is wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct DerivedPart<'a> {
+    /// Canonical columns; none means all.
+    pub columns: Option<&'a [&'a str]>,
+    /// Characters of a text that are enough; none means whole values.
+    pub preview: Option<usize>,
+    /// Bytes of events with which it ends.
+    pub bytes: usize,
+}
+
+/// A log with the bytes of its events that are kept.
+#[derive(Debug, Default)]
+pub struct SizedLog {
+    /// The log.
+    pub log: RunLog,
+    /// Bytes, as they are stored.
+    pub size: usize,
+}
+
+/// Reads the logs of runs, of so many runs at a time that few bytes are kept together.
+#[derive(Debug)]
+pub struct LogReader<'a> {
+    store: &'a Store,
+    /// Canonical columns of the episodes that are derived; none means all.
+    columns: Option<&'a [&'a str]>,
+    /// Runs that are read next.
+    runs: usize,
+}
+
+impl<'a> LogReader<'a> {
+    /// A reader for these columns of derived episodes; none means all.
+    #[must_use]
+    pub fn new(store: &'a Store, columns: Option<&'a [&'a str]>) -> LogReader<'a> {
+        LogReader { store, columns, runs: RUNS.0 }
+    }
+
+    /// The logs of the first of some runs: of one at least, and of as many as have few bytes to keep.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn first(&mut self, runs: &[String]) -> Result<HashMap<String, SizedLog>, StoreError> {
+        loop {
+            let some = &runs[..runs.len().min(self.runs)];
+            let (logs, held) = self.read(some).await?;
+            if held > PART && some.len() > 1 {
+                self.runs = some.len().div_ceil(4);
+                continue;
             }
+            if held < PART / 4 {
+                self.runs = (self.runs * 2).min(RUNS.1);
+            }
+            return Ok(logs);
         }
-        for row in rows {
-            let mut log = logs.remove(row.id()).unwrap_or_default();
-            log.sort_by_key(|event| event.get("sequence").as_i64());
-            complete(row, &log);
-        }
-        Ok(())
+    }
+
+    /// The logs of some runs and the bytes of them that are kept; broken off where several runs have many.
+    async fn read(&self, runs: &[String]) -> Result<(HashMap<String, SizedLog>, usize), StoreError> {
+        let empty = || SizedLog { log: RunLog::for_columns(self.columns), size: 0 };
+        let mut logs: HashMap<String, SizedLog> = runs.iter().map(|run| (run.clone(), empty())).collect();
+        let mut held = 0;
+        let take = |event: Row, size: usize| {
+            let of_run = event.text("run_id").and_then(|run| logs.get_mut(run));
+            if let Some(of_run) = of_run
+                && of_run.log.take(event)
+            {
+                of_run.size += size;
+                held += size;
+            }
+            if held > PART && runs.len() > 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        self.store.each_related(Entity::WorkflowEvent, "run_id", runs, EVENT, take).await?;
+        Ok((logs, held))
     }
 }
 
-fn complete(row: &mut Row, log: &[Row]) {
-    let events: Vec<WorkflowEvent> = log.iter().map(WorkflowEvent::of).collect();
-    // The log holds the result as it was returned; the run keeps a wrapped copy, which serves where the log is cut.
-    let logged =
-        log.iter().any(|e| e.text("kind") == Some("workflow.completed") && e.get("data").get("result").is_some());
+impl ContextReader<'_> {
+    /// Completes episodes that are workflow runs from their events, until the bytes are reached; gives the bytes of each
+    /// one that is complete. What a layout maps stands where the log says nothing.
+    pub(super) async fn derive_from_events(
+        self,
+        mut rows: Vec<&mut Row>,
+        part: DerivedPart<'_>,
+    ) -> Result<Vec<usize>, StoreError> {
+        let ids: Vec<String> = rows.iter().map(|row| row.id().to_owned()).collect();
+        let mut reader = LogReader::new(self.store, part.columns);
+        let (mut sizes, mut held): (Vec<usize>, usize) = (Vec::new(), 0);
+        while sizes.len() < rows.len() && (sizes.is_empty() || held < part.bytes) {
+            let done = sizes.len();
+            let mut logs = reader.first(&ids[done..]).await?;
+            for (row, id) in rows[done..].iter_mut().zip(&ids[done..]) {
+                let Some(SizedLog { log, size }) = logs.remove(id) else { break };
+                complete(row, log, part);
+                sizes.push(size);
+                held = held.saturating_add(size);
+            }
+        }
+        Ok(sizes)
+    }
+}
+
+fn complete(row: &mut Row, log: RunLog, part: DerivedPart<'_>) {
     let text = |column: &str| row.text(column).map(str::to_owned);
     let raw_status = row.get("metadata").get("raw_status").and_then(Value::as_str).map(str::to_owned);
     let run = WorkflowRun {
@@ -43,14 +128,23 @@ fn complete(row: &mut Row, log: &[Row]) {
         completed_at: text("ended_at"),
         input_args: Value::Null,
         input_kwargs: Value::Null,
-        result: if logged { Value::Null } else { row.get("result").clone() },
+        // The log holds the result as it was returned; the run keeps a wrapped copy, which serves where the log is cut.
+        result: if log.is_result_logged() { Value::Null } else { row.get("result").clone() },
         parent_run_id: text("parent_id"),
     };
-    let stored = row.clone();
-    workflow::derive(&run, &events).fill(row);
-    for column in Derivation::WorkflowEvents.fills() {
-        if row.get(column).is_null() {
-            row.set(column, stored.get(column).clone());
+    let is_wanted = |column| part.columns.is_none_or(|columns| columns.contains(&column));
+    for (column, value) in log.derive(&run).values() {
+        if !value.is_null() && is_wanted(column) {
+            row.set(column, shortened(column, value, part.preview));
         }
+    }
+}
+
+/// A text cut to the characters that are enough.
+fn shortened(column: &str, value: Value, preview: Option<usize>) -> Value {
+    let is_text = Entity::Episode.column(column).is_some_and(|column| column.kind == ValueKind::Text);
+    match (value, preview.filter(|_| is_text)) {
+        (Value::String(text), Some(most)) => Value::from(text.chars().take(most).collect::<String>()),
+        (value, _) => value,
     }
 }

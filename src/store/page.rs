@@ -8,6 +8,7 @@ use std::ops::{ControlFlow, Range};
 use serde_json::Value;
 
 use super::codec;
+use super::derive::DerivedPart;
 use super::episode_of::EpisodeIndex;
 use super::fetched::{FetchedValue, RawRow, row_size};
 use super::keyword::index_condition;
@@ -236,16 +237,22 @@ impl Store {
                 }
                 walk.walk(engine, &mut statement, *part, &edge, forward, batch);
                 let (raw, is_broken_off) = self.fetch_within(&statement, bytes).await?;
-                let read = raw.len();
-                let short = read < batch && !is_broken_off;
+                let (rows, mut is_broken_off) = (raw.len(), is_broken_off);
                 let mut placed: Vec<Placed> = raw
                     .into_iter()
                     .map(|r| place(index, r, key_at..key_at + walk.reads().len(), source, &projection))
                     .collect();
+                let part = DerivedPart { columns: wanted.as_deref(), preview: query.preview, bytes };
+                if let Some(sizes) = self.complete(source, placed.iter_mut().map(|p| &mut p.row), part).await? {
+                    is_broken_off |= sizes.len() < rows;
+                    placed.truncate(sizes.len());
+                    placed.iter_mut().zip(sizes).for_each(|(placed, size)| placed.size += size);
+                }
+                let read = placed.len();
+                let short = read < batch && !is_broken_off;
                 if let Some(last) = placed.last() {
                     edge = last.edge.clone();
                 }
-                self.complete(source, wanted.as_deref(), placed.iter_mut().map(|p| &mut p.row)).await?;
                 if wanted.as_ref().is_none_or(|w| w.contains(&"episode_id")) {
                     self.contexts()
                         .fill_episodes(source, placed.iter_mut().map(|p| &mut p.row).collect(), Some(asked.index))
@@ -290,7 +297,8 @@ impl Store {
             return Ok(());
         }
         let episodes: Vec<&Row> = placed.iter().map(|p| &p.row).collect();
-        let events = self.linked(&episodes, &source.links, Entity::CanvasEvent).await?;
+        let columns = ["id", "episode_id", "canvas_type", "action", "created_at"];
+        let events = self.linked_columns(&episodes, &source.links, Entity::CanvasEvent, Some(&columns)).await?;
         let mut keep =
             events.iter().map(|of_one| of_one.iter().any(|e| wanted.fits(e))).collect::<Vec<_>>().into_iter();
         placed.retain(|_| keep.next().unwrap_or(false));
@@ -447,12 +455,33 @@ impl Store {
         filters: &[Filter],
         wanted_columns: Option<&[&str]>,
     ) -> Result<Vec<Row>, StoreError> {
+        let mut rows = Vec::new();
+        let take = |row, _| {
+            rows.push(row);
+            ControlFlow::Continue(())
+        };
+        self.each_related_in(source, column, values, filters, wanted_columns, take).await?;
+        let part = DerivedPart { columns: wanted_columns, preview: None, bytes: usize::MAX };
+        self.complete(source, rows.iter_mut(), part).await?;
+        Ok(rows)
+    }
+
+    /// Hands each row of a source whose column is one of the values to `each`, with the bytes of what is stored, in no
+    /// order, until it breaks off.
+    async fn each_related_in(
+        &self,
+        source: &BoundSource,
+        column: &str,
+        values: &[impl AsRef<str> + Sync],
+        filters: &[Filter],
+        wanted_columns: Option<&[&str]>,
+        mut each: impl FnMut(Row, usize) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
         let values: Vec<String> =
             values.iter().map(|v| as_stored(self.engine(), source, column, v.as_ref()).into_owned()).collect();
-        let values = &values[..];
         let projection = Projection::new(self.engine(), source, wanted_columns, None);
         let mut statement = projection.select(source, &[]);
-        narrow_any(self.engine(), source, column, values, &mut statement);
+        narrow_any(self.engine(), source, column, &values, &mut statement);
         narrow_server(self.engine(), source, filters, &mut statement);
         let values: HashSet<&str> = values.iter().map(String::as_str).collect();
         let wanted = |row: &Row| match row.get(column) {
@@ -460,17 +489,42 @@ impl Store {
             Value::Array(items) => items.iter().filter_map(Value::as_str).any(|item| values.contains(item)),
             _ => false,
         };
-        let mut rows = Vec::new();
         self.scan(&statement, |mut raw| {
+            let size = row_size(&raw);
             let row = codec::decode(source, &projection, &mut raw);
-            if wanted(&row) {
-                rows.push(row);
-            }
-            ControlFlow::Continue(())
+            if wanted(&row) { each(row, size) } else { ControlFlow::Continue(()) }
         })
-        .await?;
-        self.complete(source, wanted_columns, rows.iter_mut()).await?;
-        Ok(rows)
+        .await
+    }
+
+    /// Hands these columns of each row of an entity whose column is one of some values to `each`, with the bytes of what is
+    /// stored, in no order, until it breaks off. Rows of a source that is derived are not completed.
+    ///
+    /// # Errors
+    /// As [`Store::related`].
+    pub async fn each_related(
+        &self,
+        entity: Entity,
+        column: &str,
+        values: &[impl AsRef<str> + Sync],
+        wanted: &[&str],
+        mut each: impl FnMut(Row, usize) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let Ok(sources) = self.sources_of(entity) else { return Ok(()) };
+        let mut flow = ControlFlow::Continue(());
+        for source in sources.into_iter().filter(|s| !s.column(column).is_empty()) {
+            for values in values.chunks(IN_LIST) {
+                let take = |row, size| {
+                    flow = each(row, size);
+                    flow
+                };
+                self.each_related_in(source, column, values, &[], Some(wanted), take).await?;
+                if flow.is_break() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
     }
 
     /// One row by its id.
@@ -486,18 +540,19 @@ impl Store {
         Ok(rows.pop())
     }
 
-    /// Completes episodes from their event logs, where the source says so and the wanted columns need it.
-    pub(super) async fn complete<'r>(
+    /// Completes episodes from their event logs, the first ones until they reach the bytes of a part; gives the bytes of
+    /// each. None where the source or the wanted columns need no such thing: all are complete.
+    async fn complete<'r>(
         &self,
         source: &BoundSource,
-        wanted: Option<&[&str]>,
         rows: impl Iterator<Item = &'r mut Row>,
-    ) -> Result<(), StoreError> {
-        let needed = wanted.is_none_or(|w| w.iter().any(|c| source.derives(c)));
+        part: DerivedPart<'_>,
+    ) -> Result<Option<Vec<usize>>, StoreError> {
+        let needed = part.columns.is_none_or(|w| w.iter().any(|c| source.derives(c)));
         if source.derive != Some(Derivation::WorkflowEvents) || !needed {
-            return Ok(());
+            return Ok(None);
         }
-        Box::pin(self.contexts().derive_from_events(rows.collect())).await
+        Ok(Some(Box::pin(self.contexts().derive_from_events(rows.collect(), part)).await?))
     }
 
     /// The rows of `to` that hang on each episode: by list, by back-link, by a path in JSON; once each, in time order.
@@ -510,47 +565,69 @@ impl Store {
         links: &[EpisodeLink],
         to: Entity,
     ) -> Result<Vec<Vec<Row>>, StoreError> {
+        self.linked_columns(episodes, links, to, None).await
+    }
+
+    /// As [`Store::linked`], with some columns only: `wanted` must name the id, the episode and the time, and of feedback the
+    /// source.
+    ///
+    /// # Errors
+    /// As [`Store::linked`].
+    pub async fn linked_columns(
+        &self,
+        episodes: &[&Row],
+        links: &[EpisodeLink],
+        to: Entity,
+        wanted: Option<&[&str]>,
+    ) -> Result<Vec<Vec<Row>>, StoreError> {
         let named: Vec<Vec<Cow<'_, str>>> = episodes.iter().map(|e| named_ids(e, links, to)).collect();
         let mut all: Vec<&str> = named.iter().flatten().map(|id| &**id).collect();
         all.sort_unstable();
         all.dedup();
-        let mut by_id = Vec::new();
-        // A list may be very long: its ids are copied for one statement at a time.
-        for some in all.chunks(AT_ONCE) {
-            let some: Vec<String> = some.iter().map(|id| (*id).to_owned()).collect();
-            by_id.extend(self.related(to, "id", &some).await?);
-        }
-        let backs = if links.iter().any(|l| l.to == to && l.by == LinkBy::Back) {
-            let ids: Vec<String> = episodes.iter().map(|e| e.id().to_owned()).collect();
-            self.related(to, "episode_id", &ids).await?
-        } else {
-            Vec::new()
-        };
-        let mut known: HashMap<&str, Vec<&Row>> = HashMap::new();
-        for row in &by_id {
-            known.entry(row.id()).or_default().push(row);
-        }
-        let mut pointing: HashMap<&str, Vec<&Row>> = HashMap::new();
-        for row in &backs {
-            pointing.entry(row.text("episode_id").unwrap_or_default()).or_default().push(row);
+        let mut rows = self.related_columns(to, "id", &all, wanted).await?;
+        let has_back = links.iter().any(|l| l.to == to && l.by == LinkBy::Back);
+        if has_back {
+            let ids: Vec<&str> = episodes.iter().map(|e| e.id()).collect();
+            let backs = self.related_columns(to, "episode_id", &ids, wanted).await?;
+            let known: HashSet<(&str, Option<&str>)> = rows.iter().map(|row| (row.id(), row.text("source"))).collect();
+            let more: Vec<Row> =
+                backs.into_iter().filter(|row| !known.contains(&(row.id(), row.text("source")))).collect();
+            rows.extend(more);
         }
         let order = Order { column: to.time_column(), descending: false };
-        let mut linked = Vec::with_capacity(episodes.len());
-        for (episode, named) in episodes.iter().zip(&named) {
-            let listed = named.iter().filter_map(|id| known.get(&**id)).flatten();
+        let mut by_id: HashMap<&str, Vec<usize>> = HashMap::new();
+        let mut pointing: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (at, row) in rows.iter().enumerate() {
+            by_id.entry(row.id()).or_default().push(at);
+            if has_back {
+                pointing.entry(row.text("episode_id").unwrap_or_default()).or_default().push(at);
+            }
+        }
+        let places = episodes.iter().zip(&named).map(|(episode, named)| {
+            let listed = named.iter().filter_map(|id| by_id.get(&**id)).flatten();
             let back = pointing.get(episode.id()).into_iter().flatten();
             let mut taken = HashSet::new();
-            let once = listed.chain(back).filter(|row| taken.insert((row.id(), row.text("source"))));
-            let mut rows: Vec<Row> = once.map(|row| (*row).clone()).collect();
-            rows.sort_by(|a, b| compare(&order, a, b));
-            linked.push(rows);
-        }
-        Ok(linked)
+            let is_new = |at: &usize| taken.insert((rows[*at].id(), rows[*at].text("source")));
+            let mut places: Vec<usize> = listed.chain(back).copied().filter(is_new).collect();
+            places.sort_by(|a, b| compare(&order, &rows[*a], &rows[*b]));
+            places
+        });
+        let places: Vec<Vec<usize>> = places.collect();
+        Ok(handed_out(rows, &places))
     }
 }
 
-/// Ids that are looked for by one statement.
-const AT_ONCE: usize = 20_000;
+/// Rows by their places in lists: each is moved to the last list that names it, and copied to those before.
+fn handed_out(rows: Vec<Row>, lists: &[Vec<usize>]) -> Vec<Vec<Row>> {
+    let mut uses = vec![0_usize; rows.len()];
+    lists.iter().flatten().for_each(|at| uses[*at] += 1);
+    let mut rows: Vec<Option<Row>> = rows.into_iter().map(Some).collect();
+    let mut hand = |at: &usize| {
+        uses[*at] -= 1;
+        if uses[*at] == 0 { rows[*at].take() } else { rows[*at].clone() }
+    };
+    lists.iter().map(|list| list.iter().filter_map(&mut hand).collect()).collect()
+}
 
 /// A filter with its value as the source spells it.
 fn spelled_as_stored(engine: Engine, source: &BoundSource, filter: &Filter) -> Filter {

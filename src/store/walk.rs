@@ -14,6 +14,7 @@ use super::select::{Projection, SelectStatement, from_clause, is_uuid};
 use super::{RowWalks, StoreError, shape};
 use crate::layout::{BoundSource, Engine, StoredAs};
 use crate::memory::Row;
+use crate::memory::query::PART;
 
 /// A condition on a canonical column that is in one stored column. It only narrows: the rows that it lets through are
 /// judged by their canonical values.
@@ -58,8 +59,17 @@ pub struct WalkedRow {
     pub stored: Vec<FetchedValue>,
 }
 
+/// Rows of a walk that are read together.
+#[derive(Debug, Default)]
+pub struct WalkedPart {
+    /// The rows, by id.
+    pub rows: Vec<WalkedRow>,
+    /// More rows may follow.
+    pub is_full: bool,
+}
+
 impl RowWalks<'_> {
-    /// The next rows by id, at most `limit`.
+    /// The next rows by id, at most `limit`, and fewer where they are large.
     ///
     /// # Errors
     /// [`StoreError::Unordered`] where the id is not one plain column of a table, or the engine's refusal.
@@ -68,7 +78,7 @@ impl RowWalks<'_> {
         walk: &RowWalk<'_>,
         after: Option<&FetchedValue>,
         limit: usize,
-    ) -> Result<Vec<WalkedRow>, StoreError> {
+    ) -> Result<WalkedPart, StoreError> {
         let (id, declared) = key_of(walk.source)?;
         let (mut statement, projection) = self.walking(walk, id);
         if let Some(after) = after {
@@ -79,8 +89,10 @@ impl RowWalks<'_> {
             let _ = write!(statement.sql, " AND t.{} IS NOT NULL", quote(id));
         }
         let _ = write!(statement.sql, " ORDER BY t.{} LIMIT {limit}", quote(id));
-        let rows = self.store.fetch(&statement).await?;
-        Ok(rows.into_iter().map(|raw| found(walk, &projection, raw)).collect())
+        let (raws, is_broken_off) = self.store.fetch_within(&statement, PART).await?;
+        let rows: Vec<WalkedRow> = raws.into_iter().map(|raw| found(walk, &projection, raw)).collect();
+        let is_full = is_broken_off || rows.len() == limit;
+        Ok(WalkedPart { rows, is_full })
     }
 
     /// All rows that the conditions let through, in no order.

@@ -7,6 +7,7 @@ use crate::support::fixtures::{Context, Fixture, Layout, build_postgres, build_s
 use crate::support::postgres::Database;
 use mnemoscope::memory::query::{Page, PageStart, Query};
 use mnemoscope::memory::{Entity, Row};
+use mnemoscope::store::context::Relatives;
 use mnemoscope::store::{Store, Target};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -180,11 +181,23 @@ async fn contexts(report: &mut Report, opened: &Opened) {
 async fn chains(report: &mut Report, opened: &Opened) {
     for wanted in &opened.fixture.chains {
         let id = wanted.episode;
-        let Some((found, _)) = opened.store.contexts().chain(id).await.unwrap_or_else(|error| panic!("{id}: {error}"))
+        let read = |relatives| async move {
+            let read = opened.store.contexts().chain(id, relatives).await;
+            read.unwrap_or_else(|error| panic!("{id}: {error}"))
+        };
+        let (Some((found, whole)), Some((again, named))) = (read(Relatives::Whole).await, read(Relatives::Named).await)
         else {
             report.0.push(format!("{id}: no chain"));
             continue;
         };
+        report.expect(format!("{id}: the chain by names"), &again, &found);
+        let shown =
+            |row: &Row| ["title", "topic", "outcome", "started_at", "ended_at"].map(|column| row.get(column).clone());
+        report.expect(
+            format!("{id}: names and times"),
+            &named.values().map(shown).collect::<Vec<_>>(),
+            &whole.values().map(shown).collect(),
+        );
         report.expect(format!("{id}: chain"), &found.ids, &strings(&wanted.ids));
         let sorted = |mut ids: Vec<String>| {
             ids.sort();

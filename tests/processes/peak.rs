@@ -5,10 +5,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::yield_now;
 
-use sqlx::{Connection as _, SqliteConnection};
+use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
 use tempfile::TempDir;
 
 use crate::support::block_on;
+use crate::support::fixtures::{Layout, build_sqlite};
 
 /// Most memory that a command had, in kilobytes, and what it printed; none when the system does not tell.
 fn peak(state: &Path, words: &[&str]) -> Option<(u64, String)> {
@@ -268,4 +269,80 @@ fn cases_and_versions_of_a_bank_are_not_held_whole() {
         // The cases take 64 MB, and the versions 80.
         assert!(many < few + 40_000, "{few} kB of 20 rows, {many} kB of 8,000");
     }
+}
+
+/// Adds completed runs with logs of 1 MB each to a database of pyworkflow.
+async fn add_runs(path: &Path, runs: i64) {
+    let mut link = SqliteConnection::connect(&path.display().to_string()).await.expect("the file");
+    let numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)";
+    let of_runs = format!(
+        "{numbers} INSERT INTO workflow_runs (run_id, workflow_name, status, created_at, updated_at, completed_at)
+         SELECT 'run_long_' || i, 'long', 'completed', '2026-11-01T07:00:00+00:00', '2026-11-01T07:00:00+00:00',
+         '2026-11-01T07:00:10+00:00' FROM n"
+    );
+    let of_events = format!(
+        "{numbers}, s(j) AS (SELECT 0 UNION ALL SELECT j + 1 FROM s WHERE j < 19)
+         INSERT INTO events (event_id, run_id, sequence, type, timestamp, data)
+         SELECT 'evt_long_' || i || '_' || j, 'run_long_' || i, j, CASE j WHEN 19 THEN 'workflow.completed' ELSE
+         'step.completed' END, '2026-11-01T07:00:05+00:00', json_object('step_name', 'work', 'result', $2) FROM n, s"
+    );
+    sqlx::query(AssertSqlSafe(of_runs)).bind(runs).execute(&mut link).await.expect("runs");
+    let result = "a word ".repeat((50 << 10) / 7);
+    sqlx::query(AssertSqlSafe(of_events)).bind(runs).bind(result).execute(&mut link).await.expect("events");
+    link.close().await.expect("closed");
+}
+
+#[test]
+fn long_logs_are_not_held_together() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("runs.db");
+    block_on(build_sqlite(Layout::Pyworkflow, &path));
+    let of = |words: &[&str]| {
+        let start = ["-d", path.to_str().unwrap(), "--format", "json"];
+        peak(folder.path(), &start.into_iter().chain(words.iter().copied()).collect::<Vec<_>>())
+    };
+    let commands: &[&[&str]] = &[
+        &["list", "episode", "--limit", "300"],
+        &["findings"],
+        &["recall", "work", "--ranking", "similar"],
+        &["backfill", "episodes-from-events"],
+    ];
+    let made = |plan: &str| serde_json::from_str::<serde_json::Value>(plan).unwrap()["changes_total"].as_u64().unwrap();
+    let before: Option<Vec<(u64, String)>> = commands.iter().map(|words| of(words)).collect();
+    let Some(before) = before else { return };
+    block_on(add_runs(&path, 120));
+    for (words, (few, planned)) in commands.iter().zip(before) {
+        let Some((many, printed)) = of(words) else { return };
+        // 120 MB of logs.
+        assert!(many < few + 80_000, "{words:?}: {few} kB with short logs, {many} kB with long ones");
+        if words[0] == "backfill" {
+            assert_eq!(made(&printed), made(&planned) + 120, "each of the runs once");
+        }
+    }
+}
+
+/// Gives one session 120 canvas events of 1 MB that no episode is linked to, and an episode of that session.
+async fn add_session(path: &str) {
+    let mut link = SqliteConnection::connect(path).await.expect("the file");
+    let events = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 120)
+        INSERT INTO canvas_audit (id, session_id, canvas_id, canvas_type, action, metadata, created_at)
+        SELECT 'long-' || i, 'long-session', 'c', 'form', 'present', json_object('said', $1), '2026-06-01T00:00:00.000000Z'
+        FROM n";
+    sqlx::query(events).bind("at length ".repeat((1 << 20) / 10)).execute(&mut link).await.expect("events");
+    let episode = "INSERT INTO episodes (id, session_id, started_at) VALUES ('ep-long', 'long-session', '2026-06-01')";
+    sqlx::query(episode).execute(&mut link).await.expect("an episode");
+    link.close().await.expect("closed");
+}
+
+#[test]
+fn why_an_episode_has_no_canvas_is_told_without_its_sessions_rows() {
+    let folder = TempDir::new().unwrap();
+    let path = demo(folder.path(), "300");
+    block_on(add_session(&path));
+    let Some((most, printed)) = peak(folder.path(), &["-d", &path, "--format", "json", "show", "episode", "ep-long"])
+    else {
+        return;
+    };
+    assert!(printed.contains("its session has 120 canvas events that are not linked to it (showing 100 of 120)"));
+    assert!(most < 110_000, "{most} kB");
 }

@@ -35,37 +35,52 @@ pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
     rows::make(store, &SPEC)
 }
 
+/// Episodes whose linked rows are read together.
+const TOGETHER: usize = 100;
+
+/// Columns that are read of a canvas event.
+const CANVAS: &[&str] = &["id", "episode_id", "created_at"];
+
+/// Columns that are read of feedback.
+const SAID: &[&str] = &["id", "episode_id", "kind", "rating", "score", "counts", "source", "created_at"];
+
 async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
-    let rows: Vec<&Row> = bench.found.iter().map(|f| &f.row).collect();
+    let mut verdicts = Vec::with_capacity(bench.found.len());
     let links = &bench.source.links;
-    let canvas = bench.store.linked(&rows, links, Entity::CanvasEvent).await?;
-    let said = bench.store.linked(&rows, links, Entity::Feedback).await?;
-    let verdicts = rows.iter().zip(canvas.iter().zip(said)).map(|(row, (canvas, said))| {
-        let mut values = Vec::new();
-        // A list that cannot be read is not an empty one.
-        let lost = !row.is_readable("metadata") && row.get("metadata").is_null();
-        let unlinked = !row.is_readable("canvas_ids") || lost;
-        let unscored = !row.is_readable("feedback_ids");
-        let count = row.get("canvas_action_count");
-        if !unlinked && count.as_i64() != Some(canvas.len() as i64) && !(count.is_null() && canvas.is_empty()) {
-            values.push(("canvas_action_count", json!(canvas.len())));
-        }
-        let counted = said.iter().filter(|f| f.get("counts") == &Value::Bool(true));
-        let mean = feedback::aggregate(counted.filter_map(|f| f.number("score")));
-        let stored = row.number("feedback_score");
-        let same = match (stored, mean) {
-            (Some(a), Some(b)) => (a - b).abs() < 1e-6,
-            (None, None) => true,
-            _ => false,
-        };
-        if !unscored && !same {
-            values.push(("feedback_score", json!(mean)));
-        }
-        match values {
-            none if none.is_empty() && (unlinked || unscored) => RowVerdict::Unread,
-            none if none.is_empty() => RowVerdict::Keep,
-            values => RowVerdict::Set(values),
-        }
-    });
-    Ok(verdicts.collect())
+    for some in bench.found.chunks(TOGETHER) {
+        let rows: Vec<&Row> = some.iter().map(|f| &f.row).collect();
+        let canvas = bench.store.linked_columns(&rows, links, Entity::CanvasEvent, Some(CANVAS)).await?;
+        let said = bench.store.linked_columns(&rows, links, Entity::Feedback, Some(SAID)).await?;
+        verdicts
+            .extend(rows.iter().zip(canvas.iter().zip(&said)).map(|(row, (canvas, said))| verdict(row, canvas, said)));
+    }
+    Ok(verdicts)
+}
+
+fn verdict(row: &Row, canvas: &[Row], said: &[Row]) -> RowVerdict {
+    let mut values = Vec::new();
+    // A list that cannot be read is not an empty one.
+    let lost = !row.is_readable("metadata") && row.get("metadata").is_null();
+    let unlinked = !row.is_readable("canvas_ids") || lost;
+    let unscored = !row.is_readable("feedback_ids");
+    let count = row.get("canvas_action_count");
+    if !unlinked && count.as_i64() != Some(canvas.len() as i64) && !(count.is_null() && canvas.is_empty()) {
+        values.push(("canvas_action_count", json!(canvas.len())));
+    }
+    let counted = said.iter().filter(|f| f.get("counts") == &Value::Bool(true));
+    let mean = feedback::aggregate(counted.filter_map(|f| f.number("score")));
+    let stored = row.number("feedback_score");
+    let same = match (stored, mean) {
+        (Some(a), Some(b)) => (a - b).abs() < 1e-6,
+        (None, None) => true,
+        _ => false,
+    };
+    if !unscored && !same {
+        values.push(("feedback_score", json!(mean)));
+    }
+    match values {
+        none if none.is_empty() && (unlinked || unscored) => RowVerdict::Unread,
+        none if none.is_empty() => RowVerdict::Keep,
+        values => RowVerdict::Set(values),
+    }
 }

@@ -18,7 +18,7 @@ use crate::store::Store;
 use crate::store::encode::table_of;
 use crate::store::fetched::FetchedValue;
 use crate::store::stored::TableName;
-use crate::store::walk::{NarrowCondition, RowWalk, WalkedRow};
+use crate::store::walk::{NarrowCondition, RowWalk, WalkedPart, WalkedRow};
 
 const EPISODE: [&str; 6] = ["id", "session_id", "started_at", "ended_at", "canvas_ids", "canvas_action_count"];
 const EVENT: [&str; 4] = ["id", "session_id", "episode_id", "created_at"];
@@ -151,8 +151,8 @@ impl CanvasLinks {
         let erased = Erased::of(store).await?;
         let columns = with_owner(&EPISODE, erased.as_ref());
         let wanted = RowWalk { columns: &columns, ..candidates(source, &lists.stored) };
-        let found = store.walks().walk(&wanted, place.after.as_ref(), ask.size).await?;
-        let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
+        let WalkedPart { rows: found, is_full } = store.walks().walk(&wanted, place.after.as_ref(), ask.size).await?;
+        let next = place.behind(found.last().map(|f| &f.key), is_full, sources.len());
         let seen = found.len();
         let owned = |row: &Row| erased.as_ref().is_some_and(|erased| erased.owns(row));
         let (spared, mut open): (Vec<WalkedRow>, Vec<WalkedRow>) =

@@ -23,7 +23,7 @@ use crate::store::embedding::{VectorShelf, spelled};
 use crate::store::encode::{plain_column, table_of};
 use crate::store::fetched::FetchedValue;
 use crate::store::stored::{Cell, Mutation, Revision, RowRevisions, StoredRows, TableName};
-use crate::store::walk::{NarrowCondition, RowWalk, WalkedRow, keyed};
+use crate::store::walk::{NarrowCondition, RowWalk, WalkedPart, WalkedRow, keyed};
 
 /// Name of the backfill.
 const NAME: &str = "embeddings";
@@ -205,8 +205,7 @@ impl Embeddings {
         let size = sizes.get(place.source).copied().flatten();
         let stored = if kept.shelf.key.is_none() { vec![kept.shelf.column.clone()] } else { Vec::new() };
         let walk = RowWalk { source: kept.source, columns: kept.columns, stored: &stored, narrow: Vec::new() };
-        let mut found = store.walks().walk(&walk, place.after.as_ref(), ask.size).await?;
-        let full = found.len() == ask.size;
+        let WalkedPart { rows: mut found, is_full } = store.walks().walk(&walk, place.after.as_ref(), ask.size).await?;
         let ids: Vec<String> = found.iter().map(|f| f.row.id().to_owned()).collect();
         let vectors = store.embeddings().vectors(kept.source.entity, &ids).await?;
         let has = |f: &WalkedRow| vectors.get(f.row.id()).is_some_and(|v| size.is_none_or(|size| v.len() == size));
@@ -228,7 +227,7 @@ impl Embeddings {
         }
         let cut_short = looked_at < found.len();
         found.truncate(looked_at);
-        let next = place.behind(found.last().map(|f| &f.key), full || cut_short, all.len());
+        let next = place.behind(found.last().map(|f| &f.key), is_full || cut_short, all.len());
         let wanted: Vec<WalkedRow> = if ask.dry {
             found.into_iter().filter(|f| wanted.iter().any(|id| id == f.row.id())).collect()
         } else {

@@ -17,7 +17,7 @@ use crate::store::Store;
 use crate::store::encode::table_of;
 use crate::store::fetched::FetchedValue;
 use crate::store::stored::TableName;
-use crate::store::walk::{NarrowCondition, RowWalk, WalkedRow};
+use crate::store::walk::{NarrowCondition, RowWalk, WalkedPart, WalkedRow};
 
 const EPISODE: [&str; 6] = ["id", "execution_ids", "started_at", "ended_at", "feedback_ids", "feedback_score"];
 const SAID: [&str; 7] = ["id", "execution_id", "episode_id", "kind", "rating", "counts", "created_at"];
@@ -98,8 +98,8 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     let erased = Erased::of(store).await?;
     let columns = with_owner(&EPISODE, erased.as_ref());
     let wanted = RowWalk { columns: &columns, ..candidates(source, &lists.stored) };
-    let found = store.walks().walk(&wanted, place.after.as_ref(), ask.size).await?;
-    let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
+    let WalkedPart { rows: found, is_full } = store.walks().walk(&wanted, place.after.as_ref(), ask.size).await?;
+    let next = place.behind(found.last().map(|f| &f.key), is_full, sources.len());
     let owned = |row: &Row| erased.as_ref().is_some_and(|erased| erased.owns(row));
     let (gone, open): (Vec<&WalkedRow>, Vec<&WalkedRow>) =
         found.iter().filter(|f| is_open(&f.row)).partition(|f| owned(&f.row));

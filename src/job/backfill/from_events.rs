@@ -2,6 +2,7 @@
 //! end of the run's log where episodes are derived from it.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -12,12 +13,14 @@ use crate::change::suppress::Erased;
 use crate::change::{ChangeDanger, ChangeError, Draft, now};
 use crate::job::{BatchAsk, Job, JobBatch};
 use crate::layout::BoundSource;
-use crate::memory::workflow::{self, DerivedEpisode, WorkflowEvent, WorkflowRun};
+use crate::memory::query::PART;
+use crate::memory::workflow::{RunLog, WorkflowRun};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
+use crate::store::derive::{LogReader, SizedLog};
 use crate::store::encode::{GivenValue, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
-use crate::store::stored::TableName;
+use crate::store::stored::{Mutation, TableName};
 
 /// Columns of an episode that a run gives.
 const EPISODE: [&str; 18] = [
@@ -35,6 +38,26 @@ const EPISODE: [&str; 18] = [
     "observation",
     "thoughts",
     "actions",
+    "result",
+    "success",
+    "insight",
+    "parent_id",
+];
+
+/// Columns of an event that stores an episode back.
+const EVENT: [&str; 6] = ["id", "run_id", "sequence", "kind", "data", "created_at"];
+
+/// Columns of a derived episode that are stored back, and whose it is.
+const STORED_BACK: [&str; 13] = [
+    "id",
+    "user_id",
+    "workflow_name",
+    "status",
+    "started_at",
+    "ended_at",
+    "duration_seconds",
+    "observation",
+    "thoughts",
     "result",
     "success",
     "insight",
@@ -60,6 +83,7 @@ fn events(store: &Store) -> Result<&BoundSource, ChangeError> {
 }
 
 /// Destination of an episode.
+#[derive(Clone, Copy)]
 enum EpisodeTarget<'s> {
     /// A row among the episodes.
     Row(&'s BoundSource),
@@ -70,8 +94,7 @@ enum EpisodeTarget<'s> {
 fn target(store: &Store) -> Result<EpisodeTarget<'_>, ChangeError> {
     let derived = store.sources_of(Entity::Episode)?.into_iter().any(|s| s.derive.is_some());
     if derived {
-        let needs = ["id", "run_id", "sequence", "kind", "data", "created_at"];
-        return Ok(EpisodeTarget::Log(writable(store, Entity::WorkflowEvent, &needs)?[0]));
+        return Ok(EpisodeTarget::Log(writable(store, Entity::WorkflowEvent, &EVENT)?[0]));
     }
     Ok(EpisodeTarget::Row(writable(store, Entity::Episode, &["execution_ids", "workflow_name", "observation"])?[0]))
 }
@@ -113,86 +136,119 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     let place = SourcePlace::read(ask.place);
     let mut draft = Draft::batch(store, ask.own, "backfill.episodes-from-events", ChangeDanger::Guarded);
     let runs = store.walks().values(source, "run_id", place.after.as_ref(), ask.size).await?;
-    let last = runs.last().map(|run| FetchedValue::Text(run.clone()));
-    let next = place.behind(last.as_ref(), runs.len() == ask.size, 1);
-    let mut logs: HashMap<String, Vec<Row>> = HashMap::new();
-    for event in store.related(Entity::WorkflowEvent, "run_id", &runs).await? {
-        if let Some(run) = event.text("run_id") {
-            logs.entry(run.to_owned()).or_default().push(event);
-        }
-    }
-    let seen = runs.len();
     let erased = Erased::of(store).await?;
-    let spared = match target(store)? {
-        EpisodeTarget::Log(source) => to_log(&mut draft, source, &runs, &mut logs, erased.as_ref()).await?,
-        EpisodeTarget::Row(source) => to_rows(&mut draft, source, runs, &mut logs, erased.as_ref()).await?,
+    let target = target(store)?;
+    let open = match target {
+        EpisodeTarget::Log(_) => runs.clone(),
+        EpisodeTarget::Row(_) => without_episode(store, &runs).await?,
     };
-    spare(&mut draft, ERASED, spared);
+    let columns: Option<&[&str]> = match target {
+        EpisodeTarget::Log(_) => Some(&["actions"]),
+        EpisodeTarget::Row(_) => None,
+    };
+    let mut reader = LogReader::new(store, columns);
+    let mut made = MadeRows::default();
+    let mut done = 0;
+    while done < open.len() && made.size < PART {
+        let logs = reader.first(&open[done..]).await?;
+        let some = &open[done..][..logs.len()];
+        match target {
+            EpisodeTarget::Log(source) => to_log(&mut draft, source, some, logs, erased.as_ref(), &mut made).await?,
+            EpisodeTarget::Row(source) => to_rows(&mut draft, source, some, logs, erased.as_ref(), &mut made).await?,
+        }
+        done += some.len();
+    }
+    made.insertion.into_iter().for_each(|insertion| draft.push(insertion));
+    spare(&mut draft, ERASED, made.spared);
+    let is_cut = done < open.len();
+    let seen = if is_cut { runs.iter().take_while(|run| **run != open[done]).count() } else { runs.len() };
+    let last = runs[..seen].last().map(|run| FetchedValue::Text(run.clone()));
+    let next = place.behind(last.as_ref(), is_cut || runs.len() == ask.size, 1);
     Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen, bad: Vec::new() })
 }
 
-fn sorted(logs: &mut HashMap<String, Vec<Row>>, run: &str) -> Vec<Row> {
-    let mut log = logs.remove(run).unwrap_or_default();
-    log.sort_by_key(|event| event.get("sequence").as_i64());
-    log
+/// Rows that a batch adds.
+#[derive(Default)]
+struct MadeRows {
+    insertion: Option<Mutation>,
+    /// Bytes of the events that they were made of.
+    size: usize,
+    /// Rows that were left out because of whom they are about.
+    spared: usize,
 }
 
-fn is(event: &Row, kind: &str) -> bool {
-    event.text("kind").is_some_and(|k| k.replace('.', "_") == kind)
+impl MadeRows {
+    /// Adds a row and notes it: its values are kept as they will be stored.
+    async fn add(
+        &mut self,
+        draft: &mut Draft<'_>,
+        source: &BoundSource,
+        columns: &[&str],
+        mut row: Row,
+    ) -> Result<(), ChangeError> {
+        if draft.wants_more() {
+            draft.adds(&row);
+        } else {
+            draft.count(1);
+        }
+        let is_event = row.entity == Entity::WorkflowEvent;
+        let given = |column: &&str| match *column {
+            "created_at" if is_event => GivenValue::Now,
+            column => GivenValue::Is(row.take(column)),
+        };
+        let values: Vec<GivenValue> = columns.iter().map(given).collect();
+        let insertion = draft.store.encoder().insertions(source, columns, &[values], None).await?;
+        match (&mut self.insertion, insertion) {
+            (Some(Mutation::Insert { rows, .. }), Mutation::Insert { rows: more, .. }) => rows.extend(more),
+            (known, insertion) => *known = Some(insertion),
+        }
+        Ok(())
+    }
 }
 
-/// Appends an `episode_created` event to each run that has ended and has none. Gives how many were left out because of
-/// whom they are about.
+/// The columns of an episode that a source stores.
+fn episode_columns(source: &BoundSource) -> Vec<&'static str> {
+    EPISODE.into_iter().filter(|column| plain_column(source, column).is_some()).collect()
+}
+
+/// Makes an `episode_created` event for each run that has ended and has none.
 async fn to_log(
     draft: &mut Draft<'_>,
     source: &BoundSource,
     runs: &[String],
-    logs: &mut HashMap<String, Vec<Row>>,
+    mut logs: HashMap<String, SizedLog>,
     erased: Option<&Erased<'_>>,
-) -> Result<usize, ChangeError> {
-    let episodes = draft.store.related(Entity::Episode, "id", runs).await?;
-    let columns = ["id", "run_id", "sequence", "kind", "data", "created_at"];
-    let mut rows = Vec::new();
-    let mut spared = 0;
+    made: &mut MadeRows,
+) -> Result<(), ChangeError> {
+    let episodes = draft.store.related_columns(Entity::Episode, "id", runs, Some(&STORED_BACK)).await?;
     for episode in episodes.iter().filter(|e| !e.get("ended_at").is_null()) {
-        let log = sorted(logs, episode.id());
-        if log.iter().any(|event| is(event, "episode_created")) {
+        let Some(SizedLog { log, size }) = logs.remove(episode.id()).filter(|l| !l.log.is_stored_back()) else {
             continue;
-        }
+        };
         let mut event = Row::empty(Entity::WorkflowEvent);
-        let last = log.iter().filter_map(|e| e.get("sequence").as_i64()).max();
         event.set("id", Value::from(format!("evt_{}", digest(episode.id()))));
         event.set("run_id", episode.get("id").clone());
-        event.set("sequence", Value::from(last.map_or(0, |n| n.saturating_add(1))));
+        event.set("sequence", Value::from(log.last_sequence().map_or(0, |n| n.saturating_add(1))));
         event.set("kind", Value::from("episode_created"));
-        event.set("data", stored_back(episode, &log));
+        event.set("data", stored_back(episode, log));
         if erased.is_some_and(|erased| erased.owns(episode) || erased.is_within(event.get("data"))) {
-            spared += 1;
+            made.spared += 1;
             continue;
         }
-        rows.push(
-            columns
-                .map(|c| if c == "created_at" { GivenValue::Now } else { GivenValue::Is(event.get(c).clone()) })
-                .to_vec(),
-        );
-        draft.adds(&event);
+        made.size += size;
+        made.add(draft, source, &EVENT, event).await?;
     }
-    if !rows.is_empty() {
-        let insertion = draft.store.encoder().insertions(source, &columns, &rows, None).await?;
-        draft.push(insertion);
-    }
-    Ok(spared)
+    Ok(())
 }
 
 /// The data of an `episode_created` event, as pyworkflow's plan of episodic memory has it: an episode is its run, of the
 /// time when that began.
-fn stored_back(episode: &Row, log: &[Row]) -> Value {
-    let events: Vec<WorkflowEvent> = log.iter().map(WorkflowEvent::of).collect();
+fn stored_back(episode: &Row, log: RunLog) -> Value {
     json!({
         "episode_id": episode.get("id"),
         "observation": episode.get("observation"),
         "thoughts": episode.get("thoughts"),
-        "actions": workflow::actions_to_store(&events),
+        "actions": log.actions_to_store(),
         "result": episode.get("result"),
         "success": episode.get("success"),
         "workflow_name": episode.get("workflow_name"),
@@ -208,41 +264,43 @@ fn digest(run: &str) -> String {
     hex::encode(Sha256::digest(format!("mnemoscope episode of {run}").as_bytes()))[..16].to_owned()
 }
 
-/// Adds an episode for each run that has ended and that none names. Gives how many were left out, as [`to_log`].
+/// Makes an episode for each run that has ended.
 async fn to_rows(
     draft: &mut Draft<'_>,
     source: &BoundSource,
-    runs: Vec<String>,
-    logs: &mut HashMap<String, Vec<Row>>,
+    runs: &[String],
+    mut logs: HashMap<String, SizedLog>,
     erased: Option<&Erased<'_>>,
-) -> Result<usize, ChangeError> {
-    let store = draft.store;
-    let ids: Vec<String> = runs.iter().map(|run| id_of(run)).collect();
-    let mut known: HashSet<String> = HashSet::new();
-    for column in ["id", "execution_ids"] {
-        let asked: Vec<String> = if column == "id" { [&runs[..], &ids[..]].concat() } else { runs.clone() };
-        for episode in store.related(Entity::Episode, column, &asked).await? {
-            known.insert(episode.id().to_owned());
-            known.extend(episode.list("execution_ids").into_iter().map(str::to_owned));
-        }
-    }
-    let columns: Vec<&str> = EPISODE.into_iter().filter(|c| plain_column(source, c).is_some()).collect();
-    let mut rows = Vec::new();
-    let mut spared = 0;
-    for run in runs.iter().filter(|run| !known.contains(*run) && !known.contains(&id_of(run))) {
-        let Some(episode) = episode_of(run, &sorted(logs, run)) else { continue };
+    made: &mut MadeRows,
+) -> Result<(), ChangeError> {
+    let columns = episode_columns(source);
+    for run in runs {
+        let Some(SizedLog { log, size }) = logs.remove(run) else { continue };
+        let Some(episode) = episode_of(run, log) else { continue };
         if erased.is_some_and(|erased| erased.is_within(&episode.to_json())) {
-            spared += 1;
+            made.spared += 1;
             continue;
         }
-        rows.push(columns.iter().map(|c| GivenValue::Is(episode.get(c).clone())).collect());
-        draft.adds(&episode);
+        made.size += size;
+        made.add(draft, source, &columns, episode).await?;
     }
-    if !rows.is_empty() {
-        let insertion = store.encoder().insertions(source, &columns, &rows, None).await?;
-        draft.push(insertion);
+    Ok(())
+}
+
+/// The runs that no stored episode names.
+async fn without_episode(store: &Store, runs: &[String]) -> Result<Vec<String>, ChangeError> {
+    let ids: Vec<String> = runs.iter().map(|run| id_of(run)).collect();
+    let asked: HashSet<&str> = runs.iter().chain(&ids).map(String::as_str).collect();
+    let mut known: HashSet<String> = HashSet::new();
+    for (column, values) in [("id", [runs, &ids].concat()), ("execution_ids", runs.to_vec())] {
+        let take = |episode: Row, _| {
+            let named = episode.list("execution_ids").into_iter().chain([episode.id()]);
+            known.extend(named.filter(|name| asked.contains(name)).map(str::to_owned));
+            ControlFlow::Continue(())
+        };
+        store.each_related(Entity::Episode, column, &values, &["id", "execution_ids"], take).await?;
     }
-    Ok(spared)
+    Ok(runs.iter().filter(|run| !known.contains(*run) && !known.contains(&id_of(run))).cloned().collect())
 }
 
 fn id_of(run: &str) -> String {
@@ -250,28 +308,22 @@ fn id_of(run: &str) -> String {
 }
 
 /// The episode of a run's log; none while it has not come to its end.
-fn episode_of(run: &str, log: &[Row]) -> Option<Row> {
-    let end = log.iter().rev().find_map(|event| match event.text("kind")?.replace('.', "_").as_str() {
-        "workflow_completed" => Some("completed"),
-        "workflow_failed" => Some("failed"),
-        "workflow_cancelled" => Some("cancelled"),
-        _ => None,
-    })?;
-    let started = log.iter().find(|event| is(event, "workflow_started"));
-    let events: Vec<WorkflowEvent> = log.iter().map(WorkflowEvent::of).collect();
-    let begun = log.first().and_then(|event| event.text("created_at"));
-    let facts = WorkflowRun { status: end.to_owned(), created_at: begun.map(str::to_owned), ..WorkflowRun::default() };
-    let derived: DerivedEpisode = workflow::derive(&facts, &events);
-    let data = started.map_or(&Value::Null, |event| event.get("data"));
+fn episode_of(run: &str, log: RunLog) -> Option<Row> {
+    let end = log.end()?;
+    let begun = log.begun().map(str::to_owned);
+    let of_start = |name: &str| log.start().get(name).cloned().unwrap_or_default();
+    let [name, agent, user] = ["workflow_name", "agent_id", "user_id"].map(of_start);
+    let facts = WorkflowRun { status: end.to_owned(), created_at: begun.clone(), ..WorkflowRun::default() };
     let mut row = Row::empty(Entity::Episode);
-    derived.fill(&mut row);
-    let name = data.get("workflow_name").cloned().unwrap_or_default();
+    for (column, value) in log.derive(&facts).values() {
+        row.set(column, value);
+    }
     row.set("id", Value::from(id_of(run)));
     row.set("execution_ids", json!([run]));
     row.set("title", name.clone());
     row.set("workflow_name", name);
-    row.set("agent_id", data.get("agent_id").cloned().unwrap_or_default());
-    row.set("user_id", data.get("user_id").cloned().unwrap_or_default());
+    row.set("agent_id", agent);
+    row.set("user_id", user);
     row.set("status", Value::from("closed"));
     row.set(
         "outcome",

@@ -15,7 +15,7 @@ use crate::layout::BoundSource;
 use crate::memory::{Entity, Row};
 use crate::store::encode::{plain_column, table_of};
 use crate::store::stored::TableName;
-use crate::store::walk::{NarrowCondition, RowWalk, WalkedRow};
+use crate::store::walk::{NarrowCondition, RowWalk, WalkedPart, WalkedRow};
 use crate::store::{Store, named_ids};
 
 const EPISODE: [&str; 4] = ["id", "canvas_ids", "feedback_ids", "metadata"];
@@ -94,8 +94,8 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     let erased = Erased::of(store).await?;
     let columns = with_owner(if is_case { &CASE } else { &EPISODE }, erased.as_ref());
     let walk = RowWalk { source, columns: &columns, stored: &lists.stored, narrow: Vec::new() };
-    let found = store.walks().walk(&walk, place.after.as_ref(), ask.size).await?;
-    let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
+    let WalkedPart { rows: found, is_full } = store.walks().walk(&walk, place.after.as_ref(), ask.size).await?;
+    let next = place.behind(found.last().map(|f| &f.key), is_full, sources.len());
     let (seen, mut spared) = (found.len(), 0);
     let rows: Vec<&Row> = found.iter().map(|f| &f.row).collect();
     let mut right: Right = vec![Vec::new(); found.len()];

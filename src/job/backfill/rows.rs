@@ -15,7 +15,7 @@ use crate::memory::{Entity, Row, text_check};
 use crate::store::Store;
 use crate::store::encode::{plain_column, table_of};
 use crate::store::stored::TableName;
-use crate::store::walk::{NarrowCondition, RowWalk, WalkedRow};
+use crate::store::walk::{NarrowCondition, RowWalk, WalkedPart, WalkedRow};
 
 /// Verdict on a row.
 #[derive(Debug, Clone, PartialEq)]
@@ -184,8 +184,8 @@ async fn batch(job: &OverRows, ask: BatchAsk<'_>) -> Result<JobBatch, ChangeErro
     let erased = if spec.takes_away { None } else { Erased::of(store).await? };
     let columns = with_owner(part.reads, erased.as_ref());
     let walk = RowWalk { source, columns: &columns, stored: &revising.stored, narrow: part.narrow.to_vec() };
-    let found = store.walks().walk(&walk, place.after.as_ref(), ask.size).await?;
-    let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
+    let WalkedPart { rows: found, is_full } = store.walks().walk(&walk, place.after.as_ref(), ask.size).await?;
+    let next = place.behind(found.last().map(|f| &f.key), is_full, sources.len());
     let verdicts =
         (spec.judge)(RowBench { store, source, found: &found, revising: &revising, starts: &job.starts }).await?;
     let mut bad = Vec::new();

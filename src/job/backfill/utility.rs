@@ -1,7 +1,9 @@
 //! Computes utilities again by replaying the signals of each episode in order; where asked, signals are first derived from
 //! feedback for episodes that have none.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -21,7 +23,7 @@ use crate::store::Store;
 use crate::store::encode::{GivenValue, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
 use crate::store::stored::{StoredRows, TableName};
-use crate::store::walk::{RowWalk, WalkedRow};
+use crate::store::walk::{RowWalk, WalkedPart, WalkedRow};
 
 const REPLAYED: &str = "the signals are replayed from the value before the first one, 0.5 unless it says otherwise, clamped to 0..1 after \
      each: confirmed +0.2, corrected -0.1, rejected -0.3, undone -0.4, ignored -0.05";
@@ -65,9 +67,9 @@ fn signals(store: &Store) -> Result<&BoundSource, ChangeError> {
 }
 
 async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
-    let histories = histories(bench.store, bench.found).await?;
-    let new = |row: &Row| match histories.get(row.id()) {
-        Some(history) => replayed(row, history),
+    let replayed = replayed(bench.store, bench.found).await?;
+    let new = |row: &Row| match replayed.get(row.id()) {
+        Some(new) => moved(row, *new),
         None => row.number("utility").filter(|utility| !(0.0..=1.0).contains(utility)).map(|u| u.clamp(0.0, 1.0)),
     };
     let verdict = |row: &Row| match new(row) {
@@ -77,22 +79,61 @@ async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
     Ok(bench.found.iter().map(|f| verdict(&f.row)).collect())
 }
 
-/// The signals of some episodes, oldest first, by episode.
-async fn histories(store: &Store, found: &[WalkedRow]) -> Result<HashMap<String, Vec<Row>>, ChangeError> {
-    let ids: Vec<String> = found.iter().map(|f| f.row.id().to_owned()).collect();
-    let mut histories: HashMap<String, Vec<Row>> = HashMap::new();
-    for event in store.related(Entity::UtilityEvent, "episode_id", &ids).await? {
-        if let Some(id) = event.text("episode_id") {
-            histories.entry(id.to_owned()).or_default().push(event);
-        }
-    }
-    Ok(histories)
+/// Episodes whose signals are read together.
+const REPLAYED_TOGETHER: usize = 100;
+
+/// Episodes whose feedback is read together: its corrections may be long.
+const JUDGED_TOGETHER: usize = 20;
+
+/// A stored signal: what a replay needs of it, in the order of time, those without one last.
+#[derive(Debug, PartialEq, PartialOrd)]
+struct StoredSignal {
+    is_undated: bool,
+    at: String,
+    id: String,
+    before: Option<f64>,
+    word: String,
 }
 
-/// The utility that an episode's history comes to; none when it has that already.
-fn replayed(row: &Row, history: &[Row]) -> Option<f64> {
-    let start = history.first().and_then(|e| e.number("before")).unwrap_or(utility::START);
-    let new = utility::replay(start, history.iter().map(|e| e.text("signal").unwrap_or_default())).utility();
+impl StoredSignal {
+    fn of(event: &Row) -> StoredSignal {
+        let text = |column: &str| event.text(column).unwrap_or_default().to_owned();
+        StoredSignal {
+            is_undated: event.text("created_at").is_none(),
+            at: text("created_at"),
+            id: text("id"),
+            before: event.number("before"),
+            word: text("signal"),
+        }
+    }
+}
+
+/// The utilities that stored signals come to, by episode; an episode without signals has none.
+async fn replayed(store: &Store, found: &[WalkedRow]) -> Result<HashMap<String, f64>, ChangeError> {
+    let columns = ["id", "episode_id", "signal", "before", "created_at"];
+    let mut utilities = HashMap::new();
+    for some in found.chunks(REPLAYED_TOGETHER) {
+        let ids: Vec<&str> = some.iter().map(|found| found.row.id()).collect();
+        let mut histories: HashMap<String, Vec<StoredSignal>> = HashMap::new();
+        let take = |event: Row, _| {
+            if let Some(id) = event.text("episode_id") {
+                histories.entry(id.to_owned()).or_default().push(StoredSignal::of(&event));
+            }
+            ControlFlow::Continue(())
+        };
+        store.each_related(Entity::UtilityEvent, "episode_id", &ids, &columns, take).await?;
+        for (episode, mut history) in histories {
+            history.sort_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
+            let start = history.first().and_then(|signal| signal.before).unwrap_or(utility::START);
+            let replay = utility::replay(start, history.iter().map(|signal| signal.word.as_str()));
+            utilities.insert(episode, replay.utility());
+        }
+    }
+    Ok(utilities)
+}
+
+/// The new utility of an episode; none when it has that already.
+fn moved(row: &Row, new: f64) -> Option<f64> {
     row.number("utility").is_none_or(|stored| (stored - new).abs() >= 1e-9).then_some(new)
 }
 
@@ -160,33 +201,26 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     let erased = Erased::of(store).await?;
     let columns = with_owner(&["id", "utility", "feedback_ids", "metadata"], erased.as_ref());
     let walk = RowWalk { source, columns: &columns, stored: &utilities.stored, narrow: Vec::new() };
-    let found = store.walks().walk(&walk, place.after.as_ref(), ask.size).await?;
-    let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
-    let before = histories(store, &found).await?;
+    let WalkedPart { rows: found, is_full } = store.walks().walk(&walk, place.after.as_ref(), ask.size).await?;
+    let next = place.behind(found.last().map(|f| &f.key), is_full, sources.len());
+    let before = replayed(store, &found).await?;
     let silent: Vec<&WalkedRow> = found.iter().filter(|f| !before.contains_key(f.row.id())).collect();
     // Whoever adds a signal from here on has the batch planned again.
     let spoken = watch(&mut draft, &silent).await?;
     let rows: Vec<&Row> = silent.iter().map(|f| &f.row).filter(|row| !spoken.contains(row.id())).collect();
-    let said = store.linked(&rows, &source.links, Entity::Feedback).await?;
-    let derived: HashMap<&str, Vec<Row>> =
-        rows.iter().zip(&said).map(|(row, said)| (row.id(), events(row, said))).collect();
+    let derived = derived(store, source, &rows).await?;
     let (mut fresh, mut spared) = (Vec::new(), 0);
     for found in &found {
         let row = &found.row;
-        let history = before.get(row.id()).or_else(|| derived.get(row.id())).map(Vec::as_slice).unwrap_or_default();
-        if history.is_empty() {
-            continue;
-        }
-        let new = replayed(row, history);
-        let is_derived = derived.contains_key(row.id());
+        let history = derived.get(row.id()).map(Vec::as_slice).unwrap_or_default();
+        let to = history.last().and_then(|event| event.number("after")).or(before.get(row.id()).copied());
+        let Some(new) = to.map(|to| moved(row, to)) else { continue };
         if erased.as_ref().is_some_and(|erased| erased.owns(row)) {
-            spared += usize::from(is_derived || new.is_some());
+            spared += usize::from(!history.is_empty() || new.is_some());
             continue;
         }
-        if is_derived {
-            history.iter().for_each(|event| draft.adds(event));
-            fresh.extend_from_slice(history);
-        }
+        history.iter().for_each(|event| draft.adds(event));
+        fresh.extend_from_slice(history);
         let Some(new) = new else { continue };
         let values = vec![("utility", json!(new))];
         if utilities.row(&found.key, &found.stored, values.clone()).map_err(ChangeError::Refused)? {
@@ -212,6 +246,21 @@ async fn watch(draft: &mut Draft<'_>, silent: &[&WalkedRow]) -> Result<HashSet<S
         _ => None,
     });
     Ok(named.collect())
+}
+
+/// The signals that the feedback on episodes comes to, by episode.
+async fn derived<'r>(
+    store: &Store,
+    source: &BoundSource,
+    episodes: &[&'r Row],
+) -> Result<HashMap<&'r str, Vec<Row>>, ChangeError> {
+    let columns = ["id", "episode_id", "kind", "rating", "correction", "score", "counts", "source", "created_at"];
+    let mut derived = HashMap::new();
+    for some in episodes.chunks(JUDGED_TOGETHER) {
+        let said = store.linked_columns(some, &source.links, Entity::Feedback, Some(&columns)).await?;
+        derived.extend(some.iter().zip(&said).map(|(row, said)| (row.id(), events(row, said))));
+    }
+    Ok(derived)
 }
 
 /// The signals that an episode's feedback comes to, oldest first.

@@ -337,3 +337,22 @@ fn signs_of_life_do_not_wait_for_the_planning_that_waits_for_them() {
         assert_eq!((outcome.progress.state, outcome.progress.changed), (JobState::Succeeded, 40));
     });
 }
+
+#[test]
+fn a_batch_of_long_rows_ends_before_it_takes_much_memory() {
+    block_on(async {
+        for world in on_both(24).await {
+            let short = world.backfill("hidden-characters", 1_000).await.progress.batches;
+            let long = "a long story\u{200b}; ".repeat((1 << 20) / 17);
+            world.execute(&format!("UPDATE episodes SET summary = '{long}'")).await;
+            let rows = world.texts("SELECT id FROM episodes").await.len() as u64;
+            let done = world.backfill("hidden-characters", 1_000).await;
+            assert!(done.is_complete(), "{:?}", done.checks);
+            // A row is read as text and as it is stored: 8 MB are three of them and a part of the fourth.
+            assert!(done.progress.batches >= short + rows / 5, "{} of {rows} rows", done.progress.batches);
+            assert_eq!((Some(done.progress.seen), done.progress.changed), (done.progress.total, rows));
+            let left = world.texts("SELECT id FROM episodes WHERE summary LIKE '%\u{200b}%'").await;
+            assert!(left.is_empty(), "{left:?}");
+        }
+    });
+}

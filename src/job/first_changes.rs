@@ -1,0 +1,52 @@
+//! The first changes of a job, as many as are shown and take little memory.
+
+use crate::change::Change;
+use crate::change::plan::SHOWN;
+
+/// Bytes of changes, as JSON, behind which none is kept.
+const ROOM: usize = 2 << 20;
+
+/// The first changes of a job.
+#[derive(Debug, Default)]
+pub struct FirstChanges {
+    /// The changes.
+    pub changes: Vec<Change>,
+    size: usize,
+}
+
+impl FirstChanges {
+    /// Keeps the changes of a batch while there is room.
+    pub fn take(&mut self, batch: &[Change]) {
+        for change in batch {
+            if self.changes.len() >= SHOWN || self.size >= ROOM {
+                return;
+            }
+            self.size += change.before.to_string().len() + change.after.to_string().len();
+            self.changes.push(change.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn long_changes_are_shown_only_in_part() {
+        let change = |length: usize| Change {
+            entity: "episode".to_owned(),
+            id: "ep-1".to_owned(),
+            before: Value::Null,
+            after: json!("x".repeat(length)),
+        };
+        let kept = |length: usize| {
+            let mut first = FirstChanges::default();
+            for _ in 0..10 {
+                first.take(&vec![change(length); 10]);
+            }
+            first.changes.len()
+        };
+        assert_eq!([kept(100), kept(ROOM / 4), kept(ROOM)], [SHOWN, 4, 1]);
+    }
+}
