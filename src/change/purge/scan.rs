@@ -11,10 +11,10 @@ use super::keys::{self, Keys};
 use super::place::TablePlace;
 use super::row_ids::ID_LENGTH;
 use super::scan_findings::ScanFindings;
+use super::sealed::sealed_scratch;
 use super::search::{FoundPlaces, PersonSearch};
 use super::vectors;
 use crate::change::ChangeError;
-use crate::lab::scratch::scratch;
 use crate::memory::mention;
 use crate::memory::packed::pages::PageStore;
 use crate::store::fetched::{FetchedValue, RawRow};
@@ -45,7 +45,7 @@ pub async fn everything(
     let numeric = search.handles.iter().any(|h| h.kind == "id" && h.value.parse::<i64>().is_ok());
     let (keys, key_parts) = keys::find(snapshot, search, before).await?;
     let mut places = FoundPlaces { rows: HashMap::new(), keys: key_parts };
-    let room = PageStore::new(FOUND, scratch);
+    let room = PageStore::new(FOUND, sealed_scratch);
     let mut found = ScanFindings { control: vec![0; search.handles.len()], ..ScanFindings::default() };
     let vectors: HashSet<(TableName, String)> =
         vectors::places(snapshot.store).into_iter().map(|p| (p.0, p.1)).collect();

@@ -1,10 +1,13 @@
 //! Encrypted files of any length, written and read a chunk at a time: a chunk that is changed, moved or missing is an error.
+//! Scratch files whose key is gone with the process.
 
 use std::io::{self, Read, Write};
 
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 
 use crate::change::suppress::{Key, hmac};
+use crate::lab::scratch::scratch;
+use crate::memory::packed::space::ScratchSpace;
 
 /// Bytes of a chunk before it is encrypted.
 const CHUNK: usize = 256 << 10;
@@ -158,9 +161,61 @@ impl<R: Read> Read for SealedReader<R> {
     }
 }
 
+/// Bytes of a scratch file that are encrypted together.
+const PAGE: usize = 4 << 10;
+
+/// A scratch file that holds what an erasure knows of the person. Each of its bytes is written once.
+#[derive(Debug)]
+struct SealedSpace {
+    file: Box<dyn ScratchSpace>,
+    cipher: LessSafeKey,
+}
+
+impl SealedSpace {
+    /// Hides bytes at a place, or shows them again: they meet the key stream of their page.
+    fn turn(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
+        let (mut page, mut from) = (at / PAGE as u64, (at % PAGE as u64) as usize);
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let mut stream = vec![0; PAGE];
+            let mut nonce = [0; NONCE_LEN];
+            nonce[..8].copy_from_slice(&page.to_le_bytes());
+            let nonce = Nonce::assume_unique_for_key(nonce);
+            let sealed = self.cipher.seal_in_place_separate_tag(nonce, Aad::empty(), &mut stream);
+            sealed.map(drop).map_err(|_| io::Error::other("it could not be encrypted"))?;
+            let (some, left) = rest.split_at_mut(rest.len().min(PAGE - from));
+            some.iter_mut().zip(&stream[from..]).for_each(|(byte, key)| *byte ^= key);
+            (page, from, rest) = (page + 1, 0, left);
+        }
+        Ok(())
+    }
+}
+
+impl ScratchSpace for SealedSpace {
+    fn write(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        let mut hidden = bytes.to_vec();
+        self.turn(&mut hidden, at)?;
+        self.file.write(&hidden, at)
+    }
+
+    fn read(&self, into: &mut [u8], at: u64) -> io::Result<()> {
+        self.file.read(into, at)?;
+        self.turn(into, at)
+    }
+}
+
+/// Makes a scratch file that nobody can read when the process has ended, whatever is left of it on the disk.
+///
+/// # Errors
+/// The folder of temporary files cannot be written.
+pub(super) fn sealed_scratch() -> io::Result<Box<dyn ScratchSpace>> {
+    Ok(Box::new(SealedSpace { file: scratch()?, cipher: cipher(&rand::random())? }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::packed::space::tests::space as memory_space;
 
     fn key() -> Key {
         [7; 32]
@@ -195,6 +250,25 @@ mod tests {
         let (begin, rest) = file.split_at(BEGIN.len());
         let swapped = [begin, &rest[chunk..2 * chunk], &rest[..chunk], &rest[2 * chunk..]].concat();
         assert!(opened(&swapped).is_err());
+    }
+
+    #[test]
+    fn a_scratch_file_holds_nothing_that_can_be_read() {
+        let space = SealedSpace { file: memory_space().unwrap(), cipher: cipher(&key()).unwrap() };
+        let bytes: Vec<u8> = "user-ana ".bytes().cycle().take(3 * PAGE).collect();
+        let mut at = 0;
+        for part in [&bytes[..5], &bytes[5..PAGE], &bytes[PAGE..PAGE + 7], &bytes[PAGE + 7..]] {
+            space.write(part, at).unwrap();
+            at += part.len() as u64;
+        }
+        for range in [0..bytes.len(), 0..4, PAGE - 3..PAGE + 9, 2 * PAGE..3 * PAGE] {
+            let mut read = vec![0; range.len()];
+            space.read(&mut read, range.start as u64).unwrap();
+            assert_eq!(read, bytes[range]);
+        }
+        let mut stored = vec![0; bytes.len()];
+        space.file.read(&mut stored, 0).unwrap();
+        assert!(!stored.windows(8).any(|some| some == b"user-ana"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::lab::scratch::scratch;
+use super::sealed::sealed_scratch;
 use crate::memory::json;
 use crate::memory::packed::pages::PageStore;
 use crate::store::fetched::{FetchedValue, RawRow};
@@ -22,7 +22,7 @@ pub const AT_ONCE: usize = 5_000;
 /// Room for the rows and ids that go.
 #[must_use]
 pub(super) fn room() -> PageStore {
-    PageStore::new(ROOM, scratch)
+    PageStore::new(ROOM, sealed_scratch)
 }
 
 /// The rows of one table that go.
