@@ -180,12 +180,9 @@ impl Graph {
 
     /// The rows, in parts, by whose values a rule finds others, from number `from` on; for a rule that names the person one
     /// part without rows.
-    #[must_use]
-    pub fn parts(&self, rule: &BoundRule, from: usize) -> Vec<Range<usize>> {
-        if rule.of.is_none() {
-            return vec![0..0];
-        }
-        ranges(from..self.leading(rule)).collect()
+    pub fn parts(&self, rule: &BoundRule, from: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+        let alone = rule.of.is_none().then_some(0..0);
+        ranges(from..self.leading(rule)).chain(alone)
     }
 
     /// Number of rows that go of the table that a rule leads from.

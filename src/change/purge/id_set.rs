@@ -106,7 +106,7 @@ impl IdSet {
         (0..self.ids.len()).step_by(size).map(move |from| (from..self.len().min(from + size)).filter_map(get).collect())
     }
 
-    /// What tells the set from others.
+    /// Sums of all hashes: they tell the set from others, whatever the order.
     #[must_use]
     pub fn sums(&self) -> [u64; 2] {
         self.sums

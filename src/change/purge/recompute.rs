@@ -93,7 +93,11 @@ async fn feedback_scores(
                 let keys: Vec<Vec<FetchedValue>> =
                     taken.keys(range).map(|key| key.into_iter().take(1).collect()).collect();
                 let named = |row: RawRow| {
-                    row.first().filter(|id| !goes(id)).and_then(as_text).into_iter().for_each(|id| episodes.insert(&id))
+                    row.first()
+                        .filter(|id| !goes(id))
+                        .and_then(as_text)
+                        .into_iter()
+                        .for_each(|id| episodes.insert(&id));
                 };
                 snapshot.each_of_keys(wanted, std::slice::from_ref(by), &keys, named).await?;
             }

@@ -245,7 +245,7 @@ mod tests {
             *changed.last_mut().unwrap() ^= 1;
             assert!(opened(&changed).is_err());
         }
-        let file = sealed(&[1; 2 * CHUNK]);
+        let file = sealed(&vec![1; 2 * CHUNK]);
         let chunk = 4 + NONCE_LEN + CHUNK + CHACHA20_POLY1305.tag_len();
         let (begin, rest) = file.split_at(BEGIN.len());
         let swapped = [begin, &rest[chunk..2 * chunk], &rest[..chunk], &rest[2 * chunk..]].concat();
