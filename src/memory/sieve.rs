@@ -11,6 +11,8 @@ const SHORTEST: usize = 8;
 const ENTRIES: usize = 16;
 const FEWEST: usize = 1 << 12;
 const MOST: usize = 1 << 20;
+/// Entries for each word of the table that tells their first bytes.
+const BEGINS: usize = 4;
 /// First bytes of words that are looked at, at most: a step of that many fits in a byte.
 const WINDOW: usize = 255;
 
@@ -25,14 +27,16 @@ pub struct WordSieve {
     ahead: Box<[u8]>,
     /// Bits of a hash that are no part of a place in `ahead`.
     shift: u32,
+    /// For each hash of eight bytes whether a word may begin with them.
+    begins: Box<[bool]>,
 }
 
 impl WordSieve {
     /// Takes the words that `words` hands on, each time it is asked; none where one of them is too short.
     #[must_use]
     pub fn new(words: impl Fn(&mut dyn FnMut(&[u8]))) -> Option<Self> {
-        let mut shortest = WINDOW;
-        words(&mut |word| shortest = shortest.min(word.len()));
+        let (mut shortest, mut count) = (WINDOW, 0);
+        words(&mut |word| (shortest, count) = (shortest.min(word.len()), count + 1));
         if shortest < SHORTEST {
             return None;
         }
@@ -45,8 +49,13 @@ impl WordSieve {
         });
         let entries = (different.len() * ENTRIES).next_power_of_two().clamp(FEWEST, MOST);
         let ahead = vec![window as u8 + 1; entries].into_boxed_slice();
-        let mut sieve = WordSieve { window, ahead, shift: u32::BITS - entries.ilog2() };
+        let begins = (count * BEGINS).next_power_of_two().clamp(FEWEST, 4 * MOST);
+        let begins = vec![false; begins].into_boxed_slice();
+        let mut sieve = WordSieve { window, ahead, shift: u32::BITS - entries.ilog2(), begins };
         words(&mut |word| {
+            if let Some(begin) = begin(word, sieve.begins.len()) {
+                sieve.begins[begin] = true;
+            }
             for (n, gram) in word[..shortest].array_windows().enumerate() {
                 let known = &mut sieve.ahead[place(*gram, sieve.shift)];
                 *known = (*known).min((window - n) as u8);
@@ -75,8 +84,10 @@ impl WordSieve {
             }
             ends.get(..GRAM)?;
             match self.ahead_of(ends, 0) {
-                0 => return Some(at),
-                ahead => at += usize::from(ahead),
+                0 if begin(text.get(at..)?, self.begins.len()).is_none_or(|begin| self.begins[begin]) => {
+                    return Some(at);
+                }
+                ahead => at += usize::from(ahead.max(1)),
             }
         }
     }
@@ -93,6 +104,12 @@ fn place(gram: [u8; GRAM], shift: u32) -> usize {
     let small = u32::from_le_bytes(gram) | u32::from_le_bytes([b' '; GRAM]);
     // Fibonacci hashing: the upper bits of a product depend on all bits of the factor.
     (small.wrapping_mul(0x9E37_79B1) >> shift) as usize
+}
+
+/// Place of eight bytes in a table of so many entries, a power of two: the same for letters in either case.
+fn begin(word: &[u8], entries: usize) -> Option<usize> {
+    let small = u64::from_le_bytes(*word.first_chunk()?) | u64::from_le_bytes([b' '; SHORTEST]);
+    Some((small.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & (entries - 1))
 }
 
 #[cfg(test)]

@@ -23,9 +23,20 @@ const NOT_LINKED: [&str; 2] = ["feedback_newer", "not_linked"];
 /// Links of a chain that are followed upwards at most; longer chains are cut and say so.
 const CHAIN_LIMIT: usize = 10_000;
 
-/// Columns that name and date another episode of a chain; where it is derived, its end needs the status.
-const NAMING: &[&str] =
-    &["id", "parent_id", "title", "summary", "observation", "topic", "status", "outcome", "started_at", "ended_at"];
+/// Columns that name and date another episode of a chain, and say whose it is; where it is derived, its end needs the status.
+const NAMING: &[&str] = &[
+    "id",
+    "agent_id",
+    "parent_id",
+    "title",
+    "summary",
+    "observation",
+    "topic",
+    "status",
+    "outcome",
+    "started_at",
+    "ended_at",
+];
 
 /// Characters of a text that name an episode where it has no title.
 const NAME: usize = 200;

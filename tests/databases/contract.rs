@@ -198,6 +198,15 @@ async fn chains(report: &mut Report, opened: &Opened) {
             &named.values().map(shown).collect::<Vec<_>>(),
             &whole.values().map(shown).collect(),
         );
+        let findings = |relatives| async move {
+            let read = opened.store.contexts().episode_with(id, relatives).await;
+            read.unwrap_or_else(|error| panic!("{id}: {error}")).map(|context| context.findings)
+        };
+        report.expect(
+            format!("{id}: findings by names"),
+            &findings(Relatives::Named).await,
+            &findings(Relatives::Whole).await,
+        );
         report.expect(format!("{id}: chain"), &found.ids, &strings(&wanted.ids));
         let sorted = |mut ids: Vec<String>| {
             ids.sort();

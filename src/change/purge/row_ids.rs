@@ -12,9 +12,6 @@ use crate::memory::sieve::WordSieve;
 /// Ids shorter than that are not looked for in texts: they would be found everywhere.
 pub(super) const ID_LENGTH: usize = 8;
 
-/// Entries for each id by which first bytes of a text are told from those of ids.
-const BEGINS: usize = 4;
-
 /// Ids to look for, in any case of ASCII letters.
 #[derive(Debug, Default)]
 pub(super) struct RowIds(Option<SoughtIds>);
@@ -26,8 +23,6 @@ struct SoughtIds {
     lengths: Vec<usize>,
     /// Tells where they may begin.
     sieve: WordSieve,
-    /// For each hash of first bytes whether an id may begin so.
-    begins: Box<[bool]>,
 }
 
 impl RowIds {
@@ -37,13 +32,9 @@ impl RowIds {
         if lengths.is_empty() {
             return RowIds(None);
         }
-        let told = || ids.iter().filter(|id| tells(id));
-        let sieve = WordSieve::new(|each| told().for_each(|id| each(id.as_bytes())));
-        let entries = (ids.len() * BEGINS).next_power_of_two();
-        let mut begins = vec![false; entries].into_boxed_slice();
-        told().filter_map(|id| begin(id.as_bytes(), entries)).for_each(|at| begins[at] = true);
+        let sieve = WordSieve::new(|each| ids.iter().filter(|id| tells(id)).for_each(|id| each(id.as_bytes())));
         let lengths = lengths.into_iter().rev().collect();
-        RowIds(sieve.map(|sieve| SoughtIds { ids: ids.clone(), lengths, sieve, begins }))
+        RowIds(sieve.map(|sieve| SoughtIds { ids: ids.clone(), lengths, sieve }))
     }
 
     /// Finds the ids that stand in a text as words of their own, in order; of several that overlap the first, of those
@@ -64,8 +55,7 @@ impl RowIds {
 impl SoughtIds {
     /// Returns the length of the longest id that is a word of its own at a place.
     fn longest(&self, text: &[u8], at: usize) -> Option<usize> {
-        let may_begin = self.begins[begin(&text[at..], self.begins.len())?];
-        if !may_begin || !mention::begins(text, at) {
+        if !mention::begins(text, at) {
             return None;
         }
         let is_id = |length: &usize| {
@@ -75,13 +65,6 @@ impl SoughtIds {
         };
         self.lengths.iter().copied().find(|length| is_id(length))
     }
-}
-
-/// Place of the first bytes of an id in a table of so many entries, a power of two: the same for letters in either case.
-fn begin(id: &[u8], entries: usize) -> Option<usize> {
-    let small = u64::from_le_bytes(*id.first_chunk()?) | u64::from_le_bytes([b' '; ID_LENGTH]);
-    // Fibonacci hashing, as in the sieve.
-    Some((small.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & (entries - 1))
 }
 
 #[cfg(test)]

@@ -31,6 +31,7 @@
 
 mod beside;
 mod fold;
+mod long;
 mod name;
 mod phone;
 
@@ -43,6 +44,7 @@ use beside::{BesidePlace, beside};
 pub use beside::{begins, ends};
 pub use fold::folded;
 use fold::{TracedText, fold, is_gap};
+use long::LongWords;
 pub use phone::Phone;
 
 /// Letters below which a name is possible only.
@@ -224,9 +226,13 @@ pub struct MentionFinder {
     phones: Vec<(usize, Phone)>,
     /// Handles that are whole numbers.
     numbers: HashMap<String, usize>,
-    words: AhoCorasick,
     means: Vec<HandleMeans>,
-    /// A text of ASCII holds one of these, or nothing that is looked for.
+    /// Words, and for each what it means.
+    words: AhoCorasick,
+    meant: Vec<usize>,
+    /// Ids of conversations and banks, of which there may be very many.
+    long: LongWords,
+    /// A text of ASCII holds one of these, or no other word.
     first: AhoCorasick,
     /// The first letters of these: few enough that most texts are told by them at the least cost.
     begins: AhoCorasick,
@@ -249,7 +255,8 @@ impl MentionFinder {
     /// # Errors
     /// More than can be looked for at once.
     pub fn new(handles: &[SoughtHandle], others: &[String]) -> Result<Self, String> {
-        let (mut words, mut means): (Vec<String>, Vec<HandleMeans>) = (Vec::new(), Vec::new());
+        let (mut words, mut meant): (Vec<String>, Vec<usize>) = (Vec::new(), Vec::new());
+        let (mut means, mut long): (Vec<HandleMeans>, LongWords) = (Vec::new(), LongWords::default());
         let mut phones = Vec::new();
         let (mut mine, mut numbers) = (HashSet::new(), HashMap::new());
         for (i, sought) in handles.iter().enumerate() {
@@ -270,7 +277,12 @@ impl MentionFinder {
             for way in written {
                 let looks = WordLooks::of(&way.text);
                 for text in name::quoted(way.text) {
-                    words.push(text);
+                    if matches!(sought.shape, HandleShape::Session | HandleShape::Profile) && long::is_long(&text) {
+                        long.push(&text, means.len());
+                    } else {
+                        words.push(text);
+                        meant.push(means.len());
+                    }
                     means.push(HandleMeans::Handle {
                         handle: i,
                         certainty: way.certainty,
@@ -283,6 +295,7 @@ impl MentionFinder {
                 let looks = WordLooks::of(&plain);
                 for (word, other, is_first) in [(&first, &last, true), (&last, &first, false)] {
                     words.push(word.clone());
+                    meant.push(means.len());
                     means.push(HandleMeans::Parted { handle: i, other: other.clone(), is_first, looks });
                 }
             }
@@ -294,15 +307,17 @@ impl MentionFinder {
                 let exactly = mine.contains(&plain).then(|| other.trim().to_owned());
                 for text in name::quoted(plain) {
                     words.push(text);
+                    meant.push(means.len());
                     means.push(HandleMeans::Other { exactly: exactly.clone() });
                 }
             }
         }
+        let means_of = |number: usize| &means[number];
         let first: HashSet<&str> = words
             .iter()
-            .zip(&means)
-            .filter(|(_, means)| !matches!(means, HandleMeans::Other { .. }))
-            .filter_map(|(word, _)| word.split([' ', '\'', '-', '+']).max_by_key(|part| part.len()))
+            .zip(&meant)
+            .filter(|(_, means)| !matches!(means_of(**means), HandleMeans::Other { .. }))
+            .filter_map(|(word, _)| long::longest_part(word))
             .filter(|part| part.is_ascii())
             .collect();
         let begins = begins_of(&first);
@@ -320,7 +335,9 @@ impl MentionFinder {
             handles: handles.to_vec(),
             phones,
             numbers,
+            meant,
             means,
+            long: long.ready(),
         })
     }
 
@@ -342,10 +359,11 @@ impl MentionFinder {
     #[must_use]
     pub fn may_be_in(&self, text: &str) -> bool {
         if text.is_ascii() {
-            return self.begins.is_match(text) && self.first.is_match(text) || self.may_call(text);
+            let is_word = self.begins.is_match(text) && self.first.is_match(text);
+            return is_word || self.long.may_be_in(text) || self.may_call(text);
         }
         let plain = folded(text);
-        self.words.is_match(&plain) || self.may_call(&plain)
+        self.words.is_match(&plain) || self.long.may_be_in(&plain) || self.may_call(&plain)
     }
 
     /// Whether a text of ASCII, or a folded one, may hold one of the telephone numbers.
@@ -391,9 +409,12 @@ impl MentionFinder {
     fn plain(&self, text: &str, place: MentionText, found: &mut FoundMention) {
         let trace = fold(text);
         let near = FoldedText { text, trace: &trace };
-        for hit in self.words.find_overlapping_iter(&trace.text) {
-            let (start, end) = (hit.start(), hit.end());
-            match &self.means[hit.pattern().as_usize()] {
+        let mut hits: Vec<(usize, usize, usize)> = Vec::new();
+        let words = self.words.find_overlapping_iter(&trace.text);
+        hits.extend(words.map(|hit| (hit.start(), hit.end(), self.meant[hit.pattern().as_usize()])));
+        self.long.find(&trace.text, |start, end, means| hits.push((start, end, means)));
+        for (start, end, means) in hits {
+            match &self.means[means] {
                 HandleMeans::Handle { handle, certainty, capital, looks } => {
                     let told = self.judge(*handle, *looks, &near, (start, end), place);
                     let span = near.span(start, end);
