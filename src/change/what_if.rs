@@ -64,13 +64,15 @@ pub async fn of_purge(
     budget: Duration,
     told: Counted<'_>,
 ) -> Result<WhatIf, ChangeError> {
-    let update = plan.updates.iter().map(|altered| Mutation::Update {
-        table: altered.table.clone(),
-        key: altered.key.clone(),
-        set: altered.update.set.iter().map(|u| (u.column.to_string(), Cell::Is(u.new.value(PSEUDONYM)))).collect(),
-    });
-    let mutations: Vec<Mutation> =
-        plan.deletes.iter().map(|rows| Mutation::Delete(rows.stored(0..rows.len()))).chain(update).collect();
+    let mut mutations: Vec<Mutation> =
+        plan.deletes.iter().map(|rows| Mutation::Delete(rows.stored(0..rows.len()))).collect();
+    for altered in &plan.updates {
+        let mut set = Vec::new();
+        for update in &altered.update.set {
+            set.push((update.column.to_string(), Cell::Is(update.new.value(PSEUDONYM)?)));
+        }
+        mutations.push(Mutation::Update { table: altered.table.clone(), key: altered.key.clone(), set });
+    }
     look(store, &mutations, &touched(store, &mutations), kept, budget, told).await
 }
 

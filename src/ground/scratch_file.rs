@@ -14,12 +14,15 @@ pub fn scratch_file() -> io::Result<File> {
     let folder = folder();
     let path = folder.join(format!("mnemoscope-{:016x}.scratch", rand::random::<u64>()));
     let opened = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path);
-    let file = opened.map_err(|error| {
-        let words = format!("no file can be made in {}: {error}; TMPDIR names another folder", folder.display());
-        io::Error::new(error.kind(), words)
-    })?;
+    let file = opened.map_err(|error| io::Error::new(error.kind(), no_room(&error)))?;
     fs::remove_file(&path)?;
     Ok(file)
+}
+
+/// Says where scratch files cannot be written.
+#[must_use]
+pub fn no_room(error: &io::Error) -> String {
+    format!("no scratch file can be written in {}: {error}; TMPDIR names another folder", folder().display())
 }
 
 fn folder() -> PathBuf {

@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
-use crate::ground::scratch_file::scratch_file;
+use crate::ground::scratch_file::{no_room, scratch_file};
 use crate::memory::packed::records::RecordSorter;
 use crate::memory::packed::space::ScratchSpace;
 
 impl ScratchSpace for File {
     fn write(&self, bytes: &[u8], at: u64) -> io::Result<()> {
-        self.write_all_at(bytes, at)
+        self.write_all_at(bytes, at).map_err(|error| io::Error::new(error.kind(), no_room(&error)))
     }
 
     fn read(&self, into: &mut [u8], at: u64) -> io::Result<()> {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::decide::NewDecisions;
 use super::desk::{Desk, KeptSession};
-use super::effects::digest;
+use super::effects::{ColumnUpdate, digest};
 use super::plan::{AlteredRow, PurgePlan};
 use super::taken::GoingRows;
 use crate::change::anchor;
@@ -513,7 +513,11 @@ async fn checked(writer: &mut WriteTransaction<'_>, kept: &KeptSession, row: &Al
     if !same || images.len() != 1 {
         return Err(paused(&format!("a row of {} was changed meanwhile", row.table.title())).into());
     }
-    let set = row.update.set.iter().map(|u| (u.column.to_string(), Cell::Is(u.new.value(&kept.pseudonym)))).collect();
+    let cell = |update: &ColumnUpdate| {
+        let value = update.new.value(&kept.pseudonym)?;
+        Ok((update.column.to_string(), Cell::Is(value)))
+    };
+    let set = row.update.set.iter().map(cell).collect::<Result<_, ChangeError>>()?;
     Ok(RowUpdate { table: row.table.clone(), key: row.key.clone(), set })
 }
 

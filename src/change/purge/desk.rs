@@ -221,7 +221,7 @@ fn no_ids() -> Arc<IdSet> {
     Arc::new(IdSet::new(&room()))
 }
 
-/// The ids that stood beside the rest in files of before.
+/// Ids as session files of earlier versions hold them.
 fn ids<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<IdSet>, D::Error> {
     let mut ids = IdSet::new(&room());
     Vec::<String>::deserialize(deserializer)?.iter().for_each(|id| ids.insert(id));
@@ -229,6 +229,15 @@ fn ids<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<IdSet>, D::Erro
 }
 
 impl KeptSession {
+    /// Whether its rows and ids could be written and read.
+    ///
+    /// # Errors
+    /// There is no room for what does not fit in memory, or it cannot be read.
+    pub fn check(&self) -> io::Result<()> {
+        self.deletes.iter().try_for_each(GoingRows::check)?;
+        self.ids.check()
+    }
+
     /// Returns the choices by which the erasure is carried out.
     #[must_use]
     pub fn choice(&self) -> ErasureChoice {
@@ -317,7 +326,7 @@ impl Desk<'_> {
     pub fn kept(&self, session: &str) -> Result<Option<KeptSession>, ChangeError> {
         let pages = room();
         let Some(kept) = read_session(&self.key, &self.session_file(session), &pages) else { return Ok(None) };
-        pages.check().map_err(|error| ChangeError::Failed(error.to_string()))?;
+        kept.check().map_err(|error| ChangeError::Failed(error.to_string()))?;
         Ok(Some(kept))
     }
 
@@ -459,7 +468,12 @@ fn read_session(key: &Key, path: &Path, pages: &PageStore) -> Option<KeptSession
     }
     let mut ids = IdSet::new(pages);
     kept.ids.iter().for_each(|id| ids.insert(&id));
-    while file.end().is_err() {
+    loop {
+        match file.end() {
+            Ok(()) => break,
+            Err(error) if error.is_io() => return None,
+            Err(_) => {}
+        }
         match SessionRow::deserialize(&mut file).ok()? {
             (Some(table), key) => kept.deletes.get_mut(table)?.push(&key),
             (None, id) => id.iter().filter_map(as_text).for_each(|id| ids.insert(&id)),
@@ -476,16 +490,10 @@ fn write_rows(kept: &KeptSession, file: &mut SealedWriter<PrivateFile>) -> io::R
         file.write_all(b"\n")
     };
     for (number, rows) in kept.deletes.iter().enumerate() {
-        let mut count = 0;
-        for key in rows.all_keys() {
-            write(Some(number), &key)?;
-            count += 1;
-        }
-        if count < rows.len() {
-            return Err(io::Error::other("the rows that go cannot be read from the scratch file"));
-        }
+        rows.all_keys().try_for_each(|key| write(Some(number), &key))?;
     }
-    kept.ids.iter().try_for_each(|id| write(None, &[FetchedValue::Text(id.into_owned())]))
+    kept.ids.iter().try_for_each(|id| write(None, &[FetchedValue::Text(id.into_owned())]))?;
+    kept.check()
 }
 
 /// Opens an encrypted file; `None` when it does not exist, or is not sealed with this key.

@@ -14,6 +14,7 @@ use super::matcher::Matcher;
 use super::rarity;
 use super::row_ids::RowIds;
 use super::subject::PersonHandle;
+use super::taken::TakenRows;
 use crate::change::ChangeError;
 use crate::layout::Engine;
 use crate::layout::erase::{BoundRule, EraseAction};
@@ -51,14 +52,16 @@ impl NewValue {
     }
 
     /// The value with such a pseudonym.
-    #[must_use]
-    pub fn value(&self, pseudonym: &str) -> FetchedValue {
-        match self {
+    ///
+    /// # Errors
+    /// [`ChangeError::Failed`] for a long value that cannot be read from the scratch file.
+    pub fn value(&self, pseudonym: &str) -> Result<FetchedValue, ChangeError> {
+        Ok(match self {
             NewValue::Is(value) => value.clone(),
-            NewValue::Long(value) => value.read(),
+            NewValue::Long(value) => value.read()?,
             NewValue::Pseudonym => FetchedValue::Text(pseudonym.to_owned()),
             NewValue::Around(pieces) => FetchedValue::Text(pieces.join(pseudonym)),
-        }
+        })
     }
 }
 
@@ -74,19 +77,21 @@ impl LongValue {
         LongValue(list)
     }
 
-    fn read(&self) -> FetchedValue {
-        self.0.iter().next().and_then(|row| row.into_iter().next()).unwrap_or(FetchedValue::Null)
+    fn read(&self) -> Result<FetchedValue, ChangeError> {
+        let value = self.0.iter().next().and_then(|row| row.into_iter().next());
+        value.ok_or_else(|| ChangeError::Failed("a new value cannot be read from the scratch file".to_owned()))
     }
 }
 
 impl PartialEq for LongValue {
     fn eq(&self, other: &Self) -> bool {
-        self.read() == other.read()
+        self.read().is_ok_and(|value| other.read().is_ok_and(|same| value == same))
     }
 }
 
 fn long_value<S: Serializer>(value: &LongValue, serializer: S) -> Result<S::Ok, S::Error> {
-    value.read().serialize(serializer)
+    // A plan with a value that cannot be read is not finished.
+    value.read().unwrap_or(FetchedValue::Null).serialize(serializer)
 }
 
 /// A row that stays, with what changes in it.
@@ -236,10 +241,11 @@ pub async fn find(
             by_path(snapshot, graph, rule, subject, updates).await?;
             continue;
         }
+        let mut chain = None;
         for part in graph.parts(rule, 0) {
             let keys = graph.named_by(rule, subject, part);
             if !keys.is_empty() {
-                one(snapshot, graph, rule, &keys, subject, updates).await?;
+                one(snapshot, (graph, &mut chain), rule, &keys, subject, updates).await?;
             }
         }
     }
@@ -286,9 +292,9 @@ async fn by_path(
     by_path_rows(snapshot, rule, &read, &texts, subject, take).await
 }
 
-async fn one(
+async fn one<'g>(
     snapshot: &mut Snapshot<'_>,
-    graph: &Graph,
+    (graph, chain): (&'g Graph, &mut Option<GoingChain<'g>>),
     rule: &BoundRule,
     keys: &[Vec<FetchedValue>],
     subject: &[String],
@@ -312,11 +318,12 @@ async fn one(
     if key.is_empty() {
         return Err(ChangeError::Refused(format!("{} has no primary key that identifies its rows", table.title())));
     }
-    let parents = if rule.action == EraseAction::Reparent {
-        let named = stay.iter().filter_map(|row| row.last());
-        parents(snapshot, graph, rule, named).await?
-    } else {
-        HashMap::new()
+    if rule.action == EraseAction::Reparent && chain.is_none() {
+        *chain = GoingChain::of(graph, rule);
+    }
+    let parents = match chain {
+        Some(chain) => parents(snapshot, chain, rule, stay.iter().filter_map(|row| row.last())).await?,
+        None => HashMap::new(),
     };
     let why = words(rule, &table);
     for row in &stay {
@@ -378,35 +385,72 @@ fn spelled(raw: &FetchedValue) -> String {
     serde_json::to_string(raw).unwrap_or_default()
 }
 
+/// The rows of a chain that go, to find the nearest one above each that stays.
+struct GoingChain<'g> {
+    taken: &'g TakenRows,
+    /// The place of the column that children name, and of the one that names the parent.
+    own: usize,
+    above: usize,
+    /// Numbers of the rows by the hash of what children name.
+    numbers: HashMap<[u64; 2], usize>,
+    /// Ends of what was walked.
+    ends: HashMap<usize, FetchedValue>,
+}
+
+impl<'g> GoingChain<'g> {
+    fn of(graph: &'g Graph, rule: &BoundRule) -> Option<Self> {
+        let taken = graph.taken(&name(&rule.table))?;
+        let (own, above) = (taken.place(rule.to.as_ref().or(taken.key.first())?)?, taken.place(&rule.column)?);
+        let number = |(number, row): (usize, RawRow)| Some((one_digest(row.get(own)?)?, number));
+        let numbers = taken.rows(0..taken.len()).enumerate().filter_map(number).collect();
+        Some(GoingChain { taken, own, above, numbers, ends: HashMap::new() })
+    }
+
+    /// The nearest value above a row that is no row that goes; NULL where there is none. `None` for what is none itself.
+    fn end(&mut self, start: &FetchedValue) -> Option<FetchedValue> {
+        let number = |of: &FetchedValue| self.numbers.get(&one_digest(of)?).copied();
+        let (mut last, mut walked) = (number(start)?, HashSet::new());
+        let end = loop {
+            if let Some(end) = self.ends.get(&last) {
+                break end.clone();
+            }
+            if !walked.insert(last) {
+                // Round in a circle of rows that all go.
+                break FetchedValue::Null;
+            }
+            let above = self.taken.rows(last..last + 1).next().and_then(|row| row.get(self.above).cloned());
+            let above = above.unwrap_or(FetchedValue::Null);
+            match number(&above) {
+                Some(next) => last = next,
+                None => break above,
+            }
+        };
+        walked.into_iter().for_each(|number| drop(self.ends.insert(number, end.clone())));
+        Some(end)
+    }
+}
+
+/// The hash of a value; none of NULL, which refers to nothing.
+fn one_digest(value: &FetchedValue) -> Option<[u64; 2]> {
+    (!matches!(value, FetchedValue::Null)).then(|| row_digest(std::slice::from_ref(value)))
+}
+
 /// For each of some rows of a chain that go, the nearest one above it that stays and is there.
 async fn parents<'r>(
     snapshot: &mut Snapshot<'_>,
-    graph: &Graph,
+    chain: &mut GoingChain<'_>,
     rule: &BoundRule,
     named: impl Iterator<Item = &'r FetchedValue>,
 ) -> Result<HashMap<String, FetchedValue>, ChangeError> {
-    let table = name(&rule.table);
-    let Some(taken) = graph.taken(&table) else { return Ok(HashMap::new()) };
-    let to = rule.to.as_ref().or(taken.key.first()).cloned().unwrap_or_default();
-    let Some((own, above)) = taken.place(&to).zip(taken.place(&rule.column)) else { return Ok(HashMap::new()) };
-    let digest = |raw: &FetchedValue| row_digest(std::slice::from_ref(raw));
-    let numbers: HashMap<[u64; 2], usize> =
-        (0..).zip(taken.rows(0..taken.len())).filter_map(|(n, row)| Some((digest(row.get(own)?), n))).collect();
     let mut found: HashMap<String, FetchedValue> = HashMap::new();
-    for start in named.filter(|start| numbers.contains_key(&digest(start))) {
-        let (mut at, mut seen) = (start.clone(), HashSet::new());
-        // Round in a circle of rows that all go there is none.
-        while let Some(number) = numbers.get(&digest(&at)) {
-            let next = taken.rows(*number..number + 1).next().and_then(|row| row.get(above).cloned());
-            at = next.filter(|_| seen.insert(*number)).unwrap_or(FetchedValue::Null);
-        }
-        found.insert(spelled(start), at);
+    for start in named {
+        found.extend(chain.end(start).map(|end| (spelled(start), end)));
     }
     let ends: Vec<FetchedValue> = found.values().filter(|raw| !matches!(raw, FetchedValue::Null)).cloned().collect();
-    let columns = [to.clone()];
+    let (table, columns) = (name(&rule.table), [chain.taken.columns[chain.own].clone()]);
     let wanted = WantedRows { table: &table, columns: &columns, when: None, subject: &[] };
     let there: HashSet<String> =
-        snapshot.select(wanted, &to, &ends).await?.iter().filter_map(|row| row.first().map(spelled)).collect();
+        snapshot.select(wanted, &columns[0], &ends).await?.iter().filter_map(|row| row.first().map(spelled)).collect();
     found.values_mut().filter(|raw| !there.contains(&spelled(raw))).for_each(|raw| *raw = FetchedValue::Null);
     Ok(found)
 }

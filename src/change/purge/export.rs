@@ -82,6 +82,7 @@ pub async fn bundle(
                 count += 1;
             }
         }
+        graph.check()?;
         if let Some(file) = out {
             file.create().map_err(|e| failed(&e))?;
         }

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::effects::{self, KeptRows, NewValue};
+use super::effects::{self, ColumnUpdate, KeptRows, NewValue};
 use super::graph::{Graph, key_of};
 use super::recompute;
 use super::scan_findings::ScanFindings;
@@ -72,8 +72,9 @@ pub async fn hanging_on(store: &Store, going: &[StoredRows], most: usize) -> Res
         // Nobody is erased: there is no pseudonym.
         let set =
             kept.set.into_iter().filter(|update| !matches!(update.new, NewValue::Pseudonym | NewValue::Around(_)));
-        let set = set.map(|update| (update.column.to_string(), Cell::Is(update.new.value(""))));
-        out.updates.push(Mutation::Update { table, key: by.into_iter().zip(key).collect(), set: set.collect() });
+        let cell = |update: ColumnUpdate| Ok((update.column.to_string(), Cell::Is(update.new.value("")?)));
+        let set = set.map(cell).collect::<Result<_, ChangeError>>()?;
+        out.updates.push(Mutation::Update { table, key: by.into_iter().zip(key).collect(), set });
     }
     for rule in graph.rules.iter().filter(|rule| rule.action == EraseAction::Remove && rule.inside.path.is_none()) {
         let ids: Vec<String> = graph.texts_by(rule, &[], 0).iter().map(Cow::into_owned).collect();
@@ -81,5 +82,6 @@ pub async fn hanging_on(store: &Store, going: &[StoredRows], most: usize) -> Res
             out.lists.push((super::graph::name(&rule.table), rule.column.clone(), ids));
         }
     }
+    graph.check()?;
     Ok(out)
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hasher as _};
+use std::io;
 use std::sync::Arc;
 
 use crate::memory::digest::wide_digest;
@@ -19,6 +20,7 @@ const HASHED: usize = 64;
 #[derive(Debug)]
 pub struct IdSet {
     ids: IdList,
+    pages: PageStore,
     /// For each id the upper half of the hash of its small letters, and one more than its number; 0 where nothing is.
     places: Vec<(u32, u32)>,
     /// The sums of all hashes: they tell sets apart, whatever the order.
@@ -28,7 +30,7 @@ pub struct IdSet {
 impl IdSet {
     /// An empty set that shares room with others.
     pub(crate) fn new(pages: &PageStore) -> Self {
-        IdSet { ids: IdList::paged(pages), places: Vec::new(), sums: [0; 2] }
+        IdSet { ids: IdList::paged(pages), pages: pages.clone(), places: Vec::new(), sums: [0; 2] }
     }
 
     /// Adds an id.
@@ -81,6 +83,14 @@ impl IdSet {
             at = (at + 1) & (self.places.len() - 1);
         }
         false
+    }
+
+    /// Whether all ids could be written and read: an unreadable one is taken for another.
+    ///
+    /// # Errors
+    /// There is no room, or it cannot be read.
+    pub fn check(&self) -> io::Result<()> {
+        self.pages.check()
     }
 
     /// Number of ids.

@@ -147,6 +147,7 @@ pub async fn rest(
     for part in also.iter().flat_map(GoingRows::parts) {
         remaining(snapshot, &mut graph, &part).await?;
     }
+    also.iter().try_for_each(GoingRows::check).map_err(|error| ChangeError::Failed(error.to_string()))?;
     let mut account = Graph::new(store, &[], relations, true);
     account.rules = erasure.rules.iter().filter(|r| r.account && !options.account).cloned().collect();
     account.close(snapshot, &subject.ids).await?;

@@ -58,7 +58,10 @@ pub async fn measure(
         return Ok(());
     }
     let mut hash = Sha256::new();
-    hash.update(canonical(&json!({ "handles": &*handles, "others": others })));
+    for handle in &*handles {
+        hash.update(canonical(&json!(handle)));
+    }
+    hash.update(canonical(&json!({ "others": others })));
     graph.hash_rows(&mut hash);
     let about = hex::encode(hash.finalize());
     if let Some((_, usual)) = kept.as_ref().filter(|(of, _)| *of == about) {

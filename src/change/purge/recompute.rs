@@ -78,7 +78,7 @@ async fn feedback_scores(
     // Most episodes of feedback that goes go too: nothing is made again for these.
     let tables: Vec<TableName> =
         store.sources_of(Entity::Episode).unwrap_or_default().into_iter().map(table_of).collect();
-    let goes = |id: &FetchedValue| tables.iter().any(|table| graph.has(table, std::slice::from_ref(id)));
+    let goes = |id: &FetchedValue| matches!(&tables[..], [table] if graph.has(table, std::slice::from_ref(id)));
     for source in sources {
         let Some(taken) = graph.taken(&table_of(source)) else { continue };
         let own = gone.entry(&source.label).or_insert_with(|| IdSet::new(graph.pages()));

@@ -81,7 +81,10 @@ pub async fn logical(
         watch,
         progress: desk.progress,
     };
+    kept.ids.check().map_err(|error| ChangeError::Failed(error.to_string()))?;
     let mut found = scan::everything(&mut snapshot, &search, None, &mut KeptRows::new(graph.pages())).await?.0;
+    // What could not be read was not looked for.
+    kept.ids.check().map_err(|error| ChangeError::Failed(error.to_string()))?;
     proof.account = found.account;
     proof.logical = found.counted.values().chain(found.loosened.values()).chain(found.stuck.values()).sum();
     let known: Vec<String> = about.tables.iter().map(TableName::title).collect();

@@ -103,6 +103,7 @@ pub async fn everything(
                     }
                 }
             }
+            known.check().map_err(|error| ChangeError::Failed(error.to_string()))?;
             places.rows.insert(table, known.clone());
             continue;
         }

@@ -98,6 +98,8 @@ pub(super) struct SealedReader<R> {
     at: usize,
     number: u64,
     is_over: bool,
+    /// A chunk could not be read: nothing more is.
+    is_broken: bool,
 }
 
 impl<R: Read> SealedReader<R> {
@@ -108,8 +110,15 @@ impl<R: Read> SealedReader<R> {
     pub fn begin(mut file: R, key: &Key) -> io::Result<Self> {
         let mut begin = Vec::new();
         file.by_ref().take(BEGIN.len() as u64).read_to_end(&mut begin)?;
-        let mut reader =
-            SealedReader { file, cipher: cipher(key)?, chunk: Vec::new(), at: 0, number: 0, is_over: false };
+        let mut reader = SealedReader {
+            file,
+            cipher: cipher(key)?,
+            chunk: Vec::new(),
+            at: 0,
+            number: 0,
+            is_over: false,
+            is_broken: false,
+        };
         if begin != BEGIN {
             reader.file.by_ref().take(WHOLE).read_to_end(&mut begin)?;
             reader.chunk = begin.split_off(NONCE_LEN.min(begin.len()));
@@ -142,6 +151,9 @@ impl<R: Read> SealedReader<R> {
         self.is_over = length < CHUNK + CHACHA20_POLY1305.tag_len();
         self.open(&nonce, place(self.number, self.is_over))?;
         self.number += 1;
+        if self.is_over && self.file.read(&mut [0])? > 0 {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "something follows its end"));
+        }
         Ok(())
     }
 }
@@ -152,7 +164,12 @@ impl<R: Read> Read for SealedReader<R> {
             if self.is_over {
                 return Ok(0);
             }
-            self.next_chunk()?;
+            let next = if self.is_broken { Err(io::ErrorKind::InvalidData.into()) } else { self.next_chunk() };
+            if let Err(error) = next {
+                (self.is_broken, self.is_over, self.at) = (true, false, 0);
+                self.chunk.clear();
+                return Err(error);
+            }
         }
         let count = into.len().min(self.chunk.len() - self.at);
         into[..count].copy_from_slice(&self.chunk[self.at..self.at + count]);
@@ -241,6 +258,11 @@ mod tests {
             for cut in [file.len() - 1, BEGIN.len(), BEGIN.len() + (file.len() - BEGIN.len()) / 2] {
                 assert!(opened(&file[..cut]).is_err(), "{length} cut at {cut}");
             }
+            let mut reader = SealedReader::begin(&file[..file.len() - 1], &key()).unwrap();
+            let mut some = Vec::new();
+            assert!(reader.read_to_end(&mut some).is_err() && reader.read_to_end(&mut some).is_err());
+            assert!(some.len() <= length / CHUNK * CHUNK, "nothing of a chunk that is not whole");
+            assert!(opened(&[&file[..], b"more"].concat()).is_err());
             let mut changed = file.clone();
             *changed.last_mut().unwrap() ^= 1;
             assert!(opened(&changed).is_err());

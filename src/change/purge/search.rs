@@ -107,7 +107,10 @@ impl PersonSearch<'_> {
     /// The digest of everything that decides in which rows something is found; `others` are the handles of other people.
     pub(super) fn digest(&self, others: &[String]) -> String {
         let mut hash = Sha256::new();
-        hash.update(canonical(&json!({ "handles": self.handles, "others": others })));
+        for handle in self.handles {
+            hash.update(canonical(&json!(handle)));
+        }
+        hash.update(canonical(&json!({ "others": others })));
         self.graph.hash_rows(&mut hash);
         self.account.hash_rows(&mut hash);
         hash_set(&mut hash, "ids", self.ids.told().sums(), self.ids.told().len());

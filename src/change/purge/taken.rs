@@ -2,6 +2,7 @@
 //! not fit.
 
 use std::collections::HashSet;
+use std::io;
 use std::ops::Range;
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -134,7 +135,7 @@ fn no_rows() -> RowList {
     RowList::new(&room())
 }
 
-/// The rows that stood beside their table in files of before.
+/// Rows as session files of earlier versions hold them, beside their table.
 fn rows<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RowList, D::Error> {
     let mut rows = no_rows();
     Vec::<RawRow>::deserialize(deserializer)?.iter().for_each(|row| rows.push(row));
@@ -178,7 +179,15 @@ impl GoingRows {
         self.keys(0..self.len())
     }
 
-    /// The rows of some numbers as a statement names them.
+    /// Whether all keys could be written and read.
+    ///
+    /// # Errors
+    /// There is no room, or it cannot be read.
+    pub fn check(&self) -> io::Result<()> {
+        self.rows.check()
+    }
+
+    /// The rows of some numbers as a statement names them, with all their keys in memory.
     #[must_use]
     pub fn stored(&self, range: Range<usize>) -> StoredRows {
         StoredRows { table: self.table.clone(), by: self.by.clone(), keys: self.keys(range).collect() }

@@ -75,12 +75,13 @@ impl PageStore {
         }
     }
 
-    /// Whether everything could be written and read.
+    /// Whether everything could be written and read; once it could not, it stays so.
     ///
     /// # Errors
     /// There is no room, or it cannot be read.
     pub fn check(&self) -> io::Result<()> {
-        self.pages().fault.take().map_or(Ok(()), Err)
+        let again = |fault: &io::Error| Err(io::Error::new(fault.kind(), fault.to_string()));
+        self.pages().fault.as_ref().map_or(Ok(()), again)
     }
 }
 
