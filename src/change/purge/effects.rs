@@ -468,3 +468,24 @@ pub fn constant(engine: Engine, value: &Value) -> FetchedValue {
         (_, other) => FetchedValue::Text(other.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::packed::space::tests::{no_space, space};
+
+    #[test]
+    fn a_long_value_comes_back_whole_or_is_an_error() {
+        let (table, long) = (TableName::new("main", "notes"), FetchedValue::Text("said ".repeat(LONG)));
+        for (room, space, is_there) in
+            [(0, space as _, true), (1 << 20, no_space as _, true), (0, no_space as _, false)]
+        {
+            let mut rows = KeptRows::new(&PageStore::new(room, space));
+            let key = [FetchedValue::Integer(1)];
+            rows.set(&table, &key, "text", &FetchedValue::Null, NewValue::Is(long.clone()), "it loses the name");
+            let new = rows.get(&table, &key, "text").unwrap();
+            assert!(matches!(new, NewValue::Long(_)));
+            assert_eq!(new.value("").ok(), is_there.then(|| long.clone()));
+        }
+    }
+}
