@@ -11,7 +11,7 @@ use serde_json::Value;
 use sqlx::{Connection as _, Row as _, SqliteConnection};
 use tempfile::TempDir;
 
-use crate::support::{alone_in, block_on, changeable_demo_in, signal};
+use crate::support::{agent, alone_in, block_on, changeable_demo_in, signal};
 
 /// Time within which a command is to end.
 const AT_ONCE: Duration = Duration::from_millis(100);
@@ -140,10 +140,11 @@ fn a_change_is_done_or_not_begun() {
     }
 }
 
-/// Whether a process has a scratch file open.
-fn sorts_in_a_file(process: u32) -> bool {
-    let open = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
-    open.filter_map(|link| fs::read_link(link.path()).ok()).any(|file| file.to_string_lossy().contains(".scratch"))
+/// The scratch files that a process has open.
+fn scratch_files(process: u32) -> Vec<PathBuf> {
+    let open = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten().map(|link| link.path());
+    let is_scratch = |link: &PathBuf| fs::read_link(link).is_ok_and(|file| file.to_string_lossy().contains(".scratch"));
+    open.filter(is_scratch).collect()
 }
 
 /// A number that a statement gives.
@@ -173,7 +174,7 @@ fn cases_sorted_in_a_file_are_gone_with_a_killed_process_and_nobody_waits_for_th
         .args(&words)
         .spawn()
         .unwrap();
-    while !sorts_in_a_file(pruning.id()) {
+    while scratch_files(pruning.id()).is_empty() {
         assert!(pruning.try_wait().unwrap().is_none(), "it ended and had no scratch file");
         yield_now();
     }
@@ -192,5 +193,45 @@ fn cases_sorted_in_a_file_are_gone_with_a_killed_process_and_nobody_waits_for_th
     assert_eq!(number(&desk.database, cases), before - gone);
     let left = format!("{} more cases go by these rules", all - gone);
     assert!(pruned["disclosures"].to_string().contains(&left), "{left}: {}", pruned["disclosures"]);
+    assert_eq!(desk.json(&["audit", "verify"])["ok"], true);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_an_erasure_keeps_in_a_file_cannot_be_read_and_a_killed_one_is_resumed() {
+    let desk = Desk::new();
+    // Keys that do not fit in memory.
+    let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60000) \
+                INSERT INTO episodes (id, agent_id, user_id, started_at) \
+                SELECT 'many-' || i || replace(hex(zeroblob(200)), '0', 'x'), 'agent', 'many-person', \
+                '2025-01-01T00:00:00.000000Z' FROM n RETURNING 1";
+    assert_eq!(number(&desk.database, many), 1);
+    let scratch = TempDir::new().unwrap();
+    let words = desk.on(&["purge", "many-person", "--apply"]);
+    let mut erasing = alone_in(desk.folder.path())
+        .env("TMPDIR", scratch.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .args(&words)
+        .spawn()
+        .unwrap();
+    let kept = loop {
+        let files = scratch_files(erasing.id());
+        let kept = files.iter().filter_map(|file| fs::read(file).ok()).find(|bytes| !bytes.is_empty());
+        if let Some(kept) = kept {
+            break kept;
+        }
+        assert!(erasing.try_wait().unwrap().is_none(), "it ended and had no scratch file");
+        yield_now();
+    };
+    assert!(!kept.windows(8).any(|bytes| bytes == b"xxxxxxxx" || bytes.starts_with(b"many-")), "it can be read");
+    agent::leaves_rows(&desk.database, 3);
+    erasing.kill().unwrap();
+    erasing.wait().unwrap();
+    assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0, "nothing is left in the folder");
+    let erased = desk.json(&["purge", "many-person", "--resume", "--apply"]);
+    assert!(erased["status"].as_str().unwrap().starts_with("verified"), "{erased}");
+    assert_eq!(number(&desk.database, "SELECT count(*) FROM episodes WHERE id LIKE 'many-%'"), 0);
+    assert_eq!(agent::rows(&desk.database), 3);
     assert_eq!(desk.json(&["audit", "verify"])["ok"], true);
 }
