@@ -96,8 +96,8 @@ impl EarliestStarts {
     }
 }
 
-/// The parents that an episode may have, most alike first and [`SUGGESTED`] at most: see [`parents::suggest`]. `vector` is the episode's own; the
-/// row's stored one is read where none is given. `starts` makes it quick where it is known.
+/// The parents that an episode may have, most alike first and [`SUGGESTED`] at most: see [`parents::suggest`]. `vector` is
+/// the episode's own; the row's stored one is read where none is given. `starts` makes it quick where it is known.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -187,8 +187,10 @@ impl PossibleParents {
         let rows = store.related_columns(Entity::Episode, "id", &ids, Some(COLUMNS)).await?;
         let candidates: Vec<(Row, Option<f64>)> = rows
             .into_iter()
-            .map(|row| (alike.get(row.id()).copied(), row))
-            .map(|(cosine, row)| (row, cosine))
+            .map(|row| {
+                let cosine = alike.get(row.id()).copied();
+                (row, cosine)
+            })
             .collect();
         Ok(parents::suggest(episode, &candidates))
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
@@ -31,8 +31,19 @@ impl Desk {
         Desk { folder, database }
     }
 
+    fn silent(&self) -> Command {
+        let mut command = alone_in(self.folder.path());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
     fn begun(&self, words: &[&str]) -> Child {
-        alone_in(self.folder.path()).stdout(Stdio::null()).stderr(Stdio::null()).args(words).spawn().unwrap()
+        self.silent().args(words).spawn().unwrap()
+    }
+
+    /// A command on the database that is under way, with a folder of its own for scratch files.
+    fn begun_with(&self, scratch: &Path, words: &[&str]) -> Child {
+        self.silent().env("TMPDIR", scratch).args(self.on(words)).spawn().unwrap()
     }
 
     fn on(&self, words: &[&str]) -> Vec<String> {
@@ -166,14 +177,7 @@ fn cases_sorted_in_a_file_are_gone_with_a_killed_process_and_nobody_waits_for_th
                 FROM n, (SELECT * FROM agent_memory_profiles LIMIT 1) p RETURNING 1";
     assert_eq!(number(&desk.database, many), 1);
     let scratch = TempDir::new().unwrap();
-    let words = desk.on(&["prune", "--window", "1", "--apply"]);
-    let mut pruning = alone_in(desk.folder.path())
-        .env("TMPDIR", scratch.path())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .args(&words)
-        .spawn()
-        .unwrap();
+    let mut pruning = desk.begun_with(scratch.path(), &["prune", "--window", "1", "--apply"]);
     while scratch_files(pruning.id()).is_empty() {
         assert!(pruning.try_wait().unwrap().is_none(), "it ended and had no scratch file");
         yield_now();
@@ -207,14 +211,7 @@ fn what_an_erasure_keeps_in_a_file_cannot_be_read_and_a_killed_one_is_resumed() 
                 '2025-01-01T00:00:00.000000Z' FROM n RETURNING 1";
     assert_eq!(number(&desk.database, many), 1);
     let scratch = TempDir::new().unwrap();
-    let words = desk.on(&["purge", "many-person", "--apply"]);
-    let mut erasing = alone_in(desk.folder.path())
-        .env("TMPDIR", scratch.path())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .args(&words)
-        .spawn()
-        .unwrap();
+    let mut erasing = desk.begun_with(scratch.path(), &["purge", "many-person", "--apply"]);
     let kept = loop {
         let files = scratch_files(erasing.id());
         let kept = files.iter().filter_map(|file| fs::read(file).ok()).find(|bytes| !bytes.is_empty());

@@ -25,6 +25,7 @@ use crate::change::suppress::{Key, hmac};
 use crate::change::{Author, ChangeError, now};
 use crate::ground::input_file::{self, InputError, InputFile};
 use crate::ground::private_file::{self, PrivateFile};
+use crate::lab::LabError;
 use crate::memory::packed::pages::PageStore;
 use crate::store::fetched::FetchedValue;
 use crate::store::proof::index::SideIndex;
@@ -281,7 +282,7 @@ impl Desk<'_> {
     /// # Errors
     /// [`ChangeError::Failed`] with the file's name.
     pub fn keep_asked(&self, asked: &PurgeRequest) -> Result<(), ChangeError> {
-        self.keep_stage(&asked.session, &WrittenStage::Asked(asked), None)
+        self.keep_stage(&asked.session, &WrittenStage::Asked(asked))
     }
 
     /// Keeps a session; it is on the disk when this returns.
@@ -289,18 +290,16 @@ impl Desk<'_> {
     /// # Errors
     /// [`ChangeError::Failed`] with the file's name.
     pub fn keep(&self, kept: &KeptSession) -> Result<(), ChangeError> {
-        self.keep_stage(&kept.session, &WrittenStage::Planned(kept), Some(kept))
+        self.keep_stage(&kept.session, &WrittenStage::Planned(kept))
     }
 
-    fn keep_stage(
-        &self,
-        session: &str,
-        stage: &WrittenStage<'_>,
-        rows: Option<&KeptSession>,
-    ) -> Result<(), ChangeError> {
+    fn keep_stage(&self, session: &str, stage: &WrittenStage<'_>) -> Result<(), ChangeError> {
         self.write_sealed(&self.session_file(session), |file| {
             serde_json::to_writer(&mut *file, stage)?;
-            rows.map_or(Ok(()), |kept| write_rows(kept, file))
+            match stage {
+                WrittenStage::Asked(_) => Ok(()),
+                WrittenStage::Planned(kept) => write_rows(kept, file),
+            }
         })
     }
 
@@ -326,7 +325,7 @@ impl Desk<'_> {
     pub fn kept(&self, session: &str) -> Result<Option<KeptSession>, ChangeError> {
         let pages = room();
         let Some(kept) = read_session(&self.key, &self.session_file(session), &pages) else { return Ok(None) };
-        kept.check().map_err(|error| ChangeError::Failed(error.to_string()))?;
+        kept.check().map_err(LabError::from)?;
         Ok(Some(kept))
     }
 
@@ -468,6 +467,7 @@ fn read_session(key: &Key, path: &Path, pages: &PageStore) -> Option<KeptSession
     }
     let mut ids = IdSet::new(pages);
     kept.ids.iter().for_each(|id| ids.insert(&id));
+    kept.ids.check().ok()?;
     loop {
         match file.end() {
             Ok(()) => break,

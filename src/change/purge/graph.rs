@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::id_set::IdSet;
 use super::taken::{TakenRows, ranges, room};
 use crate::change::ChangeError;
+use crate::lab::LabError;
 use crate::layout::Inside;
 use crate::layout::erase::{BoundRule, EraseAction, TableKey};
 use crate::memory::json;
@@ -244,7 +245,7 @@ impl Graph {
     /// # Errors
     /// There is no room, or it cannot be read.
     pub fn check(&self) -> Result<(), ChangeError> {
-        self.pages.check().map_err(|error| ChangeError::Failed(error.to_string()))
+        Ok(self.pages.check().map_err(LabError::from)?)
     }
 
     fn is_full(&self) -> bool {

@@ -26,6 +26,7 @@ use super::vec0;
 use crate::change::plan::{Counts, digest_of_each};
 use crate::change::suppress::hmac;
 use crate::change::{ChangeError, now};
+use crate::lab::LabError;
 use crate::layout::erase::EraseAction;
 use crate::store::Store;
 use crate::store::encode::key_columns;
@@ -147,7 +148,7 @@ pub async fn rest(
     for part in also.iter().flat_map(GoingRows::parts) {
         remaining(snapshot, &mut graph, &part).await?;
     }
-    also.iter().try_for_each(GoingRows::check).map_err(|error| ChangeError::Failed(error.to_string()))?;
+    also.iter().try_for_each(GoingRows::check).map_err(LabError::from)?;
     let mut account = Graph::new(store, &[], relations, true);
     account.rules = erasure.rules.iter().filter(|r| r.account && !options.account).cloned().collect();
     account.close(snapshot, &subject.ids).await?;

@@ -4,15 +4,14 @@
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use super::column_words::{leaf_place, place_of};
 use super::graph::Graph;
+use super::search::hash_handles;
 use super::subject::PersonHandle;
 use super::taken::TakenRows;
 use crate::change::ChangeError;
-use crate::change::plan::canonical;
 use crate::memory::agreeing;
 use crate::memory::mention::{HandleShape, MentionFinder, MentionText, SoughtHandle, is_plain};
 use crate::store::container::{self, Leaf, LeafKind, Limits};
@@ -58,10 +57,7 @@ pub async fn measure(
         return Ok(());
     }
     let mut hash = Sha256::new();
-    for handle in &*handles {
-        hash.update(canonical(&json!(handle)));
-    }
-    hash.update(canonical(&json!({ "others": others })));
+    hash_handles(&mut hash, &*handles, others);
     graph.hash_rows(&mut hash);
     let about = hex::encode(hash.finalize());
     if let Some((_, usual)) = kept.as_ref().filter(|(of, _)| *of == about) {

@@ -18,6 +18,7 @@ use super::search::{KnownTables, PersonSearch};
 use super::subject::PersonHandle;
 use super::verdict::{Remain, RemainKind};
 use crate::change::ChangeError;
+use crate::lab::LabError;
 use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::aside::ColumnStatistics;
@@ -81,10 +82,9 @@ pub async fn logical(
         watch,
         progress: desk.progress,
     };
-    kept.ids.check().map_err(|error| ChangeError::Failed(error.to_string()))?;
     let mut found = scan::everything(&mut snapshot, &search, None, &mut KeptRows::new(graph.pages())).await?.0;
     // What could not be read was not looked for.
-    kept.ids.check().map_err(|error| ChangeError::Failed(error.to_string()))?;
+    kept.ids.check().map_err(LabError::from)?;
     proof.account = found.account;
     proof.logical = found.counted.values().chain(found.loosened.values()).chain(found.stuck.values()).sum();
     let known: Vec<String> = about.tables.iter().map(TableName::title).collect();

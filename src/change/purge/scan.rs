@@ -15,6 +15,7 @@ use super::sealed::sealed_scratch;
 use super::search::{FoundPlaces, PersonSearch};
 use super::vectors;
 use crate::change::ChangeError;
+use crate::lab::LabError;
 use crate::memory::mention;
 use crate::memory::packed::pages::PageStore;
 use crate::store::fetched::{FetchedValue, RawRow};
@@ -103,7 +104,7 @@ pub async fn everything(
                     }
                 }
             }
-            known.check().map_err(|error| ChangeError::Failed(error.to_string()))?;
+            known.check().map_err(LabError::from)?;
             places.rows.insert(table, known.clone());
             continue;
         }
@@ -132,7 +133,7 @@ pub async fn everything(
     private_values(snapshot, search, &mut found).await?;
     large_objects(snapshot, search, &keys, &mut found, updates).await?;
     search.graph.check()?;
-    room.check().map_err(|error| ChangeError::Failed(error.to_string()))?;
+    room.check().map_err(LabError::from)?;
     found.structure = structure(snapshot, search).await?;
     Ok((found, places))
 }

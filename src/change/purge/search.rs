@@ -107,10 +107,7 @@ impl PersonSearch<'_> {
     /// The digest of everything that decides in which rows something is found; `others` are the handles of other people.
     pub(super) fn digest(&self, others: &[String]) -> String {
         let mut hash = Sha256::new();
-        for handle in self.handles {
-            hash.update(canonical(&json!(handle)));
-        }
-        hash.update(canonical(&json!({ "others": others })));
+        hash_handles(&mut hash, self.handles.iter().copied(), others);
         self.graph.hash_rows(&mut hash);
         self.account.hash_rows(&mut hash);
         hash_set(&mut hash, "ids", self.ids.told().sums(), self.ids.told().len());
@@ -121,6 +118,14 @@ impl PersonSearch<'_> {
         }
         hex::encode(hash.finalize())
     }
+}
+
+/// Adds a person's handles to a hash, one after the other, and those of other people.
+pub fn hash_handles<'h>(hash: &mut Sha256, handles: impl IntoIterator<Item = &'h PersonHandle>, others: &[String]) {
+    for handle in handles {
+        hash.update(canonical(&json!(handle)));
+    }
+    hash.update(canonical(&json!({ "others": others })));
 }
 
 /// Tables that a layout says something of: their rows may be changed.

@@ -63,11 +63,7 @@ impl TakenRows {
 
     /// The keys of these rows.
     pub fn keys(&self, range: Range<usize>) -> impl Iterator<Item = Vec<FetchedValue>> + '_ {
-        let length = self.key.len();
-        self.rows(range).map(move |mut row| {
-            row.truncate(length);
-            row
-        })
+        keys_of(&self.rows, self.key.len(), range)
     }
 
     /// Whether a row of that key goes.
@@ -167,11 +163,7 @@ impl GoingRows {
 
     /// The keys of the rows of some numbers.
     pub fn keys(&self, range: Range<usize>) -> impl Iterator<Item = Vec<FetchedValue>> + '_ {
-        let length = self.by.len();
-        self.rows.rows(range).map(move |mut row| {
-            row.truncate(length);
-            row
-        })
+        keys_of(&self.rows, self.by.len(), range)
     }
 
     /// All keys.
@@ -197,6 +189,14 @@ impl GoingRows {
     pub fn parts(&self) -> impl Iterator<Item = StoredRows> + '_ {
         ranges(0..self.len()).map(|range| self.stored(range))
     }
+}
+
+/// The first values of some rows, as many as a key has.
+fn keys_of(rows: &RowList, length: usize, range: Range<usize>) -> impl Iterator<Item = Vec<FetchedValue>> + '_ {
+    rows.rows(range).map(move |mut row| {
+        row.truncate(length);
+        row
+    })
 }
 
 /// Cuts numbers of rows into parts of [`AT_ONCE`].

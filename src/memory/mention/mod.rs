@@ -257,6 +257,15 @@ impl MentionFinder {
     pub fn new(handles: &[SoughtHandle], others: &[String]) -> Result<Self, String> {
         let (mut words, mut meant): (Vec<String>, Vec<usize>) = (Vec::new(), Vec::new());
         let (mut means, mut long): (Vec<HandleMeans>, LongWords) = (Vec::new(), LongWords::default());
+        let mut add = |text: String, is_one_of_many: bool, meaning: HandleMeans| {
+            if is_one_of_many && long::is_long(&text) {
+                long.push(&text, means.len());
+            } else {
+                words.push(text);
+                meant.push(means.len());
+            }
+            means.push(meaning);
+        };
         let mut phones = Vec::new();
         let (mut mine, mut numbers) = (HashSet::new(), HashMap::new());
         for (i, sought) in handles.iter().enumerate() {
@@ -274,29 +283,18 @@ impl MentionFinder {
                 HandleShape::Name => name::written(&plain),
                 _ => name::written(&plain).into_iter().take(1).collect(),
             };
+            let is_one_of_many = matches!(sought.shape, HandleShape::Session | HandleShape::Profile);
             for way in written {
                 let looks = WordLooks::of(&way.text);
                 for text in name::quoted(way.text) {
-                    if matches!(sought.shape, HandleShape::Session | HandleShape::Profile) && long::is_long(&text) {
-                        long.push(&text, means.len());
-                    } else {
-                        words.push(text);
-                        meant.push(means.len());
-                    }
-                    means.push(HandleMeans::Handle {
-                        handle: i,
-                        certainty: way.certainty,
-                        capital: way.capital,
-                        looks,
-                    });
+                    let (certainty, capital) = (way.certainty, way.capital);
+                    add(text, is_one_of_many, HandleMeans::Handle { handle: i, certainty, capital, looks });
                 }
             }
             if let Some((first, last)) = name::ends_of(&plain).filter(|_| sought.shape == HandleShape::Name) {
                 let looks = WordLooks::of(&plain);
                 for (word, other, is_first) in [(&first, &last, true), (&last, &first, false)] {
-                    words.push(word.clone());
-                    meant.push(means.len());
-                    means.push(HandleMeans::Parted { handle: i, other: other.clone(), is_first, looks });
+                    add(word.clone(), false, HandleMeans::Parted { handle: i, other: other.clone(), is_first, looks });
                 }
             }
             mine.insert(plain);
@@ -306,17 +304,14 @@ impl MentionFinder {
             if !plain.is_empty() {
                 let exactly = mine.contains(&plain).then(|| other.trim().to_owned());
                 for text in name::quoted(plain) {
-                    words.push(text);
-                    meant.push(means.len());
-                    means.push(HandleMeans::Other { exactly: exactly.clone() });
+                    add(text, false, HandleMeans::Other { exactly: exactly.clone() });
                 }
             }
         }
-        let means_of = |number: usize| &means[number];
         let first: HashSet<&str> = words
             .iter()
             .zip(&meant)
-            .filter(|(_, means)| !matches!(means_of(**means), HandleMeans::Other { .. }))
+            .filter(|(_, number)| !matches!(means[**number], HandleMeans::Other { .. }))
             .filter_map(|(word, _)| long::longest_part(word))
             .filter(|part| part.is_ascii())
             .collect();
