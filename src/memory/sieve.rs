@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 
-/// Bytes by which a text is looked at.
+/// Bytes by which a text is looked at, and of the shortest word.
 const GRAM: usize = 4;
-/// Bytes of the shortest word: with shorter ones hardly any byte of a text is passed over.
-const SHORTEST: usize = 8;
+/// Bytes in which four windows of the shortest words begin.
+const BLOCK: usize = 2 * GRAM - 1;
+/// First bytes of a word by which it is told from others, at most.
+const BEGIN: usize = 8;
 /// Entries of the table for each four bytes of words, so that those of other words are rarely taken for them; but not below
 /// the first of these numbers nor above the second.
 const ENTRIES: usize = 16;
@@ -16,8 +18,8 @@ const BEGINS: usize = 4;
 /// First bytes of words that are looked at, at most: a step of that many fits in a byte.
 const WINDOW: usize = 255;
 
-/// Words of eight bytes or more, in any case of ASCII letters. After Wu and Manber, A fast algorithm for multi-pattern
-/// searching (1994).
+/// Words of four bytes or more, in any case of ASCII letters. After Wu and Manber, A fast algorithm for multi-pattern
+/// searching (1994): the longer the shortest word is, the more bytes of a text are passed over.
 #[derive(Debug)]
 pub struct WordSieve {
     /// Bytes of the shortest word before its last four, or of the first [`WINDOW`] bytes of all.
@@ -27,8 +29,10 @@ pub struct WordSieve {
     ahead: Box<[u8]>,
     /// Bits of a hash that are no part of a place in `ahead`.
     shift: u32,
-    /// For each hash of eight bytes whether a word may begin with them.
+    /// For each hash of a word's first bytes whether a word may begin with them.
     begins: Box<[bool]>,
+    /// The bits of these bytes: eight, or as many as the shortest word has.
+    begin: u64,
 }
 
 impl WordSieve {
@@ -37,7 +41,7 @@ impl WordSieve {
     pub fn new(words: impl Fn(&mut dyn FnMut(&[u8]))) -> Option<Self> {
         let (mut shortest, mut count) = (WINDOW, 0);
         words(&mut |word| (shortest, count) = (shortest.min(word.len()), count + 1));
-        if shortest < SHORTEST {
+        if shortest < GRAM {
             return None;
         }
         let window = shortest - GRAM;
@@ -51,11 +55,11 @@ impl WordSieve {
         let ahead = vec![window as u8 + 1; entries].into_boxed_slice();
         let begins = (count * BEGINS).next_power_of_two().clamp(FEWEST, 4 * MOST);
         let begins = vec![false; begins].into_boxed_slice();
-        let mut sieve = WordSieve { window, ahead, shift: u32::BITS - entries.ilog2(), begins };
+        let begin = u64::MAX >> (u8::BITS as usize * BEGIN.saturating_sub(shortest));
+        let mut sieve = WordSieve { window, ahead, shift: u32::BITS - entries.ilog2(), begins, begin };
         words(&mut |word| {
-            if let Some(begin) = begin(word, sieve.begins.len()) {
-                sieve.begins[begin] = true;
-            }
+            let begin = sieve.begin_of(word);
+            sieve.begins[begin] = true;
             for (n, gram) in word[..shortest].array_windows().enumerate() {
                 let known = &mut sieve.ahead[place(*gram, sieve.shift)];
                 *known = (*known).min((window - n) as u8);
@@ -77,19 +81,38 @@ impl WordSieve {
         loop {
             let ends = text.get(at + self.window..)?;
             // Several windows are looked at together where nothing of a word is in any of them: mostly so.
-            let is_free = |n: usize| usize::from(self.ahead_of(ends, n * most)) == most;
-            if ends.len() >= 3 * most + GRAM && is_free(0) & is_free(1) & is_free(2) & is_free(3) {
+            if self.is_free(ends, most) {
                 at += 4 * most;
                 continue;
             }
             ends.get(..GRAM)?;
             match self.ahead_of(ends, 0) {
-                0 if begin(text.get(at..)?, self.begins.len()).is_none_or(|begin| self.begins[begin]) => {
-                    return Some(at);
-                }
+                0 if self.begins[self.begin_of(text.get(at..)?)] => return Some(at),
                 ahead => at += usize::from(ahead.max(1)),
             }
         }
+    }
+
+    /// Whether nothing of a word ends four windows, one after the other; false where fewer are left.
+    fn is_free(&self, ends: &[u8], most: usize) -> bool {
+        if most == 1 {
+            let Some(block) = ends.first_chunk::<BLOCK>() else { return false };
+            let ahead = block.array_windows().map(|gram| self.ahead[place(*gram, self.shift)]);
+            return ahead.fold(0, |least, ahead| least | (ahead ^ 1)) == 0;
+        }
+        let is_free = |n: usize| usize::from(self.ahead_of(ends, n * most)) == most;
+        ends.len() >= 3 * most + GRAM && is_free(0) & is_free(1) & is_free(2) & is_free(3)
+    }
+
+    /// Place of the first bytes of a word in `begins`: the same for letters in either case.
+    fn begin_of(&self, word: &[u8]) -> usize {
+        let first = word.first_chunk().copied().unwrap_or_else(|| {
+            let mut first = [0; BEGIN];
+            first.iter_mut().zip(word).for_each(|(to, byte)| *to = *byte);
+            first
+        });
+        let small = (u64::from_le_bytes(first) | u64::from_le_bytes([b' '; BEGIN])) & self.begin;
+        (small.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & (self.begins.len() - 1)
     }
 
     fn ahead_of(&self, ends: &[u8], at: usize) -> u8 {
@@ -106,12 +129,6 @@ fn place(gram: [u8; GRAM], shift: u32) -> usize {
     (small.wrapping_mul(0x9E37_79B1) >> shift) as usize
 }
 
-/// Place of eight bytes in a table of so many entries, a power of two: the same for letters in either case.
-fn begin(word: &[u8], entries: usize) -> Option<usize> {
-    let small = u64::from_le_bytes(*word.first_chunk()?) | u64::from_le_bytes([b' '; SHORTEST]);
-    Some((small.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & (entries - 1))
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -121,7 +138,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_place_of_a_word_is_missed(
-            words in prop::collection::vec("[a-cA-C0-1é_]{8,12}", 0..6), text in "[a-cA-C0-1é_]{0,60}"
+            words in prop::collection::vec("[a-cA-C0-1é_]{4,12}", 0..6), text in "[a-cA-C0-1é_]{0,60}"
         ) {
             let sieve = WordSieve::new(|each| words.iter().for_each(|word| each(word.as_bytes()))).unwrap();
             let small = text.to_ascii_lowercase();
@@ -147,6 +164,6 @@ mod tests {
             std::iter::successors(sieve.next(text.as_bytes(), 0), |at| sieve.next(text.as_bytes(), at + 1)).collect();
         assert_eq!(told.last(), Some(&(text.len() - 11)));
         assert!(told.len() < text.len() / 10, "{} of {}", told.len(), text.len());
-        assert!(WordSieve::new(|each| each(b"word")).is_none());
+        assert!(WordSieve::new(|each| each(b"ann")).is_none());
     }
 }

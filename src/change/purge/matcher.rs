@@ -201,25 +201,19 @@ impl Matcher {
         hits
     }
 
-    /// Finds the person in a text of an id column: as a whole, as a part of it, or in an encoding; the latter has no
-    /// place that could get another name.
+    /// Finds the person in a text of an id column: as a whole, as a part of it, or in an encoding, as the `look` at the value
+    /// saw it; the latter has no place that could get another name.
     #[must_use]
-    pub fn look_at_key(
-        &self,
-        raw: &FetchedValue,
-        text: &str,
-        column: &str,
-        place: MentionText,
-    ) -> (ValueLook, Vec<Hit>) {
+    pub fn look_at_key(&self, look: ValueLook, text: &str, column: &str, place: MentionText) -> (ValueLook, Vec<Hit>) {
         if self.finder.find(text, MentionText::default()).is_empty() {
-            return (self.look(raw, place), Vec::new());
+            return (look, Vec::new());
         }
         let found = self.finder.find(text, place);
         let whole = matches!(&found[..], [span] if (span.start, span.end) == (0, text.len())).then(|| found[0]);
         let mut hits = key_parts::parts(text.as_bytes(), self.find(text));
         hits.retain(|hit| matches!(hit.what, ByteFind::Handle(_)));
         if hits.is_empty() {
-            return (self.look(raw, place), hits);
+            return (look, hits);
         }
         let certainty = match whole {
             Some(span) => span.certainty,

@@ -128,24 +128,23 @@ impl TablePlace<'_> {
 
     fn look_at(&self, i: usize, raw: &FetchedValue, stays: bool) -> LookedValue {
         let matcher = self.search.matcher;
+        let look = matcher.look(raw, self.about[i]);
         let (look, parts) = match raw {
-            FetchedValue::Text(text) if self.ids_only[i] => {
-                let (look, parts) = matcher.look_at_key(raw, text, &self.texts[i].0, self.about[i]);
+            FetchedValue::Text(vector) if self.texts[i].1 == "tsvector" => {
+                let ordered = matcher.look(&FetchedValue::Text(lexemes::in_order(vector)), self.about[i]);
+                (if ordered.sightings.is_empty() { look } else { ordered }, Vec::new())
+            }
+            FetchedValue::Text(text) if self.ids_only[i] && !look.bare => {
+                let (look, parts) = matcher.look_at_key(look, text, &self.texts[i].0, self.about[i]);
                 if self.ours && !look.whole { (ValueLook::default(), Vec::new()) } else { (look, parts) }
             }
             // Free text that has to be unique: what is there gets a name of its own.
-            FetchedValue::Text(text) if self.keyed[i] => {
+            FetchedValue::Text(text) if self.keyed[i] && !look.bare => {
                 let mut parts = matcher.find(text);
                 parts.retain(|hit| matches!(hit.what, ByteFind::Handle(_)) && hit.certainty.is_certain());
-                (matcher.look(raw, self.about[i]), parts)
+                (look, parts)
             }
-            FetchedValue::Text(vector) if self.texts[i].1 == "tsvector" => {
-                let text = FetchedValue::Text(lexemes::in_order(vector));
-                let looks = [raw, &text].map(|text| matcher.look(text, self.about[i]));
-                let [stored, ordered] = looks;
-                (if ordered.sightings.is_empty() { stored } else { ordered }, Vec::new())
-            }
-            _ => (matcher.look(raw, self.about[i]), Vec::new()),
+            _ => (look, Vec::new()),
         };
         let named = || scrub::opened(raw).ok().flatten().is_some_and(|opened| self.refers(i, &opened));
         let refers = stays && (look.rows > 0 || named());

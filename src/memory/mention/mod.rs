@@ -37,7 +37,7 @@ mod phone;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use aho_corasick::{AhoCorasick, MatchKind};
 use serde::Serialize;
 
 use beside::{BesidePlace, beside};
@@ -46,6 +46,8 @@ pub use fold::folded;
 use fold::{TracedText, fold, is_gap};
 use long::LongWords;
 pub use phone::Phone;
+
+use super::sieve::WordSieve;
 
 /// Letters below which a name is possible only.
 const NAME_LETTERS: usize = 5;
@@ -234,21 +236,14 @@ pub struct MentionFinder {
     long: LongWords,
     /// A text of ASCII holds one of these, or no other word.
     first: AhoCorasick,
-    /// The first letters of these: few enough that most texts are told by them at the least cost.
-    begins: AhoCorasick,
-    /// The digits of a text that holds a telephone number hold one of these.
-    digits: AhoCorasick,
+    /// Tells most texts that hold none of these at the least cost; none where one of them is very short.
+    sieve: Option<WordSieve>,
+    /// Tells which digits of a text may be those of a telephone number.
+    digits: Option<WordSieve>,
 }
 
 /// Bytes that are looked at together for digits.
 const PART: usize = 32;
-/// Letters of what is looked for that a text is looked through for first, at most and at least.
-const BEGIN: std::ops::RangeInclusive<usize> = 4..=8;
-/// Different ones up to which more letters are taken.
-const BEGINS: usize = 64;
-/// Different ones up to which there is an entry for each byte.
-const FAST: usize = 1_000;
-
 impl MentionFinder {
     /// Looks for handles, which are numbered as given. What `others` are known by is theirs.
     ///
@@ -315,18 +310,15 @@ impl MentionFinder {
             .filter_map(|(word, _)| long::longest_part(word))
             .filter(|part| part.is_ascii())
             .collect();
-        let begins = begins_of(&first);
+        let sieve = WordSieve::new(|each| first.iter().for_each(|part| each(part.as_bytes())));
         let too_many = |error: aho_corasick::BuildError| format!("too much to look for at once: {error}");
         let mut builder = AhoCorasick::builder();
         builder.match_kind(MatchKind::Standard);
         Ok(MentionFinder {
             words: builder.build(&words).map_err(too_many)?,
             first: builder.ascii_case_insensitive(true).build(first).map_err(too_many)?,
-            begins: builder
-                .kind((begins.len() <= FAST).then_some(AhoCorasickKind::DFA))
-                .build(begins)
-                .map_err(too_many)?,
-            digits: AhoCorasick::new(phones.iter().flat_map(|(_, phone)| phone.rows())).map_err(too_many)?,
+            sieve,
+            digits: WordSieve::new(|each| phones.iter().flat_map(|(_, phone)| phone.rows()).for_each(each)),
             handles: handles.to_vec(),
             phones,
             numbers,
@@ -354,8 +346,8 @@ impl MentionFinder {
     #[must_use]
     pub fn may_be_in(&self, text: &str) -> bool {
         if text.is_ascii() {
-            let is_word = self.begins.is_match(text) && self.first.is_match(text);
-            return is_word || self.long.may_be_in(text) || self.may_call(text);
+            let may_be_word = self.sieve.as_ref().is_none_or(|sieve| sieve.may_be_in(text));
+            return may_be_word && self.first.is_match(text) || self.long.may_be_in(text) || self.may_call(text);
         }
         let plain = folded(text);
         self.words.is_match(&plain) || self.long.may_be_in(&plain) || self.may_call(&plain)
@@ -377,7 +369,7 @@ impl MentionFinder {
                 digits.extend(part.iter().filter(|byte| byte.is_ascii_digit()));
             }
         }
-        self.digits.is_match(&digits)
+        self.digits.as_ref().is_none_or(|sieve| sieve.next(&digits, 0).is_some())
     }
 
     /// Whether a whole number may be a handle. False is certain.
@@ -642,13 +634,6 @@ impl FoldedText<'_> {
             _ => false,
         }
     }
-}
-
-/// The first letters of words: as many as leave few different ones.
-fn begins_of<'a>(words: &HashSet<&'a str>) -> HashSet<&'a str> {
-    let cut = |letters: usize| words.iter().map(|word| &word[..word.len().min(letters)]).collect::<HashSet<_>>();
-    let few = BEGIN.rev().map(cut).find(|begins| begins.len() <= BEGINS);
-    few.unwrap_or_else(|| cut(*BEGIN.start()))
 }
 
 /// Counts the bytes from the end of a first name to the end of the last one, with one further word between them.

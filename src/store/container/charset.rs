@@ -1,6 +1,5 @@
 //! Text and bytes, distinguished: UTF-8, UTF-16, a byte a letter, and letters between other bytes.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use uuid::Uuid;
@@ -48,10 +47,16 @@ pub(super) fn utf16(bytes: &[u8]) -> Option<(UnitOrder, String)> {
         let text = from_utf16(bytes, order)?;
         return is_clean(&text).then_some((order, text));
     }
-    let few = |odd: usize| bytes.len() >= 16 && zeros(odd) > 0 && upper(odd).collect::<BTreeSet<u8>>().len() <= BLOCKS;
+    let few = |odd: usize| bytes.len() >= 16 && zeros(odd) > 0 && different(upper(odd)) <= BLOCKS;
     let candidates = [(UnitOrder::Little, 1), (UnitOrder::Big, 0)].into_iter().filter(|(_, odd)| few(*odd));
     let mut read = candidates.filter_map(|(order, _)| Some((order, from_utf16(bytes, order)?)));
     read.find(|(_, text)| is_clean(text) && is_prose(text))
+}
+
+/// Counts different bytes.
+fn different(bytes: impl Iterator<Item = u8>) -> usize {
+    let mut seen = [false; 256];
+    bytes.filter(|byte| !std::mem::replace(&mut seen[usize::from(*byte)], true)).count()
 }
 
 fn from_utf16(bytes: &[u8], order: UnitOrder) -> Option<String> {
@@ -103,21 +108,26 @@ pub(super) fn is_latin1(bytes: &[u8]) -> bool {
 
 /// Whether bytes are UTF-8 but for a few, and nothing in them tells of another format.
 pub(super) fn is_damaged_text(bytes: &[u8]) -> bool {
-    let bad: usize = bytes.utf8_chunks().map(|chunk| chunk.invalid().len()).sum();
-    bad * 10 <= bytes.len().max(10) && !bytes.iter().any(|b| is_control(*b))
+    let bad = || bytes.utf8_chunks().map(|chunk| chunk.invalid().len()).sum::<usize>();
+    !bytes.iter().any(|b| is_control(*b)) && bad() * 10 <= bytes.len().max(10)
 }
 
 /// Finds the runs of valid UTF-8 without control characters in bytes that are long enough to be a text.
 pub(super) fn runs(bytes: &[u8], shortest: usize) -> impl Iterator<Item = (Range<usize>, &str)> {
-    let mut start = 0;
-    bytes.utf8_chunks().flat_map(move |chunk| {
-        let (text, from) = (chunk.valid(), start);
-        start += text.len() + chunk.invalid().len();
-        text.split(|c: char| c.is_control() && !matches!(c, '\t' | '\n' | '\r')).filter_map(move |run| {
-            let at = from + (run.as_ptr() as usize - text.as_ptr() as usize);
-            (run.len() >= shortest).then_some((at..at + run.len(), run))
-        })
+    // No letter of several bytes goes on behind a control character of one byte: most bytes that hold no text are parted by
+    // these before anything is decoded.
+    let parts = bytes.split(|b| is_parting(char::from(*b)) && b.is_ascii()).filter(move |part| part.len() >= shortest);
+    let texts = parts.flat_map(|part| part.utf8_chunks().map(|chunk| chunk.valid()));
+    let pieces = texts.flat_map(|text| text.split(is_parting)).filter(move |run| run.len() >= shortest);
+    pieces.map(|run| {
+        let at = run.as_ptr() as usize - bytes.as_ptr() as usize;
+        (at..at + run.len(), run)
     })
+}
+
+/// Whether a control character stands between two texts.
+fn is_parting(c: char) -> bool {
+    c.is_control() && !matches!(c, '\t' | '\n' | '\r')
 }
 
 /// Number of times that [`wide`] reads its bytes.

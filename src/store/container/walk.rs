@@ -539,38 +539,6 @@ fn shifted(edit: Edit, by: usize) -> Edit {
     Edit { range: edit.range.start + by..edit.range.end + by, bytes: edit.bytes }
 }
 
-/// Signs that a byte may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ByteSign {
-    None,
-    /// It may be in a word of an encoding.
-    Letter,
-    /// It may be in such a word, and behind a `=` it may stand for a blank.
-    Plus,
-    Escape,
-    Percent,
-    Entity,
-    Assign,
-}
-
-static SIGNS: [ByteSign; 256] = {
-    let mut signs = [ByteSign::None; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        signs[byte] = match byte as u8 {
-            b'+' => ByteSign::Plus,
-            b'\\' | 0 => ByteSign::Escape,
-            b'%' => ByteSign::Percent,
-            b'&' => ByteSign::Entity,
-            b'=' => ByteSign::Assign,
-            letter if word::is_letter(letter) => ByteSign::Letter,
-            _ => ByteSign::None,
-        };
-        byte += 1;
-    }
-    signs
-};
-
 /// Signs of encodings that a text shows at a glance.
 #[derive(Debug, Clone, Copy, Default)]
 struct TextGlance {
@@ -582,31 +550,38 @@ struct TextGlance {
 
 impl TextGlance {
     fn of(text: &str) -> Self {
-        let mut glance = TextGlance::default();
-        // The place behind the last byte that is in no word.
-        let (mut begin, mut assigned) = (0, false);
-        for (at, byte) in text.bytes().enumerate() {
-            let sign = SIGNS[usize::from(byte)];
-            if sign == ByteSign::Letter {
-                continue;
-            }
-            if sign == ByteSign::Plus {
-                glance.escaped |= assigned;
-                continue;
-            }
-            glance.long |= at - begin >= word::SHORTEST;
-            begin = at + 1;
-            match sign {
-                ByteSign::Letter | ByteSign::Plus | ByteSign::None => {}
-                ByteSign::Escape => glance.escaped = true,
-                ByteSign::Percent => glance.escaped |= escape::percent(text, at).is_some(),
-                ByteSign::Entity => glance.escaped |= escape::entity(text, at).is_some(),
-                ByteSign::Assign => assigned = true,
-            }
-        }
-        glance.long |= text.len() - begin >= word::SHORTEST;
-        glance
+        let bytes = text.as_bytes();
+        // Without a branch for each byte: most texts hold none of these.
+        let shows = bytes.iter().fold(false, |any, byte| any | matches!(byte, b'\\' | 0 | b'%' | b'&' | b'+'));
+        TextGlance { escaped: shows && may_hold_escapes(text), long: has_long_word(bytes) }
     }
+}
+
+/// Whether a text may hold an escape, letters of two bytes, or a `+` that may stand for a blank.
+fn may_hold_escapes(text: &str) -> bool {
+    let mut assigned = false;
+    text.bytes().enumerate().any(|(at, byte)| {
+        assigned |= byte == b'=';
+        match byte {
+            b'\\' | 0 => true,
+            b'%' => escape::percent(text, at).is_some(),
+            b'&' => escape::entity(text, at).is_some(),
+            b'+' => assigned,
+            _ => false,
+        }
+    })
+}
+
+/// Whether as many letters as an encoding has stand in a row.
+fn has_long_word(bytes: &[u8]) -> bool {
+    let mut from = 0;
+    while let Some(part) = bytes.get(from..from + word::SHORTEST) {
+        match part.iter().rposition(|byte| !word::is_letter(*byte)) {
+            Some(at) => from += at + 1,
+            None => return true,
+        }
+    }
+    false
 }
 
 /// Whether a text holds no encoding for sure, without any memory: most texts.

@@ -6,10 +6,10 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use serde::{Deserialize, Serialize};
 
 use super::needles::{Needle, NeedleContext, NeedleForm, Needles};
+use crate::memory::sieve::WordSieve;
 use crate::store::ProofReader;
 use crate::store::file_state::{Stamp, stamp};
 use crate::store::raw_file::UnreadBytes;
@@ -121,19 +121,16 @@ const ENOUGH: usize = 4;
 /// Different surroundings of one needle that are distinguished.
 const CONTEXTS: usize = 4_096;
 
-/// First bytes of a needle that are searched for: their automaton stays small enough for a processor's cache. What follows
-/// is compared where they are found.
+/// First bytes of needles, by which they are known where one may begin.
 const FIRST: usize = 4;
-/// Number of them up to which the automaton has an entry for each byte: about 4 kB for each of them.
-const FAST: usize = 1_000;
 
 /// A search that is ready to run.
 #[derive(Debug)]
 pub struct ByteSearch {
-    /// Finds the first bytes of needles.
-    first: AhoCorasick,
-    /// Numbers of the needles that begin with each of them.
-    begun: Vec<Vec<usize>>,
+    /// Tells where needles may begin.
+    sieve: WordSieve,
+    /// Numbers of the needles that begin with the same bytes.
+    begun: HashMap<[u8; FIRST], Vec<usize>>,
     needles: Vec<Needle>,
     longest: usize,
     known: HashMap<usize, Vec<NeedleContext>>,
@@ -179,20 +176,18 @@ impl ByteSearch {
     /// Prepares to look for needles.
     ///
     /// # Errors
-    /// More than can be looked for at once.
+    /// A needle of fewer than four bytes.
     pub fn new(needles: &Needles) -> io::Result<Self> {
-        let mut firsts: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
-        for (number, needle) in needles.needles.iter().enumerate().filter(|(_, needle)| !needle.bytes.is_empty()) {
-            firsts.entry(&needle.bytes[..needle.bytes.len().min(FIRST)]).or_default().push(number);
+        let sieve = WordSieve::new(|each| needles.needles.iter().for_each(|needle| each(&needle.bytes)));
+        let mut begun: HashMap<[u8; FIRST], Vec<usize>> = HashMap::new();
+        for (number, needle) in needles.needles.iter().enumerate() {
+            if let Some(first) = needle.bytes.first_chunk() {
+                begun.entry(*first).or_default().push(number);
+            }
         }
-        let first = AhoCorasick::builder()
-            .match_kind(MatchKind::Standard)
-            .kind((firsts.len() <= FAST).then_some(AhoCorasickKind::DFA))
-            .build(firsts.keys())
-            .map_err(io::Error::other)?;
         Ok(ByteSearch {
-            first,
-            begun: firsts.into_values().collect(),
+            sieve: sieve.ok_or_else(|| io::Error::other("what is looked for is too short to be found among bytes"))?,
+            begun,
             needles: needles.needles.clone(),
             longest: needles.needles.iter().map(|n| n.bytes.len()).max().unwrap_or_default(),
             known: needles.known.iter().fold(HashMap::new(), |mut all, context| {
@@ -215,13 +210,19 @@ impl ByteSearch {
 
     /// Every place of a needle among some bytes, with the needle's number.
     fn places(&self, bytes: &[u8]) -> impl Iterator<Item = (usize, Range<usize>)> {
-        self.first.find_overlapping_iter(bytes).flat_map(move |hit| {
+        let mut from = 0;
+        let begins = std::iter::from_fn(move || {
+            let at = self.sieve.next(bytes, from)?;
+            from = at + 1;
+            Some(at)
+        });
+        begins.flat_map(move |at| {
+            let numbers = bytes[at..].first_chunk().and_then(|first| self.begun.get(first));
             let whole = move |number: &usize| {
                 let needle = &self.needles[*number].bytes;
-                let place = hit.start()..hit.start() + needle.len();
-                bytes[hit.start()..].starts_with(needle).then_some((*number, place))
+                bytes[at..].starts_with(needle).then(|| (*number, at..at + needle.len()))
             };
-            self.begun[hit.pattern().as_usize()].iter().filter_map(whole)
+            numbers.into_iter().flatten().filter_map(whole)
         })
     }
 
