@@ -12,7 +12,7 @@ use crate::memory::query::{PAGE, Page, PageStart, Query, StoreStatus};
 use crate::memory::search::Search;
 use crate::memory::{Entity, Row};
 use crate::store::context::Relatives;
-use crate::store::{Store, StoreError};
+use crate::store::{EngineFault, Store, StoreError};
 
 /// A failure of the store for people.
 pub fn failure(what: &str, error: &StoreError) -> RequestFailure {
@@ -23,9 +23,14 @@ pub fn failure(what: &str, error: &StoreError) -> RequestFailure {
         StoreError::Unordered(_) => Some("sort by another column".to_owned()),
         StoreError::Ambiguous(..) | StoreError::CannotHold(_) | StoreError::NoTable(_) => None,
         StoreError::Engine(_) if error.is_lost() => Some("r connects again".to_owned()),
-        StoreError::Engine(_) => {
-            Some("r tries again; if it took too long, narrow the filter or change the order".to_owned())
-        }
+        StoreError::Engine(_) => match error.fault() {
+            Some(EngineFault::Locked) => Some("r tries again: another process holds it locked".to_owned()),
+            Some(EngineFault::Changed) => {
+                Some("its tables were changed since it was opened: end the console and open it again".to_owned())
+            }
+            Some(EngineFault::Stopped) => Some("r tries again; narrow the filter or change the order".to_owned()),
+            None => Some("r tries again".to_owned()),
+        },
     };
     // The message of an engine names its code.
     RequestFailure { what: what.to_owned(), message: error.to_string(), code: None, remedy }

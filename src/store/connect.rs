@@ -9,7 +9,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 
 use super::ability::{RefusedAbilities, ServerAbility};
 use super::companion::{self, Companion};
-use super::engine_error::explain;
+use super::engine_error::{EngineFault, explain, fault};
 use super::fetched::FetchedValue;
 use super::file_state::stamp;
 use super::migration::is_blank;
@@ -696,9 +696,9 @@ fn classify(location: &str, error: &sqlx::Error) -> OpenError {
 fn classified(location: &str, error: &sqlx::Error, message: String) -> OpenError {
     let location = location.to_owned();
     match error {
+        _ if fault(error) == Some(EngineFault::Locked) => OpenError::Locked { location, message },
         sqlx::Error::Database(e) => match e.code().as_deref() {
             Some(code) if code.starts_with("28") => OpenError::Login { location, message, hint: String::new() },
-            Some("5" | "261") => OpenError::Locked { location, message },
             Some("3D000") => OpenError::NoDatabase { location, message },
             _ if message.contains("startup parameter") => {
                 let hint = "a pooler lies between and does not take it: leave it out of the URL and of PGOPTIONS, or add it \

@@ -132,9 +132,7 @@ pub fn project(engine: Engine, column: &BoundColumn, kind: ValueKind, preview: O
     if engine == Engine::Sqlite {
         return Some(match preview {
             // Only text is cut: a cut blob or JSON could not be read.
-            Some(n) if kind == ValueKind::Text => {
-                format!("CASE WHEN typeof({bare}) = 'text' THEN substr({bare}, 1, {n}) ELSE {bare} END")
-            }
+            Some(n) if kind == ValueKind::Text => beginning(&bare, n),
             _ => bare,
         });
     }
@@ -157,6 +155,18 @@ pub fn project(engine: Engine, column: &BoundColumn, kind: ValueKind, preview: O
         }
         _ => format!("({bare})::text"),
     })
+}
+
+/// A value of SQLite, of a text the first characters. `substr` ends at a NUL: a text with one is whole, so that nothing hides
+/// behind it.
+#[must_use]
+pub fn beginning(value: &str, characters: usize) -> String {
+    // A character has four bytes at most.
+    let bytes = 4 * characters;
+    format!(
+        "CASE WHEN typeof({value}) = 'text' AND instr(substr(CAST({value} AS BLOB), 1, {bytes}), x'00') = 0 \
+         THEN substr({value}, 1, {characters}) ELSE {value} END"
+    )
 }
 
 /// A timestamp as the one canonical text; an infinite one as PostgreSQL writes it.

@@ -23,6 +23,33 @@ pub(super) fn lost(error: &sqlx::Error) -> bool {
     }
 }
 
+/// Reason for an engine's error that people can do something about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EngineFault {
+    /// Another process holds a lock.
+    Locked,
+    /// A table or a column is not there: somebody changed them.
+    Changed,
+    /// The statement was broken off, mostly because it took too long.
+    Stopped,
+}
+
+/// Reason for an error; none where its words say all there is.
+pub(super) fn fault(error: &sqlx::Error) -> Option<EngineFault> {
+    let sqlx::Error::Database(error) = error else { return is_late(error).then_some(EngineFault::Stopped) };
+    let code = error.code()?;
+    match code.as_ref() {
+        // SQLite says in words alone what is missing.
+        "1" if ["no such column", "no such table"].iter().any(|words| error.message().contains(words)) => {
+            Some(EngineFault::Changed)
+        }
+        "42P01" | "42703" => Some(EngineFault::Changed),
+        "5" | "6" | "261" | "262" | "55P03" => Some(EngineFault::Locked),
+        "9" | "57014" => Some(EngineFault::Stopped),
+        _ => None,
+    }
+}
+
 /// Whether it was waited for long enough already.
 pub(super) fn is_late(error: &sqlx::Error) -> bool {
     matches!(error, sqlx::Error::Io(io) if io.kind() == std::io::ErrorKind::TimedOut)

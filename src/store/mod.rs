@@ -85,6 +85,7 @@ use crate::layout::{BoundSource, Catalog, Engine, Layout, RecognisedLayouts};
 use crate::memory::Entity;
 use crate::memory::invocation::Invocation;
 
+pub use engine_error::EngineFault;
 pub use handles::{
     ContextReader, DatabaseReport, ForesightReader, ProofReader, RawTables, RecordReader, RowEncoder, RowWalks,
     SchemaDoor, ShapeReader, VectorReader,
@@ -139,6 +140,15 @@ impl StoreError {
     #[must_use]
     pub fn is_lost(&self) -> bool {
         matches!(self, StoreError::Engine(error) if engine_error::lost(error))
+    }
+
+    /// Reason for it that people can do something about; none where its words say all there is.
+    #[must_use]
+    pub fn fault(&self) -> Option<EngineFault> {
+        match self {
+            StoreError::Engine(error) => engine_error::fault(error),
+            _ => None,
+        }
     }
 
     /// Whether we have no right to that, which says nothing of anything else.

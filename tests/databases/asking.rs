@@ -273,6 +273,7 @@ fn the_past_is_what_it_was() {
                 vec!["show", "episode", &episode],
                 vec!["list", "feedback"],
                 vec!["list", "utility_event", "--where", "signal = rejected"],
+                vec!["list", "agent"],
                 vec!["recall", "a load", "--ranking", "boosted", "-k", "3"],
             ];
             // A recall says when it is asked.
@@ -320,6 +321,7 @@ fn the_past_is_what_it_was() {
                     "INSERT INTO utility_events (id, episode_id, signal, delta, before, after, created_at) SELECT 'late-u', \
                      id, 'confirmed', 0.2, utility, 0.99, '2039-01-01T00:00:00.000000Z' FROM episodes WHERE id = '{episode}'; \
                      UPDATE episodes SET utility = 0.99, feedback_score = 0.9 WHERE id = '{episode}'; \
+                     UPDATE agents SET last_seen = '2039-01-01T00:00:00.000000Z'; \
                      INSERT INTO agent_feedback (id, episode_id, user_id, kind, created_at) VALUES \
                      ('late-f', '{episode}', 'u', 'thumbs_up', '2039-01-01T00:00:00.000000Z'); \
                      INSERT INTO episodes (id, agent_id, user_id, title, started_at) VALUES \

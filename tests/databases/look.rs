@@ -73,6 +73,18 @@ async fn paged(store: &Store, entity: Entity, order: &str) -> Vec<Row> {
 }
 
 #[tokio::test]
+async fn nothing_hides_behind_a_nul_in_lists() {
+    let folder = TempDir::new().unwrap();
+    let row = "INSERT INTO agent_episodes (id, task_description) VALUES ('e-1', 'before' || char(0) || 'behind')";
+    let path = sqlite(&folder, &[ATOM, row]).await;
+    for arguments in [["list", "episode"], ["table", "agent_episodes"]] {
+        let output = mnemoscope(&folder, &[&["-d", &path.display().to_string()], &arguments[..]].concat());
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert!(printed.contains("behind") && !printed.contains('\0'), "{printed}");
+    }
+}
+
+#[tokio::test]
 async fn no_stored_value_makes_paging_lose_a_row() {
     let folder = TempDir::new().unwrap();
     let path = sqlite(

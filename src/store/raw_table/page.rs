@@ -7,7 +7,7 @@ use super::shown::{BLOB_READ, ShownRaw, shown};
 use crate::layout::{CatalogColumn, Engine};
 use crate::memory::filter::{Expression, Operator};
 use crate::memory::nearest::nearest;
-use crate::store::dialect::{PgType, quote};
+use crate::store::dialect::{PgType, beginning, quote};
 use crate::store::fetched::{FetchedValue, Param, RawRow};
 use crate::store::order::{place_of, place_text};
 use crate::store::select::SelectStatement;
@@ -216,10 +216,9 @@ fn key(engine: Engine, table: &RawTable) -> Vec<(String, String)> {
 fn cell(engine: Engine, column: &CatalogColumn, preview: Option<usize>) -> [String; 2] {
     let bare = of(&column.name);
     if engine == Engine::Sqlite {
-        let text =
-            preview.map(|n| format!(" WHEN typeof({bare}) = 'text' THEN substr({bare}, 1, {n})")).unwrap_or_default();
+        let other = preview.map_or_else(|| bare.clone(), |n| beginning(&bare, n));
         let value = format!(
-            "CASE WHEN typeof({bare}) = 'blob' AND length({bare}) > {BLOB_READ} THEN substr({bare}, 1, {BLOB_READ}){text} ELSE {bare} END"
+            "CASE WHEN typeof({bare}) = 'blob' AND length({bare}) > {BLOB_READ} THEN substr({bare}, 1, {BLOB_READ}) ELSE {other} END"
         );
         return [value, format!("CASE typeof({bare}) WHEN 'blob' THEN length({bare}) END")];
     }

@@ -75,6 +75,22 @@ fn a_server_that_goes_away_is_told_of_and_the_list_is_there_again_when_it_comes_
 }
 
 #[test]
+fn a_lock_and_tables_that_others_change_are_told_with_what_helps() {
+    let home = Home::new();
+    let file = home.demo();
+    let other = rusqlite::Connection::open(&file).expect("the database");
+    other.execute_batch("PRAGMA journal_mode = DELETE").expect("one file");
+    let terminal = episodes(Start::new(&home, &["demo.db"]));
+    other.execute_batch("BEGIN EXCLUSIVE").expect("a lock");
+    terminal.press("r");
+    terminal.shows("r tries again: another process holds it locked");
+    other.execute_batch("ALTER TABLE episodes RENAME COLUMN title TO heading; COMMIT").expect("changed");
+    terminal.press("r");
+    terminal.press("r");
+    terminal.shows("its tables were changed since it was opened");
+}
+
+#[test]
 fn tmux_shows_it_resizes_it_and_ends_with_it() {
     if Command::new("tmux").arg("-V").output().is_err() {
         let _ = writeln!(std::io::stderr(), "SKIPPED: there is no tmux here");

@@ -359,6 +359,10 @@ impl Screen for InboxScreen {
         }
     }
 
+    fn shows_past(&self) -> bool {
+        true
+    }
+
     /// A new inbox knows the verdicts that were given in an earlier one.
     fn inherit(&mut self, earlier: &Self, _here: bool) {
         self.judged.clone_from(&earlier.judged);
