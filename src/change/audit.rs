@@ -15,7 +15,7 @@ use super::ChangeError;
 use super::entry::{EntryFacts, ListedEntry};
 use super::plan::canonical;
 use crate::lab::LabError;
-use crate::lab::scratch::scratch;
+use crate::store::scratch::scratch;
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
 use crate::store::own::{OwnTables, PrivateValue, STRIDE, TRAIL, TrailEntry};

@@ -12,7 +12,7 @@ use super::prune::case_source;
 use super::suppress::Erased;
 use super::{ChangeError, anchor, retain};
 use crate::lab::LabError;
-use crate::lab::scratch::scratch;
+use crate::store::scratch::scratch;
 use crate::layout::{BoundSource, CatalogTable, EpisodeLink, LinkBy};
 use crate::memory::digest::digest;
 use crate::memory::entity::{Column, Personal, ValueKind};

@@ -10,7 +10,7 @@ use super::feedback::writable as writable_source;
 use super::plan::{ChangeDanger, Plan};
 use super::{ChangeError, remove};
 use crate::lab::LabError;
-use crate::lab::scratch::scratch;
+use crate::store::scratch::scratch;
 use crate::memory::Entity;
 use crate::memory::agreeing;
 use crate::memory::query::Query;

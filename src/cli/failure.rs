@@ -149,7 +149,7 @@ impl From<StoreError> for CommandFailure {
             StoreError::Engine(_) if error.is_denied() => 5,
             StoreError::Cursor => 2,
             StoreError::NoTable(_) => 3,
-            StoreError::Unordered(_) | StoreError::Engine(_) => 1,
+            StoreError::Unordered(_) | StoreError::Scratch(_) | StoreError::Engine(_) => 1,
         };
         let remedy = match &error {
             StoreError::Missing { remedy, .. } => remedy.clone(),

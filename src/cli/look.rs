@@ -4,11 +4,12 @@ use std::io::{IsTerminal as _, Write};
 
 use chrono::Utc;
 use clap::Args;
-use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use super::context::Session;
+use super::document::RowsDocument;
 use super::failure::CommandFailure;
 use super::options::Format;
+use super::shown::PrintedContext;
 use super::table::{self, CellShape};
 use super::{as_of as past, columns, failure, hints, output, person};
 use crate::change::as_of::AsOf;
@@ -16,7 +17,7 @@ use crate::change::import::ORDER;
 use crate::memory::filter::Filter;
 use crate::memory::nearest::unknown;
 use crate::memory::query::{
-    CanvasFilter, Capability, CountKind, EpisodeContext, Order, PAGE, PageStart, Query, ShownChain,
+    CanvasFilter, Capability, CountKind, Order, PAGE, PageStart, Query,
 };
 use crate::memory::{Entity, Row};
 use crate::store::Store;
@@ -249,7 +250,7 @@ async fn stream(
 
 /// Form in which rows are printed as they are read.
 enum Printer {
-    Json { document: output::RowsDocument, as_of: Option<AsOf> },
+    Json { document: RowsDocument, as_of: Option<AsOf> },
     Jsonl,
     Csv { is_begun: bool },
     Export,
@@ -260,7 +261,7 @@ impl Printer {
         match format {
             Format::Csv => Printer::Csv { is_begun: false },
             Format::Jsonl => Printer::Jsonl,
-            Format::Json | Format::Table => Printer::Json { document: output::RowsDocument::default(), as_of },
+            Format::Json | Format::Table => Printer::Json { document: RowsDocument::begin(), as_of },
         }
     }
 
@@ -376,87 +377,27 @@ pub async fn show(session: &Session<'_>, name: &str, id: &str, as_of: Option<&st
     match entity {
         Entity::Subject => output::shape(session.format(), &person::show(session, &store, id).await?),
         Entity::Episode => {
-            let mut context = store.contexts().episode(id).await?.ok_or_else(missing)?;
-            mask_context(session, &mut context);
-            output::shape(session.format(), &AtTime { shape: context, as_of })
+            let outline = store.contexts().outline(id, Relatives::Ids).await?.ok_or_else(missing)?;
+            PrintedContext::new(session, &store)?.episode(outline, as_of).await
         }
         _ => {
             let row = store.row(entity, id).await?.ok_or_else(missing)?;
-            let shape = with_context(session, &store, row).await?;
-            output::shape(session.format(), &AtTime { shape, as_of })
+            PrintedContext::new(session, &store)?.row(row, as_of).await
         }
     }
-}
-
-/// Value with the time at which it is shown; without a time, the value as it is now.
-#[derive(serde::Serialize)]
-struct AtTime<T> {
-    #[serde(flatten)]
-    shape: T,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    as_of: Option<AsOf>,
-}
-
-/// A row, and what hangs on it under names of its own beside the canonical columns.
-struct RowInContext {
-    row: Row,
-    parts: Vec<(&'static str, Vec<Row>)>,
-}
-
-impl Serialize for RowInContext {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_map(None)?;
-        self.row.entries(&mut object)?;
-        for (name, rows) in &self.parts {
-            object.serialize_entry(name, rows)?;
-        }
-        object.end()
-    }
-}
-
-async fn with_context(session: &Session<'_>, store: &Store, mut row: Row) -> Result<RowInContext, CommandFailure> {
-    let id = vec![row.id().to_owned()];
-    let mut parts: Vec<(&'static str, Vec<Row>)> = Vec::new();
-    match row.entity {
-        Entity::Case => {
-            let named = row.list("reference_case_ids");
-            parts.push(("references", store.related(Entity::Case, "id", &named).await?));
-            parts.push(("referenced_by", store.related(Entity::Case, "reference_case_ids", &id).await?));
-            let profile = row.text("profile_id").map(str::to_owned).into_iter().collect::<Vec<_>>();
-            parts.push(("profile", store.related(Entity::Profile, "id", &profile).await?));
-        }
-        Entity::Profile => {
-            parts.push(("policies", store.related(Entity::Policy, "profile_id", &id).await?));
-            parts.push(("cases", store.related(Entity::Case, "profile_id", &id).await?));
-        }
-        Entity::Memory => parts.push(("links", store.related(Entity::MemoryLink, "memory_id", &id).await?)),
-        _ => {}
-    }
-    mask_rows(session, std::slice::from_mut(&mut row));
-    parts.iter_mut().for_each(|(_, rows)| mask_rows(session, rows));
-    Ok(RowInContext { row, parts })
 }
 
 /// `chain`.
 pub async fn chain(session: &Session<'_>, id: &str) -> Result<(), CommandFailure> {
     let store = session.store().await?;
-    let found = store.contexts().chain(id, Relatives::Whole).await?;
-    let (chain, mut relatives) = found
+    let found = store.contexts().chain(id, Relatives::Ids).await?;
+    let found = found
         .ok_or_else(|| CommandFailure::not_found(format!("there is no episode `{id}` in {}", store.location())))?;
-    if let Some(mask) = session.mask() {
-        relatives.values_mut().for_each(|row| mask.row(row));
-    }
-    output::shape(session.format(), &ShownChain::new(&chain, |id| relatives.get(id)))
+    PrintedContext::new(session, &store)?.chain(found).await
 }
 
 pub(super) fn mask_rows(session: &Session<'_>, rows: &mut [Row]) {
     if let Some(mask) = session.mask() {
         rows.iter_mut().for_each(|row| mask.row(row));
-    }
-}
-
-fn mask_context(session: &Session<'_>, context: &mut EpisodeContext) {
-    if let Some(mask) = session.mask() {
-        context.rows_mut().for_each(|row| mask.row(row));
     }
 }

@@ -116,7 +116,7 @@ pub fn piped_open(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Resul
 }
 
 /// Whether standard output is a terminal, where stored text must do no harm; a program gets it as it is.
-fn is_read_by_people() -> bool {
+pub(super) fn is_read_by_people() -> bool {
     io::stdout().is_terminal()
 }
 
@@ -135,58 +135,10 @@ pub fn json(value: &impl Serialize) -> Result<(), CommandFailure> {
 }
 
 /// Indented JSON. All JSON is printed to one kind of writer: what prints a type is built once for each.
-fn indented(value: &impl Serialize) -> io::Result<String> {
+pub(super) fn indented(value: &impl Serialize) -> io::Result<String> {
     let mut text = Vec::new();
     serde_json::to_writer_pretty(&mut text as &mut dyn Write, value)?;
     String::from_utf8(text).map_err(io::Error::other)
-}
-
-/// A JSON document that begins with `rows`, printed while they are read: the same text as [`json`] prints of the whole.
-#[derive(Debug, Default)]
-pub struct RowsDocument {
-    rows: usize,
-}
-
-impl RowsDocument {
-    /// Prints the next rows; whether the reader is still there.
-    ///
-    /// # Errors
-    /// As [`piped`].
-    pub fn rows(&mut self, rows: impl IntoIterator<Item = impl Serialize>) -> Result<bool, CommandFailure> {
-        piped_open(|out| {
-            for row in rows {
-                out.write_all(if self.rows == 0 { b"{\n  \"rows\": [\n    " } else { b",\n    " })?;
-                write_inner(out, &row, "    ")?;
-                self.rows += 1;
-            }
-            Ok(())
-        })
-    }
-
-    /// Prints what follows the rows: the members of an object that has some.
-    ///
-    /// # Errors
-    /// As [`piped`].
-    pub fn end(self, rest: &impl Serialize) -> Result<(), CommandFailure> {
-        piped(|out| {
-            out.write_all(if self.rows == 0 { b"{\n  \"rows\": []" } else { b"\n  ]" })?;
-            let rest = serde_json::to_value(rest)?;
-            for (name, value) in rest.as_object().into_iter().flatten() {
-                write!(out, ",\n  {}: ", Value::from(name.as_str()))?;
-                write_inner(out, value, "  ")?;
-            }
-            out.write_all(b"\n}\n")
-        })
-    }
-}
-
-/// Indented JSON inside other JSON: its lines after the first begin with `indent`. A line does not end within a value.
-fn write_inner(out: &mut dyn Write, value: &impl Serialize, indent: &str) -> io::Result<()> {
-    let text = indented(value)?;
-    let text = if is_read_by_people() { escaped(&text) } else { text };
-    let mut lines = text.split('\n');
-    out.write_all(lines.next().unwrap_or_default().as_bytes())?;
-    lines.try_for_each(|line| write!(out, "\n{indent}{line}"))
 }
 
 /// One JSON document on one line; on a terminal as [`json`]. Characters that many readers take for the end of a line,
@@ -195,14 +147,18 @@ fn write_inner(out: &mut dyn Write, value: &impl Serialize, indent: &str) -> io:
 /// # Errors
 /// The writer's.
 pub fn json_line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
-    let to = |out: &mut dyn Write| value.serialize(&mut serde_json::Serializer::with_formatter(out, OneLine));
     if is_read_by_people() {
-        let mut line = Vec::new();
-        to(&mut line)?;
-        return writeln!(out, "{}", escaped(&String::from_utf8(line).map_err(io::Error::other)?));
+        return writeln!(out, "{}", escaped(&on_one_line(value)?));
     }
-    to(out)?;
+    value.serialize(&mut serde_json::Serializer::with_formatter(&mut *out, OneLine))?;
     out.write_all(b"\n")
+}
+
+/// JSON on one line, as [`json_line`] prints it to a program.
+pub(super) fn on_one_line(value: &impl Serialize) -> io::Result<String> {
+    let mut line = Vec::new();
+    value.serialize(&mut serde_json::Serializer::with_formatter(&mut line as &mut dyn Write, OneLine))?;
+    String::from_utf8(line).map_err(io::Error::other)
 }
 
 /// Compact JSON without a character that ends a line.
@@ -229,9 +185,14 @@ pub fn shape(format: Format, shape: &impl Serialize) -> Result<(), CommandFailur
     match format {
         Format::Json => json(shape),
         Format::Jsonl => piped(|out| json_line(out, shape)),
-        Format::Csv => Err(CommandFailure::usage("this is no table of rows: use --format json, jsonl or table")),
+        Format::Csv => Err(no_table()),
         Format::Table => piped(|out| fields(out, &RawValue::from_string(indented(shape)?)?, 0)),
     }
+}
+
+/// What has no rows cannot be printed as CSV.
+pub(super) fn no_table() -> CommandFailure {
+    CommandFailure::usage("this is no table of rows: use --format json, jsonl or table")
 }
 
 /// As [`shape`], of a value.
@@ -243,7 +204,7 @@ pub fn value(format: Format, value: &Value) -> Result<(), CommandFailure> {
 }
 
 /// A JSON object as indented lines `name: value`, empty ones left out; a list as its items.
-fn fields(out: &mut dyn Write, value: &RawValue, depth: usize) -> io::Result<()> {
+pub(super) fn fields(out: &mut dyn Write, value: &RawValue, depth: usize) -> io::Result<()> {
     let indent = "  ".repeat(depth);
     let Some(members) = members(value.get()) else { return items(out, &listed(value)?, depth) };
     for (name, value) in members {
@@ -272,7 +233,7 @@ fn fields(out: &mut dyn Write, value: &RawValue, depth: usize) -> io::Result<()>
 }
 
 /// The items of a JSON list, a line each or several.
-fn items(out: &mut dyn Write, items: &[&RawValue], depth: usize) -> io::Result<()> {
+pub(super) fn items(out: &mut dyn Write, items: &[&RawValue], depth: usize) -> io::Result<()> {
     let indent = "  ".repeat(depth);
     for item in items {
         match item.get().as_bytes() {

@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::context::Session;
+use super::document::RowsDocument;
 use super::failure::CommandFailure;
 use super::options::{Format, at_least_one};
 use super::table::{self, CellShape, PrintedColumn};
@@ -158,7 +159,7 @@ async fn stream(
     format: Format,
 ) -> Result<(), CommandFailure> {
     query.bytes = Some(PART);
-    let (mut printed, mut document) = (0, output::RowsDocument::default());
+    let (mut printed, mut document) = (0, RowsDocument::begin());
     loop {
         query.limit = most.map_or(STRIDE, |most| most - printed);
         let page = page(session, store, &query).await?;

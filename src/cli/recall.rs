@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::context::Session;
 use super::failure::CommandFailure;
 use super::options::Format;
-use super::output::RowsDocument;
+use super::document::RowsDocument;
 use super::queries::saved;
 use super::{as_of as past, hints, output};
 use crate::change::as_of::AsOf;
@@ -138,7 +138,7 @@ pub async fn recall(session: &Session<'_>, args: &RecallArgs) -> Result<(), Comm
     match session.format() {
         Format::Table => output::piped(|out| print_answer(out, &answer)),
         Format::Json => {
-            let mut document = RowsDocument::default();
+            let mut document = RowsDocument::begin();
             document.rows(answer.rows.iter().map(RecalledItem::to_json))?;
             let mut rest = answer.rest_json();
             if let Some(as_of) = as_of {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::context::Session;
+use super::document::RowsDocument;
 use super::failure::CommandFailure;
 use super::options::Format;
 use super::recall::{print_notes, vector_of};
@@ -33,7 +34,7 @@ pub async fn run(session: &Session<'_>, topic: &str, agent: Option<&str>, limit:
     let notes: Vec<String> = note.into_iter().collect();
     match session.format() {
         Format::Json => {
-            let mut document = output::RowsDocument::default();
+            let mut document = RowsDocument::begin();
             document.rows(rows.iter().map(replayed_json))?;
             document.end(&json!({ "query": {
                 "topic": topic, "agent": agent, "limit": limit, "used": used, "candidates": candidates,

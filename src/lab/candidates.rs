@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::LabError;
-use super::scratch::sorter;
+use crate::store::scratch::sorter;
 use super::situation::ResolvedQuestion;
 use crate::memory::digest::digest;
 use crate::memory::filter::Filter;

@@ -4,7 +4,7 @@ use std::io;
 
 use super::LabError;
 use super::candidates::CandidateRows;
-use super::scratch::sorter;
+use crate::store::scratch::sorter;
 use crate::memory::digest::{Digest, digest};
 use crate::memory::packed::id_table::IdTable;
 use crate::memory::packed::records::{RecordSorter, ordered};

@@ -11,7 +11,6 @@ pub mod parents;
 pub mod people;
 pub mod recall;
 pub mod replay;
-pub mod scratch;
 mod situation;
 pub mod training;
 pub mod understand;

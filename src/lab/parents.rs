@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::ControlFlow;
 
-use super::scratch::scratch;
+use crate::store::scratch::scratch;
 use super::{LabError, each, silent};
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::first_of::FirstOf;

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::scratch::sorter;
+use crate::store::scratch::sorter;
 use super::{LabError, Told, each, equal};
 use crate::memory::agreeing;
 use crate::memory::digest::digest;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::memory_uses::TimedUses;
-use super::scratch::{scratch, sorter};
+use crate::store::scratch::{scratch, sorter};
 use super::{LabError, Told, each, of_agent, silent};
 use crate::layout::{EpisodeLink, LinkBy};
 use crate::memory::digest::{Digest, digest};

@@ -196,6 +196,8 @@ pub struct EpisodeContext {
     pub events: Vec<Row>,
     /// Accesses that recalled the episode.
     pub accesses: Vec<Row>,
+    /// Number of further rows of a kind, which are not here.
+    pub more: BTreeMap<Entity, usize>,
     /// Remarks on empty parts, dangling references and disagreements.
     pub findings: Vec<ShownFinding>,
 }
@@ -214,6 +216,27 @@ impl EpisodeContext {
             &mut self.accesses,
         ];
         std::iter::once(&mut self.episode).chain(self.relatives.values_mut()).chain(parts.into_iter().flatten())
+    }
+
+    /// Number of rows of a kind, with those that are not here.
+    #[must_use]
+    pub fn total(&self, entity: Entity) -> usize {
+        let here = match entity {
+            Entity::Segment => &self.segments,
+            Entity::CanvasEvent => &self.canvas,
+            Entity::Feedback => &self.feedback,
+            Entity::UtilityEvent => &self.utility,
+            Entity::MemoryLink => &self.links,
+            Entity::WorkflowEvent => &self.events,
+            Entity::Access => &self.accesses,
+            _ => return 0,
+        };
+        here.len() + self.more.get(&entity).copied().unwrap_or_default()
+    }
+
+    /// The children that are here, in order.
+    pub fn children(&self) -> impl Iterator<Item = &Row> {
+        self.chain.children.iter().filter_map(|id| self.relative(id))
     }
 
     /// An episode of its chain, itself among them, or a child.
@@ -236,7 +259,7 @@ impl Serialize for EpisodeContext {
         for memory in &self.memories {
             known.entry(memory.id()).or_insert(memory);
         }
-        let memories: Vec<Value> = self.links.iter().map(|link| memory_json(link, &known)).collect();
+        let memories: Vec<_> = self.links.iter().map(|link| LinkedMemory::new(link, &known)).collect();
         let mut object = serializer.serialize_map(Some(10))?;
         object.serialize_entry("episode", &self.episode)?;
         object.serialize_entry("segments", &self.segments)?;
@@ -253,11 +276,27 @@ impl Serialize for EpisodeContext {
 }
 
 /// A memory link with the memory it names under `memory`, or null there.
-fn memory_json(link: &Row, known: &HashMap<&str, &Row>) -> Value {
-    let mut shown = link.to_json();
-    let memory = known.get(link.text("memory_id").unwrap_or_default()).map(|memory| memory.to_json());
-    shown["memory"] = memory.unwrap_or(Value::Null);
-    shown
+#[derive(Debug)]
+pub struct LinkedMemory<'r> {
+    link: &'r Row,
+    memory: Option<&'r Row>,
+}
+
+impl<'r> LinkedMemory<'r> {
+    /// A link with its memory, if that is among those known by their ids.
+    #[must_use]
+    pub fn new(link: &'r Row, known: &HashMap<&str, &'r Row>) -> Self {
+        LinkedMemory { link, memory: known.get(link.text("memory_id").unwrap_or_default()).copied() }
+    }
+}
+
+impl Serialize for LinkedMemory<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_map(None)?;
+        self.link.entries(&mut object)?;
+        object.serialize_entry("memory", &self.memory)?;
+        object.end()
+    }
 }
 
 /// The shape that `chain` prints: the episodes root first, the children, and what is odd about it.

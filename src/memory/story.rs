@@ -251,6 +251,7 @@ mod tests {
             memories: Vec::new(),
             events: Vec::new(),
             accesses: Vec::new(),
+            more: std::collections::BTreeMap::new(),
             findings: Vec::new(),
         }
     }

@@ -11,7 +11,6 @@ use crate::console::screens::find::messages::FoundRows;
 use crate::memory::query::{PAGE, Page, PageStart, Query, StoreStatus};
 use crate::memory::search::Search;
 use crate::memory::{Entity, Row};
-use crate::store::context::Relatives;
 use crate::store::{EngineFault, Store, StoreError};
 
 /// A failure of the store for people.
@@ -21,7 +20,7 @@ pub fn failure(what: &str, error: &StoreError) -> RequestFailure {
         StoreError::Denied { remedy, .. } => Some(remedy.clone()),
         StoreError::Cursor => Some("r reads again".to_owned()),
         StoreError::Unordered(_) => Some("sort by another column".to_owned()),
-        StoreError::Ambiguous(..) | StoreError::CannotHold(_) | StoreError::NoTable(_) => None,
+        StoreError::Ambiguous(..) | StoreError::CannotHold(_) | StoreError::NoTable(_) | StoreError::Scratch(_) => None,
         StoreError::Engine(_) if error.is_lost() => Some("r connects again".to_owned()),
         StoreError::Engine(_) => match error.fault() {
             Some(EngineFault::Locked) => Some("r tries again: another process holds it locked".to_owned()),
@@ -91,7 +90,7 @@ pub async fn detail(store: &Store, entity: Entity, key: &RowKey) -> Result<Optio
     let failed = |e: StoreError| failure(&format!("The {} could not be read", entity.title()), &e);
     let id = key.id();
     if entity == Entity::Episode {
-        let context = store.contexts().episode_with(id, Relatives::Named).await.map_err(failed)?;
+        let context = store.contexts().episode(id).await.map_err(failed)?;
         return Ok(context.map(|context| Content::Episode(Box::new(context))));
     }
     let row = if key.is_id() {

@@ -7,7 +7,7 @@ use crate::console::screens::replay::{ReplayStep, ReplaySubject, ReplayedTopic};
 use crate::lab::{LabError, parents, replay};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
-use crate::store::context::Relatives;
+use crate::store::context::{EpisodeChain, Relatives};
 
 /// Parents that are suggested for an episode at most.
 const PARENTS: usize = 2;
@@ -43,7 +43,7 @@ async fn around(store: &Store, id: &str, limit: usize) -> Result<ReplayedTopic, 
     let mut told = of_topic(store, &topic, agent.as_deref(), limit).await?;
     let known: BTreeSet<String> = told.steps.iter().map(|step| step.row.id().to_owned()).collect();
     let mut others = vec![id.to_owned()];
-    if let Some((chain, _)) = store.contexts().chain(id, Relatives::Named).await? {
+    if let Some(EpisodeChain { chain, .. }) = store.contexts().chain(id, Relatives::Ids).await? {
         others.extend(chain.ids.into_iter().chain(chain.children));
     }
     others.sort_unstable();

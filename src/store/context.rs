@@ -1,17 +1,20 @@
 //! Everything about one episode in one place, its chain, and what is odd about them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::mem;
 use std::ops::ControlFlow;
 
 use serde_json::{Value, json};
 
+use super::hanging::{HangingRows, LinkFacts, RowCollector, key_room};
 use super::page::named_ids;
 use super::{ContextReader, StoreError};
-use crate::layout::EpisodeLink;
+use crate::layout::{EpisodeLink, LinkBy};
 use crate::memory::agreeing;
 use crate::memory::chain::{Chain, ChainWalk};
 use crate::memory::first_of::FirstOf;
-use crate::memory::query::{EpisodeContext, ShownFinding};
+use crate::memory::packed::pages::PageStore;
+use crate::memory::query::{EpisodeContext, PART, ShownFinding};
 use crate::memory::{Entity, Row, feedback};
 
 /// Ids that a finding names at most.
@@ -22,6 +25,9 @@ const NOT_LINKED: [&str; 2] = ["feedback_newer", "not_linked"];
 
 /// Links of a chain that are followed upwards at most; longer chains are cut and say so.
 const CHAIN_LIMIT: usize = 10_000;
+
+/// Ids that are looked up together.
+const AT_ONCE: usize = 2_000;
 
 /// Columns that name and date another episode of a chain, and say whose it is; where it is derived, its end needs the status.
 const NAMING: &[&str] = &[
@@ -41,63 +47,162 @@ const NAMING: &[&str] = &[
 /// Characters of a text that name an episode where it has no title.
 const NAME: usize = 200;
 
+/// Rows of a kind that the console shows of an episode, where there are more.
+const FIRST: usize = 500;
+
+/// Columns that lead from an episode to others of its chain, and that findings look at.
+const LINKING: &[&str] = &["id", "agent_id", "parent_id", "started_at"];
+
 /// Extent to which the other episodes of a chain are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relatives {
-    /// Whole rows.
-    Whole,
+    /// Their ids; of the parent, what findings look at.
+    Ids,
     /// Names and dates; of long texts the beginning.
     Named,
 }
 
+/// The chain of an episode.
+#[derive(Debug)]
+pub struct EpisodeChain {
+    /// The ids.
+    pub chain: Chain,
+    /// Other episodes of it, by id, as far as they were read.
+    pub relatives: BTreeMap<String, Row>,
+    /// The children, by which their rows are read.
+    pub children: HangingRows,
+}
+
+/// An episode with everything that hangs on it, of which many rows are not read yet.
+#[derive(Debug)]
+pub struct EpisodeOutline {
+    /// The episode.
+    pub episode: Row,
+    /// Segments, in order.
+    pub segments: HangingRows,
+    /// Canvas events that lists, back-links and metadata name, in time order.
+    pub canvas: HangingRows,
+    /// Feedback that lists and back-links name, in time order.
+    pub feedback: HangingRows,
+    /// The chain it stands in.
+    pub chain: EpisodeChain,
+    /// Signals in time order.
+    pub utility: HangingRows,
+    /// Links to memories, in order of rank.
+    pub links: HangingRows,
+    /// Workflow events of its runs in order.
+    pub events: HangingRows,
+    /// Accesses that recalled the episode.
+    pub accesses: HangingRows,
+    /// Remarks on empty parts, dangling references and disagreements.
+    pub findings: Vec<ShownFinding>,
+}
+
 impl ContextReader<'_> {
-    /// An episode with its context; none when there is no such episode.
+    /// An episode with its context: the first rows of each kind where there are many. None when there is no such episode.
     ///
     /// # Errors
     /// The engine's refusal, or a database without episodes.
     pub async fn episode(self, id: &str) -> Result<Option<EpisodeContext>, StoreError> {
-        self.episode_with(id, Relatives::Whole).await
-    }
-
-    /// As [`ContextReader::episode`], with so much of the other episodes of its chain.
-    ///
-    /// # Errors
-    /// As [`ContextReader::episode`].
-    pub async fn episode_with(self, id: &str, relatives: Relatives) -> Result<Option<EpisodeContext>, StoreError> {
-        let Some(episode) = self.store.row(Entity::Episode, id).await? else { return Ok(None) };
-        let id = &*episode.id().to_owned();
-        let links = self.episode_links();
-        // Independent reads: they overlap where the store has more than one connection.
-        let (canvas, feedback, segments, links_found, (chain, relatives), utility, events, accesses) = tokio::try_join!(
-            self.linked_to(&episode, &links, Entity::CanvasEvent),
-            self.linked_to(&episode, &links, Entity::Feedback),
-            self.of_episode(Entity::Segment, id, "sequence"),
-            self.of_episode(Entity::MemoryLink, id, "rank"),
-            self.chain_of(&episode, relatives),
-            self.of_episode(Entity::UtilityEvent, id, ""),
-            self.events_of(&episode),
-            self.accesses_of(id),
-        )?;
-        let memory_ids: Vec<String> =
-            links_found.iter().filter_map(|l| l.text("memory_id")).map(str::to_owned).collect();
-        let memories = self.memories(&memory_ids).await?;
-        let mut context = EpisodeContext {
+        let Some(outline) = self.outline(id, Relatives::Named).await? else { return Ok(None) };
+        let EpisodeOutline { episode, chain, findings, .. } = outline;
+        let mut more = BTreeMap::new();
+        let mut parts = Vec::new();
+        for part in [
+            outline.segments,
+            outline.canvas,
+            outline.feedback,
+            outline.utility,
+            outline.links,
+            outline.events,
+            outline.accesses,
+        ] {
+            let entity = part.entity();
+            let (rows, others) = self.parts(part).first(FIRST).await?;
+            more.extend((others > 0).then_some((entity, others)));
+            parts.push(rows);
+        }
+        let mut parts = parts.into_iter();
+        let mut next = || parts.next().unwrap_or_default();
+        let (segments, canvas, feedback, utility) = (next(), next(), next(), next());
+        let (mut links, events, accesses) = (next(), next(), next());
+        let memories = self.first_memories(&mut links, &mut more).await?;
+        let EpisodeChain { chain, relatives, .. } = chain;
+        Ok(Some(EpisodeContext {
             episode,
             segments,
             utility,
             memories,
-            links: links_found,
+            links,
             events,
             accesses,
             canvas,
             feedback,
             chain,
             relatives,
-            findings: Vec::new(),
-        };
-        context.findings = self.findings(&context, &links).await?;
-        self.show_belonging(std::slice::from_mut(&mut context)).await?;
-        Ok(Some(context))
+            more,
+            findings,
+        }))
+    }
+
+    /// The memories that links name. Where they are long, the links end with those that were read.
+    async fn first_memories(
+        self,
+        links: &mut Vec<Row>,
+        more: &mut BTreeMap<Entity, usize>,
+    ) -> Result<Vec<Row>, StoreError> {
+        let mut memories = LinkedMemories::new(self);
+        let (mut read, mut rows) = (0, Vec::new());
+        while read < links.len() && memories.bytes < PART {
+            let (count, found) = memories.of(&links[read..]).await?;
+            read += count;
+            rows.extend(found);
+        }
+        if read < links.len() {
+            *more.entry(Entity::MemoryLink).or_default() += links.len() - read;
+            links.truncate(read);
+        }
+        Ok(rows)
+    }
+
+    /// An episode with what puts the rows in order that hang on it; none when there is no such episode.
+    ///
+    /// # Errors
+    /// The engine's refusal, or a database without episodes.
+    pub async fn outline(self, id: &str, relatives: Relatives) -> Result<Option<EpisodeOutline>, StoreError> {
+        let Some(episode) = self.store.row(Entity::Episode, id).await? else { return Ok(None) };
+        let id = &*episode.id().to_owned();
+        let of_it = [id];
+        let (links, room) = (self.episode_links(), key_room());
+        let by = |column: &'static str| move |row: &Row| (0, row.get(column).as_i64());
+        let (by_sequence, by_rank, by_time) = (by("sequence"), by("rank"), by(""));
+        // Independent reads: they overlap where the store has more than one connection.
+        let (canvas, feedback, segments, links_found, chain, utility, events, accesses) = tokio::try_join!(
+            self.linked_to(&episode, &links, Entity::CanvasEvent, &[], &room),
+            self.linked_to(&episode, &links, Entity::Feedback, &[], &room),
+            self.hanging_in_order(Entity::Segment, "episode_id", &of_it, &by_sequence, &room),
+            self.hanging_in_order(Entity::MemoryLink, "episode_id", &of_it, &by_rank, &room),
+            self.chain_of(&episode, relatives, &room),
+            self.hanging_in_order(Entity::UtilityEvent, "episode_id", &of_it, &by_time, &room),
+            self.events_of(&episode, &room),
+            self.hanging_in_order(Entity::Access, "ids", &of_it, &by_time, &room),
+        )?;
+        let mut findings = self.findings(&episode, &canvas, &feedback, &links).await?;
+        chain_findings(&episode, &chain.chain, &chain.relatives, &mut findings);
+        findings.extend(self.missing_memories(&links_found).await?);
+        let feedback = self.with_belonging(&episode, &links, feedback, &mut findings).await?;
+        Ok(Some(EpisodeOutline {
+            episode,
+            segments,
+            canvas,
+            feedback,
+            chain,
+            utility,
+            links: links_found,
+            events,
+            accesses,
+            findings,
+        }))
     }
 
     /// Episodes as every recall shows them: with canvas and feedback context, and why some of it is empty. Of the rest of
@@ -127,10 +232,14 @@ impl ContextReader<'_> {
                 feedback,
                 chain,
                 relatives: BTreeMap::new(),
+                more: BTreeMap::new(),
                 findings: Vec::new(),
                 episode,
             };
-            context.findings = self.findings(&context, &links).await?;
+            let canvas = HangingRows::whole(Entity::CanvasEvent, mem::take(&mut context.canvas));
+            let feedback = HangingRows::whole(Entity::Feedback, mem::take(&mut context.feedback));
+            context.findings = self.findings(&context.episode, &canvas, &feedback, &links).await?;
+            (context.canvas, context.feedback) = (self.parts(canvas).next().await?, self.parts(feedback).next().await?);
             contexts.push(context);
         }
         self.show_belonging(&mut contexts).await?;
@@ -152,63 +261,97 @@ impl ContextReader<'_> {
             if more.is_empty() {
                 continue;
             }
-            for finding in context.findings.iter_mut().filter(|f| NOT_LINKED.contains(&f.kind.as_str())) {
-                if let Some(words) = finding.message.strip_prefix("no feedback context: ") {
-                    finding.message = format!("shown by its execution alone: {words}");
-                }
-            }
+            say_by_execution(&mut context.findings);
             context.feedback.extend(more);
             context.feedback.sort_by(|a, b| (a.text("created_at"), a.id()).cmp(&(b.text("created_at"), b.id())));
         }
         Ok(())
     }
 
-    /// The chain an episode stands in, with its rows; none when there is no such episode.
+    /// The feedback of an episode with that which belongs to it although no stored link says so.
+    async fn with_belonging(
+        self,
+        episode: &Row,
+        links: &[EpisodeLink],
+        mut feedback: HangingRows,
+        findings: &mut [ShownFinding],
+    ) -> Result<HangingRows, StoreError> {
+        let mut more: HashSet<(u16, String)> =
+            self.by_execution_of(episode, Entity::Feedback).await?.into_iter().collect();
+        if !more.is_empty() {
+            feedback.ids().for_each(|(id, source)| {
+                more.remove(&(source, id.into_owned()));
+            });
+        }
+        if !more.is_empty() {
+            say_by_execution(findings);
+            let more: Vec<(u16, String)> = more.into_iter().collect();
+            feedback = self.linked_to(episode, links, Entity::Feedback, &more, &key_room()).await?;
+        }
+        self.fill_all_episodes(Entity::Feedback, feedback.held()).await?;
+        Ok(feedback)
+    }
+
+    /// The chain an episode stands in; none when there is no such episode.
     ///
     /// # Errors
     /// The engine's refusal, or a database without episodes.
-    pub async fn chain(
-        self,
-        id: &str,
-        relatives: Relatives,
-    ) -> Result<Option<(Chain, BTreeMap<String, Row>)>, StoreError> {
+    pub async fn chain(self, id: &str, relatives: Relatives) -> Result<Option<EpisodeChain>, StoreError> {
         self.store.sources_of(Entity::Episode)?;
-        let Some(episode) = self.relatives("id", id, relatives).await?.into_iter().next() else { return Ok(None) };
-        let (chain, mut rows) = self.chain_of(&episode, relatives).await?;
-        rows.insert(episode.id().to_owned(), episode);
-        Ok(Some((chain, rows)))
+        let Some(episode) = self.relatives("id", &[id], relatives).await?.into_iter().next() else { return Ok(None) };
+        let mut chain = self.chain_of(&episode, relatives, &key_room()).await?;
+        chain.relatives.insert(episode.id().to_owned(), episode);
+        Ok(Some(chain))
     }
 
-    /// The chain with the rows of all others in it.
-    async fn chain_of(self, episode: &Row, relatives: Relatives) -> Result<(Chain, BTreeMap<String, Row>), StoreError> {
+    /// The chain, with the rows of others in it as far as they are wanted.
+    async fn chain_of(
+        self,
+        episode: &Row,
+        relatives: Relatives,
+        room: &PageStore,
+    ) -> Result<EpisodeChain, StoreError> {
         let mut known: BTreeMap<String, Row> = BTreeMap::new();
         let mut walk = ChainWalk::from(episode.id());
-        while let Some(id) = walk.wanted().filter(|_| known.len() + 1 < CHAIN_LIMIT).map(str::to_owned) {
+        let (mut looked_up, is_named) = (0, relatives == Relatives::Named);
+        while let Some(id) = walk.wanted().filter(|_| looked_up + 1 < CHAIN_LIMIT).map(str::to_owned) {
             if id == episode.id() {
                 walk.found(episode.text("parent_id"));
                 continue;
             }
-            match self.relatives("id", &id, relatives).await?.into_iter().next() {
+            match self.relatives("id", &[&id], relatives).await?.into_iter().next() {
                 Some(row) => {
                     walk.found(row.text("parent_id"));
-                    known.insert(id, row);
+                    looked_up += 1;
+                    if is_named || episode.text("parent_id") == Some(&id) {
+                        known.insert(id, row);
+                    }
                 }
                 None => walk.not_found(),
             }
         }
-        let children = self.relatives("parent_id", episode.id(), relatives).await?;
-        let child_ids = children.iter().map(|c| c.id().to_owned()).collect();
+        let of_it = [episode.id()];
+        let rank = |_: &Row| (0, None);
+        let mut children = RowCollector::new(Entity::Episode, episode.id(), &rank, room).by_keys();
+        children = children.found_by("parent_id", &of_it);
+        self.collect(&mut children, "parent_id", &of_it, Some(LINKING)).await?;
+        let children = children.finish()?;
+        let ids: Vec<String> = children.ids().map(|(id, _)| id.into_owned()).collect();
+        if is_named {
+            let first: Vec<&str> = ids.iter().take(FIRST).map(String::as_str).collect();
+            let rows = self.relatives("id", &first, relatives).await?;
+            known.extend(rows.into_iter().map(|row| (row.id().to_owned(), row)));
+        }
         let alone =
             Chain { ids: vec![episode.id().to_owned()], children: Vec::new(), cycle: false, missing_parent: None };
-        let chain = walk.finish(child_ids).unwrap_or(alone);
-        known.extend(children.into_iter().map(|c| (c.id().to_owned(), c)));
-        Ok((chain, known))
+        let chain = walk.finish(ids).unwrap_or(alone);
+        Ok(EpisodeChain { chain, relatives: known, children })
     }
 
-    /// The episodes with this value in a column.
-    async fn relatives(self, column: &str, value: &str, relatives: Relatives) -> Result<Vec<Row>, StoreError> {
-        let columns = (relatives == Relatives::Named).then_some(NAMING);
-        let mut rows = self.store.related_columns(Entity::Episode, column, &[value], columns).await?;
+    /// The episodes with one of these values in a column.
+    async fn relatives(self, column: &str, values: &[&str], relatives: Relatives) -> Result<Vec<Row>, StoreError> {
+        let columns = if relatives == Relatives::Named { NAMING } else { LINKING };
+        let mut rows = self.store.related_columns(Entity::Episode, column, values, Some(columns)).await?;
         if relatives == Relatives::Named {
             rows.iter_mut().for_each(shorten);
         }
@@ -234,57 +377,110 @@ impl ContextReader<'_> {
     /// # Errors
     /// The engine's refusal.
     pub async fn memories(self, ids: &[String]) -> Result<Vec<Row>, StoreError> {
-        let mut memories = self.store.related(Entity::Memory, "id", ids).await?;
-        let found: HashSet<&str> = memories.iter().map(Row::id).collect();
-        let others: Vec<String> = ids.iter().filter(|id| !found.contains(id.as_str())).cloned().collect();
-        memories.extend(self.store.related(Entity::Case, "id", &others).await?.iter().map(case_as_memory));
-        Ok(memories)
+        Ok(self.memories_within(ids, usize::MAX).await?.map_or_else(Vec::new, |(memories, _)| memories))
     }
 
-    async fn linked_to(self, episode: &Row, links: &[EpisodeLink], to: Entity) -> Result<Vec<Row>, StoreError> {
-        Ok(self.store.linked(&[episode], links, to).await?.pop().unwrap_or_default())
+    /// The same with their bytes; none where these are more.
+    async fn memories_within(self, ids: &[String], most: usize) -> Result<Option<(Vec<Row>, usize)>, StoreError> {
+        let (mut memories, mut bytes): (Vec<Row>, usize) = (Vec::new(), 0);
+        for entity in [Entity::Memory, Entity::Case] {
+            let found: HashSet<&str> = memories.iter().map(Row::id).collect();
+            let others: Vec<&str> = ids.iter().map(String::as_str).filter(|id| !found.contains(id)).collect();
+            let mut rows = Vec::new();
+            let take = |row: Row, size: usize| {
+                bytes += size;
+                rows.push(if entity == Entity::Case { case_as_memory(&row) } else { row });
+                if bytes > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            let columns: Vec<&str> = entity.columns().iter().map(|column| column.name).collect();
+            self.store.each_related(entity, "id", &others, &columns, take).await?;
+            if bytes > most {
+                return Ok(None);
+            }
+            memories.extend(rows);
+        }
+        Ok(Some((memories, bytes)))
     }
 
-    async fn accesses_of(self, id: &str) -> Result<Vec<Row>, StoreError> {
-        self.store.related(Entity::Access, "ids", &[id.to_owned()]).await
+    /// The rows that lists and back-links lead to, and others by the numbers of their sources and their ids.
+    async fn linked_to(
+        self,
+        episode: &Row,
+        links: &[EpisodeLink],
+        to: Entity,
+        others: &[(u16, String)],
+        room: &PageStore,
+    ) -> Result<HangingRows, StoreError> {
+        let mut rows = RowCollector::new(to, episode.id(), &|_| (0, None), room);
+        self.collect(&mut rows, "id", &named_ids(episode, links, to), None).await?;
+        if links.iter().any(|l| l.to == to && l.by == LinkBy::Back) {
+            self.collect(&mut rows, "episode_id", &[episode.id()], None).await?;
+        }
+        self.collect_ids(&mut rows, others).await?;
+        rows.finish()
     }
 
-    /// Rows that name the episode, by a column of whole numbers where one is given, else by time.
-    async fn of_episode(self, entity: Entity, id: &str, order: &str) -> Result<Vec<Row>, StoreError> {
-        let mut rows = self.store.related(entity, "episode_id", &[id.to_owned()]).await?;
-        rows.sort_by_key(|row| row.get(order).as_i64());
-        Ok(rows)
-    }
-
-    async fn events_of(self, episode: &Row) -> Result<Vec<Row>, StoreError> {
+    async fn events_of(self, episode: &Row, room: &PageStore) -> Result<HangingRows, StoreError> {
         let mut runs = episode.list("execution_ids");
         runs.push(episode.id());
-        let mut events = self.store.related(Entity::WorkflowEvent, "run_id", &runs).await?;
-        let mut places: HashMap<String, usize> =
-            events.iter().filter_map(|e| Some((e.text("run_id")?.to_owned(), usize::MAX))).collect();
-        for (place, run) in runs.iter().enumerate().rev() {
-            if let Some(first) = places.get_mut(*run) {
-                *first = place;
-            }
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        for (place, run) in runs.iter().enumerate() {
+            places.entry(run).or_insert(place);
         }
-        events.sort_by_key(|e| (e.text("run_id").and_then(|run| places.get(run)), e.get("sequence").as_i64()));
-        Ok(events)
+        let rank = |event: &Row| {
+            let place = event.text("run_id").and_then(|run| places.get(run));
+            (place.copied().unwrap_or_default(), event.get("sequence").as_i64())
+        };
+        self.hanging_in_order(Entity::WorkflowEvent, "run_id", &runs, &rank, room).await
     }
 
-    async fn findings(self, context: &EpisodeContext, links: &[EpisodeLink]) -> Result<Vec<ShownFinding>, StoreError> {
+    async fn findings(
+        self,
+        episode: &Row,
+        canvas: &HangingRows,
+        feedback: &HangingRows,
+        links: &[EpisodeLink],
+    ) -> Result<Vec<ShownFinding>, StoreError> {
         let mut findings = Vec::new();
-        link_findings(context, links, Entity::CanvasEvent, &context.canvas, "canvas_ids", &mut findings);
-        link_findings(context, links, Entity::Feedback, &context.feedback, "feedback_ids", &mut findings);
-        if context.canvas.is_empty() {
-            findings.push(self.why_no_canvas(&context.episode).await?);
+        link_findings(episode, links, canvas, "canvas_ids", &mut findings);
+        link_findings(episode, links, feedback, "feedback_ids", &mut findings);
+        if canvas.is_empty() {
+            findings.push(self.why_no_canvas(episode).await?);
         }
-        if context.feedback.is_empty() {
-            findings.push(self.why_no_feedback(&context.episode).await?);
+        if feedback.is_empty() {
+            findings.push(self.why_no_feedback(episode).await?);
         }
-        stored_numbers(context, &mut findings);
-        chain_findings(context, &mut findings);
-        missing_memories(context, &mut findings);
+        stored_numbers(episode, canvas, feedback, &mut findings);
         Ok(findings)
+    }
+
+    /// The linked memories that are not there.
+    async fn missing_memories(self, links: &HangingRows) -> Result<Option<ShownFinding>, StoreError> {
+        let (mut gone, mut count) = (Vec::new(), 0);
+        let mut named = links.ids().map(|(id, _)| id.into_owned()).filter(|id| !id.is_empty());
+        loop {
+            let part: Vec<String> = named.by_ref().take(AT_ONCE).collect();
+            if part.is_empty() {
+                break;
+            }
+            let mut there: HashSet<String> = HashSet::new();
+            for entity in [Entity::Memory, Entity::Case] {
+                let others: Vec<&str> = part.iter().map(String::as_str).filter(|id| !there.contains(*id)).collect();
+                let mut found = Vec::new();
+                let take = |row: Row, _| {
+                    found.push(row.id().to_owned());
+                    ControlFlow::Continue(())
+                };
+                self.store.each_related(entity, "id", &others, &["id"], take).await?;
+                there.extend(found);
+            }
+            for id in part.into_iter().filter(|id| !there.contains(id)) {
+                count += 1;
+                gone.extend((gone.len() < IDS).then_some(id));
+            }
+        }
+        let message = |n| format!("{n} linked memories are not there");
+        Ok((count > 0).then(|| some("missing_memory", message, gone.iter().map(String::as_str), count)))
     }
 
     async fn why_no_canvas(self, episode: &Row) -> Result<ShownFinding, StoreError> {
@@ -359,6 +555,51 @@ impl ContextReader<'_> {
     }
 }
 
+/// Memories that links name, read so that few bytes are held together.
+pub struct LinkedMemories<'a> {
+    reader: ContextReader<'a>,
+    /// Links whose memories are read next.
+    together: usize,
+    /// Bytes of the memories that were read.
+    bytes: usize,
+}
+
+impl<'a> LinkedMemories<'a> {
+    /// None yet.
+    #[must_use]
+    pub fn new(reader: ContextReader<'a>) -> Self {
+        LinkedMemories { reader, together: AT_ONCE, bytes: 0 }
+    }
+
+    /// The memories of the first of some links, and of how many: of one at least.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn of(&mut self, links: &[Row]) -> Result<(usize, Vec<Row>), StoreError> {
+        loop {
+            let links = &links[..links.len().min(self.together)];
+            let ids: Vec<String> = links.iter().filter_map(|l| l.text("memory_id")).map(str::to_owned).collect();
+            let bytes = if links.len() > 1 { PART } else { usize::MAX };
+            match self.reader.memories_within(&ids, bytes).await? {
+                Some((memories, size)) => {
+                    self.bytes += size;
+                    return Ok((links.len(), memories));
+                }
+                None => self.together = links.len().div_ceil(4),
+            }
+        }
+    }
+}
+
+/// Says of feedback that it is shown although no link leads to it.
+fn say_by_execution(findings: &mut [ShownFinding]) {
+    for finding in findings.iter_mut().filter(|f| NOT_LINKED.contains(&f.kind.as_str())) {
+        if let Some(words) = finding.message.strip_prefix("no feedback context: ") {
+            finding.message = format!("shown by its execution alone: {words}");
+        }
+    }
+}
+
 /// Cuts the texts of an episode that only name it.
 fn shorten(row: &mut Row) {
     for column in ["summary", "observation"] {
@@ -414,15 +655,17 @@ fn some<'i>(
 
 /// Dangling, repeated and one-way links of one kind.
 fn link_findings(
-    context: &EpisodeContext,
+    episode: &Row,
     links: &[EpisodeLink],
-    to: Entity,
-    rows: &[Row],
+    rows: &HangingRows,
     list: &str,
     findings: &mut Vec<ShownFinding>,
 ) {
-    let named = named_ids(&context.episode, links, to);
-    let there: HashSet<&str> = rows.iter().map(Row::id).collect();
+    let to = rows.entity();
+    let named = named_ids(episode, links, to);
+    let mut there: HashSet<&str> = HashSet::with_capacity(named.len());
+    let mut named_ids: HashSet<&str> = named.iter().map(|id| &**id).collect();
+    there.extend(rows.ids().filter_map(|(id, _)| named_ids.take(&*id)));
     let what = to.title();
     let dangling = named.iter().map(|id| &**id).filter(|id| !there.contains(id));
     findings.extend(finding_of(
@@ -431,87 +674,68 @@ fn link_findings(
         dangling,
     ));
     // Only those of rows that are there matter from here on.
-    let named: HashSet<&str> = named.iter().filter_map(|id| there.get(&**id).copied()).collect();
-    let mut repeated: Vec<&str> = context.episode.list(list);
+    let named = &there;
+    let mut repeated: Vec<&str> = episode.list(list);
     repeated.sort_unstable();
     let repeated: Vec<&str> =
         repeated.chunk_by(|a, b| a == b).filter(|same| same.len() > 1).map(|same| same[0]).collect();
     let words = |n| agreeing(n, &format!("{list} names {{#}} {{row|rows}} more than once"));
     findings.extend(finding_of("repeated_id", words, repeated.iter().copied()));
-    if !links.iter().any(|l| l.to == to && l.by == crate::layout::LinkBy::Back) {
+    if !links.iter().any(|l| l.to == to && l.by == LinkBy::Back) {
         return;
     }
-    let own = Some(context.episode.id());
-    let elsewhere: Vec<String> = rows
-        .iter()
-        .filter(|r| r.text("episode_id").is_some() && r.text("episode_id") != own)
-        .map(|r| r.id().to_owned())
-        .collect();
-    if !elsewhere.is_empty() {
-        let n = elsewhere.len();
-        let words = format!(
-            "{n} {what} {{row that the episode names points|rows that the episode names point}} back to another"
-        );
-        let words = agreeing(n, &words);
-        findings.push(finding("wrong_back_link", words, &elsewhere));
-    }
-    let no_back: Vec<String> = rows
-        .iter()
-        .filter(|r| named.contains(r.id()) && r.text("episode_id").is_none() && has_back(r))
-        .map(|r| r.id().to_owned())
-        .collect();
-    if !no_back.is_empty() {
-        let n = no_back.len();
+    let mut of_rows = |kind: &str, words: String, is_so: &dyn Fn(&str, LinkFacts) -> bool| {
+        let (mut ids, mut count) = (Vec::new(), 0);
+        for (id, _) in rows.facts(episode.id()).filter(|(id, facts)| is_so(id, *facts)) {
+            count += 1;
+            ids.extend((count <= IDS).then(|| id.into_owned()));
+        }
+        let ids = ids.iter().map(String::as_str);
+        findings.extend((count > 0).then(|| some(kind, |n| agreeing(n, &words), ids, count)));
+    };
+    let words = format!("{{#}} {what} {{row that the episode names points|rows that the episode names point}} back to another");
+    of_rows("wrong_back_link", words, &|_, facts| facts.back == Some(false));
+    let words = format!("{{#}} {what} {{row that the episode names does|rows that the episode names do}} not point back");
+    of_rows("one_way_link", words, &|id, facts| facts.back.is_none() && named.contains(id) && has_back(to));
+    if !episode.get(list).is_null() {
         let words =
-            format!("{n} {what} {{row that the episode names does|rows that the episode names do}} not point back");
-        let words = agreeing(n, &words);
-        findings.push(finding("one_way_link", words, &no_back));
-    }
-    let not_named: Vec<String> = rows
-        .iter()
-        .filter(|r| r.text("episode_id") == own && !named.contains(r.id()) && in_lists(r))
-        .map(|r| r.id().to_owned())
-        .collect();
-    if !not_named.is_empty() && !context.episode.get(list).is_null() {
-        let n = not_named.len();
-        let words = format!(
-            "{n} {what} {{row points to the episode and is|rows point to the episode and are}} not in its {list}"
-        );
-        let words = agreeing(n, &words);
-        findings.push(finding("one_way_link", words, &not_named));
+            format!("{{#}} {what} {{row points to the episode and is|rows point to the episode and are}} not in its {list}");
+        of_rows("one_way_link", words, &|id, facts| {
+            facts.back == Some(true) && !named.contains(id) && in_lists(to, facts)
+        });
     }
 }
 
 /// Whether rows of this kind carry a back-link at all: an unlinked one is then worth a word.
-fn has_back(row: &Row) -> bool {
-    row.entity == Entity::CanvasEvent
+fn has_back(entity: Entity) -> bool {
+    entity == Entity::CanvasEvent
 }
 
 /// Feedback of a second table is linked by its back-link only.
-fn in_lists(row: &Row) -> bool {
-    row.entity != Entity::Feedback || row.get("counts") != &Value::Bool(false)
+fn in_lists(entity: Entity, facts: LinkFacts) -> bool {
+    entity != Entity::Feedback || facts.counts != Some(false)
 }
 
 /// Stored counts and aggregates against the rows themselves.
-fn stored_numbers(context: &EpisodeContext, findings: &mut Vec<ShownFinding>) {
-    let count = context.episode.get("canvas_action_count").as_i64();
-    let listed = context.canvas.len() as i64;
+fn stored_numbers(episode: &Row, canvas: &HangingRows, feedback: &HangingRows, findings: &mut Vec<ShownFinding>) {
+    let count = episode.get("canvas_action_count").as_i64();
+    let listed = canvas.len() as i64;
     if let Some(count) = count.filter(|c| *c != listed) {
         let words = format!("canvas_action_count says {count}, {listed} canvas events are linked");
         findings.push(finding("count_differs", words, &[]));
     }
-    if context.episode.get("feedback_score").is_null() && context.feedback.is_empty() {
+    if episode.get("feedback_score").is_null() && feedback.is_empty() {
         return;
     }
-    let counted = context.feedback.iter().filter(|f| f.get("counts") == &Value::Bool(true));
-    let mean = feedback::aggregate(counted.filter_map(|f| f.number("score")));
-    let stored = context.episode.number("feedback_score");
+    let counted = feedback.facts(episode.id()).filter(|(_, facts)| facts.counts == Some(true));
+    let mean = feedback::aggregate(counted.filter_map(|(_, facts)| facts.score));
+    let stored = episode.number("feedback_score");
     let same = match (stored, mean) {
         (Some(a), Some(b)) => (a - b).abs() < 1e-6,
         (None, None) => true,
         _ => false,
     };
-    let unmapped = context.episode.entity == Entity::Episode && context.episode.get("feedback_ids").is_null();
+    let unmapped = episode.get("feedback_ids").is_null();
     let cannot_hold = unmapped && stored.is_none();
     if !same && !cannot_hold {
         let word = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{x:.3}"));
@@ -520,8 +744,12 @@ fn stored_numbers(context: &EpisodeContext, findings: &mut Vec<ShownFinding>) {
     }
 }
 
-fn chain_findings(context: &EpisodeContext, findings: &mut Vec<ShownFinding>) {
-    let chain = &context.chain;
+fn chain_findings(
+    episode: &Row,
+    chain: &Chain,
+    relatives: &BTreeMap<String, Row>,
+    findings: &mut Vec<ShownFinding>,
+) {
     if chain.cycle {
         findings.push(finding("chain_cycle", "its chain of parents runs in a circle", &chain.ids));
     }
@@ -532,22 +760,13 @@ fn chain_findings(context: &EpisodeContext, findings: &mut Vec<ShownFinding>) {
             std::slice::from_ref(missing),
         ));
     }
-    let Some(parent) = context.episode.text("parent_id").and_then(|id| context.relatives.get(id)) else { return };
-    if parent.text("agent_id") != context.episode.text("agent_id") {
+    let Some(parent) = episode.text("parent_id").and_then(|id| relatives.get(id)) else { return };
+    if parent.text("agent_id") != episode.text("agent_id") {
         findings.push(finding("cross_agent_parent", "its parent is of another agent", &[parent.id().to_owned()]));
     }
-    if let (Some(child), Some(mother)) = (context.episode.text("started_at"), parent.text("started_at"))
+    if let (Some(child), Some(mother)) = (episode.text("started_at"), parent.text("started_at"))
         && mother > child
     {
         findings.push(finding("parent_younger", "its parent started after it", &[parent.id().to_owned()]));
-    }
-}
-
-fn missing_memories(context: &EpisodeContext, findings: &mut Vec<ShownFinding>) {
-    let there: HashSet<&str> = context.memories.iter().map(Row::id).collect();
-    let named = context.links.iter().filter_map(|l| l.text("memory_id"));
-    let gone: Vec<String> = named.filter(|id| !there.contains(id)).map(str::to_owned).collect();
-    if !gone.is_empty() {
-        findings.push(finding("missing_memory", format!("{} linked memories are not there", gone.len()), &gone));
     }
 }

@@ -166,14 +166,47 @@ impl ContextReader<'_> {
         Ok(found)
     }
 
+    /// The feedback that belongs to an episode by its executions: its ids, each with the number of its source.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub(super) async fn by_execution_of(self, episode: &Row, to: Entity) -> Result<Vec<(u16, String)>, StoreError> {
+        let mut executions = episode.list("execution_ids");
+        executions.sort_unstable();
+        executions.dedup();
+        let columns = ["id", "episode_id", "execution_id", "agent_id"];
+        let mut found = Vec::new();
+        let sources = self.store.sources_of(to).unwrap_or_default().into_iter().enumerate();
+        for (number, source) in sources.filter(|(_, s)| s.derive == Some(Derivation::EpisodeLinks)) {
+            for executions in executions.chunks(IN_LIST) {
+                let mut rows = Vec::new();
+                let take = |row, _| {
+                    rows.push(row);
+                    ControlFlow::Continue(())
+                };
+                self.store.each_related_in(source, "execution_id", executions, &[], Some(&columns), take).await?;
+                self.fill_episodes(source, rows.iter_mut().collect(), None).await?;
+                let of_it = rows.into_iter().filter(|row: &Row| row.text("episode_id") == Some(episode.id()));
+                found.extend(of_it.map(|row| (number as u16, row.id().to_owned())));
+            }
+        }
+        Ok(found)
+    }
+
     /// Completes rows that stored links led to, source by source.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub(super) async fn fill_all_episodes(self, to: Entity, rows: &mut [Row]) -> Result<(), StoreError> {
+    pub(super) async fn fill_all_episodes<'r>(
+        self,
+        to: Entity,
+        rows: impl IntoIterator<Item = &'r mut Row>,
+    ) -> Result<(), StoreError> {
+        let mut rows: Vec<&mut Row> = rows.into_iter().collect();
         for source in self.store.sources_of(to).unwrap_or_default() {
             let of_source = |row: &&mut Row| to != Entity::Feedback || row.text("source") == Some(&source.label);
-            self.fill_episodes(source, rows.iter_mut().filter(of_source).collect(), None).await?;
+            let of_source = rows.iter_mut().map(|row| &mut **row).filter(of_source).collect();
+            self.fill_episodes(source, of_source, None).await?;
         }
         Ok(())
     }

@@ -26,6 +26,7 @@ pub mod find;
 mod foresight;
 mod growth;
 mod handles;
+pub mod hanging;
 pub mod identity;
 mod index_builder;
 pub mod jobs;
@@ -45,6 +46,7 @@ mod revise;
 pub mod row_list;
 mod sample;
 mod scan;
+pub mod scratch;
 mod select;
 pub mod server;
 pub mod session;
@@ -130,6 +132,9 @@ pub enum StoreError {
     /// A table that is not there (any more).
     #[error("there is no table {0}")]
     NoTable(String),
+    /// A scratch file could not be written or read.
+    #[error("what does not fit in memory could not be kept in a file: {0}")]
+    Scratch(#[from] std::io::Error),
     /// The engine refused.
     #[error("{}", engine_error::explain(.0))]
     Engine(#[from] sqlx::Error),

@@ -468,7 +468,7 @@ impl Store {
 
     /// Hands each row of a source whose column is one of the values to `each`, with the bytes of what is stored, in no
     /// order, until it breaks off.
-    async fn each_related_in(
+    pub(super) async fn each_related_in(
         &self,
         source: &BoundSource,
         column: &str,
@@ -542,7 +542,7 @@ impl Store {
 
     /// Completes episodes from their event logs, the first ones until they reach the bytes of a part; gives the bytes of
     /// each. None where the source or the wanted columns need no such thing: all are complete.
-    async fn complete<'r>(
+    pub(super) async fn complete<'r>(
         &self,
         source: &BoundSource,
         rows: impl Iterator<Item = &'r mut Row>,
@@ -768,7 +768,7 @@ fn identity(row: &Row) -> String {
 }
 
 /// Order of two rows: absent keys last, ties by id in the same direction.
-fn compare(order: &Order, a: &Row, b: &Row) -> Ordering {
+pub(super) fn compare(order: &Order, a: &Row, b: &Row) -> Ordering {
     compare_keys(order, a.get(order.column), &identity(a), b.get(order.column), &identity(b))
 }
 

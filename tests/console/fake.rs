@@ -122,6 +122,7 @@ impl Database {
             memories: self.of(Entity::Memory).to_vec(),
             events: Vec::new(),
             accesses: Vec::new(),
+            more: BTreeMap::new(),
             findings,
             episode: found,
         })))

@@ -2,7 +2,7 @@
 
 use super::{ChangeError, FindingNews, Survey};
 use crate::lab::LabError;
-use crate::lab::scratch::scratch;
+use crate::store::scratch::scratch;
 use crate::layout::BoundSource;
 use crate::memory::Entity;
 use crate::memory::findings::{FindingTally, MemoryGroups, StandingMemories, StandingMemory, copies};

@@ -6,7 +6,7 @@ use super::{ASKED, MOST, TOLD, each};
 use crate::change::ChangeError;
 use crate::change::operation::Pruning;
 use crate::lab::LabError;
-use crate::lab::scratch::scratch;
+use crate::store::scratch::scratch;
 use crate::memory::agreeing;
 use crate::memory::prune::banks::{BankStream, JudgedCase, PruneBanks, SortedBank, SortedBanks};
 use crate::memory::prune::verdicts::BankVerdicts;

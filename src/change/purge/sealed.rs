@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 
 use crate::change::suppress::{Key, hmac};
-use crate::lab::scratch::scratch;
+use crate::store::scratch::scratch;
 use crate::memory::packed::space::ScratchSpace;
 
 /// Bytes of a chunk before it is encrypted.

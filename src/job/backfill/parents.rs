@@ -10,7 +10,7 @@ use crate::lab::parents::{self, EarliestStarts};
 use crate::memory::{Entity, Row};
 use crate::recall::parents::{Suggestion, precedes};
 use crate::store::Store;
-use crate::store::context::Relatives;
+use crate::store::context::{EpisodeChain, Relatives};
 use crate::store::walk::{NarrowCondition, WalkedRow};
 
 const SPEC: RowBackfill = RowBackfill {
@@ -74,7 +74,8 @@ async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
 /// same whatever this job links before or after, in batches of any size.
 async fn parent(store: &Store, found: &WalkedRow, suggestions: Vec<Suggestion>) -> Result<Option<String>, ChangeError> {
     for suggestion in suggestions {
-        let Some((chain, rows)) = store.contexts().chain(&suggestion.id, Relatives::Named).await? else { continue };
+        let Some(known) = store.contexts().chain(&suggestion.id, Relatives::Named).await? else { continue };
+        let EpisodeChain { chain, relatives: rows, .. } = known;
         let up: Vec<&Row> = chain.ids.iter().filter_map(|id| rows.get(id)).collect();
         let to_the_root = up.first().is_some_and(|root| root.text("parent_id") == chain.missing_parent.as_deref());
         if !chain.cycle && to_the_root && up.iter().all(|row| precedes(row, &found.row)) {

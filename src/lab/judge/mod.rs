@@ -7,7 +7,7 @@ mod trials;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::scratch::scratch;
+use crate::store::scratch::scratch;
 use super::{LabError, Told, each};
 use crate::memory::digest::{Digest, digest};
 use crate::memory::first_of::FirstOf;

@@ -83,13 +83,13 @@ impl DetailTab {
         Some(match self {
             DetailTab::Story => detail.story.moments.len(),
             DetailTab::Chain => (context.chain.ids.len() + context.chain.children.len()).saturating_sub(1),
-            DetailTab::Segments => context.segments.len(),
-            DetailTab::Canvas => context.canvas.len(),
-            DetailTab::Feedback => context.feedback.len(),
-            DetailTab::Utility => context.utility.len(),
-            DetailTab::Memories => context.links.len(),
-            DetailTab::Events => context.events.len(),
-            DetailTab::Accesses => context.accesses.len(),
+            DetailTab::Segments => context.total(Entity::Segment),
+            DetailTab::Canvas => context.total(Entity::CanvasEvent),
+            DetailTab::Feedback => context.total(Entity::Feedback),
+            DetailTab::Utility => context.total(Entity::UtilityEvent),
+            DetailTab::Memories => context.total(Entity::MemoryLink),
+            DetailTab::Events => context.total(Entity::WorkflowEvent),
+            DetailTab::Accesses => context.total(Entity::Access),
             DetailTab::Overview | DetailTab::Where | DetailTab::Related | DetailTab::Raw => return None,
         })
     }
@@ -409,14 +409,21 @@ impl Detail {
             (ChainStep::Root | ChainStep::Parent, [], _) => cx.say(ToastTone::Info, "this episode follows none"),
             (ChainStep::Children, _, []) => cx.say(ToastTone::Info, "no episode follows this one"),
             (ChainStep::Children, _, several) => {
-                let item = |id: &String| MenuItem {
-                    label: context.relative(id).map_or_else(|| id.clone(), row_name),
-                    note: context.relative(id).and_then(|row| row.text("outcome")).unwrap_or_default().to_owned(),
+                let item = |label: String, note: &str, to: Destination| MenuItem {
+                    label,
+                    note: note.to_owned(),
                     keys: String::new(),
-                    choice: MenuChoice::Go(to(id)),
+                    choice: MenuChoice::Go(to),
                     unavailable: None,
                 };
-                cx.show(LayerOpening::Menu(Menu::new("Episodes that follow", several.iter().map(item).collect())));
+                let child = |row: &Row| {
+                    item(row_name(row), row.text("outcome").unwrap_or_default(), to(&row.id().to_owned()))
+                };
+                let mut items: Vec<MenuItem> = context.children().map(child).collect();
+                if let Some(rest) = follow::other_children(context) {
+                    items.push(item(format!("all {}", several.len()), "list", rest));
+                }
+                cx.show(LayerOpening::Menu(Menu::new("Episodes that follow", items)));
             }
         }
     }

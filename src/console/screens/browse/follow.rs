@@ -116,6 +116,27 @@ pub fn linked_entity(link: &Row) -> Entity {
     if link.text("kind") == Some("case") { Entity::Case } else { Entity::Memory }
 }
 
+/// The list of an episode's rows of a kind, where some of them are not in its context.
+#[must_use]
+pub fn others(context: &EpisodeContext, entity: Entity) -> Option<Destination> {
+    context.more.get(&entity)?;
+    let id = context.episode.id();
+    let conditions = match entity {
+        Entity::Access => Conditions::has("ids", id),
+        Entity::WorkflowEvent => Conditions::equal("run_id", id),
+        _ => Conditions::equal("episode_id", id),
+    };
+    Some(Destination::List(entity, conditions))
+}
+
+/// The list of an episode's children, where some of them are not in its context.
+#[must_use]
+pub fn other_children(context: &EpisodeContext) -> Option<Destination> {
+    let is_whole = context.children().count() == context.chain.children.len();
+    let list = || Destination::List(Entity::Episode, Conditions::equal("parent_id", context.episode.id()));
+    (!is_whole).then(list)
+}
+
 fn of_episode(context: &EpisodeContext) -> Vec<RowLink> {
     let id = context.episode.id();
     let mut links = Vec::new();
@@ -142,5 +163,11 @@ fn of_episode(context: &EpisodeContext) -> Vec<RowLink> {
     ] {
         links.extend(rows.iter().filter_map(|row| to_row(relation, row)));
     }
+    let list = |name: String, to: Destination| RowLink { relation: "list".to_owned(), name, to };
+    let lists = context.more.keys().filter_map(|entity| {
+        Some(list(format!("all {} {}", context.total(*entity), plural(*entity)), others(context, *entity)?))
+    });
+    links.extend(lists);
+    links.extend(other_children(context).map(|to| list(format!("all {} children", context.chain.children.len()), to)));
     links
 }

@@ -11,7 +11,7 @@ use crate::console::view::panes::{draw_detail_lines, failure_card};
 use crate::console::view::{Canvas, words};
 use crate::memory::compare::{FieldPair, PieceOf, TextPiece};
 use crate::memory::query::EpisodeContext;
-use crate::memory::{Row, ValueKind};
+use crate::memory::{Entity, Row, ValueKind};
 use crate::ui::{Align, Card, CardTone, Look, PaneFrame, SafeText, Section, StyleRole, TextLine, figures};
 
 /// Characters of what two texts have in common that are shown on either side of a difference.
@@ -255,11 +255,11 @@ type ContextCount = (&'static str, fn(&EpisodeContext) -> usize);
 /// Compares how much is attached to each of the two episodes.
 fn contexts(sides: [&EpisodeContext; 2], width: usize, look: &Look) -> Vec<TextLine> {
     let counts: [ContextCount; 6] = [
-        ("segments", |context| context.segments.len()),
-        ("canvas events", |context| context.canvas.len()),
-        ("feedback", |context| context.feedback.len()),
-        ("signals", |context| context.utility.len()),
-        ("memories", |context| context.links.len()),
+        ("segments", |context| context.total(Entity::Segment)),
+        ("canvas events", |context| context.total(Entity::CanvasEvent)),
+        ("feedback", |context| context.total(Entity::Feedback)),
+        ("signals", |context| context.total(Entity::UtilityEvent)),
+        ("memories", |context| context.total(Entity::MemoryLink)),
         ("children", |context| context.chain.children.len()),
     ];
     let line = |(name, count): &ContextCount| {

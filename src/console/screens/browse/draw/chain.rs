@@ -1,6 +1,8 @@
 //! The chain of an episode: a tree on a time line.
 
 use crate::console::core::columns::row_name;
+use crate::console::screens::browse::draw::episode::and_more;
+use crate::console::screens::browse::follow::other_children;
 use crate::console::view::document::DocumentWriter;
 use crate::console::view::words;
 use crate::memory::query::EpisodeContext;
@@ -34,11 +36,13 @@ pub fn write(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
         ids.push(id.clone());
     }
     let depth = chain.ids.len().saturating_sub(1);
-    for (index, id) in chain.children.iter().enumerate() {
+    let rest = other_children(context);
+    let children: Vec<&Row> = context.children().collect();
+    for (index, child) in children.iter().enumerate() {
         let mut levels = vec![false; depth];
-        levels.push(index + 1 < chain.children.len());
-        rows.push(chain_row(context, id, levels, false, look));
-        ids.push(id.clone());
+        levels.push(index + 1 < children.len() || rest.is_some());
+        rows.push(chain_row(context, child.id(), levels, false, look));
+        ids.push(child.id().to_owned());
     }
     if rows.len() <= 1 {
         writer.text("This episode has no parent and no children.", StyleRole::Muted);
@@ -55,6 +59,9 @@ pub fn write(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     writer.picture(height, |area, buf| timeline.render(area, buf, look));
     writer.link_rows(&ids, rows.len());
     writer.blank();
+    if let Some(rest) = rest {
+        and_more(writer, chain.ids.len() + chain.children.len() - ids.len(), rest);
+    }
     writer.text("f goes to one of them, and so does a click", StyleRole::Muted);
 }
 

@@ -122,7 +122,7 @@ fn draw_tabs(detail: &Detail, look: &Look, line: Rect, buf: &mut Buffer, drawn: 
 fn write(detail: &Detail, content: &Content, look: &Look, width: usize, cx: &Context) -> DocumentView {
     let mut writer = DocumentWriter::new(look, width, cx.settings.wrap, &cx.names);
     match (detail.current_tab(), content) {
-        (DetailTab::Raw, Content::Episode(context)) => writer.json(&context.to_json()),
+        (DetailTab::Raw, Content::Episode(context)) => episode::raw(&mut writer, context),
         (DetailTab::Raw, Content::Row(row)) => writer.json(&row.to_json()),
         (DetailTab::Story, Content::Episode(context)) => story::write(&mut writer, &detail.story, context),
         (tab, Content::Episode(context)) => episode::tab(&mut writer, context, &detail.related, tab),

@@ -9,7 +9,7 @@ use crate::console::screens::browse::detail::DetailTab;
 use crate::console::screens::browse::draw::chain;
 use crate::console::screens::browse::draw::rows::{label, long_value, row_line};
 use crate::console::screens::browse::draw::utility;
-use crate::console::screens::browse::follow::linked_entity;
+use crate::console::screens::browse::follow::{linked_entity, others};
 use crate::console::view::document::{DocumentWriter, value_line};
 use crate::console::view::words;
 use crate::memory::query::EpisodeContext;
@@ -28,9 +28,31 @@ pub fn tab(writer: &mut DocumentWriter<'_>, context: &EpisodeContext, related: &
         DetailTab::Utility => utility::write(writer, context),
         DetailTab::Memories => memories(writer, context),
         DetailTab::Events => events(writer, context),
-        DetailTab::Accesses => listed(writer, &context.accesses, "No recall of this episode was recorded."),
+        DetailTab::Accesses => accesses(writer, context),
         DetailTab::Story | DetailTab::Where | DetailTab::Related | DetailTab::Raw => {}
     }
+}
+
+/// Writes the context as JSON.
+pub fn raw(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
+    for entity in context.more.keys() {
+        more(writer, context, *entity);
+    }
+    writer.json(&context.to_json());
+}
+
+/// Writes how many more rows of a kind there are; the line leads to all of them.
+pub fn more(writer: &mut DocumentWriter<'_>, context: &EpisodeContext, entity: Entity) {
+    let (Some(count), Some(list)) = (context.more.get(&entity), others(context, entity)) else { return };
+    writer.blank();
+    and_more(writer, *count, list);
+}
+
+/// Writes that there is more in a list.
+pub fn and_more(writer: &mut DocumentWriter<'_>, count: usize, list: Destination) {
+    let words = format!("and {} more: f or a click leads to all of them", figures::count(count as u64).as_str());
+    writer.text(words, StyleRole::Link);
+    writer.link(list);
 }
 
 fn findings(writer: &mut DocumentWriter<'_>, context: &EpisodeContext, kinds: &[&str]) {
@@ -221,6 +243,7 @@ fn segments(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
         writer.blank();
         segment(writer, piece);
     }
+    more(writer, context, Entity::Segment);
 }
 
 /// A piece of the episode.
@@ -252,6 +275,7 @@ fn canvas(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     for event in &context.canvas {
         canvas_event(writer, event);
     }
+    more(writer, context, Entity::CanvasEvent);
 }
 
 /// Writes an event on a canvas.
@@ -289,7 +313,7 @@ fn feedback_tab(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     let aggregate = feedback::aggregate(counted.filter_map(|row| row.number("score")));
     let stored = context.episode.number("feedback_score");
     let mut bars = vec![DivergingBar {
-        label: "all that counts".into(),
+        label: if context.more.contains_key(&Entity::Feedback) { "of the first" } else { "all that counts" }.into(),
         value: aggregate,
         note: match (aggregate, stored) {
             (Some(a), Some(b)) if (a - b).abs() > 1e-9 => format!("stored: {b:+.2}").into(),
@@ -317,6 +341,7 @@ fn feedback_tab(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
         writer.blank();
         feedback_row(writer, row);
     }
+    more(writer, context, Entity::Feedback);
 }
 
 /// Writes a user's feedback.
@@ -355,6 +380,7 @@ fn memories(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
             None => writer.text("  it is not among the memories here", StyleRole::Muted),
         }
     }
+    more(writer, context, Entity::MemoryLink);
 }
 
 fn events(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
@@ -364,6 +390,7 @@ fn events(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     for logged in &context.events {
         event(writer, logged);
     }
+    more(writer, context, Entity::WorkflowEvent);
 }
 
 /// An entry of the event log.
@@ -388,11 +415,12 @@ pub fn event(writer: &mut DocumentWriter<'_>, event: &Row) {
     writer.link(Destination::Row(Entity::WorkflowEvent, event.id().to_owned()));
 }
 
-fn listed(writer: &mut DocumentWriter<'_>, rows: &[Row], none: &str) {
-    if rows.is_empty() {
-        writer.text(none, StyleRole::Muted);
+fn accesses(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
+    if context.accesses.is_empty() {
+        writer.text("No recall of this episode was recorded.", StyleRole::Muted);
     }
-    for row in rows {
+    for row in &context.accesses {
         row_line(writer, row);
     }
+    more(writer, context, Entity::Access);
 }

@@ -54,7 +54,7 @@ pub fn draw(detail: &Detail, context: &EpisodeContext, canvas: &mut Canvas<'_>, 
     }
     used += picture.height;
     let line = row(area, used);
-    line_of_scale(detail, story, chart.seconds_a_column(area.width)).render(line, canvas.buf, look);
+    line_of_scale(detail, context, chart.seconds_a_column(area.width)).render(line, canvas.buf, look);
     used + 1
 }
 
@@ -78,7 +78,8 @@ fn tick(at: f64, axis: &[f64]) -> (SafeText, SafeText) {
 }
 
 /// Builds the line with the current position and the time span of one column of the lanes.
-fn line_of_scale(detail: &Detail, story: &Story, column: Option<f64>) -> TextLine {
+fn line_of_scale(detail: &Detail, context: &EpisodeContext, column: Option<f64>) -> TextLine {
+    let story = &detail.story;
     let mut line = TextLine::of(format!("{} of {}", detail.moment + 1, story.moments.len()), StyleRole::Label);
     let scale = match (story.even, column) {
         (Some(why), _) => format!("   evenly spaced: {why}"),
@@ -88,6 +89,10 @@ fn line_of_scale(detail: &Detail, story: &Story, column: Option<f64>) -> TextLin
     line.push(scale, StyleRole::Muted);
     if story.even.is_none() && story.untimed() > 0 {
         line.push(format!("   {} without a time stand after what is before them", story.untimed()), StyleRole::Warn);
+    }
+    let others: usize = context.more.values().sum();
+    if others > 0 {
+        line.push(format!("   without {} more rows", figures::count(others as u64).as_str()), StyleRole::Warn);
     }
     line
 }

@@ -1,6 +1,7 @@
 //! The utility of an episode: a line with the signals that moved it.
 
 use crate::console::core::Destination;
+use crate::console::screens::browse::draw::episode;
 use crate::console::view::document::DocumentWriter;
 use crate::console::view::words;
 use crate::memory::query::EpisodeContext;
@@ -82,10 +83,12 @@ pub fn write(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     writer.text("utility, 0 to 1; the signals at even distances, not to scale of time", StyleRole::Muted);
     writer.blank();
     let replayed = replay.utility();
-    let mut line = TextLine::of("replayed ", StyleRole::Label).with(format!("{replayed:.2}"), StyleRole::Text);
+    let is_whole = !context.more.contains_key(&Entity::UtilityEvent);
+    let title = if is_whole { "replayed " } else { "after the first signals " };
+    let mut line = TextLine::of(title, StyleRole::Label).with(format!("{replayed:.2}"), StyleRole::Text);
     if let Some(stored) = stored {
         line.push("   stored ", StyleRole::Label);
-        let agrees = (stored - replayed).abs() < 0.005;
+        let agrees = !is_whole || (stored - replayed).abs() < 0.005;
         line.push(format!("{stored:.2}"), if agrees { StyleRole::Text } else { StyleRole::Warn });
     }
     writer.line(line);
@@ -94,6 +97,7 @@ pub fn write(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     for (row, step) in context.utility.iter().zip(&replay.steps) {
         signal(writer, row, step);
     }
+    episode::more(writer, context, Entity::UtilityEvent);
 }
 
 /// A signal and how it moved the utility.

@@ -27,6 +27,6 @@ pub fn scratch() -> io::Result<Box<dyn ScratchSpace>> {
 }
 
 /// A sorter of records that goes on in such a file.
-pub(super) fn sorter<const N: usize>() -> RecordSorter<N> {
+pub(crate) fn sorter<const N: usize>() -> RecordSorter<N> {
     RecordSorter::new(scratch)
 }

@@ -1,0 +1,257 @@
+//! A JSON object that is printed while it is read: the same text as the whole would have.
+
+use std::io;
+use std::mem;
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::failure::CommandFailure;
+use super::options::Format;
+use super::output;
+use crate::memory::Row;
+use crate::ui::escaped;
+use crate::ui::text::SafeText;
+
+/// Bytes that wait to be printed.
+const WAITING: usize = 64 << 10;
+
+/// A JSON object on its way to standard output, in one of the formats of [`output::shape`].
+#[derive(Debug)]
+pub struct Document {
+    format: Format,
+    /// The objects and lists that are open, each with whether it is a list, and the number of its members.
+    open: Vec<(bool, usize)>,
+    waiting: Vec<u8>,
+    is_read: bool,
+}
+
+impl Document {
+    /// Begins an object.
+    ///
+    /// # Errors
+    /// Code 2 for CSV.
+    pub fn new(format: Format) -> Result<Self, CommandFailure> {
+        if format == Format::Csv {
+            return Err(output::no_table());
+        }
+        Ok(Document::begun(format))
+    }
+
+    fn begun(format: Format) -> Self {
+        let mut document = Document { format, open: Vec::new(), waiting: Vec::new(), is_read: true };
+        document.begin(false);
+        document
+    }
+
+    /// Whether the reader is still there.
+    #[must_use]
+    pub fn is_read(&self) -> bool {
+        self.is_read
+    }
+
+    /// Prints a member of the object that is open.
+    ///
+    /// # Errors
+    /// As [`output::piped`].
+    pub fn member(&mut self, name: &str, value: &impl Serialize) -> Result<(), CommandFailure> {
+        if self.format == Format::Table {
+            let (depth, name) = (self.depth(), Value::from(name));
+            let member = raw(format!("{{{name}:{}}}", output::indented(value)?))?;
+            output::fields(&mut self.waiting, &member, depth)?;
+            return self.pass_on();
+        }
+        self.name(name);
+        self.value(value)
+    }
+
+    /// Prints the values of a row as members.
+    ///
+    /// # Errors
+    /// As [`output::piped`].
+    pub fn row(&mut self, row: &Row) -> Result<(), CommandFailure> {
+        for (column, value) in row.entity.columns().iter().zip(&row.values) {
+            self.member(column.name, value)?;
+        }
+        if row.problems.is_empty() { Ok(()) } else { self.member("problems", &row.problems) }
+    }
+
+    /// Begins an object as a member.
+    pub fn object(&mut self, name: &str) {
+        self.title(name, "");
+        self.begin(false);
+    }
+
+    /// Begins a list as a member, of so many items.
+    pub fn list(&mut self, name: &str, count: usize) {
+        if count > 0 || self.format != Format::Table {
+            self.title(name, &format!(" ({count})"));
+        }
+        self.begin(true);
+    }
+
+    /// Prints items of the list that is open.
+    ///
+    /// # Errors
+    /// As [`output::piped`].
+    pub fn items(&mut self, items: impl IntoIterator<Item = impl Serialize>) -> Result<(), CommandFailure> {
+        for item in items {
+            if self.format == Format::Table {
+                let (depth, item) = (self.depth(), raw(output::indented(&item)?)?);
+                output::items(&mut self.waiting, &[&item], depth)?;
+                self.pass_on()?;
+            } else {
+                self.part();
+                self.value(&item)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the object or the list that was begun last.
+    pub fn end(&mut self) {
+        let Some((is_list, members)) = self.open.pop() else { return };
+        if self.format == Format::Table {
+            return;
+        }
+        if members > 0 {
+            self.new_line();
+        }
+        self.put(if is_list { "]" } else { "}" });
+    }
+
+    /// Ends the whole, and prints what waits.
+    ///
+    /// # Errors
+    /// As [`output::piped`].
+    pub fn finish(mut self) -> Result<(), CommandFailure> {
+        while !self.open.is_empty() {
+            self.end();
+        }
+        if self.format != Format::Table {
+            self.put("\n");
+        }
+        self.print()
+    }
+
+    /// Prints what waits.
+    ///
+    /// # Errors
+    /// As [`output::piped`].
+    pub fn print(&mut self) -> Result<(), CommandFailure> {
+        let waiting = mem::take(&mut self.waiting);
+        if self.is_read {
+            self.is_read = output::piped_open(|out| out.write_all(&waiting))?;
+        }
+        Ok(())
+    }
+
+    fn pass_on(&mut self) -> Result<(), CommandFailure> {
+        if self.waiting.len() >= WAITING { self.print() } else { Ok(()) }
+    }
+
+    fn put(&mut self, text: &str) {
+        self.waiting.extend_from_slice(text.as_bytes());
+    }
+
+    /// Objects and lists around what is printed next.
+    fn depth(&self) -> usize {
+        self.open.len().saturating_sub(1)
+    }
+
+    fn begin(&mut self, is_list: bool) {
+        if self.format != Format::Table {
+            self.put(if is_list { "[" } else { "{" });
+        }
+        self.open.push((is_list, 0));
+    }
+
+    /// Begins a line of indented JSON.
+    fn new_line(&mut self) {
+        if self.format == Format::Json {
+            let indent = "  ".repeat(self.open.len());
+            self.put("\n");
+            self.put(&indent);
+        }
+    }
+
+    /// Separates what follows from what is before it.
+    fn part(&mut self) {
+        let before = self.open.last_mut().map_or(0, |(_, members)| mem::replace(members, *members + 1));
+        if before > 0 {
+            self.put(",");
+        }
+        self.new_line();
+    }
+
+    fn name(&mut self, name: &str) {
+        self.part();
+        let name = Value::from(name).to_string();
+        self.put(&name);
+        self.put(if self.format == Format::Json { ": " } else { ":" });
+    }
+
+    /// The name of an object or a list; `count` is said to people.
+    fn title(&mut self, name: &str, count: &str) {
+        if self.format == Format::Table {
+            let line = format!("{}{}{count}:\n", "  ".repeat(self.depth()), SafeText::new(name));
+            self.put(&line);
+        } else {
+            self.name(name);
+        }
+    }
+
+    fn value(&mut self, value: &impl Serialize) -> Result<(), CommandFailure> {
+        let text = if self.format == Format::Json { output::indented(value)? } else { output::on_one_line(value)? };
+        let text = if output::is_read_by_people() { escaped(&text) } else { text };
+        // A line does not end within a value.
+        let indent = format!("\n{}", "  ".repeat(self.open.len()));
+        for (at, line) in text.split('\n').enumerate() {
+            if at > 0 {
+                self.put(&indent);
+            }
+            self.put(line);
+        }
+        self.pass_on()
+    }
+}
+
+fn raw(text: String) -> io::Result<Box<RawValue>> {
+    Ok(RawValue::from_string(text)?)
+}
+
+/// A JSON document that begins with `rows`, printed while they are read.
+#[derive(Debug)]
+pub struct RowsDocument(Document);
+
+impl RowsDocument {
+    /// Begins the rows.
+    #[must_use]
+    pub fn begin() -> Self {
+        let mut document = Document::begun(Format::Json);
+        document.list("rows", 0);
+        RowsDocument(document)
+    }
+
+    /// Prints the next rows; whether the reader is still there.
+    ///
+    /// # Errors
+    /// As [`output::piped`].
+    pub fn rows(&mut self, rows: impl IntoIterator<Item = impl Serialize>) -> Result<bool, CommandFailure> {
+        self.0.items(rows)?;
+        self.0.print()?;
+        Ok(self.0.is_read())
+    }
+
+    /// Prints what follows the rows: the members of an object that has some.
+    ///
+    /// # Errors
+    /// As [`output::piped`].
+    pub fn end(mut self, rest: &impl Serialize) -> Result<(), CommandFailure> {
+        self.0.end();
+        let rest = serde_json::to_value(rest).map_err(io::Error::from)?;
+        rest.as_object().into_iter().flatten().try_for_each(|(name, value)| self.0.member(name, value))?;
+        self.0.finish()
+    }
+}

@@ -1,0 +1,162 @@
+//! What puts very many rows in order and finds them again, in few bytes each; what does not fit in memory is in a scratch file.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io;
+
+use super::{LinkFacts, RowRank};
+use crate::memory::Row;
+use crate::memory::packed::column::PagedColumn;
+use crate::memory::packed::ids::IdList;
+use crate::memory::packed::pages::PageStore;
+use crate::memory::packed::records::{RecordSorter, in_order, ordered};
+use crate::store::scratch::{scratch, sorter};
+
+/// Bytes of records that one list holds while it is put in order.
+const SORTED: usize = 2 << 20;
+
+/// Bytes that the lists of one row hold together, besides their last parts.
+const ROOM: usize = 8 << 20;
+
+/// Room for the keys of several lists.
+pub(in crate::store) fn key_room() -> PageStore {
+    PageStore::new(ROOM, scratch)
+}
+
+/// Keys of rows by the order in which they came.
+#[derive(Debug)]
+pub(super) struct RowKeys {
+    pages: PageStore,
+    ids: IdList,
+    /// Of each row its source and what findings look at, packed.
+    facts: PagedColumn<u32>,
+    /// Not a number for none.
+    scores: PagedColumn<f64>,
+    /// Rows that nothing finds again.
+    loose: HashMap<usize, Row>,
+    order: RecordSorter<7>,
+}
+
+impl RowKeys {
+    /// None yet.
+    pub fn new(pages: &PageStore) -> Self {
+        RowKeys {
+            pages: pages.clone(),
+            ids: IdList::paged(pages),
+            facts: PagedColumn::new(pages),
+            scores: PagedColumn::new(pages),
+            loose: HashMap::new(),
+            order: sorter().within(SORTED),
+        }
+    }
+
+    /// Takes a row of this id and time, in microseconds since 1970.
+    pub fn push(&mut self, source: u16, row: Row, id: &str, at: Option<i64>, rank: RowRank, facts: LinkFacts) {
+        let place = self.facts.len();
+        let (group, number) = rank;
+        let group = (group as u64) << 1 | u64::from(number.is_some());
+        let [first, second, rest] = in_order(id);
+        let at = at.map_or(u64::MAX, ordered);
+        self.order.add([group, number.map_or(0, ordered), at, first, second, rest, place as u64]);
+        self.ids.push(id);
+        let bits = |truth: Option<bool>| truth.map_or(0, |truth| 1 + u32::from(truth));
+        self.facts.push(u32::from(source) << 4 | bits(facts.back) << 2 | bits(facts.counts));
+        self.scores.push(facts.score.unwrap_or(f64::NAN));
+        if id.is_empty() {
+            self.loose.insert(place, row);
+        }
+    }
+
+    /// Puts them in order; with `once`, each once of an id, or of an id and a source.
+    pub fn sorted(mut self, once: Option<Once>) -> io::Result<SortedKeys> {
+        let sorted = self.order.take().sorted()?;
+        let mut keys = SortedKeys { places: PagedColumn::new(&self.pages), keys: self };
+        let mut stream = sorted.stream()?;
+        // Of one time and id, those that came last.
+        let mut same: Vec<usize> = Vec::new();
+        let mut before: Option<[u64; 6]> = None;
+        while let Some([group, number, at, first, second, rest, place]) = stream.next()? {
+            let key = [group, number, at, first, second, rest];
+            if before.replace(key) != Some(key) {
+                same.clear();
+            }
+            let place = place as usize;
+            if let Some(once) = once {
+                if same.iter().any(|other| keys.keys.is_same(*other, place, once)) {
+                    continue;
+                }
+                same.push(place);
+            }
+            keys.places.push(place as u64);
+        }
+        drop(stream);
+        keys.check()?;
+        Ok(keys)
+    }
+
+    fn is_same(&self, a: usize, b: usize, once: Once) -> bool {
+        let source = |at| self.facts.get(at).map(|facts| facts >> 4);
+        self.ids.get(a) == self.ids.get(b) && (once == Once::OfId || source(a) == source(b))
+    }
+}
+
+/// Rows of which only one is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Once {
+    /// Those of one id.
+    OfId,
+    /// Those of one id and source.
+    OfSource,
+}
+
+/// Keys of rows in order.
+#[derive(Debug)]
+pub(super) struct SortedKeys {
+    keys: RowKeys,
+    places: PagedColumn<u64>,
+}
+
+impl SortedKeys {
+    /// Whether everything could be written and read.
+    ///
+    /// # Errors
+    /// There is no room, or it cannot be read.
+    pub fn check(&self) -> io::Result<()> {
+        self.keys.pages.check()
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    fn place(&self, at: usize) -> Option<usize> {
+        self.places.get(at).map(|place| place as usize)
+    }
+
+    /// The id of a row.
+    pub fn id(&self, at: usize) -> Cow<'_, str> {
+        self.place(at).and_then(|place| self.keys.ids.get(place)).unwrap_or_default()
+    }
+
+    /// The number of a row's source.
+    pub fn source(&self, at: usize) -> u16 {
+        (self.bits(at) >> 4) as u16
+    }
+
+    /// What findings look at of a row.
+    pub fn facts(&self, at: usize) -> LinkFacts {
+        let (bits, score) = (self.bits(at), self.place(at).and_then(|place| self.keys.scores.get(place)));
+        let truth = |bits: u32| (bits & 3 > 0).then_some(bits & 3 == 2);
+        LinkFacts { back: truth(bits >> 2), counts: truth(bits), score: score.filter(|score| !score.is_nan()) }
+    }
+
+    /// A row that nothing finds again.
+    pub fn loose(&self, at: usize) -> Option<&Row> {
+        self.keys.loose.get(&self.place(at)?)
+    }
+
+    fn bits(&self, at: usize) -> u32 {
+        self.place(at).and_then(|place| self.keys.facts.get(place)).unwrap_or_default()
+    }
+}
