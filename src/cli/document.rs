@@ -1,11 +1,11 @@
 //! A JSON object that is printed while it is read: the same text as the whole would have.
 
-use std::io;
+use std::io::{self, Write};
 use std::mem;
 
 use serde::Serialize;
-use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::ser::{Formatter as _, PrettyFormatter, Serializer};
+use serde_json::value::{RawValue, Value};
 
 use super::failure::CommandFailure;
 use super::options::Format;
@@ -140,7 +140,10 @@ impl Document {
     /// # Errors
     /// As [`output::piped`].
     pub fn print(&mut self) -> Result<(), CommandFailure> {
-        let waiting = mem::take(&mut self.waiting);
+        let mut waiting = mem::take(&mut self.waiting);
+        if self.format != Format::Table && output::is_read_by_people() {
+            waiting = escaped(&String::from_utf8_lossy(&waiting)).into_bytes();
+        }
         if self.is_read {
             self.is_read = output::piped_open(|out| out.write_all(&waiting))?;
         }
@@ -202,18 +205,38 @@ impl Document {
         }
     }
 
+    /// Prints a value in its place. A line does not end within a string.
     fn value(&mut self, value: &impl Serialize) -> Result<(), CommandFailure> {
-        let text = if self.format == Format::Json { output::indented(value)? } else { output::on_one_line(value)? };
-        let text = if output::is_read_by_people() { escaped(&text) } else { text };
-        // A line does not end within a value.
-        let indent = format!("\n{}", "  ".repeat(self.open.len()));
-        for (at, line) in text.split('\n').enumerate() {
-            if at > 0 {
-                self.put(&indent);
+        if self.format == Format::Json {
+            let mut indented = PrettyFormatter::new();
+            for _ in &self.open {
+                indented.begin_array(&mut io::sink())?;
             }
-            self.put(line);
+            let out: &mut dyn Write = &mut *self;
+            value.serialize(&mut Serializer::with_formatter(out, indented)).map_err(io::Error::from)?;
+        } else {
+            output::on_one_line(self, value)?;
         }
         self.pass_on()
+    }
+}
+
+/// Takes parts of JSON; whole lines are printed where many wait.
+impl Write for Document {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.waiting.extend_from_slice(bytes);
+        if self.waiting.len() >= WAITING
+            && let Some(end) = self.waiting.iter().rposition(|byte| *byte == b'\n')
+        {
+            let rest = self.waiting.split_off(end);
+            self.print().map_err(|failure| io::Error::other(failure.message))?;
+            self.waiting = rest;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

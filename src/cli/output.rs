@@ -148,17 +148,17 @@ pub(super) fn indented(value: &impl Serialize) -> io::Result<String> {
 /// The writer's.
 pub fn json_line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
     if is_read_by_people() {
-        return writeln!(out, "{}", escaped(&on_one_line(value)?));
+        let mut line = Vec::new();
+        on_one_line(&mut line, value)?;
+        return writeln!(out, "{}", escaped(&String::from_utf8(line).map_err(io::Error::other)?));
     }
-    value.serialize(&mut serde_json::Serializer::with_formatter(&mut *out, OneLine))?;
+    on_one_line(out, value)?;
     out.write_all(b"\n")
 }
 
-/// JSON on one line, as [`json_line`] prints it to a program.
-pub(super) fn on_one_line(value: &impl Serialize) -> io::Result<String> {
-    let mut line = Vec::new();
-    value.serialize(&mut serde_json::Serializer::with_formatter(&mut line as &mut dyn Write, OneLine))?;
-    String::from_utf8(line).map_err(io::Error::other)
+/// JSON on one line, without its end.
+pub(super) fn on_one_line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
+    Ok(value.serialize(&mut serde_json::Serializer::with_formatter(out, OneLine))?)
 }
 
 /// Compact JSON without a character that ends a line.

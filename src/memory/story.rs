@@ -6,6 +6,9 @@ use super::query::EpisodeContext;
 use super::utility::{self, UtilityReplay};
 use super::{Entity, Row, time};
 
+/// Actions of an episode that are told at most.
+pub const ACTIONS: usize = 500;
+
 /// Kind of a moment, shown as a lane of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StoryLane {
@@ -126,6 +129,14 @@ impl Story {
         told.finish(context.episode.text("started_at").and_then(time::epoch_micros))
     }
 
+    /// Number of rows and actions that are not told, where there are very many.
+    #[must_use]
+    pub fn untold(context: &EpisodeContext) -> usize {
+        let actions = context.episode.get("actions").as_array().filter(|_| context.events.is_empty());
+        let actions = actions.map_or(0, |actions| actions.len().saturating_sub(ACTIONS));
+        context.more.values().sum::<usize>() + actions
+    }
+
     /// Counts the moments without a time of their own.
     #[must_use]
     pub fn untimed(&self) -> usize {
@@ -151,7 +162,7 @@ impl Told {
 
     fn actions(&mut self, actions: &Value) {
         let mut before = None;
-        for (at, action) in actions.as_array().into_iter().flatten().enumerate() {
+        for (at, action) in actions.as_array().into_iter().flatten().take(ACTIONS).enumerate() {
             let own = action.get("at").and_then(Value::as_str).and_then(time::epoch_micros);
             before = own.or(before);
             self.found.push((before, own.is_some(), StoryLane::Did, MomentSource::Action(at)));

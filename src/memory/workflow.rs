@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::json::{plain, read, unwrap_json_string, without_pickles};
@@ -30,24 +29,6 @@ pub struct WorkflowRun {
     pub parent_run_id: Option<String>,
 }
 
-/// A step that completed or failed; a step that was tried again is there once for each try.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct StepAction {
-    /// Name of the step; `None` when neither the log nor its id tells.
-    pub step_name: Option<String>,
-    /// `completed` or `failed`.
-    pub status: &'static str,
-    /// Return value of the step; typed values as stored, pickles as a marker.
-    pub result: Value,
-    /// Error with which the step failed.
-    pub error: Option<String>,
-    /// Canonical time of the event.
-    pub at: Option<String>,
-    /// Id of the step, for what is stored back; an episode's `actions` do not show it.
-    #[serde(skip)]
-    pub step_id: Option<String>,
-}
-
 /// An episode derived from a run's log.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DerivedEpisode {
@@ -55,8 +36,9 @@ pub struct DerivedEpisode {
     pub observation: Option<String>,
     /// Thoughts of the agent, in order.
     pub thoughts: Vec<String>,
-    /// Completed and failed steps, in order.
-    pub actions: Vec<StepAction>,
+    /// Completed and failed steps, in order: objects with `step_name`, `status` (`completed` or `failed`), `result` (typed
+    /// values as stored, pickles as a marker), `error` and `at`. A step that was tried again is there once for each try.
+    pub actions: Vec<Value>,
     /// Return value of the run; typed values as stored, pickles as a marker.
     pub result: Value,
     /// True for a completed run, false for a failed or cancelled one, else unknown.
@@ -73,11 +55,10 @@ impl DerivedEpisode {
     /// Lists what was derived by the columns of an episode; null where nothing was.
     #[must_use]
     pub fn values(self) -> [(&'static str, Value); 8] {
-        let actions = self.actions.into_iter().map(|action| json!(action)).collect();
         [
             ("observation", json!(self.observation)),
             ("thoughts", Value::from(self.thoughts)),
-            ("actions", actions),
+            ("actions", Value::from(self.actions)),
             ("result", self.result),
             ("success", json!(self.success)),
             ("insight", json!(self.insight)),
@@ -125,8 +106,10 @@ pub struct RunLog {
     said: Vec<(LogPlace, String)>,
     /// Thoughts in the results of steps, which count where none was said.
     reasoned: Vec<(LogPlace, String)>,
-    actions: Vec<(LogPlace, StepAction)>,
-    /// Name of each step that any event of the run names: a failure does not, and ids repeat across runs only.
+    /// Actions as they are shown, each with the id of its step: a run may have very many, which are held once.
+    actions: Vec<(LogPlace, Value, Option<Box<str>>)>,
+    /// Name of each step that any event of the run names, where its id says another one or none: a failure has no name, and
+    /// ids repeat across runs only.
     step_names: HashMap<String, (LogPlace, String)>,
 }
 
@@ -185,6 +168,9 @@ impl RunLog {
     }
 
     fn name_step(&mut self, id: String, place: &LogPlace, name: String) {
+        if name_in_id(&id) == Some(&name) {
+            return;
+        }
         let known = self.step_names.entry(id).or_insert_with(|| (place.clone(), name.clone()));
         if known.0 < *place {
             *known = (place.clone(), name);
@@ -206,7 +192,7 @@ impl RunLog {
         }
         if self.has_actions {
             let action = action(kind, &place, data, result);
-            self.actions.push((place, action));
+            self.actions.push((place, action, step_id(data).map(String::into_boxed_str)));
         }
         self.has_actions || self.has_thoughts
     }
@@ -260,19 +246,21 @@ impl RunLog {
             duration_seconds: begun.zip(ended_at.as_deref()).and_then(|(begun, end)| time::seconds_between(begun, end)),
             ended_at,
             thoughts: in_order(if self.said.is_empty() { self.reasoned } else { self.said }),
-            actions: named(self.actions, &self.step_names),
+            actions: named(self.actions, &self.step_names).map(|(action, _)| action).collect(),
         }
     }
 
     /// The run's actions as an `episode_created` event keeps them: each with the id of its step.
     #[must_use]
     pub fn actions_to_store(self) -> Value {
-        let stored = |action: StepAction| {
-            let mut value = json!(action);
-            value["step_id"] = json!(action.step_id);
-            value
+        let stored = |(action, id): (Value, Option<Box<str>>)| {
+            let Value::Object(shown) = action else { return action };
+            let mut stored = Map::with_capacity(shown.len() + 1);
+            stored.extend(shown);
+            stored.insert("step_id".to_owned(), json!(id));
+            Value::Object(stored)
         };
-        named(self.actions, &self.step_names).into_iter().map(stored).collect()
+        named(self.actions, &self.step_names).map(stored).collect()
     }
 
     fn ended_at(&self, run: &WorkflowRun) -> Option<String> {
@@ -408,25 +396,32 @@ fn own_reasoning(holder: &Value) -> Vec<String> {
 }
 
 /// The action of an event; its name where the event itself says it.
-fn action(kind: &str, place: &LogPlace, data: &Value, result: Option<Value>) -> StepAction {
-    StepAction {
-        step_name: text_field(data, "step_name"),
-        status: if kind == "step_completed" { "completed" } else { "failed" },
-        result: result.map(|value| without_pickles(&value)).unwrap_or_default(),
-        error: field(data, "error").map(one_line),
-        at: time::canonical(&place.at),
-        step_id: step_id(data),
-    }
+fn action(kind: &str, place: &LogPlace, data: &Value, result: Option<Value>) -> Value {
+    let members = [
+        ("step_name", json!(text_field(data, "step_name"))),
+        ("status", Value::from(if kind == "step_completed" { "completed" } else { "failed" })),
+        ("result", result.map(|result| without_pickles(&result)).unwrap_or_default()),
+        ("error", json!(field(data, "error").map(one_line))),
+        ("at", json!(time::canonical(&place.at))),
+    ];
+    // There may be very many: no room is taken for members that do not come.
+    let mut action = Map::with_capacity(members.len());
+    action.extend(members.map(|(name, value)| (name.to_owned(), value)));
+    Value::Object(action)
 }
 
-/// The actions in order, each with the name of its step where any event of the run names it.
-fn named(actions: Vec<(LogPlace, StepAction)>, names: &HashMap<String, (LogPlace, String)>) -> Vec<StepAction> {
-    let mut actions = in_order(actions);
-    for action in actions.iter_mut().filter(|action| action.step_name.is_none()) {
-        let Some(id) = &action.step_id else { continue };
-        action.step_name = names.get(id).map(|(_, name)| name.clone()).or_else(|| name_in_id(id));
-    }
-    actions
+/// The actions in order, each with the name of its step where any event of the run names it, and with its id.
+fn named(
+    mut actions: Vec<(LogPlace, Value, Option<Box<str>>)>,
+    names: &HashMap<String, (LogPlace, String)>,
+) -> impl Iterator<Item = (Value, Option<Box<str>>)> {
+    actions.sort_unstable_by(|(a, ..), (b, ..)| a.cmp(b));
+    actions.into_iter().map(|(_, mut action, id)| {
+        if let Some(id) = id.as_deref().filter(|_| action["step_name"].is_null()) {
+            action["step_name"] = names.get(id).map_or_else(|| name_in_id(id), |(_, name)| Some(name)).into();
+        }
+        (action, id)
+    })
 }
 
 fn step_id(data: &Value) -> Option<String> {
@@ -434,10 +429,10 @@ fn step_id(data: &Value) -> Option<String> {
 }
 
 /// The name in a step id of the form `step_NAME_hash`, where the hash is hexadecimal.
-fn name_in_id(id: &str) -> Option<String> {
+fn name_in_id(id: &str) -> Option<&str> {
     let (name, hash) = id.strip_prefix("step_")?.rsplit_once('_')?;
     let is_hash = hash.len() >= 8 && hash.bytes().all(|b| b.is_ascii_hexdigit());
-    (is_hash && !name.is_empty()).then(|| name.to_owned())
+    (is_hash && !name.is_empty()).then_some(name)
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ const NAMING: &[&str] = &[
 const NAME: usize = 200;
 
 /// Rows of a kind that the console shows of an episode, where there are more.
-const FIRST: usize = 500;
+const FIRST: usize = 200;
 
 /// Columns that lead from an episode to others of its chain, and that findings look at.
 const LINKING: &[&str] = &["id", "agent_id", "parent_id", "started_at"];

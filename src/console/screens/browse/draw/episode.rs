@@ -13,6 +13,7 @@ use crate::console::screens::browse::follow::{linked_entity, others};
 use crate::console::view::document::{DocumentWriter, value_line};
 use crate::console::view::words;
 use crate::memory::query::EpisodeContext;
+use crate::memory::story::ACTIONS;
 use crate::memory::{Entity, Row, feedback, time};
 use crate::ui::chart::{self, DivergingBar, DivergingBars};
 use crate::ui::{NamedValue, SafeText, StyleRole, TextLine, figures};
@@ -209,8 +210,12 @@ fn actions(writer: &mut DocumentWriter<'_>, row: &Row) {
         return;
     }
     writer.section("actions", Some(actions.len()));
-    for taken in actions {
+    for taken in actions.iter().take(ACTIONS) {
         action(writer, taken);
+    }
+    if let Some(rest) = actions.len().checked_sub(ACTIONS).filter(|rest| *rest > 0) {
+        let words = format!("and {} more: `show episode` prints them all", figures::count(rest as u64).as_str());
+        writer.text(words, StyleRole::Muted);
     }
 }
 

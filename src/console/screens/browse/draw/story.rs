@@ -90,9 +90,9 @@ fn line_of_scale(detail: &Detail, context: &EpisodeContext, column: Option<f64>)
     if story.even.is_none() && story.untimed() > 0 {
         line.push(format!("   {} without a time stand after what is before them", story.untimed()), StyleRole::Warn);
     }
-    let others: usize = context.more.values().sum();
+    let others = Story::untold(context);
     if others > 0 {
-        line.push(format!("   without {} more rows", figures::count(others as u64).as_str()), StyleRole::Warn);
+        line.push(format!("   without {} more", figures::count(others as u64).as_str()), StyleRole::Warn);
     }
     line
 }
