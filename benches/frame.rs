@@ -121,6 +121,7 @@ fn long_episode() -> EpisodeContext {
         memories: Vec::new(),
         events: Vec::new(),
         accesses: Vec::new(),
+        more: std::collections::BTreeMap::new(),
         findings: Vec::new(),
     }
 }

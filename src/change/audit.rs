@@ -15,10 +15,10 @@ use super::ChangeError;
 use super::entry::{EntryFacts, ListedEntry};
 use super::plan::canonical;
 use crate::lab::LabError;
-use crate::store::scratch::scratch;
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
 use crate::store::own::{OwnTables, PrivateValue, STRIDE, TRAIL, TrailEntry};
+use crate::store::scratch::scratch;
 use crate::store::stored::{Cell, Mutation, StoredRows, TableName};
 use crate::store::write::{WriteError, WriteTransaction};
 

@@ -12,7 +12,6 @@ use super::prune::case_source;
 use super::suppress::Erased;
 use super::{ChangeError, anchor, retain};
 use crate::lab::LabError;
-use crate::store::scratch::scratch;
 use crate::layout::{BoundSource, CatalogTable, EpisodeLink, LinkBy};
 use crate::memory::digest::digest;
 use crate::memory::entity::{Column, Personal, ValueKind};
@@ -27,6 +26,7 @@ use crate::memory::retention::RetentionRules;
 use crate::memory::{Entity, Row};
 use crate::store::encode::plain_column;
 use crate::store::migration::OWN;
+use crate::store::scratch::scratch;
 use crate::store::structure::StructurePart;
 use crate::store::{Store, StoreError, named_ids};
 

@@ -10,13 +10,13 @@ use super::feedback::writable as writable_source;
 use super::plan::{ChangeDanger, Plan};
 use super::{ChangeError, remove};
 use crate::lab::LabError;
-use crate::store::scratch::scratch;
 use crate::memory::Entity;
 use crate::memory::agreeing;
 use crate::memory::query::Query;
 use crate::memory::retention::overdue::{LastUses, OverdueRows, OverdueTally};
 use crate::memory::retention::{ReadRule, RetentionRules};
 use crate::store::Store;
+use crate::store::scratch::scratch;
 
 /// Rows that one plan takes at most; the next one takes more.
 const MOST: usize = 2_500;

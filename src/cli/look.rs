@@ -16,9 +16,7 @@ use crate::change::as_of::AsOf;
 use crate::change::import::ORDER;
 use crate::memory::filter::Filter;
 use crate::memory::nearest::unknown;
-use crate::memory::query::{
-    CanvasFilter, Capability, CountKind, Order, PAGE, PageStart, Query,
-};
+use crate::memory::query::{CanvasFilter, Capability, CountKind, Order, PAGE, PageStart, Query};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 use crate::store::context::Relatives;

@@ -7,9 +7,9 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::context::Session;
+use super::document::RowsDocument;
 use super::failure::CommandFailure;
 use super::options::Format;
-use super::document::RowsDocument;
 use super::queries::saved;
 use super::{as_of as past, hints, output};
 use crate::change::as_of::AsOf;

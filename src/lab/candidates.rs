@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::LabError;
-use crate::store::scratch::sorter;
 use super::situation::ResolvedQuestion;
 use crate::memory::digest::digest;
 use crate::memory::filter::Filter;
@@ -17,6 +16,7 @@ use crate::recall::among;
 use crate::recall::keyword::{ComparedText, WordFinder};
 use crate::recall::shortlist::{FoundLikeness, Placing, Shortlist};
 use crate::store::Store;
+use crate::store::scratch::sorter;
 use crate::store::vector::{EachCosine, KeptVectors};
 
 /// Rows of a kind that are read, and the columns to read of them.

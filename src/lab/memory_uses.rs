@@ -4,13 +4,13 @@ use std::io;
 
 use super::LabError;
 use super::candidates::CandidateRows;
-use crate::store::scratch::sorter;
 use crate::memory::digest::{Digest, digest};
 use crate::memory::packed::id_table::IdTable;
 use crate::memory::packed::records::{RecordSorter, ordered};
 use crate::memory::{Entity, Row, time};
 use crate::recall::rank::{self, LATEST_USES};
 use crate::store::Store;
+use crate::store::scratch::sorter;
 
 /// Uses of memories with the utility of what used them. Of those of one time the one with the lower rank is the later.
 pub(super) struct TimedUses(RecordSorter<4>);

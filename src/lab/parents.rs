@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::ControlFlow;
 
-use crate::store::scratch::scratch;
 use super::{LabError, each, silent};
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::first_of::FirstOf;
@@ -16,6 +15,7 @@ use crate::memory::vector::{Likeness, VectorProbe, cosine_of};
 use crate::memory::{Entity, Row, time};
 use crate::recall::parents::{self, Suggestion};
 use crate::store::Store;
+use crate::store::scratch::scratch;
 
 /// Episodes that took longer than a parent may lie back, or have no start, kept one by one. Of more long ones only the
 /// longest time is known; with more that have no start, nothing is.

@@ -6,7 +6,6 @@ use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::store::scratch::sorter;
 use super::{LabError, Told, each, equal};
 use crate::memory::agreeing;
 use crate::memory::digest::digest;
@@ -20,6 +19,7 @@ use crate::recall::learn::TrainingExample;
 use crate::recall::learn::pairs;
 use crate::recall::learn::version::{PurgedCases, Version};
 use crate::recall::policy::{Policy, WeightSpelling};
+use crate::store::scratch::sorter;
 use crate::store::{Store, StoreError};
 
 /// Pairs that are learned from at most: for the seven numbers of a policy more would say the same.

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::memory_uses::TimedUses;
-use crate::store::scratch::{scratch, sorter};
 use super::{LabError, Told, each, of_agent, silent};
 use crate::layout::{EpisodeLink, LinkBy};
 use crate::memory::digest::{Digest, digest};
@@ -20,6 +19,7 @@ use crate::recall::understand::graduation;
 use crate::recall::understand::quality::{self, ProposalDecision, WorkTally, WorkedEpisode};
 use crate::recall::understand::report::{CanvasPattern, Graduation, InsightRule, Insights};
 use crate::recall::understand::usefulness::{self, JudgedMemories, MemoryJudge};
+use crate::store::scratch::{scratch, sorter};
 use crate::store::{Store, StoreError, named_ids};
 
 /// Memories shown that mislead, and that help.

@@ -131,15 +131,15 @@ impl ContextReader<'_> {
         Ok(Some(EpisodeContext {
             episode,
             segments,
-            utility,
-            memories,
-            links,
-            events,
-            accesses,
             canvas,
             feedback,
             chain,
             relatives,
+            utility,
+            links,
+            memories,
+            events,
+            accesses,
             more,
             findings,
         }))
@@ -305,12 +305,7 @@ impl ContextReader<'_> {
     }
 
     /// The chain, with the rows of others in it as far as they are wanted.
-    async fn chain_of(
-        self,
-        episode: &Row,
-        relatives: Relatives,
-        room: &PageStore,
-    ) -> Result<EpisodeChain, StoreError> {
+    async fn chain_of(self, episode: &Row, relatives: Relatives, room: &PageStore) -> Result<EpisodeChain, StoreError> {
         let mut known: BTreeMap<String, Row> = BTreeMap::new();
         let mut walk = ChainWalk::from(episode.id());
         let (mut looked_up, is_named) = (0, relatives == Relatives::Named);
@@ -693,13 +688,16 @@ fn link_findings(
         let ids = ids.iter().map(String::as_str);
         findings.extend((count > 0).then(|| some(kind, |n| agreeing(n, &words), ids, count)));
     };
-    let words = format!("{{#}} {what} {{row that the episode names points|rows that the episode names point}} back to another");
+    let words =
+        format!("{{#}} {what} {{row that the episode names points|rows that the episode names point}} back to another");
     of_rows("wrong_back_link", words, &|_, facts| facts.back == Some(false));
-    let words = format!("{{#}} {what} {{row that the episode names does|rows that the episode names do}} not point back");
+    let words =
+        format!("{{#}} {what} {{row that the episode names does|rows that the episode names do}} not point back");
     of_rows("one_way_link", words, &|id, facts| facts.back.is_none() && named.contains(id) && has_back(to));
     if !episode.get(list).is_null() {
-        let words =
-            format!("{{#}} {what} {{row points to the episode and is|rows point to the episode and are}} not in its {list}");
+        let words = format!(
+            "{{#}} {what} {{row points to the episode and is|rows point to the episode and are}} not in its {list}"
+        );
         of_rows("one_way_link", words, &|id, facts| {
             facts.back == Some(true) && !named.contains(id) && in_lists(to, facts)
         });
@@ -744,12 +742,7 @@ fn stored_numbers(episode: &Row, canvas: &HangingRows, feedback: &HangingRows, f
     }
 }
 
-fn chain_findings(
-    episode: &Row,
-    chain: &Chain,
-    relatives: &BTreeMap<String, Row>,
-    findings: &mut Vec<ShownFinding>,
-) {
+fn chain_findings(episode: &Row, chain: &Chain, relatives: &BTreeMap<String, Row>, findings: &mut Vec<ShownFinding>) {
     if chain.cycle {
         findings.push(finding("chain_cycle", "its chain of parents runs in a circle", &chain.ids));
     }

@@ -54,7 +54,7 @@ struct FoundRows {
 #[derive(Debug)]
 enum Kept {
     Whole(Vec<(u16, Row)>),
-    Keys(SortedKeys),
+    Keys(Box<SortedKeys>),
 }
 
 /// What findings look at of a row that hangs on an episode.
@@ -229,7 +229,7 @@ impl<'r> RowCollector<'r> {
         let by_source = found.entity == Entity::Feedback;
         let kept = if let Some(keys) = keys {
             let once = if by_source { Once::OfSource } else { Once::OfId };
-            Kept::Keys(keys.sorted(found.by.is_none().then_some(once))?)
+            Kept::Keys(Box::new(keys.sorted(found.by.is_none().then_some(once))?))
         } else {
             if found.by.is_none() {
                 let mut taken = HashSet::new();
@@ -254,7 +254,8 @@ impl<'a> ContextReader<'a> {
         wanted: Option<&[&str]>,
     ) -> Result<(), StoreError> {
         let sources = self.store.sources_of(into.found.entity).unwrap_or_default();
-        for (number, source) in sources.into_iter().enumerate().filter(|(_, source)| !source.column(column).is_empty()) {
+        for (number, source) in sources.into_iter().enumerate().filter(|(_, source)| !source.column(column).is_empty())
+        {
             for values in values.chunks(IN_LIST) {
                 let take = |row, size| {
                     into.take(number as u16, row, size);
@@ -412,7 +413,8 @@ impl RowParts<'_> {
         let projection = Projection::new(store.engine(), source, None, None);
         let mut statement = projection.select(source, &[]);
         narrow_any(store.engine(), source, identity, ids, &mut statement);
-        if let Some((column, values)) = self.rows.found.by.as_ref().filter(|_| self.rows.entity() == Entity::MemoryLink) {
+        if let Some((column, values)) = self.rows.found.by.as_ref().filter(|_| self.rows.entity() == Entity::MemoryLink)
+        {
             narrow_any(store.engine(), source, column, &values.iter().cloned().collect::<Vec<_>>(), &mut statement);
         }
         let wanted: HashSet<&str> = ids.iter().map(String::as_str).collect();

@@ -45,6 +45,9 @@ pub fn row(entity: Entity, values: &[(&str, Value)]) -> Row {
     row
 }
 
+/// Canvas events that come with an episode.
+const SHOWN: usize = 200;
+
 /// Rows in memory.
 #[derive(Default, Clone)]
 pub struct Database {
@@ -111,6 +114,10 @@ impl Database {
         } else {
             Vec::new()
         };
+        let mut canvas = canvas;
+        let others = canvas.len().saturating_sub(SHOWN);
+        canvas.truncate(SHOWN);
+        let more = (others > 0).then_some((Entity::CanvasEvent, others));
         Some(Content::Episode(Box::new(EpisodeContext {
             segments: of(Entity::Segment),
             canvas,
@@ -122,7 +129,7 @@ impl Database {
             memories: self.of(Entity::Memory).to_vec(),
             events: Vec::new(),
             accesses: Vec::new(),
-            more: BTreeMap::new(),
+            more: more.into_iter().collect(),
             findings,
             episode: found,
         })))

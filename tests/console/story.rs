@@ -4,7 +4,7 @@ use mnemoscope::console::core::{ClickTarget, Message};
 use mnemoscope::memory::Entity;
 use serde_json::json;
 
-use super::fake::{Console, world};
+use super::fake::{Console, row, world};
 
 /// At the story of the episode with everything.
 fn at_story(width: u16, height: u16) -> Console {
@@ -94,7 +94,7 @@ fn a_long_pause_is_folded_and_named_and_an_axis_without_times_says_so() {
             row.set("created_at", json!(null));
         }
     }
-    let mut console = Console::new(database, 120, 45);
+    let mut console = Console::new(database, 200, 45);
     console.press("2 j enter . t");
     console.shows("in order, not to scale");
     console.shows("evenly spaced: no times are stored");
@@ -107,7 +107,36 @@ fn a_signal_that_was_held_at_an_end_says_so() {
     signal.set("signal", json!("rejected"));
     signal.set("before", json!(0.2));
     signal.set("after", json!(0.0));
-    let mut console = Console::new(database, 120, 45);
+    let mut console = Console::new(database, 200, 45);
     console.press("2 j enter . t G k");
     console.shows("-0.20 of -0.30, held at 0");
+}
+
+#[test]
+fn an_episode_with_very_many_canvas_events_shows_the_first_and_leads_to_all() {
+    let console = at_story(120, 45);
+    let id = console.id();
+    let mut database = world();
+    let event = |n: usize| {
+        let at = format!("2026-02-04T08:{:02}:00.000000Z", n % 60);
+        row(
+            Entity::CanvasEvent,
+            &[
+                ("id", json!(format!("many-{n}"))),
+                ("episode_id", json!(id)),
+                ("action", json!("present")),
+                ("created_at", json!(at)),
+            ],
+        )
+    };
+    let there = database.rows.entry(Entity::CanvasEvent).or_default();
+    let before = there.iter().filter(|row| row.text("episode_id") == Some(&id)).count();
+    there.extend((before..1_250).map(event));
+    let mut console = Console::new(database, 200, 45);
+    console.press("2 j enter . t");
+    console.shows("without 1,050 more");
+    console.press(". a G");
+    console.shows("canvas 1.2k");
+    console.click("and 1,050 more");
+    console.shows("canvas events where episode_id = 'ep-1'");
 }

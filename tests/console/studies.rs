@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure};
 use mnemoscope::console::screens::study::{StudyAnswer, StudyQuestion};
-use mnemoscope::lab::scratch::scratch;
 use mnemoscope::memory::Entity;
 use mnemoscope::recall::judge::latency::{AccessTally, TimedAccess};
 use mnemoscope::recall::judge::ranked::{GradedRanking, estimate, quality};
@@ -20,6 +19,7 @@ use mnemoscope::recall::understand::forgetting::{AgeTally, AgedEpisode};
 use mnemoscope::recall::understand::report::{CanvasPattern, Graduation, InsightRule, Insights};
 use mnemoscope::recall::understand::usefulness::MemoryJudge;
 use mnemoscope::recall::understand::{graduation, quality as work};
+use mnemoscope::store::scratch::scratch;
 use serde_json::{Value, json};
 
 use super::fake::{Console, row, world};

@@ -7,7 +7,7 @@ use crate::support::fixtures::{Context, Fixture, Layout, build_postgres, build_s
 use crate::support::postgres::Database;
 use mnemoscope::memory::query::{Page, PageStart, Query};
 use mnemoscope::memory::{Entity, Row};
-use mnemoscope::store::context::Relatives;
+use mnemoscope::store::context::{EpisodeChain, Relatives};
 use mnemoscope::store::{Store, Target};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -185,28 +185,25 @@ async fn chains(report: &mut Report, opened: &Opened) {
             let read = opened.store.contexts().chain(id, relatives).await;
             read.unwrap_or_else(|error| panic!("{id}: {error}"))
         };
-        let (Some((found, whole)), Some((again, named))) = (read(Relatives::Whole).await, read(Relatives::Named).await)
+        let (Some(by_id), Some(EpisodeChain { chain: found, relatives: named, .. })) =
+            (read(Relatives::Ids).await, read(Relatives::Named).await)
         else {
             report.0.push(format!("{id}: no chain"));
             continue;
         };
-        report.expect(format!("{id}: the chain by names"), &again, &found);
+        report.expect(format!("{id}: the chain by ids"), &by_id.chain, &found);
         let shown =
             |row: &Row| ["title", "topic", "outcome", "started_at", "ended_at"].map(|column| row.get(column).clone());
-        report.expect(
-            format!("{id}: names and times"),
-            &named.values().map(shown).collect::<Vec<_>>(),
-            &whole.values().map(shown).collect(),
-        );
-        let findings = |relatives| async move {
-            let read = opened.store.contexts().episode_with(id, relatives).await;
-            read.unwrap_or_else(|error| panic!("{id}: {error}")).map(|context| context.findings)
-        };
-        report.expect(
-            format!("{id}: findings by names"),
-            &findings(Relatives::Named).await,
-            &findings(Relatives::Whole).await,
-        );
+        for (relative, row) in &named {
+            let whole =
+                opened.store.row(Entity::Episode, relative).await.unwrap_or_else(|error| panic!("{id}: {error}"));
+            report.expect(format!("{id}: names and times"), &Some(shown(row)), &whole.as_ref().map(shown));
+        }
+        let outline = opened.store.contexts().outline(id, Relatives::Ids).await;
+        let findings = outline.unwrap_or_else(|error| panic!("{id}: {error}")).map(|outline| outline.findings);
+        let named = opened.store.contexts().episode(id).await;
+        let named = named.unwrap_or_else(|error| panic!("{id}: {error}")).map(|context| context.findings);
+        report.expect(format!("{id}: findings by names"), &named, &findings);
         report.expect(format!("{id}: chain"), &found.ids, &strings(&wanted.ids));
         let sorted = |mut ids: Vec<String>| {
             ids.sort();

@@ -7,9 +7,12 @@ use std::process::{Command, Output};
 use mnemoscope::layout::parse;
 use mnemoscope::memory::query::{Order, PageStart, Query};
 use mnemoscope::memory::{Entity, Row};
+use mnemoscope::store::context::Relatives;
 use mnemoscope::store::{OpenOptions, Store, Target};
 use sqlx::Connection as _;
 use tempfile::TempDir;
+
+use crate::support::world;
 
 const ATOM: &str =
     "CREATE TABLE agent_episodes (id VARCHAR NOT NULL PRIMARY KEY, agent_id VARCHAR, task_description TEXT,
@@ -301,5 +304,63 @@ async fn stored_words_of_any_spelling_are_canonical_ones_and_found_as_such() {
         query.filters =
             vec![mnemoscope::memory::filter::Filter::parse(Entity::Episode, filter, chrono::Utc::now()).unwrap()];
         assert_eq!(ids(&store.page(&query).await.unwrap().rows), found, "{filter}");
+    }
+}
+
+/// Many rows of each kind that hang on one episode, the segments in reverse.
+const MANY: [&str; 6] = [
+    "INSERT INTO episodes (id, agent_id, started_at) VALUES ('hub', 'a', '2026-02-04 10:00:00')",
+    "INSERT INTO canvas_audit (id, episode_id, action, created_at) SELECT 'canvas-' || n, 'hub', 'present', \
+     '2026-02-04 10:00:00' FROM numbers",
+    "INSERT INTO episode_segments (id, episode_id, sequence, content) SELECT 'segment-' || n, 'hub', 20000 - n, 'said' \
+     FROM numbers",
+    "INSERT INTO memories (id, text) SELECT 'memory-' || n, 'known' FROM numbers",
+    "INSERT INTO episode_memories (episode_id, memory_id, rank) SELECT 'hub', 'memory-' || n, n FROM numbers WHERE n > 10001 \
+     UNION ALL SELECT 'hub', 'gone', 1 FROM numbers WHERE n = 10001",
+    "INSERT INTO episodes (id, agent_id, parent_id, started_at) SELECT 'child-' || n, 'a', 'hub', '2026-02-05 10:00:00' \
+     FROM numbers",
+];
+
+#[tokio::test]
+async fn many_rows_of_one_episode_are_read_in_parts_and_in_order() {
+    let worlds = [Some(Box::pin(world::native()).await), Box::pin(world::native_on_postgres()).await];
+    for world in worlds.into_iter().flatten() {
+        for sql in MANY {
+            let (insert, rows) = sql.split_once(" SELECT ").map_or((sql, None), |(insert, rows)| (insert, Some(rows)));
+            let numbers = "(WITH RECURSIVE c(n) AS (SELECT 10001 UNION ALL SELECT n + 1 FROM c WHERE n < 12500) SELECT n FROM c) c";
+            let rows = rows.map(|rows| format!(" SELECT {}", rows.replace("numbers", numbers))).unwrap_or_default();
+            world::meddle(&world, &format!("{insert}{rows}")).await;
+        }
+        let contexts = world.store.contexts();
+        let outline = contexts.outline("hub", Relatives::Ids).await.expect("an answer").expect("the episode");
+        let gone = outline.findings.iter().find(|finding| finding.kind == "missing_memory").expect("a finding");
+        assert_eq!(gone.ids, ["gone"]);
+        let named = |what: &str| (10_001..=12_500).map(|n| format!("{what}-{n}")).collect::<Vec<String>>();
+        let mut memories = named("memory");
+        memories[0] = "gone".to_owned();
+        let wanted = [named("canvas"), named("segment").into_iter().rev().collect(), memories, named("child")];
+        let parts = [outline.canvas, outline.segments, outline.links, outline.chain.children];
+        for (rows, wanted) in parts.into_iter().zip(wanted) {
+            let column = if rows.entity() == Entity::MemoryLink { "memory_id" } else { "id" };
+            let (mut read, mut parts, mut found) = (contexts.parts(rows), 0, Vec::new());
+            loop {
+                let rows = read.next().await.expect("rows");
+                if rows.is_empty() {
+                    break;
+                }
+                parts += 1;
+                found.extend(rows.iter().map(|row| row.text(column).unwrap_or_default().to_owned()));
+            }
+            assert!(parts > 5, "{parts}");
+            assert_eq!(found, wanted);
+        }
+        let context = contexts.episode("hub").await.expect("an answer").expect("the episode");
+        for (entity, here) in [(Entity::CanvasEvent, &context.canvas), (Entity::MemoryLink, &context.links)] {
+            assert!((200..1_000).contains(&here.len()), "{}", here.len());
+            assert_eq!(context.more.get(&entity), Some(&(2_500 - here.len())));
+            assert_eq!(context.total(entity), 2_500);
+        }
+        assert_eq!((context.children().count(), context.chain.children.len()), (200, 2_500));
+        assert!(context.findings.iter().any(|finding| finding.kind == "missing_memory"));
     }
 }

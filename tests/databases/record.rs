@@ -226,7 +226,7 @@ fn a_parent_is_what_the_same_agent_had_just_ended_and_is_very_much_alike() {
             let plan = recorded(&world, Entity::Episode, &blind).await.expect("a plan");
             assert!(plan.disclosures.iter().any(|d| d.contains("not possible")), "{:?}", plan.disclosures);
             seqs.extend(done(&world, recorded(&world, Entity::Episode, &child).await).await.audit_seq);
-            let chain = world.store.contexts().chain("child", Relatives::Named).await.unwrap().expect("a chain").0;
+            let chain = world.store.contexts().chain("child", Relatives::Named).await.unwrap().expect("a chain").chain;
             assert!(format!("{chain:?}").contains("more alike"), "{chain:?}");
             for bad in [json!([]), json!(["x"]), json!("x"), json!([1e300])] {
                 let mut wrong = child.clone();

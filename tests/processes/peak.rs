@@ -8,6 +8,7 @@ use std::thread::yield_now;
 use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
 use tempfile::TempDir;
 
+use crate::pty::terminal::{Home, Start};
 use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_sqlite};
 
@@ -345,4 +346,149 @@ fn why_an_episode_has_no_canvas_is_told_without_its_sessions_rows() {
     };
     assert!(printed.contains("its session has 120 canvas events that are not linked to it (showing 100 of 120)"));
     assert!(most < 110_000, "{most} kB");
+}
+
+/// Adds a chain of episodes of 3 MB, and an episode with as many children.
+async fn add_long_chain(path: &str, count: i64) {
+    let mut link = SqliteConnection::connect(path).await.expect("the file");
+    let numbers = "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < $1)";
+    let detail = "no invoice stands in here; ".repeat((3 << 20) / 27);
+    for (name, parent) in [("link", "'link-' || (n - 1)"), ("child", "'link-1'")] {
+        let add = format!(
+            "{numbers} INSERT INTO episodes (id, agent_id, parent_id, started_at, detail) SELECT '{name}-' || n, 'a', \
+             CASE WHEN '{name}-' || n <> 'link-1' THEN {parent} END, '2026-02-01T00:00:00.000000Z', $2 FROM n"
+        );
+        sqlx::query(AssertSqlSafe(add)).bind(count).bind(&detail).execute(&mut link).await.expect("episodes");
+    }
+    link.close().await.expect("closed");
+}
+
+#[test]
+fn long_episodes_of_a_chain_are_printed_as_they_are_read() {
+    let folder = TempDir::new().unwrap();
+    let of = |count: i64| {
+        let path = demo(folder.path(), &(100 + count).to_string());
+        block_on(add_long_chain(&path, count));
+        let last = format!("link-{count}");
+        let commands: [(&str, &[&str]); 4] = [
+            ("json", &["chain", &last]),
+            ("table", &["chain", &last]),
+            ("json", &["chain", "link-1"]),
+            ("json", &["show", "episode", &last]),
+        ];
+        commands
+            .iter()
+            .map(|(format, words)| peak(folder.path(), &[&["-d", &path, "--format", format], *words].concat()))
+            .collect::<Option<Vec<_>>>()
+    };
+    let (Some(few), Some(many)) = (of(2), of(50)) else { return };
+    for ((few, _), (many, printed)) in few.into_iter().zip(many) {
+        assert!(printed.len() > 150_000_000 && printed.contains("-50"), "{} bytes", printed.len());
+        // 150 MB of texts.
+        assert!(many < few + 50_000, "{few} kB of 2 episodes, {many} kB of 50");
+    }
+}
+
+/// Adds an episode on which many rows of each kind hang, and a memory that all of its children used.
+async fn add_hub(path: &str, count: i64) {
+    let mut link = SqliteConnection::connect(path).await.expect("the file");
+    let hub = "INSERT INTO episodes (id, agent_id, started_at, feedback_score) VALUES ('hub', 'a', '2027-01-01T00:00:00.000000Z', 1)";
+    sqlx::query(hub).execute(&mut link).await.expect("an episode");
+    sqlx::query("INSERT INTO memories (id, text) VALUES ('used', 'often')").execute(&mut link).await.expect("a memory");
+    let numbers = "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < $1)";
+    let at = "'2026-02-01T00:00:00.000000Z'";
+    let said = "hex(zeroblob(100))";
+    for into in [
+        format!(
+            "canvas_audit (id, episode_id, action, metadata, created_at) {numbers} SELECT 'c' || n, 'hub', {said}, '[]', {at}"
+        ),
+        format!(
+            "agent_feedback (id, episode_id, kind, correction, created_at) {numbers} SELECT 'f' || n, 'hub', 'thumbs_up', {said}, {at}"
+        ),
+        format!(
+            "utility_events (id, episode_id, signal, reason, created_at) {numbers} SELECT 'u' || n, 'hub', 'confirmed', {said}, {at}"
+        ),
+        format!("episode_segments (id, episode_id, sequence, content) {numbers} SELECT 's' || n, 'hub', n, {said}"),
+        format!("memories (id, text) {numbers} SELECT 'm' || n, {said}"),
+        format!("episode_memories (episode_id, memory_id, rank) {numbers} SELECT 'hub', 'm' || n, n"),
+        format!("episodes (id, agent_id, parent_id, started_at) {numbers} SELECT 'e' || n, 'a', 'hub', {at}"),
+        format!("episode_memories (episode_id, memory_id) {numbers} SELECT 'e' || n, 'used'"),
+    ] {
+        let add = format!("INSERT INTO {into} FROM n");
+        sqlx::query(AssertSqlSafe(add)).bind(count).execute(&mut link).await.expect("rows");
+    }
+    link.close().await.expect("closed");
+}
+
+#[test]
+fn rows_that_hang_on_an_episode_take_few_bytes_each() {
+    let folder = TempDir::new().unwrap();
+    let of = |count: i64| {
+        let path = demo(folder.path(), &(100 + count / 1_000).to_string());
+        block_on(add_hub(&path, count));
+        let on = |words: &[&str]| peak(folder.path(), &[&["-d", &path, "--format", "json"], words].concat());
+        let shown = [on(&["show", "episode", "hub"])?, on(&["chain", "hub"])?, on(&["show", "memory", "used"])?];
+        for ((_, printed), id) in shown.iter().zip(["c", "e", "e"]) {
+            assert!(printed.contains(&format!("\"{id}{count}\"")), "{id}{count}");
+        }
+        Some(shown.map(|(most, _)| most))
+    };
+    let (Some(few), Some(many)) = (of(100), of(30_000)) else { return };
+    for (few, many) in few.into_iter().zip(many) {
+        // 210,000 rows, of 600 bytes at least where they are held.
+        assert!(many < few + 60_000, "{few} kB of 100 rows of each kind, {many} kB of 30,000");
+    }
+}
+
+#[test]
+fn an_episode_with_very_many_rows_is_shown_in_the_console_without_them() {
+    let of = |count: i64| {
+        let home = Home::new();
+        let path = home.demo_of(100);
+        block_on(add_hub(path.to_str().unwrap(), count));
+        let terminal = Start::new(&home, &[path.to_str().unwrap()]).sized(160, 50).run();
+        terminal.shows("newest episodes");
+        terminal.press("2");
+        terminal.shows("row 1 of");
+        terminal.press("\r");
+        terminal.shows("canvas");
+        terminal.press(".a");
+        terminal.shows(if count > 1_000 { "canvas 30.0k" } else { "canvas 100" });
+        let most = terminal.most_memory();
+        terminal.press("q");
+        most
+    };
+    let (Some(few), Some(many)) = (of(100), of(30_000)) else { return };
+    assert!(many < few + 80_000, "{few} kB of 100 rows of each kind, {many} kB of 30,000");
+}
+
+/// Adds a completed run with a log of many steps, 200 bytes each, to a database of pyworkflow.
+async fn add_long_run(path: &Path, steps: i64) {
+    let mut link = SqliteConnection::connect(&path.display().to_string()).await.expect("the file");
+    let run = "INSERT INTO workflow_runs (run_id, workflow_name, status, created_at, updated_at, completed_at) VALUES
+        ('run_giant', 'giant', 'completed', '2026-12-01T07:00:00+00:00', '2026-12-01T07:00:00+00:00', '2026-12-01T07:00:10+00:00')";
+    sqlx::query(run).execute(&mut link).await.expect("a run");
+    let events = "WITH RECURSIVE s(j) AS (SELECT 1 UNION ALL SELECT j + 1 FROM s WHERE j < $1)
+         INSERT INTO events (event_id, run_id, sequence, type, timestamp, data)
+         SELECT 'evt_' || j, 'run_giant', j, 'step.completed', '2026-12-01T07:00:05+00:00', json_object('step_id',
+         'step_work_' || printf('%016x', j), 'step_name', 'work', 'result', hex(zeroblob(62))) FROM s";
+    sqlx::query(events).bind(steps).execute(&mut link).await.expect("events");
+    link.close().await.expect("closed");
+}
+
+#[test]
+fn actions_of_one_long_run_are_held_once() {
+    let folder = TempDir::new().unwrap();
+    let of = |steps: i64| {
+        let path = folder.path().join(format!("{steps}.db"));
+        block_on(build_sqlite(Layout::Pyworkflow, &path));
+        block_on(add_long_run(&path, steps));
+        let words = ["-d", path.to_str().unwrap(), "--format", "json", "list", "episode", "--limit", "1"];
+        let (most, printed) = peak(folder.path(), &words)?;
+        assert_eq!(printed.matches("\"step_name\"").count() as i64, steps);
+        Some(most)
+    };
+    let (Some(few), Some(many)) = (of(10), of(50_000)) else { return };
+    // An action of 5 members takes about 1 kB; twice that, and its text, where it is copied.
+    assert!(many < few + 75_000, "{few} kB of 10 steps, {many} kB of 50,000");
 }

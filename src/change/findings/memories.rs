@@ -2,7 +2,6 @@
 
 use super::{ChangeError, FindingNews, Survey};
 use crate::lab::LabError;
-use crate::store::scratch::scratch;
 use crate::layout::BoundSource;
 use crate::memory::Entity;
 use crate::memory::findings::{FindingTally, MemoryGroups, StandingMemories, StandingMemory, copies};
@@ -11,6 +10,7 @@ use crate::memory::query::Query;
 use crate::memory::vector::{dot, unit};
 use crate::store::Store;
 use crate::store::encode::plain_column;
+use crate::store::scratch::scratch;
 
 /// Memories that say the same.
 pub(super) const COPIES: &str = "near_duplicate_memory";

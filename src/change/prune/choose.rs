@@ -6,7 +6,6 @@ use super::{ASKED, MOST, TOLD, each};
 use crate::change::ChangeError;
 use crate::change::operation::Pruning;
 use crate::lab::LabError;
-use crate::store::scratch::scratch;
 use crate::memory::agreeing;
 use crate::memory::prune::banks::{BankStream, JudgedCase, PruneBanks, SortedBank, SortedBanks};
 use crate::memory::prune::verdicts::BankVerdicts;
@@ -14,6 +13,7 @@ use crate::memory::prune::{PruneReason, Rules, SUGGESTED_WINDOW};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 use crate::store::beside::Hanging;
+use crate::store::scratch::scratch;
 
 /// Cases whose vectors are read at a time.
 const VECTORS: usize = 400;

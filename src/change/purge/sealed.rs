@@ -6,8 +6,8 @@ use std::io::{self, Read, Write};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 
 use crate::change::suppress::{Key, hmac};
-use crate::store::scratch::scratch;
 use crate::memory::packed::space::ScratchSpace;
+use crate::store::scratch::scratch;
 
 /// Bytes of a chunk before it is encrypted.
 const CHUNK: usize = 256 << 10;

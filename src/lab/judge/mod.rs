@@ -7,7 +7,6 @@ mod trials;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::store::scratch::scratch;
 use super::{LabError, Told, each};
 use crate::memory::digest::{Digest, digest};
 use crate::memory::first_of::FirstOf;
@@ -22,6 +21,7 @@ use crate::recall::judge::report::{Evaluation, StoredRecalls, TokenCounts};
 use crate::recall::judge::spread::{QueryRecall, spread};
 use crate::recall::rank::Ranking;
 use crate::store::Store;
+use crate::store::scratch::scratch;
 
 use bank::{BankItem, HELD, OwnerBank, POOL};
 use trials::{QUERIES, pairs, recalled};

@@ -355,6 +355,12 @@ impl Terminal {
         String::from_utf8_lossy(&told.stdout).trim().to_owned()
     }
 
+    /// Most memory that the process had, in kilobytes; none when the system does not tell.
+    pub fn most_memory(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.process_id().unwrap())).ok()?;
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok())
+    }
+
     /// Whether the process has a file open.
     pub fn holds(&self, file: &Path) -> bool {
         let id = self.child.process_id().unwrap();

@@ -416,9 +416,8 @@ impl Detail {
                     choice: MenuChoice::Go(to),
                     unavailable: None,
                 };
-                let child = |row: &Row| {
-                    item(row_name(row), row.text("outcome").unwrap_or_default(), to(&row.id().to_owned()))
-                };
+                let child =
+                    |row: &Row| item(row_name(row), row.text("outcome").unwrap_or_default(), to(&row.id().to_owned()));
                 let mut items: Vec<MenuItem> = context.children().map(child).collect();
                 if let Some(rest) = follow::other_children(context) {
                     items.push(item(format!("all {}", several.len()), "list", rest));
