@@ -20,6 +20,8 @@ use crate::memory::query::Query;
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
+use crate::store::fetched::FetchedValue;
+use crate::store::row_list::row_digest;
 use crate::store::stored::{StoredRows, TableName};
 
 /// Rows that one removal may name.
@@ -203,22 +205,21 @@ fn column_of<'s>(store: &'s Store, table: &TableName, stored: &str) -> Option<(&
     })
 }
 
-/// Keys of rows that go, by table.
-struct GoingKeys(BTreeMap<TableName, HashSet<String>>);
+/// Rows that go, by table: the columns of their keys, and these.
+struct GoingKeys<'g>(BTreeMap<&'g TableName, (&'g [String], HashSet<[u64; 2]>)>);
 
-impl GoingKeys {
-    fn of(going: &[StoredRows]) -> Self {
-        let mut keys: BTreeMap<TableName, HashSet<String>> = BTreeMap::new();
-        for rows in going {
-            keys.entry(rows.table.clone()).or_default().extend(rows.keys.iter().map(|key| json!(key).to_string()));
-        }
-        GoingKeys(keys)
+impl<'g> GoingKeys<'g> {
+    fn of(going: &'g [StoredRows]) -> Self {
+        let of = |rows: &'g StoredRows| (&rows.by[..], rows.keys.iter().map(|key| row_digest(key)).collect());
+        GoingKeys(going.iter().map(|rows| (&rows.table, of(rows))).collect())
     }
 
-    /// Whether a row, the only one of these, goes.
-    fn holds(&self, row: &StoredRows) -> bool {
-        let keys = self.0.get(&row.table);
-        keys.zip(row.keys.first()).is_some_and(|(keys, key)| keys.contains(&json!(key).to_string()))
+    /// Whether a row goes.
+    fn holds(&self, row: &LocatedRow<'_>) -> bool {
+        self.0.get(&row.table()).is_some_and(|(by, keys)| {
+            let key: Option<Vec<FetchedValue>> = by.iter().map(|column| row.image.get(column).cloned()).collect();
+            key.is_some_and(|key| keys.contains(&row_digest(&key)))
+        })
     }
 }
 
@@ -250,7 +251,7 @@ async fn leave_lists(
     table: &TableName,
     column: &str,
     ids: &HashSet<&str>,
-    going: &GoingKeys,
+    going: &GoingKeys<'_>,
     heir: Option<&str>,
 ) -> Result<(), ChangeError> {
     let store = draft.store;
@@ -265,7 +266,7 @@ async fn leave_lists(
             break;
         }
         let Some(found) = draft.seek_in(source, id).await? else { continue };
-        if going.holds(&found.rows()) {
+        if going.holds(&found) {
             continue;
         }
         if source.entity == Entity::Memory && heir == Some(id) {
@@ -290,13 +291,13 @@ async fn leave_lists(
 }
 
 /// The number of canvas actions of episodes whose canvas events go.
-async fn recount(draft: &mut Draft<'_>, located: &[&LocatedRow<'_>], going: &GoingKeys) -> Result<(), ChangeError> {
+async fn recount(draft: &mut Draft<'_>, located: &[&LocatedRow<'_>], going: &GoingKeys<'_>) -> Result<(), ChangeError> {
     let store = draft.store;
     let gone: HashSet<&str> = located.iter().map(|found| found.row.id()).collect();
     let episodes: BTreeSet<&str> = located.iter().filter_map(|found| found.row.text("episode_id")).collect();
     for id in episodes {
         let Some(found) = draft.seek(Entity::Episode, id).await? else { continue };
-        if going.holds(&found.rows())
+        if going.holds(&found)
             || plain_column(found.source, "canvas_action_count").is_none()
             || writable(found.source).is_err()
         {

@@ -13,9 +13,10 @@ use crate::lab::LabError;
 use crate::memory::Entity;
 use crate::memory::agreeing;
 use crate::memory::query::Query;
-use crate::memory::retention::overdue::{LastUses, OverdueRows, OverdueTally};
+use crate::memory::retention::overdue::{LastUses, OverdueFate, OverdueRows, OverdueTally};
 use crate::memory::retention::{ReadRule, RetentionRules};
 use crate::store::Store;
+use crate::store::encode::leads_back;
 use crate::store::scratch::scratch;
 
 /// Rows that one plan takes at most; the next one takes more.
@@ -25,7 +26,7 @@ const MOST: usize = 2_500;
 const LOCATED: usize = 8 << 20;
 
 /// The rows that the rules no longer keep, by entity. The first `most` ids of each are told; those of people who are `held`
-/// are told apart.
+/// are told apart, and those to which no id leads.
 ///
 /// # Errors
 /// [`ChangeError::Usage`] for rules that make no sense, [`ChangeError::Refused`] where a rule cannot be told here; else the
@@ -55,9 +56,16 @@ pub async fn overdue(
         let mut tally = OverdueTally::new(&own, uses.end().map_err(LabError::from)?, most, scratch);
         store
             .walks()
-            .each_row(&Query { columns: Some(columns), ..Query::new(entity) }, |row| {
+            .each_sourced(&Query { columns: Some(columns), ..Query::new(entity) }, |source, row| {
                 if !marked || row.text("status") != Some("deleted") {
-                    tally.row(&row, row.text("user_id").is_some_and(|user| held.contains(user)));
+                    let fate = if row.id().is_empty() || source.is_some_and(|source| !leads_back(source)) {
+                        OverdueFate::Unnamed
+                    } else if row.text("user_id").is_some_and(|user| held.contains(user)) {
+                        OverdueFate::Held
+                    } else {
+                        OverdueFate::Goes
+                    };
+                    tally.row(&row, fate);
                 }
                 ControlFlow::Continue(())
             })
@@ -93,6 +101,7 @@ struct RowsToGo {
     /// Rows that go by the rules, in all.
     overdue: usize,
     held: usize,
+    unnamed: usize,
     of: usize,
 }
 
@@ -120,7 +129,7 @@ pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeE
         ids.dedup();
         ids.truncate(room);
         room -= ids.len();
-        going.push(RowsToGo { entity, ids, overdue, held: found.held, of });
+        going.push(RowsToGo { entity, ids, overdue, held: found.held, unnamed: found.unnamed, of });
     }
     loop {
         let all = going.iter().map(|rows| rows.ids.len()).sum();
@@ -141,7 +150,7 @@ pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeE
 async fn take(draft: &mut Draft<'_>, held: &BTreeSet<String>, going: &mut [RowsToGo]) -> Result<usize, ChangeError> {
     let mut located = Vec::new();
     let mut size = 0;
-    for RowsToGo { entity, ids, overdue, held: kept, of } in going {
+    for RowsToGo { entity, ids, overdue, held: kept, unnamed, of } in going {
         let (mut kept, mut taken, mut seen) = (*kept, 0, 0);
         for id in ids.iter() {
             if size >= LOCATED {
@@ -165,6 +174,16 @@ async fn take(draft: &mut Draft<'_>, held: &BTreeSet<String>, going: &mut [RowsT
                 kept,
                 &format!(
                     "{{#}} {{row of|rows of}} {} {{stays: its person is|stay: their people are}} under a legal hold",
+                    entity.title()
+                ),
+            ));
+        }
+        if *unnamed > 0 {
+            draft.disclosures.push(agreeing(
+                *unnamed,
+                &format!(
+                    "{{#}} overdue {{row of|rows of}} {} {{stays: it has|stay: they have}} no id, or one that the layout makes \
+                     from other values, so {{it|they}} can only be looked at",
                     entity.title()
                 ),
             ));

@@ -136,13 +136,19 @@ async fn changed(store: &Store, revise: &RowRevisions) -> Result<Option<StoredRo
 async fn leaning(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> {
     let gone: Vec<StoredRows> = draft.deletions();
     let mut leaning = Vec::new();
+    if gone.is_empty() {
+        return Ok(leaning);
+    }
+    let relations = draft.store.snapshot().await?.relations().await?;
     for rows in &gone {
         for reference in draft.store.shapes().references(&rows.table).await? {
             let [column] = &rows.by[..] else { continue };
             if !reference.to.eq_ignore_ascii_case(column) {
                 continue;
             }
-            let referring = StoredRows { table: reference.from, by: vec![reference.column], keys: rows.keys.clone() };
+            let compared = relations.comparison((&reference.from, &reference.column), (&rows.table, column));
+            let keys = draft.store.shapes().spelled((&reference.from, &reference.column), compared, &rows.keys).await?;
+            let referring = StoredRows { table: reference.from, by: vec![reference.column], keys };
             let going = |image: &Image| {
                 let same = |g: &&StoredRows| g.table == referring.table;
                 gone.iter().filter(same).any(|g| {
@@ -253,7 +259,8 @@ async fn hanging(store: &Store, values: &Values) -> Result<Vec<String>, ChangeEr
                 there.iter().filter_map(|image| Some(json!([image.get(&key.to)?]).to_string())).collect();
             let gone = |key: &&Vec<FetchedValue>| !there.contains(&json!(key).to_string());
             let missing = rows.keys.iter().filter(gone).count();
-            if missing > 0 {
+            // Where the column takes another spelling for the same, the server alone tells.
+            if missing > 0 && !store.snapshot().await?.relations().await?.is_compared_apart(&key.table, &key.to) {
                 lost.push(agreeing(missing, &format!("{{#}} {{value|values}} of {}.{} would refer to rows of {} that are not there, which its foreign key forbids", table.title(), key.column, key.table.title())));
             }
         }

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use super::embedding::VectorShelf;
 use super::encode::table_of;
 use super::fetched::FetchedValue;
-use super::proof::keys_of_tables;
-use super::shape::ColumnReference;
+use super::row_list::row_digest;
+use super::shape::{ColumnReference, Comparison};
+use super::snapshot::WantedRows;
 use super::stored::{StoredRows, TableName};
 use super::{ShapeReader, StoreError};
 use crate::layout::BoundSource;
@@ -19,10 +20,12 @@ pub struct Hanging {
     pub table: TableName,
     /// Column of the table that names the other row.
     pub column: String,
-    /// Columns of its primary key.
+    /// Columns that tell its rows apart.
     pub key: Vec<String>,
     /// True when the rows make no sense without the other row: the column must have a value.
     pub bound: bool,
+    /// Way in which the column is compared with what it names, where its own is another.
+    pub compared: Option<Comparison>,
     /// Column of the table with a vector; `None` when it has no such column.
     pub vector: Option<String>,
 }
@@ -44,10 +47,11 @@ impl ShapeReader<'_> {
         if references.is_empty() {
             return Ok(hanging);
         }
-        let keys = keys_of_tables(self.store).await?;
+        let relations = self.store.snapshot().await?.relations().await?;
+        let of = table_of(source);
         for reference in references.into_iter().filter(|r| r.to.eq_ignore_ascii_case(id)) {
             let shape = self.shape(&reference.from).await?;
-            let key = keys.get(&reference.from).cloned().unwrap_or_default();
+            let key = relations.keys.get(&reference.from).cloned().unwrap_or_default();
             let vector = shape.columns.iter().find(|c| {
                 let name = c.name.to_ascii_lowercase();
                 c.declared.to_ascii_lowercase().starts_with("vector") || name == "embedding" || name == "vector"
@@ -56,12 +60,37 @@ impl ShapeReader<'_> {
             hanging.push(Hanging {
                 bound: required || key.contains(&reference.column),
                 vector: vector.map(|c| c.name.clone()),
+                compared: relations.comparison((&reference.from, &reference.column), (&of, &reference.to)),
                 table: reference.from,
                 column: reference.column,
                 key,
             });
         }
         Ok(hanging)
+    }
+
+    /// The keys by which a column of a table names some rows, as they are spelled there if it is compared in a way that is
+    /// not its own.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn spelled(
+        self,
+        (table, column): (&TableName, &str),
+        compared: Option<Comparison>,
+        keys: &[Vec<FetchedValue>],
+    ) -> Result<Vec<Vec<FetchedValue>>, StoreError> {
+        if compared.is_none() {
+            return Ok(keys.to_vec());
+        }
+        let by = [column.to_owned()];
+        let wanted = WantedRows { table, columns: &by, when: None, subject: &[] };
+        let mut spelled = Vec::new();
+        let mut snapshot = self.store.snapshot().await?;
+        snapshot.each_compared(wanted, (&by, &[compared]), keys, |row| spelled.push(row)).await?;
+        spelled.sort_unstable_by_key(|row| row_digest(row));
+        spelled.dedup();
+        Ok(spelled)
     }
 
     /// Vectors of some rows, by the id of the row that they hang on. One that cannot be read is left out.

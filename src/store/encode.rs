@@ -345,6 +345,12 @@ pub fn key_columns<'b>(source: &'b BoundSource) -> Option<Vec<&'b str>> {
     parts.iter().map(own).collect()
 }
 
+/// Whether the ids of a source's rows lead back to these; otherwise the layout makes them of other values.
+#[must_use]
+pub fn leads_back(source: &BoundSource) -> bool {
+    plain_column(source, "id").is_some() || key_columns(source).is_some()
+}
+
 /// The stored column of the source's own table within which a way leads.
 fn within_table(way: &BoundColumn) -> Option<&str> {
     match &way.origin {

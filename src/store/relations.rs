@@ -6,6 +6,7 @@ use super::StoreError;
 use super::dialect::quote;
 use super::fetched::{RawRow, number, text};
 use super::proof::tables::{self, ColumnContent, SearchedKind, SearchedTable, UnsearchedReason};
+use super::shape::Comparison;
 use super::snapshot::Snapshot;
 use super::stored::{ROW_NUMBER, TableName};
 use crate::layout::Engine;
@@ -39,7 +40,8 @@ pub struct ForeignKey {
 /// Relations between the tables of a database.
 #[derive(Debug, Clone, Default)]
 pub struct Relations {
-    /// Columns that tell a table's rows apart; empty when nothing does.
+    /// Columns that tell a table's rows apart; empty when nothing does. The hidden row number is the last one where the
+    /// others hold NULL in some row.
     pub keys: HashMap<TableName, Vec<String>>,
     /// Foreign keys.
     pub foreign: Vec<ForeignKey>,
@@ -54,6 +56,8 @@ pub struct Relations {
     pub inside: HashMap<TableName, TableName>,
     /// Columns that cannot be empty.
     pub required: HashSet<(TableName, String)>,
+    /// Columns whose values are compared in a way of their own: on SQLite those of unique indexes.
+    compared: HashMap<(TableName, String), Comparison>,
     /// Tables whose rows we have no right to see, or of which policies may hide some.
     pub unread: Vec<(TableName, &'static str)>,
     /// Tables whose rows are elsewhere: in another database, or in a session of somebody else.
@@ -61,10 +65,56 @@ pub struct Relations {
 }
 
 impl Relations {
+    /// Whether a column takes texts for the same that are spelled differently.
+    #[must_use]
+    pub fn is_compared_apart(&self, table: &TableName, column: &str) -> bool {
+        self.compared.contains_key(&(table.clone(), column.to_owned()))
+    }
+
+    /// The text as others are spelled that a column takes for the same, as far as the engine need not be asked.
+    #[must_use]
+    pub fn folded(&self, table: &TableName, column: &str, text: &str) -> String {
+        match self.compared.get(&(table.clone(), column.to_owned())) {
+            Some(Comparison { kind: None, collation: Some(name) }) if name.eq_ignore_ascii_case("\"nocase\"") => {
+                text.to_ascii_lowercase()
+            }
+            Some(Comparison { kind: Some(_), collation: None }) => text.to_lowercase(),
+            _ => text.to_owned(),
+        }
+    }
+
     /// Whether a column can hold words, such as a handle.
     #[must_use]
     pub fn holds_words(&self, table: &TableName, column: &str) -> bool {
         !self.holds.contains_key(&(table.clone(), column.to_owned()))
+    }
+
+    /// The way in which values of a column that refers to another are compared with those there: as that column compares
+    /// them. None where its own way is the same.
+    #[must_use]
+    pub fn comparison(&self, from: (&TableName, &str), to: (&TableName, &str)) -> Option<Comparison> {
+        let way = |(table, column): (&TableName, &str)| self.compared.get(&(table.clone(), column.to_owned()));
+        let other = way(to).cloned();
+        if way(from) == other.as_ref() {
+            return None;
+        }
+        // PostgreSQL goes by a collation of the column that refers, but not by a type of it that the other has not.
+        let of_texts = || way(from).filter(|own| own.collation.is_none() && self.refers(from, to));
+        other.or_else(|| of_texts().map(|_| Comparison::of_texts()))
+    }
+
+    fn refers(&self, from: (&TableName, &str), to: (&TableName, &str)) -> bool {
+        let pair = |key: &ForeignKey| {
+            key.columns.iter().zip(&key.to_columns).any(|(own, other)| (&**own, &**other) == (from.1, to.1))
+        };
+        self.foreign.iter().any(|key| key.from == *from.0 && key.to == *to.0 && pair(key))
+    }
+
+    /// The way in which values of a column that names people are compared with their ids, where it refers to such.
+    #[must_use]
+    pub fn comparison_of_owner(&self, table: &TableName, column: &str) -> Option<Comparison> {
+        let key = self.foreign.iter().find(|key| key.from == *table && key.columns == [column])?;
+        self.comparison((table, column), (&key.to, key.to_columns.first()?))
     }
 }
 
@@ -87,6 +137,25 @@ const FOREIGN_POSTGRES: &str = "SELECT n.nspname::text, c.relname::text, a.attna
      JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.own \
      JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = u.other \
      WHERE k.contype = 'f' AND k.conparentid = 0 ORDER BY k.oid, u.at";
+
+/// Collations of the columns by which SQLite tells rows apart; of several, the last is the primary key's.
+const COMPARED_SQLITE: &str = "SELECT l.schema, l.name, k.name, '\"' || replace(k.coll, '\"', '\"\"') || '\"', NULL \
+     FROM pragma_table_list l JOIN pragma_index_list(l.name, l.schema) i JOIN pragma_index_xinfo(i.name, l.schema) k \
+     WHERE l.type = 'table' AND i.\"unique\" = 1 AND i.partial = 0 AND k.key = 1 AND k.name IS NOT NULL \
+     ORDER BY i.origin = 'pk', i.origin = 'u', i.seq";
+
+/// Columns of which two different texts may be equal: by their type, or by a collation that is not deterministic.
+const COMPARED_POSTGRES: &str = "WITH RECURSIVE made_of (relation, name, rule, type) AS ( \
+       SELECT a.attrelid, a.attname, a.attcollation, a.atttypid FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid \
+         WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attcollation <> 0 AND c.relkind IN ('r', 'p', 'm', 'f') \
+       UNION ALL SELECT m.relation, m.name, m.rule, t.typbasetype FROM made_of m JOIN pg_type t ON t.oid = m.type \
+         WHERE t.typtype = 'd') \
+     SELECT n.nspname::text, c.relname::text, m.name::text, CASE WHEN NOT l.collisdeterministic THEN quote_ident(o.nspname) || '.' || quote_ident(l.collname) END, \
+       CASE t.typname WHEN 'citext' THEN format_type(t.oid, NULL) ELSE 'text' END \
+     FROM made_of m JOIN pg_class c ON c.oid = m.relation JOIN pg_namespace n ON n.oid = c.relnamespace \
+     JOIN pg_type t ON t.oid = m.type JOIN pg_collation l ON l.oid = m.rule \
+     JOIN pg_namespace o ON o.oid = l.collnamespace \
+     WHERE t.typname = 'citext' OR t.typtype <> 'd' AND NOT l.collisdeterministic";
 
 /// Temporary tables of other sessions: nobody else sees their rows.
 const TEMPORARY: &str = "SELECT n.nspname::text, c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
@@ -194,7 +263,11 @@ impl Snapshot<'_> {
     /// The engine's refusal.
     pub async fn relations(&mut self) -> Result<Relations, StoreError> {
         let mut relations = Relations::default();
-        for table in tables::read(self.store).await? {
+        for mut table in tables::read(self.store).await? {
+            // Any number of rows may hold the same NULL.
+            if table.has_keys_of_null && self.holds_null(&table.name, &table.key).await? {
+                table.key.push(ROW_NUMBER.to_owned());
+            }
             relations.add(table);
         }
         relations.follow_inheritance();
@@ -202,6 +275,12 @@ impl Snapshot<'_> {
         let foreign = if postgres { FOREIGN_POSTGRES } else { FOREIGN_SQLITE };
         for row in self.fetch(foreign, &[]).await? {
             relations.add_foreign(&row);
+        }
+        let compared = if postgres { COMPARED_POSTGRES } else { COMPARED_SQLITE };
+        for row in self.fetch(compared, &[]).await? {
+            let place = (TableName::new(text(&row, 0), text(&row, 1)), text(&row, 2));
+            let [kind, collation] = [4, 3].map(|at| Some(text(&row, at)).filter(|word| !word.is_empty()));
+            relations.compared.insert(place, Comparison { kind, collation });
         }
         if postgres {
             for row in self.fetch(TEMPORARY, &[]).await? {

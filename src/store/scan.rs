@@ -27,6 +27,18 @@ impl RowWalks<'_> {
     /// # Errors
     /// An entity that the database does not hold, or the engine's refusal.
     pub async fn each_row(self, query: &Query, mut each: impl FnMut(Row) -> ControlFlow<()>) -> Result<(), StoreError> {
+        self.each_sourced(query, |_, row| each(row)).await
+    }
+
+    /// The same, each row with its source; of rows that a derivation completes the source is told where there is one.
+    ///
+    /// # Errors
+    /// As [`RowWalks::each_row`].
+    pub async fn each_sourced(
+        self,
+        query: &Query,
+        mut each: impl FnMut(Option<&BoundSource>, Row) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
         let wanted: Option<Vec<&str>> = query.columns.as_ref().map(|columns| {
             let mut wanted = columns.clone();
             wanted.push("id");
@@ -40,7 +52,8 @@ impl RowWalks<'_> {
                 && wanted.as_ref().is_none_or(|w| w.iter().any(|c| source.derives(c)))
         };
         if sources.iter().any(derived) {
-            return self.each_paged(query, each).await;
+            let only = if let [source] = &sources[..] { Some(*source) } else { None };
+            return self.each_paged(query, |row| each(only, row)).await;
         }
         for source in sources {
             let mut projection = Projection::new(self.store.engine(), source, wanted.as_deref(), query.preview);
@@ -54,7 +67,7 @@ impl RowWalks<'_> {
             }
             let read = codec::decoder(source.clone(), projection);
             let fits = |row: &Row| query.filters.iter().all(|f| f.matches(row));
-            let mut fitting = |row| if fits(&row) { each(row) } else { ControlFlow::Continue(()) };
+            let mut fitting = |row| if fits(&row) { each(Some(source), row) } else { ControlFlow::Continue(()) };
             if self.scan_parts(source, &statement, read, &mut fitting).await?.is_break() {
                 break;
             }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::dialect::quote;
 use super::fetched::{FetchedValue, Param, RawRow};
-use super::stored::{Image, ROW_NUMBER, StoredRows, TableName};
+use super::stored::{Image, ROW_NUMBER, StoredRows, TableName, is_numbered};
 use super::{ShapeReader, StoreError};
 use crate::layout::Engine;
 
@@ -23,6 +23,8 @@ pub struct ShapeColumn {
     pub declared: String,
     /// Underlying type: a domain's base type when no rule of the domain keeps values out, else the type itself.
     pub base: String,
+    /// Underlying type, whatever the rules of a domain: that by which values are compared.
+    pub compared: String,
     /// A new row must give it a value: it is NOT NULL and has no default.
     pub required: bool,
 }
@@ -55,7 +57,10 @@ impl TableShape {
     #[must_use]
     pub fn narrowed(&self, columns: &[String], by: &[String]) -> TableShape {
         let wanted = |c: &&ShapeColumn| columns.contains(&c.name) || by.contains(&c.name);
-        TableShape { columns: self.columns.iter().filter(wanted).cloned().collect(), row_number: false }
+        TableShape {
+            columns: self.columns.iter().filter(wanted).cloned().collect(),
+            row_number: self.row_number && is_numbered(by),
+        }
     }
 
     fn names(&self) -> Vec<Arc<str>> {
@@ -90,6 +95,7 @@ impl TableShapes {
                 name: text(row.first()),
                 declared: text(row.get(1)),
                 base: text(row.get(4).or(row.get(1))),
+                compared: text(row.get(5).or(row.get(1))),
                 required: flag(row.get(2)),
             })
             .collect();
@@ -104,7 +110,7 @@ impl TableShapes {
 }
 
 /// The statement that describes a table: name, type, required, whether rows have a hidden number, and what the type is
-/// made of.
+/// made of: without the rules of a domain, and whatever they are.
 #[must_use]
 pub fn question(engine: Engine, table: &TableName) -> (String, Vec<Param>) {
     let sql = match engine {
@@ -126,7 +132,10 @@ pub fn question(engine: Engine, table: &TableName) -> (String, Vec<Param>) {
                  (SELECT 1 FROM pg_constraint r WHERE r.contypid = t.oid AND r.contype = 'c') \
                FROM made_of m JOIN pg_type t ON t.oid = m.type WHERE t.typtype = 'd') \
                SELECT format_type(m.type, m.modifier) FROM made_of m JOIN pg_type t ON t.oid = m.type \
-               WHERE t.typtype <> 'd' AND NOT m.ruled), format_type(a.atttypid, a.atttypmod)) \
+               WHERE t.typtype <> 'd' AND NOT m.ruled), format_type(a.atttypid, a.atttypmod)), \
+             (WITH RECURSIVE made_of (type, modifier) AS (SELECT a.atttypid, a.atttypmod UNION ALL \
+               SELECT t.typbasetype, t.typtypmod FROM made_of m JOIN pg_type t ON t.oid = m.type WHERE t.typtype = 'd') \
+               SELECT format_type(m.type, m.modifier) FROM made_of m JOIN pg_type t ON t.oid = m.type WHERE t.typtype <> 'd') \
              FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
              WHERE n.nspname = $1 AND c.relname = $2 AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' \
              ORDER BY a.attnum"
@@ -219,6 +228,29 @@ pub fn qualified(table: &TableName) -> String {
     format!("{}.{}", quote(&table.schema), quote(&table.name))
 }
 
+/// Way of comparing values of a column that its own type and collation do not say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Comparison {
+    /// Type of PostgreSQL by which values are compared.
+    pub kind: Option<String>,
+    /// Collation, quoted.
+    pub collation: Option<String>,
+}
+
+impl Comparison {
+    /// That of texts of PostgreSQL, whatever the type of a column makes of them.
+    #[must_use]
+    pub fn of_texts() -> Self {
+        Comparison { kind: Some("text".to_owned()), collation: None }
+    }
+
+    fn of(&self, column: &str) -> String {
+        let kind = self.kind.as_ref().map_or_else(String::new, |kind| format!("::{kind}"));
+        let collation = self.collation.as_ref().map_or_else(String::new, |name| format!(" COLLATE {name}"));
+        format!("{}{kind}{collation}", quote(column))
+    }
+}
+
 /// The condition that finds some keys, with its values appended to `params`.
 pub fn key_condition(
     engine: Engine,
@@ -227,23 +259,44 @@ pub fn key_condition(
     keys: &[Vec<FetchedValue>],
     params: &mut Vec<Param>,
 ) -> String {
-    if let (Engine::Sqlite, [name], Some(list)) = (engine, by, listed(keys)) {
+    compared_condition(engine, shape, by, &[], keys, params)
+}
+
+/// The condition that finds some keys, each column compared as `compared` says where it says something.
+pub fn compared_condition(
+    engine: Engine,
+    shape: &TableShape,
+    by: &[String],
+    compared: &[Option<Comparison>],
+    keys: &[Vec<FetchedValue>],
+    params: &mut Vec<Param>,
+) -> String {
+    let way = |at: usize| compared.get(at).and_then(Option::as_ref);
+    let columns: Vec<String> =
+        by.iter().enumerate().map(|(at, name)| way(at).map_or_else(|| quote(name), |way| way.of(name))).collect();
+    if let (Engine::Sqlite, [column], Some(list)) = (engine, &columns[..], listed(keys)) {
         params.push(FetchedValue::Text(list));
         // `+`: as with values bound one by one, the column's type says how they are compared.
-        return format!("{} IN (SELECT +value FROM json_each(${}))", quote(name), params.len());
+        return format!("{column} IN (SELECT +value FROM json_each(${}))", params.len());
     }
-    let declared = |name: &str| shape.column(name).map_or(String::new(), |c| c.declared.clone());
-    let mut mark = |name: &str, value: &FetchedValue| {
+    let own = |name: &String| shape.column(name).map_or(String::new(), |column| column.compared.clone());
+    let kind = |(at, name)| way(at).and_then(|way| way.kind.clone()).unwrap_or_else(|| own(name));
+    let kinds: Vec<String> = by.iter().enumerate().map(kind).collect();
+    let mut mark = |at: usize, value: &FetchedValue| {
         params.push(value.clone());
-        placeholder(engine, params.len(), value, &declared(name))
+        placeholder(engine, params.len(), value, &kinds[at])
     };
-    if let [name] = by {
-        let marks: Vec<String> = keys.iter().filter_map(|key| key.first()).map(|value| mark(name, value)).collect();
-        return format!("{} IN ({})", quote(name), marks.join(", "));
+    if let [column] = &columns[..] {
+        let marks: Vec<String> = keys.iter().filter_map(|key| key.first()).map(|value| mark(0, value)).collect();
+        return format!("{column} IN ({})", marks.join(", "));
     }
-    let one = |key: &Vec<FetchedValue>, mark: &mut dyn FnMut(&str, &FetchedValue) -> String| {
-        let parts: Vec<String> =
-            by.iter().zip(key).map(|(name, value)| format!("{} = {}", quote(name), mark(name, value))).collect();
+    let one = |key: &Vec<FetchedValue>, mark: &mut dyn FnMut(usize, &FetchedValue) -> String| {
+        let part = |(at, (column, value)): (usize, (&String, &FetchedValue))| match value {
+            // Its number tells the row.
+            FetchedValue::Null if is_numbered(by) => format!("{column} IS NULL"),
+            value => format!("{column} = {}", mark(at, value)),
+        };
+        let parts: Vec<String> = columns.iter().zip(key).enumerate().map(part).collect();
         format!("({})", parts.join(" AND "))
     };
     let keys: Vec<String> = keys.iter().map(|key| one(key, &mut mark)).collect();

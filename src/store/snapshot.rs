@@ -8,10 +8,10 @@ use super::dialect::{PgType, quote};
 use super::fetched::{FetchedValue, Param, RawRow, integer, text};
 use super::server::{Isolation, ServerLink};
 use super::session::Opener;
-use super::shape::{self, TableShape};
+use super::shape::{self, Comparison, TableShape};
 use super::side_by_side::RowBatch;
 use super::sqlite_reader::SqliteReader;
-use super::stored::{TableName, row_number};
+use super::stored::{TableName, is_numbered, row_number};
 use super::stripes::{self, StripedStatement};
 use super::{Store, StoreError};
 use crate::layout::Engine;
@@ -186,7 +186,31 @@ impl Snapshot<'_> {
         keys: &[Vec<FetchedValue>],
         take: impl FnMut(RawRow),
     ) -> Result<(), StoreError> {
-        self.each_first(wanted, by, keys, None, take).await
+        self.each_first(wanted, (by, &[]), keys, None, take).await
+    }
+
+    /// The same as [`Snapshot::each_of_keys`], each column compared as `compared` says where it says something.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn each_compared(
+        &mut self,
+        wanted: WantedRows<'_>,
+        (by, compared): (&[String], &[Option<Comparison>]),
+        keys: &[Vec<FetchedValue>],
+        take: impl FnMut(RawRow),
+    ) -> Result<(), StoreError> {
+        self.each_first(wanted, (by, compared), keys, None, take).await
+    }
+
+    /// Whether a row holds NULL in one of some columns.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub(super) async fn holds_null(&mut self, table: &TableName, columns: &[String]) -> Result<bool, StoreError> {
+        let empty: Vec<String> = columns.iter().map(|column| format!("{} IS NULL", quote(column))).collect();
+        let sql = format!("SELECT 1 FROM {} WHERE {} LIMIT 1", shape::qualified(table), empty.join(" OR "));
+        Ok(!self.fetch(&sql, &[]).await?.is_empty())
     }
 
     /// Whether a row holds a value in a column.
@@ -197,7 +221,7 @@ impl Snapshot<'_> {
         let by = [column.to_owned()];
         let wanted = WantedRows { table, columns: &by, when: None, subject: &[] };
         let mut is_there = false;
-        self.each_first(wanted, &by, &[vec![value]], Some(1), |_| is_there = true).await?;
+        self.each_first(wanted, (&by, &[]), &[vec![value]], Some(1), |_| is_there = true).await?;
         Ok(is_there)
     }
 
@@ -205,7 +229,7 @@ impl Snapshot<'_> {
     async fn each_first(
         &mut self,
         wanted: WantedRows<'_>,
-        by: &[String],
+        (by, compared): (&[String], &[Option<Comparison>]),
         keys: &[Vec<FetchedValue>],
         most: Option<usize>,
         mut take: impl FnMut(RawRow),
@@ -214,12 +238,12 @@ impl Snapshot<'_> {
             return Ok(());
         }
         let shape = self.store.shapes().shape(wanted.table).await?;
-        let declared = |name: &String| shape.column(name).map_or(String::new(), |c| c.declared.clone());
+        let declared = |name: &String| shape.column(name).map_or(String::new(), |c| c.compared.clone());
         let types: Vec<String> = by.iter().map(declared).collect();
         let engine = self.engine();
         let fitting = |key: &&Vec<FetchedValue>| {
             key.iter().zip(&types).all(|(value, declared)| match engine {
-                Engine::Sqlite => by.len() == 1 || !matches!(value, FetchedValue::Null),
+                Engine::Sqlite => by.len() == 1 || is_numbered(by) || !matches!(value, FetchedValue::Null),
                 Engine::Postgres => fits(declared, value),
             })
         };
@@ -227,7 +251,7 @@ impl Snapshot<'_> {
         let limit = most.map_or_else(String::new, |most| format!(" LIMIT {most}"));
         for chunk in fitting.chunks(if by.len() == 1 { VALUES } else { KEYS }) {
             let mut params = Vec::new();
-            let keys = shape::key_condition(engine, &shape, by, chunk, &mut params);
+            let keys = shape::compared_condition(engine, &shape, by, compared, chunk, &mut params);
             let condition = Self::condition(&wanted, &mut params);
             let sql = format!(
                 "SELECT {} FROM {} t WHERE {keys}{condition}{limit}",

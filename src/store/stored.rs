@@ -14,6 +14,12 @@ use crate::layout::TimeSpelling;
 /// The column name under which SQLite's hidden row number is in an [`Image`].
 pub const ROW_NUMBER: &str = "_rowid_";
 
+/// Whether rows are told apart by their hidden numbers, at least those that hold NULL in the other columns.
+#[must_use]
+pub fn is_numbered(by: &[String]) -> bool {
+    by.last().is_some_and(|column| column == ROW_NUMBER)
+}
+
 /// A name of SQLite's hidden row number that no column of a table has taken; none where columns have all of them.
 #[must_use]
 pub fn row_number(columns: &[&str]) -> Option<&'static str> {

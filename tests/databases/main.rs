@@ -22,6 +22,7 @@ mod learn;
 mod look;
 mod migrate;
 mod moment;
+mod naming;
 mod native_schema;
 mod owners;
 mod poolers;

@@ -72,6 +72,8 @@ pub struct PruneChoice {
     pub rest: usize,
     /// Banks with no window of their own.
     pub open: usize,
+    /// Cases without an id, by which alone they could go.
+    pub unnamed: usize,
     /// Cases whose likeness was asked for and cannot be told.
     pub without_vector: usize,
     /// Cases that stay and that others were not compared with.
@@ -239,7 +241,11 @@ async fn banks(
     let columns = vec!["id", "profile_id", "user_id", "agent_id", "created_at", "reward", "message_hash"];
     each(store, Entity::Case, columns, |row| {
         let wanted = wanted(&row);
-        banks.case(&row, wanted);
+        if row.id().is_empty() {
+            choice.unnamed += usize::from(wanted);
+        } else {
+            banks.case(&row, wanted);
+        }
     })
     .await?;
     if banks.is_empty() && (ask.user.is_some() || ask.agent.is_some()) {

@@ -36,7 +36,7 @@ pub async fn references(
     let most = if draft.is_bounded() { NOTED } else { usize::MAX };
     let mut more = false;
     each(store, Entity::Case, vec!["id", "reference_case_ids", "plan"], |row| {
-        if doomed.contains(row.id()) {
+        if row.id().is_empty() || doomed.contains(row.id()) {
             return;
         }
         if row.list("reference_case_ids").iter().any(|id| doomed.contains(*id)) || names(row.get("plan"), doomed) {

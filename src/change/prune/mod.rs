@@ -24,6 +24,7 @@ use crate::store::Store;
 use crate::store::beside::Hanging;
 use crate::store::encode::{plain_column, table_of};
 use crate::store::fetched::FetchedValue;
+use crate::store::row_list::row_digest;
 use crate::store::stored::{Cell, Image, Mutation, StoredRows};
 
 /// Rows read at a time.
@@ -194,6 +195,12 @@ fn tell(draft: &mut Draft<'_>, (window, rules): (PruneWindow, &Rules), choice: &
             ),
         ));
     }
+    if choice.unnamed > 0 {
+        draft.disclosures.push(agreeing(
+            choice.unnamed,
+            "{#} {case has|cases have} no id: {it stays as it is|they stay as they are}",
+        ));
+    }
     if choice.without_vector > 0 {
         draft.disclosures.push(agreeing(
             choice.without_vector,
@@ -266,8 +273,10 @@ async fn drop_hanging(draft: &mut Draft<'_>, table: &Hanging, cases: &[Vec<Fetch
         |image: &Image| table.key.iter().filter_map(|column| image.get(column).cloned()).collect::<Vec<FetchedValue>>();
     let mut exact = StoredRows { table: table.table.clone(), by: table.key.clone(), keys: Vec::new() };
     for cases in cases.chunks(ASKED) {
-        let rows = StoredRows { table: table.table.clone(), by: vec![table.column.clone()], keys: cases.to_vec() };
-        let found = match draft.store.shapes().images_of(&rows, &columns).await {
+        let place = (&table.table, table.column.as_str());
+        let keys = draft.store.shapes().spelled(place, table.compared.clone(), cases).await?;
+        let rows = StoredRows { table: table.table.clone(), by: vec![table.column.clone()], keys };
+        let mut found = match draft.store.shapes().images_of(&rows, &columns).await {
             Err(error) if error.is_denied() && draft.only_looks() => {
                 let table = table.table.title();
                 draft
@@ -277,6 +286,12 @@ async fn drop_hanging(draft: &mut Draft<'_>, table: &Hanging, cases: &[Vec<Fetch
             }
             found => found?,
         };
+        if table.compared.is_some() {
+            // The column itself may take other values for the same.
+            let named: HashSet<[u64; 2]> = rows.keys.iter().map(|key| row_digest(key)).collect();
+            let value = |image: &Image| image.get(&table.column).map(|value| row_digest(std::slice::from_ref(value)));
+            found.retain(|image| value(image).is_some_and(|value| named.contains(&value)));
+        }
         if table.bound {
             exact.keys.extend(found.iter().map(key));
         } else {

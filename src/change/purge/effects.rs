@@ -306,7 +306,7 @@ async fn one<'g>(
     read.extend(rule.columns.iter().cloned());
     read.push(rule.column.clone());
     let mut stay: Vec<RawRow> = Vec::new();
-    naming(snapshot, rule, &read, keys, subject, |row| {
+    naming(snapshot, (rule, &graph.compared(rule)), &read, keys, subject, |row| {
         if !graph.has(&table, &row[..key.len()]) {
             stay.push(row);
         }
@@ -387,6 +387,8 @@ fn spelled(raw: &FetchedValue) -> String {
 
 /// The rows of a chain that go, to find the nearest one above each that stays.
 struct GoingChain<'g> {
+    graph: &'g Graph,
+    table: TableName,
     taken: &'g TakenRows,
     /// The place of the column that children name, and of the one that names the parent.
     own: usize,
@@ -399,16 +401,30 @@ struct GoingChain<'g> {
 
 impl<'g> GoingChain<'g> {
     fn of(graph: &'g Graph, rule: &BoundRule) -> Option<Self> {
-        let taken = graph.taken(&name(&rule.table))?;
+        let table = name(&rule.table);
+        let taken = graph.taken(&table)?;
         let (own, above) = (taken.place(rule.to.as_ref().or(taken.key.first())?)?, taken.place(&rule.column)?);
-        let number = |(number, row): (usize, RawRow)| Some((one_digest(row.get(own)?)?, number));
-        let numbers = taken.rows(0..taken.len()).enumerate().filter_map(number).collect();
-        Some(GoingChain { taken, own, above, numbers, ends: HashMap::new() })
+        let mut chain = GoingChain { graph, table, taken, own, above, numbers: HashMap::new(), ends: HashMap::new() };
+        let number = |(number, row): (usize, RawRow)| Some((chain.digest(row.get(own)?)?, number));
+        chain.numbers = taken.rows(0..taken.len()).enumerate().filter_map(number).collect();
+        Some(chain)
+    }
+
+    /// The hash of a value that names a row; none of NULL, which refers to nothing.
+    fn digest(&self, value: &FetchedValue) -> Option<[u64; 2]> {
+        let value = match value {
+            FetchedValue::Null => return None,
+            FetchedValue::Text(text) => {
+                FetchedValue::Text(self.graph.relations.folded(&self.table, &self.taken.columns[self.own], text))
+            }
+            value => value.clone(),
+        };
+        Some(row_digest(&[value]))
     }
 
     /// The nearest value above a row that is no row that goes; NULL where there is none. `None` for what is none itself.
     fn end(&mut self, start: &FetchedValue) -> Option<FetchedValue> {
-        let number = |of: &FetchedValue| self.numbers.get(&one_digest(of)?).copied();
+        let number = |of: &FetchedValue| self.numbers.get(&self.digest(of)?).copied();
         let (mut last, mut walked) = (number(start)?, HashSet::new());
         let end = loop {
             if let Some(end) = self.ends.get(&last) {
@@ -430,11 +446,6 @@ impl<'g> GoingChain<'g> {
     }
 }
 
-/// The hash of a value; none of NULL, which refers to nothing.
-fn one_digest(value: &FetchedValue) -> Option<[u64; 2]> {
-    (!matches!(value, FetchedValue::Null)).then(|| row_digest(std::slice::from_ref(value)))
-}
-
 /// For each of some rows of a chain that go, the nearest one above it that stays and is there.
 async fn parents<'r>(
     snapshot: &mut Snapshot<'_>,
@@ -449,9 +460,11 @@ async fn parents<'r>(
     let ends: Vec<FetchedValue> = found.values().filter(|raw| !matches!(raw, FetchedValue::Null)).cloned().collect();
     let (table, columns) = (name(&rule.table), [chain.taken.columns[chain.own].clone()]);
     let wanted = WantedRows { table: &table, columns: &columns, when: None, subject: &[] };
-    let there: HashSet<String> =
-        snapshot.select(wanted, &columns[0], &ends).await?.iter().filter_map(|row| row.first().map(spelled)).collect();
-    found.values_mut().filter(|raw| !there.contains(&spelled(raw))).for_each(|raw| *raw = FetchedValue::Null);
+    let row = |mut row: RawRow| row.pop().and_then(|value| Some((chain.digest(&value)?, value)));
+    let there: HashMap<[u64; 2], FetchedValue> =
+        snapshot.select(wanted, &columns[0], &ends).await?.into_iter().filter_map(row).collect();
+    let stored = |raw: &FetchedValue| there.get(&chain.digest(raw)?).cloned();
+    found.values_mut().for_each(|raw| *raw = stored(raw).unwrap_or(FetchedValue::Null));
     Ok(found)
 }
 

@@ -17,9 +17,10 @@ use crate::memory::packed::pages::PageStore;
 use crate::memory::sieve::WordSieve;
 use crate::store::Store;
 use crate::store::container::{self, Layer, Leaf, LeafKind, Limits};
-use crate::store::encode::{plain_column, table_of};
+use crate::store::encode::{LocatedRow, plain_column, table_of};
 use crate::store::fetched::{FetchedValue, RawRow};
 use crate::store::relations::{ForeignKey, OnDelete, Relations};
+use crate::store::shape::Comparison;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{StoredRows, TableName};
 use crate::store::within;
@@ -137,6 +138,14 @@ impl Graph {
         self.taken_through(table).any(|taken| taken.has(key))
     }
 
+    /// The key of a row that was located, as the graph names rows of its table.
+    #[must_use]
+    pub fn key_of(&self, row: &LocatedRow<'_>) -> Vec<FetchedValue> {
+        let by = self.relations.keys.get(&row.table());
+        let key = by.and_then(|by| by.iter().map(|column| row.image.get(column).cloned()).collect::<Option<Vec<_>>>());
+        key.filter(|key| !key.is_empty()).unwrap_or_else(|| row.key.iter().map(|(_, value)| value.clone()).collect())
+    }
+
     /// Whether one of these stored rows goes, as far as they are named by the table's key or by their ids.
     #[must_use]
     pub fn has_one_of(&self, rows: &StoredRows) -> bool {
@@ -206,6 +215,17 @@ impl Graph {
         let key = |row: RawRow| at.iter().map(|at| row.get(*at).cloned()).collect::<Option<Vec<FetchedValue>>>();
         let whole = |key: &Vec<FetchedValue>| !key.contains(&FetchedValue::Null);
         taken.rows(rows).filter_map(key).filter(whole).collect()
+    }
+
+    /// The way in which each column of a rule is compared with what it names.
+    pub(super) fn compared(&self, rule: &BoundRule) -> Vec<Option<Comparison>> {
+        let table = name(&rule.table);
+        let Some(of) = rule.of.as_ref().map(name) else {
+            return vec![self.relations.comparison_of_owner(&table, &rule.column)];
+        };
+        let Some(to) = rule.to.as_ref().or_else(|| self.relations.keys.get(&of)?.first()) else { return Vec::new() };
+        let pairs = std::iter::once((&rule.column, to)).chain(rule.also.iter().map(|(own, to)| (own, to)));
+        pairs.map(|(own, to)| self.relations.comparison((&table, own), (&of, to))).collect()
     }
 
     /// The texts by which a rule's column names the person, or a row that goes.
@@ -280,9 +300,10 @@ impl Graph {
             if self.is_passed_over(rule)? {
                 return Ok(false);
             }
+            let columns = self.table(&table).columns.clone();
+            let compared = self.compared(rule);
             let taken = self.table(&table);
-            let columns = taken.columns.clone();
-            naming(snapshot, rule, &columns, &keys, subject, |row| taken.add(&row)).await?;
+            naming(snapshot, (rule, &compared), &columns, &keys, subject, |row| taken.add(&row)).await?;
         }
         Ok(self.table(&table).len() > before)
     }
@@ -408,13 +429,13 @@ fn implied(foreign: &ForeignKey, relations: &Relations, table: TableKey, of: Tab
     })
 }
 
-/// Hands on the rows whose columns of a rule hold one of some keys.
+/// Hands on the rows whose columns of a rule, compared as [`Graph::compared`] says, hold one of some keys.
 ///
 /// # Errors
 /// The engine's refusal.
 pub async fn naming(
     snapshot: &mut Snapshot<'_>,
-    rule: &BoundRule,
+    (rule, compared): (&BoundRule, &[Option<Comparison>]),
     columns: &[String],
     keys: &[Vec<FetchedValue>],
     subject: &[String],
@@ -424,7 +445,7 @@ pub async fn naming(
     let by: Vec<String> =
         std::iter::once(&rule.column).chain(rule.also.iter().map(|(column, _)| column)).cloned().collect();
     let wanted = WantedRows { table: &table, columns, when: rule.when.as_deref(), subject };
-    Ok(snapshot.each_of_keys(wanted, &by, keys, take).await?)
+    Ok(snapshot.each_compared(wanted, (&by, compared), keys, take).await?)
 }
 
 pub(super) fn key_of(table: &TableName) -> TableKey {

@@ -11,6 +11,7 @@ use super::search::{FoundPlaces, PersonSearch};
 use crate::change::ChangeError;
 use crate::layout::erase::EraseAction;
 use crate::store::fetched::{FetchedValue, RawRow};
+use crate::store::shape::Comparison;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
@@ -237,7 +238,7 @@ async fn of_reference(
         let new = |column: &String| updates.get(&reference.to, key, column).filter(|new| new.is_around()).cloned();
         let news: Vec<Option<NewValue>> = reference.to_columns.iter().map(new).collect();
         if news.iter().any(Option::is_some) {
-            named.insert(spelled(tuple), news);
+            named.insert(folded(graph, reference, tuple), news);
             tuples.push(tuple.to_vec());
         }
     }
@@ -248,12 +249,15 @@ async fn of_reference(
     read.extend(reference.columns.iter().cloned());
     let wanted = WantedRows { table: &reference.from, columns: &read, when: reference.when.as_deref(), subject: &[] };
     let mut reached = Vec::new();
-    for row in snapshot.select_keys(wanted, &reference.columns, &tuples).await? {
+    let mut rows = Vec::new();
+    let compared = compared(graph, reference);
+    snapshot.each_compared(wanted, (&reference.columns, &compared), &tuples, |row| rows.push(row)).await?;
+    for row in rows {
         let (key, tuple) = row.split_at(own_key.len());
         if graph.has(&reference.from, key) {
             continue;
         }
-        let Some(news) = named.get(&spelled(tuple)) else { continue };
+        let Some(news) = named.get(&folded(graph, reference, tuple)) else { continue };
         for ((column, old), new) in reference.columns.iter().zip(tuple).zip(news) {
             let Some(new) = new else { continue };
             if updates.get(&reference.from, key, column).is_none() {
@@ -264,6 +268,20 @@ async fn of_reference(
         }
     }
     Ok(reached)
+}
+
+fn compared(graph: &Graph, reference: &KeyReference) -> Vec<Option<Comparison>> {
+    let pairs = reference.columns.iter().zip(&reference.to_columns);
+    pairs.map(|(own, to)| graph.relations.comparison((&reference.from, own), (&reference.to, to))).collect()
+}
+
+/// Values of columns that are referred to as one word, the same for all values that these take for the same.
+fn folded(graph: &Graph, reference: &KeyReference, values: &[FetchedValue]) -> String {
+    let fold = |(column, value): (&String, &FetchedValue)| match value {
+        FetchedValue::Text(text) => FetchedValue::Text(graph.relations.folded(&reference.to, column, text)),
+        value => value.clone(),
+    };
+    spelled(&reference.to_columns.iter().zip(values).map(fold).collect::<Vec<_>>())
 }
 
 /// A key as one word, to compare it.

@@ -11,7 +11,7 @@ use super::graph::as_text;
 pub use crate::change::plan::erasure::{Certainty, Mentions};
 use crate::change::plan::erasure::{MentionWords, ShownMention};
 use crate::store::fetched::FetchedValue;
-use crate::store::stored::{ROW_NUMBER, TableName};
+use crate::store::stored::{TableName, is_numbered};
 
 /// Hexadecimal digits of an id.
 const DIGITS: usize = 10;
@@ -178,12 +178,13 @@ impl PrintedMention {
     }
 }
 
-/// The id of a mention: a hash over table, key and column. Where rows have no key of their own, what is there takes
-/// its place: the engine may number such rows again.
+/// The id of a mention: a hash over table, key and column. Where rows have no key of their own, or one of NULL, what is
+/// there takes its place: the engine may number such rows again.
 #[must_use]
 pub fn id(table: &TableName, by: &[String], key: &[FetchedValue], column: &str, value: &FetchedValue) -> String {
-    let own = !by.is_empty() && by != [ROW_NUMBER];
-    let row = if own { serde_json::to_string(key).unwrap_or_default() } else { hex::encode(digest(value)) };
+    let own = &key[..key.len() - usize::from(is_numbered(by))];
+    let is_told = !own.is_empty() && (own.len() == by.len() || !own.contains(&FetchedValue::Null));
+    let row = if is_told { serde_json::to_string(own).unwrap_or_default() } else { hex::encode(digest(value)) };
     let hash = Sha256::digest(json!([table.title(), column, row]).to_string().as_bytes());
     format!("m_{}", &hex::encode(hash)[..DIGITS])
 }

@@ -32,7 +32,7 @@ use crate::store::Store;
 use crate::store::encode::key_columns;
 use crate::store::fetched::{FetchedValue, RawRow};
 use crate::store::snapshot::{Snapshot, WantedRows};
-use crate::store::stored::{StoredRows, TableName};
+use crate::store::stored::{StoredRows, TableName, is_numbered};
 
 /// Rounds in which deleted mentions may bring further rows.
 const ROUNDS: usize = 5;
@@ -248,7 +248,8 @@ async fn rounds(
 /// Takes those of some rows that are still there.
 async fn remaining(snapshot: &mut Snapshot<'_>, graph: &mut Graph, rows: &StoredRows) -> Result<(), ChangeError> {
     let columns = graph.table(&rows.table).columns.clone();
-    let Some(by) = rows.by.first() else { return Ok(()) };
+    // The engine may have given their numbers to other rows since.
+    let Some(by) = rows.by.first().filter(|_| !is_numbered(&rows.by)) else { return Ok(()) };
     let wanted = WantedRows { table: &rows.table, columns: &columns, when: None, subject: &[] };
     let first: Vec<FetchedValue> = rows.keys.iter().filter_map(|key| key.first().cloned()).collect();
     let keys: HashSet<String> = rows.keys.iter().filter_map(|key| serde_json::to_string(key).ok()).collect();
@@ -269,9 +270,10 @@ async fn take(
 ) -> Result<(), ChangeError> {
     let taken = graph.table(table);
     let (by, columns) = (taken.key.clone(), taken.columns.clone());
-    let (Some(first), Some(column)) = (key.first(), by.first()) else { return Ok(()) };
+    let at = if is_numbered(&by) { by.len() - 1 } else { 0 };
+    let (Some(value), Some(column)) = (key.get(at), by.get(at)) else { return Ok(()) };
     let wanted = WantedRows { table, columns: &columns, when: None, subject: &[] };
-    let rows = snapshot.select(wanted, column, std::slice::from_ref(first)).await?;
+    let rows = snapshot.select(wanted, column, std::slice::from_ref(value)).await?;
     let taken = graph.table(table);
     rows.iter().filter(|row| row[..by.len()] == *key).for_each(|row| taken.add(row));
     Ok(())
@@ -297,11 +299,12 @@ fn ids_of(
     };
     let is_long = |id: &String| id.len() >= ID_LENGTH;
     let first = |row: RawRow| as_text(row.first()?).filter(is_long);
-    for taken in graph.tables.values().filter(|taken| taken.key.len() == 1) {
+    let has_id = |by: &[String]| by.len() - usize::from(is_numbered(by)) == 1;
+    for taken in graph.tables.values().filter(|taken| has_id(&taken.key)) {
         taken.rows(0..taken.len()).filter_map(first).for_each(&mut tell);
     }
     // What was erased already may have been named again since.
-    for rows in also.iter().filter(|rows| rows.by.len() == 1) {
+    for rows in also.iter().filter(|rows| has_id(&rows.by)) {
         rows.all_keys().filter_map(first).for_each(&mut tell);
     }
     for source in &store.recognised().sources {

@@ -54,7 +54,7 @@ async fn each(
     if rules(Recompute::Feedback).next().is_some() {
         feedback_scores(snapshot, graph, found, updates).await?;
     }
-    canvas_counts(snapshot, found, updates).await?;
+    canvas_counts(snapshot, graph, found, updates).await?;
     let linked: Vec<_> = rules(Recompute::Memory).filter(|r| r.action == EraseAction::Delete).cloned().collect();
     for rule in linked {
         memories(snapshot, graph, &name(&rule.table), updates).await?;
@@ -120,7 +120,7 @@ async fn feedback_scores(
                 let score = feedback::aggregate(rows.iter().filter(stays).filter_map(|row| row.number("score")));
                 if score != episode.row.number("feedback_score") {
                     let value = score.map_or(Value::Null, Value::from);
-                    set(snapshot, episode, "feedback_score", value, updates).await?;
+                    set(snapshot, graph, episode, "feedback_score", value, updates).await?;
                 }
             }
         }
@@ -129,12 +129,12 @@ async fn feedback_scores(
 }
 
 fn stays(graph: &Graph, row: &LocatedRow<'_>) -> bool {
-    let key: Vec<FetchedValue> = row.key.iter().map(|(_, value)| value.clone()).collect();
-    !graph.has(&row.table(), &key)
+    !graph.has(&row.table(), &graph.key_of(row))
 }
 
 async fn set(
     snapshot: &Snapshot<'_>,
+    graph: &Graph,
     row: &LocatedRow<'_>,
     column: &str,
     value: Value,
@@ -151,7 +151,7 @@ async fn set(
     let shape = store.shapes().shape(&row.table()).await?;
     let cells =
         encode(store.engine(), row.source, &shape, column, &GivenValue::Is(value)).map_err(ChangeError::Refused)?;
-    let key: Vec<FetchedValue> = row.key.iter().map(|(_, value)| value.clone()).collect();
+    let key = graph.key_of(row);
     let why =
         format!("{}: {} is calculated again from the rows that stay", row.table().title(), column.replace('_', " "));
     for (name, cell) in cells {
@@ -166,6 +166,7 @@ async fn set(
 /// The number of canvas actions goes down with the list.
 async fn canvas_counts(
     snapshot: &Snapshot<'_>,
+    graph: &Graph,
     found: &ScanFindings,
     updates: &mut KeptRows,
 ) -> Result<(), ChangeError> {
@@ -176,7 +177,7 @@ async fn canvas_counts(
         let Some(count) = episode.row.get("canvas_action_count").as_i64() else { continue };
         if episode.table() == *table && removed > 0 {
             let left = count.saturating_sub(removed as i64).max(0);
-            set(snapshot, &episode, "canvas_action_count", Value::from(left), updates).await?;
+            set(snapshot, graph, &episode, "canvas_action_count", Value::from(left), updates).await?;
         }
     }
     Ok(())
@@ -231,8 +232,9 @@ async fn memories(
         }
         for (id, row) in &located {
             let left = left.remove(id).unwrap_or_default();
-            set(snapshot, row, "uses", Value::from(left.len()), updates).await?;
-            set(snapshot, row, "utility", utility(&left, &episodes).map_or(Value::Null, Value::from), updates).await?;
+            set(snapshot, graph, row, "uses", Value::from(left.len()), updates).await?;
+            set(snapshot, graph, row, "utility", utility(&left, &episodes).map_or(Value::Null, Value::from), updates)
+                .await?;
         }
     }
     Ok(())

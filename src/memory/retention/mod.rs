@@ -188,7 +188,7 @@ impl ReadRule {
 mod tests {
     use serde_json::json;
 
-    use super::overdue::{LastUses, OverdueTally};
+    use super::overdue::{LastUses, OverdueFate, OverdueTally};
     use super::*;
     use crate::memory::packed::space::tests::space;
 
@@ -246,10 +246,10 @@ mod tests {
         let rules: Vec<&ReadRule> = rules.iter().collect();
         let mut tally = OverdueTally::within(1, &rules, LastUses::within(1, space).end().unwrap(), 2, space);
         for n in 0..8 {
-            let (user, held) = if n % 2 == 0 { ("ann", false) } else { ("bob", true) };
-            tally.row(&episode(&format!("e{n}"), user, &format!("2025-01-0{}T00:00:00.000000Z", 9 - n), 0.5), held);
+            let (user, fate) = if n % 2 == 0 { ("ann", OverdueFate::Goes) } else { ("bob", OverdueFate::Held) };
+            tally.row(&episode(&format!("e{n}"), user, &format!("2025-01-0{}T00:00:00.000000Z", 9 - n), 0.5), fate);
         }
-        tally.row(&episode("new", "eve", "2026-02-03T00:00:00.000000Z", 0.5), false);
+        tally.row(&episode("new", "eve", "2026-02-03T00:00:00.000000Z", 0.5), OverdueFate::Goes);
         let found = tally.end().unwrap();
         assert_eq!((found.going.count(), found.held, found.of), (4, 4, 9));
         assert_eq!(found.going.in_order(), ["e0", "e2"]);

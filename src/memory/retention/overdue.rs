@@ -51,15 +51,28 @@ impl LastUses {
     }
 }
 
+/// Fate of a row that is overdue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OverdueFate {
+    /// It goes.
+    Goes,
+    /// It stays: somebody holds it.
+    Held,
+    /// It stays: no id leads to it.
+    Unnamed,
+}
+
 /// Rows of an entity that are overdue.
 #[derive(Debug)]
 pub struct OverdueRows {
     /// The first ids of all of them, and their number.
     pub all: FirstOf<String>,
-    /// The same of those that nobody holds.
+    /// The same of those that go.
     pub going: FirstOf<String>,
     /// Number of those that are held.
     pub held: usize,
+    /// Number of those to which no id leads.
+    pub unnamed: usize,
     /// Rows of that entity in all.
     pub of: usize,
 }
@@ -74,11 +87,16 @@ pub struct OverdueTally<'r> {
     ids: IdList,
     /// For each rule that counts rows: rows by owner, the newest first, with their place among those that may go.
     counted: Vec<RecordSorter<7>>,
-    /// Rows that go: place among those that may, and 1 where somebody holds them.
+    /// Rows that are overdue: place among those that may be, and their fate.
     gone: RecordSorter<2>,
     most: usize,
     of: usize,
 }
+
+/// Number of fates.
+const FATES: u64 = 3;
+const HELD_ROW: u64 = OverdueFate::Held as u64;
+const UNNAMED: u64 = OverdueFate::Unnamed as u64;
 
 /// Place of a row that stays whatever its number.
 const STAYS: u64 = u64::MAX;
@@ -110,15 +128,15 @@ impl<'r> OverdueTally<'r> {
         }
     }
 
-    /// Takes a row; somebody may hold it.
-    pub fn row(&mut self, row: &Row, held: bool) {
+    /// Takes a row, with its fate should it be overdue.
+    pub fn row(&mut self, row: &Row, fate: OverdueFate) {
         self.of += 1;
         let used =
             self.uses.0.get(row.id()).and_then(|[_, at]| time::from_epoch(unordered(at), EpochUnit::Microseconds));
         let fits: Vec<bool> = self.rules.iter().map(|rule| rule.fits(row, used.as_deref())).collect();
         let mut place = STAYS;
         if fits.contains(&true) {
-            place = self.ids.len() as u64 * 2 + u64::from(held);
+            place = self.ids.len() as u64 * FATES + fate as u64;
             self.ids.push(row.id());
         }
         for ((rule, fits), counted) in self.rules.iter().zip(fits).zip(&mut self.counted) {
@@ -129,7 +147,7 @@ impl<'r> OverdueTally<'r> {
                 let [a, b, c] = in_order(row.id());
                 counted.add([owner, rest, !ordered(at), !a, !b, !c, place]);
             } else if fits {
-                self.gone.add([place / 2, place % 2]);
+                self.gone.add([place / FATES, place % FATES]);
             }
         }
     }
@@ -150,24 +168,29 @@ impl<'r> OverdueTally<'r> {
                 }
                 number += 1;
                 if rule.keep.is_some_and(|keep| number > keep) && place != STAYS {
-                    self.gone.add([place / 2, place % 2]);
+                    self.gone.add([place / FATES, place % FATES]);
                 }
             }
         }
-        let mut found =
-            OverdueRows { all: FirstOf::new(self.most), going: FirstOf::new(self.most), held: 0, of: self.of };
+        let mut found = OverdueRows {
+            all: FirstOf::new(self.most),
+            going: FirstOf::new(self.most),
+            held: 0,
+            unnamed: 0,
+            of: self.of,
+        };
         let sorted = self.gone.take().sorted()?;
         let mut stream = sorted.stream()?;
         let mut last = None;
-        while let Some([place, held]) = stream.next()? {
+        while let Some([place, fate]) = stream.next()? {
             if last.replace(place) == Some(place) {
                 continue;
             }
             let id = self.ids.get(place as usize).unwrap_or_default().into_owned();
-            if held == 1 {
-                found.held += 1;
-            } else {
-                found.going.add(id.clone());
+            match fate {
+                HELD_ROW => found.held += 1,
+                UNNAMED => found.unnamed += 1,
+                _ => drop(found.going.add(id.clone())),
             }
             found.all.add(id);
         }

@@ -16,15 +16,10 @@ pub(super) mod tables;
 pub mod values;
 pub mod words;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use super::stored::TableName;
-use super::{ProofReader, Store, StoreError};
-
-/// The columns of each table's primary key, in order.
-pub(super) async fn keys_of_tables(store: &Store) -> Result<BTreeMap<TableName, Vec<String>>, StoreError> {
-    Ok(tables::read(store).await?.into_iter().map(|table| (table.name, table.key)).collect())
-}
+use super::{ProofReader, StoreError};
 
 impl ProofReader<'_> {
     /// Tables that belong to a search index: what they hold is made from other tables.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::layout::Engine;
 use crate::store::fetched::{RawRow, number, text};
-use crate::store::stored::{TableName, row_number};
+use crate::store::stored::{ROW_NUMBER, TableName, row_number};
 use crate::store::{Store, StoreError};
 
 /// Content that a column can hold.
@@ -86,6 +86,8 @@ pub struct SearchedTable {
     pub columns: Vec<SearchedColumn>,
     /// Columns of the primary key, in order.
     pub key: Vec<String>,
+    /// True when the key may hold NULL, any number of times: SQLite lets it, and rows have a hidden number.
+    pub has_keys_of_null: bool,
     /// A name of the hidden row number that no column has taken.
     pub row_number: Option<&'static str>,
     /// True when the rows are those of another table that is listed too.
@@ -96,7 +98,8 @@ pub struct SearchedTable {
     pub hidden: bool,
 }
 
-const SQLITE: &str = "SELECT l.schema, l.name, l.type, l.wr, c.name, lower(c.type), c.hidden, c.pk, 'words', 0, 0, 0, c.\"notnull\" OR c.pk > 0 \
+const SQLITE: &str = "SELECT l.schema, l.name, l.type, l.wr, c.name, lower(c.type), c.hidden, c.pk, 'words', 0, 0, 0, c.\"notnull\" OR c.pk > 0, \
+     0, c.pk > 0 AND NOT c.\"notnull\" AND NOT l.wr AND NOT l.strict \
      FROM pragma_table_list l JOIN pragma_table_xinfo(l.name, l.schema) c \
      WHERE l.type IN ('table', 'shadow') AND l.schema <> 'temp' ORDER BY l.schema, l.name, c.cid";
 const SQLITE_OTHERS: &str = "SELECT schema, name, type FROM pragma_table_list \
@@ -174,6 +177,7 @@ pub async fn read(store: &Store) -> Result<Vec<SearchedTable>, StoreError> {
             kind: kind(&text(&row, 2), &name.name),
             columns: Vec::new(),
             key: Vec::new(),
+            has_keys_of_null: false,
             row_number: (store.engine() == Engine::Sqlite && number(&row, 3) == 0).then_some("rowid"),
             partition: number(&row, 10) == 1,
             inherits: None,
@@ -188,6 +192,7 @@ pub async fn read(store: &Store) -> Result<Vec<SearchedTable>, StoreError> {
             required: number(&row, 12) == 1,
             inherited: number(&row, 13) == 1,
         };
+        table.has_keys_of_null |= number(&row, 14) == 1;
         if number(&row, 7) > 0 {
             keys.entry(name).or_default().push((number(&row, 7), column.name.clone()));
         }
@@ -205,6 +210,7 @@ pub async fn read(store: &Store) -> Result<Vec<SearchedTable>, StoreError> {
                 kind,
                 columns,
                 key,
+                has_keys_of_null: false,
                 row_number: None,
                 partition: false,
                 inherits: None,
@@ -220,6 +226,12 @@ pub async fn read(store: &Store) -> Result<Vec<SearchedTable>, StoreError> {
         }
     }
     for table in tables.values_mut() {
+        // An INTEGER key alone is the row number, and a column may have its name.
+        let is_number = |column: &SearchedColumn| {
+            column.name.eq_ignore_ascii_case(ROW_NUMBER)
+                || column.declared == "integer" && table.key == [column.name.clone()]
+        };
+        table.has_keys_of_null &= !table.columns.iter().any(is_number);
         let columns: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
         table.row_number = table.row_number.and_then(|_| row_number(&columns));
     }

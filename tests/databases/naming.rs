@@ -1,0 +1,238 @@
+//! Rows whose keys the engine compares in a way of its own, or cannot compare: another case, NULL, a domain. Each change
+//! takes what refers to the rows that go, nothing of anybody else, and an undo brings it back.
+
+use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+
+use crate::support::world::{World, dump, meddle, native_on_postgres, small, sqlite};
+use crate::support::{alone_in, block_on};
+use mnemoscope::store::Target;
+
+/// Episodes of two people.
+const EPISODES: &str = "INSERT INTO episodes (id, user_id, title, started_at) VALUES \
+     ('zo-1', 'zoe-1234', 'a', '2024-01-01T00:00:00Z'), ('zo-2', 'zoe-1234', 'b', '2024-01-02T00:00:00Z'), \
+     ('ya-1', 'yan-1234', 'c', '2024-01-01T00:00:00Z')";
+
+/// Notes of episodes under names that are compared without their case, and rows that refer to them in another case.
+const NOTES: &str = "CREATE TABLE notes (name $type PRIMARY KEY, episode TEXT REFERENCES episodes (id) ON DELETE CASCADE); \
+     CREATE TABLE remarks (id INTEGER PRIMARY KEY, note $plain REFERENCES notes (name) ON DELETE CASCADE); \
+     CREATE TABLE marks (id INTEGER PRIMARY KEY, note $plain REFERENCES notes (name) ON DELETE SET NULL); \
+     CREATE TABLE locks (id INTEGER PRIMARY KEY, note $plain REFERENCES notes (name)); \
+     INSERT INTO notes SELECT 'Note of ' || id, id FROM episodes WHERE user_id IN ('zoe-1234', 'yan-1234'); \
+     INSERT INTO remarks SELECT row_number() OVER (ORDER BY id), 'NOTE OF ' || id FROM episodes WHERE user_id IN ('zoe-1234', 'yan-1234'); \
+     INSERT INTO marks SELECT id, note FROM remarks; INSERT INTO locks SELECT id, note FROM remarks";
+
+/// The other way round: names that differ in their case alone are different notes, and what refers to them says nothing
+/// of case.
+const APART: &str = "CREATE TABLE notes (name TEXT PRIMARY KEY, episode TEXT REFERENCES episodes (id) ON DELETE CASCADE); \
+     CREATE TABLE remarks (id INTEGER PRIMARY KEY, note $type REFERENCES notes (name) ON DELETE CASCADE); \
+     INSERT INTO notes VALUES ('tea', 'zo-1'), ('cup', 'zo-2'), ('TEA', 'ya-1'); \
+     INSERT INTO remarks VALUES (1, 'tea'), (2, 'cup'), (3, 'TEA')";
+
+/// A world with the episodes; none where the server lacks what the script needs.
+async fn with(world: Option<World>, needs: &str, script: &str) -> Option<World> {
+    let world = world?;
+    if let Target::Postgres(url) = &world.target
+        && !needs.is_empty()
+    {
+        let mut server = PgConnection::connect(url).await.expect("the server");
+        if let Err(error) = sqlx::raw_sql(AssertSqlSafe(needs.to_owned())).execute(&mut server).await {
+            eprintln!("SKIPPED: this PostgreSQL cannot do `{needs}`: {error}");
+            return None;
+        }
+    }
+    meddle(&world, EPISODES).await;
+    meddle(&world, script).await;
+    Some(world)
+}
+
+const CITEXT: &str = "CREATE EXTENSION citext";
+const FOLDED: &str = "CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false)";
+
+/// A script on SQLite and PostgreSQL, with the types of a column that is compared without case and of one that refers to it.
+async fn in_any_case(script: &str) -> Vec<World> {
+    let of = |kind: &str, plain: &str| script.replace("$type", kind).replace("$plain", plain);
+    let worlds = [
+        with(Some(small().await), "", &of("TEXT COLLATE NOCASE", "TEXT")).await,
+        with(native_on_postgres().await, CITEXT, &of("citext", "citext")).await,
+        with(native_on_postgres().await, FOLDED, &of("TEXT COLLATE folded", "TEXT")).await,
+    ];
+    worlds.into_iter().flatten().collect()
+}
+
+/// Runs a command and gives what it printed.
+fn told(world: &World, arguments: &[&str]) -> Value {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = match &world.target {
+        Target::File(path) => path.display().to_string(),
+        Target::Postgres(url) => url.clone(),
+    };
+    let output = alone_in(folder.path()).args(["-d", &database, "--format", "json"]).args(arguments).output();
+    let output = output.expect("the program");
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+async fn texts(world: &World, sql: &str) -> Vec<String> {
+    let sql = AssertSqlSafe(sql.to_owned());
+    match &world.target {
+        Target::File(path) => sqlx::query_scalar(sql).fetch_all(&mut sqlite(path).await).await.expect("rows"),
+        Target::Postgres(url) => {
+            let mut server = PgConnection::connect(url).await.expect("the server");
+            sqlx::query_scalar(sql).fetch_all(&mut server).await.expect("rows")
+        }
+    }
+}
+
+fn assert_erased(receipt: &Value) {
+    assert!(receipt["status"].as_str().is_some_and(|status| status.starts_with("verified")), "{receipt:#}");
+}
+
+#[test]
+fn what_refers_to_a_row_in_another_case_goes_or_lets_go() {
+    block_on(async {
+        for world in in_any_case(NOTES).await {
+            let before = dump(&world).await;
+            let receipt = told(&world, &["remove", "episode", "zo-1", "zo-2", "--apply"]);
+            for left in ["notes", "remarks"] {
+                assert_eq!(receipt["counts"][left], json!({"delete": 2}), "{receipt:#}");
+            }
+            told(&world, &["undo", &receipt["audit_seq"].to_string(), "--apply"]);
+            assert_eq!(dump(&world).await, before);
+
+            assert_erased(&told(&world, &["purge", "zoe-1234", "--apply"]));
+            assert_eq!(texts(&world, "SELECT note || '' FROM remarks").await, ["NOTE OF ya-1"]);
+            for table in ["marks", "locks"] {
+                let rows = texts(&world, &format!("SELECT coalesce(note, '-') || '' FROM {table} ORDER BY id")).await;
+                assert_eq!(rows, ["NOTE OF ya-1", "-", "-"], "{table}");
+            }
+        }
+    });
+}
+
+#[test]
+fn what_refers_to_another_row_whose_key_differs_in_its_case_alone_stays() {
+    block_on(async {
+        let of = |kind: &str| APART.replace("$type", kind);
+        // PostgreSQL itself goes by a collation of the column that refers, but not by its type.
+        let worlds = [
+            with(Some(small().await), "", &of("TEXT COLLATE NOCASE")).await,
+            with(native_on_postgres().await, CITEXT, &of("citext")).await,
+        ];
+        for world in worlds.into_iter().flatten() {
+            assert_erased(&told(&world, &["purge", "zoe-1234", "--apply"]));
+            assert_eq!(texts(&world, "SELECT note || '' FROM remarks").await, ["TEA"]);
+        }
+    });
+}
+
+#[test]
+fn rows_with_null_in_their_key_are_told_apart() {
+    block_on(async {
+        let script = "CREATE TABLE notes (name TEXT PRIMARY KEY, episode TEXT REFERENCES episodes (id) ON DELETE CASCADE, said TEXT); \
+             CREATE TABLE pairs (a TEXT, b TEXT, episode TEXT REFERENCES episodes (id) ON DELETE SET NULL, PRIMARY KEY (a, b)); \
+             INSERT INTO notes VALUES (NULL, 'zo-1', 'x'), (NULL, 'ya-1', 'x'), (NULL, 'zo-2', 'x'), ('n', 'zo-2', 'x'); \
+             INSERT INTO pairs VALUES ('p', NULL, 'zo-1'), ('p', NULL, 'ya-1'), (NULL, NULL, 'zo-2'), ('p', 'q', 'zo-2'); \
+             PRAGMA writable_schema = ON; \
+             UPDATE sqlite_schema SET sql = replace(sql, 'id TEXT NOT NULL PRIMARY KEY', 'id TEXT PRIMARY KEY') WHERE name = 'episodes'; \
+             PRAGMA writable_schema = RESET; \
+             INSERT INTO episodes (id, user_id, title) VALUES (NULL, 'zoe-1234', 'd'), (NULL, 'yan-1234', 'e'), (NULL, 'yan-1234', 'ask zoe-1234')";
+        let world = with(Some(small().await), "", script).await.expect("a database");
+        let before = dump(&world).await;
+        let receipt = told(&world, &["remove", "episode", "zo-1", "zo-2", "--apply"]);
+        assert_eq!(receipt["counts"]["notes"], json!({"delete": 3}), "{receipt:#}");
+        assert_eq!(receipt["counts"]["pairs"], json!({"update": 3}), "{receipt:#}");
+        told(&world, &["undo", &receipt["audit_seq"].to_string(), "--apply"]);
+        assert_eq!(dump(&world).await, before);
+
+        let receipt = told(&world, &["purge", "zoe-1234", "--mentions", "delete", "--apply"]);
+        assert_erased(&receipt);
+        let notes = texts(&world, "SELECT coalesce(name, '-') || episode FROM notes").await;
+        assert_eq!(notes, ["-ya-1"], "{receipt:#}");
+        let pairs = texts(
+            &world,
+            "SELECT coalesce(a, '-') || coalesce(b, '-') || coalesce(episode, '-') FROM pairs ORDER BY rowid",
+        )
+        .await;
+        assert_eq!(pairs, ["p--", "p-ya-1", "---", "pq-"]);
+        let left = texts(&world, "SELECT title FROM episodes WHERE id IS NULL").await;
+        assert_eq!(left, ["e"], "also a row goes that only mentions the person");
+    });
+}
+
+#[test]
+fn ids_that_a_domain_would_refuse_are_in_no_column_of_it() {
+    block_on(async {
+        let script = "CREATE DOMAIN person AS TEXT CHECK (value LIKE 'user-%'); CREATE DOMAIN note_id AS uuid; \
+             ALTER TABLE agent_feedback ALTER user_id TYPE person; \
+             CREATE TABLE notes (id note_id PRIMARY KEY DEFAULT gen_random_uuid(), episode TEXT NOT NULL REFERENCES episodes (id)); \
+             CREATE TABLE remarks (id INTEGER PRIMARY KEY, note note_id NOT NULL REFERENCES notes (id)); \
+             INSERT INTO notes (episode) VALUES ('zo-1'), ('ya-1'); \
+             INSERT INTO remarks SELECT row_number() OVER (ORDER BY episode), id FROM notes";
+        let Some(world) = with(native_on_postgres().await, "", script).await else { return };
+        assert_erased(&told(&world, &["purge", "zoe-1234", "--apply"]));
+        assert_eq!(texts(&world, "SELECT id::text FROM remarks").await, ["1"]);
+    });
+}
+
+#[test]
+fn a_child_follows_a_parent_that_is_named_in_another_case() {
+    block_on(async {
+        let script = "PRAGMA writable_schema = ON; \
+             UPDATE sqlite_schema SET sql = replace(sql, 'id TEXT NOT NULL PRIMARY KEY', 'id TEXT NOT NULL PRIMARY KEY COLLATE NOCASE') \
+               WHERE name = 'episodes'; PRAGMA writable_schema = RESET; REINDEX; \
+             INSERT INTO episodes (id, user_id, title, parent_id) VALUES ('ya-2', 'yan-1234', 'f', 'ZO-2'); \
+             UPDATE episodes SET parent_id = 'ZO-1' WHERE id = 'zo-2'; UPDATE episodes SET parent_id = 'YA-1' WHERE id = 'zo-1'";
+        let world = with(Some(small().await), "", script).await.expect("a database");
+        assert_erased(&told(&world, &["purge", "zoe-1234", "--apply"]));
+        assert_eq!(texts(&world, "SELECT parent_id FROM episodes WHERE id = 'ya-2'").await, ["ya-1"]);
+    });
+}
+
+#[test]
+fn a_prune_takes_what_names_a_case_in_another_case_and_passes_over_cases_without_an_id() {
+    block_on(async {
+        let script = "PRAGMA writable_schema = ON; \
+             UPDATE sqlite_schema SET sql = replace(sql, 'id TEXT NOT NULL PRIMARY KEY', 'id TEXT PRIMARY KEY COLLATE NOCASE') \
+               WHERE name = 'agent_memory_cases'; PRAGMA writable_schema = RESET; REINDEX; \
+             CREATE TABLE votes (id INTEGER PRIMARY KEY, of TEXT NOT NULL REFERENCES agent_memory_cases (id)); \
+             INSERT INTO agent_memory_profiles (id, user_id, agent_id, window_size) VALUES ('zp', 'zoe-1234', 'zo-bot', 1); \
+             INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, created_at) VALUES \
+               ('zc-1', 'zp', 'zoe-1234', 'zo-bot', '2024-01-01T00:00:00Z'), ('zc-2', 'zp', 'zoe-1234', 'zo-bot', '2024-01-02T00:00:00Z'), \
+               (NULL, 'zp', 'zoe-1234', 'zo-bot', '2023-01-01T00:00:00Z'); \
+             INSERT INTO votes VALUES (1, 'ZC-1'), (2, 'ZC-2')";
+        let world = with(Some(small().await), "", script).await.expect("a database");
+        let receipt = told(&world, &["prune", "--agent", "zo-bot", "--apply"]);
+        assert_eq!(receipt["counts"]["votes"], json!({"delete": 1}), "{receipt:#}");
+        assert!(receipt["disclosures"].to_string().contains("1 case has no id"), "{receipt:#}");
+        assert_eq!(texts(&world, "SELECT of FROM votes").await, ["ZC-2"]);
+    });
+}
+
+#[test]
+fn a_retention_passes_over_rows_that_no_id_leads_to() {
+    block_on(async {
+        // They come first in the order of their ids, and are more than one plan takes.
+        let script = "CREATE TABLE shelf (a TEXT NOT NULL, b TEXT NOT NULL, said TEXT, at TEXT, PRIMARY KEY (a, b)); \
+             CREATE TABLE slips (id TEXT PRIMARY KEY, said TEXT, at TEXT); \
+             WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 2600) \
+               INSERT INTO shelf SELECT 'a', n, 'x', '2024-01-01T00:00:00Z' FROM n; \
+             INSERT INTO slips VALUES ('b-1', 'y', '2024-01-01T00:00:00Z'), (NULL, 'y', '2024-01-01T00:00:00Z'), ('b-2', 'y', '2999-01-01T00:00:00Z')";
+        let world = with(Some(small().await), "", script).await.expect("a database");
+        let folder = tempfile::tempdir().expect("a folder");
+        let (layout, rules) = (folder.path().join("shelf.toml"), folder.path().join("retention.toml"));
+        let columns = "text = \"said\"\ncreated_at = \"at\"\n";
+        let text = format!(
+            "name = \"shelf\"\ntitle = \"Shelves\"\nrequires = [\"shelf/a\"]\n\
+             [[memory]]\ntable = \"shelf\"\nwrite = {{}}\n[memory.columns]\nid = {{ sql = \"t.a || '-' || t.b\" }}\n{columns}\
+             [[memory]]\ntable = \"slips\"\nwrite = {{}}\n[memory.columns]\nid = \"id\"\n{columns}"
+        );
+        std::fs::write(&layout, text).expect("a layout");
+        std::fs::write(&rules, "share = 1.0\n[[rule]]\nentity = \"memory\"\nolder_than = \"1d\"\n").expect("rules");
+        let [layout, rules] = [layout, rules].map(|path| path.display().to_string());
+        let receipt = told(&world, &["--layout", &layout, "retain", &rules, "--apply"]);
+        assert_eq!(receipt["counts"], json!({"slips": {"delete": 1}}), "{receipt:#}");
+        assert!(receipt["disclosures"].to_string().contains("2601 overdue rows"), "{receipt:#}");
+        assert_eq!(texts(&world, "SELECT coalesce(id, '-') FROM slips ORDER BY id").await, ["-", "b-2"]);
+    });
+}
