@@ -21,7 +21,7 @@ const KEPT: usize = 4 * SHOWN;
 const KEPT_OF_A_BATCH: usize = 10;
 
 /// Bytes of stored values from which a plan of many rows is full. It takes several times as many in memory.
-const FULL: usize = 24 << 20;
+pub(super) const FULL: usize = 24 << 20;
 
 /// Bytes of rows that go up to which a plan for several of them keeps what an undo needs.
 const UNDO_SIZE: usize = 16 << 20;
@@ -296,6 +296,12 @@ impl<'s> Draft<'s> {
     #[must_use]
     pub fn bounded(self, rows: usize) -> Self {
         Draft { is_bounded: rows > 1, ..self }
+    }
+
+    /// The same, for whoever refuses what fills it.
+    #[must_use]
+    pub fn limited(self) -> Self {
+        Draft { is_bounded: true, ..self }
     }
 
     /// Whether it may be full.

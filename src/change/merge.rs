@@ -35,7 +35,7 @@ pub async fn plan(store: &Store, id: &str, copies: &[String]) -> Result<Plan, Ch
         }
         _ => {}
     }
-    let mut draft = Draft::new(store, "merge", ChangeDanger::Guarded).await?;
+    let mut draft = Draft::new(store, "merge", ChangeDanger::Guarded).await?.limited();
     let kept = draft.locate(Entity::Memory, id).await?;
     writable(kept.source)?;
     if kept.row.text("status") == Some(SUPERSEDED) || kept.row.get("metadata")["superseded_by"].is_string() {
@@ -60,7 +60,7 @@ pub async fn plan(store: &Store, id: &str, copies: &[String]) -> Result<Plan, Ch
         going.len(),
         &format!("{{#}} {{copy goes|copies go}}: what named {{it|them}} names memory {id}"),
     ));
-    remove::take(&mut draft, &going, Some(id)).await?;
+    remove::take_whole(&mut draft, &going, Some(id)).await?;
     Ok(draft.seal())
 }
 

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use serde_json::{Value, json};
 
-use super::draft::Draft;
+use super::draft::{Draft, FULL};
 use super::feedback::writable;
 use super::plan::{ChangeDanger, Plan};
 use super::prune::{UNDO_CASES, loosen};
@@ -23,6 +23,9 @@ use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
 use crate::store::row_list::row_digest;
 use crate::store::stored::{StoredRows, TableName};
+
+/// Rows that stay and change with one removal: a plan takes several KB for each.
+const CHANGING: usize = 20_000;
 
 /// Rows that one removal may name.
 const MOST: usize = 10_000;
@@ -43,7 +46,7 @@ pub async fn plan(store: &Store, entity: Entity, ids: &[String]) -> Result<Plan,
         (Entity::UtilityEvent, [id]) => return signal::retract(store, id).await,
         _ => allowed(store, entity)?,
     }
-    let mut draft = Draft::new(store, "remove", ChangeDanger::Guarded).await?;
+    let mut draft = Draft::new(store, "remove", ChangeDanger::Guarded).await?.limited();
     let held: HashSet<String> = store.records().holds().await?.into_iter().map(|(id, _)| id).collect();
     let mut located = Vec::new();
     for id in &ids {
@@ -52,8 +55,38 @@ pub async fn plan(store: &Store, entity: Entity, ids: &[String]) -> Result<Plan,
         refuse_held(&held, &found.row)?;
         located.push(found);
     }
-    take(&mut draft, &located, None).await?;
+    take_whole(&mut draft, &located, None).await?;
     Ok(draft.seal())
+}
+
+/// The same as [`take`], which refuses rows on which more hangs than one change holds.
+///
+/// # Errors
+/// As [`plan`].
+pub(super) async fn take_whole(
+    draft: &mut Draft<'_>,
+    located: &[LocatedRow<'_>],
+    heir: Option<&str>,
+) -> Result<(), ChangeError> {
+    let over = take(draft, located, heir).await?;
+    if !draft.is_full() {
+        return Ok(());
+    }
+    let what = match located {
+        [one] => format!("{} {}", one.row.entity.title(), one.row.id()),
+        many => format!("these {} rows", many.len()),
+    };
+    let of = over.map_or_else(String::new, |table| format!(", most of them rows of {}", table.title()));
+    let next = match located {
+        [_] => {
+            "remove rows that hang on it first, some thousands at a time, or erase the person whose they are with `purge`"
+        }
+        _ => "remove fewer of them at a time",
+    };
+    Err(ChangeError::Refused(format!(
+        "more hangs on {what} than one change holds ({} MB of rows that go, or {CHANGING} rows that stay and change){of}: {next}",
+        FULL >> 20
+    )))
 }
 
 /// Refuses what is not taken away row by row.
@@ -95,7 +128,8 @@ async fn leave(draft: &mut Draft<'_>, found: &LocatedRow<'_>) -> Result<(), Chan
     Ok(())
 }
 
-/// Adds to a plan that rows go, with everything that comes of it. Lists that name one get `heir` in its place.
+/// Adds to a plan that rows go, with everything that comes of it. Lists that name one get `heir` in its place. Gives the
+/// table of which too many rows would go or change, where that fills the plan.
 ///
 /// # Errors
 /// As [`plan`].
@@ -103,7 +137,7 @@ pub(super) async fn take(
     draft: &mut Draft<'_>,
     located: &[LocatedRow<'_>],
     heir: Option<&str>,
-) -> Result<(), ChangeError> {
+) -> Result<Option<TableName>, ChangeError> {
     let store = draft.store;
     let (located, staying): (Vec<&LocatedRow<'_>>, Vec<&LocatedRow<'_>>) =
         located.iter().partition(|found| found.goes());
@@ -116,7 +150,7 @@ pub(super) async fn take(
             .push(agreeing(staying.len(), "{#} stored {row stays|rows stay}, marked or emptied as the layout says"));
     }
     if located.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     let mut seeds: BTreeMap<String, StoredRows> = BTreeMap::new();
     for found in &located {
@@ -127,7 +161,12 @@ pub(super) async fn take(
         draft.removes(&found.row);
     }
     let seeds: Vec<StoredRows> = seeds.into_values().collect();
-    let going = hanging_on(store, &seeds, draft.most_rows()).await?;
+    let changing = if draft.is_bounded() { CHANGING } else { usize::MAX };
+    let going = hanging_on(store, &seeds, draft.most_rows(), changing).await?;
+    if going.over.is_some() {
+        draft.overfill();
+        return Ok(going.over);
+    }
     let of = |entity: Entity| located.iter().copied().filter(move |found| found.row.entity == entity);
     let doomed: HashSet<&str> = of(Entity::Case).map(|found| found.row.id()).collect();
     if !doomed.is_empty() {
@@ -138,8 +177,8 @@ pub(super) async fn take(
             log_removal(draft, found).await?;
         }
     }
-    if going.deletes.iter().any(|rows| draft.fills_with(rows)) {
-        return Ok(());
+    if let Some(rows) = going.deletes.iter().find(|rows| draft.fills_with(rows)) {
+        return Ok(Some(rows.table.clone()));
     }
     let asks_keys = !going.lists.is_empty() || of(Entity::CanvasEvent).next().is_some();
     let gone = GoingKeys::of(if asks_keys { &going.deletes } else { &[] });
@@ -162,7 +201,8 @@ pub(super) async fn take(
         draft.count(1);
         draft.push(update);
     }
-    delete(draft, going.deletes, &seeds).await
+    delete(draft, going.deletes, &seeds).await?;
+    Ok(None)
 }
 
 /// Notes in the application's own trail that a case goes, and that it comes back when that is undone.

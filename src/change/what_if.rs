@@ -53,10 +53,13 @@ pub async fn of_plan(
     look(store, &plan.mutations, &touched, kept, budget, told).await
 }
 
+/// Rows of an erasure of which the effect on recall is looked at.
+const MOST: usize = 50_000;
+
 /// Finds the recalls that the erasure of a person would change, as far as `budget` lasts.
 ///
 /// # Errors
-/// The engine's refusal.
+/// [`ChangeError::Refused`] where more rows go or change than are held for it; the engine's refusal.
 pub async fn of_purge(
     store: &Store,
     plan: &PurgePlan,
@@ -64,6 +67,12 @@ pub async fn of_purge(
     budget: Duration,
     told: Counted<'_>,
 ) -> Result<WhatIf, ChangeError> {
+    let rows = plan.deletes.iter().fold(plan.updates.len(), |sum, rows| sum + rows.len());
+    if rows > MOST {
+        return Err(ChangeError::Refused(format!(
+            "{rows} rows go or change, and the effect on recall is told for {MOST} at most: plan the purge without it"
+        )));
+    }
     let mut mutations: Vec<Mutation> =
         plan.deletes.iter().map(|rows| Mutation::Delete(rows.stored(0..rows.len()))).collect();
     for altered in &plan.updates {

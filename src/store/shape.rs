@@ -303,6 +303,34 @@ pub fn compared_condition(
     format!("({})", keys.join(" OR "))
 }
 
+/// The condition by which PostgreSQL finds any number of keys: they are one parameter, a list in JSON.
+pub fn listed_condition(shape: &TableShape, rows: &StoredRows, params: &mut Vec<Param>) -> String {
+    let text = |value: &FetchedValue| match value {
+        FetchedValue::Text(text) => Value::from(text.as_str()),
+        FetchedValue::Integer(number) => Value::from(number.to_string()),
+        FetchedValue::Real(number) => Value::from(number.to_string()),
+        FetchedValue::Bytes(bytes) => Value::from(format!("\\x{}", hex::encode(bytes))),
+        FetchedValue::Null | FetchedValue::BadText(_) => Value::Null,
+    };
+    let mut list = String::from("[");
+    for (at, key) in rows.keys.iter().enumerate() {
+        list.push_str(if at > 0 { "," } else { "" });
+        list.push_str(&Value::from(key.iter().map(text).collect::<Vec<_>>()).to_string());
+    }
+    list.push(']');
+    params.push(FetchedValue::Text(list));
+    let own = |name: &String| shape.column(name).map_or("text", |column| &column.compared);
+    let values: Vec<String> =
+        rows.by.iter().enumerate().map(|(at, name)| format!("(k.key->>{at})::{}", cast(own(name)))).collect();
+    let columns: Vec<String> = rows.by.iter().map(|name| quote(name)).collect();
+    format!(
+        "({}) IN (SELECT {} FROM json_array_elements(${}::json) k(key))",
+        columns.join(", "),
+        values.join(", "),
+        params.len()
+    )
+}
+
 /// The first values of many keys as a JSON list: SQLite takes time for each parameter that grows with their number. None where
 /// there are few, or where JSON does not hold one as it is.
 fn listed(keys: &[Vec<FetchedValue>]) -> Option<String> {

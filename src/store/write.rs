@@ -9,7 +9,7 @@ use tokio::sync::MutexGuard;
 
 use super::dialect::quote;
 use super::engine_error::{explain, is_late, lost};
-use super::fetched::{FetchedValue, Param, RawRow};
+use super::fetched::{FetchedValue, Param, RawRow, text};
 use super::revise;
 use super::server::ServerLink;
 use super::session::Opener;
@@ -440,6 +440,33 @@ impl WriteTransaction<'_> {
         };
         // A list of values may be long; conditions of several columns nest.
         rows.keys.chunks(if rows.by.len() == 1 { 10_000 } else { 400 }).map(statement).collect()
+    }
+
+    /// Deletes rows of one or more tables at once: PostgreSQL looks at foreign keys at the end of a statement, and rows that
+    /// refer to each other cannot go one after the other.
+    ///
+    /// # Errors
+    /// As [`WriteTransaction::run`].
+    pub async fn delete_together(&mut self, all: &[StoredRows]) -> Result<(), WriteError> {
+        let (mut parts, mut counts, mut params) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, rows) in all.iter().enumerate() {
+            let shape = self.shape(&rows.table).await?;
+            let condition = shape::listed_condition(&shape, rows, &mut params);
+            parts.push(format!(
+                "d{at} AS (DELETE FROM {} WHERE {condition} RETURNING 1)",
+                shape::qualified(&rows.table)
+            ));
+            counts.push(format!("(SELECT count(*) FROM d{at})::text"));
+        }
+        let sql = format!("WITH {} SELECT {}", parts.join(", "), counts.join(", "));
+        let hit = self.link()?.fetch(&sql, &params).await?.pop().unwrap_or_default();
+        for (at, rows) in all.iter().enumerate() {
+            let (hit, expected) = (text(&hit, at).parse().unwrap_or_default(), rows.keys.len());
+            if hit != expected as u64 {
+                return Err(WriteError::Missed { table: rows.table.title(), expected, hit });
+            }
+        }
+        Ok(())
     }
 
     /// Runs a migration's script. On PostgreSQL a lock keeps others from migrating at the same time.

@@ -14,7 +14,12 @@ use crate::support::fixtures::{Layout, build_sqlite};
 
 /// Most memory that a command had, in kilobytes, and what it printed; none when the system does not tell.
 fn peak(state: &Path, words: &[&str]) -> Option<(u64, String)> {
-    let printed = state.join("printed");
+    peak_with(state, words, 0)
+}
+
+/// The same of a command that ends with some code; what it refused is what it printed.
+fn peak_with(state: &Path, words: &[&str], code: i32) -> Option<(u64, String)> {
+    let [printed, refused] = ["printed", "refused"].map(|name| state.join(name));
     let mut child = Command::new(env!("CARGO_BIN_EXE_mnemoscope"))
         .env_clear()
         .env("HOME", state)
@@ -22,6 +27,7 @@ fn peak(state: &Path, words: &[&str]) -> Option<(u64, String)> {
         .args(words)
         .stdin(Stdio::null())
         .stdout(fs::File::create(&printed).unwrap())
+        .stderr(if code == 0 { Stdio::inherit() } else { fs::File::create(&refused).unwrap().into() })
         .spawn()
         .unwrap();
     let mut most = 0;
@@ -37,8 +43,8 @@ fn peak(state: &Path, words: &[&str]) -> Option<(u64, String)> {
             None => yield_now(),
         }
     };
-    assert!(status.success(), "{words:?}");
-    (most > 0).then(|| (most, fs::read_to_string(printed).unwrap()))
+    assert_eq!(status.code(), Some(code), "{words:?}");
+    (most > 0).then(|| (most, fs::read_to_string(if code == 0 { printed } else { refused }).unwrap()))
 }
 
 fn demo(folder: &Path, episodes: &str) -> String {
@@ -491,4 +497,36 @@ fn actions_of_one_long_run_are_held_once() {
     let (Some(few), Some(many)) = (of(10), of(50_000)) else { return };
     // An action of 5 members takes about 1 kB; twice that, and its text, where it is copied.
     assert!(many < few + 75_000, "{few} kB of 10 steps, {many} kB of 50,000");
+}
+
+/// Many rows that go with an episode, or lose its name.
+async fn hang(path: &str, table: &str, count: i64) {
+    let script = format!(
+        "CREATE TABLE tags (id TEXT NOT NULL PRIMARY KEY, episode_id TEXT REFERENCES episodes (id) ON DELETE SET NULL); \
+         INSERT INTO episodes (id, title) VALUES ('laden', 'x'); \
+         WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {count}) \
+           INSERT INTO {table} (id, episode_id) SELECT printf('row-%08d-%08d', n, n), 'laden' FROM n"
+    );
+    let mut link = SqliteConnection::connect(path).await.unwrap();
+    sqlx::raw_sql(AssertSqlSafe(script)).execute(&mut link).await.unwrap();
+}
+
+#[test]
+fn a_row_on_which_very_much_hangs_is_refused_before_memory_is_full() {
+    let folder = TempDir::new().unwrap();
+    let mut refused = Vec::new();
+    for table in ["episode_segments", "tags"] {
+        for count in [150_000, 400_000] {
+            let path = demo(folder.path(), "10");
+            peak(folder.path(), &["-d", &path, "migrate", "--apply"]);
+            block_on(hang(&path, table, count));
+            let Some((most, words)) = peak_with(folder.path(), &["-d", &path, "remove", "episode", "laden"], 5) else {
+                return;
+            };
+            assert!(words.contains(&format!("most of them rows of {table}")) && words.contains("`purge`"), "{words}");
+            refused.push((table, count, most));
+            fs::remove_file(path).unwrap();
+        }
+    }
+    assert!(refused.iter().all(|(.., most)| *most < 150_000), "{refused:?}");
 }

@@ -33,6 +33,8 @@ enum BatchStep<'p> {
     Rename(Vec<&'p AlteredRow>),
     /// Some rows by their numbers.
     Delete(&'p GoingRows, Range<usize>),
+    /// All rows of tables that refer to each other.
+    Circle(Vec<&'p GoingRows>),
 }
 
 /// Reason why a batch was not made.
@@ -390,10 +392,17 @@ fn batches<'p>(plan: &'p PurgePlan) -> Vec<Vec<BatchStep<'p>>> {
         push(BatchStep::Update(row), 1);
     }
     for rows in &plan.deletes {
-        // Rows of a table that refer to each other go in one statement.
-        let together = if plan.circular.contains(&rows.table) { rows.len().max(1) } else { size };
-        for from in (0..rows.len()).step_by(together) {
-            let part = from..rows.len().min(from + together);
+        if let Some(circle) = plan.circles.iter().find(|circle| circle.contains(&rows.table)) {
+            let all: Vec<&GoingRows> = plan.deletes.iter().filter(|rows| circle.contains(&rows.table)).collect();
+            // Where the first of them is.
+            if all.first().is_some_and(|first| first.table == rows.table) {
+                let count = all.iter().map(|rows| rows.len()).sum();
+                push(BatchStep::Circle(all), count);
+            }
+            continue;
+        }
+        for from in (0..rows.len()).step_by(size) {
+            let part = from..rows.len().min(from + size);
             push(BatchStep::Delete(rows, part.clone()), part.len());
         }
     }
@@ -414,6 +423,12 @@ fn count(counts: &mut Counts, plan: &PurgePlan, step: &BatchStep<'_>) {
             return;
         }
         BatchStep::Delete(rows, part) => (&rows.table, "delete", part.len()),
+        BatchStep::Circle(all) => {
+            for rows in all {
+                *counts.entry(rows.table.title()).or_default().entry("delete".to_owned()).or_default() += rows.len();
+            }
+            return;
+        }
     };
     *counts.entry(table.title()).or_default().entry(verb.to_owned()).or_default() += rows;
 }
@@ -447,23 +462,41 @@ async fn make(
         }
         BatchStep::Rename(rows) => rename(writer, kept, plan, rows).await?,
         BatchStep::Delete(rows, part) => {
-            let some = rows.stored(part.clone());
-            if some.keys.len() < part.len() {
-                let words = "the keys of rows that go cannot be read from the scratch file: the purge is paused, --resume \
-                             plans the rest again";
-                return Err(ChangeError::Failed(words.to_owned()).into());
-            }
-            delete(writer, &some).await?;
+            let some = stored(rows, part.clone())?;
+            let deleted = writer.run(&Mutation::Delete(some.clone())).await;
+            seen_gone(writer, std::slice::from_ref(&some), deleted).await?;
+        }
+        BatchStep::Circle(all) => {
+            let all = all.iter().map(|rows| stored(rows, 0..rows.len())).collect::<Result<Vec<_>, _>>()?;
+            let deleted = writer.delete_together(&all).await;
+            seen_gone(writer, &all, deleted).await?;
         }
     }
     Ok(())
 }
 
-/// Deletes rows. Those that are there afterwards were not taken by somebody else.
-async fn delete(writer: &mut WriteTransaction<'_>, rows: &StoredRows) -> Result<(), Halt> {
-    let deleted = writer.run(&Mutation::Delete(rows.clone())).await;
+/// Some rows that go, with their keys.
+fn stored(rows: &GoingRows, part: Range<usize>) -> Result<StoredRows, ChangeError> {
+    let some = rows.stored(part.clone());
+    if some.keys.len() < part.len() {
+        let words = "the keys of rows that go cannot be read from the scratch file: the purge is paused, --resume plans the \
+                     rest again";
+        return Err(ChangeError::Failed(words.to_owned()));
+    }
+    Ok(some)
+}
+
+/// Tells of rows that were deleted and are there: they were not taken by somebody else.
+async fn seen_gone(
+    writer: &mut WriteTransaction<'_>,
+    rows: &[StoredRows],
+    deleted: Result<(), WriteError>,
+) -> Result<(), Halt> {
     if let Err(WriteError::Missed { table, expected, .. }) = &deleted {
-        let there = writer.remaining(rows).await?;
+        let mut there = 0;
+        for rows in rows.iter().filter(|rows| rows.table.title() == *table) {
+            there += writer.remaining(rows).await?;
+        }
         if there > 0 {
             return Err(held_back(&format!("{table}: {there} of {expected} rows are there after deleting them")).into());
         }

@@ -140,6 +140,8 @@ pub struct KeptRows {
     words: HashSet<Arc<str>>,
     /// Room for long values.
     pages: PageStore,
+    /// Number of rows from which no more are noted.
+    most: usize,
 }
 
 impl KeptRow {
@@ -159,7 +161,18 @@ impl KeptRow {
 impl KeptRows {
     /// None yet.
     pub(super) fn new(pages: &PageStore) -> Self {
-        KeptRows { rows: BTreeMap::new(), words: HashSet::new(), pages: pages.clone() }
+        KeptRows { rows: BTreeMap::new(), words: HashSet::new(), pages: pages.clone(), most: usize::MAX }
+    }
+
+    /// The same, which is full where more rows change than that.
+    #[must_use]
+    pub(super) fn within(self, most: usize) -> Self {
+        KeptRows { most, ..self }
+    }
+
+    /// Whether more rows change than are noted.
+    pub(super) fn is_full(&self) -> bool {
+        self.rows.len() > self.most
     }
 
     /// Rows in which a key, or what refers to it, gets another name.
@@ -177,6 +190,9 @@ impl KeptRows {
         new: NewValue,
         why: &str,
     ) {
+        if self.is_full() {
+            return;
+        }
         let spelled = serde_json::to_string(key).unwrap_or_default();
         let (column, why) = (self.word(column), self.word(why));
         let (_, update) =
@@ -244,7 +260,7 @@ pub async fn find(
         let mut chain = None;
         for part in graph.parts(rule, 0) {
             let keys = graph.named_by(rule, subject, part);
-            if !keys.is_empty() {
+            if !keys.is_empty() && !updates.is_full() {
                 one(snapshot, (graph, &mut chain), rule, &keys, subject, updates).await?;
             }
         }
@@ -307,7 +323,7 @@ async fn one<'g>(
     read.push(rule.column.clone());
     let mut stay: Vec<RawRow> = Vec::new();
     naming(snapshot, (rule, &graph.compared(rule)), &read, keys, subject, |row| {
-        if !graph.has(&table, &row[..key.len()]) {
+        if stay.len() <= updates.most && !graph.has(&table, &row[..key.len()]) {
             stay.push(row);
         }
     })

@@ -268,7 +268,8 @@ impl Graph {
         Ok(self.pages.check().map_err(LabError::from)?)
     }
 
-    fn is_full(&self) -> bool {
+    /// Whether more rows go than are looked for.
+    pub(super) fn is_full(&self) -> bool {
         self.tables.values().map(TakenRows::len).sum::<usize>() > self.most
     }
 
@@ -333,6 +334,24 @@ impl Graph {
         self.relations.foreign.iter().filter(same).any(|f| f.on_delete == OnDelete::Cascade)
     }
 
+    /// Tables whose rows that go refer to each other, those of each circle together.
+    #[must_use]
+    pub fn circles(&self) -> Vec<Vec<TableName>> {
+        let tables: Vec<TableName> =
+            self.tables.iter().filter(|(_, t)| !t.is_empty()).map(|(name, _)| name.clone()).collect();
+        let foreign: Vec<(TableName, TableName)> =
+            self.relations.foreign.iter().map(|f| (f.from.clone(), f.to.clone())).collect();
+        let mut circles: Vec<Vec<TableName>> = Vec::new();
+        for table in &tables {
+            let before = leading_to(&foreign, &tables, table);
+            if before.contains(table) && !circles.iter().flatten().any(|known| known == table) {
+                let back = |other: &&&TableName| leading_to(&foreign, &tables, other).contains(table);
+                circles.push(before.iter().filter(back).map(|other| (*other).clone()).collect());
+            }
+        }
+        circles
+    }
+
     /// The tables in the order in which their rows are deleted: whoever refers first.
     #[must_use]
     pub fn order(&self) -> Vec<TableName> {
@@ -349,16 +368,31 @@ impl Graph {
         }
         let mut order = Vec::new();
         while !left.is_empty() {
+            // Of tables in a circle one has to be the first, when nobody else refers to them.
             let free = |table: &&TableName| {
-                !first.iter().any(|(before, after)| after == *table && before != *table && left.contains(before))
+                let before = leading_to(&first, &left, table);
+                before.iter().all(|other| leading_to(&first, &left, other).contains(*table))
             };
-            let next = left.iter().find(free).or(left.first()).cloned();
-            let Some(next) = next else { break };
+            let Some(next) = left.iter().find(free).cloned() else { break };
             left.retain(|t| *t != next);
             order.push(next);
         }
         order
     }
+}
+
+/// Those of some tables that go before another, over every hop: the table itself where it is in a circle.
+fn leading_to<'t>(
+    first: &'t [(TableName, TableName)],
+    tables: &[TableName],
+    table: &'t TableName,
+) -> BTreeSet<&'t TableName> {
+    let (mut found, mut next) = (BTreeSet::new(), vec![table]);
+    while let Some(table) = next.pop() {
+        let before = first.iter().filter(|(before, after)| after == table && tables.contains(before));
+        next.extend(before.map(|(before, _)| before).filter(|before| found.insert(*before)));
+    }
+    found
 }
 
 /// The column that rows of a table are named by, where their key has further columns: a partitioned table's has the one

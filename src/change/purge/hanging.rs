@@ -2,6 +2,7 @@
 //! stay, by the same rules by which a person is erased.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use super::effects::{self, ColumnUpdate, KeptRows, NewValue};
 use super::graph::{Graph, key_of};
@@ -24,14 +25,21 @@ pub struct RowsGoing {
     pub updates: Vec<Mutation>,
     /// Lists that name rows which go, by table and column: their ids are to be taken out.
     pub lists: Vec<(TableName, String, Vec<String>)>,
+    /// The table of which most rows go or change, where these are more than were looked for: nothing else is said then.
+    pub over: Option<TableName>,
 }
 
 /// Follows the layout's rules and the foreign keys from some rows to everything that hangs on them, but no further where
-/// more rows than `most` go.
+/// more rows than `most` go, or more than `changing` stay and change.
 ///
 /// # Errors
 /// [`ChangeError::Refused`] for rows that cannot be distinguished; else the engine's refusal.
-pub async fn hanging_on(store: &Store, going: &[StoredRows], most: usize) -> Result<RowsGoing, ChangeError> {
+pub async fn hanging_on(
+    store: &Store,
+    going: &[StoredRows],
+    most: usize,
+    changing: usize,
+) -> Result<RowsGoing, ChangeError> {
     let mut snapshot = store.snapshot().await?;
     let relations = snapshot.relations().await?;
     // An audit trail of the application tells of rows that are gone: only an erasure takes entries away.
@@ -56,10 +64,20 @@ pub async fn hanging_on(store: &Store, going: &[StoredRows], most: usize) -> Res
         snapshot.each_of_keys(wanted, &rows.by, &rows.keys, |row| taken.add(&row)).await?;
     }
     graph.close(&mut snapshot, &[]).await?;
-    let mut updates = KeptRows::new(graph.pages());
+    if graph.is_full() {
+        let fullest = graph.tables.iter().max_by_key(|(_, taken)| taken.len());
+        return Ok(RowsGoing { over: fullest.map(|(table, _)| table.clone()), ..RowsGoing::default() });
+    }
+    let mut updates = KeptRows::new(graph.pages()).within(changing);
     effects::find(&mut snapshot, &graph, &[], &mut updates).await?;
     updates.without(&graph);
     recompute::all(&mut snapshot, &graph, &ScanFindings::default(), &mut updates).await?;
+    if updates.is_full() {
+        let mut changed: BTreeMap<&TableName, usize> = BTreeMap::new();
+        updates.rows.keys().for_each(|(table, _)| *changed.entry(table).or_default() += 1);
+        let fullest = changed.into_iter().max_by_key(|(_, rows)| *rows);
+        return Ok(RowsGoing { over: fullest.map(|(table, _)| table.clone()), ..RowsGoing::default() });
+    }
     let follows = &store.recognised().erasure.follows;
     let followed = |table: &TableName| follows.iter().any(|other: &TableKey| *other == key_of(table));
     let mut out = RowsGoing::default();

@@ -234,6 +234,7 @@ pub type RefusedDecision = (Mentions, &'static str, Vec<Mentions>);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::stored::ROW_NUMBER;
 
     #[test]
     fn one_mention_is_decided_before_its_place_and_that_before_all() {

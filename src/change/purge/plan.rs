@@ -121,8 +121,8 @@ pub struct PurgePlan {
     pub notes: Vec<String>,
     /// Tables with rows that go, each with the table whose rows led to them; `None` when they name the person.
     pub hops: Vec<(TableName, Option<TableName>)>,
-    /// Tables whose rows refer to rows of the same table.
-    pub circular: HashSet<TableName>,
+    /// Tables whose rows refer to each other and go at once, those of each circle together: as PostgreSQL asks for.
+    pub circles: Vec<Vec<TableName>>,
     /// Tables that refer to others, or are referred to.
     pub linked: HashSet<TableName>,
     /// Time when the plan was made.

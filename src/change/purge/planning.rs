@@ -27,6 +27,7 @@ use crate::change::plan::{Counts, digest_of_each};
 use crate::change::suppress::hmac;
 use crate::change::{ChangeError, now};
 use crate::lab::LabError;
+use crate::layout::Engine;
 use crate::layout::erase::EraseAction;
 use crate::store::Store;
 use crate::store::encode::key_columns;
@@ -374,7 +375,7 @@ async fn finished(
     nameless.iter().for_each(|account| count(&account.table, "insert", 1));
     let control: Vec<(String, usize)> =
         subject.searched().zip(&found.control).map(|(h, hits)| (h.kind.clone(), *hits)).collect();
-    let circular = graph.relations.foreign.iter().filter(|f| f.from == f.to).map(|f| f.from.clone()).collect();
+    let circles = if store.engine() == Engine::Postgres { graph.circles() } else { Vec::new() };
     let mut plan = PurgePlan {
         plan_id: String::new(),
         subject,
@@ -395,7 +396,7 @@ async fn finished(
         particular: Vec::new(),
         notes: Vec::new(),
         hops: hops(graph),
-        circular,
+        circles,
         linked: graph.relations.foreign.iter().flat_map(|f| [f.from.clone(), f.to.clone()]).collect(),
         created_at: now(),
         values: found.values,

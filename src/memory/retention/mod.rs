@@ -213,7 +213,7 @@ mod tests {
             let mut uses = LastUses::within(room, space);
             used.iter().for_each(|(id, at)| uses.add(id, at));
             let mut tally = OverdueTally::within(room, &rules, uses.end().unwrap(), 10, space);
-            rows.iter().for_each(|row| tally.row(row, false));
+            rows.iter().for_each(|row| tally.row(row, OverdueFate::Goes));
             let found = tally.end().unwrap();
             assert_eq!((found.held, found.of), (0, rows.len()));
             found.going.in_order()

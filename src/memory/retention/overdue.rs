@@ -190,7 +190,7 @@ impl<'r> OverdueTally<'r> {
             match fate {
                 HELD_ROW => found.held += 1,
                 UNNAMED => found.unnamed += 1,
-                _ => drop(found.going.add(id.clone())),
+                _ => found.going.add(id.clone()),
             }
             found.all.add(id);
         }

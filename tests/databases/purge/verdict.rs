@@ -137,6 +137,36 @@ fn rows_are_followed_over_foreign_keys_of_several_columns() {
 }
 
 #[test]
+fn rows_that_refer_to_each_other_go_at_once_however_many_they_are() {
+    block_on(async {
+        for world in atoms().await {
+            let ties = "CREATE TABLE ties (id INTEGER PRIMARY KEY, knot INTEGER NOT NULL REFERENCES knots (id))";
+            let knots = "CREATE TABLE knots (id INTEGER PRIMARY KEY, up INTEGER REFERENCES knots (id), tie INTEGER $tie, \
+                 session TEXT REFERENCES chat_sessions (id) ON DELETE CASCADE)";
+            let (inline, later) = match world.target {
+                Target::File(_) => ("REFERENCES ties (id)", ""),
+                Target::Postgres(_) => ("", "; ALTER TABLE knots ADD FOREIGN KEY (tie) REFERENCES ties (id)"),
+            };
+            let knots = knots.replace("$tie", inline);
+            world
+                .run(&format!(
+                    "{knots}; {ties}; CREATE INDEX ups ON knots (up); CREATE INDEX tied ON knots (tie); \
+                     CREATE INDEX knotted ON ties (knot); \
+                     INSERT INTO knots WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 12000) \
+                       SELECT n, CASE WHEN n > 1 THEN n - 1 END, n, (SELECT min(id) FROM chat_sessions WHERE user_id = 'user-ana') FROM n; \
+                     INSERT INTO knots VALUES (20000, 20000, 20000, NULL); INSERT INTO ties SELECT id, id FROM knots{later}"
+                ))
+                .await;
+            let (plan, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+            assert_eq!(receipt["status"], world.best(), "{receipt:#}");
+            assert_eq!(plan["counts"], receipt["counts"]);
+            assert_eq!(receipt["counts"]["ties"], json!({"delete": 12_000}));
+            assert_eq!((world.count("knots").await, world.count("ties").await), (1, 1));
+        }
+    });
+}
+
+#[test]
 fn rows_of_a_table_in_partitions_are_looked_at_once() {
     block_on(async {
         let Some(world) = on_postgres(Layout::Atom).await else { return };
