@@ -238,7 +238,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// That of texts of PostgreSQL, whatever the type of a column makes of them.
+    /// Compares values as texts of PostgreSQL, whatever the type of a column makes of them.
     #[must_use]
     pub fn of_texts() -> Self {
         Comparison { kind: Some("text".to_owned()), collation: None }
