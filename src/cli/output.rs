@@ -190,7 +190,7 @@ pub fn shape(format: Format, shape: &impl Serialize) -> Result<(), CommandFailur
     }
 }
 
-/// What has no rows cannot be printed as CSV.
+/// The failure of what is to be printed as CSV and has no rows.
 pub(super) fn no_table() -> CommandFailure {
     CommandFailure::usage("this is no table of rows: use --format json, jsonl or table")
 }

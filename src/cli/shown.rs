@@ -1,4 +1,4 @@
-//! What `show` and `chain` print: a row, and what hangs on it, which is printed as it is read.
+//! Output of `show` and `chain`: a row, and what hangs on it, which is printed as it is read.
 
 use std::collections::HashMap;
 

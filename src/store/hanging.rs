@@ -57,14 +57,14 @@ enum Kept {
     Keys(Box<SortedKeys>),
 }
 
-/// What findings look at of a row that hangs on an episode.
+/// Facts about a row that hangs on an episode, for findings.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LinkFacts {
     /// Whether the row names the episode on which it hangs; none where it names no episode.
     pub back: Option<bool>,
     /// Whether it enters the aggregate.
     pub counts: Option<bool>,
-    /// Its score.
+    /// The score.
     pub score: Option<f64>,
 }
 
@@ -139,7 +139,7 @@ impl HangingRows {
         })
     }
 
-    /// The ids of the rows in order, with what findings look at.
+    /// The ids of the rows in order, with their facts.
     pub(super) fn facts<'r>(&'r self, episode: &'r str) -> impl Iterator<Item = (Cow<'r, str>, LinkFacts)> {
         self.ids().enumerate().map(move |(at, (id, _))| match &self.kept {
             Kept::Whole(rows) => (id, LinkFacts::of(&rows[at].1, episode)),

@@ -94,7 +94,7 @@ fn a_long_pause_is_folded_and_named_and_an_axis_without_times_says_so() {
             row.set("created_at", json!(null));
         }
     }
-    let mut console = Console::new(database, 200, 45);
+    let mut console = Console::new(database, 120, 45);
     console.press("2 j enter . t");
     console.shows("in order, not to scale");
     console.shows("evenly spaced: no times are stored");
@@ -107,7 +107,7 @@ fn a_signal_that_was_held_at_an_end_says_so() {
     signal.set("signal", json!("rejected"));
     signal.set("before", json!(0.2));
     signal.set("after", json!(0.0));
-    let mut console = Console::new(database, 200, 45);
+    let mut console = Console::new(database, 120, 45);
     console.press("2 j enter . t G k");
     console.shows("-0.20 of -0.30, held at 0");
 }

@@ -1,4 +1,5 @@
-//! What puts very many rows in order and finds them again, in few bytes each; what does not fit in memory is in a scratch file.
+//! Keys that put very many rows in order and find them again, in few bytes each; those that do not fit in memory are in a
+//! scratch file.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -28,7 +29,7 @@ pub(in crate::store) fn key_room() -> PageStore {
 pub(super) struct RowKeys {
     pages: PageStore,
     ids: IdList,
-    /// Of each row its source and what findings look at, packed.
+    /// The source and the facts of each row, packed.
     facts: PagedColumn<u32>,
     /// Not a number for none.
     scores: PagedColumn<f64>,
@@ -144,7 +145,7 @@ impl SortedKeys {
         (self.bits(at) >> 4) as u16
     }
 
-    /// What findings look at of a row.
+    /// The facts of a row.
     pub fn facts(&self, at: usize) -> LinkFacts {
         let (bits, score) = (self.bits(at), self.place(at).and_then(|place| self.keys.scores.get(place)));
         let truth = |bits: u32| (bits & 3 > 0).then_some(bits & 3 == 2);
