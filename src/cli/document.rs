@@ -224,9 +224,11 @@ impl Document {
 /// Takes parts of JSON; whole lines are printed where many wait.
 impl Write for Document {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // Only what comes is looked at: a value on one line comes in very many parts.
+        let end = bytes.iter().rposition(|byte| *byte == b'\n').map(|at| self.waiting.len() + at);
         self.waiting.extend_from_slice(bytes);
         if self.waiting.len() >= WAITING
-            && let Some(end) = self.waiting.iter().rposition(|byte| *byte == b'\n')
+            && let Some(end) = end
         {
             let rest = self.waiting.split_off(end);
             self.print().map_err(|failure| io::Error::other(failure.message))?;
