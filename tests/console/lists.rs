@@ -206,3 +206,36 @@ fn columns_are_chosen_put_in_order_and_hidden_and_stay_so() {
     assert!(head(&mut console).contains("started"));
     assert!(console.model.context.columns.is_empty());
 }
+
+#[test]
+fn rows_without_a_title_are_told_apart_by_one_name_everywhere() {
+    let mut database = many(3);
+    let episodes = database.rows.get_mut(&Entity::Episode).expect("episodes");
+    episodes.iter_mut().for_each(|row| row.set("title", json!(null)));
+    episodes[1].set("summary", json!("Mei-Ling asked for three things"));
+    episodes[2].set("title", json!(" "));
+    for unfilled in [false, true] {
+        let mut console = Console::new(database.clone(), 160, 40);
+        if unfilled {
+            console.model.context.opened.unfilled.insert((Entity::Episode, "title"));
+        }
+        let names = ["ep-000000", "Mei-Ling asked for three things", "ep-000002"];
+        names.iter().for_each(|name| console.shows(name));
+        console.press("2");
+        names.iter().for_each(|name| console.shows(name));
+        console.press("G k");
+        let said = console.text().matches(names[1]).count();
+        assert!(said >= 2, "the list and the details: {}", console.text());
+    }
+}
+
+#[test]
+fn a_long_title_says_that_it_is_cut() {
+    let mut database = many(1);
+    let long = "x".repeat(5_000);
+    database.rows.get_mut(&Entity::Episode).expect("episodes")[0].set("title", json!(long));
+    let mut console = Console::new(database, 200, 50);
+    console.press("2");
+    let heading = console.lines().into_iter().find(|line| line.contains("x…") && !line.contains("2026"));
+    assert!(heading.is_some(), "{}", console.text());
+}

@@ -1,9 +1,11 @@
 //! Columns in the list of an entity, how they are shown, and which give way first: data for queries, sorting and
 //! tables.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use crate::memory::{Column, Entity, Row, ValueKind};
+use crate::ui::text::ELLIPSIS;
 
 /// Style in which the values of a column are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -296,27 +298,35 @@ pub fn read_columns(entity: Entity) -> Vec<&'static str> {
         Entity::MemoryLink => &[],
         _ => &["id"],
     };
-    columns.extend(keys.iter().filter(|key| !list_columns(entity).iter().any(|c| c.column == **key)));
+    let more = keys.iter().chain(naming_columns(entity));
+    columns.extend(more.filter(|name| !list_columns(entity).iter().any(|c| c.column == **name)));
     columns
 }
 
 /// The column that a plain search looks into, and that names a row to people.
 #[must_use]
 pub fn title_column(entity: Entity) -> &'static str {
+    naming_columns(entity)[0]
+}
+
+/// The columns that name a row to people: the title, and what replaces it where there is none.
+#[must_use]
+pub fn naming_columns(entity: Entity) -> &'static [&'static str] {
     match entity {
-        Entity::Agent | Entity::Subject => "name",
-        Entity::Episode | Entity::Memory => "title",
-        Entity::Segment => "content",
-        Entity::CanvasEvent => "component_name",
-        Entity::Feedback => "correction",
-        Entity::UtilityEvent => "reason",
-        Entity::MemoryLink => "memory_id",
-        Entity::Profile => "agent_id",
-        Entity::Case => "prompt",
-        Entity::Policy => "status",
-        Entity::WorkflowEvent => "kind",
-        Entity::Access => "query",
-        Entity::AuditEntry => "action",
+        Entity::Agent | Entity::Subject => &["name"],
+        Entity::Episode => &["title", "summary", "topic"],
+        Entity::Memory => &["title", "text"],
+        Entity::Segment => &["content"],
+        Entity::CanvasEvent => &["component_name", "canvas_type"],
+        Entity::Feedback => &["correction", "kind"],
+        Entity::UtilityEvent => &["reason", "signal"],
+        Entity::MemoryLink => &["memory_id"],
+        Entity::Profile => &["agent_id"],
+        Entity::Case => &["prompt"],
+        Entity::Policy => &["status"],
+        Entity::WorkflowEvent => &["kind"],
+        Entity::Access => &["query"],
+        Entity::AuditEntry => &["action"],
     }
 }
 
@@ -361,23 +371,38 @@ pub fn row_name(row: &Row) -> String {
     row_title(row).unwrap_or_else(|| row.id().to_owned())
 }
 
+/// The name of a row in the column of titles, where it has no title and no column that is always shown says it.
+#[must_use]
+pub fn stand_in(row: &Row) -> Option<String> {
+    let named = naming_columns(row.entity).iter().find_map(|name| Some((*name, named_by(row, name)?)));
+    let (column, name) = named.unwrap_or_else(|| ("id", row.id().to_owned()));
+    (!is_always_shown(row.entity, column)).then_some(name)
+}
+
+/// Whether the column of titles is needed also where no row has a title: no other column tells the rows apart.
+#[must_use]
+pub fn stands_in(entity: Entity) -> bool {
+    !naming_columns(entity)[1..].iter().chain(&["id"]).any(|column| is_always_shown(entity, column))
+}
+
+fn is_always_shown(entity: Entity, column: &str) -> bool {
+    list_columns(entity).iter().any(|c| c.column == column && c.priority == 0)
+}
+
+/// What a column says of a row in a few words; none where it says nothing.
+fn named_by(row: &Row, column: &str) -> Option<String> {
+    const LONGEST: usize = 160;
+    let value = row.get(column);
+    let text = json_name(value).map(Cow::Borrowed).or_else(|| (!value.is_null()).then(|| value.to_string().into()))?;
+    (!text.trim().is_empty()).then(|| match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}{ELLIPSIS}", &text[..end]),
+        None => text.into_owned(),
+    })
+}
+
 /// The title of a row, or what replaces it.
 #[must_use]
 pub fn row_title(row: &Row) -> Option<String> {
-    const LONGEST: usize = 160;
-    let column = |name: &str| {
-        let value = row.get(name);
-        let text = json_name(value).map(str::to_owned).or_else(|| (!value.is_null()).then(|| value.to_string()))?;
-        (!text.trim().is_empty()).then(|| text.chars().take(LONGEST).collect::<String>())
-    };
-    let extra: &[&str] = match row.entity {
-        Entity::Episode => &["summary", "observation", "topic"],
-        Entity::CanvasEvent => &["canvas_type"],
-        Entity::Memory => &["text"],
-        Entity::UtilityEvent => &["signal"],
-        Entity::Feedback => &["kind"],
-        _ => &[],
-    };
     if let (Entity::Feedback, None, Some(kind), Some(rating)) =
         (row.entity, row.text("correction"), row.text("kind"), row.get("rating").as_i64())
     {
@@ -386,7 +411,7 @@ pub fn row_title(row: &Row) -> Option<String> {
     if let (Entity::Policy, Some(version)) = (row.entity, row.get("version").as_i64()) {
         return Some(format!("version {version} of {}", row.text("profile_id").unwrap_or("no profile")));
     }
-    column(title_column(row.entity)).or_else(|| extra.iter().find_map(|name| column(name)))
+    naming_columns(row.entity).iter().find_map(|name| named_by(row, name))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 
 use super::change::Changing;
-use super::columns::{ListColumn, any_column, list_columns};
+use super::columns::{ListColumn, any_column, list_columns, stands_in, title_column};
 use super::command::CommandId;
 use super::health::Health;
 use super::jobs::RunningJobs;
@@ -419,7 +419,11 @@ impl Context {
     /// The columns of an entity's list, those that were chosen or its own, as far as this database fills them.
     #[must_use]
     pub fn list_columns(&self, entity: Entity) -> Vec<&'static ListColumn> {
-        let filled = |column: &&ListColumn| !self.opened.unfilled.contains(&(entity, column.column));
+        // What replaces a title stands in its column.
+        let named = |name| name == title_column(entity) && stands_in(entity);
+        let filled = |column: &&ListColumn| {
+            named(column.column) || !self.opened.unfilled.contains(&(entity, column.column))
+        };
         match self.columns.get(&entity) {
             Some(names) => names.iter().filter_map(|name| any_column(entity, name)).filter(filled).collect(),
             None => list_columns(entity).iter().filter(filled).collect(),

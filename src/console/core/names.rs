@@ -7,8 +7,6 @@ use crate::memory::{Entity, Row};
 
 /// Names kept at most; beyond that all are forgotten and read again.
 const KEPT: usize = 20_000;
-/// Characters of a name that are kept.
-const LONGEST: usize = 120;
 
 /// The entity that a column names a row of, by its id; none when the column is no foreign key.
 #[must_use]
@@ -98,7 +96,7 @@ impl NameBook {
             if row.entity == Entity::Profile {
                 self.banks.insert(row.id().to_owned(), row.clone());
             } else if let Some(name) = row_title(row) {
-                self.names.insert((row.entity, row.id().to_owned()), name.chars().take(LONGEST).collect());
+                self.names.insert((row.entity, row.id().to_owned()), name);
             }
         }
         let banks: Vec<(String, String)> =
@@ -126,6 +124,7 @@ impl NameBook {
 
 #[cfg(test)]
 mod tests {
+    use super::super::columns::naming_columns;
     use super::*;
     use serde_json::json;
 
@@ -158,6 +157,8 @@ mod tests {
                 name_columns(*entity).iter().all(|name| entity.column(name).is_some() || *name == "id"),
                 "{entity}"
             );
+            let all = naming_columns(*entity).iter().all(|name| name_columns(*entity).contains(name));
+            assert!(all || name_columns(*entity) == ["id"] || *entity == Entity::Profile, "{entity}");
         }
     }
 }

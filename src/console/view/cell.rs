@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::console::core::columns::{ListColumn, ValueStyle, json_name};
+use crate::console::core::columns::{ListColumn, ValueStyle, json_name, stand_in, title_column};
 use crate::console::core::names::NameBook;
 use crate::console::view::words;
 use crate::memory::Row;
@@ -22,6 +22,7 @@ pub fn width(row: &Row, column: &ListColumn, names: &NameBook) -> usize {
     let text = |value: &Value| words::one_line(value, WIDEST).width();
     let sign = if row.problems.iter().any(|problem| problem.column == column.column) { 2 } else { 0 };
     let width = match (value, column.show) {
+        _ if is_untitled(row, column) => stand_in(row).map_or(0, |name| SafeText::limited(&name, WIDEST).width()),
         (Value::Null, _) => 0,
         (Value::String(_), ValueStyle::Time) => FULL_TIME,
         (Value::String(_), ValueStyle::State) => 2 + text(value),
@@ -51,6 +52,8 @@ pub fn cell(row: &Row, column: &ListColumn, room: usize, names: &NameBook, look:
     let value = row.get(column.column);
     let name = names.named_by(row, column.column).filter(|_| column.show == ValueStyle::Id);
     let line = match value {
+        _ if is_untitled(row, column) => stand_in(row)
+            .map_or_else(|| absent(look), |name| TextLine::of(SafeText::limited(&name, room), StyleRole::Muted)),
         Value::Null => absent(look),
         _ if name.is_some() => TextLine::of(SafeText::limited(name.unwrap_or_default(), room), StyleRole::Text),
         value => shown(value, column.show, room, look),
@@ -62,6 +65,12 @@ pub fn cell(row: &Row, column: &ListColumn, room: usize, names: &NameBook, look:
         return marked;
     }
     line
+}
+
+/// Whether a row has no title in the column of titles.
+fn is_untitled(row: &Row, column: &ListColumn) -> bool {
+    let is_blank = |value: &Value| value.as_str().map_or(value.is_null(), |text| text.trim().is_empty());
+    column.column == title_column(row.entity) && is_blank(row.get(column.column))
 }
 
 fn absent(look: &Look) -> TextLine {
