@@ -1,6 +1,6 @@
 //! Numbers as people read them: counts, sizes, durations.
 
-use super::text::SafeText;
+use super::text::{Align, SafeText};
 
 /// A count with its thousands apart: `12,400`.
 #[must_use]
@@ -14,6 +14,13 @@ pub fn count(value: u64) -> SafeText {
         text.push(digit);
     }
     text.into()
+}
+
+/// A count at the right of `width` columns; a longer one takes more of them, as its beginning would be another count.
+#[must_use]
+pub fn column(value: u64, width: usize) -> SafeText {
+    let count = count(value);
+    count.pad(width.max(count.width()), Align::Right)
 }
 
 /// A count in at most five columns: `999`, `12.4k`, `3.1M`.

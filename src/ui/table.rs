@@ -328,7 +328,7 @@ impl TableView<'_> {
             let share = (left_over * width.weight()).checked_div(weights).unwrap_or(0);
             (left_over, weights) = (left_over - share, weights - width.weight());
             let left = (inside.x + room).saturating_sub(x);
-            let width = (width.least() + share as u16).min(left);
+            let width = self.least(column).saturating_add(share as u16).min(left);
             if width == 0 {
                 break;
             }
@@ -338,8 +338,20 @@ impl TableView<'_> {
         places
     }
 
+    /// The least width of a column: numbers, which stand at the right, are never cut.
+    fn least(&self, column: usize) -> u16 {
+        let of = &self.columns[column];
+        let widest = match self.body {
+            TableBody::Rows(rows) if of.align == Align::Right => {
+                rows.iter().filter_map(|row| row.cells.get(column)).map(TextLine::width).max().unwrap_or(0)
+            }
+            _ => 0,
+        };
+        of.width.least().max(u16::try_from(widest).unwrap_or(u16::MAX))
+    }
+
     fn least_width(&self, kept: &[usize]) -> u32 {
-        let columns: u32 = kept.iter().map(|index| u32::from(self.columns[*index].width.least())).sum();
+        let columns: u32 = kept.iter().map(|index| u32::from(self.least(*index))).sum();
         columns + u32::from(GAP) * (kept.len() as u32).saturating_sub(1)
     }
 }

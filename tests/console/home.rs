@@ -1,6 +1,7 @@
 //! The first screen: what happened since somebody looked last, what waits, the newest by name, and every line leads somewhere.
 
-use mnemoscope::console::core::Destination;
+use mnemoscope::change::plan::past::AsOf;
+use mnemoscope::console::core::{Destination, Message, Reply, Request};
 use mnemoscope::console::core::screen::ScreenKind;
 use mnemoscope::console::screens::browse::ListScreen;
 use mnemoscope::console::screens::home::HomeScreen;
@@ -9,7 +10,7 @@ use mnemoscope::job::plan::{JobProgress, JobState};
 use mnemoscope::memory::Entity;
 use serde_json::json;
 
-use super::fake::{Console, many, now, row, world};
+use super::fake::{Console, asked, many, now, row, world};
 use super::jobs::progress;
 
 /// A first screen where something waits.
@@ -144,4 +145,45 @@ fn outcomes_are_counted_week_by_week_from_monday() {
     let wanted = [("01-12", [1, 0, 0, 0]), ("01-05", [2, 0, 0, 0]), ("12-29", [0, 0, 1, 0])];
     assert_eq!(weeks, wanted.map(|(week, counts)| (week.to_owned(), counts)));
     console.shows("from 01-05");
+}
+
+#[test]
+fn a_count_is_never_cut_and_says_where_there_are_more() {
+    for (width, height) in [(200, 50), (100, 30), (60, 20), (44, 14)] {
+        let mut console = waiting(width, height);
+        console.work.feedback = Some(WaitingFeedback { count: 981_182, more: true, oldest: None });
+        console.press("r");
+        console.shows("981,182+");
+    }
+}
+
+#[test]
+fn nothing_of_now_stands_beside_rows_of_the_past() {
+    for (width, height) in [(200, 50), (100, 30)] {
+        let mut console = waiting(width, height);
+        console.model.context.opened.looked = Some("2026-01-01T00:50:00.000000Z".to_owned());
+        console.press("@ '7d' enter");
+        let (ticket, _) = asked(&mut console, |request| matches!(request, Request::LookBack(_)));
+        let at = "2026-01-28T11:00:00.000000Z".to_owned();
+        let as_of = AsOf { at, seq: None, taken_back: 0, unknown: Vec::new() };
+        console.tell(Message::Reply(ticket, Reply::LookedBack(Ok(Some(Box::new(as_of))))));
+        console.press("enter");
+        console.shows("as of 2026-01-28");
+        for text in ["needs you", "feedback to judge", "since you looked", "episodes 2", "episodes \u{2013}", "nothing waits"]
+        {
+            console.hides(text);
+        }
+        console.shows("Book the missing");
+    }
+}
+
+#[test]
+fn every_outcome_is_counted() {
+    let words = ["success", "partial", "failure", "aborted", "ongoing", "deferred", "skipped", "skipped"];
+    let mut database = many(words.len());
+    for (row, word) in database.rows.get_mut(&Entity::Episode).expect("episodes").iter_mut().zip(words) {
+        row.set("outcome", word.into());
+    }
+    let mut console = Console::new(database, 200, 50);
+    console.shows("and 2 more outcomes, of 2 rows");
 }

@@ -85,6 +85,12 @@ impl Health {
         groups
     }
 
+    /// Whether more of a kind may be found than was counted: its rows are still being read, or were not all read.
+    #[must_use]
+    pub fn may_grow(&self, kind: &str) -> bool {
+        !self.done || self.left.contains(&kind)
+    }
+
     /// The worst kinds of what was found, few enough for the first screen: the first finding of each, and how many
     /// rows all of its kind have.
     #[must_use]

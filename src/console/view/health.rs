@@ -1,7 +1,8 @@
 //! Words for what is wrong or suspicious.
 
+use crate::console::core::columns::plural;
 use crate::console::core::health::Health;
-use crate::memory::agreeing;
+use crate::memory::{Entity, agreeing};
 use crate::memory::findings::Severity;
 use crate::ui::{SafeText, StyleRole, figures};
 
@@ -11,6 +12,12 @@ pub(in crate::console) fn severity(of: Severity) -> (&'static str, StyleRole) {
         Severity::Medium => ("medium", StyleRole::Warn),
         Severity::Low => ("low", StyleRole::Muted),
     }
+}
+
+/// Formats the count of a kind, `4+` where more may be found.
+pub(in crate::console) fn count(health: &Health, kind: &str, count: u64) -> SafeText {
+    let more = if health.may_grow(kind) { "+" } else { "" };
+    SafeText::join(&[figures::count(count), more.into()], "")
 }
 
 /// Describes the progress of the health check.
@@ -27,7 +34,8 @@ pub(in crate::console) fn progress(health: &Health) -> SafeText {
         }
         (false, _) if health.failure.is_some() => "looking ended early".into(),
         (false, Some((rows, entity))) => {
-            format!("{} rows read, now {}", figures::count(rows), entity.replace('_', " ")).into()
+            let entity = Entity::parse(entity).map_or(entity, plural);
+            format!("{} rows read, now {entity}", figures::count(rows)).into()
         }
         (false, None) => "looking".into(),
     }

@@ -2,7 +2,7 @@
 
 use crate::change::plan::erasure::Branch;
 use crate::ui::chart::meter;
-use crate::ui::{Align, Look, SafeText, StyleRole, TextLine, figures};
+use crate::ui::{Look, SafeText, StyleRole, TextLine, figures};
 
 /// The widest column of names.
 const WIDEST: usize = 56;
@@ -17,7 +17,7 @@ pub fn tally(rows: &[(TextLine, u64, TextLine)], width: usize, look: &Look) -> V
     let widest = rows.iter().map(|(name, ..)| name.width()).max().unwrap_or(0).min(room);
     let lines = rows.iter().map(|(name, figure, rest)| {
         let mut line = fitted(name, widest, look);
-        line.push(figures::count(*figure).pad(FIGURE, Align::Right), StyleRole::Number);
+        line.push(figures::column(*figure, FIGURE), StyleRole::Number);
         if !rest.runs.is_empty() && line.width() + 2 + rest.width() <= width {
             line.push_blanks(2);
             line.append(rest.clone());

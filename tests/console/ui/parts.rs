@@ -94,6 +94,20 @@ fn columns_drop_out_by_priority_and_the_first_ones_stay() {
 }
 
 #[test]
+fn a_number_takes_the_room_it_needs() {
+    let columns = [
+        TableColumn::new("rows", Width::Fixed(4)).right(),
+        TableColumn::new("name", Width::Grow { min: 4, weight: 1 }),
+    ];
+    let cells = vec![TextLine::of("1,000,000+", StyleRole::Number), TextLine::of("a name", StyleRole::Text)];
+    let rows = [TableRow { cells, ..TableRow::default() }];
+    let text = draw(24, 2, |area, buf| table(&columns, &rows).render(area, buf, &look()));
+    assert!(text.contains("1,000,000+  a name"), "{text}");
+    assert_eq!(figures::column(981_182, 6).as_str(), "981,182");
+    assert_eq!(figures::column(12, 6).as_str(), "    12");
+}
+
+#[test]
 fn a_click_finds_its_row_and_its_heading() {
     let (columns, rows) = (columns(), rows(3));
     let (table, area) = (table(&columns, &rows), Rect::new(5, 2, 60, 10));

@@ -268,9 +268,9 @@ fn contexts(sides: [&EpisodeContext; 2], width: usize, look: &Look) -> Vec<TextL
         let role = if first == second { StyleRole::Muted } else { StyleRole::Number };
         TextLine::of(label, StyleRole::Label)
             .with("  ", StyleRole::Text)
-            .with(look.pad(&figures::count(first as u64), 6, Align::Right), role)
+            .with(figures::column(first as u64, 6), role)
             .with("  ", StyleRole::Text)
-            .with(look.pad(&figures::count(second as u64), 6, Align::Right), role)
+            .with(figures::column(second as u64, 6), role)
     };
     let mut lines: Vec<TextLine> = counts.iter().map(line).collect();
     let memories = |context: &EpisodeContext| -> Vec<String> {

@@ -9,7 +9,7 @@ use crate::console::core::context::Context;
 use crate::console::core::health::{FindingGroup, Health};
 use crate::console::screens::findings::{FindingsScreen, ShownExample};
 use crate::console::view::changes::sentences;
-use crate::console::view::health::{progress, severity};
+use crate::console::view::health::{self, progress, severity};
 use crate::console::view::keys::hint_of;
 use crate::console::view::panel_list::PanelList;
 use crate::console::view::panes::{failure_card, halves};
@@ -68,7 +68,7 @@ fn draw_list(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect, b
     drawn.measures.list_rows = usize::from(inside.height.saturating_sub(1));
     let before = cx.opened.found_before.as_ref();
     // Where nothing has changed, the room is for words.
-    let has_changes = groups.iter().any(|group| change(group, before).is_some());
+    let has_changes = groups.iter().any(|group| change(health, group, before).is_some());
     let mut columns = vec![
         TableColumn::new("severity", Width::Fixed(8)),
         TableColumn::new("count", Width::Fixed(7)).right(),
@@ -79,11 +79,11 @@ fn draw_list(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect, b
     }
     let row = |at: usize| {
         let mut row = match groups.get(at) {
-            Some(group) => group_row(group),
+            Some(group) => group_row(health, group),
             None => muted_row(findings.mutes.get(at - groups.len())?),
         };
         if has_changes {
-            row.cells.insert(CHANGE, groups.get(at).and_then(|group| change(group, before)).unwrap_or_default());
+            row.cells.insert(CHANGE, groups.get(at).and_then(|group| change(health, group, before)).unwrap_or_default());
         }
         Some(row)
     };
@@ -99,11 +99,11 @@ fn draw_list(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect, b
     list.draw(row, look, inside, buf, drawn);
 }
 
-fn group_row(group: &FindingGroup<'_>) -> TableRow {
+fn group_row(health: &Health, group: &FindingGroup<'_>) -> TableRow {
     let (word, role) = severity(group.severity);
     let cells = vec![
         TextLine::of(word, role),
-        TextLine::of(figures::count(group.count), StyleRole::Number),
+        TextLine::of(health::count(health, group.kind, group.count), StyleRole::Number),
         TextLine::of(SafeText::limited(&group.what(), 300), StyleRole::Text),
     ];
     TableRow { cells, marked: false, stale: false }
@@ -120,13 +120,13 @@ fn muted_row(mute: &Mute) -> TableRow {
 }
 
 /// Returns how many more or fewer there are than at the last look, or `new` for a kind not found then; `None` when
-/// nothing changed or nobody looked.
-fn change(group: &FindingGroup<'_>, before: Option<&EarlierLook>) -> Option<TextLine> {
+/// nothing changed, nobody looked, or it is not known that there are fewer.
+fn change(health: &Health, group: &FindingGroup<'_>, before: Option<&EarlierLook>) -> Option<TextLine> {
     let signed = |sign: &str, by: u64| SafeText::join(&[sign.into(), figures::count(by)], "");
     match before?.counts.get(group.kind) {
         None => Some(TextLine::of("new", StyleRole::Warn)),
         Some(before) if *before < group.count => Some(TextLine::of(signed("+", group.count - before), StyleRole::Warn)),
-        Some(before) if *before > group.count => Some(TextLine::of(signed("-", before - group.count), StyleRole::Good)),
+        Some(before) if *before > group.count && !health.may_grow(group.kind) => Some(TextLine::of(signed("-", before - group.count), StyleRole::Good)),
         Some(_) => None,
     }
 }
@@ -164,13 +164,14 @@ fn draw_detail(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect,
 fn meaning(group: &FindingGroup<'_>, cx: &Context, width: usize, look: &Look) -> Vec<TextLine> {
     let (word, role) = severity(group.severity);
     let sentence =
-        SafeText::join(&[figures::count(group.count), " ".into(), SafeText::limited(&group.what(), 400)], "");
+        SafeText::join(&[health::count(&cx.health, group.kind, group.count), SafeText::limited(&group.what(), 400)], " ");
     let mut lines: Vec<TextLine> =
         look.spelled(&sentence).wrap(width).map(|part| TextLine::of(part, StyleRole::Heading)).collect();
     let mut line = TextLine::of(word, role);
     if let Some(before) = &cx.opened.found_before {
         let since = words::age(&before.at, cx.now);
-        match change(group, Some(before)) {
+        match change(&cx.health, group, Some(before)) {
+            None if cx.health.may_grow(group.kind) => {}
             None => line.push(", as at the last look", StyleRole::Muted),
             Some(change) if group_is_new(group, before) => {
                 line.push(", ", StyleRole::Muted);

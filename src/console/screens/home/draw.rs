@@ -10,9 +10,9 @@ use crate::console::core::columns::row_name;
 use crate::console::core::command::CommandId;
 use crate::console::core::context::Context;
 use crate::console::screens::home::RECENT_SHOWN;
-use crate::console::screens::home::{DAY, HomeScreen, Standout, looked_at, monday};
+use crate::console::screens::home::{DAY, HomeScreen, NeededStep, Standout, looked_at, monday};
 use crate::console::view::{Drawn, live, words};
-use crate::memory::query::{Capability, CountKind, Page};
+use crate::memory::query::{Capability, Page};
 use crate::memory::{Entity, Row, time};
 use crate::ui::chart::{CalendarHeat, StackedBar, StackedBars, meter};
 use crate::ui::{
@@ -130,12 +130,20 @@ fn since(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
 
 /// Lists the work that waits for the user: each line leads to where it is done.
 fn needs(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<HomeEntry> {
+    const COUNT: usize = 6;
+    if cx.past.is_some() {
+        return Vec::new();
+    }
     let needs = home.needs(cx);
+    let counted = |need: &NeededStep| match need.count {
+        0 => SafeText::default(),
+        count => SafeText::join(&[figures::count(count), if need.more { "+" } else { "" }.into()], ""),
+    };
+    let widest = needs.iter().map(|need| counted(need).width()).max().unwrap_or(0).max(COUNT);
     let mut lines: Vec<HomeEntry> = section("needs you", width, look).into();
     for (index, need) in needs.iter().enumerate() {
         let mut line = TextLine::of(look.pad(&SafeText::new(need.key), 4, Align::Left), StyleRole::Key);
-        let count = if need.count > 0 { figures::count(need.count) } else { SafeText::default() };
-        line.push(count.pad(6, Align::Right), StyleRole::Number);
+        line.push(counted(need).pad(widest, Align::Right), StyleRole::Number);
         line.push("  ", StyleRole::Text);
         line.push(SafeText::limited(&need.text, width.saturating_sub(line.width())), need.role);
         line.push_blanks(2);
@@ -158,9 +166,8 @@ fn needs(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
     if needs.is_empty() && !looking && !reading {
         told.push("nothing waits".into());
     }
-    if !told.is_empty() {
-        lines.push(plain(TextLine::of(SafeText::join(&told, "; ").cut(width), StyleRole::Muted)));
-    }
+    let told = SafeText::join(&told, "; ");
+    lines.extend(told.wrap(width).map(|part| plain(TextLine::of(part, StyleRole::Muted))));
     lines
 }
 
@@ -286,12 +293,17 @@ fn holdings(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<H
     let cell = |(number, entity): (usize, Entity)| {
         // Whose trail it is: ours is told of above.
         let name = if entity == Entity::AuditEntry { "application's audit" } else { plural(entity) };
-        let mut cell = TextLine::of(name, StyleRole::Text).with(" ", StyleRole::Text);
-        match cx.count(entity) {
-            Some((0, _)) => cell.push("0", StyleRole::Muted),
-            Some((count, kind)) => cell.push(words::count(count, kind), StyleRole::Number),
-            None => cell.push_glyphs(look.glyphs.none, 1, StyleRole::Muted),
+        let cell = TextLine::of(name, StyleRole::Text);
+        // Nobody counted what a moment of the past held.
+        if cx.past.is_some() {
+            return (first + number, cell);
         }
+        let cell = cell.with(" ", StyleRole::Text);
+        let cell = match cx.count(entity) {
+            Some((0, _)) => cell.with("0", StyleRole::Muted),
+            Some((count, kind)) => cell.with(words::count(count, kind), StyleRole::Number),
+            None => cell.with_glyph(look.glyphs.none, StyleRole::Muted),
+        };
         (first + number, cell)
     };
     lines.extend(strip(cx.held().enumerate().map(cell), width));
@@ -427,7 +439,7 @@ fn recent_line(cx: &Context, row: &Row, width: usize, look: &Look) -> TextLine {
 fn lately(home: &HomeScreen, look: &Look, area: Rect, buf: &mut Buffer) -> u16 {
     const HEAT: u16 = 8;
     const LEAST: u16 = 30;
-    const OUTCOMES: usize = 5;
+    const OUTCOMES: usize = 6;
     let Some(page) = home.recent.as_ref().filter(|page| !page.rows.is_empty()) else { return 0 };
     if area.height < LEAST {
         return 0;
@@ -439,9 +451,17 @@ fn lately(home: &HomeScreen, look: &Look, area: Rect, buf: &mut Buffer) -> u16 {
     let beside = lay::right_of(heat, (days.len().div_ceil(7) * 2 + 8).min(usize::from(heat.width / 2)) as u16);
     weekly(home, look, beside, buf);
     let mut used = HEAT + 2;
-    for (word, count) in home.outcomes().into_iter().take(OUTCOMES) {
-        let line = outcome_line(word, count, page.rows.len(), usize::from(area.width), look);
+    let outcomes = home.outcomes();
+    let shown = if outcomes.len() > OUTCOMES { OUTCOMES - 1 } else { outcomes.len() };
+    for (word, count) in &outcomes[..shown] {
+        let line = outcome_line(word, *count, page.rows.len(), usize::from(area.width), look);
         line.render(lay::row(area, used), buf, look);
+        used += 1;
+    }
+    if let rest @ [_, ..] = &outcomes[shown..] {
+        let rows = figures::count(rest.iter().map(|(_, count)| *count as u64).sum());
+        let words = format!("and {} more outcomes, of {} rows", rest.len(), rows.as_str());
+        look.text(lay::row(area, used), buf, &words.into(), StyleRole::Muted);
         used += 1;
     }
     used
@@ -481,7 +501,7 @@ fn weekly(home: &HomeScreen, look: &Look, area: Rect, buf: &mut Buffer) {
 fn outcome_line(word: &str, count: usize, of: usize, width: usize, look: &Look) -> TextLine {
     let mut line = words::state(word, look);
     line.push_blanks(14_usize.saturating_sub(line.width()));
-    line.push(words::count(count as u64, CountKind::Exact).pad(5, Align::Right), StyleRole::Number);
+    line.push(figures::column(count as u64, 5), StyleRole::Number);
     line.push("  ", StyleRole::Text);
     let room = width.saturating_sub(line.width()).min(60);
     line.append(meter(count as f64 / of.max(1) as f64, room, words::state_role(word), look));
@@ -493,7 +513,8 @@ fn seen(home: &HomeScreen) -> SafeText {
     let count = home.rows().len();
     let all = home.recent.as_ref().is_some_and(|page| page.next.is_none());
     let name = home.rows().first().map_or("rows", |row| plural(row.entity));
-    if all { format!("all {count} {name}").into() } else { format!("the newest {count} {name}").into() }
+    let count = figures::count(count as u64);
+    format!("{} {} {name}", if all { "all" } else { "the newest" }, count.as_str()).into()
 }
 
 /// Rows a day from a Monday on, and the months above the weeks.

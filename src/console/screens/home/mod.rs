@@ -6,7 +6,7 @@ pub mod messages;
 use std::collections::BTreeMap;
 
 use crate::change::plan::erasure::UnfinishedErasure;
-use crate::console::core::columns::read_columns;
+use crate::console::core::columns::{naming_columns, read_columns};
 use crate::console::core::command::{CommandId, CommandScope};
 use crate::console::core::condition::Conditions;
 use crate::console::core::context::Context;
@@ -63,7 +63,8 @@ pub fn recent_query(entity: Entity) -> Query {
     const PREVIEW: usize = 120;
     let columns = match entity {
         Entity::Episode => {
-            vec!["id", "title", "started_at", "outcome", "status", "feedback_score", "utility", "agent_id", "user_id"]
+            let own = ["id", "started_at", "outcome", "status", "feedback_score", "utility", "agent_id", "user_id"];
+            own.iter().chain(naming_columns(entity)).copied().collect()
         }
         _ => read_columns(entity),
     };
@@ -100,6 +101,8 @@ pub struct NeededStep {
     pub key: &'static str,
     /// Number of items that wait; 0 for a single named one.
     pub count: u64,
+    /// More may wait than were counted.
+    pub more: bool,
     /// Name of the items that wait.
     pub text: String,
     /// More about it: how old, how bad.
@@ -147,15 +150,18 @@ impl HomeScreen {
         self.parts(cx).concat()
     }
 
-    /// Lists the tasks that wait for the user, the most pressing first.
+    /// Lists the tasks that wait for the user, the most pressing first; none of the past.
     #[must_use]
     pub fn needs(&self, cx: &Context) -> Vec<NeededStep> {
+        if cx.past.is_some() {
+            return Vec::new();
+        }
         let mut needs: Vec<NeededStep> = cx.changing.begun().iter().map(|begun| unfinished(begun, cx)).collect();
         let work = self.work.as_deref();
         if let Some(feedback) = work.and_then(|work| work.feedback.as_ref()).filter(|feedback| feedback.count > 0) {
             needs.push(to_judge(feedback, cx));
         }
-        needs.extend(cx.health.worst().into_iter().map(|(finding, count)| of_finding(finding, count)));
+        needs.extend(cx.health.worst().into_iter().map(|(finding, count)| of_finding(finding, count, cx)));
         let pending = cx.status.as_ref().map_or(0, |status| status.migrations.pending.len());
         if pending > 0 {
             let text = if pending == 1 { "migration pending" } else { "migrations pending" };
@@ -166,7 +172,7 @@ impl HomeScreen {
             let text = if holds == 1 { "person on hold" } else { "people on hold" }.to_owned();
             let to = Destination::List(Entity::Subject, Conditions::default());
             let note = "nobody can erase them".to_owned();
-            needs.push(NeededStep { key: "8", count: holds as u64, text, note, role: StyleRole::Muted, to });
+            needs.push(NeededStep { key: "8", count: holds as u64, more: false, text, note, role: StyleRole::Muted, to });
         }
         if let Some((seq, at)) = work.and_then(|work| work.trail.as_ref()) {
             let note = format!("the newest {}; C verifies the trail", ago(at, cx));
@@ -177,10 +183,10 @@ impl HomeScreen {
         needs
     }
 
-    /// Sums up the rows since the last visit.
+    /// Sums up the rows since the last visit, which no moment of the past can tell.
     #[must_use]
     pub fn since(&self, cx: &Context) -> Option<SinceLook> {
-        let page = self.recent.as_ref()?;
+        let page = self.recent.as_ref().filter(|_| cx.past.is_none())?;
         let began = |row: &Row| row.text(row.entity.time_column()).and_then(time::epoch_micros);
         let of = |rows: &[&Row]| {
             let failed = rows.iter().filter(|row| row.text("outcome") == Some("failure")).count();
@@ -316,13 +322,14 @@ impl HomeScreen {
 
 fn step(key: &'static str, count: usize, text: &str, note: &str, kind: ScreenKind) -> NeededStep {
     let (text, note, to) = (text.to_owned(), note.to_owned(), Destination::Panel(kind));
-    NeededStep { key, count: count as u64, text, note, role: StyleRole::Warn, to }
+    NeededStep { key, count: count as u64, more: false, text, note, role: StyleRole::Warn, to }
 }
 
 fn unfinished(begun: &UnfinishedErasure, cx: &Context) -> NeededStep {
     NeededStep {
         key: "c p",
         count: 0,
+        more: false,
         text: format!("the erasure of {} is unfinished", begun.given),
         note: format!("begun {}", ago(&begun.started_at, cx)),
         role: StyleRole::Bad,
@@ -333,15 +340,17 @@ fn unfinished(begun: &UnfinishedErasure, cx: &Context) -> NeededStep {
 fn to_judge(feedback: &WaitingFeedback, cx: &Context) -> NeededStep {
     let oldest = feedback.oldest.as_deref().map(|at| format!("the oldest {}", ago(at, cx))).unwrap_or_default();
     let more = if feedback.more { format!(", of the newest {FEEDBACK_LOOKED_AT}") } else { String::new() };
-    step("I", feedback.count, "feedback to judge", &format!("{oldest}{more}"), ScreenKind::Inbox)
+    let waits = step("I", feedback.count, "feedback to judge", &format!("{oldest}{more}"), ScreenKind::Inbox);
+    NeededStep { more: feedback.more, ..waits }
 }
 
-fn of_finding(finding: &Finding, count: u64) -> NeededStep {
+fn of_finding(finding: &Finding, count: u64, cx: &Context) -> NeededStep {
     let what = kind_named(finding.kind).map(|kind| kind.what(count)).unwrap_or_default();
     let (word, role) = health::severity(finding.severity);
     NeededStep {
         key: "F",
         count,
+        more: cx.health.may_grow(finding.kind),
         text: format!("{word}: {what}"),
         note: String::new(),
         role,
@@ -403,6 +412,9 @@ impl Screen for HomeScreen {
         }
         cx.read_status();
         cx.read_unfinished();
+        if cx.past.is_some() {
+            return;
+        }
         if self.work.is_none() && self.pending_work.is_none() && self.work_failure.is_none() {
             self.pending_work = Some(cx.ask(Request::LoadWork));
         }

@@ -227,7 +227,7 @@ fn canvases(sheet: &mut Sheet<'_>, insights: &Insights) {
     for seen in insights.observations.iter().filter(|o| o.n > 0) {
         let name = SafeText::new(&seen.observation.replace('_', " "));
         let mut line = TextLine::of(cell(name, 24, Align::Left, look), StyleRole::Label);
-        line.push(figures::count(seen.n as u64).pad(9, Align::Right), StyleRole::Number);
+        line.push(figures::column(seen.n as u64, 9), StyleRole::Number);
         let reward = seen.reward.map_or("no stated reward".to_owned(), |r| format!("reward {r:+.1} each"));
         line.push(format!("  {reward}"), StyleRole::Muted);
         sheet.line(line);
@@ -247,7 +247,7 @@ fn engagement(group: &Engagement, part: bool, bar: usize, look: &Look) -> TextLi
         cell(name, if part { 22 } else { 24 }, Align::Left, look),
         if part { StyleRole::Muted } else { StyleRole::Text },
     );
-    let count = |n: usize, width| figures::count(n as u64).pad(width, Align::Right);
+    let count = |n: usize, width| figures::column(n as u64, width);
     line.push(count(group.presented, 7), StyleRole::Number);
     line.push(
         count(group.closed_quickly, 7),
@@ -295,8 +295,8 @@ fn forgetting(sheet: &mut Sheet<'_>, curve: &Curve) {
         let age =
             point.to_days.map_or(format!("{:.0}+", point.from_days), |to| format!("{:.0}-{to:.0}", point.from_days));
         let mut line = TextLine::of(cell(SafeText::new(&age), 10, Align::Left, look), StyleRole::Label);
-        line.push(figures::count(point.episodes as u64).pad(10, Align::Right), StyleRole::Number);
-        line.push(figures::count(point.put_away as u64).pad(10, Align::Right), StyleRole::Muted);
+        line.push(figures::column(point.episodes as u64, 10), StyleRole::Number);
+        line.push(figures::column(point.put_away as u64, 10), StyleRole::Muted);
         let small = |x: Option<f64>| SafeText::new(&x.map_or("-".to_owned(), |x| format!("{x:.2}")));
         line.push(small(point.by_rule).pad(9, Align::Right), StyleRole::Number);
         line.push(small(point.stored).pad(8, Align::Right), StyleRole::Number);

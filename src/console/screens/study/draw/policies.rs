@@ -184,7 +184,7 @@ fn reliability(sheet: &mut Sheet<'_>, measured: &MeasuredAssessment) {
     for bin in found.calibration.iter().filter(|bin| bin.n > 0) {
         let range = format!("{:.1}-{:.1}", bin.from, bin.to);
         let mut line = TextLine::of(cell(SafeText::new(&range), 10, Align::Left, look), StyleRole::Label);
-        line.push(figures::count(bin.n as u64).pad(8, Align::Right), StyleRole::Number);
+        line.push(figures::column(bin.n as u64, 8), StyleRole::Number);
         line.push(number(bin.predicted).pad(11, Align::Right), StyleRole::Number);
         line.push(number(bin.observed).pad(10, Align::Right), StyleRole::Number);
         sheet.line(line);

@@ -178,7 +178,7 @@ fn times(times: &LatencyTimes, slowest: f64, role: StyleRole, look: &Look) -> Te
     if times.n == 0 {
         return line.with("none is recorded", StyleRole::Stale);
     }
-    line.push(figures::count(times.n as u64).pad(7, Align::Right), StyleRole::Number);
+    line.push(figures::column(times.n as u64, 7), StyleRole::Number);
     let ms = |x: Option<f64>| SafeText::new(&x.map_or("-".to_owned(), |x| format!("{x:.1}"))).pad(10, Align::Right);
     line.push(ms(times.mean_ms), StyleRole::Number);
     line.push(ms(times.p50_ms), StyleRole::Number);
