@@ -9,7 +9,7 @@ use super::recall::{RankedSituation, ranked};
 use super::{LabError, equal};
 use crate::memory::query::Query;
 use crate::memory::vector::CONSOLE_BYTES;
-use crate::memory::{Entity, Row};
+use crate::memory::{Entity, Row, agreeing};
 use crate::recall::answer::{NO_POLICY, RecallRequest};
 use crate::recall::inquiry::Inquiry;
 use crate::recall::rank::{Ranking, place_of};
@@ -80,7 +80,8 @@ pub async fn what_if(store: &Store, ahead: &PlannedChange<'_>, told: Counted<'_>
     found.stopped = ended_early(&found, start, ahead.budget);
     if found.stopped {
         let budget = ahead.budget.as_millis();
-        found.notes.push(format!("stopped after {} situations: {budget} ms were over", found.situations));
+        let words = "stopped after {#} {situation|situations}";
+        found.notes.push(format!("{}: {budget} ms were over", agreeing(found.situations, words)));
     }
     found.took = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
     Ok(found)

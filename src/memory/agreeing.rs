@@ -1,6 +1,22 @@
 //! Sentences that agree with a number.
 
-/// A sentence about a number: `{#}` is the number, `{of one|of several}` the form that agrees with it; anything else in
+/// A number with its thousands apart: `12,400`.
+#[must_use]
+pub fn thousands(number: impl ToString) -> String {
+    let written = number.to_string();
+    let (sign, digits) = written.split_at(written.len() - written.trim_start_matches('-').len());
+    let mut text = String::with_capacity(written.len() * 4 / 3);
+    text += sign;
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A sentence about a number: `{#}` is the number with its thousands apart, `{of one|of several}` the form that agrees with it; anything else in
 /// braces stays.
 #[must_use]
 pub fn agreeing<N: Copy + PartialEq + From<u8> + ToString>(number: N, sentence: &str) -> String {
@@ -11,7 +27,7 @@ pub fn agreeing<N: Copy + PartialEq + From<u8> + ToString>(number: N, sentence: 
         out += before;
         rest = match after.split_once('}') {
             Some(("#", after)) => {
-                out += &number.to_string();
+                out += &thousands(number);
                 after
             }
             Some((forms, rest)) if forms.contains('|') => {
@@ -38,5 +54,7 @@ mod tests {
         assert_eq!(agreeing(1, "{#} {value is|values are} in {t}: {a|b}"), "1 value is in {t}: a");
         assert_eq!(agreeing(0_u64, "0 {value is|values are} in {t} {"), "0 values are in {t} {");
         assert_eq!(agreeing(2_usize, rows), rows);
+        assert_eq!(agreeing(19_514_u64, "{#} {row|rows}"), "19,514 rows");
+        assert_eq!([thousands(-1_000), thousands(-12), thousands(999)], ["-1,000", "-12", "999"]);
     }
 }

@@ -39,6 +39,6 @@ pub mod vocabulary;
 pub mod workflow;
 pub mod workings;
 
-pub use agreeing::agreeing;
+pub use agreeing::{agreeing, thousands};
 pub use entity::{Column, Entity, Personal, ValueKind};
 pub use row::{Problem, Row};

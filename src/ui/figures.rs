@@ -1,19 +1,12 @@
 //! Numbers as people read them: counts, sizes, durations.
 
 use super::text::{Align, SafeText};
+use crate::memory::thousands;
 
 /// A count with its thousands apart: `12,400`.
 #[must_use]
 pub fn count(value: u64) -> SafeText {
-    let digits = value.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text.into()
+    thousands(value).into()
 }
 
 /// A count at the right of `width` columns; a longer one takes more of them, as its beginning would be another count.

@@ -23,7 +23,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("job", &["ground", "change", "store", "layout", "recall", "memory"]),
     ("demo", &["ground", "store", "layout", "recall", "memory"]),
     ("config", &["console::core::key_map", "ground", "recall", "memory"]),
-    ("ui", &["memory::nearest"]),
+    ("ui", &["memory::nearest", "memory::thousands"]),
     ("console", &["ui", "recall", "memory", "change::operation", "change::plan", "job::plan"]),
     (
         "shell",

@@ -11,7 +11,7 @@ use super::{LabError, Told, each};
 use crate::memory::digest::{Digest, digest};
 use crate::memory::first_of::FirstOf;
 use crate::memory::query::Query;
-use crate::memory::{Entity, Row, time};
+use crate::memory::{Entity, Row, thousands, time};
 use crate::recall::answer::{NO_POLICY, PolicyChoice, choice};
 use crate::recall::context::{self, Budget, tokens};
 use crate::recall::judge::file;
@@ -260,8 +260,8 @@ fn note(bank: &OwnerBank, ask: &EvaluationRequest, with_vector: usize, stored: b
     if bank.len() > bank.items.len() {
         notes.push(format!(
             "{} of {} rows are searched: the newest {POOL} of an owner, and the newest {HELD} of all",
-            bank.items.len(),
-            bank.len()
+            thousands(bank.items.len()),
+            thousands(bank.len())
         ));
     }
     if !bank.in_use.is_empty() {

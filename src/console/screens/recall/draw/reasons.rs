@@ -11,8 +11,8 @@ use crate::console::screens::recall::{FoundAnswer, RankingSide, RecallScreen};
 use crate::console::screens::recall::{can_rank, levers, recalled_kinds};
 use crate::console::view::Drawn;
 use crate::console::view::sheet::Sheet;
-use crate::memory::Entity;
 use crate::memory::vector::ComparedBy;
+use crate::memory::{Entity, thousands};
 use crate::recall::answer::{RecalledItem, WordsBy};
 use crate::recall::context::TOKENS;
 use crate::recall::rank::Ranking;
@@ -228,7 +228,7 @@ fn way(sheet: &mut Sheet<'_>, found: &FoundAnswer, vector_bytes: usize) {
     let mut pairs =
         vec![NamedValue::new("way", by), NamedValue::new("candidates", figures::count(answer.candidates as u64))];
     if let Some((tally, _)) = &answer.compared {
-        let mut words = vec![format!("{} of {} rows", tally.compared, tally.rows)];
+        let mut words = vec![format!("{} of {} rows", thousands(tally.compared), thousands(tally.rows))];
         let others = [
             (tally.missing, "have none"),
             (tally.no_direction, "have no direction"),
