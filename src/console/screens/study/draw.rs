@@ -18,9 +18,6 @@ use crate::ui::{
     look as lay,
 };
 
-/// Columns of a chart at most: wider ones are hard to read.
-const WIDEST: u16 = 96;
-
 /// Draws the screen.
 pub fn draw(cx: &Context, study: &StudyScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let (list, found) = panes(study, body);

@@ -1,21 +1,18 @@
 //! An agent: readiness by both formulas side by side, interventions, canvases, what fades, what misleads and helps.
 
-use ratatui::layout::Rect;
-
-use super::WIDEST;
 use super::{cell, number};
 use crate::console::core::context::Context;
 use crate::console::screens::study::StudyScreen;
 use crate::console::view::sheet::Sheet;
 use crate::console::view::words;
-use crate::memory::Entity;
 use crate::memory::query::CountKind;
+use crate::memory::{Entity, thousands};
 use crate::recall::understand::WeightedMean;
 use crate::recall::understand::canvas::Engagement;
 use crate::recall::understand::forgetting::Curve;
 use crate::recall::understand::report::{Graduation, Insights};
 use crate::recall::understand::usefulness::{JudgedMemories, Usefulness};
-use crate::ui::chart::{LineChart, LinePoint, diverging, meter};
+use crate::ui::chart::{diverging, meter};
 use crate::ui::{Align, Look, NamedValue, SafeText, StyleRole, TableColumn, TableRow, TextLine, Width, figures};
 
 /// Columns of the list.
@@ -36,8 +33,8 @@ pub fn row(study: &StudyScreen, cx: &Context, at: usize, look: &Look) -> TableRo
             let all = episodes.fold(0, i64::saturating_add);
             vec![
                 TextLine::of("all agents", StyleRole::Accent),
-                TextLine::of(others(cx, all), StyleRole::Muted),
-                TextLine::of(figures::count(all.unsigned_abs()), StyleRole::Number),
+                TextLine::default(),
+                TextLine::of(figures::count(all_episodes(cx, all.unsigned_abs())), StyleRole::Number),
                 TextLine::default(),
             ]
         }
@@ -55,13 +52,11 @@ pub fn row(study: &StudyScreen, cx: &Context, at: usize, look: &Look) -> TableRo
     TableRow { cells, marked: false, stale: false }
 }
 
-/// Counts the episodes that are of none of the agents.
-fn others(cx: &Context, listed: i64) -> String {
+/// Counts all episodes, also those of none of the agents; those of the `listed` agents where nobody counted all.
+fn all_episodes(cx: &Context, listed: u64) -> u64 {
     match cx.count(Entity::Episode) {
-        Some((all, CountKind::Exact)) if all > listed.unsigned_abs() => {
-            format!("+{} of none", figures::count(all - listed.unsigned_abs()))
-        }
-        _ => String::new(),
+        Some((all, CountKind::Exact)) => all.max(listed),
+        _ => listed,
     }
 }
 
@@ -269,6 +264,8 @@ fn engagement(group: &Engagement, part: bool, bar: usize, look: &Look) -> TextLi
 }
 
 fn forgetting(sheet: &mut Sheet<'_>, curve: &Curve) {
+    /// Columns from which there is room for bars.
+    const BESIDE: usize = 80;
     sheet.section("forgetting");
     let mut line = TextLine::of(figures::count(curve.stale as u64), StyleRole::Number);
     line.push(" stale (90 days and more) still in place, ", StyleRole::Muted);
@@ -277,20 +274,12 @@ fn forgetting(sheet: &mut Sheet<'_>, curve: &Curve) {
     sheet.line(line);
     sheet.text(curve.rule, StyleRole::Muted);
     let stored = curve.points.iter().any(|p| p.stored.is_some());
-    let points: Vec<LinePoint> = curve
-        .points
-        .iter()
-        .map(|p| LinePoint { value: if stored { p.stored } else { p.by_rule }, mark: None })
-        .collect();
-    let name = if stored { "new: mean stored decay score" } else { "new: what the rule leaves" };
-    let last = curve.points.last().map_or(0.0, |p| p.from_days);
-    sheet.chart(7, move |area, buf, look| {
-        let ends = (SafeText::new(name), SafeText::new(&format!("{last:.0} days")));
-        let area = Rect { width: area.width.min(WIDEST), ..area };
-        LineChart { ends, ..LineChart::new(&points) }.render(area, buf, look);
-    });
+    let shown = if stored { "stored" } else { "by rule" };
     let look = sheet.look();
-    sheet.line(TextLine::of("days        episodes  put away  by rule  stored  recalls", StyleRole::Header));
+    let bar = if sheet.width() >= BESIDE { 20 } else { 0 };
+    let head =
+        format!("days        episodes  put away  by rule  stored  recalls  {}", if bar > 0 { shown } else { "" });
+    sheet.line(TextLine::of(SafeText::new(head.trim_end()), StyleRole::Header));
     for point in &curve.points {
         let age =
             point.to_days.map_or(format!("{:.0}+", point.from_days), |to| format!("{:.0}-{to:.0}", point.from_days));
@@ -301,6 +290,10 @@ fn forgetting(sheet: &mut Sheet<'_>, curve: &Curve) {
         line.push(small(point.by_rule).pad(9, Align::Right), StyleRole::Number);
         line.push(small(point.stored).pad(8, Align::Right), StyleRole::Number);
         line.push(small(point.accesses).pad(9, Align::Right), StyleRole::Number);
+        if let Some(value) = if stored { point.stored } else { point.by_rule } {
+            line.push_blanks(2);
+            line.append(meter(value, bar, StyleRole::Series1, look));
+        }
         sheet.line(line);
     }
 }
@@ -308,7 +301,12 @@ fn forgetting(sheet: &mut Sheet<'_>, curve: &Curve) {
 fn memories(sheet: &mut Sheet<'_>, judged: &JudgedMemories) {
     sheet.section("memories that mislead and that help");
     sheet.text(
-        &format!("{} of {} used memories can be judged: {}", judged.judged, judged.used, judged.rule),
+        &format!(
+            "{} of {} used memories can be judged: {}",
+            thousands(judged.judged),
+            thousands(judged.used),
+            judged.rule
+        ),
         StyleRole::Muted,
     );
     for (word, role, total, found) in [

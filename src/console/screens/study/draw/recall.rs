@@ -1,15 +1,13 @@
 //! Quality of recall: metrics with intervals, values of K side by side, controls, spread, latency.
 
-use ratatui::layout::Rect;
-
-use super::WIDEST;
 use super::{cell, number, share};
 use crate::console::view::sheet::Sheet;
+use crate::memory::{agreeing, thousands};
 use crate::recall::judge::latency::LatencyTimes;
 use crate::recall::judge::ranked::MeanEstimate;
 use crate::recall::judge::report::Evaluation;
 use crate::recall::judge::spread::RecallSpread;
-use crate::ui::chart::{LineChart, LinePoint, meter};
+use crate::ui::chart::meter;
 use crate::ui::{Align, Look, NamedValue, SafeText, StyleRole, TextLine, figures};
 
 /// The whole sheet.
@@ -52,7 +50,7 @@ fn estimate(name: &str, value: &MeanEstimate, bar: usize, look: &Look) -> TextLi
     if let Some([low, high]) = value.interval {
         line.push(format!("  {low:.3} to {high:.3}"), StyleRole::Muted);
     }
-    line.push(format!("  n {}", value.n), StyleRole::Muted);
+    line.push(format!("  n {}", figures::count(value.n as u64)), StyleRole::Muted);
     line
 }
 
@@ -66,31 +64,22 @@ fn quality(sheet: &mut Sheet<'_>, found: &Evaluation) {
         sheet.line(estimate(&name, value, bar, look));
     }
     if quality.without_relevant > 0 {
-        sheet.text(&format!("{} more queries have nothing relevant", quality.without_relevant), StyleRole::Muted);
+        sheet.text(
+            &agreeing(quality.without_relevant, "{#} more {query has|queries have} nothing relevant"),
+            StyleRole::Muted,
+        );
     }
     if quality.sweep.is_empty() {
         return;
     }
     sheet.section("the same for other K");
-    let points: Vec<LinePoint> = quality
-        .sweep
-        .iter()
-        .map(|s| LinePoint {
-            value: Some(s.precision),
-            mark: (s.k == k).then_some((look.glyphs.diamond, StyleRole::Accent)),
-        })
-        .collect();
-    let last = quality.sweep.last().map_or(0, |s| s.k);
-    sheet.chart(6, move |area, buf, look| {
-        let ends = (SafeText::new("precision, K 1"), SafeText::new(&format!("K {last}")));
-        let area = Rect { width: area.width.min(WIDEST), ..area };
-        LineChart { ends, ..LineChart::new(&points) }.render(area, buf, look);
-    });
-    sheet.line(TextLine::of("  K  hit rate  precision    nDCG", StyleRole::Header));
+    sheet.line(TextLine::of("  K  hit rate    nDCG  precision", StyleRole::Header));
     for at in &quality.sweep {
         let role = if at.k == k { StyleRole::Accent } else { StyleRole::Number };
-        let numbers = format!("{:>3}{:>10.3}{:>11.3}{:>8.3}", at.k, at.hit_rate, at.precision, at.ndcg);
-        sheet.line(TextLine::of(SafeText::new(&numbers), role));
+        let numbers = format!("{:>3}{:>10.3}{:>8.3}{:>11.3}  ", at.k, at.hit_rate, at.ndcg, at.precision);
+        let mut line = TextLine::of(SafeText::new(&numbers), role);
+        line.append(meter(at.precision, bar, StyleRole::Series1, look));
+        sheet.line(line);
     }
     sheet.text(
         "Each from 0 to 1, 1 is best. Hit rate: queries with a right row among the first K. Precision: right rows among the \
@@ -103,7 +92,8 @@ fn controls(sheet: &mut Sheet<'_>, found: &Evaluation) {
     sheet.section("controls");
     for back in found.self_retrieval.iter().filter(|b| b.n > 0) {
         let all = back.found == back.n;
-        let words = format!("queried with its own {}: {} of {} rows come back", back.by, back.found, back.n);
+        let [found, n] = [back.found, back.n].map(thousands);
+        let words = format!("queried with its own {}: {found} of {n} rows come back", back.by);
         sheet.text(&words, if all { StyleRole::Good } else { StyleRole::Warn });
     }
     for control in &found.negative_controls {
@@ -129,14 +119,14 @@ fn spread(sheet: &mut Sheet<'_>, title: &str, spread: &RecallSpread) {
     };
     let swamped = spread.top_1_percent_share.zip(spread.top_1_percent_even).is_some_and(|(s, even)| s > even * 20.0);
     let most = spread.most_recalled.as_ref().map_or_else(SafeText::default, |(id, n)| {
-        SafeText::join(&["most: ".into(), SafeText::limited(id, 40), format!(", {n} times").into()], "")
+        SafeText::join(&["most: ".into(), SafeText::limited(id, 40), agreeing(*n, ", {#} {time|times}").into()], "")
     });
     let age = spread.age_days.map_or("age unknown".to_owned(), |days| format!("mean age {days:.1} days"));
     let lines = [
         bar(
             "coverage",
             spread.coverage,
-            format!("{} of {} rows", spread.recalled, spread.candidates).into(),
+            format!("{} of {} rows", thousands(spread.recalled), thousands(spread.candidates)).into(),
             StyleRole::Series1,
         ),
         bar(
@@ -145,9 +135,14 @@ fn spread(sheet: &mut Sheet<'_>, title: &str, spread: &RecallSpread) {
             most,
             if swamped { StyleRole::Warn } else { StyleRole::Series1 },
         ),
-        bar("say the same", spread.redundancy, format!("of {} pairs", spread.pairs).into(), StyleRole::Series1),
+        bar(
+            "say the same",
+            spread.redundancy,
+            format!("of {} pairs", thousands(spread.pairs)).into(),
+            StyleRole::Series1,
+        ),
         bar("older than 90 days", spread.stale_share, age.into(), StyleRole::Series1),
-        bar("bad feedback", spread.bad_share, format!("of {} known", spread.bad_n).into(), StyleRole::Bad),
+        bar("bad feedback", spread.bad_share, format!("of {} known", thousands(spread.bad_n)).into(), StyleRole::Bad),
     ];
     let width = sheet.width();
     sheet.lines(lines.into_iter().flat_map(|line| line.flow(width, look)));
@@ -163,7 +158,12 @@ fn stored(sheet: &mut Sheet<'_>, found: &Evaluation) {
     let trail = &stored.trail;
     let mean = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{x:.1}"));
     sheet.text(
-        &format!("{} tokens a recall (n {}), {} rows a recall", mean(trail.tokens), trail.tokens_n, mean(trail.rows)),
+        &format!(
+            "{} tokens a recall (n {}), {} rows a recall",
+            mean(trail.tokens),
+            thousands(trail.tokens_n),
+            mean(trail.rows)
+        ),
         StyleRole::Text,
     );
     sheet.section("latency of the four stages, ms");
