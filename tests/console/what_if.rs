@@ -141,15 +141,15 @@ fn closing_stops_it() {
 fn what_was_cut_short_is_looked_at_longer_on_request() {
     let (mut console, plan) = asked_to_remove(unlocked(120, 45));
     let (ticket, ..) = looked(&mut console);
-    console.press("w");
+    console.press("+");
     assert!(
         !console.asked.iter().any(|e| matches!(e, Effect::Ask(_, Request::WhatIf { .. }))),
         "it is still being looked at"
     );
     let cut = WhatIf { situations: 2, stopped: true, notes: vec!["stopped after 2 situations".into()], ..found() };
     console.tell(Message::Reply(ticket, Reply::LookedAhead(Ok(Box::new(cut)))));
-    console.shows("w looks longer");
-    console.press("w");
+    console.shows("+ looks longer");
+    console.press("+");
     let (again, of, patient) = looked(&mut console);
     assert_eq!((of, patient), (plan, true));
     // An answer to the first question changes nothing any more.
@@ -169,11 +169,11 @@ fn where_a_word_is_typed_letters_do_not_look_longer() {
     let (ticket, ..) = looked(&mut console);
     let cut = WhatIf { stopped: true, ..found() };
     console.tell(Message::Reply(ticket, Reply::LookedAhead(Ok(Box::new(cut)))));
-    console.shows("ctrl-l looks longer");
+    console.shows("+ looks longer");
     console.wait();
     console.press("w");
     assert!(!console.asked.iter().any(|e| matches!(e, Effect::Ask(_, Request::WhatIf { .. }))));
-    console.press("ctrl-l");
+    console.press("+");
     assert!(looked(&mut console).2);
 }
 
@@ -212,4 +212,27 @@ fn pictures() {
         let text = picture(&console.draw());
         insta::assert_snapshot!(format!("what-if-{width}x{height}"), text);
     }
+}
+
+#[test]
+fn what_is_the_same_in_two_situations_is_said_once() {
+    let (mut console, _) = asked_to_remove(unlocked(120, 45));
+    let (ticket, ..) = looked(&mut console);
+    console.tell(Message::Reply(ticket, Reply::LookingAhead(1)));
+    console.shows("1 situation looked at so far");
+    let once = found().rescored.remove(0);
+    let again = PlaceMove { situation: "ep-8".to_owned(), ..once.clone() };
+    let stopped = "stopped after 15 situations: 300 ms were over".to_owned();
+    let all = WhatIf {
+        stopped: true,
+        rescored: vec![once, again],
+        moves: Vec::new(),
+        changed: 0,
+        notes: vec![stopped],
+        ..found()
+    };
+    console.tell(Message::Reply(ticket, Reply::LookedAhead(Ok(Box::new(all)))));
+    console.shows("1 row keeps its place with another score");
+    console.shows("Nothing in 8 sampled situations changes");
+    assert_eq!(console.text().matches("stopped after").count(), 1, "{}", console.text());
 }

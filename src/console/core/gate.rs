@@ -88,6 +88,13 @@ impl ConfirmGate {
         passage
     }
 
+    /// Whether a character is the next one of the word that is typed.
+    #[must_use]
+    pub fn expects(&self, next: char) -> bool {
+        let typed = self.input.text();
+        self.step == ChangeDanger::Grave && self.word.strip_prefix(typed).is_some_and(|rest| rest.starts_with(next))
+    }
+
     /// The words for a gate that cannot be passed yet.
     #[must_use]
     pub fn waiting_words(&self) -> &'static str {

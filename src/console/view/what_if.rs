@@ -1,12 +1,17 @@
 //! Lines that show how recall would change: the situations that are answered differently, and what comes, goes and
 //! moves.
 
+use std::collections::BTreeSet;
+
 use crate::console::core::columns::row_name;
 use crate::console::core::what_if::RecallAhead;
 use crate::console::view::changes::sentences;
+use crate::memory::agreeing;
 use crate::recall::what_if::{PlaceMove, WhatIf};
 use crate::ui::{Align, Look, SafeText, Section, StyleRole, TextLine};
 
+/// Key that looks longer.
+pub const LONGER: char = '+';
 /// Moves that are shown at most.
 const MOVES: usize = 60;
 /// Rows that only have another score, shown at most.
@@ -14,13 +19,13 @@ const RESCORED: usize = 6;
 /// Columns that a row's name needs to be of use beside its place.
 const NAME: usize = 16;
 
-/// The section; `key` looks longer.
-pub fn lines(ahead: &RecallAhead, key: &str, width: usize, look: &Look) -> Vec<TextLine> {
+/// The section.
+pub fn lines(ahead: &RecallAhead, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = vec![TextLine::default(), Section::new("Recall would change").line(width, look)];
     if ahead.waiting.is_some() {
         let so_far = match ahead.so_far {
             0 => "looking at recent situations".to_owned(),
-            n => format!("{n} situations looked at so far"),
+            n => agreeing(n, "{#} {situation|situations} looked at so far"),
         };
         lines.extend(sentences(&[so_far], StyleRole::Info, width, look));
         return lines;
@@ -35,7 +40,7 @@ pub fn lines(ahead: &RecallAhead, key: &str, width: usize, look: &Look) -> Vec<T
         lines.extend(sentences(&found.notes, StyleRole::Muted, width, look));
     }
     if ahead.could_tell_more() {
-        let line = TextLine::of("  ", StyleRole::Text).with(SafeText::limited(key, 10), StyleRole::Key);
+        let line = TextLine::of("  ", StyleRole::Text).with(LONGER.to_string(), StyleRole::Key);
         lines.push(line.with(" looks longer", StyleRole::Muted));
     }
     lines
@@ -43,7 +48,7 @@ pub fn lines(ahead: &RecallAhead, key: &str, width: usize, look: &Look) -> Vec<T
 
 /// States how many situations are answered differently.
 fn verdict(found: &WhatIf, width: usize, look: &Look) -> Vec<TextLine> {
-    let of = |n: usize| if n == 1 { "1 sampled situation".to_owned() } else { format!("{n} sampled situations") };
+    let of = |n: usize| agreeing(n, "{#} sampled {situation|situations}");
     let (words, role) = match (found.situations, found.changed) {
         (0, _) if found.stopped => ("No situation could be looked at in the time".to_owned(), StyleRole::Warn),
         (0, _) if !found.notes.is_empty() => ("No situation is left to look at".to_owned(), StyleRole::Warn),
@@ -54,11 +59,8 @@ fn verdict(found: &WhatIf, width: usize, look: &Look) -> Vec<TextLine> {
             (format!("{changed} of {} {verb} answered differently", of(all)), StyleRole::Warn)
         }
     };
-    let took = if found.stopped {
-        format!("{words}; stopped after {:.1} s, before all were looked at", found.took as f64 / 1000.0)
-    } else {
-        format!("{words} ({} ms)", found.took)
-    };
+    // Where it was stopped, the notes say after how long.
+    let took = if found.stopped { words } else { format!("{words} ({} ms)", found.took) };
     let mut lines = sentences(&[took], role, width, look);
     if let Some(last) = lines.last_mut().filter(|_| found.changed > 0) {
         last.push(":", StyleRole::Text);
@@ -140,11 +142,16 @@ fn rescored(found: &WhatIf, width: usize, look: &Look) -> Vec<TextLine> {
     if found.rescored.is_empty() {
         return lines;
     }
-    let words = match found.rescored.len() {
-        1 => "1 row keeps its place with another score".to_owned(),
-        n => format!("{n} rows keep their places with other scores"),
+    // The same in several situations is said once.
+    let of = |moved: &PlaceMove| {
+        let scores = [moved.score_before, moved.score_after].map(|score| score.map(f64::to_bits));
+        (moved.id.clone(), moved.ranking.name(), moved.before, scores)
     };
+    let mut known = BTreeSet::new();
+    let rows: Vec<&PlaceMove> = found.rescored.iter().filter(|moved| known.insert(of(moved))).collect();
+    let words =
+        agreeing(rows.len(), "{#} {row keeps its place with another score|rows keep their places with other scores}");
     lines.extend(sentences(&[words], StyleRole::Muted, width, look));
-    lines.extend(found.rescored.iter().take(RESCORED).map(|moved| move_line(found, moved, width, look)));
+    lines.extend(rows.into_iter().take(RESCORED).map(|moved| move_line(found, moved, width, look)));
     lines
 }

@@ -23,15 +23,10 @@ pub fn draw(cx: &Context, confirmation: &Confirmation, look: &Look, area: Rect, 
         vec![KeyHint::new("r", "reason"), KeyHint::new("y c", "copy command")]
     };
     if confirmation.ahead.as_ref().is_some_and(RecallAhead::could_tell_more) {
-        hints.push(KeyHint::new(longer_key(confirmation), "look longer"));
+        hints.push(KeyHint::new("+", "look longer"));
     }
     let dialog = Dialog { title, note, verb: "apply", gate: &confirmation.gate, hints, scroll: confirmation.scroll };
     dialog.draw(lines, look, area, buf, drawn);
-}
-
-/// The key that looks longer at recall: a letter is typed where a word is asked for.
-fn longer_key(confirmation: &Confirmation) -> &'static str {
-    if confirmation.gate.step == ChangeDanger::Grave { "ctrl-l" } else { "w" }
 }
 
 /// Builds the line with the danger of a change, and the mark of a production database.
@@ -61,7 +56,7 @@ fn plan_lines(confirmation: &Confirmation, names: &NameBook, width: usize, look:
     lines.extend(change_lines(&plan.changes, plan.changes_total, names, width, look));
     lines.extend(told("What else comes of it", &plan.effects, StyleRole::Muted, width, look));
     if let Some(ahead) = &confirmation.ahead {
-        lines.extend(crate::console::view::what_if::lines(ahead, longer_key(confirmation), width, look));
+        lines.extend(crate::console::view::what_if::lines(ahead, width, look));
     }
     lines.push(TextLine::default());
     match &plan.undo_reason {

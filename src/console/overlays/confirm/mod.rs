@@ -15,6 +15,7 @@ use crate::console::core::request::Reply;
 use crate::console::core::twin::change_line;
 use crate::console::core::what_if::RecallAhead;
 use crate::console::view::Canvas;
+use crate::console::view::what_if::LONGER;
 
 /// A plan that waits for a yes.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,7 +62,6 @@ impl Confirmation {
     fn other_key(&mut self, key: Key, cx: &mut Context) {
         match key.code {
             Code::Char('y') => self.copying = true,
-            Code::Char('w') if !key.ctrl => self.look_longer(cx),
             Code::Char('r') if !key.ctrl => {
                 cx.show(LayerOpening::Prompt(Purpose::Reason, String::new(), self.reason.clone()));
             }
@@ -85,7 +85,7 @@ impl Layer for Confirmation {
             cx.perform(Effect::Copy("command".to_owned(), line));
             return LayerStep::Stays;
         }
-        if control('l') {
+        if key.code == Code::Char(LONGER) && !self.gate.expects(LONGER) {
             self.look_longer(cx);
             return LayerStep::Stays;
         }

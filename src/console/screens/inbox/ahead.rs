@@ -24,8 +24,8 @@ pub struct VerdictAhead {
     resting: Option<Ticket>,
     /// Number of the request for the plan, which is kept outside under it.
     planned: Option<Ticket>,
-    /// Plan of the verdict, or the reason why there is none.
-    pub plan: Option<Result<Box<Plan>, String>>,
+    /// Plan of the verdict, or why there is none and what would help.
+    pub plan: Option<Result<Box<Plan>, Vec<String>>>,
     /// Change that the verdict would make to recall.
     pub recall: Option<RecallAhead>,
 }
@@ -67,11 +67,8 @@ impl VerdictAhead {
                     self.recall = Some(RecallAhead::begin(ticket, false, cx));
                 }
                 self.plan = Some(result.map_err(|refusal| match refusal {
-                    Refusal::Failed(failure) => match failure.remedy {
-                        Some(remedy) => format!("{}; {remedy}", failure.message),
-                        None => failure.message,
-                    },
-                    Refusal::Conflict { message, .. } => message,
+                    Refusal::Failed(failure) => [Some(failure.message), failure.remedy].into_iter().flatten().collect(),
+                    Refusal::Conflict { message, .. } => vec![message],
                 }));
             }
             reply => {

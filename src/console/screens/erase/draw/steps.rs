@@ -76,7 +76,7 @@ fn effects(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
 
 fn recall(erasure: &EraseScreen, width: usize, look: &Look) -> Vec<TextLine> {
     match &erasure.ahead {
-        Some(ahead) => crate::console::view::what_if::lines(ahead, "+", width, look).split_off(1),
+        Some(ahead) => crate::console::view::what_if::lines(ahead, width, look).split_off(1),
         None => vec![TextLine::of("Not known: what is left to do was planned earlier.", StyleRole::Muted)],
     }
 }

@@ -75,11 +75,14 @@ fn lines(inbox: &InboxScreen, row: &Row, cx: &Context, width: usize, look: &Look
     }
     match &ahead.plan {
         Some(Ok(plan)) => lines.extend(planned(plan, &cx.names, width, look)),
-        Some(Err(why)) => lines.extend(sentences(&[format!("Not known: {why}")], StyleRole::Warn, width, look)),
+        Some(Err(why)) => {
+            lines.push(TextLine::of("  not known", StyleRole::Muted));
+            lines.extend(sentences(why, StyleRole::Warn, width, look));
+        }
         None => {}
     }
     if let Some(recall) = &ahead.recall {
-        lines.extend(what_if::lines(recall, "+", width, look));
+        lines.extend(what_if::lines(recall, width, look));
     }
     lines
 }
