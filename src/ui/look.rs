@@ -93,13 +93,14 @@ impl Look {
     pub fn select(&self, area: Rect, buf: &mut Buffer, role: StyleRole) {
         let style = self.style(role);
         let hides_colours = style.fg.is_some() || style.add_modifier.contains(Modifier::REVERSED);
-        let stale = self.style(StyleRole::Stale).fg;
+        // What is quiet on a page would hardly be read on a ground.
+        let quiet = [StyleRole::Stale, StyleRole::Muted].map(|role| self.style(role).fg);
         for position in area.intersection(buf.area).positions() {
             let cell = &mut buf[position];
             if hides_colours && is_bar(cell) {
                 continue;
             }
-            let is_bare = cell.fg == Color::Reset || Some(cell.fg) == stale;
+            let is_bare = cell.fg == Color::Reset || quiet.contains(&Some(cell.fg));
             cell.set_style(if is_bare { self.with_ink(style) } else { style });
             if is_bare {
                 cell.modifier.remove(Modifier::ITALIC);

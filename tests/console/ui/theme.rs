@@ -5,7 +5,7 @@ use ratatui::style::{Color, Modifier};
 use ratatui::{buffer::Buffer, layout::Rect};
 
 /// Roles that are read as text on the terminal's own background.
-const READ: [StyleRole; 17] = [
+const READ: [StyleRole; 24] = [
     StyleRole::Muted,
     StyleRole::Accent,
     StyleRole::Header,
@@ -23,6 +23,13 @@ const READ: [StyleRole; 17] = [
     StyleRole::String,
     StyleRole::Word,
     StyleRole::Name,
+    StyleRole::Stale,
+    StyleRole::Series1,
+    StyleRole::Series2,
+    StyleRole::Series3,
+    StyleRole::Series4,
+    StyleRole::Series5,
+    StyleRole::Series6,
 ];
 
 fn luminance(colour: Color) -> f64 {
@@ -50,10 +57,14 @@ fn text_is_readable_on_usual_backgrounds_and_on_the_selection() {
             let colour = theme.style(role).fg.expect("a colour");
             for ground in grounds {
                 let ratio = contrast(colour, ground);
-                assert!(ratio >= 3.8, "{} {role:?} on {ground:?}: {ratio:.2}", theme.name());
+                assert!(ratio >= 4.5, "{} {role:?} on {ground:?}: {ratio:.2}", theme.name());
             }
-            let ratio = contrast(colour, selection);
-            assert!(ratio >= 3.0, "{} {role:?} on the selection: {ratio:.2}", theme.name());
+            let look = Look::new(theme.clone(), Glyphs::unicode());
+            let mut buf = Buffer::empty(Rect::new(0, 0, 1, 1));
+            TextLine::of("x", role).render(buf.area, &mut buf, &look);
+            look.select(buf.area, &mut buf, StyleRole::Selection);
+            let ratio = contrast(buf[(0, 0)].fg, selection);
+            assert!(ratio >= 4.5, "{} {role:?} on the selection: {ratio:.2}", theme.name());
         }
         for badge in [StyleRole::ReadOnly, StyleRole::Writable, StyleRole::Production] {
             let style = theme.style(badge);
