@@ -20,6 +20,7 @@ use crate::memory::prune::banks::JudgedCase;
 use crate::memory::prune::{PruneReason, PruneWindow, Rules, SUGGESTED_WINDOW};
 use crate::memory::query::{PageStart, Query};
 use crate::memory::{Entity, Row, time};
+use crate::recall::features::case_text;
 use crate::store::Store;
 use crate::store::beside::Hanging;
 use crate::store::encode::{plain_column, table_of};
@@ -315,10 +316,9 @@ async fn drop_hanging(draft: &mut Draft<'_>, table: &Hanging, cases: &[Vec<Fetch
 async fn prompts(store: &Store, choice: &PruneChoice) -> Result<HashMap<String, String>, ChangeError> {
     let first: Vec<&str> = choice.doomed().take(SHOWN).collect();
     let rows = store.related_columns(Entity::Case, "id", &first, Some(&["id", "created_at", "prompt"])).await?;
-    let text = |row: &Row| match row.get("prompt") {
-        Value::Null => None,
-        Value::String(text) => Some(text.chars().take(PROMPT).collect()),
-        other => Some(other.to_string().chars().take(PROMPT).collect()),
+    let text = |row: &Row| {
+        let asked = case_text(row);
+        (!asked.is_empty()).then(|| asked.chars().take(PROMPT).collect::<String>())
     };
     Ok(rows.iter().filter_map(|row| Some((row.id().to_owned(), text(row)?))).collect())
 }
