@@ -577,7 +577,7 @@ commands! {
     CommandId::ShowTab("accesses"), Rows, [". x"], "Accesses", "", "Shows who recalled the episode.";
     CommandId::ShowTab("where"), Rows, [". w"], "Where", "", "Shows where the person is in the database.";
     CommandId::ShowTab("related"), Rows, [". r"], "Related", "", "Shows the rows that are related to it.";
-    CommandId::ShowTab("raw"), Rows, [". j"], "JSON", "", "Shows the row as JSON.";
+    CommandId::ShowTab("JSON"), Rows, [". j"], "JSON", "", "Shows the row as JSON.";
     CommandId::View, Rows, ["o"], "Open in the editor", "", "Opens the row as JSON in $VISUAL or $EDITOR.";
     CommandId::Wrap, Rows, ["w"], "Wrap", "", "Wraps long texts in details, or cuts them.";
     CommandId::Refresh, Everywhere, ["r", "f5"], "Refresh", "", "Reads again what is shown; the same row stays selected.";

@@ -69,7 +69,7 @@ impl DetailTab {
             DetailTab::Accesses => "accesses",
             DetailTab::Where => "where",
             DetailTab::Related => "related",
-            DetailTab::Raw => "raw",
+            DetailTab::Raw => "JSON",
         }
     }
 

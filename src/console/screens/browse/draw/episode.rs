@@ -90,7 +90,9 @@ fn overview(writer: &mut DocumentWriter<'_>, context: &EpisodeContext, related: 
         line.append(chart::meter(utility, 6, StyleRole::Accent, look));
         line.push(format!(" {utility:.2}"), StyleRole::Text);
     }
-    writer.line(line);
+    if !line.runs.is_empty() {
+        writer.line(line);
+    }
     if let Some(summary) = row.text("summary").filter(|s| !s.trim().is_empty() && *s != row_name(row)) {
         writer.blank();
         writer.long(summary, 0, StyleRole::Text);

@@ -17,6 +17,7 @@ use crate::console::view::live::news;
 use crate::console::view::panes::failure_card;
 use crate::console::view::words;
 use crate::memory::Row;
+use crate::memory::filter::{Filter, Operand};
 use crate::memory::query::CountKind;
 use crate::ui::{
     Align, Card, CardTone, Extent, Look, PaneFrame, SafeText, SortMark, StyleRole, TableBody, TableColumn, TableRow,
@@ -123,9 +124,8 @@ fn message(cx: &Context, browse: &ListScreen) -> Option<Card> {
     if browse.conditions.is_empty() {
         return Some(Card::new(CardTone::Plain, format!("There are no {} here", plural(browse.entity))));
     }
-    let line = cx.masking.shown(&browse.conditions).line();
-    let card =
-        Card::new(CardTone::Plain, format!("No {} match", plural(browse.entity))).line(SafeText::limited(&line, 300));
+    let card = Card::new(CardTone::Plain, format!("No {} match", plural(browse.entity)))
+        .line(SafeText::limited(&conditions(cx, browse), 300));
     Some(card.hint(hint_of(cx, CommandId::Filter, "change the filter")).hint(hint_of(
         cx,
         CommandId::ClearFilter,
@@ -142,8 +142,18 @@ fn note(cx: &Context, browse: &ListScreen, look: &Look) -> TextLine {
     if !line.runs.is_empty() {
         line.push("  ", StyleRole::Text);
     }
-    let conditions = cx.masking.shown(&browse.conditions).line();
-    line.with("where ", StyleRole::Muted).with(SafeText::limited(&conditions, 120), StyleRole::Accent)
+    line.with("where ", StyleRole::Muted).with(SafeText::limited(&conditions(cx, browse), 120), StyleRole::Accent)
+}
+
+/// The conditions of the list, with times as its rows show them.
+fn conditions(cx: &Context, browse: &ListScreen) -> String {
+    let mut shown = cx.masking.shown(&browse.conditions);
+    for (_, value) in shown.filters.iter_mut().flat_map(Filter::values_mut) {
+        if let Operand::Time(at) = value {
+            *at = words::time(at, false).as_str().to_owned();
+        }
+    }
+    shown.line()
 }
 
 /// Number of rows in the list, as far as it is known.
