@@ -290,7 +290,10 @@ impl Survey<'_> {
         let (mut tables, mut columns, mut indexes) =
             (FindingTally::default(), FindingTally::default(), FindingTally::default());
         let most = self.most();
-        let plain = standings.iter().filter(|s| s.migration.optional.is_none() && s.migration.series != OWN);
+        // Nothing is missing of a layout where none is known that fits.
+        let is_known = !self.store.recognised().layouts.is_empty();
+        let plain =
+            standings.iter().filter(|s| is_known && s.migration.optional.is_none() && s.migration.series != OWN);
         for part in plain.flat_map(|s| &s.steps).filter(|(_, done)| !done).flat_map(|(step, _)| &step.makes) {
             match part {
                 _ if structure.has(part) => {}

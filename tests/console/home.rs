@@ -1,8 +1,8 @@
 //! The first screen: what happened since somebody looked last, what waits, the newest by name, and every line leads somewhere.
 
 use mnemoscope::change::plan::past::AsOf;
-use mnemoscope::console::core::{Destination, Message, Reply, Request};
 use mnemoscope::console::core::screen::ScreenKind;
+use mnemoscope::console::core::{Destination, Message, Reply, Request};
 use mnemoscope::console::screens::browse::ListScreen;
 use mnemoscope::console::screens::home::HomeScreen;
 use mnemoscope::console::screens::home::messages::{WaitingFeedback, WaitingWork};
@@ -169,7 +169,8 @@ fn nothing_of_now_stands_beside_rows_of_the_past() {
         console.tell(Message::Reply(ticket, Reply::LookedBack(Ok(Some(Box::new(as_of))))));
         console.press("enter");
         console.shows("as of 2026-01-28");
-        for text in ["needs you", "feedback to judge", "since you looked", "episodes 2", "episodes \u{2013}", "nothing waits"]
+        for text in
+            ["needs you", "feedback to judge", "since you looked", "episodes 2", "episodes \u{2013}", "nothing waits"]
         {
             console.hides(text);
         }

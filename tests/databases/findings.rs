@@ -211,6 +211,17 @@ fn a_migration_that_is_not_what_it_was_is_a_finding() {
 }
 
 #[test]
+fn nothing_is_missing_of_a_layout_where_none_fits() {
+    block_on(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("empty.db");
+        std::fs::File::create(&path).expect("a file");
+        let all = found(&Target::File(path), None).await;
+        assert!(all.is_empty(), "{all:?}");
+    });
+}
+
+#[test]
 fn a_brief_look_tells_nothing_of_what_it_did_not_read() {
     block_on(async {
         let folder = tempfile::tempdir().expect("a folder");

@@ -421,9 +421,8 @@ impl Context {
     pub fn list_columns(&self, entity: Entity) -> Vec<&'static ListColumn> {
         // What replaces a title stands in its column.
         let named = |name| name == title_column(entity) && stands_in(entity);
-        let filled = |column: &&ListColumn| {
-            named(column.column) || !self.opened.unfilled.contains(&(entity, column.column))
-        };
+        let filled =
+            |column: &&ListColumn| named(column.column) || !self.opened.unfilled.contains(&(entity, column.column));
         match self.columns.get(&entity) {
             Some(names) => names.iter().filter_map(|name| any_column(entity, name)).filter(filled).collect(),
             None => list_columns(entity).iter().filter(filled).collect(),

@@ -2,8 +2,8 @@
 
 use crate::console::core::columns::plural;
 use crate::console::core::health::Health;
-use crate::memory::{Entity, agreeing};
 use crate::memory::findings::Severity;
+use crate::memory::{Entity, agreeing};
 use crate::ui::{SafeText, StyleRole, figures};
 
 pub(in crate::console) fn severity(of: Severity) -> (&'static str, StyleRole) {

@@ -83,7 +83,8 @@ fn draw_list(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect, b
             None => muted_row(findings.mutes.get(at - groups.len())?),
         };
         if has_changes {
-            row.cells.insert(CHANGE, groups.get(at).and_then(|group| change(health, group, before)).unwrap_or_default());
+            row.cells
+                .insert(CHANGE, groups.get(at).and_then(|group| change(health, group, before)).unwrap_or_default());
         }
         Some(row)
     };
@@ -126,7 +127,9 @@ fn change(health: &Health, group: &FindingGroup<'_>, before: Option<&EarlierLook
     match before?.counts.get(group.kind) {
         None => Some(TextLine::of("new", StyleRole::Warn)),
         Some(before) if *before < group.count => Some(TextLine::of(signed("+", group.count - before), StyleRole::Warn)),
-        Some(before) if *before > group.count && !health.may_grow(group.kind) => Some(TextLine::of(signed("-", before - group.count), StyleRole::Good)),
+        Some(before) if *before > group.count && !health.may_grow(group.kind) => {
+            Some(TextLine::of(signed("-", before - group.count), StyleRole::Good))
+        }
         Some(_) => None,
     }
 }
@@ -163,8 +166,10 @@ fn draw_detail(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect,
 /// Explains what the finding means, how it changed, and what fixes it.
 fn meaning(group: &FindingGroup<'_>, cx: &Context, width: usize, look: &Look) -> Vec<TextLine> {
     let (word, role) = severity(group.severity);
-    let sentence =
-        SafeText::join(&[health::count(&cx.health, group.kind, group.count), SafeText::limited(&group.what(), 400)], " ");
+    let sentence = SafeText::join(
+        &[health::count(&cx.health, group.kind, group.count), SafeText::limited(&group.what(), 400)],
+        " ",
+    );
     let mut lines: Vec<TextLine> =
         look.spelled(&sentence).wrap(width).map(|part| TextLine::of(part, StyleRole::Heading)).collect();
     let mut line = TextLine::of(word, role);

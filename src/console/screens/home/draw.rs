@@ -12,7 +12,7 @@ use crate::console::core::context::Context;
 use crate::console::screens::home::RECENT_SHOWN;
 use crate::console::screens::home::{DAY, HomeScreen, NeededStep, Standout, looked_at, monday};
 use crate::console::view::{Drawn, live, words};
-use crate::memory::query::{Capability, Page};
+use crate::memory::query::{Capability, Page, StoreStatus};
 use crate::memory::{Entity, Row, time};
 use crate::ui::chart::{CalendarHeat, StackedBar, StackedBars, meter};
 use crate::ui::{
@@ -166,6 +166,9 @@ fn needs(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
     if needs.is_empty() && !looking && !reading {
         told.push("nothing waits".into());
     }
+    if told.is_empty() {
+        return lines;
+    }
     let told = SafeText::join(&told, "; ");
     lines.extend(told.wrap(width).map(|part| plain(TextLine::of(part, StyleRole::Muted))));
     lines
@@ -215,6 +218,9 @@ fn padded(area: Rect) -> Rect {
 
 /// Draws lines so that the selected entry is among them.
 fn column(lines: &[HomeEntry], selected: usize, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+    // The blank above a part is for what comes before it.
+    let is_blank = |line: &HomeEntry| line.line.runs.is_empty();
+    let lines = &lines[usize::from(lines.first().is_some_and(is_blank))..];
     let height = usize::from(area.height);
     let leads_to = |line: &HomeEntry| line.leads.iter().any(|(_, _, number)| *number == selected);
     let at = lines.iter().position(leads_to);
@@ -352,7 +358,8 @@ fn missing(cx: &Context, width: usize, look: &Look) -> Vec<HomeEntry> {
 
 /// The tables, where no layout says what they mean.
 fn tables(cx: &Context, width: usize, look: &Look) -> Vec<HomeEntry> {
-    let Some(status) = cx.status.as_ref().filter(|status| status.layouts.is_empty()) else { return Vec::new() };
+    let unknown = |status: &&StoreStatus| status.layouts.is_empty() && !status.tables.is_empty();
+    let Some(status) = cx.status.as_deref().filter(unknown) else { return Vec::new() };
     let mut lines: Vec<HomeEntry> = section("tables that nothing is known of", width, look).into();
     for table in &status.tables {
         let mut line = TextLine::of(SafeText::limited(&table.name, 40).pad(40, Align::Left), StyleRole::Text);
@@ -435,7 +442,7 @@ fn recent_line(cx: &Context, row: &Row, width: usize, look: &Look) -> TextLine {
     line.with(people, StyleRole::Muted)
 }
 
-/// Activity by day and how things went, of the newest rows; the lines used.
+/// Activity by day and how things went, of the newest rows; the lines used, a blank one included.
 fn lately(home: &HomeScreen, look: &Look, area: Rect, buf: &mut Buffer) -> u16 {
     const HEAT: u16 = 8;
     const LEAST: u16 = 30;
@@ -464,7 +471,7 @@ fn lately(home: &HomeScreen, look: &Look, area: Rect, buf: &mut Buffer) -> u16 {
         look.text(lay::row(area, used), buf, &words.into(), StyleRole::Muted);
         used += 1;
     }
-    used
+    used + 1
 }
 
 /// The outcomes of the newest weeks, each a bar of its parts.

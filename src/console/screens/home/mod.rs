@@ -172,7 +172,15 @@ impl HomeScreen {
             let text = if holds == 1 { "person on hold" } else { "people on hold" }.to_owned();
             let to = Destination::List(Entity::Subject, Conditions::default());
             let note = "nobody can erase them".to_owned();
-            needs.push(NeededStep { key: "8", count: holds as u64, more: false, text, note, role: StyleRole::Muted, to });
+            needs.push(NeededStep {
+                key: "8",
+                count: holds as u64,
+                more: false,
+                text,
+                note,
+                role: StyleRole::Muted,
+                to,
+            });
         }
         if let Some((seq, at)) = work.and_then(|work| work.trail.as_ref()) {
             let note = format!("the newest {}; C verifies the trail", ago(at, cx));
