@@ -18,7 +18,7 @@ pub struct LineWindow<'a> {
     pub first: usize,
     /// Number of all lines.
     pub total: usize,
-    /// The line the cursor is on, counted in the lines given.
+    /// The line the cursor is on, counted in the lines given; its sign stands in the column before the area.
     pub selected: Option<usize>,
 }
 
@@ -41,6 +41,9 @@ impl<'a> LineWindow<'a> {
             line.render(place, buf, look);
             if self.selected == Some(index) {
                 look.select(place, buf, StyleRole::Selection);
+                if let Some(x) = place.x.checked_sub(1) {
+                    look.glyph(x, place.y, buf, look.glyphs.cursor, StyleRole::Accent);
+                }
             }
         }
         if has_scrollbar {

@@ -46,7 +46,7 @@ fn draw_list(cx: &Context, jobs: &JobsScreen, look: &Look, area: Rect, buf: &mut
     let inside = PaneFrame { focused: true, ..PaneFrame::new("jobs") }.render(area, buf, look);
     let columns = [
         TableColumn::new("job", Width::Grow { min: 14, weight: 2 }),
-        TableColumn::new("rows", Width::Fixed(9)).right().priority(2),
+        TableColumn::new("looks at", Width::Fixed(9)).right().priority(2),
         TableColumn::new("state", Width::Grow { min: 12, weight: 1 }),
     ];
     let card = card(cx, jobs);

@@ -155,22 +155,27 @@ fn preview_lines(plan: &Plan, width: usize, look: &Look) -> Vec<TextLine> {
     };
     part("banks", sentences(&plan.effects, StyleRole::Info, width, look));
     part("to know", sentences(&plan.disclosures, StyleRole::Warn, width, look));
-    part("cases", plan.changes.iter().take(SAMPLES).map(|change| sample(change, look)).collect());
+    part("cases", plan.changes.iter().take(SAMPLES).flat_map(|change| sample(change, width, look)).collect());
     lines
 }
 
-fn sample(change: &Change, look: &Look) -> TextLine {
+/// A case that goes; its prompt has a line of its own where there is little room beside the rest.
+fn sample(change: &Change, width: usize, look: &Look) -> Vec<TextLine> {
+    const ENOUGH: usize = 32;
     let text = |column: &str| change.before[column].as_str().unwrap_or_default();
     let time = words::short_time(text("created_at"));
     let reward =
         change.before["reward"].as_f64().map_or_else(|| "no reward".to_owned(), |reward| format!("{reward:.2}"));
     let prompt = Some(text("prompt")).filter(|prompt| !prompt.is_empty()).unwrap_or(&change.id);
-    TextLine::of("  ", StyleRole::Text)
+    let prompt = SafeText::limited(prompt, PROMPT);
+    let head = TextLine::of("  ", StyleRole::Text)
         .with(look.pad(&time, 11, Align::Left), StyleRole::Muted)
         .with("  ", StyleRole::Text)
         .with(look.pad(&SafeText::limited(&reward, 9), 9, Align::Left), StyleRole::Number)
         .with("  ", StyleRole::Text)
-        .with(look.pad(&SafeText::limited(text("why"), 18), 18, Align::Left), StyleRole::Muted)
-        .with("  ", StyleRole::Text)
-        .with(SafeText::limited(prompt, PROMPT), StyleRole::Text)
+        .with(look.pad(&SafeText::limited(text("why"), 18), 18, Align::Left), StyleRole::Muted);
+    if head.width() + 2 + prompt.width().min(ENOUGH) > width {
+        return vec![head, TextLine::of("    ", StyleRole::Text).with(prompt, StyleRole::Text)];
+    }
+    vec![head.with("  ", StyleRole::Text).with(prompt, StyleRole::Text)]
 }
