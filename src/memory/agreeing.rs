@@ -2,7 +2,7 @@
 
 /// A number with its thousands apart: `12,400`.
 #[must_use]
-pub fn thousands(number: impl ToString) -> String {
+pub fn thousands(number: impl Copy + ToString) -> String {
     let written = number.to_string();
     let (sign, digits) = written.split_at(written.len() - written.trim_start_matches('-').len());
     let mut text = String::with_capacity(written.len() * 4 / 3);

@@ -81,12 +81,9 @@ fn inset(line: &TextLine, edge: Rect, buf: &mut Buffer, look: &Look, side: Frame
         return;
     }
     let x = if side == FrameSide::Left { edge.x + 2 } else { edge.right() - 4 - width };
-    let mut padded = TextLine::of(" ", StyleRole::Text);
-    padded.append(line.clone());
-    padded.push_blanks(1);
     let place = Rect { x, width: width + 2, ..edge };
     Look::clear(place, buf);
-    padded.render(place, buf, look);
+    line.render(Rect { x: x + 1, width, ..edge }, buf, look);
 }
 
 fn outline(area: Rect, buf: &mut Buffer, look: &Look, role: StyleRole) {
@@ -130,7 +127,8 @@ impl Modal {
     /// Returns the area of the modal on this screen, frame included.
     #[must_use]
     pub fn area(&self, screen: Rect) -> Rect {
-        let width = if self.width + 4 > screen.width { screen.width } else { self.width };
+        // Single letters beside it would say nothing.
+        let width = if self.width + 8 > screen.width { screen.width } else { self.width };
         let height = if self.height + 2 > screen.height { screen.height } else { self.height };
         if screen.width < 60 || screen.height < 14 {
             return screen;

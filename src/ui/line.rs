@@ -1,5 +1,6 @@
 //! One line made of runs of different roles: what tables, lists and small pictures are built from.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use ratatui::{buffer::Buffer, layout::Rect};
@@ -101,10 +102,13 @@ impl TextLine {
         let mut rows = vec![Self::default()];
         let mut used = 0;
         for run in &self.runs {
-            let text = look.spelled(&run.text);
+            let mut text = look.spelled(&run.text);
             if used > 0 && used + text.width() > width {
                 rows.push(Self::default());
                 used = 0;
+                // The blanks before a run stay behind with what they kept it apart from.
+                let blanks = text.as_str().bytes().take_while(|byte| *byte == b' ').count();
+                text = Cow::Owned(text.columns(blanks, text.width()));
             }
             for (index, part) in text.wrap(width).enumerate() {
                 if index > 0 {

@@ -679,3 +679,25 @@ fn what_was_said_goes_with_the_place_it_was_said_at_and_hides_no_keys() {
     console.press("3");
     console.hides("short");
 }
+
+#[test]
+fn a_key_that_nothing_may_follow_says_so_in_full() {
+    for (width, height) in [(100, 30), (60, 20)] {
+        let mut console = Console::new(world(), width, height);
+        console.press("t");
+        console.shows("nothing for what is selected");
+    }
+}
+
+#[test]
+fn an_error_stands_in_no_key_s_way() {
+    let mut console = Console::new(world(), 100, 30);
+    console.press("2 @ '7d' enter");
+    let (ticket, _) = super::fake::asked(&mut console, |request| matches!(request, Request::LookBack(_)));
+    let failure = RequestFailure::new("The past could not be looked at", "the trail is broken", "look at R");
+    console.tell(Message::Reply(ticket, Reply::LookedBack(Err(failure))));
+    console.shows("the trail is broken");
+    console.press("5");
+    assert_eq!(console.model.crumbs().last().map(String::as_str), Some("feedback"));
+    console.hides("the trail is broken");
+}

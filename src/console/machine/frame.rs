@@ -11,6 +11,7 @@ use crate::console::core::{ClickTarget, Key};
 use crate::console::view::keys::key_name;
 use crate::console::view::live::new_rows;
 use crate::console::view::{Drawn, jobs, words};
+use crate::memory::agreeing;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{
     Align, Badge, Breadcrumbs, CardTone, Footer, Glyph, KeyHint, Look, PaneFrame, SafeText, StyleRole, TabLabel, Tabs,
@@ -160,7 +161,7 @@ fn footer(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut 
         going_on(&job_words(live), line, buf, look);
     }
     if let Some((_, rows)) = model.context.exporting {
-        going_on(&format!("exporting: {rows} rows"), line, buf, look);
+        going_on(&agreeing(rows, "exporting: {#} {row|rows}"), line, buf, look);
     }
     if let Some(pending) = &model.context.changing.pending {
         let doing = if pending.applying { "applying" } else { "planning" };
@@ -238,7 +239,8 @@ pub fn may_follow(model: &Model, look: &Look, area: Rect, buf: &mut Buffer) {
         lines.push(TextLine::of("nothing for what is selected", StyleRole::Muted));
     }
     let height = (lines.len() as u16 + 2).min(area.height);
-    let width = 30.min(area.width);
+    let widest = lines.iter().map(TextLine::width).max().unwrap_or(0) as u16;
+    let width = (widest + 3).max(30).min(area.width);
     let place = Rect { x: area.right() - width, y: area.bottom().saturating_sub(height + 1), width, height };
     Look::clear(place, buf);
     let pressed: Vec<String> = model.pressed.iter().map(ToString::to_string).collect();

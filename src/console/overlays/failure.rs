@@ -25,7 +25,7 @@ impl Layer for FailureLayer {
                 cx.command(CommandId::Refresh);
                 LayerStep::Closes
             }
-            _ => LayerStep::Stays,
+            _ => LayerStep::Passes,
         }
     }
 

@@ -63,13 +63,15 @@ impl CalendarHeat<'_> {
     }
 
     fn render_labels(&self, line: Rect, first: usize, buf: &mut Buffer, look: &Look) {
-        let mut free = 0;
-        for (week, label) in self.labels.iter().filter(|(week, _)| *week >= first) {
-            let x = (week - first).saturating_mul(usize::from(CELL)).min(usize::from(u16::MAX)) as u16;
-            if x < free || x.saturating_add(label.width() as u16) > line.width {
-                continue;
+        let column = |week: usize| (week - first).saturating_mul(usize::from(CELL));
+        let shown: Vec<&(usize, SafeText)> = self.labels.iter().filter(|(week, _)| *week >= first).collect();
+        for (at, (week, label)) in shown.iter().enumerate() {
+            let end = column(*week) + label.width();
+            // Of two that are too close the later one has more weeks.
+            let is_free = shown.get(at + 1).is_none_or(|(next, _)| end < column(*next));
+            if is_free && end <= usize::from(line.width) {
+                look.text(right_of(line, column(*week) as u16), buf, label, StyleRole::Muted);
             }
-            free = x + look.text(right_of(line, x), buf, label, StyleRole::Muted) + 1;
         }
     }
 

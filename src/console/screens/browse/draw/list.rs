@@ -150,7 +150,7 @@ fn conditions(cx: &Context, browse: &ListScreen) -> String {
     let mut shown = cx.masking.shown(&browse.conditions);
     for (_, value) in shown.filters.iter_mut().flat_map(Filter::values_mut) {
         if let Operand::Time(at) = value {
-            *at = words::time(at, false).as_str().to_owned();
+            words::time(at, false).as_str().clone_into(at);
         }
     }
     shown.line()

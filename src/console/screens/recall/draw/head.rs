@@ -16,6 +16,8 @@ use crate::ui::{Look, PaneFrame, SafeText, StyleRole, TextLine, look as lay};
 
 /// Columns from which on the rankings have a label.
 const LABELLED: u16 = 70;
+/// Columns of a ranking beside its name: its key, its mark, and blanks.
+const KEYED: usize = 8;
 /// Characters of a situation that are looked at.
 const SHOWN: usize = 400;
 
@@ -88,6 +90,7 @@ fn rankings(cx: &Context, recall: &RecallScreen, look: &Look, place: Rect, buf: 
     let used = &recall.side().way;
     let label = if place.width >= LABELLED { "ranked  " } else { "" };
     let mut x = place.x + TextLine::of(label, StyleRole::Label).render(place, buf, look);
+    let named: usize = Ranking::ALL.into_iter().map(|ranking| KEYED + ranking.name().len()).sum();
     for (at, ranking) in Ranking::ALL.into_iter().enumerate() {
         let (can, on) = (can_rank(cx, ranking).is_ok(), used.ranking == ranking);
         let key_role = if can { StyleRole::Key } else { StyleRole::Stale };
@@ -97,11 +100,12 @@ fn rankings(cx: &Context, recall: &RecallScreen, look: &Look, place: Rect, buf: 
             (true, false) => StyleRole::Text,
         };
         let mark = if on { look.glyphs.dot } else { look.glyphs.ring };
-        let line = TextLine::of(format!("n {}", at + 1), key_role)
-            .with(" ", StyleRole::Text)
-            .with_glyph(mark, role)
-            .with(" ", StyleRole::Text)
-            .with(ranking.name(), role);
+        let mut line =
+            TextLine::of(format!("n {}", at + 1), key_role).with(" ", StyleRole::Text).with_glyph(mark, role);
+        // Where there is no room for all names, that in use stays.
+        if on || named <= usize::from(place.width) {
+            line = line.with(" ", StyleRole::Text).with(ranking.name(), role);
+        }
         let width = (line.width() as u16).min(place.right().saturating_sub(x));
         let spot = Rect { x, width, ..place };
         line.render(spot, buf, look);
