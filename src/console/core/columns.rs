@@ -389,7 +389,7 @@ fn is_always_shown(entity: Entity, column: &str) -> bool {
     list_columns(entity).iter().any(|c| c.column == column && c.priority == 0)
 }
 
-/// What a column says of a row in a few words; none where it says nothing.
+/// Describes a row by one of its columns in a few words; none where the column is empty.
 fn named_by(row: &Row, column: &str) -> Option<String> {
     const LONGEST: usize = 160;
     let value = row.get(column);
