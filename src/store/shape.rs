@@ -59,7 +59,7 @@ impl TableShape {
         let wanted = |c: &&ShapeColumn| columns.contains(&c.name) || by.contains(&c.name);
         TableShape {
             columns: self.columns.iter().filter(wanted).cloned().collect(),
-            row_number: self.row_number && is_numbered(by),
+            row_number: self.row_number && (is_numbered(by) || is_numbered(columns)),
         }
     }
 

@@ -263,6 +263,31 @@ fn a_followed_list_prints_each_new_row_once() {
 }
 
 #[test]
+fn very_many_rows_of_one_time_are_shown_in_order_of_their_ids() {
+    block_on(async {
+        for world in worlds().await {
+            let episode = some_episode(&world).await;
+            // Their ids begin and end alike, and they come in another order.
+            let script = format!(
+                "WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < 2499) \
+                 INSERT INTO utility_events (id, episode_id, signal, created_at) \
+                 SELECT 'signals-of-one-run/' || (10000 + n * 7 % 2500) || '/of-the-episode', '{episode}', 'confirmed', \
+                 '2026-02-01T00:00:00.000000Z' FROM n"
+            );
+            meddle(&world, &script).await;
+            let shown = Desk::at(&world.target).json(&["show", "episode", &episode, "--format", "json"]);
+            let ids = shown["utility"]
+                .as_array()
+                .expect("signals")
+                .iter()
+                .map(|signal| signal["id"].as_str().expect("an id"));
+            let ids: Vec<&str> = ids.filter(|id| id.starts_with("signals-of-one-run")).collect();
+            assert!(ids.len() == 2_500 && ids.is_sorted(), "{}", ids.len());
+        }
+    });
+}
+
+#[test]
 fn the_past_is_what_it_was() {
     block_on(async {
         for world in worlds().await {

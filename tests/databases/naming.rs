@@ -210,6 +210,32 @@ fn a_prune_takes_what_names_a_case_in_another_case_and_passes_over_cases_without
 }
 
 #[test]
+fn a_prune_changes_rows_that_have_no_key_or_null_in_it() {
+    block_on(async {
+        let of = "TEXT REFERENCES agent_memory_cases (id)";
+        let script = format!(
+            "CREATE TABLE bare (of {of}, said TEXT); CREATE TABLE named (id TEXT PRIMARY KEY, of {of}); \
+             INSERT INTO agent_memory_profiles (id, user_id, agent_id, window_size) VALUES ('zp', 'zoe-1234', 'zo-bot', 1); \
+             INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, created_at) VALUES \
+               ('zc-1', 'zp', 'zoe-1234', 'zo-bot', '2024-01-01T00:00:00Z'), ('zc-2', 'zp', 'zoe-1234', 'zo-bot', '2024-01-02T00:00:00Z'); \
+             INSERT INTO bare VALUES ('zc-1', 'a'), ('zc-2', 'b'); \
+             INSERT INTO named VALUES ('n-1', 'zc-1'), (NULL, 'zc-1'), (NULL, 'zc-2'), (NULL, NULL)"
+        );
+        let world = with(Some(small().await), "", &script).await.expect("a database");
+        let all = "SELECT coalesce(of, '-') FROM bare UNION ALL SELECT coalesce(of, '-') FROM named \
+             UNION ALL SELECT * FROM (SELECT id FROM agent_memory_cases WHERE profile_id = 'zp' ORDER BY id)";
+        let before = texts(&world, all).await;
+        let receipt = told(&world, &["prune", "--agent", "zo-bot", "--apply"]);
+        for (table, rows) in [("bare", 1), ("named", 2)] {
+            assert_eq!(receipt["counts"][table], json!({"update": rows}), "{receipt:#}");
+        }
+        assert_eq!(texts(&world, all).await, ["-", "zc-2", "-", "-", "zc-2", "-", "zc-2"]);
+        told(&world, &["undo", &receipt["audit_seq"].to_string(), "--apply"]);
+        assert_eq!(texts(&world, all).await, before);
+    });
+}
+
+#[test]
 fn a_retention_passes_over_rows_that_no_id_leads_to() {
     block_on(async {
         // They come first in the order of their ids, and are more than one plan takes.

@@ -35,7 +35,7 @@ pub(super) struct RowKeys {
     scores: PagedColumn<f64>,
     /// Rows that nothing finds again.
     loose: HashMap<usize, Row>,
-    order: RecordSorter<7>,
+    order: RecordSorter<6>,
 }
 
 impl RowKeys {
@@ -56,9 +56,9 @@ impl RowKeys {
         let place = self.facts.len();
         let (group, number) = rank;
         let group = (group as u64) << 1 | u64::from(number.is_some());
-        let [first, second, rest] = in_order(id);
+        let [first, second, _] = in_order(id);
         let at = at.map_or(u64::MAX, ordered);
-        self.order.add([group, number.map_or(0, ordered), at, first, second, rest, place as u64]);
+        self.order.add([group, number.map_or(0, ordered), at, first, second, place as u64]);
         self.ids.push(id);
         let bits = |truth: Option<bool>| truth.map_or(0, |truth| 1 + u32::from(truth));
         self.facts.push(u32::from(source) << 4 | bits(facts.back) << 2 | bits(facts.counts));
@@ -73,31 +73,26 @@ impl RowKeys {
         let sorted = self.order.take().sorted()?;
         let mut keys = SortedKeys { places: PagedColumn::new(&self.pages), keys: self };
         let mut stream = sorted.stream()?;
-        // Of one time and id, those that came last.
-        let mut same: Vec<usize> = Vec::new();
-        let mut before: Option<[u64; 6]> = None;
-        while let Some([group, number, at, first, second, rest, place]) = stream.next()? {
-            let key = [group, number, at, first, second, rest];
+        // Of one time, those whose ids begin alike.
+        let mut alike: Vec<usize> = Vec::new();
+        let mut before: Option<[u64; 5]> = None;
+        while let Some([group, number, at, first, second, place]) = stream.next()? {
+            let key = [group, number, at, first, second];
             if before.replace(key) != Some(key) {
-                same.clear();
+                keys.close(&mut alike, once);
             }
-            let place = place as usize;
-            if let Some(once) = once {
-                if same.iter().any(|other| keys.keys.is_same(*other, place, once)) {
-                    continue;
-                }
-                same.push(place);
-            }
-            keys.places.push(place as u64);
+            alike.push(place as usize);
         }
+        keys.close(&mut alike, once);
         drop(stream);
         keys.check()?;
         Ok(keys)
     }
 
+    /// Whether of two rows of one id only one is kept.
     fn is_same(&self, a: usize, b: usize, once: Once) -> bool {
         let source = |at| self.facts.get(at).map(|facts| facts >> 4);
-        self.ids.get(a) == self.ids.get(b) && (once == Once::OfId || source(a) == source(b))
+        once == Once::OfId || source(a) == source(b)
     }
 }
 
@@ -118,6 +113,26 @@ pub(super) struct SortedKeys {
 }
 
 impl SortedKeys {
+    /// Takes rows whose ids begin alike, in order of their whole ids and then as they came.
+    fn close(&mut self, alike: &mut Vec<usize>, once: Option<Once>) {
+        if alike.len() > 1 {
+            alike.sort_by(|a, b| self.keys.ids.get(*a).cmp(&self.keys.ids.get(*b)));
+        }
+        let mut of_id: Vec<usize> = Vec::new();
+        for place in alike.drain(..) {
+            if of_id.first().is_none_or(|first| self.keys.ids.get(*first) != self.keys.ids.get(place)) {
+                of_id.clear();
+            }
+            if once.is_some_and(|once| of_id.iter().any(|other| self.keys.is_same(*other, place, once))) {
+                continue;
+            }
+            if once.is_some() {
+                of_id.push(place);
+            }
+            self.places.push(place as u64);
+        }
+    }
+
     /// Whether everything could be written and read.
     ///
     /// # Errors
