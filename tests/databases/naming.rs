@@ -258,7 +258,7 @@ fn a_retention_passes_over_rows_that_no_id_leads_to() {
         let [layout, rules] = [layout, rules].map(|path| path.display().to_string());
         let receipt = told(&world, &["--layout", &layout, "retain", &rules, "--apply"]);
         assert_eq!(receipt["counts"], json!({"slips": {"delete": 1}}), "{receipt:#}");
-        assert!(receipt["disclosures"].to_string().contains("2601 overdue rows"), "{receipt:#}");
+        assert!(receipt["disclosures"].to_string().contains("2,601 overdue rows"), "{receipt:#}");
         assert_eq!(texts(&world, "SELECT coalesce(id, '-') FROM slips ORDER BY id").await, ["-", "b-2"]);
     });
 }
