@@ -9,9 +9,9 @@ use super::draft::Draft;
 use super::feedback::writable;
 use super::plan::{ChangeDanger, Plan};
 use crate::memory::Entity;
-use crate::memory::agreeing;
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::Query;
+use crate::memory::{agreeing, thousands};
 use crate::store::Store;
 use crate::store::encode::GivenValue;
 
@@ -41,7 +41,14 @@ pub async fn set_window(store: &Store, profile: &str, window: Option<i64>) -> Re
     if let Some(size) = window.as_i64() {
         let cases = cases_of(store, profile).await?;
         if cases > size {
-            draft.effects.push(agreeing(cases - size, &format!("{{#}} of its {cases} {{cases lies|cases lie}} outside the window: `{}` {{removes it|removes them}}", store.invocation().line(["prune", "--apply"]))));
+            draft.effects.push(agreeing(
+                cases - size,
+                &format!(
+                    "{{#}} of its {} {{cases lies|cases lie}} outside the window: `{}` {{removes it|removes them}}",
+                    thousands(cases),
+                    store.invocation().line(["prune", "--apply"])
+                ),
+            ));
         }
     }
     Ok(draft.seal())

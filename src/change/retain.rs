@@ -11,10 +11,10 @@ use super::plan::{ChangeDanger, Plan};
 use super::{ChangeError, remove};
 use crate::lab::LabError;
 use crate::memory::Entity;
-use crate::memory::agreeing;
 use crate::memory::query::Query;
 use crate::memory::retention::overdue::{LastUses, OverdueFate, OverdueRows, OverdueTally};
 use crate::memory::retention::{ReadRule, RetentionRules};
+use crate::memory::{agreeing, thousands};
 use crate::store::Store;
 use crate::store::encode::leads_back;
 use crate::store::scratch::scratch;
@@ -198,7 +198,9 @@ async fn take(draft: &mut Draft<'_>, held: &BTreeSet<String>, going: &mut [RowsT
             ));
         }
         if taken > 0 {
-            draft.effects.push(agreeing(taken, &format!("{{#}} of {of} rows of {} {{goes|go}}", entity.title())));
+            draft
+                .effects
+                .push(agreeing(taken, &format!("{{#}} of {} rows of {} {{goes|go}}", thousands(*of), entity.title())));
         }
     }
     if !located.is_empty() && !draft.is_full() {

@@ -19,11 +19,11 @@ use super::part_totals::PartTotals;
 use crate::change::import::{self, ImportPart, ImportProgress, ORDER};
 use crate::change::operation::ImportFormat;
 use crate::change::{self, batch};
-use crate::memory::agreeing;
 use crate::memory::filter::{Filter, alternatives};
 use crate::memory::query::{PageStart, Query};
 use crate::memory::text_check::{self, TextOddities};
 use crate::memory::{Entity, Row};
+use crate::memory::{agreeing, thousands};
 use crate::store::Store;
 
 /// Rows read at a time.
@@ -127,7 +127,8 @@ pub(super) async fn run(session: &Session<'_>, asked: &CopyArgs) -> Result<(), C
     Err(CommandFailure::incomplete(agreeing(
         missing as u64,
         &format!(
-            "{{#}} {{row of the source is|rows of the source are}} not in the target, {different} differ there: see `compared`"
+            "{{#}} {{row of the source is|rows of the source are}} not in the target, {} differ there: see `compared`",
+            thousands(different)
         ),
     )))
 }

@@ -7,6 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
+use mnemoscope::memory::thousands;
 use serde_json::Value;
 use sqlx::{Connection as _, Row as _, SqliteConnection};
 use tempfile::TempDir;
@@ -195,7 +196,7 @@ fn cases_sorted_in_a_file_are_gone_with_a_killed_process_and_nobody_waits_for_th
     let pruned = desk.json(&["prune", "--window", "1", "--apply"]);
     let gone = pruned["counts"]["agent_memory_cases"]["delete"].as_i64().unwrap();
     assert_eq!(number(&desk.database, cases), before - gone);
-    let left = format!("{} more cases go by these rules", all - gone);
+    let left = format!("{} more cases go by these rules", thousands(all - gone));
     assert!(pruned["disclosures"].to_string().contains(&left), "{left}: {}", pruned["disclosures"]);
     assert_eq!(desk.json(&["audit", "verify"])["ok"], true);
 }

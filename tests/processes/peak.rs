@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::yield_now;
 
+use mnemoscope::memory::thousands;
 use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
 use tempfile::TempDir;
 
@@ -267,7 +268,8 @@ fn cases_and_versions_of_a_bank_are_not_held_whole() {
         let window = on(&["profile", "set", "peak", "--window", "10"])?;
         let used =
             on(&["recall", "task", "--ranking", "cases", "--user", "peak-user", "--agent", "peak-agent", "-k", "1"])?;
-        assert!(window.1.contains(&format!("{} of its {count} cases lie outside", count - 10)), "{}", window.1);
+        let [outside, all] = [count - 10, count].map(thousands);
+        assert!(window.1.contains(&format!("{outside} of its {all} cases lie outside")), "{}", window.1);
         assert!(used.1.contains(&format!("\"policy-{}\"", count - 1)), "{}", used.1);
         Some([window.0, used.0])
     };

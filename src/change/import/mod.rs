@@ -20,9 +20,9 @@ use super::feedback::addable;
 use super::operation::ImportFormat;
 use super::plan::{ChangeDanger, Plan};
 use crate::layout::BoundSource;
-use crate::memory::agreeing;
 use crate::memory::text_check::{self, TextOddities};
 use crate::memory::{Entity, Row};
+use crate::memory::{agreeing, thousands};
 use crate::store::Store;
 use crate::store::encode::plain_column;
 
@@ -156,7 +156,11 @@ pub async fn plan_part(
         let tally = batch::add(&mut draft, *entity, &rows).await?;
         draft.effects.push(agreeing(
             tally.added,
-            &format!("{{#}} {} {{row is new|rows are new}}, {} there already", entity.title(), tally.present),
+            &format!(
+                "{{#}} {} {{row is new|rows are new}}, {} there already",
+                entity.title(),
+                thousands(tally.present)
+            ),
         ));
     }
     draft.facts.insert("format".to_owned(), Value::from(format!("{format:?}").to_lowercase()));

@@ -15,11 +15,11 @@ use super::plan::{ChangeDanger, Plan, SHOWN};
 use super::reward::trail;
 use super::{ChangeError, now, policy};
 use crate::layout::BoundSource;
-use crate::memory::agreeing;
 use crate::memory::prune::banks::JudgedCase;
 use crate::memory::prune::{PruneReason, PruneWindow, Rules, SUGGESTED_WINDOW};
 use crate::memory::query::{PageStart, Query};
 use crate::memory::{Entity, Row, time};
+use crate::memory::{agreeing, thousands};
 use crate::recall::features::case_text;
 use crate::store::Store;
 use crate::store::beside::Hanging;
@@ -153,14 +153,16 @@ fn tell(draft: &mut Draft<'_>, (window, rules): (PruneWindow, &Rules), choice: &
     for bank in pruned.iter().take(TOLD) {
         let mut by_rule: BTreeMap<PruneReason, usize> = BTreeMap::new();
         bank.goes.iter().for_each(|case| *by_rule.entry(case.why).or_default() += 1);
-        let by_rule: Vec<String> = by_rule.iter().map(|(why, count)| format!("{count} {}", why.word())).collect();
+        let by_rule: Vec<String> =
+            by_rule.iter().map(|(why, count)| format!("{} {}", thousands(*count), why.word())).collect();
         let (all, goes) = (bank.cases, bank.goes.len());
         effects.push(agreeing(
             goes,
             &format!(
-                "{}: {{#}} of {all} {{cases goes,|cases go,}} {} stay{} ({})",
+                "{}: {{#}} of {} {{cases goes,|cases go,}} {} stay{} ({})",
                 bank.title(),
-                all - goes,
+                thousands(all),
+                thousands(all - goes),
                 if bank.left > 0 { " for now" } else { "" },
                 by_rule.join(", ")
             ),

@@ -16,7 +16,7 @@ use crate::change::plan::erasure::{Branch, ErasureCheck, ErasureHandle, ErasureO
 use crate::change::suppress::hmac;
 use crate::change::{ChangeError, purge};
 use crate::layout::Engine;
-use crate::memory::agreeing;
+use crate::memory::{agreeing, thousands};
 use crate::store::stored::TableName;
 use crate::store::{Store, StoreError};
 
@@ -169,7 +169,9 @@ pub fn outcome(receipt: PurgeReceipt) -> ErasureOutcome {
     let check = |name: &str, found: String, good| ErasureCheck { name: name.to_owned(), found, good };
     let values = match (found.logical.hits, found.logical.left) {
         (hits, 0) => agreeing(hits, "{#} {hit|hits}"),
-        (hits, left) => agreeing(hits, &format!("{{#}} {{hit|hits}}, {left} of {{it|them}} left on purpose")),
+        (hits, left) => {
+            agreeing(hits, &format!("{{#}} {{hit|hits}}, {} of {{it|them}} left on purpose", thousands(left)))
+        }
     };
     let ControlFound { found: there, of } = found.control;
     let index = found.index.hits;

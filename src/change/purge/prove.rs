@@ -11,7 +11,7 @@ use super::traces::{self, TraceSearch, TraceWatch};
 use super::vectors;
 use super::verdict::{PurgeStatus, Remain, RemainKind};
 use crate::change::{ChangeError, now};
-use crate::memory::agreeing;
+use crate::memory::{agreeing, thousands};
 use crate::store::Store;
 use crate::store::proof::bytes::{ByteScan, UncheckedBytes};
 use crate::store::proof::index::SideIndex;
@@ -136,7 +136,10 @@ pub async fn before(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> R
         if unseen > 0 {
             kept.notes.push(agreeing(
                 unseen,
-                &format!("{{#}} of {} vectors {{was not|were not}} found among the bytes before", kept.vectors.len()),
+                &format!(
+                    "{{#}} of {} vectors {{was not|were not}} found among the bytes before",
+                    thousands(kept.vectors.len())
+                ),
             ));
         }
     }

@@ -14,9 +14,9 @@ use crate::change::{ChangeDanger, ChangeError, Draft};
 use crate::job::{BatchAsk, Job, JobBatch};
 use crate::lab::embed::{Endpoint, embed_all};
 use crate::layout::BoundSource;
-use crate::memory::agreeing;
 use crate::memory::text_check;
 use crate::memory::{Entity, Row};
+use crate::memory::{agreeing, thousands};
 use crate::recall::keyword;
 use crate::store::Store;
 use crate::store::embedding::{VectorShelf, spelled};
@@ -156,10 +156,11 @@ impl Job for Embeddings {
         let mut said = vec![agreeing(
             rows,
             &format!(
-                "{{#}} {{text|texts}} of {characters} characters, about {} tokens (rough: {TOKEN} characters each), in about {} requests \
+                "{{#}} {{text|texts}} of {} characters, about {} tokens (rough: {TOKEN} characters each), in about {} requests \
              of up to {REQUEST} to {}",
-                characters.div_ceil(TOKEN),
-                rows.div_ceil(REQUEST as u64),
+                thousands(characters),
+                thousands(characters.div_ceil(TOKEN)),
+                thousands(rows.div_ceil(REQUEST as u64)),
                 self.endpoint.host()
             ),
         )];
