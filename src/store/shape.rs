@@ -56,10 +56,10 @@ impl TableShape {
     /// The same with some of its columns only, and those that find rows.
     #[must_use]
     pub fn narrowed(&self, columns: &[String], by: &[String]) -> TableShape {
-        let wanted = |c: &&ShapeColumn| columns.contains(&c.name) || by.contains(&c.name);
+        let wanted = |name: &str| columns.iter().chain(by).any(|column| column == name);
         TableShape {
-            columns: self.columns.iter().filter(wanted).cloned().collect(),
-            row_number: self.row_number && (is_numbered(by) || is_numbered(columns)),
+            columns: self.columns.iter().filter(|c| wanted(&c.name)).cloned().collect(),
+            row_number: self.row_number && wanted(ROW_NUMBER),
         }
     }
 

@@ -270,7 +270,8 @@ async fn drop_hanging(draft: &mut Draft<'_>, table: &Hanging, cases: &[Vec<Fetch
             table.table.title()
         )));
     }
-    let columns: Vec<String> = std::iter::once(&table.column).chain(&table.key).cloned().collect();
+    let mut columns = table.key.clone();
+    columns.push(table.column.clone());
     let key =
         |image: &Image| table.key.iter().filter_map(|column| image.get(column).cloned()).collect::<Vec<FetchedValue>>();
     let mut exact = StoredRows { table: table.table.clone(), by: table.key.clone(), keys: Vec::new() };
