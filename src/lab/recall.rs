@@ -16,7 +16,7 @@ use crate::memory::vector::{ComparedBy, VectorTally, cosine_of};
 use crate::memory::{Entity, Row};
 use crate::recall::among::{self, RankingInput};
 use crate::recall::answer::{RecallAnswer, RecallRequest, RecalledItem, StageTimes, UsedPolicy, WordsBy};
-use crate::recall::features::{features, overlap, words};
+use crate::recall::features::{SoughtName, features, overlap, words};
 use crate::recall::keyword::{self, ComparedText};
 use crate::recall::rank::{self, LeftOut, ProvenQuery, RankedRow, Ranking};
 use crate::recall::shortlist::{FirstRows, Placing, Shortlist, ShortlistEnd};
@@ -385,11 +385,14 @@ impl CandidateSieve<'_> {
 
 /// The domain and topic that proven usefulness looks for, and whether words or vectors stand in for them.
 fn sought(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuestion) -> (ProvenQuery, bool) {
-    let mut sought = ProvenQuery { domain: request.domain.clone(), topic: request.topic.clone() };
+    let mut sought = ProvenQuery {
+        domain: request.domain.as_ref().map(SoughtName::from),
+        topic: request.topic.as_ref().map(SoughtName::from),
+    };
     if let Some(row) = &asked.row {
         sought = sought.or_that_of(row);
     }
-    let nothing = |text: &Option<String>| text.as_deref().is_none_or(|t| t.trim().is_empty());
+    let nothing = |name: &Option<SoughtName>| name.as_ref().is_none_or(SoughtName::is_empty);
     let nowhere = nothing(&sought.domain) && nothing(&sought.topic);
     let by_text = nowhere && asked.is_something() && kind_of(store, Ranking::Proven) == Entity::Memory;
     if nowhere && !by_text {

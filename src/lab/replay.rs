@@ -5,7 +5,7 @@ use super::recall::fetch_whole;
 use super::situation::ResolvedQuestion;
 use super::{LabError, owner};
 use crate::memory::{Entity, Row};
-use crate::recall::features::{name_match, words};
+use crate::recall::features::{SoughtName, words};
 use crate::recall::keyword::ComparedText;
 use crate::recall::rank::{self, RankedRow};
 use crate::recall::sequence::{OVERFETCH, sequence};
@@ -49,7 +49,8 @@ pub async fn replay(
     let asked =
         ResolvedQuestion { words: words(topic), vector: vector.map(<[f32]>::to_vec), ..ResolvedQuestion::default() };
     let (measure, name, _) = Measure::of(store, Entity::Episode, &filters, &asked, ComparedText::Whole).await?;
-    let about = |row: &Row| name_match(Some(topic), row.text("topic"));
+    let sought = SoughtName::from(topic);
+    let about = |row: &Row| sought.likeness(row.text("topic"));
     let place = |row: Row, likeness: Option<f64>| {
         let relevance = match vector {
             Some(_) => likeness?,

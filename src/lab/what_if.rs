@@ -226,12 +226,11 @@ impl WhatIfLook<'_> {
         }
         used.retain(|id| !memories.iter().any(|row| row.id() == id));
         memories.extend(self.rows(Entity::Memory, used.into_iter().collect()).await?);
-        let mut rooms: Vec<(Option<String>, Option<String>)> = Vec::new();
+        let mut rooms: Vec<(Option<&str>, Option<&str>)> = Vec::new();
         for row in memories.iter().chain(&episodes) {
             let room = place_of(row);
-            let lower = |room: &(Option<String>, Option<String>)| {
-                (room.0.as_ref().map(|r| r.to_lowercase()), room.1.as_ref().map(|r| r.to_lowercase()))
-            };
+            let lower =
+                |room: &(Option<&str>, Option<&str>)| (room.0.map(str::to_lowercase), room.1.map(str::to_lowercase));
             if room != (None, None) && !rooms.iter().any(|known| lower(known) == lower(&room)) {
                 rooms.push(room);
             }
@@ -240,8 +239,8 @@ impl WhatIfLook<'_> {
             self.note(format!("{} rooms are touched: {ROOMS} were looked at", rooms.len()));
         }
         for (domain, topic) in rooms.into_iter().take(ROOMS) {
-            let parts: Vec<&str> = [&domain, &topic].into_iter().flatten().map(String::as_str).collect();
-            let situation = parts.join(" / ");
+            let situation = [domain, topic].into_iter().flatten().collect::<Vec<_>>().join(" / ");
+            let (domain, topic) = (domain.map(str::to_owned), topic.map(str::to_owned));
             let inquiry = Inquiry { domain, topic, ..Inquiry::new(Ranking::Proven) };
             let request = inquiry.request(self.ahead.at);
             let changed = self.ask(&WhatIfQuestion { situation, inquiry, is_kept: false }, &request).await?;

@@ -65,6 +65,20 @@ macro_rules! columns {
     };
     (@) => { Personal::No };
     (@ $personal:ident) => { Personal::$personal };
+    (@marks $($name:ident: $kind:ident $($personal:ident)?),* $(,)?) => { const { &[$(mark(stringify!($name))),*] } };
+}
+
+/// A number for the length and up to seven letters of a name: columns are looked for by it, in every row.
+const fn mark(name: &str) -> u64 {
+    let bytes = name.as_bytes();
+    let (mut all, mut at) = (bytes.len() as u64, 0);
+    while at < bytes.len() && at < 7 {
+        // From both ends: many names begin alike.
+        let letter = if at % 2 == 0 { bytes[at / 2] } else { bytes[bytes.len() - 1 - at / 2] };
+        all = all << 8 | letter as u64;
+        at += 1;
+    }
+    all
 }
 
 macro_rules! entities {
@@ -89,6 +103,11 @@ macro_rules! entities {
                 match self { $(Entity::$variant => entities!(@columns $columns)),* }
             }
 
+            /// A [`mark`] for each of the columns.
+            fn marks(self) -> &'static [u64] {
+                match self { $(Entity::$variant => entities!(@marks $columns)),* }
+            }
+
             /// The column that orders rows when nothing else is asked for.
             #[must_use]
             pub fn time_column(self) -> &'static str {
@@ -97,6 +116,7 @@ macro_rules! entities {
         }
     };
     (@columns { $($t:tt)* }) => { columns!($($t)*) };
+    (@marks { $($t:tt)* }) => { columns!(@marks $($t)*) };
 }
 
 entities! {
@@ -261,13 +281,18 @@ impl Entity {
     /// The canonical column of that name.
     #[must_use]
     pub fn column(self, name: &str) -> Option<&'static Column> {
-        self.columns().iter().find(|c| c.name == name)
+        self.position(name).map(|at| &self.columns()[at])
     }
 
     /// Position of a canonical column among [`Entity::columns`].
     #[must_use]
     pub fn position(self, name: &str) -> Option<usize> {
-        self.columns().iter().position(|c| c.name == name)
+        let (sought, columns) = (mark(name), self.columns());
+        self.marks()
+            .iter()
+            .enumerate()
+            .find(|(at, mark)| **mark == sought && columns[*at].name == name)
+            .map(|(at, _)| at)
     }
 
     /// Name for people: words instead of an underscore.

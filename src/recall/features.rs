@@ -98,8 +98,12 @@ pub fn age_days(created_at: Option<&str>, now: &str) -> Option<f64> {
 /// `process_order` and `order.paid` are parted too.
 #[must_use]
 pub fn words(text: &str) -> BTreeSet<String> {
-    let parts = text.unicode_words().flat_map(|word| word.split(['_', '.', ':']));
-    parts.filter(|part| !part.is_empty()).map(str::to_lowercase).collect()
+    word_parts(text).map(str::to_lowercase).collect()
+}
+
+/// The words of a text as it spells them, in its order: see [`words`].
+pub fn word_parts(text: &str) -> impl Iterator<Item = &str> {
+    text.unicode_words().flat_map(|word| word.split(['_', '.', ':'])).filter(|part| !part.is_empty())
 }
 
 /// Shared words by all distinct words of both, in 0..1; 0 when either has none.
@@ -110,17 +114,41 @@ pub fn overlap(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
     if all == 0 { 0.0 } else { shared as f64 / all as f64 }
 }
 
-/// Computes how well a stored name matches the one asked for: 1 if equal ignoring case, else the [`overlap`] of their
-/// words, 0 when nothing is asked for or nothing is stored.
-#[must_use]
-pub fn name_match(asked: Option<&str>, stored: Option<&str>) -> f64 {
-    let (Some(asked), Some(stored)) = (asked.map(str::trim), stored.map(str::trim)) else { return 0.0 };
-    if asked.is_empty() || stored.is_empty() {
-        0.0
-    } else if asked.to_lowercase() == stored.to_lowercase() {
-        1.0
-    } else {
-        overlap(&words(asked), &words(stored))
+/// A name that rows are sought by, such as a topic; read once, compared with every row.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SoughtName {
+    lower: String,
+    words: BTreeSet<String>,
+}
+
+impl<T: AsRef<str>> From<T> for SoughtName {
+    fn from(name: T) -> Self {
+        let lower = name.as_ref().trim().to_lowercase();
+        SoughtName { words: words(name.as_ref()), lower }
+    }
+}
+
+impl SoughtName {
+    /// Whether there is nothing to compare with.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.lower.is_empty()
+    }
+
+    /// Computes how well a stored name matches: 1 if equal ignoring case, else the [`overlap`] of their words, 0 when
+    /// nothing is asked for or nothing is stored.
+    #[must_use]
+    pub fn likeness(&self, stored: Option<&str>) -> f64 {
+        let stored = stored.map_or("", str::trim);
+        if self.is_empty() || stored.is_empty() {
+            0.0
+        } else if stored.to_lowercase() == self.lower {
+            1.0
+        } else if word_parts(stored).any(|word| self.words.contains(&word.to_lowercase())) {
+            overlap(&self.words, &words(stored))
+        } else {
+            0.0
+        }
     }
 }
 
@@ -257,7 +285,10 @@ mod tests {
             (None, Some("a"), 0.0),
             (Some("a"), None, 0.0),
         ] {
-            assert!((name_match(asked, stored) - expected).abs() < 1e-12, "{asked:?} {stored:?}");
+            assert!(
+                (SoughtName::from(asked.unwrap_or_default()).likeness(stored) - expected).abs() < 1e-12,
+                "{asked:?} {stored:?}"
+            );
         }
     }
 

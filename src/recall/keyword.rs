@@ -6,7 +6,7 @@ use std::ops::Range;
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use serde_json::Value;
 
-use super::features::{all_text, asked_text, each_text, words};
+use super::features::{all_text, asked_text, each_text, word_parts};
 use super::rank::Ranking;
 use crate::memory::{Entity, Row};
 
@@ -97,6 +97,7 @@ pub type HeldWords = Vec<u64>;
 /// Finds asked words in texts, without parting every text into its words.
 #[derive(Debug)]
 pub struct WordFinder {
+    /// In order, each once.
     asked: Vec<String>,
     /// Finds the words within plain text; none when there is nothing to look for.
     needles: Option<AhoCorasick>,
@@ -105,7 +106,7 @@ pub struct WordFinder {
 }
 
 impl WordFinder {
-    /// Looks for these words, as [`words`] gives them.
+    /// Looks for these words, as [`super::features::words`] gives them.
     #[must_use]
     pub fn new(asked: &BTreeSet<String>) -> WordFinder {
         let asked: Vec<String> = asked.iter().cloned().collect();
@@ -155,15 +156,16 @@ impl WordFinder {
             }
         } else if !self.plain || text.contains(BECOME_PLAIN) || needles.is_match(text) {
             // Other letters are parted by other rules.
-            let told = words(text);
-            for (at, _) in self.asked.iter().enumerate().filter(|(_, word)| told.contains(*word)) {
-                held[at / 64] |= 1 << (at % 64);
+            for word in word_parts(text).map(str::to_lowercase) {
+                if let Ok(at) = self.asked.binary_search(&word) {
+                    held[at / 64] |= 1 << (at % 64);
+                }
             }
         }
     }
 }
 
-/// Whether [`words`] would part a range of plain text from what stands before and after it. The range begins and ends
+/// Whether [`word_parts`] would part a range of plain text from what stands before and after it. The range begins and ends
 /// with a letter or a digit.
 fn stands_alone(text: &[u8], range: Range<usize>) -> bool {
     let alike = |a: u8, b: u8| a.is_ascii_digit() == b.is_ascii_digit() && b.is_ascii_alphanumeric();
@@ -240,6 +242,7 @@ pub fn shares_told(asked: &BTreeSet<String>, told: &[&BTreeSet<String>]) -> Vec<
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::features::words;
     use super::*;
 
     fn shares(asked: &str, texts: &[&str]) -> Vec<f64> {

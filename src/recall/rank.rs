@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use super::features::{self, age_days, name_match};
+use super::features::{self, SoughtName, age_days};
 use super::policy::Policy;
 use super::{Score, Term};
 use crate::memory::{Entity, Row};
@@ -169,9 +169,9 @@ pub fn boosted<R: Borrow<Row>>(episode: R, likeness: Option<f64>, name: &'static
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProvenQuery {
     /// Domain; a memory's wing.
-    pub domain: Option<String>,
+    pub domain: Option<SoughtName>,
     /// Topic; a memory's room.
-    pub topic: Option<String>,
+    pub topic: Option<SoughtName>,
 }
 
 impl ProvenQuery {
@@ -179,7 +179,10 @@ impl ProvenQuery {
     #[must_use]
     pub fn or_that_of(self, row: &Row) -> Self {
         let (domain, topic) = place_of(row);
-        ProvenQuery { domain: self.domain.or(domain), topic: self.topic.or(topic) }
+        ProvenQuery {
+            domain: self.domain.or_else(|| domain.map(SoughtName::from)),
+            topic: self.topic.or_else(|| topic.map(SoughtName::from)),
+        }
     }
 }
 
@@ -190,10 +193,11 @@ pub fn proven<R: Borrow<Row>>(row: R, sought: &ProvenQuery, utility: Option<f64>
     let stored: &Row = row.borrow();
     let (domain, topic) = place_of(stored);
     let age = age_days(stored.text(stored.entity.time_column()), now);
+    let likeness = |sought: &Option<SoughtName>, stored| sought.as_ref().map_or(0.0, |sought| sought.likeness(stored));
     let younger = |days: f64| f64::from(u8::from(age.is_some_and(|age| age < days)));
     let terms = vec![
-        Term::new("domain", name_match(sought.domain.as_deref(), domain.as_deref()), 0.3),
-        Term::new("topic", name_match(sought.topic.as_deref(), topic.as_deref()), 0.3),
+        Term::new("domain", likeness(&sought.domain, domain), 0.3),
+        Term::new("topic", likeness(&sought.topic, topic), 0.3),
         Term::new("utility", utility.unwrap_or(UTILITY_START).clamp(0.0, 1.0), 0.2),
         Term::new("week", younger(7.0), 0.1),
         Term::new("day", younger(1.0), 0.1),
@@ -203,14 +207,13 @@ pub fn proven<R: Borrow<Row>>(row: R, sought: &ProvenQuery, utility: Option<f64>
 
 /// Domain and topic of an episode; wing and room of a memory, whose collection stands in for a wing it does not name.
 #[must_use]
-pub fn place_of(row: &Row) -> (Option<String>, Option<String>) {
-    let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+pub fn place_of(row: &Row) -> (Option<&str>, Option<&str>) {
     if row.entity != Entity::Memory {
-        return (text(row.get("domain")), text(row.get("topic")));
+        return (row.text("domain"), row.text("topic"));
     }
     let metadata = row.get("metadata");
-    let named = |keys: [&str; 2]| keys.iter().find_map(|key| metadata.get(*key).and_then(text));
-    (named(["wing", "domain"]).or_else(|| text(row.get("collection"))), named(["room", "topic"]))
+    let named = |keys: [&str; 2]| keys.iter().find_map(|key| metadata.get(*key)?.as_str());
+    (named(["wing", "domain"]).or_else(|| row.text("collection")), named(["room", "topic"]))
 }
 
 /// A row whose likeness is its score, in one term.

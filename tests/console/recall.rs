@@ -35,7 +35,10 @@ pub fn recalled(database: &Database, inquiry: &Inquiry, at: &str) -> Box<(Recall
     let told: Vec<_> = rows.iter().map(|row| words(&text_of(row))).collect();
     let likeness = shares_told(&words(&asked), &told.iter().collect::<Vec<_>>());
     let place = like.as_ref().map(place_of).unwrap_or_default();
-    let sought = ProvenQuery { domain: inquiry.domain.clone().or(place.0), topic: inquiry.topic.clone().or(place.1) };
+    let sought = ProvenQuery {
+        domain: inquiry.domain.as_deref().or(place.0).map(Into::into),
+        topic: inquiry.topic.as_deref().or(place.1).map(Into::into),
+    };
     let mut ranked: Vec<RankedRow> = (rows.into_iter().zip(likeness))
         .map(|(row, share)| match inquiry.ranking {
             Ranking::Boosted => rank::boosted(row, (!asked.is_empty()).then_some(share), "keywords", at),
