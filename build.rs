@@ -28,7 +28,7 @@ fn main() {
     println!("cargo::rustc-check-cfg=cfg(stripped)");
     // The profile `dist`: a panic ends the program in its hook and names of functions are stripped, so that tables for
     // walking the stack (1.3 MB) are of no use.
-    if variable("OPT_LEVEL") == "s" && variable("CARGO_CFG_TARGET_OS") == "linux" {
+    if variable("OPT_LEVEL") == "z" && variable("CARGO_CFG_TARGET_OS") == "linux" {
         let folder = variable("CARGO_MANIFEST_DIR");
         println!("cargo::rerun-if-changed=assets/packaging/stripped.ld");
         println!("cargo::rustc-cfg=stripped");
