@@ -1,5 +1,6 @@
 //! Runs a job: batch after batch, each with its checkpoint in one transaction, until it is done or told to stop.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::time::{Duration, Instant};
 
@@ -364,7 +365,7 @@ impl Runner<'_> {
         }
         self.last_batch = batch.seen;
         self.operation.clone_from(&batch.plan.operation);
-        self.changes.take(&batch.plan.changes);
+        self.changes.take(batch.plan.changes.iter().map(Cow::Borrowed));
         let (aside, seen) = (self.held.row.quarantined.max(0) as u64, self.held.row.seen.max(0) as u64);
         if aside > SET_ASIDE.max(seen / 100) {
             return Err(Stop::Failed(ChangeError::Failed(format!(

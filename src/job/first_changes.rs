@@ -1,5 +1,10 @@
 //! The first changes of a job, as many as are shown and take little memory.
 
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use serde_json::Value;
+
 use crate::change::Change;
 use crate::change::plan::SHOWN;
 
@@ -16,21 +21,42 @@ pub struct FirstChanges {
 
 impl FirstChanges {
     /// Keeps the changes of a batch while there is room.
-    pub fn take(&mut self, batch: &[Change]) {
+    pub fn take<'c>(&mut self, batch: impl Iterator<Item = Cow<'c, Change>>) {
         for change in batch {
             if self.changes.len() >= SHOWN || self.size >= ROOM {
                 return;
             }
-            self.size += change.before.to_string().len() + change.after.to_string().len();
-            self.changes.push(change.clone());
+            self.size += length(&change.before) + length(&change.after);
+            self.changes.push(change.into_owned());
         }
+    }
+}
+
+/// Bytes of a value as JSON.
+fn length(value: &Value) -> usize {
+    let mut counted = CountedBytes(0);
+    // Counting does not fail.
+    let _ = serde_json::to_writer(&mut counted, value);
+    counted.0
+}
+
+struct CountedBytes(usize);
+
+impl Write for CountedBytes {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     #[test]
     fn long_changes_are_shown_only_in_part() {
@@ -43,7 +69,7 @@ mod tests {
         let kept = |length: usize| {
             let mut first = FirstChanges::default();
             for _ in 0..10 {
-                first.take(&vec![change(length); 10]);
+                first.take(vec![change(length); 10].into_iter().map(Cow::Owned));
             }
             first.changes.len()
         };

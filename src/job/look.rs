@@ -1,5 +1,7 @@
 //! A job looked at without writing: every batch is planned, none applied.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use super::first_changes::FirstChanges;
@@ -89,7 +91,7 @@ fn add(sum: &mut Plan, first: &mut FirstChanges, batch: Plan) {
             *sum.counts.entry(table.clone()).or_default().entry(verb).or_default() += rows;
         }
     }
-    first.take(&batch.changes);
+    first.take(batch.changes.into_iter().map(Cow::Owned));
     sum.changes_total += batch.changes_total;
     for said in batch.effects {
         if !sum.effects.contains(&said) {

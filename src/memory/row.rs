@@ -96,9 +96,15 @@ impl Row {
     /// The row as a JSON object: canonical columns in order, then `problems` when there are any.
     #[must_use]
     pub fn to_json(&self) -> Value {
+        self.clone().into_json()
+    }
+
+    /// As [`Row::to_json`], without a copy of the values.
+    #[must_use]
+    pub fn into_json(self) -> Value {
         let mut object = Map::new();
-        for (column, value) in self.entity.columns().iter().zip(&self.values) {
-            object.insert(column.name.to_owned(), value.clone());
+        for (column, value) in self.entity.columns().iter().zip(self.values) {
+            object.insert(column.name.to_owned(), value);
         }
         if !self.problems.is_empty() {
             object.insert("problems".to_owned(), serde_json::json!(self.problems));

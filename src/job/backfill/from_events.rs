@@ -186,18 +186,24 @@ impl MadeRows {
         columns: &[&str],
         mut row: Row,
     ) -> Result<(), ChangeError> {
-        if draft.wants_more() {
-            draft.adds(&row);
-        } else {
-            draft.count(1);
-        }
         let is_event = row.entity == Entity::WorkflowEvent;
         let given = |column: &&str| match *column {
             "created_at" if is_event => GivenValue::Now,
             column => GivenValue::Is(row.take(column)),
         };
-        let values: Vec<GivenValue> = columns.iter().map(given).collect();
-        let insertion = draft.store.encoder().insertions(source, columns, &[values], None).await?;
+        let values = [columns.iter().map(given).collect()];
+        let insertion = draft.store.encoder().insertions(source, columns, &values, None).await?;
+        if draft.wants_more() {
+            for (column, value) in columns.iter().zip(values.into_iter().flatten()) {
+                if let GivenValue::Is(value) = value {
+                    row.set(column, value);
+                }
+            }
+            let (entity, id) = (row.entity, row.id().to_owned());
+            draft.note(entity, &id, Value::Null, row.into_json());
+        } else {
+            draft.count(1);
+        }
         match (&mut self.insertion, insertion) {
             (Some(Mutation::Insert { rows, .. }), Mutation::Insert { rows: more, .. }) => rows.extend(more),
             (known, insertion) => *known = Some(insertion),
@@ -244,11 +250,11 @@ async fn to_log(
 /// The data of an `episode_created` event, as pyworkflow's plan of episodic memory has it: an episode is its run, of the
 /// time when that began.
 fn stored_back(episode: &Row, log: RunLog) -> Value {
-    json!({
+    let mut data = json!({
         "episode_id": episode.get("id"),
         "observation": episode.get("observation"),
         "thoughts": episode.get("thoughts"),
-        "actions": log.actions_to_store(),
+        "actions": null,
         "result": episode.get("result"),
         "success": episode.get("success"),
         "workflow_name": episode.get("workflow_name"),
@@ -256,7 +262,10 @@ fn stored_back(episode: &Row, log: RunLog) -> Value {
         "embedding": null,
         "timestamp": episode.text("started_at").map_or_else(now, str::to_owned),
         "duration_seconds": episode.get("duration_seconds"),
-    })
+    });
+    // There may be very many: the macro would copy them.
+    data["actions"] = log.actions_to_store();
+    data
 }
 
 /// The same run always gives the same id: an episode cannot be stored twice.
