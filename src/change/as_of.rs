@@ -15,8 +15,9 @@ pub use super::plan::past::{AsOf, Moment};
 use crate::memory::agreeing;
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::{Order, Query};
-use crate::memory::{Entity, Row, feedback};
+use crate::memory::{Entity, Row};
 use crate::store::Store;
+use crate::store::context::RecalledContext;
 use crate::store::encode::{GivenValue, plain_column};
 use crate::store::stored::Mutation;
 
@@ -245,20 +246,14 @@ impl Stores<'_> {
             for (id, ids) in newer {
                 let Some(episode) = view.row(Entity::Episode, &id).await? else { continue };
                 let listed: Vec<String> = episode.list(list).into_iter().map(str::to_owned).collect();
-                let there = view.contexts().recalled(vec![episode]).await?.pop();
-                let rows =
-                    there.map(|context| if entity == Entity::Feedback { context.feedback } else { context.canvas });
-                let rows = rows.unwrap_or_default();
-                let values = changed.entry(id).or_default();
-                if entity == Entity::Feedback {
-                    let counting = rows.iter().filter(|row| row.get("counts") == &Value::Bool(true));
-                    values.push((
-                        "feedback_score",
-                        json!(feedback::aggregate(counting.filter_map(|r| r.number("score")))),
-                    ));
+                let RecalledContext { canvas, feedback, .. } = view.contexts().recalled(&episode).await?;
+                let value = if entity == Entity::Feedback {
+                    ("feedback_score", json!(feedback.score(&id)))
                 } else {
-                    values.push(("canvas_action_count", json!(rows.len())));
-                }
+                    ("canvas_action_count", json!(canvas.len()))
+                };
+                let values = changed.entry(id).or_default();
+                values.push(value);
                 if listed.iter().any(|id| ids.contains(id)) {
                     let kept: Vec<String> = listed.into_iter().filter(|id| !ids.contains(id)).collect();
                     values.push((list, json!(kept)));

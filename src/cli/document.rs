@@ -72,7 +72,15 @@ impl Document {
     /// As [`output::piped`].
     pub fn row(&mut self, row: &Row) -> Result<(), CommandFailure> {
         for (column, value) in row.entity.columns().iter().zip(&row.values) {
-            self.member(column.name, value)?;
+            match value {
+                // Of a long list no second text is made.
+                Value::Array(items) => {
+                    self.list(column.name, items.len());
+                    self.items(items)?;
+                    self.end();
+                }
+                value => self.member(column.name, value)?,
+            }
         }
         if row.problems.is_empty() { Ok(()) } else { self.member("problems", &row.problems) }
     }
@@ -109,6 +117,17 @@ impl Document {
         Ok(())
     }
 
+    /// Begins an object as an item of the list that is open.
+    pub fn item(&mut self) {
+        if self.format == Format::Table {
+            let line = format!("{}-\n", "  ".repeat(self.depth()));
+            self.put(&line);
+        } else {
+            self.part();
+        }
+        self.begin(false);
+    }
+
     /// Ends the object or the list that was begun last.
     pub fn end(&mut self) {
         let Some((is_list, members)) = self.open.pop() else { return };
@@ -121,18 +140,19 @@ impl Document {
         self.put(if is_list { "]" } else { "}" });
     }
 
-    /// Ends the whole, and prints what waits.
+    /// Ends the whole, and prints what waits; whether the reader is still there.
     ///
     /// # Errors
     /// As [`output::piped`].
-    pub fn finish(mut self) -> Result<(), CommandFailure> {
+    pub fn finish(mut self) -> Result<bool, CommandFailure> {
         while !self.open.is_empty() {
             self.end();
         }
         if self.format != Format::Table {
             self.put("\n");
         }
-        self.print()
+        self.print()?;
+        Ok(self.is_read)
     }
 
     /// Prints what waits.
@@ -259,6 +279,11 @@ impl RowsDocument {
         RowsDocument(document)
     }
 
+    /// The document, to print rows of which not all is known yet.
+    pub fn document(&mut self) -> &mut Document {
+        &mut self.0
+    }
+
     /// Prints the next rows; whether the reader is still there.
     ///
     /// # Errors
@@ -277,6 +302,6 @@ impl RowsDocument {
         self.0.end();
         let rest = serde_json::to_value(rest).map_err(io::Error::from)?;
         rest.as_object().into_iter().flatten().try_for_each(|(name, value)| self.0.member(name, value))?;
-        self.0.finish()
+        self.0.finish().map(|_| ())
     }
 }

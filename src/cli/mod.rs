@@ -45,6 +45,7 @@ pub mod purge;
 pub mod queries;
 pub mod raw;
 pub mod recall;
+mod recalled;
 mod replay;
 pub mod retain;
 pub mod schema;

@@ -4,24 +4,26 @@ use std::io::Write;
 
 use chrono::Utc;
 use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::context::Session;
-use super::document::RowsDocument;
 use super::failure::CommandFailure;
 use super::options::Format;
 use super::queries::saved;
+use super::recalled::RecalledRows;
 use super::{as_of as past, hints, output};
 use crate::change::as_of::AsOf;
 use crate::change::what_if::KeptQuestion;
 use crate::config::queries;
 use crate::lab::embed;
-use crate::lab::{self, RecallAnswer, RecalledItem, parents as lab_parents};
+use crate::lab::recall::{RankedSituation, RowInContext, RowsInContext, told};
+use crate::lab::{self, RecallAnswer, parents as lab_parents};
 use crate::memory::{Entity, time};
-use crate::recall::context::{self as text, Budget, ContextRow};
+use crate::recall::context::{Budget, ContextRow, ContextWriter, ToldRows};
 use crate::recall::inquiry::{Inquiry, SavedQuestion};
-use crate::recall::rank::Ranking;
+use crate::recall::rank::{RankedRow, Ranking};
 use crate::store::Store;
+use crate::store::context::RecalledContext;
 use crate::ui::text::SafeText;
 
 /// Ranking of memories.
@@ -134,27 +136,33 @@ impl RecallArgs {
 /// `recall`.
 pub async fn recall(session: &Session<'_>, args: &RecallArgs) -> Result<(), CommandFailure> {
     let (store, as_of) = past::store(session, args.as_of.as_deref()).await?;
-    let answer = answer(session, &store, args, as_of.as_ref()).await?;
+    let RankedSituation { rows, answer, .. } = ranked(session, &store, args, as_of.as_ref()).await?;
+    let rows = recalled(session, &store, &answer, rows);
     match session.format() {
-        Format::Table => output::piped(|out| print_answer(out, &answer)),
+        Format::Table => print_answer(&answer, rows).await,
         Format::Json => {
-            let mut document = RowsDocument::begin();
-            document.rows(answer.rows.iter().map(RecalledItem::to_json))?;
             let mut rest = answer.rest_json();
             if let Some(as_of) = as_of {
                 rest["as_of"] = json!(as_of);
             }
-            document.end(&rest)
+            rows.print(head, rest).await
         }
-        Format::Jsonl => {
+        Format::Jsonl | Format::Csv => {
             warn_notes(&answer.notes);
-            output::piped(|out| answer.rows.iter().try_for_each(|item| output::json_line(out, &item.to_json())))
-        }
-        Format::Csv => {
-            warn_notes(&answer.notes);
-            output::csv_table(&answer.rows.iter().map(RecalledItem::to_json).collect::<Vec<_>>())
+            rows.print(head, Value::Null).await
         }
     }
+}
+
+/// The rows of an answer, to be printed.
+fn recalled<'a>(
+    session: &Session<'_>,
+    store: &'a Store,
+    answer: &RecallAnswer,
+    rows: Vec<RankedRow>,
+) -> RecalledRows<'a> {
+    let owners = (answer.request.agent.as_deref(), answer.request.user.as_deref());
+    RecalledRows::new(session, store, RowsInContext::new(store, rows, owners))
 }
 
 /// `context`.
@@ -165,10 +173,19 @@ pub async fn context(
     per_row: Option<usize>,
 ) -> Result<(), CommandFailure> {
     let (store, as_of) = past::store(session, args.as_of.as_deref()).await?;
-    let answer = answer(session, &store, args, as_of.as_ref()).await?;
-    let rows: Vec<ContextRow<'_>> = answer.rows.iter().map(RecalledItem::told).collect();
-    let lessons = answer.request.ranking == Ranking::Similar;
-    let made = text::context(&rows, Budget { tokens, per_row }, lessons);
+    let RankedSituation { rows, answer, .. } = ranked(session, &store, args, as_of.as_ref()).await?;
+    let budget = Budget { tokens, per_row };
+    let mut writer = ContextWriter::new(rows.len(), budget, answer.request.ranking == Ranking::Similar);
+    let mut rows = recalled(session, &store, &answer, rows);
+    while let Some(RowInContext { ranked, around }) = rows.next().await? {
+        let (mut canvas, mut feedback) = (ToldRows::default(), ToldRows::default());
+        if let Some(around) = around {
+            canvas = told(&store, around.canvas, budget.room(), |row| rows.hide(row)).await?;
+            feedback = told(&store, around.feedback, budget.room(), |row| rows.hide(row)).await?;
+        }
+        writer.add(&ContextRow { row: &ranked.row, canvas: &canvas, feedback: &feedback });
+    }
+    let made = writer.close();
     if session.format() == Format::Table {
         return output::piped(|out| {
             SafeText::block(&made.text).iter().try_for_each(|line| writeln!(out, "{line}"))?;
@@ -233,12 +250,12 @@ pub async fn parents(session: &Session<'_>, id: &str) -> Result<(), CommandFailu
     output::shape(session.format(), &shown)
 }
 
-async fn answer(
+async fn ranked(
     session: &Session<'_>,
     store: &Store,
     args: &RecallArgs,
     as_of: Option<&AsOf>,
-) -> Result<RecallAnswer, CommandFailure> {
+) -> Result<RankedSituation, CommandFailure> {
     let now = Utc::now();
     let at = match &args.at {
         Some(text) => time::parse_moment(text, now).ok_or_else(|| {
@@ -259,14 +276,11 @@ async fn answer(
         return Err(CommandFailure::usage(words));
     }
     let request = request_of(session, store, &asked, &at).await?;
-    let mut answer = lab::recall(store, &request).await?;
-    if answer.rows.is_empty() {
+    let (found, _) = lab::recall::ranked(store, &request).await?;
+    if found.rows.is_empty() {
         let entity = if asked.ranking == Ranking::Cases { Entity::Case } else { Entity::Episode };
         hints::options(store, entity, &[("agent_id", asked.agent.as_deref()), ("user_id", asked.user.as_deref())])
             .await;
-    }
-    if let Some(mask) = session.mask() {
-        answer.rows_mut().for_each(|row| mask.row(row));
     }
     if let Some(name) = &args.save {
         if name.trim().is_empty() {
@@ -275,7 +289,7 @@ async fn answer(
         let kept = SavedQuestion { name: name.clone(), inquiry: asked };
         queries::save(store.location(), &kept)?;
     }
-    Ok(answer)
+    Ok(found)
 }
 
 /// Builds the request of a question at a moment, with the vector of its text.
@@ -345,7 +359,22 @@ pub(super) fn print_notes(out: &mut dyn Write, notes: &[String]) -> std::io::Res
     notes.iter().try_for_each(|note| writeln!(out, "! {}", SafeText::new(note)))
 }
 
-fn print_answer(out: &mut dyn Write, answer: &RecallAnswer) -> std::io::Result<()> {
+async fn print_answer(answer: &RecallAnswer, mut rows: RecalledRows<'_>) -> Result<(), CommandFailure> {
+    let mut told = Vec::new();
+    print_way(&mut told, answer)?;
+    let mut number = 0;
+    while let Some(row) = rows.next().await? {
+        number += 1;
+        print_item(&mut told, number, &row)?;
+    }
+    if number == 0 {
+        writeln!(told, "nothing is recalled")?;
+    }
+    print_rest(&mut told, answer)?;
+    output::piped(|out| out.write_all(&told))
+}
+
+fn print_way(out: &mut dyn Write, answer: &RecallAnswer) -> std::io::Result<()> {
     let formula = answer.request.ranking.formula();
     writeln!(out, "{} by {}: {formula}", answer.request.ranking.name(), answer.used)?;
     if answer.request.ranking == Ranking::Cases {
@@ -358,12 +387,11 @@ fn print_answer(out: &mut dyn Write, answer: &RecallAnswer) -> std::io::Result<(
         };
         writeln!(out, "{}", SafeText::new(&policy))?;
     }
-    for (i, item) in answer.rows.iter().enumerate() {
-        print_item(out, i + 1, item)?;
-    }
-    if answer.rows.is_empty() {
-        writeln!(out, "nothing is recalled")?;
-    }
+    Ok(())
+}
+
+/// Prints what was left out, and how rows were compared.
+fn print_rest(out: &mut dyn Write, answer: &RecallAnswer) -> std::io::Result<()> {
     for left in &answer.left_out {
         let line = format!("left out: {}: {}", left.id, left.words);
         writeln!(out, "{}", SafeText::new(&line))?;
@@ -378,25 +406,44 @@ fn print_answer(out: &mut dyn Write, answer: &RecallAnswer) -> std::io::Result<(
     print_notes(out, &answer.notes)
 }
 
-fn print_item(out: &mut dyn Write, number: usize, item: &RecalledItem) -> std::io::Result<()> {
-    let row = &item.ranked.row;
+fn print_item(out: &mut dyn Write, number: usize, item: &RowInContext) -> std::io::Result<()> {
+    let RankedRow { row, score, probability, found_by, .. } = &item.ranked;
     let told = match row.entity {
         Entity::Case => crate::recall::features::case_text(row),
         _ => row.text("title").or(row.text("text")).unwrap_or_default().to_owned(),
     };
-    let score = item.ranked.score.total;
-    let head = format!("{number}. {score:.4}  {} {}  ", row.entity.title(), row.id());
+    let head = format!("{number}. {:.4}  {} {}  ", score.total, row.entity.title(), row.id());
     writeln!(out, "{}{}", SafeText::new(&head), SafeText::limited(&told, 100))?;
-    let terms: Vec<String> = (item.ranked.score.terms.iter())
+    let terms: Vec<String> = (score.terms.iter())
         .map(|t| format!("{} {:.4} x {:.4} = {:+.4}", t.name, t.value, t.weight, t.contribution))
         .collect();
     writeln!(out, "   {}", terms.join("; "))?;
-    if let Some(probability) = item.ranked.probability {
-        let found_by = item.ranked.found_by.join(" and ");
-        writeln!(out, "   probability {probability:.4}; a candidate by {found_by}")?;
+    if let Some(probability) = probability {
+        writeln!(out, "   probability {probability:.4}; a candidate by {}", found_by.join(" and "))?;
     }
-    if row.entity == Entity::Episode {
-        writeln!(out, "   {} canvas events, {} feedback rows", item.canvas.len(), item.feedback.len())?;
+    let Some(RecalledContext { canvas, feedback, findings }) = &item.around else { return Ok(()) };
+    writeln!(out, "   {} canvas events, {} feedback rows", canvas.len(), feedback.len())?;
+    findings.iter().try_for_each(|f| writeln!(out, "   ! {}", SafeText::new(&f.message)))
+}
+
+/// The members of a row that `recall` prints, besides what hangs on it.
+fn head(ranked: &RankedRow) -> Map<String, Value> {
+    let RankedRow { row, score, base, probability, found_by, .. } = ranked;
+    let mut members = Map::new();
+    let mut add = |name: &str, value: Value| members.insert(name.to_owned(), value);
+    add("id", json!(row.id()));
+    add("entity", json!(row.entity.name()));
+    add("score", json!(score.total));
+    add("terms", json!(score.terms));
+    if !base.is_empty() {
+        add("base_terms", json!(base));
     }
-    item.findings.iter().try_for_each(|f| writeln!(out, "   ! {}", SafeText::new(&f.message)))
+    if let Some(probability) = probability {
+        add("probability", json!(probability));
+    }
+    if !found_by.is_empty() {
+        add("found_by", json!(found_by));
+    }
+    add("row", row.to_json());
+    members
 }

@@ -1,19 +1,25 @@
 //! `replay`: the history of a topic.
 
-use serde_json::{Value, json};
+use std::io::{self, Write};
+
+use serde_json::{Map, Value, json};
 
 use super::context::Session;
-use super::document::RowsDocument;
 use super::failure::CommandFailure;
 use super::options::Format;
 use super::recall::{print_notes, vector_of};
+use super::recalled::RecalledRows;
 use super::{hints, output};
-use crate::lab;
-use crate::memory::query::EpisodeContext;
-use crate::memory::{Entity, Row};
-use crate::recall::context as text;
-use crate::recall::score::Score;
+use crate::lab::recall::{RowInContext, RowsInContext, told};
+use crate::lab::{self, replay::TopicReplay};
+use crate::memory::Entity;
+use crate::recall::context::{self as text, ToldRows};
+use crate::recall::rank::RankedRow;
+use crate::store::Store;
 use crate::ui::text::SafeText;
+
+/// Characters of a line about an episode.
+const LINE: usize = 200;
 
 /// `replay`.
 pub async fn run(session: &Session<'_>, topic: &str, agent: Option<&str>, limit: usize) -> Result<(), CommandFailure> {
@@ -24,62 +30,62 @@ pub async fn run(session: &Session<'_>, topic: &str, agent: Option<&str>, limit:
     if found.rows.is_empty() {
         hints::options(&store, Entity::Episode, &[("topic", Some(topic)), ("agent_id", agent)]).await;
     }
-    let (used, candidates) = (found.used, found.candidates);
-    let (episodes, scores): (Vec<Row>, Vec<Score>) = found.rows.into_iter().map(|r| (r.row, r.score)).unzip();
-    let contexts = store.contexts().recalled(episodes).await?;
-    let mut rows: Vec<Replayed> = scores.into_iter().zip(contexts).collect();
-    if let Some(mask) = session.mask() {
-        rows.iter_mut().flat_map(|(_, context)| context.rows_mut()).for_each(|row| mask.row(row));
-    }
+    let TopicReplay { rows, used, candidates } = found;
     let notes: Vec<String> = note.into_iter().collect();
-    match session.format() {
-        Format::Json => {
-            let mut document = RowsDocument::begin();
-            document.rows(rows.iter().map(replayed_json))?;
-            document.end(&json!({ "query": {
-                "topic": topic, "agent": agent, "limit": limit, "used": used, "candidates": candidates,
-                "relevance_above": crate::recall::sequence::RELEVANT, "notes": notes,
-            }}))
-        }
-        Format::Jsonl => output::piped(|out| rows.iter().try_for_each(|r| output::json_line(out, &replayed_json(r)))),
-        Format::Csv => output::csv_table(&rows.iter().map(replayed_json).collect::<Vec<_>>()),
-        Format::Table => output::piped(|out| {
-            writeln!(out, "{} episodes of {} by {}", rows.len(), SafeText::new(topic), used)?;
-            for (score, context) in &rows {
-                let row = &context.episode;
-                let text = |column: &str| row.text(column).unwrap_or("·").to_owned();
-                let date = text("started_at").get(..10).unwrap_or("·").to_owned();
-                let parent = row.text("parent_id").map(|p| format!(" (continues {p})")).unwrap_or_default();
-                let line = format!("{date}  {:.3}  {}  {}{parent}", score.total, row.id(), text("title"));
-                writeln!(out, "{}", SafeText::new(&line))?;
-                if let Some(summary) = row.text("summary") {
-                    writeln!(out, "            {}", SafeText::limited(summary, 200))?;
-                }
-                let tags = row.list("tags").join(", ");
-                let line = format!("            outcome {}; tags {tags}", text("outcome"));
-                writeln!(out, "{}", SafeText::new(&line))?;
-                for (name, words) in [
-                    ("feedback", text::feedback_line(&context.feedback)),
-                    ("canvas", text::canvas_line(&context.canvas)),
-                ] {
-                    writeln!(out, "            {name}: {}", SafeText::limited(&words, 200))?;
-                }
-            }
-            print_notes(out, &notes)
-        }),
+    let count = rows.len();
+    let mut rows = RecalledRows::new(session, &store, RowsInContext::new(&store, rows, (agent, None)));
+    if session.format() != Format::Table {
+        let query = json!({ "query": {
+            "topic": topic, "agent": agent, "limit": limit, "used": used, "candidates": candidates,
+            "relevance_above": crate::recall::sequence::RELEVANT, "notes": notes,
+        }});
+        return rows.print(head, query).await;
     }
+    let mut told = Vec::new();
+    writeln!(told, "{count} episodes of {} by {used}", SafeText::new(topic))?;
+    while let Some(row) = rows.next().await? {
+        tell(&mut told, &store, &rows, row).await?;
+    }
+    print_notes(&mut told, &notes)?;
+    output::piped(|out| out.write_all(&told))
 }
 
-/// A replayed episode with its context, and its relevance.
-type Replayed = (Score, EpisodeContext);
+/// Writes the lines about an episode.
+async fn tell(
+    out: &mut Vec<u8>,
+    store: &Store,
+    rows: &RecalledRows<'_>,
+    RowInContext { ranked, around }: RowInContext,
+) -> Result<(), CommandFailure> {
+    let (mut canvas, mut feedback) = (ToldRows::default(), ToldRows::default());
+    if let Some(around) = around {
+        canvas = told(store, around.canvas, LINE * 4, |row| rows.hide(row)).await?;
+        feedback = told(store, around.feedback, LINE * 4, |row| rows.hide(row)).await?;
+    }
+    Ok(lines(out, &ranked, &[("feedback", text::feedback_line(&feedback)), ("canvas", text::canvas_line(&canvas))])?)
+}
 
-fn replayed_json((score, context): &Replayed) -> Value {
-    let all = |rows: &[Row]| rows.iter().map(Row::to_json).collect::<Vec<_>>();
-    let mut value = context.episode.to_json();
-    value["relevance"] = json!(score.total);
-    value["terms"] = json!(score.terms);
-    value["canvas_context"] = json!(all(&context.canvas));
-    value["feedback_context"] = json!(all(&context.feedback));
-    value["findings"] = json!(context.findings);
-    value
+fn lines(out: &mut Vec<u8>, ranked: &RankedRow, around: &[(&str, String)]) -> io::Result<()> {
+    let row = &ranked.row;
+    let text = |column: &str| row.text(column).unwrap_or("·").to_owned();
+    let date = text("started_at").get(..10).unwrap_or("·").to_owned();
+    let parent = row.text("parent_id").map(|p| format!(" (continues {p})")).unwrap_or_default();
+    let line = format!("{date}  {:.3}  {}  {}{parent}", ranked.score.total, row.id(), text("title"));
+    writeln!(out, "{}", SafeText::new(&line))?;
+    if let Some(summary) = row.text("summary") {
+        writeln!(out, "            {}", SafeText::limited(summary, LINE))?;
+    }
+    let tags = row.list("tags").join(", ");
+    writeln!(out, "{}", SafeText::new(&format!("            outcome {}; tags {tags}", text("outcome"))))?;
+    around.iter().try_for_each(|(name, words)| writeln!(out, "            {name}: {}", SafeText::limited(words, LINE)))
+}
+
+fn head(ranked: &RankedRow) -> Map<String, Value> {
+    let mut members = match ranked.row.to_json() {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    };
+    members.insert("relevance".to_owned(), json!(ranked.score.total));
+    members.insert("terms".to_owned(), json!(ranked.score.terms));
+    members
 }

@@ -36,7 +36,9 @@ impl<'a> PrintedContext<'a> {
     pub async fn episode(mut self, outline: EpisodeOutline, as_of: Option<AsOf>) -> Result<(), CommandFailure> {
         let EpisodeOutline { mut episode, chain, .. } = outline;
         self.mask(std::slice::from_mut(&mut episode));
-        self.document.member("episode", &episode)?;
+        self.document.object("episode");
+        self.document.row(&episode)?;
+        self.document.end();
         drop(episode);
         self.list("segments", outline.segments).await?;
         self.list("canvas_context", outline.canvas).await?;
@@ -87,14 +89,14 @@ impl<'a> PrintedContext<'a> {
     /// As [`PrintedContext::episode`].
     pub async fn chain(mut self, chain: EpisodeChain) -> Result<(), CommandFailure> {
         self.links(chain).await?;
-        self.document.finish()
+        self.document.finish().map(|_| ())
     }
 
     fn finish(mut self, as_of: Option<AsOf>) -> Result<(), CommandFailure> {
         if let Some(as_of) = as_of {
             self.document.member("as_of", &as_of)?;
         }
-        self.document.finish()
+        self.document.finish().map(|_| ())
     }
 
     fn mask(&self, rows: &mut [Row]) {
@@ -104,18 +106,7 @@ impl<'a> PrintedContext<'a> {
     }
 
     async fn list(&mut self, name: &str, rows: HangingRows) -> Result<(), CommandFailure> {
-        self.document.list(name, rows.len());
-        let mut parts = self.store.contexts().parts(rows);
-        while self.document.is_read() {
-            let mut rows = parts.next().await?;
-            if rows.is_empty() {
-                break;
-            }
-            self.mask(&mut rows);
-            self.document.items(&rows)?;
-        }
-        self.document.end();
-        Ok(())
+        list(&mut self.document, name, (self.store, self.mask.as_ref()), rows).await
     }
 
     /// The episodes of a chain root first, the children, and what is odd about it.
@@ -125,7 +116,9 @@ impl<'a> PrintedContext<'a> {
         for id in &chain.ids {
             if let Some(mut row) = self.store.row(Entity::Episode, id).await?.filter(|_| self.document.is_read()) {
                 self.mask(std::slice::from_mut(&mut row));
-                self.document.items([&row])?;
+                self.document.item();
+                self.document.row(&row)?;
+                self.document.end();
             }
         }
         self.document.end();
@@ -159,4 +152,30 @@ impl<'a> PrintedContext<'a> {
         self.document.end();
         Ok(())
     }
+}
+
+/// Prints rows as a list in a document, part by part.
+///
+/// # Errors
+/// As [`PrintedContext::episode`].
+pub async fn list(
+    document: &mut Document,
+    name: &str,
+    (store, mask): (&Store, Option<&Mask>),
+    rows: HangingRows,
+) -> Result<(), CommandFailure> {
+    document.list(name, rows.len());
+    let mut parts = store.contexts().parts(rows);
+    while document.is_read() {
+        let mut rows = parts.next().await?;
+        if rows.is_empty() {
+            break;
+        }
+        if let Some(mask) = mask {
+            rows.iter_mut().for_each(|row| mask.row(row));
+        }
+        document.items(&rows)?;
+    }
+    document.end();
+    Ok(())
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::time::Instant;
+use std::vec;
 
 use super::banked::BankedCases;
 use super::candidates::{CandidateRows, Measure, without_long_texts};
@@ -10,17 +11,21 @@ use super::kept_rows::{self, KeptFind, PackingRows};
 use super::memory_uses::{EpisodeWorth, MemoryUses};
 use super::situation::ResolvedQuestion;
 use super::{LabError, equal, owner};
+use crate::memory::feedback::{ScoreSum, score};
 use crate::memory::filter::Filter;
 use crate::memory::findings::is_poison;
 use crate::memory::vector::{ComparedBy, VectorTally, cosine_of};
 use crate::memory::{Entity, Row};
 use crate::recall::among::{self, RankingInput};
 use crate::recall::answer::{RecallAnswer, RecallRequest, RecalledItem, StageTimes, UsedPolicy, WordsBy};
+use crate::recall::context::{Budget, TOKENS, ToldCollector, ToldRows};
 use crate::recall::features::{SoughtName, features, overlap, words};
 use crate::recall::keyword::{self, ComparedText};
 use crate::recall::rank::{self, LeftOut, ProvenQuery, RankedRow, Ranking};
 use crate::recall::shortlist::{FirstRows, Placing, Shortlist, ShortlistEnd};
 use crate::store::Store;
+use crate::store::context::RecalledContext;
+use crate::store::hanging::HangingRows;
 use crate::store::vector::ComparedVectors;
 
 /// Rows below the chosen ones that are listed.
@@ -44,7 +49,8 @@ pub struct RankedSituation {
     pub rows: Vec<RankedRow>,
     /// The policy that ranked them.
     pub policy: Option<UsedPolicy>,
-    found: RecallAnswer,
+    /// The answer, still without its rows.
+    pub answer: RecallAnswer,
 }
 
 /// Recalls. The same request on the same data gives the same answer.
@@ -64,7 +70,7 @@ pub async fn timed(store: &Store, request: &RecallRequest) -> Result<(RecallAnsw
     let (ranks, stages) = ranked(store, request).await?;
     let begun = Instant::now();
     let rows = enriched(store, ranks.rows, request).await?;
-    Ok((RecallAnswer { rows, ..ranks.found }, StageTimes { context: millis_since(begun), ..stages }))
+    Ok((RecallAnswer { rows, ..ranks.answer }, StageTimes { context: millis_since(begun), ..stages }))
 }
 
 /// Ranks a situation, as [`recall`] does before it fetches what hangs on the rows.
@@ -114,7 +120,7 @@ pub async fn ranked(store: &Store, request: &RecallRequest) -> Result<(RankedSit
         like: asked.row,
         request: request.clone(),
     };
-    let ranks = RankedSituation { rows: found.rows, policy: found.policy, found: answer };
+    let ranks = RankedSituation { rows: found.rows, policy: found.policy, answer };
     Ok((ranks, StageTimes { embedding: 0.0, situation, ranking, context: 0.0 }))
 }
 
@@ -184,7 +190,7 @@ fn millis_since(begun: Instant) -> f64 {
 const TOGETHER: usize = 8;
 
 /// Fetches of each row what was not looked at while it was ranked. A row that is gone stays as it was ranked.
-pub(super) async fn fetch_whole(store: &Store, rows: &mut [RankedRow], owners: Owners<'_>) -> Result<(), LabError> {
+async fn fetch_whole(store: &Store, rows: &mut [RankedRow], owners: Owners<'_>) -> Result<(), LabError> {
     for some in rows.chunks_mut(TOGETHER) {
         for kind in [Entity::Episode, Entity::Case, Entity::Memory] {
             let ids: Vec<String> =
@@ -200,24 +206,92 @@ pub(super) async fn fetch_whole(store: &Store, rows: &mut [RankedRow], owners: O
     Ok(())
 }
 
-/// Fetches the whole rows with canvas and feedback context of every episode.
-async fn enriched(
-    store: &Store,
-    mut rows: Vec<RankedRow>,
-    request: &RecallRequest,
-) -> Result<Vec<RecalledItem>, LabError> {
-    fetch_whole(store, &mut rows, (request.agent.as_deref(), request.user.as_deref())).await?;
-    let item = |ranked| RecalledItem { ranked, canvas: Vec::new(), feedback: Vec::new(), findings: Vec::new() };
-    let mut items: Vec<RecalledItem> = rows.into_iter().map(item).collect();
-    let of_episodes = || |item: &&mut RecalledItem| item.ranked.row.entity == Entity::Episode;
-    let lent = |item: &mut RecalledItem| std::mem::replace(&mut item.ranked.row, Row::empty(Entity::Episode));
-    let episodes: Vec<Row> = items.iter_mut().filter(of_episodes()).map(lent).collect();
-    let contexts = store.contexts().recalled(episodes).await?;
-    for (item, context) in items.iter_mut().filter(of_episodes()).zip(contexts) {
-        item.ranked.row = context.episode;
-        (item.canvas, item.feedback, item.findings) = (context.canvas, context.feedback, context.findings);
+/// A whole row of an answer with what hangs on it, where it is an episode.
+pub struct RowInContext {
+    /// The row in its place.
+    pub ranked: RankedRow,
+    /// What hangs on it.
+    pub around: Option<RecalledContext>,
+}
+
+/// The whole rows of an answer with what hangs on them, read one after the other.
+pub struct RowsInContext<'a> {
+    store: &'a Store,
+    owners: (Option<String>, Option<String>),
+    ranked: vec::IntoIter<RankedRow>,
+    whole: vec::IntoIter<RankedRow>,
+}
+
+impl<'a> RowsInContext<'a> {
+    /// Rows as far as rankings look at them, which are of one agent and one person where these are named.
+    #[must_use]
+    pub fn new(store: &'a Store, rows: Vec<RankedRow>, (agent, user): Owners<'_>) -> Self {
+        let owners = (agent.map(str::to_owned), user.map(str::to_owned));
+        RowsInContext { store, owners, ranked: rows.into_iter(), whole: Vec::new().into_iter() }
+    }
+
+    /// Reads the next row; none when there are no more.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn next(&mut self) -> Result<Option<RowInContext>, LabError> {
+        if self.whole.as_slice().is_empty() {
+            let mut some: Vec<RankedRow> = self.ranked.by_ref().take(TOGETHER).collect();
+            fetch_whole(self.store, &mut some, (self.owners.0.as_deref(), self.owners.1.as_deref())).await?;
+            self.whole = some.into_iter();
+        }
+        let Some(ranked) = self.whole.next() else { return Ok(None) };
+        let around = match ranked.row.entity {
+            Entity::Episode => Some(self.store.contexts().recalled(&ranked.row).await?),
+            _ => None,
+        };
+        Ok(Some(RowInContext { ranked, around }))
+    }
+}
+
+/// Fetches the whole rows, and of the canvas and feedback context of every episode what is told.
+async fn enriched(store: &Store, rows: Vec<RankedRow>, request: &RecallRequest) -> Result<Vec<RecalledItem>, LabError> {
+    let room = Budget { tokens: TOKENS, per_row: None }.room();
+    let mut rows = RowsInContext::new(store, rows, (request.agent.as_deref(), request.user.as_deref()));
+    let mut items = Vec::new();
+    while let Some(RowInContext { ranked, around }) = rows.next().await? {
+        let mut item = RecalledItem::new(ranked);
+        if let Some(RecalledContext { canvas, feedback, findings }) = around {
+            let mut scores = ScoreSum::default();
+            item.canvas = told(store, canvas, room, |_| ()).await?;
+            item.feedback = told(store, feedback, room, |row| {
+                let score = row.text("kind").and_then(|kind| score(kind, row.get("rating").as_i64()));
+                scores = score.into_iter().fold(scores, ScoreSum::with);
+            })
+            .await?;
+            (item.scores, item.findings) = (scores, findings);
+        }
+        items.push(item);
     }
     Ok(items)
+}
+
+/// Collects what a line of some characters tells of rows that hang on an episode; `look` sees each, and may change it.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn told(
+    store: &Store,
+    rows: HangingRows,
+    room: usize,
+    mut look: impl FnMut(&mut Row),
+) -> Result<ToldRows, LabError> {
+    let (mut told, mut parts) = (ToldCollector::new(room), store.contexts().parts(rows));
+    loop {
+        let rows = parts.next().await?;
+        if rows.is_empty() {
+            return Ok(told.close());
+        }
+        for mut row in rows {
+            look(&mut row);
+            told.add(&row);
+        }
+    }
 }
 
 /// Says which rows are candidates, and what was left out.

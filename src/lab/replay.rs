@@ -1,7 +1,6 @@
 //! `replay TOPIC`: the history of a topic in the order in which it happened.
 
 use super::candidates::{CandidateRows, Measure, without_long_texts};
-use super::recall::fetch_whole;
 use super::situation::ResolvedQuestion;
 use super::{LabError, owner};
 use crate::memory::{Entity, Row};
@@ -22,7 +21,7 @@ const COLUMNS: &[&str] =
 /// The history of a topic.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopicReplay {
-    /// The episodes by start time, each with its relevance in 0..1.
+    /// The episodes by start time as far as they were ranked by, each with its relevance in 0..1.
     pub rows: Vec<RankedRow>,
     /// `vector` or `keyword`.
     pub used: &'static str,
@@ -78,7 +77,9 @@ pub async fn replay(
             ShortlistEnd::Again(tally) => known = Some(tally),
         }
     };
-    let mut rows = sequence(found, limit);
-    fetch_whole(store, &mut rows, (agent, None)).await?;
-    Ok(TopicReplay { rows, used: if vector.is_some() { "vector" } else { "keyword" }, candidates })
+    Ok(TopicReplay {
+        rows: sequence(found, limit),
+        used: if vector.is_some() { "vector" } else { "keyword" },
+        candidates,
+    })
 }

@@ -22,11 +22,31 @@ pub fn score(kind: &str, rating: Option<i64>) -> Option<f64> {
     }
 }
 
+/// Scores of feedback, summed up one by one.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ScoreSum {
+    sum: f64,
+    count: u32,
+}
+
+impl ScoreSum {
+    /// The same with another score.
+    #[must_use]
+    pub fn with(self, score: f64) -> Self {
+        ScoreSum { sum: self.sum + score, count: self.count + 1 }
+    }
+
+    /// The mean, in -1..1; `None` (unknown, not 0) without any score.
+    #[must_use]
+    pub fn mean(self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / f64::from(self.count))
+    }
+}
+
 /// Aggregate feedback of an episode: the mean of the scores that count, in -1..1; `None` (unknown, not 0) without any.
 #[must_use]
 pub fn aggregate(scores: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let (sum, count) = scores.into_iter().fold((0.0, 0_u32), |(sum, count), score| (sum + score, count + 1));
-    (count > 0).then(|| sum / f64::from(count))
+    scores.into_iter().fold(ScoreSum::default(), ScoreSum::with).mean()
 }
 
 #[cfg(test)]

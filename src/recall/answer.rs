@@ -1,13 +1,14 @@
 //! A question to recall and its answer, as plain data.
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::context::ContextRow;
+use super::context::{ContextRow, ToldRows};
 use super::rank::{LeftOut, RankedRow, Ranking};
+use crate::memory::Row;
+use crate::memory::feedback::ScoreSum;
 use crate::memory::query::ShownFinding;
 use crate::memory::vector::{ComparedBy, VectorTally};
-use crate::memory::{Entity, Row};
 
 /// The word that turns policies off.
 pub const NO_POLICY: &str = "none";
@@ -128,10 +129,12 @@ impl UsedPolicy {
 pub struct RecalledItem {
     /// The row in its place.
     pub ranked: RankedRow,
-    /// Canvas events of an episode.
-    pub canvas: Vec<Row>,
-    /// Feedback on an episode.
-    pub feedback: Vec<Row>,
+    /// Canvas events of an episode, as far as the text for an agent tells them.
+    pub canvas: ToldRows,
+    /// Feedback on an episode, likewise.
+    pub feedback: ToldRows,
+    /// The scores of all feedback on it.
+    pub scores: ScoreSum,
     /// Findings that explain why context is empty, where stored and resolved differ.
     pub findings: Vec<ShownFinding>,
 }
@@ -189,10 +192,12 @@ pub struct StageTimes {
 impl RecallAnswer {
     /// The rows, to be masked.
     pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut Row> {
-        self.rows
-            .iter_mut()
-            .flat_map(|item| std::iter::once(&mut item.ranked.row).chain(&mut item.canvas).chain(&mut item.feedback))
-            .chain(&mut self.like)
+        let told = |item| {
+            let RecalledItem { ranked, canvas, feedback, .. }: &mut RecalledItem = item;
+            let around = canvas.rows.iter_mut().chain(&mut feedback.rows).map(|(row, _)| row);
+            std::iter::once(&mut ranked.row).chain(around)
+        };
+        self.rows.iter_mut().flat_map(told).chain(&mut self.like)
     }
 
     /// Returns what `recall` prints after the rows, which it prints one by one.
@@ -233,37 +238,16 @@ impl RecallAnswer {
 }
 
 impl RecalledItem {
+    /// A row of which nothing hangs on is known yet.
+    #[must_use]
+    pub fn new(ranked: RankedRow) -> Self {
+        let (canvas, feedback) = (ToldRows::default(), ToldRows::default());
+        RecalledItem { ranked, canvas, feedback, scores: ScoreSum::default(), findings: Vec::new() }
+    }
+
     /// The row as the text for an agent tells it.
     #[must_use]
     pub fn told(&self) -> ContextRow<'_> {
         ContextRow { row: &self.ranked.row, canvas: &self.canvas, feedback: &self.feedback }
-    }
-
-    /// The shape of a row that `recall` prints.
-    #[must_use]
-    pub fn to_json(&self) -> Value {
-        let RankedRow { row, score, base, probability, found_by, .. } = &self.ranked;
-        let mut object = Map::new();
-        object.insert("id".to_owned(), json!(row.id()));
-        object.insert("entity".to_owned(), json!(row.entity.name()));
-        object.insert("score".to_owned(), json!(score.total));
-        object.insert("terms".to_owned(), json!(score.terms));
-        if !base.is_empty() {
-            object.insert("base_terms".to_owned(), json!(base));
-        }
-        if let Some(probability) = probability {
-            object.insert("probability".to_owned(), json!(probability));
-        }
-        if !found_by.is_empty() {
-            object.insert("found_by".to_owned(), json!(found_by));
-        }
-        object.insert("row".to_owned(), row.to_json());
-        if row.entity == Entity::Episode {
-            let all = |rows: &[Row]| rows.iter().map(Row::to_json).collect::<Vec<_>>();
-            object.insert("canvas_context".to_owned(), json!(all(&self.canvas)));
-            object.insert("feedback_context".to_owned(), json!(all(&self.feedback)));
-            object.insert("findings".to_owned(), json!(self.findings));
-        }
-        Value::Object(object)
     }
 }

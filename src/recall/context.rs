@@ -1,6 +1,8 @@
 //! The text that an agent would get of what was recalled: Context / Actions / Outcome / Reward of each case within a
 //! token budget, lessons of similar episodes; with every episode what was shown on the canvas and what users said about it.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -17,10 +19,96 @@ pub const TOKENS: usize = 1_000;
 pub struct ContextRow<'a> {
     /// The row.
     pub row: &'a Row,
-    /// Canvas events of an episode, in time order.
-    pub canvas: &'a [Row],
-    /// Feedback on an episode, in time order.
-    pub feedback: &'a [Row],
+    /// Canvas events of an episode.
+    pub canvas: &'a ToldRows,
+    /// Feedback on an episode.
+    pub feedback: &'a ToldRows,
+}
+
+/// Canvas events of an episode, or feedback on it, as far as the beginning of a line tells them.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ToldRows {
+    /// Rows in the order of time, each with the number of rows that tell the same; only what is told of them is there.
+    pub rows: Vec<(Row, usize)>,
+    /// Number of all rows.
+    pub count: usize,
+}
+
+impl ToldRows {
+    /// Rows in the order of time, for a line of which so many characters are read.
+    #[must_use]
+    pub fn of(rows: &[Row], room: usize) -> Self {
+        let mut told = ToldCollector::new(room);
+        rows.iter().for_each(|row| told.add(row));
+        told.close()
+    }
+}
+
+/// Collects rows in the order of time for a line of which so many characters are read.
+#[derive(Debug)]
+pub struct ToldCollector {
+    room: usize,
+    /// Characters of the words that are counted, and of corrections.
+    told: (usize, usize),
+    places: HashMap<String, usize>,
+    rows: ToldRows,
+}
+
+impl ToldCollector {
+    /// None yet.
+    #[must_use]
+    pub fn new(room: usize) -> Self {
+        ToldCollector { room, told: (0, 0), places: HashMap::new(), rows: ToldRows::default() }
+    }
+
+    /// Takes the next row. What begins beyond the room is not kept.
+    pub fn add(&mut self, row: &Row) {
+        self.rows.count += 1;
+        let mut row = told_of(row, self.room.saturating_add(1));
+        let (words, corrected) = (counted_words(&row), correction(&row).map(|text| text.chars().count()));
+        let corrected = corrected.filter(|_| self.told.1 <= self.room);
+        let known = words.as_ref().and_then(|words| self.places.get(words)).copied();
+        match (known, corrected) {
+            (Some(at), None) => return self.rows.rows[at].1 += 1,
+            (None, None) if words.is_none() || self.told.0 > self.room => return,
+            _ => {}
+        }
+        match corrected {
+            Some(characters) => self.told.1 += characters,
+            None => row.set("correction", Value::Null),
+        }
+        if let Some(words) = words.filter(|_| known.is_none()) {
+            self.told.0 += words.chars().count();
+            self.places.insert(words, self.rows.rows.len());
+        }
+        self.rows.rows.push((row, 1));
+    }
+
+    /// The rows.
+    #[must_use]
+    pub fn close(self) -> ToldRows {
+        self.rows
+    }
+}
+
+/// A row with what a line tells of it, and no more than some characters of each text.
+fn told_of(row: &Row, most: usize) -> Row {
+    let columns: &[&str] = match row.entity {
+        Entity::Feedback => &["kind", "rating", "correction"],
+        _ => &["canvas_type", "component_type", "component_name", "action"],
+    };
+    let mut told = Row::empty(row.entity);
+    for column in columns {
+        let value = match row.get(column) {
+            Value::String(text) => {
+                let text = if *column == "correction" { text.trim() } else { text };
+                Value::from(text.chars().take(most).collect::<String>())
+            }
+            other => other.clone(),
+        };
+        told.set(column, value);
+    }
+    told
 }
 
 /// Limits on the length of a text.
@@ -59,38 +147,68 @@ pub fn tokens(text: &str) -> usize {
 /// The text of recalled rows, in their order. Lessons where `lessons` is set, else a snippet a row.
 #[must_use]
 pub fn context(rows: &[ContextRow<'_>], budget: Budget, lessons: bool) -> RecallContext {
-    let heading = if lessons { "Lessons from past similar situations:" } else { "Relevant past experience:" };
-    let mut made =
-        RecallContext { text: String::new(), tokens: 0, rows: vec![], parts: vec![], cut: vec![], omitted: vec![] };
-    if rows.is_empty() {
-        return made;
+    let mut writer = ContextWriter::new(rows.len(), budget, lessons);
+    rows.iter().for_each(|told| writer.add(told));
+    writer.close()
+}
+
+impl Budget {
+    /// Characters of the whole text.
+    #[must_use]
+    pub fn room(self) -> usize {
+        self.tokens.saturating_mul(CHARACTERS_A_TOKEN)
     }
-    let room = budget.tokens.saturating_mul(CHARACTERS_A_TOKEN);
-    let mut text = cut(heading, room).0;
-    for (i, told) in rows.iter().enumerate() {
-        let row = told.row;
-        let left = room.saturating_sub(text.chars().count());
-        let share = match budget.per_row {
+}
+
+/// Writes the text of recalled rows one by one.
+#[derive(Debug)]
+pub struct ContextWriter {
+    budget: Budget,
+    lessons: bool,
+    /// Rows in all, and those that were taken.
+    rows: (usize, usize),
+    made: RecallContext,
+}
+
+impl ContextWriter {
+    /// Begins the text of so many rows.
+    #[must_use]
+    pub fn new(rows: usize, budget: Budget, lessons: bool) -> Self {
+        let heading = if lessons { "Lessons from past similar situations:" } else { "Relevant past experience:" };
+        let text = if rows > 0 { cut(heading, budget.room()).0 } else { String::new() };
+        let made = RecallContext { text, tokens: 0, rows: vec![], parts: vec![], cut: vec![], omitted: vec![] };
+        ContextWriter { budget, lessons, rows: (rows, 0), made }
+    }
+
+    /// Takes the next row.
+    pub fn add(&mut self, told: &ContextRow<'_>) {
+        let (row, made, (rows, before)) = (told.row, &mut self.made, self.rows);
+        self.rows.1 += 1;
+        let left = self.budget.room().saturating_sub(made.text.chars().count());
+        let share = match self.budget.per_row {
             Some(tokens) => tokens.saturating_mul(CHARACTERS_A_TOKEN),
-            None => left / (rows.len() - i),
+            None => left / rows.saturating_sub(before).max(1),
         };
-        let whole = if lessons { lesson(i + 1, row) } else { snippet(i + 1, row) };
-        let indent = if lessons { "   " } else { "" };
+        let whole = if self.lessons { lesson(before + 1, row) } else { snippet(before + 1, row) };
+        let indent = if self.lessons { "   " } else { "" };
         let (part, was_cut) = fitted(&format!("\n\n{whole}"), &around(told, indent), share.min(left));
         if part.trim().chars().count() < 8 {
             made.omitted.push(row.id().to_owned());
-            continue;
+            return;
         }
         if was_cut {
             made.cut.push(row.id().to_owned());
         }
         made.rows.push(row.id().to_owned());
-        text.push_str(&part);
+        made.text.push_str(&part);
         made.parts.push(part.trim_start().to_owned());
     }
-    made.tokens = tokens(&text);
-    made.text = text;
-    made
+
+    /// The text.
+    #[must_use]
+    pub fn close(self) -> RecallContext {
+        RecallContext { tokens: tokens(&self.made.text), ..self.made }
+    }
 }
 
 /// The first `room` characters, the last one an ellipsis where something was cut.
@@ -125,37 +243,48 @@ fn around(told: &ContextRow<'_>, indent: &str) -> String {
 
 /// Sums up in one line what users said about an episode: the words of their corrections first, then thumbs and ratings.
 #[must_use]
-pub fn feedback_line(feedback: &[Row]) -> String {
-    let corrections = feedback.iter().filter_map(|row| row.text("correction")).map(str::trim);
-    let corrections = corrections.filter(|words| !words.is_empty()).map(|words| format!("corrected: \"{words}\""));
-    let kinds = feedback.iter().filter_map(|row| match (row.text("kind")?, row.get("rating").as_i64()) {
-        ("correction", _) => None,
-        ("rating", Some(rating)) => Some(format!("rated {rating}")),
-        (kind, _) => Some(kind.to_owned()),
-    });
-    listed(&corrections.chain(counted(kinds)).collect::<Vec<_>>(), "none recorded")
+pub fn feedback_line(feedback: &ToldRows) -> String {
+    let corrections = feedback.rows.iter().filter_map(|(row, _)| correction(row));
+    let corrections = corrections.map(|words| format!("corrected: \"{words}\""));
+    listed(&corrections.chain(counted(feedback)).collect::<Vec<_>>(), "none recorded")
 }
 
 /// Sums up in one line what was done on an episode's canvas: each kind of event once, in order, with its number of
 /// occurrences.
 #[must_use]
-pub fn canvas_line(canvas: &[Row]) -> String {
-    let events = canvas.iter().map(|row| {
+pub fn canvas_line(canvas: &ToldRows) -> String {
+    listed(&counted(canvas), "none recorded")
+}
+
+/// The words of a correction.
+fn correction(row: &Row) -> Option<&str> {
+    row.text("correction").map(str::trim).filter(|words| !words.is_empty())
+}
+
+/// The words of a row that are told once, with their number.
+fn counted_words(row: &Row) -> Option<String> {
+    if row.entity != Entity::Feedback {
         let on = ["canvas_type", "component_type", "component_name"].iter().filter_map(|column| row.text(column));
         let on: Vec<&str> = on.filter(|word| !word.is_empty()).collect();
-        format!("{} {}", on.join("/"), row.text("action").unwrap_or("event")).trim().to_owned()
-    });
-    listed(&counted(events), "none recorded")
+        return Some(format!("{} {}", on.join("/"), row.text("action").unwrap_or("event")).trim().to_owned());
+    }
+    match (row.text("kind")?, row.get("rating").as_i64()) {
+        ("correction", _) => None,
+        ("rating", Some(rating)) => Some(format!("rated {rating}")),
+        (kind, _) => Some(kind.to_owned()),
+    }
 }
 
 /// Each text once, in the order in which it first occurs, with how often it occurs where that is more than once.
-fn counted(texts: impl Iterator<Item = String>) -> Vec<String> {
-    let mut seen: Vec<(String, usize)> = Vec::new();
-    for text in texts {
-        match seen.iter_mut().find(|(known, _)| *known == text) {
-            Some((_, times)) => *times += 1,
-            None => seen.push((text, 1)),
+fn counted(rows: &ToldRows) -> Vec<String> {
+    let (mut seen, mut places): (Vec<(String, usize)>, HashMap<String, usize>) = (Vec::new(), HashMap::new());
+    for (row, times) in &rows.rows {
+        let Some(text) = counted_words(row) else { continue };
+        let at = *places.entry(text.clone()).or_insert(seen.len());
+        if at == seen.len() {
+            seen.push((text, 0));
         }
+        seen[at].1 += times;
     }
     seen.into_iter().map(|(text, times)| if times > 1 { format!("{text} x{times}") } else { text }).collect()
 }
@@ -253,8 +382,10 @@ mod tests {
         row
     }
 
+    static NOTHING: ToldRows = ToldRows { rows: Vec::new(), count: 0 };
+
     fn bare(row: &Row) -> ContextRow<'_> {
-        ContextRow { row, canvas: &[], feedback: &[] }
+        ContextRow { row, canvas: &NOTHING, feedback: &NOTHING }
     }
 
     #[test]
@@ -272,7 +403,8 @@ mod tests {
         let mut said = Row::empty(Entity::Feedback);
         said.set("kind", json!("thumbs_down"));
         said.set("correction", json!("row 14 counts twice"));
-        let (canvas, feedback) = ([event("present"), event("close"), event("present")], [said]);
+        let canvas = ToldRows::of(&[event("present"), event("close"), event("present")], 400);
+        let feedback = ToldRows::of(&[said], 400);
         let told = [ContextRow { row: &row, canvas: &canvas, feedback: &feedback }];
         for (lessons, per_row) in [(false, None), (true, None), (false, Some(80))] {
             let made = context(&told, Budget { tokens: 100, per_row }, lessons);
@@ -308,6 +440,31 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_begins_beyond_the_room_is_not_kept_and_the_line_begins_the_same(
+            said in prop::collection::vec((0_usize..4, prop::option::of("[a-c ]{0,9}"), 0_usize..3), 0..30), room in 0_usize..60
+        ) {
+            let row = |(kind, correction, action): &(usize, Option<String>, usize), entity: Entity| {
+                let mut row = Row::empty(entity);
+                if entity == Entity::Feedback {
+                    row.set("kind", json!(["thumbs_up", "correction", "rating", "praise"][*kind]));
+                    row.set("rating", json!(action));
+                    row.set("correction", json!(correction));
+                } else {
+                    row.set("action", json!(["present", "close", "submit"][*action]));
+                    row.set("canvas_type", json!(correction));
+                }
+                row
+            };
+            for (entity, line) in [(Entity::Feedback, feedback_line as fn(&ToldRows) -> String), (Entity::CanvasEvent, canvas_line)] {
+                let rows: Vec<Row> = said.iter().map(|said| row(said, entity)).collect();
+                let (all, few) = (ToldRows::of(&rows, usize::MAX), ToldRows::of(&rows, room));
+                let begins = |told: &ToldRows| line(told).chars().take(room).collect::<String>();
+                prop_assert_eq!(begins(&all), begins(&few));
+                prop_assert!(few.count == rows.len() && few.rows.len() <= room * 2 + 4);
+            }
+        }
+
         #[test]
         fn no_text_exceeds_its_budget(texts in prop::collection::vec(".{0,300}", 0..6), all in 0usize..300, each in prop::option::of(0usize..90)) {
             let rows: Vec<Row> = texts.iter().enumerate().map(|(i, t)| case(&i.to_string(), t)).collect();

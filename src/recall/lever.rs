@@ -3,9 +3,9 @@
 
 use super::answer::{RecallAnswer, RecalledItem};
 use super::rank::{DISLIKED_BOOST, LIKED_BOOST, LeftOut, Ranking};
-use crate::memory::feedback::{THUMBS_DOWN, THUMBS_UP, aggregate, score};
+use crate::memory::Entity;
+use crate::memory::feedback::{ScoreSum, THUMBS_DOWN, THUMBS_UP, score};
 use crate::memory::utility::{Signal, replay};
-use crate::memory::{Entity, Row};
 
 /// A change of a recalled row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +63,7 @@ fn acts(ranking: Ranking, item: &RecalledItem) -> Vec<(LeverAct, Option<f64>)> {
     match (ranking, row.entity) {
         (Ranking::Boosted, Entity::Episode) => {
             for up in [true, false] {
-                let boost = match thumbed(&item.feedback, up) {
+                let boost = match thumbed(item, up) {
                     felt if felt > 0.0 => LIKED_BOOST,
                     felt if felt < 0.0 => DISLIKED_BOOST,
                     _ => 0.0,
@@ -88,10 +88,9 @@ fn acts(ranking: Ranking, item: &RecalledItem) -> Vec<(LeverAct, Option<f64>)> {
 }
 
 /// The aggregate of an episode's feedback with one more thumb.
-fn thumbed(feedback: &[Row], up: bool) -> f64 {
-    let known = feedback.iter().filter_map(|row| score(row.text("kind")?, row.get("rating").as_i64()));
+fn thumbed(item: &RecalledItem, up: bool) -> f64 {
     let more = score(if up { THUMBS_UP } else { THUMBS_DOWN }, None);
-    aggregate(known.chain(more)).unwrap_or_default()
+    more.into_iter().fold(item.scores, ScoreSum::with).mean().unwrap_or_default()
 }
 
 /// Ids of the first K with another score of the row at `at`, or without it. What is nearly the same as a chosen row gives way to
@@ -120,6 +119,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::memory::Row;
     use crate::recall::answer::RecallRequest;
     use crate::recall::rank::{ProvenQuery, RankedRow, boosted, by_likeness, proven};
 
@@ -131,8 +131,9 @@ mod tests {
         row
     }
 
-    fn item(ranked: RankedRow, feedback: Vec<Row>) -> RecalledItem {
-        RecalledItem { ranked, canvas: Vec::new(), feedback, findings: Vec::new() }
+    fn item(ranked: RankedRow, scores: &[f64]) -> RecalledItem {
+        let scores = scores.iter().copied().fold(ScoreSum::default(), ScoreSum::with);
+        RecalledItem { scores, ..RecalledItem::new(ranked) }
     }
 
     fn answer(ranking: Ranking, rows: Vec<RecalledItem>, left_out: Vec<LeftOut>) -> RecallAnswer {
@@ -159,7 +160,7 @@ mod tests {
     #[test]
     fn a_thumb_down_puts_an_episode_behind_what_it_beat() {
         let episode = |id: &str, likeness: f64| boosted(row(Entity::Episode, id), Some(likeness), "keywords", NOW);
-        let rows = vec![item(episode("a", 0.9), Vec::new()), item(episode("b", 0.8), Vec::new())];
+        let rows = vec![item(episode("a", 0.9), &[]), item(episode("b", 0.8), &[])];
         let asked = answer(Ranking::Boosted, rows, vec![left("c", 0.5, "below_k", None)]);
         let found = levers(&asked, 0);
         let down = found.iter().find(|lever| lever.act == LeverAct::Thumb(false)).unwrap();
@@ -171,12 +172,10 @@ mod tests {
 
     #[test]
     fn a_thumb_counts_with_what_was_said_before() {
-        let mut said = row(Entity::Feedback, "f");
-        said.set("kind", json!("thumbs_up"));
         let mut liked = row(Entity::Episode, "a");
         liked.set("feedback_score", json!(1.0));
         let asked =
-            answer(Ranking::Boosted, vec![item(boosted(liked, Some(0.5), "keywords", NOW), vec![said])], Vec::new());
+            answer(Ranking::Boosted, vec![item(boosted(liked, Some(0.5), "keywords", NOW), &[1.0])], Vec::new());
         let acts: Vec<(LeverAct, Option<f64>)> = levers(&asked, 0).into_iter().map(|l| (l.act, l.score)).collect();
         assert_eq!(acts.len(), 2, "another thumb up changes nothing: {acts:?}");
         assert!(acts[0].0 == LeverAct::Thumb(false) && (acts[0].1.unwrap() - 0.35).abs() < 1e-9, "up and down is 0");
@@ -185,7 +184,7 @@ mod tests {
     #[test]
     fn a_signal_moves_the_utility_within_its_range() {
         let ranked = proven(row(Entity::Episode, "a"), &ProvenQuery::default(), Some(0.1), NOW);
-        let found = levers(&answer(Ranking::Proven, vec![item(ranked, Vec::new())], Vec::new()), 0);
+        let found = levers(&answer(Ranking::Proven, vec![item(ranked, &[])], Vec::new()), 0);
         let score = |signal| found.iter().find(|lever| lever.act == LeverAct::Signal(signal)).unwrap().score.unwrap();
         assert!((score(Signal::Confirmed) - 0.06).abs() < 1e-9);
         assert!(score(Signal::Rejected).abs() < 1e-9, "clamped at 0");
@@ -193,7 +192,7 @@ mod tests {
 
     #[test]
     fn without_a_case_its_near_duplicate_comes_in() {
-        let rows = vec![item(by_likeness(row(Entity::Case, "a"), 0.9, "similarity"), Vec::new())];
+        let rows = vec![item(by_likeness(row(Entity::Case, "a"), 0.9, "similarity"), &[])];
         let twin = left("b", 0.8, "near_duplicate", Some("a"));
         let found = levers(&answer(Ranking::Cases, rows, vec![twin, left("c", 0.7, "below_k", None)]), 0);
         let told: Vec<_> = found.iter().map(|lever| (lever.act, lever.place, lever.enters.as_deref())).collect();

@@ -1,16 +1,46 @@
 //! Reads what a topic, or the surroundings of an episode, were: for the time line.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::ops::ControlFlow;
+
+use serde_json::Value;
 
 use crate::console::core::RequestFailure;
 use crate::console::screens::replay::{ReplayStep, ReplaySubject, ReplayedTopic};
-use crate::lab::{LabError, parents, replay};
+use crate::lab::replay::{self, TopicReplay};
+use crate::lab::{LabError, parents};
 use crate::memory::{Entity, Row};
-use crate::store::Store;
 use crate::store::context::{EpisodeChain, Relatives};
+use crate::store::{Store, StoreError};
 
 /// Parents that are suggested for an episode at most.
 const PARENTS: usize = 2;
+
+/// Characters of a text that the time line shows at most.
+const TEXT: usize = 2_000;
+
+/// Columns that are shown of an episode, and copied.
+const COLUMNS: &[&str] = &[
+    "id",
+    "agent_id",
+    "user_id",
+    "session_id",
+    "parent_id",
+    "title",
+    "summary",
+    "observation",
+    "topic",
+    "domain",
+    "status",
+    "outcome",
+    "started_at",
+    "ended_at",
+    "duration_seconds",
+    "canvas_action_count",
+    "feedback_score",
+    "utility",
+    "workflow_name",
+];
 
 /// The episodes in order of time, with the parents that some of them probably have.
 pub async fn told(store: &Store, about: &ReplaySubject, limit: usize) -> Result<Box<ReplayedTopic>, RequestFailure> {
@@ -26,15 +56,36 @@ pub async fn told(store: &Store, about: &ReplaySubject, limit: usize) -> Result<
 
 async fn of_topic(store: &Store, topic: &str, agent: Option<&str>, limit: usize) -> Result<ReplayedTopic, LabError> {
     store.sources_of(Entity::Episode)?;
-    let found = replay::replay(store, topic, None, agent, limit).await?;
+    let TopicReplay { rows, used, candidates } = replay::replay(store, topic, None, agent, limit).await?;
+    let ids: Vec<String> = rows.iter().map(|ranked| ranked.row.id().to_owned()).collect();
+    let mut whole: HashMap<String, Row> = HashMap::new();
+    whole.extend(shown(store, &ids).await?.into_iter().map(|row| (row.id().to_owned(), row)));
     let mut steps = Vec::new();
-    for ranked in found.rows {
-        steps.push(step(store, ranked.row, Some(ranked.score.total)).await?);
+    for ranked in rows {
+        let row = whole.remove(ranked.row.id()).unwrap_or(ranked.row);
+        steps.push(step(store, row, Some(ranked.score.total)).await?);
     }
-    Ok(ReplayedTopic { topic: topic.to_owned(), steps, used: found.used.to_owned(), candidates: found.candidates })
+    Ok(ReplayedTopic { topic: topic.to_owned(), steps, used: used.to_owned(), candidates, more: 0 })
 }
 
-/// The chain of an episode with its children, and what else its agent did of the same topic.
+/// Reads episodes as the time line shows them: of long texts the beginning.
+async fn shown(store: &Store, ids: &[String]) -> Result<Vec<Row>, StoreError> {
+    let mut rows = Vec::new();
+    let take = |mut row: Row, _| {
+        for column in ["title", "summary", "observation", "topic"] {
+            if let Some(text) = row.text(column).map(|text| text.chars().take(TEXT).collect::<String>()) {
+                row.set(column, Value::from(text));
+            }
+        }
+        rows.push(row);
+        ControlFlow::Continue(())
+    };
+    store.each_related(Entity::Episode, "id", ids, COLUMNS, take).await?;
+    Ok(rows)
+}
+
+/// The chain of an episode with its children, as many of both as episodes of a topic, and what else its agent did of the same
+/// topic.
 async fn around(store: &Store, id: &str, limit: usize) -> Result<ReplayedTopic, LabError> {
     let missing = || LabError::NotFound(format!("there is no episode `{id}` in {}", store.location()));
     let episode = store.row(Entity::Episode, id).await?.ok_or_else(missing)?;
@@ -44,12 +95,15 @@ async fn around(store: &Store, id: &str, limit: usize) -> Result<ReplayedTopic, 
     let known: BTreeSet<String> = told.steps.iter().map(|step| step.row.id().to_owned()).collect();
     let mut others = vec![id.to_owned()];
     if let Some(EpisodeChain { chain, .. }) = store.contexts().chain(id, Relatives::Ids).await? {
-        others.extend(chain.ids.into_iter().chain(chain.children));
+        let all = chain.ids.len() + chain.children.len();
+        let nearest = chain.ids.into_iter().rev().take(limit);
+        others = nearest.chain(chain.children.into_iter().take(limit)).collect();
+        told.more = all - others.len();
     }
     others.sort_unstable();
     others.dedup();
     others.retain(|other| !known.contains(other));
-    for row in store.related(Entity::Episode, "id", &others).await? {
+    for row in shown(store, &others).await? {
         told.steps.push(step(store, row, None).await?);
     }
     told.steps.sort_by(|a, b| (a.row.text("started_at"), a.row.id()).cmp(&(b.row.text("started_at"), b.row.id())));

@@ -1,7 +1,6 @@
 //! Everything about one episode in one place, its chain, and what is odd about them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::mem;
 use std::ops::ControlFlow;
 
 use serde_json::{Value, json};
@@ -15,7 +14,7 @@ use crate::memory::chain::{Chain, ChainWalk};
 use crate::memory::first_of::FirstOf;
 use crate::memory::packed::pages::PageStore;
 use crate::memory::query::{EpisodeContext, PART, ShownFinding};
-use crate::memory::{Entity, Row, feedback};
+use crate::memory::{Entity, Row};
 
 /// Ids that a finding names at most.
 const IDS: usize = 100;
@@ -94,6 +93,17 @@ pub struct EpisodeOutline {
     pub events: HangingRows,
     /// Accesses that recalled the episode.
     pub accesses: HangingRows,
+    /// Remarks on empty parts, dangling references and disagreements.
+    pub findings: Vec<ShownFinding>,
+}
+
+/// What hangs on an episode wherever it is recalled, of which many rows are not read yet.
+#[derive(Debug)]
+pub struct RecalledContext {
+    /// Canvas events, in time order.
+    pub canvas: HangingRows,
+    /// Feedback, in time order.
+    pub feedback: HangingRows,
     /// Remarks on empty parts, dangling references and disagreements.
     pub findings: Vec<ShownFinding>,
 }
@@ -205,67 +215,21 @@ impl ContextReader<'_> {
         }))
     }
 
-    /// Episodes as every recall shows them: with canvas and feedback context, and why some of it is empty. Of the rest of
-    /// their context nothing is read.
+    /// What every recall shows of an episode beside it: canvas and feedback context, and why some of it is empty. Of the rest
+    /// of its context nothing is read. Feedback that belongs to it although no stored link says so is there, as in lists; the
+    /// findings are about what is stored.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn recalled(self, episodes: Vec<Row>) -> Result<Vec<EpisodeContext>, StoreError> {
-        let links = self.episode_links();
-        let rows: Vec<&Row> = episodes.iter().collect();
+    pub async fn recalled(self, episode: &Row) -> Result<RecalledContext, StoreError> {
+        let (links, room) = (self.episode_links(), key_room());
         let (canvas, feedback) = tokio::try_join!(
-            self.store.linked(&rows, &links, Entity::CanvasEvent),
-            self.store.linked(&rows, &links, Entity::Feedback),
+            self.linked_to(episode, &links, Entity::CanvasEvent, &[], &room),
+            self.linked_to(episode, &links, Entity::Feedback, &[], &room),
         )?;
-        let mut contexts = Vec::with_capacity(episodes.len());
-        for ((episode, canvas), feedback) in episodes.into_iter().zip(canvas).zip(feedback) {
-            let chain =
-                Chain { ids: vec![episode.id().to_owned()], children: vec![], cycle: false, missing_parent: None };
-            let mut context = EpisodeContext {
-                segments: Vec::new(),
-                utility: Vec::new(),
-                memories: Vec::new(),
-                links: Vec::new(),
-                events: Vec::new(),
-                accesses: Vec::new(),
-                canvas,
-                feedback,
-                chain,
-                relatives: BTreeMap::new(),
-                more: BTreeMap::new(),
-                findings: Vec::new(),
-                episode,
-            };
-            let canvas = HangingRows::whole(Entity::CanvasEvent, mem::take(&mut context.canvas));
-            let feedback = HangingRows::whole(Entity::Feedback, mem::take(&mut context.feedback));
-            context.findings = self.findings(&context.episode, &canvas, &feedback, &links).await?;
-            (context.canvas, context.feedback) = (self.parts(canvas).next().await?, self.parts(feedback).next().await?);
-            contexts.push(context);
-        }
-        self.show_belonging(&mut contexts).await?;
-        Ok(contexts)
-    }
-
-    /// Shows the feedback that belongs to an episode although no stored link says so, as lists show it too. The findings
-    /// were made before: they are about what is stored.
-    async fn show_belonging(self, contexts: &mut [EpisodeContext]) -> Result<(), StoreError> {
-        let episodes: Vec<&Row> = contexts.iter().map(|c| &c.episode).collect();
-        let found = self.by_execution(&episodes, Entity::Feedback).await?;
-        for context in contexts {
-            self.fill_all_episodes(Entity::Feedback, &mut context.feedback).await?;
-            let id = context.episode.id().to_owned();
-            let known =
-                |row: &Row| context.feedback.iter().any(|r| r.id() == row.id() && r.get("source") == row.get("source"));
-            let of_it = |row: &&Row| row.text("episode_id") == Some(&id) && !known(row);
-            let more: Vec<Row> = found.iter().filter(of_it).cloned().collect();
-            if more.is_empty() {
-                continue;
-            }
-            say_by_execution(&mut context.findings);
-            context.feedback.extend(more);
-            context.feedback.sort_by(|a, b| (a.text("created_at"), a.id()).cmp(&(b.text("created_at"), b.id())));
-        }
-        Ok(())
+        let mut findings = self.findings(episode, &canvas, &feedback, &links).await?;
+        let feedback = self.with_belonging(episode, &links, feedback, &mut findings).await?;
+        Ok(RecalledContext { canvas, feedback, findings })
     }
 
     /// The feedback of an episode with that which belongs to it although no stored link says so.
@@ -725,8 +689,7 @@ fn stored_numbers(episode: &Row, canvas: &HangingRows, feedback: &HangingRows, f
     if episode.get("feedback_score").is_null() && feedback.is_empty() {
         return;
     }
-    let counted = feedback.facts(episode.id()).filter(|(_, facts)| facts.counts == Some(true));
-    let mean = feedback::aggregate(counted.filter_map(|(_, facts)| facts.score));
+    let mean = feedback.score(episode.id());
     let stored = episode.number("feedback_score");
     let same = match (stored, mean) {
         (Some(a), Some(b)) => (a - b).abs() < 1e-6,

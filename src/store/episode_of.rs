@@ -146,26 +146,6 @@ impl ContextReader<'_> {
         Ok(())
     }
 
-    /// Feedback that belongs to these episodes by their executions alone, beside what is stored of it.
-    ///
-    /// # Errors
-    /// The engine's refusal.
-    pub(super) async fn by_execution(self, episodes: &[&Row], to: Entity) -> Result<Vec<Row>, StoreError> {
-        let executions: HashSet<&str> = episodes.iter().flat_map(|e| e.list("execution_ids")).collect();
-        let mut executions: Vec<String> = executions.into_iter().map(str::to_owned).collect();
-        executions.sort_unstable();
-        let mut found = Vec::new();
-        let sources = self.store.sources_of(to).unwrap_or_default();
-        for source in sources.into_iter().filter(|s| s.derive == Some(Derivation::EpisodeLinks)) {
-            for executions in executions.chunks(IN_LIST) {
-                let mut rows = self.store.related_in(source, "execution_id", executions, &[], None).await?;
-                self.fill_episodes(source, rows.iter_mut().collect(), None).await?;
-                found.extend(rows);
-            }
-        }
-        Ok(found)
-    }
-
     /// The feedback that belongs to an episode by its executions: its ids, each with the number of its source.
     ///
     /// # Errors

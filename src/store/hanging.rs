@@ -22,7 +22,7 @@ use super::{ContextReader, StoreError, codec};
 use crate::layout::BoundSource;
 use crate::memory::packed::pages::PageStore;
 use crate::memory::query::{Order, PART};
-use crate::memory::{Entity, Row, time};
+use crate::memory::{Entity, Row, feedback, time};
 
 /// Rows and bytes up to which rows are held whole.
 const FEW: (usize, usize) = (2_000, 4 << 20);
@@ -104,12 +104,6 @@ impl FoundRows {
 }
 
 impl HangingRows {
-    /// These rows, held whole.
-    pub(super) fn whole(entity: Entity, rows: Vec<Row>) -> Self {
-        let kept = Kept::Whole(rows.into_iter().map(|row| (0, row)).collect());
-        HangingRows { found: FoundRows { entity, by: None }, kept }
-    }
-
     /// Entity of the rows.
     #[must_use]
     pub fn entity(&self) -> Entity {
@@ -145,6 +139,13 @@ impl HangingRows {
             Kept::Whole(rows) => (id, LinkFacts::of(&rows[at].1, episode)),
             Kept::Keys(keys) => (id, keys.facts(at)),
         })
+    }
+
+    /// The aggregate of feedback on an episode: the mean of the scores that count.
+    #[must_use]
+    pub fn score(&self, episode: &str) -> Option<f64> {
+        let counted = self.facts(episode).filter(|(_, facts)| facts.counts == Some(true));
+        feedback::aggregate(counted.filter_map(|(_, facts)| facts.score))
     }
 
     /// The rows that are held whole.

@@ -51,7 +51,7 @@ pub fn recalled(database: &Database, inquiry: &Inquiry, at: &str) -> Box<(Recall
         .collect();
     rank::sort(&mut ranked);
     let (chosen, left_out) = choose(ranked, inquiry.rows(), 3, |_, _| None);
-    let item = |ranked| RecalledItem { ranked, canvas: Vec::new(), feedback: Vec::new(), findings: Vec::new() };
+    let item = RecalledItem::new;
     let answer = RecallAnswer {
         rows: chosen.into_iter().map(item).collect(),
         left_out,

@@ -61,6 +61,7 @@ fn told() -> ReplayedTopic {
         ],
         used: "keyword".into(),
         candidates: 1_234,
+        more: 0,
     }
 }
 

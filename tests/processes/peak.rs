@@ -400,7 +400,8 @@ fn long_episodes_of_a_chain_are_printed_as_they_are_read() {
 /// Adds an episode on which many rows of each kind hang, and a memory that all of its children used.
 async fn add_hub(path: &str, count: i64) {
     let mut link = SqliteConnection::connect(path).await.expect("the file");
-    let hub = "INSERT INTO episodes (id, agent_id, started_at, feedback_score) VALUES ('hub', 'a', '2027-01-01T00:00:00.000000Z', 1)";
+    let hub = "INSERT INTO episodes (id, agent_id, title, started_at, feedback_score)
+        VALUES ('hub', 'a', 'zebra', '2027-01-01T00:00:00.000000Z', 1)";
     sqlx::query(hub).execute(&mut link).await.expect("an episode");
     sqlx::query("INSERT INTO memories (id, text) VALUES ('used', 'often')").execute(&mut link).await.expect("a memory");
     let numbers = "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < $1)";
@@ -449,6 +450,63 @@ fn rows_that_hang_on_an_episode_take_few_bytes_each() {
 }
 
 #[test]
+fn rows_that_hang_on_a_recalled_episode_are_printed_as_they_are_read() {
+    let folder = TempDir::new().unwrap();
+    let of = |count: i64| {
+        let path = demo(folder.path(), &(100 + count / 1_000).to_string());
+        block_on(add_hub(&path, count));
+        let mut peaks = Vec::new();
+        for (words, last) in [
+            (&["recall", "zebra", "--ranking", "boosted", "-k", "1"][..], format!("\"f{count}\"")),
+            (&["context", "zebra", "--ranking", "boosted", "-k", "1"], "corrected: ".to_owned()),
+            (&["replay", "zebra"], format!("\"f{count}\"")),
+        ] {
+            for format in ["json", "table"] {
+                let (most, printed) = peak(folder.path(), &[&["-d", &path, "--format", format], words].concat())?;
+                assert!(format == "table" || printed.contains(&last), "{words:?}");
+                peaks.push(most);
+            }
+        }
+        Some(peaks)
+    };
+    let (Some(few), Some(many)) = (of(100), of(30_000)) else { return };
+    for (few, many) in few.into_iter().zip(many) {
+        // 60,000 rows of canvas and feedback; as values for JSON they take 250 MB.
+        assert!(many < few + 50_000, "{few} kB of 100 rows of each kind, {many} kB of 30,000");
+    }
+}
+
+/// Makes an episode the newest one.
+async fn make_newest(path: &str, id: &str) {
+    let mut link = SqliteConnection::connect(path).await.expect("the file");
+    let set = "UPDATE episodes SET started_at = '2028-01-01T00:00:00.000000Z' WHERE id = $1";
+    sqlx::query(set).bind(id).execute(&mut link).await.expect("the episode");
+    link.close().await.expect("closed");
+}
+
+#[test]
+fn the_console_replays_a_long_chain_without_its_texts() {
+    let of = |count: i64| {
+        let home = Home::new();
+        let path = home.demo_of(100).display().to_string();
+        block_on(add_long_chain(&path, count));
+        block_on(make_newest(&path, &format!("link-{count}")));
+        let terminal = Start::new(&home, &[&path]).sized(160, 50).run();
+        terminal.shows("newest episodes");
+        terminal.press("2");
+        terminal.shows("row 1");
+        terminal.press("V");
+        terminal.shows(if count > 10 { "40 not shown" } else { "by keyword" });
+        let most = terminal.most_memory();
+        terminal.press("q");
+        most
+    };
+    let (Some(few), Some(many)) = (of(2), of(50)) else { return };
+    // 150 MB of texts.
+    assert!(many < few + 40_000, "{few} kB of 2 episodes, {many} kB of 50");
+}
+
+#[test]
 fn an_episode_with_very_many_rows_is_shown_in_the_console_without_them() {
     let of = |count: i64| {
         let home = Home::new();
@@ -492,14 +550,22 @@ fn actions_of_one_long_run_are_held_once() {
         let path = folder.path().join(format!("{steps}.db"));
         block_on(build_sqlite(Layout::Pyworkflow, &path));
         block_on(add_long_run(&path, steps));
-        let words = ["-d", path.to_str().unwrap(), "--format", "json", "list", "episode", "--limit", "1"];
-        let (most, printed) = peak(folder.path(), &words)?;
-        assert_eq!(printed.matches("\"step_name\"").count() as i64, steps);
-        Some(most)
+        let of = |format: &str, words: &[&str], (name, times): (&str, i64)| {
+            let start = ["-d", path.to_str().unwrap(), "--format", format];
+            let (most, printed) = peak(folder.path(), &[&start, words].concat())?;
+            assert_eq!(printed.matches(name).count() as i64, steps * times, "{words:?}");
+            Some(most)
+        };
+        let listed = of("json", &["list", "episode", "--limit", "1"], ("\"step_name\"", 1))?;
+        // Among its actions, its events, and once more in its chain.
+        let shown = of("table", &["show", "episode", "run_giant"], ("step_name: ", 3))?;
+        Some([listed, shown])
     };
     let (Some(few), Some(many)) = (of(10), of(50_000)) else { return };
-    // An action of 5 members takes about 1 kB; twice that, and its text, where it is copied.
-    assert!(many < few + 75_000, "{few} kB of 10 steps, {many} kB of 50,000");
+    for (few, many) in few.into_iter().zip(many) {
+        // An action of 5 members takes about 1 kB; twice that, and its text, where it is copied.
+        assert!(many < few + 75_000, "{few} kB of 10 steps, {many} kB of 50,000");
+    }
 }
 
 /// Many rows that go with an episode, or lose its name.

@@ -13,7 +13,7 @@ use crate::memory::first_of::FirstOf;
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row, thousands, time};
 use crate::recall::answer::{NO_POLICY, PolicyChoice, choice};
-use crate::recall::context::{self, Budget, tokens};
+use crate::recall::context::{self, Budget, ToldRows, tokens};
 use crate::recall::judge::file;
 use crate::recall::judge::latency::{AccessTally, TimedAccess};
 use crate::recall::judge::ranked::{GradedRanking, estimate, quality};
@@ -175,7 +175,7 @@ async fn count_tokens(
     let mut ids: Vec<String> = made.iter().flat_map(|r| &r.rows).map(|row| row.id.clone()).collect();
     ids.sort_unstable();
     ids.dedup();
-    let mut rows: BTreeMap<String, (Row, Vec<Row>, Vec<Row>)> = BTreeMap::new();
+    let mut rows: BTreeMap<String, (Row, ToldRows, ToldRows)> = BTreeMap::new();
     for kind in kinds.iter().filter(|kind| store.sources_of(**kind).is_ok()) {
         let found = store.related(*kind, "id", &ids).await?;
         let (mut canvas, mut feedback) = (vec![Vec::new(); found.len()], vec![Vec::new(); found.len()]);
@@ -184,7 +184,8 @@ async fn count_tokens(
             canvas = store.linked(&episodes, &links, Entity::CanvasEvent).await?;
             feedback = store.linked(&episodes, &links, Entity::Feedback).await?;
         }
-        let told = found.into_iter().zip(canvas).zip(feedback);
+        let told = |rows: Vec<Vec<Row>>| rows.into_iter().map(|rows| ToldRows::of(&rows, usize::MAX));
+        let told = found.into_iter().zip(told(canvas)).zip(told(feedback));
         rows.extend(told.map(|((row, canvas), feedback)| (row.id().to_owned(), (row, canvas, feedback))));
     }
     let (mut cut, mut whole, mut over) = (0, 0, 0);

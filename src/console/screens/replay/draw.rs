@@ -46,7 +46,11 @@ fn note(replay: &ReplayScreen) -> TextLine {
             let candidates = figures::count(told.candidates as u64);
             let shown = format!("{} of ", told.steps.len());
             let by = SafeText::limited(&told.used, 10);
-            TextLine::of(SafeText::join(&[shown.into(), candidates, " episodes, by ".into(), by], ""), StyleRole::Muted)
+            let mut words = vec![shown.into(), candidates, " episodes, by ".into(), by];
+            if told.more > 0 {
+                words.extend(["; ".into(), figures::count(told.more as u64), " not shown".into()]);
+            }
+            TextLine::of(SafeText::join(&words, ""), StyleRole::Muted)
         }
         _ if replay.pending.is_some() => TextLine::of("reading", StyleRole::Warn),
         _ => TextLine::default(),

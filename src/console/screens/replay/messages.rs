@@ -34,4 +34,6 @@ pub struct ReplayedTopic {
     pub used: String,
     /// Episodes that were looked at.
     pub candidates: usize,
+    /// Episodes of the chain that are not among them: those farthest up, and later children.
+    pub more: usize,
 }

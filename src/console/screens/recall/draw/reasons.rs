@@ -191,8 +191,8 @@ fn around(sheet: &mut Sheet<'_>, item: &RecalledItem) {
     let some = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
     let words = format!(
         "{} and {} go with it",
-        some(item.canvas.len(), "canvas event", "canvas events"),
-        some(item.feedback.len(), "row of feedback", "rows of feedback")
+        some(item.canvas.count, "canvas event", "canvas events"),
+        some(item.feedback.count, "row of feedback", "rows of feedback")
     );
     sheet.text(&words, StyleRole::Text);
     item.findings.iter().for_each(|finding| sheet.text(&finding.message, StyleRole::Warn));

@@ -1,0 +1,125 @@
+//! Rows of `recall` and `replay` with what hangs on them, which is printed as it is read.
+
+use std::io;
+
+use serde_json::{Map, Value, json};
+
+use super::context::Session;
+use super::document::{Document, RowsDocument};
+use super::failure::CommandFailure;
+use super::options::Format;
+use super::{output, shown};
+use crate::lab::recall::{RowInContext, RowsInContext};
+use crate::memory::Row;
+use crate::memory::mask::Mask;
+use crate::recall::rank::RankedRow;
+use crate::store::Store;
+use crate::store::context::RecalledContext;
+use crate::store::hanging::HangingRows;
+
+/// Members of a row before those about what hangs on it.
+pub type Head = fn(&RankedRow) -> Map<String, Value>;
+
+/// The surroundings in which rows are read and printed.
+pub struct RecalledRows<'a> {
+    store: &'a Store,
+    mask: Option<Mask>,
+    format: Format,
+    rows: RowsInContext<'a>,
+}
+
+impl<'a> RecalledRows<'a> {
+    /// Rows that are printed in the format of the session.
+    #[must_use]
+    pub fn new(session: &Session<'_>, store: &'a Store, rows: RowsInContext<'a>) -> Self {
+        RecalledRows { store, mask: session.mask(), format: session.format(), rows }
+    }
+
+    /// The next row, as it may be shown.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn next(&mut self) -> Result<Option<RowInContext>, CommandFailure> {
+        let mut next = self.rows.next().await?;
+        if let (Some(mask), Some(row)) = (&self.mask, &mut next) {
+            mask.row(&mut row.ranked.row);
+        }
+        Ok(next)
+    }
+
+    /// Hides what may not be shown of a row that hangs on one of these.
+    pub fn hide(&self, row: &mut Row) {
+        self.mask.iter().for_each(|mask| mask.row(row));
+    }
+
+    /// Prints all rows as JSON or CSV; as one JSON document with `rest` behind them.
+    ///
+    /// # Errors
+    /// The engine's refusal, or what keeps the output from being written.
+    pub async fn print(mut self, head: Head, rest: Value) -> Result<(), CommandFailure> {
+        match self.format {
+            Format::Csv => self.print_table(head).await,
+            Format::Json => {
+                let mut rows = RowsDocument::begin();
+                while let Some(row) = self.next().await?.filter(|_| rows.document().is_read()) {
+                    rows.document().item();
+                    self.members(rows.document(), head, row).await?;
+                    rows.document().end();
+                }
+                rows.end(&rest)
+            }
+            _ => {
+                while let Some(row) = self.next().await? {
+                    let mut line = Document::new(Format::Jsonl)?;
+                    self.members(&mut line, head, row).await?;
+                    if !line.finish()? {
+                        break;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    async fn members(&self, document: &mut Document, head: Head, row: RowInContext) -> Result<(), CommandFailure> {
+        let RowInContext { ranked, around } = row;
+        head(&ranked).iter().try_for_each(|(name, value)| document.member(name, value))?;
+        let Some(RecalledContext { canvas, feedback, findings }) = around else { return Ok(()) };
+        let surroundings = (self.store, self.mask.as_ref());
+        shown::list(document, "canvas_context", surroundings, canvas).await?;
+        shown::list(document, "feedback_context", surroundings, feedback).await?;
+        document.member("findings", &findings)
+    }
+
+    /// A cell holds all rows of a kind.
+    async fn print_table(mut self, head: Head) -> Result<(), CommandFailure> {
+        let mut rows = Vec::new();
+        while let Some(RowInContext { ranked, around }) = self.next().await? {
+            let mut row = head(&ranked);
+            if let Some(RecalledContext { canvas, feedback, findings }) = around {
+                row.insert("canvas_context".to_owned(), self.whole(canvas).await?);
+                row.insert("feedback_context".to_owned(), self.whole(feedback).await?);
+                row.insert("findings".to_owned(), json!(findings));
+            }
+            rows.push(Value::Object(row));
+        }
+        output::csv_table(&rows)
+    }
+
+    /// Rows as the text of a JSON list, which takes less than its values.
+    async fn whole(&self, rows: HangingRows) -> Result<Value, CommandFailure> {
+        let (mut text, mut parts) = (b"[".to_vec(), self.store.contexts().parts(rows));
+        loop {
+            let mut rows = parts.next().await?;
+            if rows.is_empty() {
+                text.push(b']');
+                return Ok(Value::from(String::from_utf8(text).map_err(io::Error::other)?));
+            }
+            for row in &mut rows {
+                self.hide(row);
+                text.extend((text.len() > 1).then_some(b','));
+                serde_json::to_writer(&mut text as &mut dyn io::Write, row).map_err(io::Error::from)?;
+            }
+        }
+    }
+}
