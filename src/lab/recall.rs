@@ -210,7 +210,7 @@ async fn fetch_whole(store: &Store, rows: &mut [RankedRow], owners: Owners<'_>) 
 pub struct RowInContext {
     /// The row in its place.
     pub ranked: RankedRow,
-    /// What hangs on it.
+    /// Rows that hang on it.
     pub around: Option<RecalledContext>,
 }
 

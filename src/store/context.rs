@@ -97,7 +97,7 @@ pub struct EpisodeOutline {
     pub findings: Vec<ShownFinding>,
 }
 
-/// What hangs on an episode wherever it is recalled, of which many rows are not read yet.
+/// Surroundings that every recall shows beside an episode, of which many rows are not read yet.
 #[derive(Debug)]
 pub struct RecalledContext {
     /// Canvas events, in time order.
@@ -215,7 +215,7 @@ impl ContextReader<'_> {
         }))
     }
 
-    /// What every recall shows of an episode beside it: canvas and feedback context, and why some of it is empty. Of the rest
+    /// Reads what every recall shows beside an episode: canvas and feedback context, and why some of it is empty. Of the rest
     /// of its context nothing is read. Feedback that belongs to it although no stored link says so is there, as in lists; the
     /// findings are about what is stored.
     ///
