@@ -94,7 +94,7 @@ fn context_of_a_recalled_episode(bencher: Bencher<'_, '_>) {
         runtime.block_on(async {
             let rows = store.related(Entity::Episode, "id", &id).await.expect("a row");
             assert_eq!(rows.len(), 1);
-            store.contexts().recalled(&rows[0]).await.expect("its context")
+            store.contexts().recalled(&[&rows[0]]).await.expect("its context")
         })
     });
 }

@@ -246,7 +246,10 @@ impl Stores<'_> {
             for (id, ids) in newer {
                 let Some(episode) = view.row(Entity::Episode, &id).await? else { continue };
                 let listed: Vec<String> = episode.list(list).into_iter().map(str::to_owned).collect();
-                let RecalledContext { canvas, feedback, .. } = view.contexts().recalled(&episode).await?;
+                let Some(RecalledContext { canvas, feedback, .. }) = view.contexts().recalled(&[&episode]).await?.pop()
+                else {
+                    continue;
+                };
                 let value = if entity == Entity::Feedback {
                     ("feedback_score", json!(feedback.score(&id)))
                 } else {

@@ -1,6 +1,6 @@
 //! `recall`: what would be remembered in a situation, in order, each score taken apart.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::OnceLock;
 use std::time::Instant;
 use std::vec;
@@ -219,7 +219,7 @@ pub struct RowsInContext<'a> {
     store: &'a Store,
     owners: (Option<String>, Option<String>),
     ranked: vec::IntoIter<RankedRow>,
-    whole: vec::IntoIter<RankedRow>,
+    read: VecDeque<RowInContext>,
 }
 
 impl<'a> RowsInContext<'a> {
@@ -227,7 +227,7 @@ impl<'a> RowsInContext<'a> {
     #[must_use]
     pub fn new(store: &'a Store, rows: Vec<RankedRow>, (agent, user): Owners<'_>) -> Self {
         let owners = (agent.map(str::to_owned), user.map(str::to_owned));
-        RowsInContext { store, owners, ranked: rows.into_iter(), whole: Vec::new().into_iter() }
+        RowsInContext { store, owners, ranked: rows.into_iter(), read: VecDeque::new() }
     }
 
     /// Reads the next row; none when there are no more.
@@ -235,17 +235,19 @@ impl<'a> RowsInContext<'a> {
     /// # Errors
     /// The engine's refusal.
     pub async fn next(&mut self) -> Result<Option<RowInContext>, LabError> {
-        if self.whole.as_slice().is_empty() {
+        if self.read.is_empty() {
             let mut some: Vec<RankedRow> = self.ranked.by_ref().take(TOGETHER).collect();
             fetch_whole(self.store, &mut some, (self.owners.0.as_deref(), self.owners.1.as_deref())).await?;
-            self.whole = some.into_iter();
+            let is_episode = |ranked: &RankedRow| ranked.row.entity == Entity::Episode;
+            let episodes: Vec<&Row> = some.iter().filter(|r| is_episode(r)).map(|ranked| &ranked.row).collect();
+            let mut around = self.store.contexts().recalled(&episodes).await?.into_iter();
+            let in_context = |ranked: RankedRow| RowInContext {
+                around: if is_episode(&ranked) { around.next() } else { None },
+                ranked,
+            };
+            self.read.extend(some.into_iter().map(in_context));
         }
-        let Some(ranked) = self.whole.next() else { return Ok(None) };
-        let around = match ranked.row.entity {
-            Entity::Episode => Some(self.store.contexts().recalled(&ranked.row).await?),
-            _ => None,
-        };
-        Ok(Some(RowInContext { ranked, around }))
+        Ok(self.read.pop_front())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Everything about one episode in one place, its chain, and what is odd about them.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 
@@ -188,8 +189,8 @@ impl ContextReader<'_> {
         let (by_sequence, by_rank, by_time) = (by("sequence"), by("rank"), by(""));
         // Independent reads: they overlap where the store has more than one connection.
         let (canvas, feedback, segments, links_found, chain, utility, events, accesses) = tokio::try_join!(
-            self.linked_to(&episode, &links, Entity::CanvasEvent, &[], &room),
-            self.linked_to(&episode, &links, Entity::Feedback, &[], &room),
+            self.linked_to(&episode, &links, Entity::CanvasEvent, &room),
+            self.linked_to(&episode, &links, Entity::Feedback, &room),
             self.hanging_in_order(Entity::Segment, "episode_id", &of_it, &by_sequence, &room),
             self.hanging_in_order(Entity::MemoryLink, "episode_id", &of_it, &by_rank, &room),
             self.chain_of(&episode, relatives, &room),
@@ -215,21 +216,25 @@ impl ContextReader<'_> {
         }))
     }
 
-    /// Reads what every recall shows beside an episode: canvas and feedback context, and why some of it is empty. Of the rest
-    /// of its context nothing is read. Feedback that belongs to it although no stored link says so is there, as in lists; the
+    /// Reads what every recall shows beside episodes: canvas and feedback context, and why some of it is empty. Of the rest of
+    /// their context nothing is read. Feedback that belongs to one although no stored link says so is there, as in lists; the
     /// findings are about what is stored.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn recalled(self, episode: &Row) -> Result<RecalledContext, StoreError> {
+    pub async fn recalled(self, episodes: &[&Row]) -> Result<Vec<RecalledContext>, StoreError> {
         let (links, room) = (self.episode_links(), key_room());
         let (canvas, feedback) = tokio::try_join!(
-            self.linked_to(episode, &links, Entity::CanvasEvent, &[], &room),
-            self.linked_to(episode, &links, Entity::Feedback, &[], &room),
+            self.linked_to_each(episodes, &links, Entity::CanvasEvent, &room),
+            self.linked_to_each(episodes, &links, Entity::Feedback, &room),
         )?;
-        let mut findings = self.findings(episode, &canvas, &feedback, &links).await?;
-        let feedback = self.with_belonging(episode, &links, feedback, &mut findings).await?;
-        Ok(RecalledContext { canvas, feedback, findings })
+        let mut contexts = Vec::with_capacity(episodes.len());
+        for ((episode, canvas), feedback) in episodes.iter().zip(canvas).zip(feedback) {
+            let mut findings = self.findings(episode, &canvas, &feedback, &links).await?;
+            let feedback = self.with_belonging(episode, &links, feedback, &mut findings).await?;
+            contexts.push(RecalledContext { canvas, feedback, findings });
+        }
+        Ok(contexts)
     }
 
     /// The feedback of an episode with that which belongs to it although no stored link says so.
@@ -249,8 +254,14 @@ impl ContextReader<'_> {
         }
         if !more.is_empty() {
             say_by_execution(findings);
-            let more: Vec<(u16, String)> = more.into_iter().collect();
-            feedback = self.linked_to(episode, links, Entity::Feedback, &more, &key_room()).await?;
+            let room = key_room();
+            let rows = RowCollector::new(Entity::Feedback, episode.id(), &|_| (0, None), &room);
+            let (mut rows, keys) = rows.with(feedback);
+            if keys.is_some() {
+                self.collect_linked(&mut rows, episode, links).await?;
+            }
+            self.collect_ids(&mut rows, &more.into_iter().collect::<Vec<_>>()).await?;
+            feedback = rows.finish()?;
         }
         self.fill_all_episodes(Entity::Feedback, feedback.held()).await?;
         Ok(feedback)
@@ -361,22 +372,54 @@ impl ContextReader<'_> {
         Ok(Some((memories, bytes)))
     }
 
-    /// The rows that lists and back-links lead to, and others by the numbers of their sources and their ids.
+    /// The rows that lists and back-links lead to.
     async fn linked_to(
         self,
         episode: &Row,
         links: &[EpisodeLink],
         to: Entity,
-        others: &[(u16, String)],
         room: &PageStore,
     ) -> Result<HangingRows, StoreError> {
         let mut rows = RowCollector::new(to, episode.id(), &|_| (0, None), room);
-        self.collect(&mut rows, "id", &named_ids(episode, links, to), None).await?;
-        if links.iter().any(|l| l.to == to && l.by == LinkBy::Back) {
-            self.collect(&mut rows, "episode_id", &[episode.id()], None).await?;
-        }
-        self.collect_ids(&mut rows, others).await?;
+        self.collect_linked(&mut rows, episode, links).await?;
         rows.finish()
+    }
+
+    async fn collect_linked(
+        self,
+        into: &mut RowCollector<'_>,
+        episode: &Row,
+        links: &[EpisodeLink],
+    ) -> Result<(), StoreError> {
+        let to = into.entity();
+        self.collect(into, "id", &named_ids(episode, links, to), None).await?;
+        if has_back_link(links, to) {
+            self.collect(into, "episode_id", &[episode.id()], None).await?;
+        }
+        Ok(())
+    }
+
+    /// As [`ContextReader::linked_to`] of several episodes: where no index leads to their rows, these are read once.
+    async fn linked_to_each(
+        self,
+        episodes: &[&Row],
+        links: &[EpisodeLink],
+        to: Entity,
+        room: &PageStore,
+    ) -> Result<Vec<HangingRows>, StoreError> {
+        let rank = |_: &Row| (0, None);
+        let mut each: Vec<RowCollector<'_>> = Vec::new();
+        let (mut named, mut back): (BTreeMap<_, Vec<usize>>, BTreeMap<_, Vec<usize>>) = Default::default();
+        for (at, episode) in episodes.iter().enumerate() {
+            each.push(RowCollector::new(to, episode.id(), &rank, room).beside(episodes.len()));
+            named_ids(episode, links, to).into_iter().for_each(|id| named.entry(id).or_default().push(at));
+            back.entry(Cow::Borrowed(episode.id())).or_default().push(at);
+        }
+        self.collect_each(&mut each, "id", &named).await?;
+        if has_back_link(links, to) {
+            self.collect_each(&mut each, "episode_id", &back).await?;
+        }
+        each.into_iter().map(RowCollector::finish).collect()
     }
 
     async fn events_of(self, episode: &Row, room: &PageStore) -> Result<HangingRows, StoreError> {
@@ -679,6 +722,10 @@ fn in_lists(entity: Entity, facts: LinkFacts) -> bool {
 }
 
 /// Stored counts and aggregates against the rows themselves.
+fn has_back_link(links: &[EpisodeLink], to: Entity) -> bool {
+    links.iter().any(|link| link.to == to && link.by == LinkBy::Back)
+}
+
 fn stored_numbers(episode: &Row, canvas: &HangingRows, feedback: &HangingRows, findings: &mut Vec<ShownFinding>) {
     let count = episode.get("canvas_action_count").as_i64();
     let listed = canvas.len() as i64;

@@ -4,7 +4,7 @@
 mod keys;
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem;
 use std::ops::{ControlFlow, Range};
 
@@ -168,6 +168,8 @@ pub(super) struct RowCollector<'r> {
     on: &'r str,
     rank: RankOf<'r>,
     room: &'r PageStore,
+    /// Bytes up to which rows are held whole.
+    few: usize,
     bytes: usize,
     whole: Vec<(u16, Row)>,
     keys: Option<RowKeys>,
@@ -177,7 +179,27 @@ impl<'r> RowCollector<'r> {
     /// None yet.
     pub fn new(entity: Entity, on: &'r str, rank: RankOf<'r>, room: &'r PageStore) -> Self {
         let found = FoundRows { entity, by: None };
-        RowCollector { found, on, rank, room, bytes: 0, whole: Vec::new(), keys: None }
+        RowCollector { found, on, rank, room, few: FEW.1, bytes: 0, whole: Vec::new(), keys: None }
+    }
+
+    /// Entity of the rows.
+    pub fn entity(&self) -> Entity {
+        self.found.entity
+    }
+
+    /// The same, one of several that are filled together.
+    pub fn beside(mut self, others: usize) -> Self {
+        self.few /= others.max(1);
+        self
+    }
+
+    /// The same with rows that were collected before; those of which keys are held, if any, are handed back.
+    pub fn with(mut self, rows: HangingRows) -> (Self, Option<HangingRows>) {
+        match rows.kept {
+            Kept::Whole(whole) => self.whole = whole,
+            Kept::Keys(_) => return (self, Some(rows)),
+        }
+        (self, None)
     }
 
     /// The same, of rows that are found by the values of a column.
@@ -202,7 +224,7 @@ impl<'r> RowCollector<'r> {
         }
         self.bytes += size;
         self.whole.push((source, row));
-        if self.whole.len() > FEW.0 || self.bytes > FEW.1 {
+        if self.whole.len() > FEW.0 || self.bytes > self.few {
             self.let_go();
         }
     }
@@ -254,12 +276,44 @@ impl<'a> ContextReader<'a> {
         values: &[impl AsRef<str> + Sync],
         wanted: Option<&[&str]>,
     ) -> Result<(), StoreError> {
-        let sources = self.store.sources_of(into.found.entity).unwrap_or_default();
+        let entity = into.found.entity;
+        self.each_found(entity, column, values, wanted, |number, row, size| into.take(number, row, size)).await
+    }
+
+    /// Collects the rows whose column is one of some values, each for the collectors at the places of its value.
+    pub(super) async fn collect_each(
+        self,
+        into: &mut [RowCollector<'_>],
+        column: &str,
+        places: &BTreeMap<Cow<'_, str>, Vec<usize>>,
+    ) -> Result<(), StoreError> {
+        let Some(entity) = into.first().map(|rows| rows.found.entity) else { return Ok(()) };
+        let values: Vec<&str> = places.keys().map(|value| &**value).collect();
+        let take = |number, row: Row, size| {
+            let Some((last, others)) = row.text(column).and_then(|value| places.get(value)?.split_last()) else {
+                return;
+            };
+            others.iter().for_each(|at| into[*at].take(number, row.clone(), size));
+            into[*last].take(number, row, size);
+        };
+        self.each_found(entity, column, &values, None, take).await
+    }
+
+    /// Hands out the rows whose column is one of some values, each with the number of its source and its bytes.
+    async fn each_found(
+        self,
+        entity: Entity,
+        column: &str,
+        values: &[impl AsRef<str> + Sync],
+        wanted: Option<&[&str]>,
+        mut each: impl FnMut(u16, Row, usize) + Send,
+    ) -> Result<(), StoreError> {
+        let sources = self.store.sources_of(entity).unwrap_or_default();
         for (number, source) in sources.into_iter().enumerate().filter(|(_, source)| !source.column(column).is_empty())
         {
             for values in values.chunks(IN_LIST) {
                 let take = |row, size| {
-                    into.take(number as u16, row, size);
+                    each(number as u16, row, size);
                     ControlFlow::Continue(())
                 };
                 self.store.each_related_in(source, column, values, &[], wanted, take).await?;
