@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use super::anchor;
 use super::audit::{self, AppendError, NewEntry};
 use super::draft::writable;
-use super::plan::{Plan, Receipt, canonical};
+use super::plan::{Change, Plan, Receipt, canonical};
 use super::undo::refused_later;
 use super::waiting::WaitingTries;
 use super::{ChangeError, new_id, now};
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
 use crate::store::own::OwnTables;
-use crate::store::stored::{Cell, Image, Mutation, ReadState, StoredRows};
+use crate::store::stored::{Cell, Image, Mutation, ReadState, StateReading, StoredRows};
 use crate::store::write::{WriteError, WriteTransaction};
 
 /// Author of a change, and the reason for it.
@@ -95,7 +95,7 @@ pub(super) async fn apply_within(
     super::suppress::check(store, plan).await?;
     let later = refused_later(store, plan).await?;
     loop {
-        receipt.stamp(plan, now());
+        receipt.applied_at = now();
         let patience = waiting.patience();
         let attempt = async {
             let mut writer = store.write_within(&receipt.applied_at, patience).await?;
@@ -140,7 +140,7 @@ where
                 super::suppress::check(store, &plan).await?;
                 later = refused_later(store, &plan).await?;
                 let mut receipt = receipt(&plan);
-                receipt.stamp(&plan, at.clone());
+                receipt.applied_at.clone_from(&at);
                 receipt_id.clone_from(&receipt.receipt_id);
                 let (plan, receipt) = planned.insert((plan, receipt));
                 if plan.is_empty() { Ok(0) } else { within(&mut writer, &own, plan, author, receipt).await }
@@ -220,7 +220,7 @@ fn receipt(plan: &Plan) -> Receipt {
         operation: plan.operation.clone(),
         status: if nothing { "nothing to do" } else { "applied" }.to_owned(),
         counts: plan.counts.clone(),
-        changes: plan.changes.clone(),
+        changes: if nothing { plan.changes.clone() } else { Vec::new() },
         changes_total: plan.changes_total,
         effects: plan.effects.clone(),
         disclosures: plan.disclosures.clone(),
@@ -231,22 +231,21 @@ fn receipt(plan: &Plan) -> Receipt {
     }
 }
 
-impl Receipt {
-    /// Sets the time, also as that of new rows.
-    fn stamp(&mut self, plan: &Plan, at: String) {
-        self.changes.clone_from(&plan.changes);
-        for change in self.changes.iter_mut().filter(|c| c.before.is_null()) {
-            if let Some(created) = change.after.get_mut("created_at").filter(|created| created.is_null()) {
-                *created = Value::from(at.clone());
-            }
+/// The changes of a plan with the time at which they are made, also as that of new rows.
+fn stamped(plan: &Plan, at: &str) -> Vec<Change> {
+    let mut changes = plan.changes.clone();
+    for change in changes.iter_mut().filter(|c| c.before.is_null()) {
+        if let Some(created) = change.after.get_mut("created_at").filter(|created| created.is_null()) {
+            *created = Value::from(at);
         }
-        self.applied_at = at;
     }
+    changes
 }
 
 /// The receipt of what was done. `later` says why an undo would be refused now; it may be possible once what it refers to is
 /// there again, so the entry does not keep it.
 fn done(store: &Store, plan: &Plan, mut receipt: Receipt, seq: i64, later: Option<String>) -> Receipt {
+    receipt.changes = stamped(plan, &receipt.applied_at);
     receipt.audit_seq = Some(seq);
     receipt.undo_reason = plan.undo_reason.clone().or(later);
     if receipt.undo_reason.is_none() {
@@ -282,7 +281,7 @@ pub async fn apply_batch(
         return Ok(None);
     }
     let mut receipt = receipt(plan);
-    receipt.stamp(plan, at.to_owned());
+    receipt.applied_at = at.to_owned();
     within(writer, own, plan, author, &receipt).await.map(Some)
 }
 
@@ -323,7 +322,7 @@ async fn kept_undo(
     plan: &Plan,
     before: HashMap<String, Vec<Image>>,
 ) -> Result<String, FailedTransaction> {
-    let mut text = format!("{{\"again\":{},\"inverses\":[", canonical(&json!(plan.trail)));
+    let mut text = format!("{{\"again\":{},\"inverses\":[", canonical(&plan.trail));
     let mut is_first = true;
     for mutation in plan.mutations.iter().rev() {
         let Some(inverse) = inverse(writer, mutation, &before).await? else { continue };
@@ -333,7 +332,7 @@ async fn kept_undo(
         let inverse = serde_json::to_string(&inverse);
         text += &inverse.map_err(|error| ChangeError::Failed(format!("what an undo needs cannot be kept: {error}")))?;
     }
-    text.push_str(&format!("],\"trail\":{}}}", canonical(&json!(plan.undo_trail))));
+    text.push_str(&format!("],\"trail\":{}}}", canonical(&plan.undo_trail)));
     Ok(text)
 }
 
@@ -392,26 +391,28 @@ pub(super) fn describe(rows: &StoredRows, then: usize, now: usize) -> String {
     format!("{} where {}: {what}", rows.table.title(), keys.join("; "))
 }
 
+/// Rows of which the state is read at a time.
+const PART: usize = 400;
+
 async fn inverse(
     writer: &mut WriteTransaction<'_>,
     mutation: &Mutation,
     before: &HashMap<String, Vec<Image>>,
 ) -> Result<Option<InverseMutation>, FailedTransaction> {
-    if let Mutation::Revise(revise) = mutation {
-        let expect = ReadState { count: revise.rows.len(), columns: revise.columns.clone(), hash: String::new() };
-        return Ok(Some(InverseMutation { mutation: Mutation::Revise(revise.inverse()), expect, stamps: Vec::new() }));
-    }
     let Some(rows) = mutation.rows() else { return Ok(None) };
-    let after = writer.images(&rows).await?;
-    let was = match before.get(&key_of(&rows)) {
+    let was = || match before.get(&key_of(&rows)) {
         Some(images) => images.iter().collect(),
         None => rows.parts().filter_map(|part| before.get(&key_of(&part))).flatten().collect::<Vec<&Image>>(),
     };
-    let mut columns = Vec::new();
-    let mut stamps = Vec::new();
-    let restoring = match mutation {
-        Mutation::Insert { .. } => Mutation::Delete(rows),
+    let (mut columns, mut stamps) = (Vec::new(), Vec::new());
+    let mutation = match mutation {
+        Mutation::Revise(revise) => {
+            let expect = ReadState { count: revise.rows.len(), columns: revise.columns.clone(), hash: String::new() };
+            return Ok(Some(InverseMutation { mutation: Mutation::Revise(revise.inverse()), expect, stamps }));
+        }
+        Mutation::Insert { .. } => Mutation::Delete(rows.clone()),
         Mutation::Update { table, key, set } => {
+            let (was, after) = (was(), writer.images(&rows).await?);
             let old = |name: &String| was.first().and_then(|i| i.get(name)).cloned().unwrap_or(FetchedValue::Null);
             for (name, cell) in set {
                 match (cell, after.first().and_then(|i| i.get(name))) {
@@ -422,8 +423,8 @@ async fn inverse(
             let set = set.iter().map(|(name, _)| (name.clone(), Cell::Is(old(name)))).collect();
             Mutation::Update { table: table.clone(), key: key.clone(), set }
         }
-        Mutation::Revise(revise) => Mutation::Revise(revise.inverse()),
         Mutation::Delete(rows) => {
+            let was = was();
             let columns: Vec<String> =
                 was.first().map(|i| i.0.iter().map(|(name, _)| name.to_string()).collect()).unwrap_or_default();
             let values = |image: &Image| image.0.iter().map(|(_, raw)| Cell::Is(raw.clone())).collect();
@@ -431,7 +432,11 @@ async fn inverse(
             Mutation::Insert { table: rows.table.clone(), key: rows.by.clone(), columns, rows: images }
         }
     };
-    Ok(Some(InverseMutation { mutation: restoring, expect: ReadState::of(&after, columns), stamps }))
+    let mut state = StateReading::of(columns);
+    for part in rows.in_parts(PART) {
+        state.add(&writer.images(&part).await?);
+    }
+    Ok(Some(InverseMutation { mutation, expect: state.close(), stamps }))
 }
 
 fn entry(plan: &Plan, author: &Author, receipt: &Receipt, undo: Option<String>) -> NewEntry {
@@ -448,7 +453,7 @@ fn entry(plan: &Plan, author: &Author, receipt: &Receipt, undo: Option<String>) 
     if let Some(reason) = &plan.undo_reason {
         public.insert("undo_reason".to_owned(), Value::from(reason.clone()));
     }
-    let mut private = BTreeMap::from([("changes".to_owned(), canonical(&json!(receipt.changes)))]);
+    let mut private = BTreeMap::from([("changes".to_owned(), canonical(&stamped(plan, &receipt.applied_at)))]);
     private.extend(undo.map(|undo| ("undo".to_owned(), undo)));
     if let Some(reason) = author.reason.as_ref().or(plan.reason.as_ref()) {
         let (clean, _) = crate::memory::text_check::check(reason);

@@ -7,14 +7,14 @@ use sqlx::{AssertSqlSafe, Decode, Row as _, TypeInfo as _, ValueRef as _};
 use super::fetched::{FetchedValue, Param, RawRow};
 
 /// A statement with its values, each in its own storage class.
-pub(super) fn bound(sql: &str, params: &[Param]) -> Query<'static, Sqlite, SqliteArguments> {
+pub(super) fn bound(sql: &str, params: Vec<Param>) -> Query<'static, Sqlite, SqliteArguments> {
     let query = sqlx::query(AssertSqlSafe(sql.to_owned()));
-    params.iter().fold(query, |query, param| match param {
+    params.into_iter().fold(query, |query, param| match param {
         FetchedValue::Null => query.bind(None::<String>),
-        FetchedValue::Text(text) => query.bind(text.clone()),
-        FetchedValue::BadText(bytes) | FetchedValue::Bytes(bytes) => query.bind(bytes.clone()),
-        FetchedValue::Integer(i) => query.bind(*i),
-        FetchedValue::Real(x) => query.bind(*x),
+        FetchedValue::Text(text) => query.bind(text),
+        FetchedValue::BadText(bytes) | FetchedValue::Bytes(bytes) => query.bind(bytes),
+        FetchedValue::Integer(i) => query.bind(i),
+        FetchedValue::Real(x) => query.bind(x),
     })
 }
 
@@ -27,7 +27,7 @@ pub(super) async fn fetch(
     sql: &str,
     params: &[Param],
 ) -> Result<Vec<RawRow>, sqlx::Error> {
-    bound(sql, params).fetch_all(link).await?.iter().map(row).collect()
+    bound(sql, params.to_vec()).fetch_all(link).await?.iter().map(row).collect()
 }
 
 fn row(row: &SqliteRow) -> Result<RawRow, sqlx::Error> {

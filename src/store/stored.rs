@@ -79,7 +79,12 @@ impl StoredRows {
 
     /// The same rows in parts of which each is read at a time.
     pub fn parts(&self) -> impl Iterator<Item = StoredRows> {
-        self.keys.chunks(PART).map(|keys| StoredRows { keys: keys.to_vec(), ..self.without_keys() })
+        self.in_parts(PART)
+    }
+
+    /// The same rows in parts of so many.
+    pub fn in_parts(&self, rows: usize) -> impl Iterator<Item = StoredRows> {
+        self.keys.chunks(rows).map(|keys| StoredRows { keys: keys.to_vec(), ..self.without_keys() })
     }
 
     /// None of its rows yet, to be found by the same columns.
@@ -125,14 +130,41 @@ impl Image {
 /// SHA-256, as hexadecimal digits, over rows in any order; over some of their columns when any are named.
 #[must_use]
 pub fn fingerprint(images: &[Image], columns: &[String]) -> String {
-    let mut texts: Vec<String> = images.iter().map(|image| image.canonical(columns)).collect();
-    texts.sort_unstable();
-    let mut hasher = Sha256::new();
-    for text in texts {
-        hasher.update((text.len() as u64).to_be_bytes());
-        hasher.update(text.as_bytes());
+    let mut reading = StateReading::of(columns.to_vec());
+    reading.add(images);
+    reading.close().hash
+}
+
+/// The state of rows that are read part by part.
+#[derive(Debug)]
+pub struct StateReading {
+    columns: Vec<String>,
+    texts: Vec<String>,
+}
+
+impl StateReading {
+    /// None so far, of which these columns matter, or all where none is named.
+    #[must_use]
+    pub fn of(columns: Vec<String>) -> Self {
+        StateReading { columns, texts: Vec::new() }
     }
-    hex::encode(hasher.finalize())
+
+    /// Adds rows.
+    pub fn add(&mut self, images: &[Image]) {
+        self.texts.extend(images.iter().map(|image| image.canonical(&self.columns)));
+    }
+
+    /// The state of all of them.
+    #[must_use]
+    pub fn close(mut self) -> ReadState {
+        self.texts.sort_unstable();
+        let mut hasher = Sha256::new();
+        for text in &self.texts {
+            hasher.update((text.len() as u64).to_be_bytes());
+            hasher.update(text.as_bytes());
+        }
+        ReadState { count: self.texts.len(), columns: self.columns, hash: hex::encode(hasher.finalize()) }
+    }
 }
 
 /// State of some rows when they were read.
@@ -150,7 +182,9 @@ impl ReadState {
     /// The state of rows, as far as the columns go; all of them when none is named.
     #[must_use]
     pub fn of(images: &[Image], columns: Vec<String>) -> Self {
-        ReadState { count: images.len(), hash: fingerprint(images, &columns), columns }
+        let mut reading = StateReading::of(columns);
+        reading.add(images);
+        reading.close()
     }
 
     /// Whether rows are in this state.
@@ -193,6 +227,12 @@ pub enum Cell {
 }
 
 impl Cell {
+    /// Bytes of the value.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        if let Cell::Is(value) = self { value.size() } else { 0 }
+    }
+
     /// The value at a time, given in the canonical spelling.
     #[must_use]
     pub fn at(&self, now: &str) -> FetchedValue {
@@ -313,13 +353,14 @@ impl Mutation {
     /// Bytes of its values, and some for each row.
     #[must_use]
     pub fn size(&self) -> usize {
-        let cell = |cell: &Cell| if let Cell::Is(value) = cell { value.size() } else { 0 };
         let values = |values: &Vec<FetchedValue>| values.iter().map(FetchedValue::size).sum::<usize>();
         match self {
-            Mutation::Insert { rows, .. } => rows.iter().map(|row| ROW + row.iter().map(cell).sum::<usize>()).sum(),
+            Mutation::Insert { rows, .. } => {
+                rows.iter().map(|row| ROW + row.iter().map(Cell::size).sum::<usize>()).sum()
+            }
             Mutation::Update { key, set, .. } => {
                 let key: usize = key.iter().map(|(_, value)| value.size()).sum();
-                ROW + key + set.iter().map(|(_, new)| cell(new)).sum::<usize>()
+                ROW + key + set.iter().map(|(_, new)| new.size()).sum::<usize>()
             }
             Mutation::Delete(rows) => rows.size(),
             Mutation::Revise(RowRevisions { rows, .. }) => {

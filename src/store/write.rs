@@ -33,6 +33,9 @@ pub struct RowUpdate {
 /// Values in one INSERT.
 const VALUES: usize = 4_000;
 
+/// Bytes of values in one INSERT of several rows: until it is done they are held four times.
+const BYTES: usize = 1 << 20;
+
 /// Time that a writer waits for others before it gives up.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -134,13 +137,13 @@ impl WriteConnection {
         }
     }
 
-    async fn execute(&mut self, sql: &str, params: &[Param]) -> Result<u64, sqlx::Error> {
+    async fn execute(&mut self, sql: &str, params: Vec<Param>) -> Result<u64, sqlx::Error> {
         tracing::debug!(%sql, "write");
         match self {
             WriteConnection::Sqlite(link) => {
                 sqlite_writer::bound(sql, params).execute(link).await.map(|done| done.rows_affected())
             }
-            WriteConnection::Postgres(link) => link.execute(sql, params).await,
+            WriteConnection::Postgres(link) => link.execute(sql, &params).await,
         }
     }
 
@@ -265,6 +268,20 @@ fn lasting(in_companion: bool) -> String {
     format!("PRAGMA {schema}.synchronous = EXTRA; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON; ")
 }
 
+/// New rows in parts, each of which one statement inserts.
+fn parts(rows: &[Vec<Cell>]) -> impl Iterator<Item = &[Vec<Cell>]> {
+    let (mut values, mut bytes) = (0, 0);
+    rows.chunk_by(move |row, next| {
+        values += row.len();
+        bytes += row.iter().map(Cell::size).sum::<usize>();
+        let fits = values + next.len() <= VALUES && bytes < BYTES;
+        if !fits {
+            (values, bytes) = (0, 0);
+        }
+        fits
+    })
+}
+
 impl WriteTransaction<'_> {
     /// The connection, for one statement.
     fn link(&mut self) -> Result<&mut WriteConnection, WriteError> {
@@ -345,8 +362,15 @@ impl WriteTransaction<'_> {
     pub async fn run(&mut self, mutation: &Mutation) -> Result<(), WriteError> {
         let table = mutation.table().clone();
         let shape = self.shape(&table).await?;
+        let mut hit = 0;
         let statements = match mutation {
-            Mutation::Insert { columns, rows, .. } => self.inserts(&shape, &table, columns, rows),
+            Mutation::Insert { columns, rows, .. } => {
+                for rows in parts(rows) {
+                    let (sql, params) = self.insert(&shape, &table, columns, rows);
+                    hit += self.link()?.execute(&sql, params).await?;
+                }
+                Vec::new()
+            }
             Mutation::Update { key, set, .. } => {
                 let mut params = Vec::new();
                 vec![(self.update(&shape, &table, key, set, &mut params), params)]
@@ -359,32 +383,25 @@ impl WriteTransaction<'_> {
         {
             self.link()?.script(settings).await?;
         }
-        let mut hit = 0;
         for (sql, params) in statements {
-            hit += self.link()?.execute(&sql, &params).await?;
+            hit += self.link()?.execute(&sql, params).await?;
         }
         let expected = mutation.count().1;
         if hit == expected as u64 { Ok(()) } else { Err(WriteError::Missed { table: table.title(), expected, hit }) }
     }
 
-    fn inserts(
+    fn insert(
         &self,
         shape: &TableShape,
         table: &TableName,
         columns: &[String],
         rows: &[Vec<Cell>],
-    ) -> Vec<(String, Vec<Param>)> {
+    ) -> (String, Vec<Param>) {
         let names: Vec<String> = columns.iter().map(|c| quote(c)).collect();
-        let head = format!("INSERT INTO {} ({}) VALUES ", shape::qualified(table), names.join(", "));
-        let statement = |rows: &[Vec<Cell>]| {
-            let mut params = Vec::new();
-            let rows: Vec<String> = rows
-                .iter()
-                .map(|row| format!("({})", self.marks(shape, columns, row, &mut params).join(", ")))
-                .collect();
-            (format!("{head}{}", rows.join(", ")), params)
-        };
-        rows.chunks((VALUES / columns.len().max(1)).max(1)).map(statement).collect()
+        let mut params = Vec::new();
+        let rows: Vec<String> =
+            rows.iter().map(|row| format!("({})", self.marks(shape, columns, row, &mut params).join(", "))).collect();
+        (format!("INSERT INTO {} ({}) VALUES {}", shape::qualified(table), names.join(", "), rows.join(", ")), params)
     }
 
     fn marks(&self, shape: &TableShape, columns: &[String], row: &[Cell], params: &mut Vec<Param>) -> Vec<String> {
@@ -427,7 +444,7 @@ impl WriteTransaction<'_> {
             parts.push(format!("u{at} AS ({})", self.update(&shape, table, key, set, &mut params)));
         }
         if !parts.is_empty() {
-            self.link()?.execute(&format!("WITH {} SELECT 1", parts.join(", ")), &params).await?;
+            self.link()?.execute(&format!("WITH {} SELECT 1", parts.join(", ")), params).await?;
         }
         Ok(())
     }

@@ -123,7 +123,7 @@ impl PersonSearch<'_> {
 /// Adds a person's handles to a hash, one after the other, and those of other people.
 pub fn hash_handles<'h>(hash: &mut Sha256, handles: impl IntoIterator<Item = &'h PersonHandle>, others: &[String]) {
     for handle in handles {
-        hash.update(canonical(&json!(handle)));
+        hash.update(canonical(handle));
     }
     hash.update(canonical(&json!({ "others": others })));
 }
