@@ -1,6 +1,8 @@
 //! Many new rows in one plan: what is there already is left alone, the rest goes in with few statements.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::mem::{replace, take};
 
 use serde_json::Value;
 
@@ -14,7 +16,7 @@ use crate::memory::{Entity, Row, json};
 use crate::store::encode::{GivenValue, goes_within, key_columns, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
 use crate::store::shape::{ShapeColumn, TableShape};
-use crate::store::stored::{Image, Mutation, StoredRows, TableName};
+use crate::store::stored::{Cell, Image, Mutation, StoredRows, TableName};
 use crate::store::surplus::{StoredColumns, Surplus};
 use crate::store::{Store, StoreError};
 
@@ -54,6 +56,18 @@ impl NewRow {
         let surplus = self.surplus.as_ref().filter(|s| s.table.as_deref() == Some(&table.title()));
         let columns = surplus.map(|s| s.hidden.iter().chain(&s.spelled));
         columns.into_iter().flatten().filter(|(name, _)| shape.column(name).is_some())
+    }
+
+    /// Takes out the stored columns that a table of this engine takes, in order of their names.
+    fn take_stored(&mut self, shape: &TableShape, table: &TableName) -> StoredColumns {
+        let Some(surplus) = self.surplus.as_mut().filter(|s| s.table.as_deref() == Some(&table.title())) else {
+            return StoredColumns::new();
+        };
+        let mut stored = take(&mut surplus.hidden);
+        stored.append(&mut surplus.spelled);
+        stored.retain(|(name, _)| shape.column(name).is_some());
+        stored.sort_by(|a, b| a.0.cmp(&b.0));
+        stored
     }
 
     /// Returns the value that the row stores in a column of its source's table, as text.
@@ -107,7 +121,7 @@ pub struct ImportTally {
 ///
 /// # Errors
 /// [`ChangeError::Refused`] where the entity cannot be written.
-pub async fn add(draft: &mut Draft<'_>, entity: Entity, rows: &[NewRow]) -> Result<ImportTally, ChangeError> {
+pub async fn add(draft: &mut Draft<'_>, entity: Entity, rows: Vec<NewRow>) -> Result<ImportTally, ChangeError> {
     add_beside(draft, entity, rows, None).await
 }
 
@@ -118,7 +132,7 @@ pub async fn add(draft: &mut Draft<'_>, entity: Entity, rows: &[NewRow]) -> Resu
 pub async fn add_beside(
     draft: &mut Draft<'_>,
     entity: Entity,
-    rows: &[NewRow],
+    rows: Vec<NewRow>,
     owner: Option<&Image>,
 ) -> Result<ImportTally, ChangeError> {
     match target(draft.store, entity) {
@@ -135,7 +149,7 @@ pub async fn add_beside(
 pub async fn add_to(
     draft: &mut Draft<'_>,
     source: &BoundSource,
-    rows: &[NewRow],
+    mut rows: Vec<NewRow>,
     owner: Option<&Image>,
 ) -> Result<ImportTally, ChangeError> {
     let (store, entity) = (draft.store, source.entity);
@@ -161,50 +175,62 @@ pub async fn add_to(
     for image in store.shapes().images(&StoredRows { table: table_of(source), by: stored_key.clone(), keys }).await? {
         seen.insert(stored_key.iter().map(|name| text(&image, name)).collect());
     }
-    let fresh: Vec<&NewRow> = rows.iter().filter(|r| seen.insert(key_of(&r.row))).collect();
-    let tally = ImportTally { added: fresh.len(), present: rows.len() - fresh.len() };
-    if fresh.is_empty() {
+    let before = rows.len();
+    rows.retain(|r| seen.insert(key_of(&r.row)));
+    let tally = ImportTally { added: rows.len(), present: before - rows.len() };
+    if rows.is_empty() {
         return Ok(tally);
     }
     let shape = store.shapes().shape(&table_of(source)).await?;
-    lost_columns(draft, source, &shape, &fresh);
-    let used = |c: &&str| fresh.iter().any(|r| r.is_given(c));
+    lost_columns(draft, source, &shape, &rows);
+    let used = |c: &&str| rows.iter().any(|r| r.is_given(c));
     let used: Vec<&str> = entity.columns().iter().map(|c| c.name).filter(used).collect();
     let (columns, lost): (Vec<&str>, Vec<&str>) = used.into_iter().partition(|c| has_place(source, c));
     let lost: Vec<&str> = lost
         .into_iter()
         .filter(|c| !DERIVED.contains(c) && (source.derive != Some(Derivation::EpisodeLinks) || !source.derives(c)))
-        .filter(|c| fresh.iter().any(|r| !r.row.get(c).is_null() && !is_kept(source, &r.row, c)))
+        .filter(|c| rows.iter().any(|r| !r.row.get(c).is_null() && !is_kept(source, &r.row, c)))
         .collect();
     if !lost.is_empty() {
         let table = table_of(source).title();
         draft.disclosures.push(format!("{table} has no place for `{}`: left out", lost.join("`, `")));
     }
-    fresh.iter().for_each(|r| draft.adds(&r.row));
+    rows.iter().for_each(|r| draft.adds(&r.row));
     // One statement fills the same columns of all its rows, after those that they refer to.
     let never_empty = never_empty(store, source);
-    let mut alike: BTreeMap<AlikeKey<'_>, Vec<AlikeRow>> = BTreeMap::new();
-    for (generation, new) in generations(store, source, &fresh).await?.into_iter().zip(&fresh) {
-        let mut stored: StoredColumns = new.stored(&shape, &table_of(source)).cloned().collect();
-        stored.sort_by(|a, b| a.0.cmp(&b.0));
-        let names = stored.iter().map(|(name, _)| name.clone()).collect();
+    let table = table_of(source);
+    let mut alike: BTreeMap<AlikeKey<'_>, Vec<usize>> = BTreeMap::new();
+    for (place, generation) in generations(store, source, &rows).await?.into_iter().enumerate() {
+        let new = &rows[place];
+        let mut names: Vec<String> = new.stored(&shape, &table).map(|(name, _)| name.clone()).collect();
+        names.sort();
         let filled = |c: &&str| !never_empty.contains(c) || new.now.contains(c) || !new.row.get(c).is_null();
         let columns: Vec<&str> = columns.iter().copied().filter(filled).collect();
-        let given = given(new, &columns);
-        alike.entry((generation, names, columns)).or_default().push((given, stored));
+        alike.entry((generation, names, columns)).or_default().push(place);
     }
+    // Of a part of a file both forms of a row are held only for one row at a time.
     let mut statements: BTreeMap<(Generation, Vec<String>), Mutation> = BTreeMap::new();
-    for ((generation, _, columns), rows) in alike {
-        let rows: Vec<(&[GivenValue], &StoredColumns)> = rows.iter().map(|(given, s)| (given.as_slice(), s)).collect();
-        let insertion = in_order(store.encoder().insertions_as_stored(source, &columns, &rows, owner).await?);
-        let Mutation::Insert { columns, rows, .. } = &insertion else { continue };
-        match statements.get_mut(&(generation, columns.clone())) {
-            Some(Mutation::Insert { rows: known, .. }) => known.extend(rows.iter().cloned()),
-            _ => drop(statements.insert((generation, columns.clone()), insertion)),
+    let mut rows: Vec<Option<NewRow>> = rows.into_iter().map(Some).collect();
+    let mut vectors: BTreeMap<usize, (String, Surplus)> = BTreeMap::new();
+    for ((generation, _, columns), places) in alike {
+        for place in places {
+            let Some(mut new) = rows[place].take() else { continue };
+            let stored = new.take_stored(&shape, &table);
+            let given = given(&new, &columns);
+            if let Some(surplus) = new.surplus.filter(Surplus::has_vector) {
+                vectors.insert(place, (new.row.id().to_owned(), surplus));
+            }
+            let row = [(given.as_slice(), &stored)];
+            let insertion = in_order(store.encoder().insertions_as_stored(source, &columns, &row, owner).await?);
+            let Mutation::Insert { columns, .. } = &insertion else { continue };
+            match statements.entry((generation, columns.clone())) {
+                Entry::Occupied(known) => join(known.into_mut(), insertion),
+                Entry::Vacant(free) => _ = free.insert(insertion),
+            }
         }
     }
     statements.into_values().for_each(|insertion| draft.push(insertion));
-    vectors::add(draft, source, &fresh).await?;
+    vectors::add(draft, source, vectors.into_values().collect()).await?;
     Ok(tally)
 }
 
@@ -220,11 +246,19 @@ fn in_order(insertion: Mutation) -> Mutation {
     let Mutation::Insert { table, key, mut columns, mut rows } = insertion else { return insertion };
     let mut places: Vec<usize> = (0..columns.len()).collect();
     places.sort_by(|a, b| columns[*a].cmp(&columns[*b]));
+    let empty = || Cell::Is(FetchedValue::Null);
     for row in &mut rows {
-        *row = places.iter().filter_map(|place| row.get(*place).cloned()).collect();
+        *row = places.iter().filter_map(|place| Some(replace(row.get_mut(*place)?, empty()))).collect();
     }
     columns.sort();
     Mutation::Insert { table, key, columns, rows }
+}
+
+/// Adds the rows of an insertion to one that fills the same columns.
+fn join(known: &mut Mutation, more: Mutation) {
+    if let (Mutation::Insert { rows: known, .. }, Mutation::Insert { rows, .. }) = (known, more) {
+        known.extend(rows);
+    }
 }
 
 /// Common key of the rows of one INSERT: how many rows they depend on, their columns kept as stored, and the
@@ -240,9 +274,6 @@ struct Generation {
     circle: usize,
 }
 
-/// A row of an INSERT: the values of its canonical columns, and those kept as they stood.
-type AlikeRow = (Vec<GivenValue>, StoredColumns);
-
 /// Canonical columns that the table never leaves empty: where a row says nothing of one, it gets the table's default.
 fn never_empty(store: &Store, source: &BoundSource) -> HashSet<&'static str> {
     let name = table_of(source);
@@ -254,7 +285,7 @@ fn never_empty(store: &Store, source: &BoundSource) -> HashSet<&'static str> {
 
 /// Counts for each row how many of the rows it depends on, by foreign keys of the table to itself: the server takes
 /// no row before the one that it refers to. Rows of a circle come together.
-async fn generations(store: &Store, source: &BoundSource, rows: &[&NewRow]) -> Result<Vec<Generation>, ChangeError> {
+async fn generations(store: &Store, source: &BoundSource, rows: &[NewRow]) -> Result<Vec<Generation>, ChangeError> {
     let mut generations = vec![Generation::default(); rows.len()];
     if store.engine() != Engine::Postgres || rows.len() < 2 {
         return Ok(generations);
@@ -301,7 +332,7 @@ fn depths(parents: &[Option<usize>]) -> Vec<Generation> {
 }
 
 /// Says which stored columns have no place here.
-fn lost_columns(draft: &mut Draft<'_>, source: &BoundSource, shape: &TableShape, rows: &[&NewRow]) {
+fn lost_columns(draft: &mut Draft<'_>, source: &BoundSource, shape: &TableShape, rows: &[NewRow]) {
     let table = table_of(source).title();
     let mut lost: BTreeMap<String, usize> = BTreeMap::new();
     for surplus in rows.iter().filter_map(|new| new.surplus.as_ref()) {

@@ -15,7 +15,7 @@ use crate::store::stored::{Image, Mutation, ROW, ReadState, RowWatch, StoredRows
 use crate::store::{Store, StoreError};
 
 /// Changes that a plan keeps in full at most.
-const KEPT: usize = 4 * SHOWN;
+pub(super) const KEPT: usize = 4 * SHOWN;
 
 /// The same of one batch of a job.
 const KEPT_OF_A_BATCH: usize = 10;

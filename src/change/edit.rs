@@ -267,7 +267,7 @@ pub async fn supersede(store: &Store, id: &str, text: &str) -> Result<Plan, Chan
             row = row.at_once(column.name);
         }
     }
-    batch::add_to(&mut draft, found.source, &[row], Some(&found.image)).await?;
+    batch::add_to(&mut draft, found.source, vec![row], Some(&found.image)).await?;
     draft.effects.push(format!("memory {id} stays, marked as superseded by {new_key}"));
     if found.source.vector.is_some() {
         let again = store.invocation().line(["backfill", "embeddings", "--apply"]);

@@ -124,7 +124,7 @@ pub async fn train(store: &Store, profile: &str, pairs: &TrainingPairs, seed: u6
         json!({"profileId": profile, "policyId": id, "newVersion": version, "status": "removed", "cause": "undo"});
     draft.trail = trail(store, "policy.train", &bank, &payload).await?;
     draft.undo_trail = trail(store, "policy.train", &bank, &undone).await?;
-    batch::add(&mut draft, Entity::Policy, &[row]).await?;
+    batch::add(&mut draft, Entity::Policy, vec![row]).await?;
     Ok(draft.seal())
 }
 

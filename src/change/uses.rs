@@ -109,7 +109,7 @@ pub(super) async fn gather(
             }
         }
     }
-    batch::add(draft, Entity::MemoryLink, &new).await?;
+    batch::add(draft, Entity::MemoryLink, new).await?;
     let utility = utility_of(store, &users, None).await?;
     Ok(vec![("uses", Value::from(users.len() as u64)), ("utility", utility.map_or(Value::Null, Value::from))])
 }

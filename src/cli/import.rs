@@ -52,50 +52,64 @@ pub async fn run(session: &Session<'_>, args: &ImportArgs) -> Result<(), Command
     carry_out(session, &session.store().await?, doing, &operation).await
 }
 
-/// Bytes of lines that one change puts in: the rows of that many take about ten times as much memory.
+/// Bytes of lines that one change puts in at most; fewer where their rows take much more than their lines.
 const PART_BYTES: usize = 16 << 20;
 
-/// Whole lines of a file, a part at a time; of a stream, which nobody can read again, all of it at once.
+/// Whole lines of a file or a stream, a part at a time.
 struct Parts<'f> {
     path: &'f Path,
     reader: BufReader<InputFile>,
-    /// Bytes from which on a part ends with its line.
-    size: usize,
+    /// Lines that were read and did not fit in the last part.
+    rest: Vec<u8>,
     next_line: usize,
     is_over: bool,
 }
 
 impl<'f> Parts<'f> {
     fn open(path: &'f Path) -> Result<Self, CommandFailure> {
-        let (most, size) = if path.is_file() { (u64::MAX - 1, PART_BYTES) } else { (PLAN_BYTES, usize::MAX) };
-        let file = InputFile::open(path, most).map_err(|error| unread(path, &error))?;
-        Ok(Parts { path, reader: BufReader::new(file), size, next_line: 1, is_over: false })
+        let file = InputFile::open(path, u64::MAX - 1).map_err(|error| unread(path, &error))?;
+        Ok(Parts { path, reader: BufReader::new(file), rest: Vec::new(), next_line: 1, is_over: false })
     }
 
     /// The next lines, with the number of the first.
     fn next(&mut self) -> Result<(usize, String), CommandFailure> {
-        let (first, mut part, mut unended) = (self.next_line, Vec::new(), 0);
+        let first = self.next_line;
+        // All of its room at once: a text that grows is held twice meanwhile.
+        let mut part = Vec::with_capacity(PART_BYTES + (1 << 20));
+        part.append(&mut self.rest);
+        self.read_on(&mut part)?;
+        let mut text = String::from_utf8(part).map_err(|_| unread(self.path, &InputError::NotText))?;
+        self.rest = text.split_off(import::taken(&text)).into_bytes();
+        self.next_line += text.bytes().filter(|byte| *byte == b'\n').count();
+        // Whether more follows decides whether the file is one change.
+        let is_end = self.reader.fill_buf().map_err(|error| unread(self.path, &error.into()))?.is_empty();
+        self.is_over = self.rest.is_empty() && is_end;
+        Ok((first, text))
+    }
+
+    /// Reads lines until the part is full.
+    fn read_on(&mut self, part: &mut Vec<u8>) -> Result<(), CommandFailure> {
         let is_end = |byte: &u8| *byte == b'\n';
-        while !self.is_over && (part.len() < self.size || unended > 0) {
+        let mut unended = 0;
+        while part.len() < PART_BYTES || unended > 0 {
             let buffer = self.reader.fill_buf().map_err(|error| unread(self.path, &error.into()))?;
             // A full part takes no more than the rest of its last line.
-            let is_full = part.len() >= self.size;
+            let is_full = part.len() >= PART_BYTES;
             let end = if is_full { buffer.iter().position(is_end) } else { buffer.iter().rposition(is_end) };
             let taken = end.map_or(buffer.len(), |at| at + 1);
-            self.is_over = taken == 0;
+            if taken == 0 {
+                break;
+            }
             unended = if end.is_some() { 0 } else { unended + taken };
-            self.next_line += buffer[..taken].iter().filter(|byte| is_end(byte)).count();
             part.extend_from_slice(&buffer[..taken]);
             self.reader.consume(taken);
             if unended as u64 > PLAN_BYTES {
-                let (path, line, most) = (self.path.display(), self.next_line, PLAN_BYTES >> 20);
+                let line = self.next_line + part.iter().filter(|byte| is_end(byte)).count();
+                let (path, most) = (self.path.display(), PLAN_BYTES >> 20);
                 return Err(CommandFailure::usage(format!("{path}: line {line} holds more than {most} MB")));
             }
         }
-        // Whether more follows decides whether the file is one change.
-        self.is_over |= self.reader.fill_buf().map_err(|error| unread(self.path, &error.into()))?.is_empty();
-        let text = String::from_utf8(part).map_err(|_| unread(self.path, &InputError::NotText))?;
-        Ok((first, text))
+        Ok(())
     }
 }
 
@@ -116,7 +130,7 @@ impl Together {
 
     fn to_json(&self, is_applied: bool) -> Value {
         let effect = format!(
-            "the file goes in in {} parts of about {} MB, each a change of its own: should one fail, run it again, what is \
+            "the file goes in in {} parts of up to about {} MB, each a change of its own: should one fail, run it again, what is \
              there is passed over",
             self.totals.parts,
             PART_BYTES >> 20
@@ -139,9 +153,10 @@ impl Together {
 async fn lines(session: &Session<'_>, file: &Path, skip_bad: bool, doing: &Doing) -> Result<(), CommandFailure> {
     let name = file.display().to_string();
     let mut parts = Parts::open(file)?;
-    let (mut first_line, mut text) = parts.next()?;
+    let mut next = parts.next()?;
     let store = session.store().await?;
     if parts.is_over {
+        let text = next.1;
         let operation = Operation::Import { format: ImportFormat::Jsonl, name, text, skip_bad };
         return carry_out(session, &store, doing, &operation).await;
     }
@@ -152,13 +167,15 @@ async fn lines(session: &Session<'_>, file: &Path, skip_bad: bool, doing: &Doing
     }
     let (progress, mut together) = (ImportProgress::default(), Together::default());
     loop {
-        let part = ImportPart { text: &text, first_line, progress: &progress, is_last: parts.is_over };
+        let part = ImportPart { text: &next.1, first_line: next.0, progress: &progress, is_last: parts.is_over };
         put_in(session, &store, &name, part, skip_bad, doing, &mut together).await?;
         progress.advance();
         if parts.is_over {
             break;
         }
-        (first_line, text) = parts.next()?;
+        // Before the next one is read.
+        drop(next);
+        next = parts.next()?;
     }
     output::shape(session.format(), &together.to_json(doing.apply))
 }

@@ -39,6 +39,12 @@ pub struct Surplus {
 }
 
 impl Surplus {
+    /// Whether the row brings a vector.
+    #[must_use]
+    pub fn has_vector(&self) -> bool {
+        self.vector.is_some() || self.beside.is_some()
+    }
+
     /// Returns the contents of `stored` for an exported row, without copying; `None` for a row that is not of one
     /// table.
     #[must_use]

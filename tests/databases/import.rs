@@ -663,6 +663,13 @@ fn a_large_file_goes_in_in_parts_and_once_only() {
         assert_eq!(receipt["counts"], plan["counts"]);
         let receipts = receipt["receipts"].as_array().unwrap();
         assert_eq!(receipts.len(), 2, "{receipt}");
+        // A stream is put in as a file is.
+        let mut streamed = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
+        streamed.current_dir(folder.path()).env("MNEMOSCOPE_STATE", folder.path().join("state"));
+        streamed.stdin(std::fs::File::open(folder.path().join("large.jsonl")).unwrap());
+        let output = streamed.args(["-d", "whole.db", "import", "jsonl", "-"]).output().expect("the program");
+        let streamed: Value = serde_json::from_slice(&output.stdout).expect("a plan");
+        assert_eq!((&streamed["parts"], &streamed["counts"]), (&json!(2), &json!({})), "{streamed}");
         let again = answer(&["--apply"]);
         assert_eq!((&again["status"], &again["counts"]), (&json!("nothing to do"), &json!({})), "{again}");
         let count = |world: &str| {

@@ -568,6 +568,37 @@ fn actions_of_one_long_run_are_held_once() {
     }
 }
 
+/// Writes lines of so many episodes, with a text of so many letters each.
+async fn write_export(path: &str, file: &Path, rows: i64, letters: i64) {
+    let mut link = SqliteConnection::connect(path).await.expect("the file");
+    let made = "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < $1) \
+         SELECT json_object('entity', 'episode', 'id', 'sent-' || n, 'title', 'sent', 'detail', hex(zeroblob($2 / 2))) FROM n";
+    let lines: Vec<String> =
+        sqlx::query_scalar(made).bind(rows).bind(letters).fetch_all(&mut link).await.expect("lines");
+    fs::write(file, lines.join("\n")).unwrap();
+    link.close().await.expect("closed");
+}
+
+#[test]
+fn a_large_export_is_put_in_without_all_of_its_rows_in_memory() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("rows.jsonl").display().to_string();
+    for (episodes, rows, letters) in [("100", 4_400, 4_000), ("101", 30_000, 10), ("102", 44, 400_000)] {
+        let path = demo(folder.path(), episodes);
+        peak(folder.path(), &["-d", &path, "migrate", "--apply"]);
+        block_on(write_export(&path, Path::new(&file), rows, letters));
+        let words = ["-d", &path, "--format", "json", "import", "jsonl", &file, "--apply"];
+        let Some((most, printed)) = peak(folder.path(), &words) else { return };
+        let receipt: serde_json::Value = serde_json::from_str(&printed).unwrap();
+        assert_eq!(
+            (&receipt["status"], receipt["counts"]["episodes"]["insert"].as_i64()),
+            (&"applied".into(), Some(rows))
+        );
+        // 18 MB of lines, or 30,000 rows of 4 kB: one plan of them took 10 times as much.
+        assert!(most < 170_000, "{rows} rows of {letters} letters: {most} kB");
+    }
+}
+
 /// Many rows that go with an episode, or lose its name.
 async fn hang(path: &str, table: &str, count: i64) {
     let script = format!(

@@ -1,5 +1,6 @@
 //! Our own export: one canonical row a line, tagged with its entity.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -51,9 +52,19 @@ pub fn read(store: &Store, text: &str, first_line: usize) -> ImportContents {
     contents
 }
 
+/// The entity that a line says it is of.
+pub fn entity(line: &str) -> Option<Entity> {
+    #[derive(Deserialize)]
+    struct Tagged<'l> {
+        #[serde(borrow)]
+        entity: Cow<'l, str>,
+    }
+    Entity::parse(&serde_json::from_str::<Tagged<'_>>(line).ok()?.entity)
+}
+
 /// Whether a row says that it had a vector, and the file does not bring it.
 fn lacks_vector(new: &NewRow) -> bool {
-    let brought = new.surplus.as_ref().is_some_and(|s| s.vector.is_some() || s.beside.is_some());
+    let brought = new.surplus.as_ref().is_some_and(Surplus::has_vector);
     new.row.entity.column("has_vector").is_some() && new.row.get("has_vector") == &Value::Bool(true) && !brought
 }
 

@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::ChangeError;
 use super::batch::{self, NewRow};
-use super::draft::Draft;
+use super::draft::{Draft, KEPT};
 use super::feedback::addable;
 use super::operation::ImportFormat;
 use super::plan::{ChangeDanger, Plan};
@@ -42,6 +42,15 @@ pub const ORDER: [Entity; 13] = [
     Entity::Policy,
     Entity::WorkflowEvent,
 ];
+
+/// Bytes that one plan takes while it is made and applied.
+const HELD: usize = 96 << 20;
+
+/// Copies of a row, in its several forms, while it is planned and written.
+const COPIES: usize = 2;
+
+/// Further copies of one that the plan and the trail show.
+const COPIES_SHOWN: usize = 8;
 
 /// Contents of an imported file.
 #[derive(Debug, Default)]
@@ -107,6 +116,23 @@ pub struct ImportPart<'a> {
     pub is_last: bool,
 }
 
+/// Bytes of the lines at the beginning of our own export that one plan takes, at least one line. A row takes its columns
+/// beside what its line says of them, however little that is.
+#[must_use]
+pub fn taken(text: &str) -> usize {
+    let (mut held, mut taken) = (0, 0);
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        let columns = export::entity(line).map_or(0, |entity| entity.columns().len());
+        let shown = if number < KEPT { COPIES_SHOWN * line.len() } else { 0 };
+        held += COPIES * (line.len() + size_of::<NewRow>() + columns * size_of::<Value>()) + shown;
+        if held > HELD && taken > 0 {
+            break;
+        }
+        taken += line.len();
+    }
+    taken
+}
+
 /// Plans the import of a part of a file, as [`plan`] does that of a whole one.
 ///
 /// # Errors
@@ -153,7 +179,7 @@ pub async fn plan_part(
     }
     for entity in ORDER.iter().chain([&Entity::Access]) {
         let Some(rows) = by_entity.remove(entity) else { continue };
-        let tally = batch::add(&mut draft, *entity, &rows).await?;
+        let tally = batch::add(&mut draft, *entity, rows).await?;
         draft.effects.push(agreeing(
             tally.added,
             &format!(

@@ -65,7 +65,7 @@ pub async fn any(store: &Store, entity: Entity, text: &str) -> Result<Plan, Chan
             new.now.push(column.name);
         }
     }
-    let tally = batch::add(&mut draft, entity, &[new]).await?;
+    let tally = batch::add(&mut draft, entity, vec![new]).await?;
     if tally.present > 0 {
         return Err(ChangeError::Refused(format!("this {} is there already", entity.title())));
     }

@@ -37,14 +37,14 @@ pub async fn case(store: &Store, text: &str) -> Result<Plan, ChangeError> {
         new.now.push("created_at");
     }
     if let Some(profile) = profile {
-        batch::add(&mut draft, Entity::Profile, &[profile]).await?;
+        batch::add(&mut draft, Entity::Profile, vec![profile]).await?;
     }
     let payload = json!({"caseId": new.row.id(), "profileId": new.row.get("profile_id"),
         "rewardScore": new.row.get("reward"), "outcome": new.row.get("outcome"), "tags": new.row.get("tags")});
     draft.trail = trail(store, "record.case", &new.row, &payload).await?;
     let gone = json!({"caseId": new.row.id(), "profileId": new.row.get("profile_id"), "cause": "undo"});
     draft.undo_trail = trail(store, "record.case.undo", &new.row, &gone).await?;
-    batch::add(&mut draft, Entity::Case, &[new]).await?;
+    batch::add(&mut draft, Entity::Case, vec![new]).await?;
     Ok(draft.seal())
 }
 

@@ -61,7 +61,7 @@ pub async fn episode(store: &Store, text: &str) -> Result<Plan, ChangeError> {
         }
     }
     let kin = kin(store, source, &row).await?;
-    batch::add_beside(&mut draft, Entity::Episode, &[NewRow::from(row.clone())], kin.as_ref()).await?;
+    batch::add_beside(&mut draft, Entity::Episode, vec![NewRow::from(row.clone())], kin.as_ref()).await?;
     if let Some(numbers) = embedding {
         vector::store(&mut draft, source, row.id(), &numbers).await?;
     }

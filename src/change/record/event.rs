@@ -88,6 +88,6 @@ pub(super) async fn append(
         ],
     );
     draft.effects.push(format!("the episode of run `{run}` is stored as event {sequence} of its log"));
-    batch::add(draft, Entity::WorkflowEvent, &[event.at_once("created_at")]).await?;
+    batch::add(draft, Entity::WorkflowEvent, vec![event.at_once("created_at")]).await?;
     Ok(())
 }

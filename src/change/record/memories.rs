@@ -103,6 +103,6 @@ pub(super) async fn link(
             )
         })
         .collect();
-    batch::add(draft, Entity::MemoryLink, &rows).await?;
+    batch::add(draft, Entity::MemoryLink, rows).await?;
     Ok(ids)
 }

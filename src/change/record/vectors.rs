@@ -1,7 +1,6 @@
 //! The vectors of many new rows, into their own column or the table beside it, each as it was exported.
 
 use crate::change::ChangeError;
-use crate::change::batch::NewRow;
 use crate::change::draft::Draft;
 use crate::layout::BoundSource;
 use crate::memory::agreeing;
@@ -9,14 +8,13 @@ use crate::store::embedding::{VectorShelf, spelled};
 use crate::store::encode::{plain_column, table_of};
 use crate::store::fetched::FetchedValue;
 use crate::store::stored::{Cell, Mutation};
-use crate::store::surplus::StoredColumns;
+use crate::store::surplus::{StoredColumns, Surplus};
 
-/// Adds the vectors of new rows to a plan that adds the rows; what has no place is said.
+/// Adds the vectors of new rows, by their ids, to a plan that adds the rows; what has no place is said.
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn add(draft: &mut Draft<'_>, source: &BoundSource, rows: &[&NewRow]) -> Result<(), ChangeError> {
-    let with: Vec<&&NewRow> = rows.iter().filter(|new| new.surplus.as_ref().is_some_and(has_vector)).collect();
+pub async fn add(draft: &mut Draft<'_>, source: &BoundSource, with: Vec<(String, Surplus)>) -> Result<(), ChangeError> {
     if with.is_empty() {
         return Ok(());
     }
@@ -31,11 +29,10 @@ pub async fn add(draft: &mut Draft<'_>, source: &BoundSource, rows: &[&NewRow]) 
     let shape = store.shapes().shape(&shelf.table).await?;
     let mut odd = 0;
     let mut beside: Vec<StoredColumns> = Vec::new();
-    for new in with {
-        let Some(surplus) = &new.surplus else { continue };
-        let as_stored = surplus.beside.as_ref().filter(|(table, _)| *table == shelf.table.title());
+    for (id, surplus) in with {
+        let as_stored = surplus.beside.filter(|(table, _)| *table == shelf.table.title());
         if let (Some(_), Some((_, columns))) = (&shelf.key, as_stored) {
-            beside.push(columns.iter().filter(|(name, _)| shape.column(name).is_some()).cloned().collect());
+            beside.push(columns.into_iter().filter(|(name, _)| shape.column(name).is_some()).collect());
             continue;
         }
         let Some(numbers) = &surplus.vector else { continue };
@@ -46,12 +43,9 @@ pub async fn add(draft: &mut Draft<'_>, source: &BoundSource, rows: &[&NewRow]) 
         let vector = spelled(store.engine(), &shelf.declared, numbers);
         match &shelf.key {
             Some(key) => {
-                beside.push(vec![
-                    (key.clone(), FetchedValue::Text(new.row.id().to_owned())),
-                    (shelf.column.clone(), vector),
-                ]);
+                beside.push(vec![(key.clone(), FetchedValue::Text(id)), (shelf.column.clone(), vector)]);
             }
-            None => into_row(draft, source, new, &shelf, vector),
+            None => into_row(draft, source, id, &shelf, vector),
         }
     }
     if odd > 0 {
@@ -84,15 +78,11 @@ pub async fn add(draft: &mut Draft<'_>, source: &BoundSource, rows: &[&NewRow]) 
     Ok(())
 }
 
-fn has_vector(surplus: &crate::store::surplus::Surplus) -> bool {
-    surplus.vector.is_some() || surplus.beside.is_some()
-}
-
 /// Puts a vector into the new row itself, unless its stored form is there already.
-fn into_row(draft: &mut Draft<'_>, source: &BoundSource, new: &NewRow, shelf: &VectorShelf, vector: FetchedValue) {
+fn into_row(draft: &mut Draft<'_>, source: &BoundSource, of: String, shelf: &VectorShelf, vector: FetchedValue) {
     let Some((id, _)) = plain_column(source, "id") else { return };
     let own = table_of(source);
-    let key = Cell::Is(FetchedValue::Text(new.row.id().to_owned()));
+    let key = Cell::Is(FetchedValue::Text(of));
     for mutation in draft.mutations_mut() {
         let Mutation::Insert { table, columns, rows, .. } = mutation else { continue };
         let Some(at) = columns.iter().position(|c| c == id).filter(|_| *table == own) else { continue };
