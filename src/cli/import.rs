@@ -1,7 +1,7 @@
 //! `import`. Our own export is read line by line. What fits into one plan is one change; a larger file goes in in parts, each
 //! a change of its own, so that memory stays bounded whatever its size.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -13,7 +13,7 @@ use super::failure::CommandFailure;
 use super::input::{read_input, unread};
 use super::output;
 use super::part_totals::PartTotals;
-use crate::change::import::{self, ImportPart, ImportProgress};
+use crate::change::import::{self, ImportPart, ImportProgress, PartSize};
 use crate::change::operation::ImportFormat;
 use crate::change::{self, Operation, Plan};
 use crate::ground::input_file::{InputError, InputFile};
@@ -59,56 +59,44 @@ const PART_BYTES: usize = 16 << 20;
 struct Parts<'f> {
     path: &'f Path,
     reader: BufReader<InputFile>,
-    /// Lines that were read and did not fit in the last part.
-    rest: Vec<u8>,
+    /// The line that follows; empty at the end.
+    line: String,
     next_line: usize,
-    is_over: bool,
 }
 
 impl<'f> Parts<'f> {
     fn open(path: &'f Path) -> Result<Self, CommandFailure> {
         let file = InputFile::open(path, u64::MAX - 1).map_err(|error| unread(path, &error))?;
-        Ok(Parts { path, reader: BufReader::new(file), rest: Vec::new(), next_line: 1, is_over: false })
+        let mut parts = Parts { path, reader: BufReader::new(file), line: String::new(), next_line: 1 };
+        parts.read_line()?;
+        Ok(parts)
+    }
+
+    fn is_over(&self) -> bool {
+        self.line.is_empty()
     }
 
     /// The next lines, with the number of the first.
     fn next(&mut self) -> Result<(usize, String), CommandFailure> {
-        let first = self.next_line;
-        // All of its room at once: a text that grows is held twice meanwhile.
-        let mut part = Vec::with_capacity(PART_BYTES + (1 << 20));
-        part.append(&mut self.rest);
-        self.read_on(&mut part)?;
-        let mut text = String::from_utf8(part).map_err(|_| unread(self.path, &InputError::NotText))?;
-        self.rest = text.split_off(import::taken(&text)).into_bytes();
-        self.next_line += text.bytes().filter(|byte| *byte == b'\n').count();
-        // Whether more follows decides whether the file is one change.
-        let is_end = self.reader.fill_buf().map_err(|error| unread(self.path, &error.into()))?.is_empty();
-        self.is_over = self.rest.is_empty() && is_end;
+        let (first, mut size, mut text) = (self.next_line, PartSize::default(), String::new());
+        while !self.is_over() && text.len() < PART_BYTES && size.takes(&self.line) {
+            text.push_str(&self.line);
+            self.next_line += 1;
+            self.read_line()?;
+        }
         Ok((first, text))
     }
 
-    /// Reads lines until the part is full.
-    fn read_on(&mut self, part: &mut Vec<u8>) -> Result<(), CommandFailure> {
-        let is_end = |byte: &u8| *byte == b'\n';
-        let mut unended = 0;
-        while part.len() < PART_BYTES || unended > 0 {
-            let buffer = self.reader.fill_buf().map_err(|error| unread(self.path, &error.into()))?;
-            // A full part takes no more than the rest of its last line.
-            let is_full = part.len() >= PART_BYTES;
-            let end = if is_full { buffer.iter().position(is_end) } else { buffer.iter().rposition(is_end) };
-            let taken = end.map_or(buffer.len(), |at| at + 1);
-            if taken == 0 {
-                break;
-            }
-            unended = if end.is_some() { 0 } else { unended + taken };
-            part.extend_from_slice(&buffer[..taken]);
-            self.reader.consume(taken);
-            if unended as u64 > PLAN_BYTES {
-                let line = self.next_line + part.iter().filter(|byte| is_end(byte)).count();
-                let (path, most) = (self.path.display(), PLAN_BYTES >> 20);
-                return Err(CommandFailure::usage(format!("{path}: line {line} holds more than {most} MB")));
-            }
+    fn read_line(&mut self) -> Result<(), CommandFailure> {
+        let mut line = std::mem::take(&mut self.line).into_bytes();
+        line.clear();
+        let mut limited = (&mut self.reader).take(PLAN_BYTES + 1);
+        limited.read_until(b'\n', &mut line).map_err(|error| unread(self.path, &error.into()))?;
+        if line.len() as u64 > PLAN_BYTES {
+            let (path, line, most) = (self.path.display(), self.next_line, PLAN_BYTES >> 20);
+            return Err(CommandFailure::usage(format!("{path}: line {line} holds more than {most} MB")));
         }
+        self.line = String::from_utf8(line).map_err(|_| unread(self.path, &InputError::NotText))?;
         Ok(())
     }
 }
@@ -155,7 +143,7 @@ async fn lines(session: &Session<'_>, file: &Path, skip_bad: bool, doing: &Doing
     let mut parts = Parts::open(file)?;
     let mut next = parts.next()?;
     let store = session.store().await?;
-    if parts.is_over {
+    if parts.is_over() {
         let text = next.1;
         let operation = Operation::Import { format: ImportFormat::Jsonl, name, text, skip_bad };
         return carry_out(session, &store, doing, &operation).await;
@@ -167,10 +155,10 @@ async fn lines(session: &Session<'_>, file: &Path, skip_bad: bool, doing: &Doing
     }
     let (progress, mut together) = (ImportProgress::default(), Together::default());
     loop {
-        let part = ImportPart { text: &next.1, first_line: next.0, progress: &progress, is_last: parts.is_over };
+        let part = ImportPart { text: &next.1, first_line: next.0, progress: &progress, is_last: parts.is_over() };
         put_in(session, &store, &name, part, skip_bad, doing, &mut together).await?;
         progress.advance();
-        if parts.is_over {
+        if parts.is_over() {
             break;
         }
         // Before the next one is read.

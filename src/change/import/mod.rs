@@ -116,21 +116,26 @@ pub struct ImportPart<'a> {
     pub is_last: bool,
 }
 
-/// Bytes of the lines at the beginning of our own export that one plan takes, at least one line. A row takes its columns
-/// beside what its line says of them, however little that is.
-#[must_use]
-pub fn taken(text: &str) -> usize {
-    let (mut held, mut taken) = (0, 0);
-    for (number, line) in text.split_inclusive('\n').enumerate() {
+/// Lines of our own export that one plan takes. A row takes its columns beside what its line says of them, however little
+/// that is.
+#[derive(Debug, Default)]
+pub struct PartSize {
+    lines: usize,
+    held: usize,
+}
+
+impl PartSize {
+    /// Adds a line, unless it does not fit beside others.
+    pub fn takes(&mut self, line: &str) -> bool {
         let columns = export::entity(line).map_or(0, |entity| entity.columns().len());
-        let shown = if number < KEPT { COPIES_SHOWN * line.len() } else { 0 };
-        held += COPIES * (line.len() + size_of::<NewRow>() + columns * size_of::<Value>()) + shown;
-        if held > HELD && taken > 0 {
-            break;
+        let shown = if self.lines < KEPT { COPIES_SHOWN * line.len() } else { 0 };
+        let more = COPIES * (line.len() + size_of::<NewRow>() + columns * size_of::<Value>()) + shown;
+        let fits = self.lines == 0 || self.held + more <= HELD;
+        if fits {
+            (self.lines, self.held) = (self.lines + 1, self.held + more);
         }
-        taken += line.len();
+        fits
     }
-    taken
 }
 
 /// Plans the import of a part of a file, as [`plan`] does that of a whole one.
