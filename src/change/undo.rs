@@ -17,7 +17,8 @@ use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
 use crate::store::own::TrailEntry;
-use crate::store::stored::{Cell, Image, Mutation, ROW_NUMBER, RowRevisions, StoredRows, TableName};
+use crate::store::row_number::is_row_number;
+use crate::store::stored::{Cell, Image, Mutation, RowRevisions, StoredRows, TableName};
 
 /// Later entries that are looked through for who changed a row.
 const LOOKED_THROUGH: usize = 1_000;
@@ -284,10 +285,10 @@ async fn fitted(store: &Store, inverse: InverseMutation, images: &[Image]) -> Re
             set.retain(|(name, _)| !moved_on(name));
             Mutation::Update { table, key, set }
         }
-        Mutation::Insert { table, key, mut columns, mut rows } if columns.first().is_some_and(|c| c == ROW_NUMBER) => {
+        Mutation::Insert { table, key, mut columns, mut rows } if columns.first().is_some_and(|c| is_row_number(c)) => {
             let numbers: Vec<Vec<FetchedValue>> =
                 rows.iter().filter_map(|row| Some(vec![row.first()?.at("")])).collect();
-            let wanted = StoredRows { table: table.clone(), by: vec![ROW_NUMBER.to_owned()], keys: numbers };
+            let wanted = StoredRows { table: table.clone(), by: vec![columns[0].clone()], keys: numbers };
             if !store.shapes().images(&wanted).await?.is_empty() {
                 columns.remove(0);
                 rows.iter_mut().for_each(|row: &mut Vec<Cell>| drop(row.remove(0)));

@@ -7,6 +7,7 @@ use crate::layout::{Catalog, CatalogColumn, CatalogTable, Engine};
 use super::ability::{RefusedAbilities, ServerAbility};
 use super::dialect::quote;
 use super::fetched::{RawRow, integer, text};
+use super::row_number::has_key_index;
 use super::session::Sessions;
 
 /// Reads the catalog of the opened database. What the server refuses to tell is left out and noted.
@@ -29,13 +30,14 @@ pub async fn read(sessions: &Sessions, refusals: &RefusedAbilities) -> Result<Ca
 
 async fn read_sqlite(sessions: &Sessions, schema: &str, catalog: &mut Catalog) -> Result<(), sqlx::Error> {
     let quoted = quote(schema);
+    let s = schema.replace('\'', "''");
     // A virtual table of a module that is not compiled in cannot be described; its shadow tables can.
     let columns = format!(
-        "SELECT m.name, p.name, lower(p.type), p.\"notnull\" OR (p.pk > 0 AND lower(p.type) = 'integer') \
-         FROM {quoted}.sqlite_schema m JOIN pragma_table_info(m.name, '{}') p \
+        "SELECT m.name, p.name, lower(p.type), p.\"notnull\" OR m.type = 'table' AND p.pk > 0 AND NOT {} \
+         FROM {quoted}.sqlite_schema m JOIN pragma_table_info(m.name, '{s}') p \
          WHERE m.type IN ('table', 'view') AND m.name NOT LIKE 'sqlite_%' AND m.sql NOT LIKE 'CREATE VIRTUAL%' \
          ORDER BY m.name, p.cid",
-        schema.replace('\'', "''")
+        has_key_index("m.name", &format!("'{s}'"))
     );
     let first = catalog.tables.len();
     for row in sessions.fetch(&columns, &[]).await? {
@@ -53,8 +55,7 @@ async fn read_sqlite(sessions: &Sessions, schema: &str, catalog: &mut Catalog) -
     let indexes = format!(
         "SELECT m.name, i.name FROM {quoted}.sqlite_schema m, pragma_index_list(m.name, '{s}') l, \
          pragma_index_info(l.name, '{s}') i WHERE m.type = 'table' AND i.seqno = 0 AND i.name IS NOT NULL \
-         AND NOT l.partial AND m.sql NOT LIKE 'CREATE VIRTUAL%'",
-        s = schema.replace('\'', "''")
+         AND NOT l.partial AND m.sql NOT LIKE 'CREATE VIRTUAL%'"
     );
     for row in sessions.fetch(&indexes, &[]).await? {
         let name = text(&row, 0);

@@ -2,11 +2,12 @@
 
 use crate::layout::{BoundColumn, BoundOrigin, Engine};
 use crate::memory::ValueKind;
+use crate::store::row_number::HIDDEN;
 
 /// An identifier in quotes, safe whatever it holds.
 #[must_use]
 pub fn quote(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
+    format!("\"{}\"", name.trim_start_matches(HIDDEN).replace('"', "\"\""))
 }
 
 /// A table in quotes, with its schema where it has one.

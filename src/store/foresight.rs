@@ -10,7 +10,7 @@ use super::encode::{plain_column, table_of};
 use super::fetched::{FetchedValue, Param};
 use super::select::SelectStatement;
 use super::shape::qualified;
-use super::stored::{Mutation, ROW_NUMBER, StoredRows, TableName};
+use super::stored::{Mutation, StoredRows, TableName};
 use super::{ForesightReader, Store, StoreError};
 use crate::layout::{BoundColumn, BoundSource, Engine, StoredAs};
 use crate::memory::{Entity, Row};
@@ -150,11 +150,9 @@ impl ForesightReader<'_> {
         if columns.is_empty() {
             return Err(StoreError::NoTable(table.title()));
         }
-        if self.store.shapes().shape(table).await?.row_number {
-            columns.insert(
-                0,
-                ForeseenColumn { name: ROW_NUMBER.to_owned(), declared: "INTEGER".to_owned(), default: None },
-            );
+        if let Some(number) = &self.store.shapes().shape(table).await?.row_number {
+            columns
+                .insert(0, ForeseenColumn { name: number.to_string(), declared: "INTEGER".to_owned(), default: None });
         }
         Ok(Foreseen {
             table: table.clone(),

@@ -44,6 +44,7 @@ pub mod raw_table;
 pub mod relations;
 mod revise;
 pub mod row_list;
+pub mod row_number;
 mod sample;
 mod scan;
 pub mod scratch;

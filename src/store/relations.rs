@@ -6,9 +6,10 @@ use super::StoreError;
 use super::dialect::quote;
 use super::fetched::{RawRow, number, text};
 use super::proof::tables::{self, ColumnContent, SearchedKind, SearchedTable, UnsearchedReason};
+use super::row_number::hidden;
 use super::shape::Comparison;
 use super::snapshot::Snapshot;
-use super::stored::{ROW_NUMBER, TableName};
+use super::stored::TableName;
 use crate::layout::Engine;
 
 /// Action of a foreign key when the row that it names is deleted.
@@ -266,7 +267,10 @@ impl Snapshot<'_> {
         for mut table in tables::read(self.store).await? {
             // Any number of rows may hold the same NULL.
             if table.has_keys_of_null && self.holds_null(&table.name, &table.key).await? {
-                table.key.push(ROW_NUMBER.to_owned());
+                match table.row_number {
+                    Some(name) => table.key.push(hidden(name)),
+                    None => table.key.clear(),
+                }
             }
             relations.add(table);
         }
@@ -342,8 +346,8 @@ impl Relations {
                 self.holds.insert(place, holds);
             }
         }
-        let numbered = table.key.is_empty() && table.row_number.is_some();
-        self.keys.insert(name.clone(), if numbered { vec![ROW_NUMBER.to_owned()] } else { table.key });
+        let number = table.row_number.filter(|_| table.key.is_empty());
+        self.keys.insert(name.clone(), number.map_or(table.key, |number| vec![hidden(number)]));
         self.tables.push(name);
     }
 

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::dialect::quote;
 use super::fetched::{FetchedValue, Param, RawRow};
-use super::stored::{Image, ROW_NUMBER, StoredRows, TableName, is_numbered};
+use super::row_number::{free_name_sql, has_key_index, hidden, is_numbered};
+use super::stored::{Image, StoredRows, TableName};
 use super::{ShapeReader, StoreError};
 use crate::layout::Engine;
 
@@ -42,8 +43,8 @@ impl ShapeColumn {
 pub struct TableShape {
     /// The columns.
     pub columns: Vec<ShapeColumn>,
-    /// SQLite: its rows have a hidden number.
-    pub row_number: bool,
+    /// SQLite: what stands for the hidden number of its rows; none where a column is the number, or all its names are taken.
+    pub row_number: Option<Arc<str>>,
 }
 
 impl TableShape {
@@ -59,13 +60,12 @@ impl TableShape {
         let wanted = |name: &str| columns.iter().chain(by).any(|column| column == name);
         TableShape {
             columns: self.columns.iter().filter(|c| wanted(&c.name)).cloned().collect(),
-            row_number: self.row_number && wanted(ROW_NUMBER),
+            row_number: self.row_number.clone().filter(|number| wanted(number)),
         }
     }
 
     fn names(&self) -> Vec<Arc<str>> {
-        let hidden = self.row_number.then(|| ROW_NUMBER.into());
-        hidden.into_iter().chain(self.columns.iter().map(|c| c.name.as_str().into())).collect()
+        self.row_number.iter().cloned().chain(self.columns.iter().map(|c| c.name.as_str().into())).collect()
     }
 }
 
@@ -99,7 +99,8 @@ impl TableShapes {
                 required: flag(row.get(2)),
             })
             .collect();
-        let row_number = rows.first().is_some_and(|row| flag(row.get(3)));
+        let row_number = rows.first().map(|row| text(row.get(3))).filter(|name| !name.is_empty());
+        let row_number = row_number.map(|name| hidden(&name).into());
         let shape = Arc::new(TableShape { columns, row_number });
         if shape.columns.is_empty() {
             return None;
@@ -109,23 +110,23 @@ impl TableShapes {
     }
 }
 
-/// The statement that describes a table: name, type, required, whether rows have a hidden number, and what the type is
+/// The statement that describes a table: name, type, required, a name of the rows' hidden number, and what the type is
 /// made of: without the rules of a domain, and whatever they are.
 #[must_use]
 pub fn question(engine: Engine, table: &TableName) -> (String, Vec<Param>) {
+    let has_index = has_key_index("$1", "$2");
     let sql = match engine {
-        // A single INTEGER key is the row number itself and stands among the columns.
+        // A key that is the row number itself stands among the columns.
         Engine::Sqlite => format!(
-            "SELECT c.name, c.type, c.\"notnull\" AND c.dflt_value IS NULL AND NOT (c.pk > 0 AND lower(c.type) = 'integer'), \
-             NOT l.wr AND l.type = 'table' AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo($1, $2) k \
-               WHERE k.pk > 0 AND lower(k.type) = 'integer' \
-               AND (SELECT count(*) FROM pragma_table_xinfo($1, $2) o WHERE o.pk > 0) = 1) \
-               AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo($1, $2) n WHERE lower(n.name) = '{ROW_NUMBER}') \
+            "SELECT c.name, c.type, c.\"notnull\" AND c.dflt_value IS NULL AND (c.pk = 0 OR {has_index}), \
+             CASE WHEN NOT l.wr AND l.type = 'table' AND ({has_index} OR NOT EXISTS \
+               (SELECT 1 FROM pragma_table_xinfo($1, $2) o WHERE o.pk > 0)) THEN {} END \
              FROM pragma_table_xinfo($1, $2) c JOIN pragma_table_list l ON l.name = $1 AND l.schema = $2 \
-             WHERE c.hidden = 0 ORDER BY c.cid"
+             WHERE c.hidden = 0 ORDER BY c.cid",
+            free_name_sql("$1", "$2")
         ),
         Engine::Postgres => "SELECT a.attname::text, format_type(a.atttypid, a.atttypmod), \
-             a.attnotnull AND NOT a.atthasdef AND a.attidentity = '', false, \
+             a.attnotnull AND NOT a.atthasdef AND a.attidentity = '', NULL::text, \
              coalesce((WITH RECURSIVE made_of (type, modifier, ruled) AS ( \
                SELECT a.atttypid, a.atttypmod, false UNION ALL \
                SELECT t.typbasetype, t.typtypmod, m.ruled OR EXISTS \

@@ -6,12 +6,13 @@ use std::ops::ControlFlow;
 
 use super::dialect::{PgType, quote};
 use super::fetched::{FetchedValue, Param, RawRow, integer, text};
+use super::row_number::{free_name_sql, is_numbered};
 use super::server::{Isolation, ServerLink};
 use super::session::Opener;
 use super::shape::{self, Comparison, TableShape};
 use super::side_by_side::RowBatch;
 use super::sqlite_reader::SqliteReader;
-use super::stored::{TableName, is_numbered, row_number};
+use super::stored::TableName;
 use super::stripes::{self, StripedStatement};
 use super::{Store, StoreError};
 use crate::layout::Engine;
@@ -302,7 +303,7 @@ impl Snapshot<'_> {
         mut take: impl FnMut(RawRow, T),
     ) -> Result<(), StoreError> {
         if let Some(number) = self.row_number(&wanted).await? {
-            return self.stripes(&wanted, number, look, take).await;
+            return self.stripes(&wanted, &number, look, take).await;
         }
         let mut batch = RowBatch::new(look);
         let mut held = |row: RawRow, found: Option<T>| {
@@ -318,17 +319,16 @@ impl Snapshot<'_> {
 
     /// A name of the row numbers of an SQLite table that no column has taken; none where there are no numbers, or where not
     /// all rows are wanted.
-    async fn row_number(&mut self, wanted: &WantedRows<'_>) -> Result<Option<&'static str>, StoreError> {
+    async fn row_number(&mut self, wanted: &WantedRows<'_>) -> Result<Option<String>, StoreError> {
         if self.engine() == Engine::Postgres || wanted.when.is_some() {
             return Ok(None);
         }
-        let sql = "SELECT 1 FROM pragma_table_list WHERE schema = $1 AND name = $2 AND type IN ('table', 'shadow') AND NOT wr";
+        let sql = format!(
+            "SELECT {} FROM pragma_table_list WHERE schema = $1 AND name = $2 AND type IN ('table', 'shadow') AND NOT wr",
+            free_name_sql("$2", "$1")
+        );
         let named = [&wanted.table.schema, &wanted.table.name].map(|name| FetchedValue::Text(name.clone()));
-        if self.fetch(sql, &named).await?.is_empty() {
-            return Ok(None);
-        }
-        let shape = self.store.shapes().shape(wanted.table).await?;
-        Ok(row_number(&shape.columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>()))
+        Ok(self.fetch(&sql, &named).await?.first().map(|row| text(row, 0)).filter(|name| !name.is_empty()))
     }
 
     async fn stripes<T: Send>(

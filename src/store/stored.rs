@@ -9,23 +9,8 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::fetched::FetchedValue;
+use super::row_number::is_row_number;
 use crate::layout::TimeSpelling;
-
-/// The column name under which SQLite's hidden row number is in an [`Image`].
-pub const ROW_NUMBER: &str = "_rowid_";
-
-/// Whether rows are told apart by their hidden numbers, at least those that hold NULL in the other columns.
-#[must_use]
-pub fn is_numbered(by: &[String]) -> bool {
-    by.last().is_some_and(|column| column == ROW_NUMBER)
-}
-
-/// A name of SQLite's hidden row number that no column of a table has taken; none where columns have all of them.
-#[must_use]
-pub fn row_number(columns: &[&str]) -> Option<&'static str> {
-    let taken = |name: &&str| columns.iter().any(|column| column.eq_ignore_ascii_case(name));
-    ["rowid", "_rowid_", "oid"].into_iter().find(|name| !taken(name))
-}
 
 /// Bytes that are counted for a row beside its values.
 pub const ROW: usize = 100;
@@ -120,7 +105,7 @@ impl Image {
 
     /// The row as it is hashed: everything but the row number, which no one relies on.
     fn canonical(&self, columns: &[String]) -> String {
-        let counts = |name: &str| name != ROW_NUMBER && (columns.is_empty() || columns.iter().any(|c| c == name));
+        let counts = |name: &str| !is_row_number(name) && (columns.is_empty() || columns.iter().any(|c| c == name));
         let values: Vec<Value> =
             self.0.iter().filter(|(name, _)| counts(name)).map(|(name, value)| json!([&**name, value])).collect();
         Value::from(values).to_string()
@@ -447,6 +432,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::store::row_number::hidden;
 
     fn any_raw() -> impl Strategy<Value = FetchedValue> {
         prop_oneof![
@@ -481,7 +467,8 @@ mod tests {
 
     #[test]
     fn the_row_number_is_no_part_of_a_fingerprint() {
-        let image = |n| Image(vec![(ROW_NUMBER.into(), FetchedValue::Integer(n)), ("id".into(), FetchedValue::Null)]);
+        let image =
+            |n| Image(vec![(hidden("rowid").into(), FetchedValue::Integer(n)), ("id".into(), FetchedValue::Null)]);
         assert_eq!(fingerprint(&[image(1)], &[]), fingerprint(&[image(2)], &[]));
     }
 }

@@ -9,9 +9,10 @@ use serde::{Serialize, Serializer};
 use super::embedding::{VectorShelf, spelled};
 use super::encode::{encode_value, key_columns, plain_column, table_of};
 use super::fetched::FetchedValue;
+use super::row_number::is_row_number;
 use super::select::key_parts;
 use super::shape::TableShape;
-use super::stored::{Cell, Image, ROW_NUMBER, StoredRows, TableName};
+use super::stored::{Cell, Image, StoredRows, TableName};
 use super::{ShapeReader, StoreError};
 use crate::layout::{BoundFrom, BoundSource, Engine};
 use crate::memory::{Entity, Row, time};
@@ -145,12 +146,12 @@ impl ShapeReader<'_> {
                         Some(key) => {
                             surplus.beside = beside.get(row.id()).and_then(|image| {
                                 let more = image.0.iter().any(|(name, raw)| match &**name {
-                                    ROW_NUMBER => false,
+                                    name if is_row_number(name) => false,
                                     name if name == key => false,
                                     name if name == column => usual.as_ref() != Some(raw),
                                     _ => *raw != FetchedValue::Null,
                                 });
-                                let columns = image.0.iter().filter(|(name, _)| **name != *ROW_NUMBER).map(named);
+                                let columns = image.0.iter().filter(|(name, _)| !is_row_number(name)).map(named);
                                 more.then(|| (shelf_title(shelf.as_ref()), columns.collect()))
                             });
                         }
@@ -211,7 +212,7 @@ impl ShapeReader<'_> {
             let declared = shape.column(name).map_or("", |c| c.declared.as_str());
             !matches!(usual.get(&**name), Some(Cell::Is(cell)) if is_same(self.store.engine(), declared, cell, raw))
         };
-        let stored = image.0.iter().filter(|(name, _)| **name != *ROW_NUMBER && !key.iter().any(|key| **key == **name));
+        let stored = image.0.iter().filter(|(name, _)| !is_row_number(name) && !key.iter().any(|key| **key == **name));
         let (spelled, hidden): (Vec<_>, Vec<_>) = stored.filter(differs).partition(|(name, _)| mapped(name));
         // Values may be long: the usual ones are gone before these are copied.
         drop(usual);

@@ -62,6 +62,10 @@ async fn in_any_case(script: &str) -> Vec<World> {
 
 /// Runs a command and gives what it printed.
 fn told(world: &World, arguments: &[&str]) -> Value {
+    serde_json::from_str(&printed(world, arguments)).expect("JSON")
+}
+
+fn printed(world: &World, arguments: &[&str]) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let database = match &world.target {
         Target::File(path) => path.display().to_string(),
@@ -70,7 +74,7 @@ fn told(world: &World, arguments: &[&str]) -> Value {
     let output = alone_in(folder.path()).args(["-d", &database, "--format", "json"]).args(arguments).output();
     let output = output.expect("the program");
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("JSON")
+    String::from_utf8(output.stdout).expect("text")
 }
 
 async fn texts(world: &World, sql: &str) -> Vec<String> {
@@ -157,6 +161,57 @@ fn rows_with_null_in_their_key_are_told_apart() {
         assert_eq!(pairs, ["p--", "p-ya-1", "---", "pq-"]);
         let left = texts(&world, "SELECT title FROM episodes WHERE id IS NULL").await;
         assert_eq!(left, ["e"], "also a row goes that only mentions the person");
+    });
+}
+
+#[test]
+fn a_column_with_a_name_of_the_row_number_is_no_row_number() {
+    block_on(async {
+        let of = "episode TEXT REFERENCES episodes (id) ON DELETE";
+        // Tables of one row of zoe and one of yan, which only their hidden numbers tell apart.
+        let script = format!(
+            "CREATE TABLE falling (id INTEGER PRIMARY KEY DESC, {of} SET NULL); \
+             CREATE TABLE named (name TEXT PRIMARY KEY, _rowid_ TEXT, {of} CASCADE); \
+             CREATE TABLE bare (_ROWID_ INTEGER, {of} CASCADE); \
+             CREATE TABLE twice (name TEXT PRIMARY KEY, rowid TEXT, _rowid_ TEXT, {of} SET NULL); \
+             CREATE TABLE made (name TEXT PRIMARY KEY, rowid TEXT GENERATED ALWAYS AS ('x') VIRTUAL, {of} CASCADE); \
+             CREATE TABLE keyed (_rowid_ TEXT PRIMARY KEY, {of} SET NULL); \
+             CREATE TABLE whole (_rowid_ INTEGER PRIMARY KEY, {of} CASCADE); \
+             INSERT INTO falling (id, episode) VALUES (NULL, 'zo-1'), (NULL, 'ya-1'); \
+             INSERT INTO named (name, _rowid_, episode) VALUES (NULL, 'x', 'zo-1'), (NULL, 'x', 'ya-1'); \
+             INSERT INTO bare VALUES (7, 'zo-1'), (7, 'ya-1'); \
+             INSERT INTO twice (name, rowid, _rowid_, episode) VALUES (NULL, 'x', 'x', 'zo-1'), (NULL, 'x', 'x', 'ya-1'); \
+             INSERT INTO made (name, episode) VALUES (NULL, 'zo-1'), (NULL, 'ya-1'); \
+             INSERT INTO keyed VALUES (NULL, 'zo-1'), ('k', 'zo-2'), (NULL, 'ya-1'); \
+             INSERT INTO whole VALUES (5, 'zo-1'), (6, 'ya-1')"
+        );
+        let world = with(Some(small().await), "", &script).await.expect("a database");
+        let before = dump(&world).await;
+        let receipt = told(&world, &["remove", "episode", "zo-1", "zo-2", "--apply"]);
+        for (table, rows) in [("falling", 1), ("twice", 1), ("keyed", 2)] {
+            assert_eq!(receipt["counts"][table], json!({"update": rows}), "{table}: {receipt:#}");
+        }
+        for table in ["named", "bare", "made", "whole"] {
+            assert_eq!(receipt["counts"][table], json!({"delete": 1}), "{table}: {receipt:#}");
+        }
+        told(&world, &["undo", &receipt["audit_seq"].to_string(), "--apply"]);
+        assert_eq!(dump(&world).await, before);
+
+        let exported = printed(&world, &["export", "subject", "zoe-1234"]);
+        assert!(exported.contains("\"_ROWID_\":7"), "a column of its own is exported: {exported}");
+        assert_erased(&told(&world, &["purge", "zoe-1234", "--apply"]));
+        for (table, left) in [
+            ("falling", vec!["-", "ya-1"]),
+            ("named", vec!["ya-1"]),
+            ("bare", vec!["ya-1"]),
+            ("twice", vec!["-", "ya-1"]),
+            ("made", vec!["ya-1"]),
+            ("keyed", vec!["-", "-", "ya-1"]),
+            ("whole", vec!["ya-1"]),
+        ] {
+            let rows = texts(&world, &format!("SELECT coalesce(episode, '-') FROM {table} ORDER BY 1")).await;
+            assert_eq!(rows, left, "{table}");
+        }
     });
 }
 

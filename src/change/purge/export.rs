@@ -15,7 +15,8 @@ use crate::change::{ChangeError, now};
 use crate::ground::private_file::{self, PrivateFile};
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
-use crate::store::stored::{Image, ROW_NUMBER};
+use crate::store::row_number::is_row_number;
+use crate::store::stored::Image;
 
 /// Rows that are read at a time: few at first, and more while they take few bytes together.
 const FEWEST: usize = 16;
@@ -143,7 +144,7 @@ fn row_json(image: &Image) -> Map<String, Value> {
             },
         },
     };
-    let columns = image.0.iter().filter(|(name, _)| **name != *ROW_NUMBER);
+    let columns = image.0.iter().filter(|(name, _)| !is_row_number(name));
     columns.map(|(name, raw)| (name.to_string(), value(raw))).collect()
 }
 

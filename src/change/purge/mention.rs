@@ -11,7 +11,8 @@ use super::graph::as_text;
 pub use crate::change::plan::erasure::{Certainty, Mentions};
 use crate::change::plan::erasure::{MentionWords, ShownMention};
 use crate::store::fetched::FetchedValue;
-use crate::store::stored::{TableName, is_numbered};
+use crate::store::row_number::is_numbered;
+use crate::store::stored::TableName;
 
 /// Hexadecimal digits of an id.
 const DIGITS: usize = 10;
@@ -234,7 +235,7 @@ pub type RefusedDecision = (Mentions, &'static str, Vec<Mentions>);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::stored::ROW_NUMBER;
+    use crate::store::row_number::hidden;
 
     #[test]
     fn one_mention_is_decided_before_its_place_and_that_before_all() {
@@ -255,6 +256,7 @@ mod tests {
         };
         assert_eq!(of("id", 1, "a"), of("id", 1, "b"));
         assert_ne!(of("id", 1, "a"), of("id", 2, "a"));
-        assert_eq!(of(ROW_NUMBER, 1, "a"), of(ROW_NUMBER, 2, "a"));
+        let number = hidden("rowid");
+        assert_eq!(of(&number, 1, "a"), of(&number, 2, "a"));
     }
 }

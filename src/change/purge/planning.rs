@@ -32,8 +32,9 @@ use crate::layout::erase::EraseAction;
 use crate::store::Store;
 use crate::store::encode::key_columns;
 use crate::store::fetched::{FetchedValue, RawRow};
+use crate::store::row_number::is_numbered;
 use crate::store::snapshot::{Snapshot, WantedRows};
-use crate::store::stored::{StoredRows, TableName, is_numbered};
+use crate::store::stored::{StoredRows, TableName};
 
 /// Rounds in which deleted mentions may bring further rows.
 const ROUNDS: usize = 5;

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::layout::Engine;
 use crate::store::fetched::{RawRow, number, text};
-use crate::store::stored::{ROW_NUMBER, TableName, row_number};
+use crate::store::row_number::{free_name, has_key_index};
+use crate::store::stored::TableName;
 use crate::store::{Store, StoreError};
 
 /// Content that a column can hold.
@@ -98,10 +99,17 @@ pub struct SearchedTable {
     pub hidden: bool,
 }
 
-const SQLITE: &str = "SELECT l.schema, l.name, l.type, l.wr, c.name, lower(c.type), c.hidden, c.pk, 'words', 0, 0, 0, c.\"notnull\" OR c.pk > 0, \
-     0, c.pk > 0 AND NOT c.\"notnull\" AND NOT l.wr AND NOT l.strict \
+/// The statement over the tables of SQLite.
+fn sqlite() -> String {
+    let has_index = has_key_index("l.name", "l.schema");
+    format!(
+        "SELECT l.schema, l.name, l.type, l.wr, c.name, lower(c.type), c.hidden, c.pk, 'words', 0, 0, 0, c.\"notnull\" OR c.pk > 0, \
+     0, c.pk > 0 AND NOT c.\"notnull\" AND NOT l.wr AND NOT l.strict AND {has_index} \
      FROM pragma_table_list l JOIN pragma_table_xinfo(l.name, l.schema) c \
-     WHERE l.type IN ('table', 'shadow') AND l.schema <> 'temp' ORDER BY l.schema, l.name, c.cid";
+     WHERE l.type IN ('table', 'shadow') AND l.schema <> 'temp' ORDER BY l.schema, l.name, c.cid"
+    )
+}
+
 const SQLITE_OTHERS: &str = "SELECT schema, name, type FROM pragma_table_list \
      WHERE type = 'virtual' AND schema <> 'temp' ORDER BY schema, name";
 
@@ -169,8 +177,9 @@ const PARTITIONS: &str = "SELECT n.nspname::text, r.relname::text, t.isleaf, s.n
 pub async fn read(store: &Store) -> Result<Vec<SearchedTable>, StoreError> {
     let mut tables: BTreeMap<TableName, SearchedTable> = BTreeMap::new();
     let mut keys: BTreeMap<TableName, Vec<(i64, String)>> = BTreeMap::new();
-    let sql = if store.engine() == Engine::Sqlite { SQLITE } else { POSTGRES };
-    for row in store.fetch_text(sql).await? {
+    let sql = if store.engine() == Engine::Sqlite { sqlite() } else { POSTGRES.to_owned() };
+    let mut computed: BTreeMap<TableName, Vec<String>> = BTreeMap::new();
+    for row in store.fetch_text(&sql).await? {
         let name = TableName::new(text(&row, 0), text(&row, 1));
         let table = tables.entry(name.clone()).or_insert_with(|| SearchedTable {
             name: name.clone(),
@@ -194,11 +203,13 @@ pub async fn read(store: &Store) -> Result<Vec<SearchedTable>, StoreError> {
         };
         table.has_keys_of_null |= number(&row, 14) == 1;
         if number(&row, 7) > 0 {
-            keys.entry(name).or_default().push((number(&row, 7), column.name.clone()));
+            keys.entry(name.clone()).or_default().push((number(&row, 7), column.name.clone()));
         }
         // What is generated goes with what it is made of.
         if number(&row, 6) == 0 {
             table.columns.push(column);
+        } else {
+            computed.entry(name).or_default().push(column.name);
         }
     }
     if store.engine() == Engine::Sqlite {
@@ -226,14 +237,9 @@ pub async fn read(store: &Store) -> Result<Vec<SearchedTable>, StoreError> {
         }
     }
     for table in tables.values_mut() {
-        // An INTEGER key alone is the row number, and a column may have its name.
-        let is_number = |column: &SearchedColumn| {
-            column.name.eq_ignore_ascii_case(ROW_NUMBER)
-                || column.declared == "integer" && table.key == [column.name.clone()]
-        };
-        table.has_keys_of_null &= !table.columns.iter().any(is_number);
-        let columns: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
-        table.row_number = table.row_number.and_then(|_| row_number(&columns));
+        let columns =
+            table.columns.iter().map(|column| &column.name).chain(computed.get(&table.name).into_iter().flatten());
+        table.row_number = table.row_number.and_then(|_| free_name(columns.map(String::as_str)));
     }
     if store.engine() == Engine::Postgres {
         for row in store.fetch_text(INHERITING).await? {
