@@ -9,7 +9,7 @@ use super::purge::PurgePlan;
 use super::{ChangeError, now};
 use crate::lab::what_if::{self, Counted, PlannedChange};
 use crate::layout::BoundSource;
-use crate::memory::Entity;
+use crate::memory::{Entity, thousands};
 use crate::recall::what_if::WhatIf;
 use crate::store::Store;
 use crate::store::encode::{plain_column, table_of};
@@ -70,7 +70,9 @@ pub async fn of_purge(
     let rows = plan.deletes.iter().fold(plan.updates.len(), |sum, rows| sum + rows.len());
     if rows > MOST {
         return Err(ChangeError::Refused(format!(
-            "{rows} rows go or change, and the effect on recall is told for {MOST} at most: plan the purge without it"
+            "{} rows go or change, and the effect on recall is told for {} at most: plan the purge without it",
+            thousands(rows),
+            thousands(MOST)
         )));
     }
     let mut mutations: Vec<Mutation> =

@@ -443,3 +443,30 @@ fn nothing_can_be_written_through_a_look() {
         assert_eq!(before, crate::support::world::dump(&world).await);
     });
 }
+
+#[test]
+fn the_effect_of_a_purge_on_very_many_rows_is_refused() {
+    block_on(async {
+        for world in [Some(crate::support::world::small().await), native_on_postgres().await].into_iter().flatten() {
+            let rows = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 50001) \
+                 INSERT INTO canvas_audit (id, user_id, action) SELECT 'many-' || n, 'zoe-1234', 'present' FROM n";
+            meddle(&world, rows).await;
+            let database = match &world.target {
+                Target::File(path) => path.display().to_string(),
+                Target::Postgres(url) => url.clone(),
+            };
+            let folder = tempfile::tempdir().expect("a folder");
+            let told = |more: &[&str]| {
+                let words = ["-d", &database, "--format", "json", "purge", "zoe-1234"];
+                let output =
+                    crate::support::alone_in(folder.path()).args(words).args(more).output().expect("the program");
+                (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+            };
+            let (code, refused) = told(&["--what-if"]);
+            assert_eq!(code, Some(5), "{refused}");
+            assert!(refused.contains("50,001 rows go or change") && refused.contains("50,000 at most"), "{refused}");
+            meddle(&world, "DELETE FROM canvas_audit WHERE id = 'many-1'").await;
+            assert_eq!(told(&["--what-if"]).0, Some(0));
+        }
+    });
+}
