@@ -23,6 +23,9 @@ const KEPT_OF_A_BATCH: usize = 10;
 /// Bytes of stored values from which a plan of many rows is full. It takes several times as many in memory.
 pub(super) const FULL: usize = 24 << 20;
 
+/// The same of a plan for one row.
+const FULL_OF_ONE: usize = 4 * FULL;
+
 /// Bytes of rows that go up to which a plan for several of them keeps what an undo needs.
 const UNDO_SIZE: usize = 16 << 20;
 
@@ -44,8 +47,8 @@ pub struct Draft<'s> {
     mutations: Vec<Mutation>,
     /// Bytes of what is watched and what changes.
     size: usize,
-    /// Whether it may be full: whoever makes it begins again with fewer rows then.
-    is_bounded: bool,
+    /// Bytes from which it is full, if it may be: whoever makes it begins again with fewer rows then, or refuses.
+    most: Option<usize>,
     /// Bytes of rows that go and that an undo brings back.
     undo_size: usize,
     /// Further effects of the change.
@@ -113,7 +116,7 @@ impl<'s> Draft<'s> {
             watched: HashMap::new(),
             mutations: Vec::new(),
             size: 0,
-            is_bounded: false,
+            most: None,
             undo_size: 0,
             effects: Vec::new(),
             disclosures: Vec::new(),
@@ -291,34 +294,34 @@ impl<'s> Draft<'s> {
         Ok(())
     }
 
-    /// The same, which is full from some size on where it is made for `rows` of which there are several. What fills it may
-    /// stop then, and it must be made again for fewer.
-    #[must_use]
-    pub fn bounded(self, rows: usize) -> Self {
-        Draft { is_bounded: rows > 1, ..self }
-    }
-
-    /// The same, for whoever refuses what fills it.
+    /// The same, which is full from some size on. What fills it may stop then: it is made again for fewer rows, or refused.
     #[must_use]
     pub fn limited(self) -> Self {
-        Draft { is_bounded: true, ..self }
+        Draft { most: Some(FULL), ..self }
+    }
+
+    /// The same for one row, which cannot go in parts: what stays and names it may be large.
+    #[must_use]
+    pub fn limited_for_one(self) -> Self {
+        Draft { most: Some(FULL_OF_ONE), ..self }
     }
 
     /// Whether it may be full.
     #[must_use]
     pub fn is_bounded(&self) -> bool {
-        self.is_bounded
+        self.most.is_some()
     }
 
     /// Whether it is full.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.is_bounded && self.size > FULL
+        self.most.is_some_and(|most| self.size > most)
     }
 
     /// Whether it is full, or would be with these rows watched and changed.
     pub fn fills_with(&mut self, rows: &StoredRows) -> bool {
-        if self.size + 2 * rows.size() > FULL {
+        let size = 2 * rows.size();
+        if size > FULL || self.most.is_some_and(|most| self.size + size > most) {
             self.overfill();
         }
         self.is_full()
@@ -327,12 +330,12 @@ impl<'s> Draft<'s> {
     /// Number of rows with which it is full, whatever they are.
     #[must_use]
     pub fn most_rows(&self) -> usize {
-        if self.is_bounded { FULL / 2 / ROW } else { usize::MAX }
+        if self.is_bounded() { FULL / 2 / ROW } else { usize::MAX }
     }
 
     /// Says that more would come than it can take.
     pub fn overfill(&mut self) {
-        self.size = self.size.max(FULL + 1);
+        self.size = self.size.max(FULL_OF_ONE + 1);
     }
 
     /// The changes so far, to be completed.

@@ -10,22 +10,24 @@ use super::draft::{Draft, FULL};
 use super::feedback::writable;
 use super::plan::{ChangeDanger, Plan};
 use super::prune::{UNDO_CASES, loosen};
-use super::purge::hanging::hanging_on;
+use super::purge::hanging::{RowsGoing, hanging_on};
 use super::reward::trail;
 use super::{ChangeError, feedback, signal};
 use crate::layout::BoundSource;
-use crate::memory::agreeing;
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::Query;
-use crate::memory::{Entity, Row};
+use crate::memory::{Entity, Row, agreeing, thousands};
 use crate::store::Store;
 use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
 use crate::store::row_list::row_digest;
-use crate::store::stored::{StoredRows, TableName};
+use crate::store::stored::{Mutation, StoredRows, TableName};
 
 /// Rows that stay and change with one removal: a plan takes several KB for each.
-const CHANGING: usize = 20_000;
+pub(super) const CHANGING: usize = 20_000;
+
+/// Rows on which too much hangs that a plan for many passes over.
+const ASIDE: usize = 10;
 
 /// Rows that one removal may name.
 const MOST: usize = 10_000;
@@ -72,21 +74,36 @@ pub(super) async fn take_whole(
     if !draft.is_full() {
         return Ok(());
     }
-    let what = match located {
-        [one] => format!("{} {}", one.row.entity.title(), one.row.id()),
-        many => format!("these {} rows", many.len()),
-    };
     let of = over.map_or_else(String::new, |table| format!(", most of them rows of {}", table.title()));
-    let next = match located {
-        [_] => {
-            "remove rows that hang on it first, some thousands at a time, or erase the person whose they are with `purge`"
-        }
-        _ => "remove fewer of them at a time",
-    };
-    Err(ChangeError::Refused(format!(
-        "more hangs on {what} than one change holds ({} MB of rows that go, or {CHANGING} rows that stay and change){of}: {next}",
-        FULL >> 20
-    )))
+    Err(ChangeError::Refused(match located {
+        [one] => too_much(&format!("{} {}", one.row.entity.title(), one.row.id()), &of, NEXT),
+        many => too_much(&format!("these {} rows", thousands(many.len())), &of, "remove fewer of them at a time"),
+    }))
+}
+
+/// Advice for one row on which too much hangs.
+const NEXT: &str =
+    "remove rows that hang on it first, some thousands at a time, or erase the person whose they are with `purge`";
+
+fn too_much(what: &str, of: &str, next: &str) -> String {
+    format!(
+        "more hangs on {what} than one change holds ({} MB of rows that go, or {} rows that stay and change){of}: {next}",
+        FULL >> 20,
+        thousands(CHANGING)
+    )
+}
+
+/// Tells that a row stays, since too much hangs on it; refuses where there are very many such rows.
+///
+/// # Errors
+/// [`ChangeError::Refused`].
+pub(super) fn set_aside(aside: &mut Vec<String>, entity: Entity, id: &str) -> Result<(), ChangeError> {
+    let what = format!("{} {id}", entity.title());
+    if aside.len() == ASIDE {
+        return Err(ChangeError::Refused(too_much(&what, &format!(", and on {ASIDE} other rows"), NEXT)));
+    }
+    aside.push(format!("{what} stays: {}", too_much("it", "", NEXT)));
+    Ok(())
 }
 
 /// Refuses what is not taken away row by row.
@@ -161,10 +178,8 @@ pub(super) async fn take(
         draft.removes(&found.row);
     }
     let seeds: Vec<StoredRows> = seeds.into_values().collect();
-    let changing = if draft.is_bounded() { CHANGING } else { usize::MAX };
-    let going = hanging_on(store, &seeds, draft.most_rows(), changing).await?;
+    let going = reached(draft, &seeds).await?;
     if going.over.is_some() {
-        draft.overfill();
         return Ok(going.over);
     }
     let of = |entity: Entity| located.iter().copied().filter(move |found| found.row.entity == entity);
@@ -177,9 +192,6 @@ pub(super) async fn take(
             log_removal(draft, found).await?;
         }
     }
-    if let Some(rows) = going.deletes.iter().find(|rows| draft.fills_with(rows)) {
-        return Ok(Some(rows.table.clone()));
-    }
     let asks_keys = !going.lists.is_empty() || of(Entity::CanvasEvent).next().is_some();
     let gone = GoingKeys::of(if asks_keys { &going.deletes } else { &[] });
     for (table, column, ids) in &going.lists {
@@ -191,7 +203,46 @@ pub(super) async fn take(
     }
     let events: Vec<&LocatedRow<'_>> = of(Entity::CanvasEvent).collect();
     recount(draft, &events, &gone).await?;
-    for update in going.updates {
+    change(draft, going.updates).await?;
+    delete(draft, going.deletes, &seeds).await?;
+    Ok(None)
+}
+
+/// Adds to a plan that stored rows go, with everything that hangs on them. Gives the table of which too many rows would go
+/// or change, where that fills the plan.
+///
+/// # Errors
+/// As [`hanging_on`].
+pub(super) async fn take_hanging(draft: &mut Draft<'_>, rows: &[StoredRows]) -> Result<Option<TableName>, ChangeError> {
+    let going = reached(draft, rows).await?;
+    if going.over.is_some() {
+        return Ok(going.over);
+    }
+    let gone = GoingKeys::of(if going.lists.is_empty() { &[] } else { &going.deletes });
+    for (table, column, ids) in &going.lists {
+        leave_lists(draft, table, column, &ids.iter().map(String::as_str).collect(), &gone, None).await?;
+    }
+    change(draft, going.updates).await?;
+    delete(draft, going.deletes, rows).await?;
+    Ok(None)
+}
+
+/// Everything that hangs on some rows; where that is more than the plan takes, the plan is full.
+async fn reached(draft: &mut Draft<'_>, rows: &[StoredRows]) -> Result<RowsGoing, ChangeError> {
+    let changing = if draft.is_bounded() { CHANGING } else { usize::MAX };
+    let mut going = hanging_on(draft.store, rows, draft.most_rows(), changing).await?;
+    if going.over.is_none() {
+        going.over = going.deletes.iter().find(|rows| draft.fills_with(rows)).map(|rows| rows.table.clone());
+    }
+    if going.over.is_some() {
+        draft.overfill();
+    }
+    Ok(going)
+}
+
+/// Watches and changes rows that stay, until the plan is full.
+async fn change(draft: &mut Draft<'_>, updates: Vec<Mutation>) -> Result<(), ChangeError> {
+    for update in updates {
         if draft.is_full() {
             break;
         }
@@ -201,8 +252,7 @@ pub(super) async fn take(
         draft.count(1);
         draft.push(update);
     }
-    delete(draft, going.deletes, &seeds).await?;
-    Ok(None)
+    Ok(())
 }
 
 /// Notes in the application's own trail that a case goes, and that it comes back when that is undone.

@@ -94,7 +94,7 @@ async fn last_uses(store: &Store, entity: Entity) -> Result<LastUses, ChangeErro
 }
 
 /// Rows that one plan takes, and those that it leaves.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct RowsToGo {
     entity: Entity,
     ids: Vec<String>,
@@ -131,18 +131,32 @@ pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeE
         room -= ids.len();
         going.push(RowsToGo { entity, ids, overdue, held: found.held, unnamed: found.unnamed, of });
     }
+    let mut aside = Vec::new();
+    let mut some = going.clone();
     loop {
-        let all = going.iter().map(|rows| rows.ids.len()).sum();
-        let mut draft = Draft::new(store, "retain", ChangeDanger::Guarded).await?.bounded(all);
-        let taken = take(&mut draft, &held, &mut going).await?;
+        let all: usize = some.iter().map(|rows| rows.ids.len()).sum();
+        let draft = Draft::new(store, "retain", ChangeDanger::Guarded).await?;
+        let mut draft = if all > 1 { draft.limited() } else { draft.limited_for_one() };
+        let taken = take(&mut draft, &held, &mut some).await?;
         if !draft.is_full() {
+            draft.disclosures.extend(aside);
             return Ok(draft.seal());
         }
-        let mut left = taken.div_ceil(2).min(all - 1);
-        for rows in &mut going {
-            rows.ids.truncate(left);
-            left -= rows.ids.len();
+        if all > 1 {
+            let mut left = taken.div_ceil(2).min(all - 1);
+            for rows in &mut some {
+                rows.ids.truncate(left);
+                left -= rows.ids.len();
+            }
+            continue;
         }
+        // One row alone: the others need not wait for it.
+        for (rows, one) in going.iter_mut().zip(&some).filter(|(_, one)| !one.ids.is_empty()) {
+            remove::set_aside(&mut aside, rows.entity, &one.ids[0])?;
+            rows.ids.retain(|id| *id != one.ids[0]);
+            rows.overdue -= 1;
+        }
+        some.clone_from(&going);
     }
 }
 

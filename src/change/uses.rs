@@ -2,12 +2,14 @@
 //! stores that with the memory.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 use serde_json::Value;
 
 use super::batch::NewRow;
 use super::draft::Draft;
 use super::feedback::writable;
+use super::remove::CHANGING;
 use super::{ChangeError, batch};
 use crate::layout::BoundSource;
 use crate::memory::{Entity, Row, utility};
@@ -18,6 +20,9 @@ use crate::store::stored::StoredRows;
 
 /// Differences of utilities that come of adding in another order.
 const ROUNDING: f64 = 1e-9;
+
+/// Episodes that are asked for by their ids at a time.
+const ASKED: usize = 500;
 
 /// Brings the memories that an episode used in line with its new utility; `episode` is the row as it will be, `linked` the
 /// memories that the same plan links to it. Nothing where memories are not stored with a utility or a number of uses.
@@ -31,8 +36,7 @@ pub(super) async fn follow(draft: &mut Draft<'_>, episode: &Row, linked: &[Strin
     if keeping.is_empty() {
         return Ok(());
     }
-    let used = links(draft, "episode_id", episode.id()).await?;
-    let mut memories: BTreeSet<String> = used.iter().filter_map(|l| l.text("memory_id").map(str::to_owned)).collect();
+    let mut memories: BTreeSet<String> = ends(draft, "episode_id", episode.id(), "memory_id").await?;
     memories.extend(linked.iter().cloned());
     for memory in memories {
         // A link may lead nowhere, or into a memory that is only read here, such as a palace.
@@ -50,10 +54,27 @@ fn keeps(source: &BoundSource) -> bool {
     writable(source).is_ok() && ["utility", "uses"].iter().any(stored)
 }
 
-/// The links with a value in a column, read after they were noted down.
-async fn links(draft: &mut Draft<'_>, column: &str, value: &str) -> Result<Vec<Row>, ChangeError> {
+/// Collects the other ends of the links with a value in a column: a memory may have very many.
+async fn ends(draft: &mut Draft<'_>, column: &str, value: &str, end: &str) -> Result<BTreeSet<String>, ChangeError> {
+    let mut ends = BTreeSet::new();
+    let take = |link: Row| {
+        ends.extend(link.text(end).map(str::to_owned));
+        ControlFlow::Continue(())
+    };
+    links(draft, column, value, &[column, end], take).await?;
+    Ok(ends)
+}
+
+/// Hands on the links with a value in a column, read after they were noted down, until it breaks off.
+async fn links(
+    draft: &mut Draft<'_>,
+    column: &str,
+    value: &str,
+    wanted: &[&str],
+    mut each: impl FnMut(Row) -> ControlFlow<()>,
+) -> Result<(), ChangeError> {
     let store = draft.store;
-    let Ok(sources) = store.sources_of(Entity::MemoryLink) else { return Ok(Vec::new()) };
+    let Ok(sources) = store.sources_of(Entity::MemoryLink) else { return Ok(()) };
     for source in sources {
         if let Some((name, way)) = plain_column(source, column)
             && store.encoder().can_be(way, value)
@@ -61,7 +82,7 @@ async fn links(draft: &mut Draft<'_>, column: &str, value: &str) -> Result<Vec<R
             draft.watch(StoredRows::with(&table_of(source), name, FetchedValue::Text(value.to_owned()))).await?;
         }
     }
-    Ok(store.related(Entity::MemoryLink, column, &[value.to_owned()]).await?)
+    Ok(store.each_related(Entity::MemoryLink, column, &[value], wanted, |link, _| each(link)).await?)
 }
 
 /// The utility of a memory that these episodes used, one of them as it will be.
@@ -70,18 +91,31 @@ async fn utility_of(
     users: &BTreeSet<String>,
     changed: Option<&Row>,
 ) -> Result<Option<f64>, ChangeError> {
-    let others: Vec<String> = users.iter().filter(|id| changed.is_none_or(|row| row.id() != *id)).cloned().collect();
-    let columns = ["id", "started_at", "utility"];
-    let mut rows: BTreeMap<(String, String), f64> = BTreeMap::new();
-    let read = store.related_columns(Entity::Episode, "id", &others, Some(&columns)).await?;
-    for row in read.iter().chain(changed) {
+    let others: Vec<&str> =
+        users.iter().map(String::as_str).filter(|id| changed.is_none_or(|row| row.id() != *id)).collect();
+    let mut latest: BTreeMap<(String, String), f64> = BTreeMap::new();
+    let mut take = |row: &Row| {
         let started = row.text("started_at").unwrap_or_default().to_owned();
-        rows.extend(row.number("utility").map(|utility| ((started, row.id().to_owned()), utility)));
+        let known = row.number("utility").filter(|utility| utility.is_finite());
+        latest.extend(known.map(|utility| ((started, row.id().to_owned()), utility)));
+        if latest.len() > utility::LATEST {
+            latest.pop_first();
+        }
+    };
+    changed.into_iter().for_each(&mut take);
+    let columns = ["id", "started_at", "utility"];
+    for others in others.chunks(ASKED) {
+        let take = |row: Row, _| {
+            take(&row);
+            ControlFlow::Continue(())
+        };
+        store.each_related(Entity::Episode, "id", others, &columns, take).await?;
     }
-    Ok(utility::of_memory(rows.into_values().rev()))
+    Ok(utility::of_memory(latest.into_values().rev()))
 }
 
 /// The links of memories that become one: those that it lacks are added. What it is used by then, as its columns say it.
+/// More links than one change holds fill the plan.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -96,19 +130,25 @@ pub(super) async fn gather(
         let sum: Option<i64> = copies.iter().chain([kept]).filter_map(own).reduce(i64::saturating_add);
         return Ok(sum.map(|sum| ("uses", Value::from(sum))).into_iter().collect());
     }
-    let mut users: BTreeSet<String> = BTreeSet::new();
-    for link in links(draft, "memory_id", kept.row.id()).await? {
-        users.extend(link.text("episode_id").map(str::to_owned));
-    }
+    let mut users: BTreeSet<String> = ends(draft, "memory_id", kept.row.id(), "episode_id").await?;
     let mut new = Vec::new();
+    let all: Vec<&str> = Entity::MemoryLink.columns().iter().map(|column| column.name).collect();
     for copy in copies {
-        for mut link in links(draft, "memory_id", copy.row.id()).await? {
+        let take = |mut link: Row| {
             if link.text("episode_id").is_some_and(|episode| users.insert(episode.to_owned())) {
                 link.set("memory_id", Value::from(kept.row.id()));
-                new.push(NewRow::from(link));
+                new.push(link);
             }
-        }
+            if new.len() > CHANGING { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        links(draft, "memory_id", copy.row.id(), &all, take).await?;
     }
+    if new.len() > CHANGING {
+        draft.overfill();
+        return Ok(Vec::new());
+    }
+    new.sort_by(|a, b| a.text("episode_id").cmp(&b.text("episode_id")));
+    let new: Vec<NewRow> = new.into_iter().map(NewRow::from).collect();
     batch::add(draft, Entity::MemoryLink, new).await?;
     let utility = utility_of(store, &users, None).await?;
     Ok(vec![("uses", Value::from(users.len() as u64)), ("utility", utility.map_or(Value::Null, Value::from))])
@@ -117,8 +157,7 @@ pub(super) async fn gather(
 /// Sets uses and utility of one memory where they differ from what its episodes give.
 async fn settle(draft: &mut Draft<'_>, memory: &LocatedRow<'_>, episode: &Row) -> Result<(), ChangeError> {
     let store = draft.store;
-    let links = links(draft, "memory_id", memory.row.id()).await?;
-    let mut users: BTreeSet<String> = links.iter().filter_map(|l| l.text("episode_id").map(str::to_owned)).collect();
+    let mut users: BTreeSet<String> = ends(draft, "memory_id", memory.row.id(), "episode_id").await?;
     users.insert(episode.id().to_owned());
     let utility = utility_of(store, &users, Some(episode)).await?;
     let mut shown = memory.row.clone();

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::memory::Row;
+
 /// An episode of a session: its id and its time span, times in the canonical spelling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EpisodeSpan<'a> {
@@ -11,6 +13,30 @@ pub struct EpisodeSpan<'a> {
     pub started: Option<&'a str>,
     /// End of the episode; `None` while it is still going on.
     pub ended: Option<&'a str>,
+}
+
+/// An episode's id and time span, without the rest of its row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpannedEpisode {
+    /// Id.
+    pub id: String,
+    started: Option<String>,
+    ended: Option<String>,
+}
+
+impl SpannedEpisode {
+    /// Takes id and span out of a row.
+    #[must_use]
+    pub fn of(row: &Row) -> Self {
+        let text = |column: &str| row.text(column).map(str::to_owned);
+        SpannedEpisode { id: row.id().to_owned(), started: text("started_at"), ended: text("ended_at") }
+    }
+
+    /// The span.
+    #[must_use]
+    pub fn span(&self) -> EpisodeSpan<'_> {
+        EpisodeSpan { id: &self.id, started: self.started.as_deref(), ended: self.ended.as_deref() }
+    }
 }
 
 /// A canvas event of that session.

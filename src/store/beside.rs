@@ -24,6 +24,8 @@ pub struct Hanging {
     pub key: Vec<String>,
     /// True when the rows make no sense without the other row: the column must have a value.
     pub bound: bool,
+    /// True when rows of other tables refer to its rows, or it is there under another column too.
+    pub referred: bool,
     /// Way in which the column is compared with what it names, where its own is another.
     pub compared: Option<Comparison>,
     /// Column of the table with a vector; `None` when it has no such column.
@@ -49,7 +51,9 @@ impl ShapeReader<'_> {
         }
         let relations = self.store.snapshot().await?.relations().await?;
         let of = table_of(source);
-        for reference in references.into_iter().filter(|r| r.to.eq_ignore_ascii_case(id)) {
+        references.retain(|reference| reference.to.eq_ignore_ascii_case(id));
+        let tables: Vec<TableName> = references.iter().map(|reference| reference.from.clone()).collect();
+        for reference in references {
             let shape = self.shape(&reference.from).await?;
             let key = relations.keys.get(&reference.from).cloned().unwrap_or_default();
             let vector = shape.columns.iter().find(|c| {
@@ -58,6 +62,8 @@ impl ShapeReader<'_> {
             });
             let required = shape.column(&reference.column).is_some_and(|c| c.required);
             hanging.push(Hanging {
+                referred: relations.foreign.iter().any(|foreign| foreign.to == reference.from)
+                    || tables.iter().filter(|table| **table == reference.from).count() > 1,
                 bound: required || key.contains(&reference.column),
                 vector: vector.map(|c| c.name.clone()),
                 compared: relations.comparison((&reference.from, &reference.column), (&of, &reference.to)),

@@ -1,6 +1,6 @@
 //! SQLite's hidden numbers of rows: the names by which a statement reads them, and what stands for them among columns.
 
-/// What the name of a hidden number begins with among the names of columns: no column's name can hold it, and it is left
+/// Beginning of what stands for a hidden number among the names of columns: no column's name can hold it, and it is left
 /// out where names are quoted. So a column of its own that is called `rowid` is not taken for the number.
 pub(super) const HIDDEN: char = '\0';
 
@@ -19,7 +19,7 @@ pub fn is_numbered(by: &[String]) -> bool {
     by.last().is_some_and(|column| is_row_number(column))
 }
 
-/// What stands for the hidden number that a statement reads by a name.
+/// Makes what stands for the hidden number that a statement reads by a name.
 #[must_use]
 pub fn hidden(name: &str) -> String {
     format!("{HIDDEN}{name}")
@@ -27,8 +27,8 @@ pub fn hidden(name: &str) -> String {
 
 /// A name of the number that no column of a table has taken, computed ones included; none where columns have all of them.
 #[must_use]
-pub fn free_name<'a>(columns: impl Iterator<Item = &'a str> + Clone) -> Option<&'static str> {
-    NAMES.into_iter().find(|name| !columns.clone().any(|column| column.eq_ignore_ascii_case(name)))
+pub fn free_name(columns: &[&String]) -> Option<&'static str> {
+    NAMES.into_iter().find(|name| !columns.iter().any(|column| column.eq_ignore_ascii_case(name)))
 }
 
 /// The same as an expression, of a table whose name and schema are expressions.

@@ -1,14 +1,15 @@
 //! Shape of a table's rows, as writing and before-images need it: every stored column with its type.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
 use super::dialect::quote;
-use super::fetched::{FetchedValue, Param, RawRow};
+use super::fetched::{FetchedValue, Param, RawRow, row_size};
 use super::row_number::{free_name_sql, has_key_index, hidden, is_numbered};
-use super::stored::{Image, StoredRows, TableName};
+use super::stored::{Image, ROW, StoredRows, TableName};
 use super::{ShapeReader, StoreError};
 use crate::layout::Engine;
 
@@ -443,6 +444,32 @@ impl ShapeReader<'_> {
             answers.extend(self.store.sessions.fetch(&sql, &params).await?);
         }
         Ok(images(&shape, answers))
+    }
+
+    /// As [`ShapeReader::images_of`], and whether they are more than some bytes: then none are given.
+    ///
+    /// # Errors
+    /// As [`ShapeReader::shape`].
+    pub async fn images_within(
+        self,
+        rows: &StoredRows,
+        columns: &[String],
+        most: usize,
+    ) -> Result<(Vec<Image>, bool), StoreError> {
+        let shape = self.shape(&rows.table).await?.narrowed(columns, &rows.by);
+        let (mut found, mut bytes) = (Vec::new(), 0);
+        for (sql, params) in image_statements(self.store.engine(), &shape, rows, false) {
+            let take = |row: RawRow| {
+                bytes += ROW + row_size(&row);
+                found.push(row);
+                if bytes > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            self.store.sessions.scan(&sql, &params, take).await?;
+            if bytes > most {
+                return Ok((Vec::new(), true));
+            }
+        }
+        Ok((images(&shape, found), false))
     }
 
     /// Lists the tables and columns that the columns of a table refer to.

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
-use crate::support::world::{World, dump, meddle, native_on_postgres, small, sqlite};
+use crate::support::world::{World, dump, meddle, native_on_postgres, open, small, sqlite};
 use crate::support::{alone_in, block_on};
 use mnemoscope::store::Target;
 
@@ -31,7 +31,7 @@ const APART: &str = "CREATE TABLE notes (name TEXT PRIMARY KEY, episode TEXT REF
 
 /// A world with the episodes; none where the server lacks what the script needs.
 async fn with(world: Option<World>, needs: &str, script: &str) -> Option<World> {
-    let world = world?;
+    let mut world = world?;
     if let Target::Postgres(url) = &world.target
         && !needs.is_empty()
     {
@@ -43,6 +43,8 @@ async fn with(world: Option<World>, needs: &str, script: &str) -> Option<World> 
     }
     meddle(&world, EPISODES).await;
     meddle(&world, script).await;
+    // What is compared are all tables, new ones too.
+    world.store = open(&world.target).await;
     Some(world)
 }
 

@@ -395,3 +395,46 @@ fn a_case_is_held_back_and_let_go_again() {
         assert!(matches!(unknown, Err(ChangeError::NotFound(_))), "{unknown:?}");
     });
 }
+
+/// Rows that hang on cases over two levels: what the second level does is said by its keys.
+const LEVELS: &str = "CREATE TABLE votes (id INTEGER PRIMARY KEY, of TEXT NOT NULL REFERENCES agent_memory_cases (id)); \
+     CREATE TABLE remarks (id INTEGER PRIMARY KEY, vote INTEGER NOT NULL REFERENCES votes (id)); \
+     CREATE TABLE echoes (id INTEGER PRIMARY KEY, remark INTEGER REFERENCES remarks (id) ON DELETE CASCADE, of TEXT NOT NULL REFERENCES agent_memory_cases (id)); \
+     CREATE TABLE marks (id INTEGER PRIMARY KEY, vote INTEGER REFERENCES votes (id) ON DELETE SET NULL); \
+     INSERT INTO agent_memory_profiles (id, user_id, agent_id, window_size) VALUES ('zp', 'zoe-1234', 'zo-bot', 1); \
+     INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, created_at) VALUES \
+       ('zc-1', 'zp', 'zoe-1234', 'zo-bot', '2024-01-01T00:00:00Z'), ('zc-2', 'zp', 'zoe-1234', 'zo-bot', '2024-01-02T00:00:00Z'); \
+     INSERT INTO votes VALUES (1, 'zc-1'), (2, 'zc-2'); INSERT INTO remarks VALUES (1, 1), (2, 2); \
+     INSERT INTO echoes VALUES (1, 1, 'zc-1'), (2, 2, 'zc-2'), (3, 1, 'zc-2'); INSERT INTO marks VALUES (1, 1), (2, 2)";
+
+#[test]
+fn rows_that_hang_on_what_hangs_on_a_case_go_too() {
+    block_on(async {
+        use crate::support::world::{dump, meddle, native_on_postgres, open, small};
+        for mut world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            meddle(&world, LEVELS).await;
+            world.store = open(&world.target).await;
+            let before = dump(&world).await;
+            let ask = Pruning { agent: Some("zo-bot".to_owned()), ..Pruning::default() };
+            let plan = prune::plan(&world.store, &ask).await.expect("a plan");
+            let counts = serde_json::to_value(&plan.counts).expect("counts");
+            for (table, verb, rows) in
+                [("votes", "delete", 1), ("remarks", "delete", 1), ("echoes", "delete", 2), ("marks", "update", 1)]
+            {
+                assert_eq!(counts[table][verb], rows, "{table}: {counts:#}");
+            }
+            let receipt = change::apply(&world.store, &plan, &author()).await.expect("a receipt");
+            let after = dump(&world).await;
+            for (table, rows) in [("votes", 1), ("remarks", 1), ("echoes", 1), ("marks", 2)] {
+                assert_eq!(after[table].len(), rows, "{table}");
+            }
+            let seq = receipt.audit_seq.expect("an entry");
+            let undo = undo::undo(&world.store, seq).await.expect("an undo");
+            change::apply(&world.store, &undo, &author()).await.expect("undone");
+            let restored = dump(&world).await;
+            for table in ["votes", "remarks", "echoes", "marks", "agent_memory_cases"] {
+                assert_eq!(restored[table], before[table], "{table}");
+            }
+        }
+    });
+}

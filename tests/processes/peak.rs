@@ -629,3 +629,91 @@ fn a_row_on_which_very_much_hangs_is_refused_before_memory_is_full() {
     }
     assert!(refused.iter().all(|(.., most)| *most < 150_000), "{refused:?}");
 }
+
+/// Rows that are due, on one of which very many others hang.
+async fn hang_due(path: &str, count: i64) {
+    let script = format!(
+        "CREATE TABLE votes (id INTEGER PRIMARY KEY, of TEXT NOT NULL REFERENCES agent_memory_cases (id)); \
+         INSERT INTO episodes (id, title, started_at) VALUES ('laden', 'x', '2001-01-01T00:00:00Z'), ('light', 'x', '2001-01-01T00:00:00Z'); \
+         INSERT INTO agent_memory_profiles (id, user_id, agent_id, window_size) VALUES ('zp', 'zoe', 'zo-bot', 1); \
+         INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, created_at) VALUES \
+           ('zc-1', 'zp', 'zoe', 'zo-bot', '2024-01-01T00:00:00Z'), ('zc-2', 'zp', 'zoe', 'zo-bot', '2024-01-02T00:00:00Z'), \
+           ('zc-3', 'zp', 'zoe', 'zo-bot', '2024-01-03T00:00:00Z'); \
+         WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {count}) \
+           INSERT INTO episode_segments (id, episode_id) SELECT printf('row-%08d-%08d', n, n), 'laden' FROM n; \
+         INSERT INTO votes SELECT rowid, 'zc-1' FROM episode_segments"
+    );
+    let mut link = SqliteConnection::connect(path).await.unwrap();
+    sqlx::raw_sql(AssertSqlSafe(script)).execute(&mut link).await.unwrap();
+}
+
+#[test]
+fn a_due_row_on_which_very_much_hangs_keeps_no_others_waiting() {
+    let mut peaks = Vec::new();
+    for count in [150_000, 400_000] {
+        let folder = TempDir::new().unwrap();
+        let path = demo(folder.path(), "10");
+        let rules = folder.path().join("retention.toml").display().to_string();
+        fs::write(&rules, "share = 1.0\n[[rule]]\nentity = \"episode\"\nolder_than = \"8000d\"\n").unwrap();
+        peak(folder.path(), &["-d", &path, "migrate", "--apply"]);
+        block_on(hang_due(&path, count));
+        let retain = ["-d", &path, "--format", "json", "retain", &rules, "--apply"];
+        let prune = ["-d", &path, "--format", "json", "prune", "--agent", "zo-bot", "--apply"];
+        for (words, table, stays) in
+            [(&retain[..], "episodes", "episode laden stays"), (&prune[..], "agent_memory_cases", "case zc-1 stays")]
+        {
+            let Some((most, printed)) = peak(folder.path(), words) else { return };
+            let receipt: serde_json::Value = serde_json::from_str(&printed).unwrap();
+            assert_eq!(receipt["counts"][table]["delete"], 1, "{printed}");
+            assert!(receipt["disclosures"].to_string().contains(stays), "{printed}");
+            peaks.push((count, table, most));
+        }
+    }
+    assert!(peaks.iter().all(|(.., most)| *most < 160_000), "{peaks:?}");
+}
+
+/// Episodes of one session and of the same executions with long lists; one without any, and what is linked to it.
+async fn add_long_lists(path: &str, episodes: i64) {
+    let list = |name: &str, first: &str, length: i64| {
+        let ids = (0..length).map(|n| format!("{name}-{n:08}"));
+        std::iter::once(first.to_owned()).chain(ids).collect::<serde_json::Value>().to_string()
+    };
+    let mut link = SqliteConnection::connect(path).await.unwrap();
+    let script = "INSERT INTO episodes (id, title, started_at, session_id, execution_ids) VALUES ('open', 'x', '2024-01-02T00:00:00Z', 'one', '[\"run\"]'); \
+         INSERT INTO episodes (id, title, started_at, canvas_ids) VALUES ('a', 'x', '2024-01-02T00:00:00Z', '[\"loose\"]'); \
+         INSERT INTO canvas_audit (id, session_id, action, created_at) VALUES \
+           ('event', 'one', 'present', '2024-01-02T00:00:10Z'), ('loose', NULL, 'present', '2024-01-02T00:00:10Z'); \
+         INSERT INTO agent_feedback (id, execution_id, kind, created_at) VALUES ('said', 'run', 'thumbs_up', '2024-01-02T00:00:10Z')";
+    sqlx::raw_sql(script).execute(&mut link).await.unwrap();
+    let long = "INSERT INTO episodes (id, title, started_at, session_id, canvas_ids, execution_ids, feedback_ids) \
+         WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < $1) \
+         SELECT printf('long-%04d', n), 'x', '2024-01-01T00:00:00Z', 'one', $2, $3, $4 FROM n";
+    let lists = [list("event", "loose", 20_000), list("run", "run", 20_000), list("said", "none", 20_000)];
+    let [canvas, executions, feedback] = lists;
+    sqlx::query(long).bind(episodes).bind(canvas).bind(executions).bind(feedback).execute(&mut link).await.unwrap();
+}
+
+#[test]
+fn long_lists_of_episodes_beside_those_of_a_batch_are_not_held() {
+    let jobs = ["canvas-links", "feedback-links", "links"];
+    let of = |episodes| {
+        let folder = TempDir::new().unwrap();
+        let path = demo(folder.path(), "10");
+        peak(folder.path(), &["-d", &path, "migrate", "--apply"]);
+        block_on(add_long_lists(&path, episodes));
+        let run =
+            |job| peak(folder.path(), &["-d", &path, "--format", "json", "backfill", job, "--batch", "20", "--apply"]);
+        let peaks: Option<Vec<u64>> = jobs.iter().map(|job| Some(run(job)?.0)).collect();
+        let listed = block_on(async {
+            let mut link = SqliteConnection::connect(&path).await.unwrap();
+            let sql = "SELECT canvas_ids || feedback_ids FROM episodes WHERE id = 'open'";
+            sqlx::query_scalar::<_, String>(sql).fetch_one(&mut link).await.unwrap()
+        });
+        assert_eq!(listed, "[\"event\"][\"said\"]");
+        peaks
+    };
+    let (Some(few), Some(many)) = (of(20), of(60)) else { return };
+    for ((job, few), many) in jobs.iter().zip(few).zip(many) {
+        assert!(many < few + 60_000, "{job}: {few} kB beside 20 long lists, {many} kB beside 60");
+    }
+}

@@ -19,7 +19,7 @@ use crate::store::scratch::scratch;
 const VECTORS: usize = 400;
 
 /// A case that goes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct GoingCase {
     /// Id of the case.
     pub id: String,
@@ -30,7 +30,7 @@ pub struct GoingCase {
 }
 
 /// A bank of which cases go.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct PrunedBank {
     /// The bank.
     pub bank: SortedBank,
@@ -64,7 +64,7 @@ fn title(profile: Option<&str>, agent: Option<&str>) -> String {
 }
 
 /// The cases that go, and what was seen on the way.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct PruneChoice {
     /// Banks of which cases go.
     pub banks: Vec<PrunedBank>,
@@ -107,6 +107,16 @@ impl PruneChoice {
         }
         self.banks.retain(|bank| !bank.goes.is_empty());
         self.rest += all - self.count();
+    }
+
+    /// Lets a case stay.
+    pub fn set_aside(&mut self, case: &str) {
+        for bank in &mut self.banks {
+            let all = bank.goes.len();
+            bank.goes.retain(|goes| goes.id != case);
+            bank.left += all - bank.goes.len();
+        }
+        self.banks.retain(|bank| !bank.goes.is_empty());
     }
 
     /// Tells of windows that are a mistake.

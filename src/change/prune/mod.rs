@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde_json::{Map, Value, json};
 
 use self::choose::{PruneChoice, PrunedBank};
-use super::draft::Draft;
+use super::draft::{Draft, FULL};
 use super::feedback::writable;
 use super::operation::Pruning;
 use super::plan::{ChangeDanger, Plan, SHOWN};
 use super::reward::trail;
-use super::{ChangeError, now, policy};
+use super::{ChangeError, now, policy, remove};
 use crate::layout::BoundSource;
 use crate::memory::prune::banks::JudgedCase;
 use crate::memory::prune::{PruneReason, PruneWindow, Rules, SUGGESTED_WINDOW};
@@ -55,17 +55,29 @@ pub async fn plan(store: &Store, ask: &Pruning) -> Result<Plan, ChangeError> {
         None => return Err(ChangeError::Refused("the layout does not say which column is a case's id".to_owned())),
     };
     let mut choice = choose::choose(store, ask, &rules, &hanging).await?;
+    let mut aside = Vec::new();
+    let mut some = choice.clone();
     loop {
-        let mut draft = Draft::look(store, "prune", ChangeDanger::Guarded).await?.bounded(choice.count());
-        if !choice.banks.is_empty() {
-            take(&mut draft, source, &hanging, &mut choice).await?;
+        let draft = Draft::look(store, "prune", ChangeDanger::Guarded).await?;
+        let mut draft = if some.count() > 1 { draft.limited() } else { draft.limited_for_one() };
+        if !some.banks.is_empty() {
+            take(&mut draft, source, &hanging, &mut some).await?;
         }
-        if draft.is_full() {
-            choice.leave_half();
+        if !draft.is_full() {
+            tell(&mut draft, (ask.window, &rules), &some);
+            draft.disclosures.extend(aside);
+            return Ok(draft.seal());
+        }
+        if some.count() > 1 {
+            some.leave_half();
             continue;
         }
-        tell(&mut draft, (ask.window, &rules), &choice);
-        return Ok(draft.seal());
+        // One case alone: the others need not wait for it.
+        if let Some(case) = some.doomed().next() {
+            remove::set_aside(&mut aside, Entity::Case, case)?;
+            choice.set_aside(case);
+        }
+        some.clone_from(&choice);
     }
 }
 
@@ -81,7 +93,7 @@ async fn take(
     loosen::references(draft, source, &doomed).await?;
     loosen::links(draft, &doomed).await?;
     if !draft.is_full() {
-        remove(draft, source, hanging, choice).await?;
+        remove_cases(draft, source, hanging, choice).await?;
     }
     if !draft.is_full() {
         note(draft, choice).await?;
@@ -237,7 +249,7 @@ async fn watch_windows(draft: &mut Draft<'_>, banks: &[PrunedBank]) -> Result<()
 }
 
 /// The cases and what hangs on them, the latter first.
-async fn remove(
+async fn remove_cases(
     draft: &mut Draft<'_>,
     source: &BoundSource,
     hanging: &[Hanging],
@@ -245,14 +257,26 @@ async fn remove(
 ) -> Result<(), ChangeError> {
     let Some((id, _)) = plain_column(source, "id") else { return Ok(()) };
     let keys: Vec<Vec<FetchedValue>> = choice.doomed().map(|case| vec![FetchedValue::Text(case.to_owned())]).collect();
+    let follows = hanging.iter().any(|table| table.bound && table.referred);
     if keys.len() > UNDO_CASES {
         draft.undo_reason = Some(format!("it takes more than {UNDO_CASES} cases away: too much to keep for an undo"));
     }
+    let mut going = Vec::new();
     for table in hanging {
-        drop_hanging(draft, table, &keys).await?;
+        let rows = drop_hanging(draft, table, &keys).await?;
+        going.extend(rows.filter(|rows| !rows.keys.is_empty()).map(|rows| (rows, table)));
         if draft.is_full() {
             return Ok(());
         }
+        if !follows {
+            for (rows, table) in going.drain(..) {
+                draft.take_away(&rows, &watched_columns(table)).await?;
+            }
+        }
+    }
+    if !going.is_empty() {
+        let going: Vec<StoredRows> = going.into_iter().map(|(rows, _)| rows).collect();
+        remove::take_hanging(draft, &going).await?;
     }
     let rows = StoredRows { table: table_of(source), by: vec![id.to_owned()], keys };
     // What the rules went by.
@@ -262,16 +286,25 @@ async fn remove(
     Ok(draft.take_away(&rows, &columns).await?)
 }
 
-/// Rows that hang on the cases: they go where they make no sense alone, else they lose their pointer.
-async fn drop_hanging(draft: &mut Draft<'_>, table: &Hanging, cases: &[Vec<FetchedValue>]) -> Result<(), ChangeError> {
+/// The columns of a row that hangs on a case by which it is known whether it still does.
+fn watched_columns(table: &Hanging) -> Vec<String> {
+    table.key.iter().chain([&table.column]).cloned().collect()
+}
+
+/// Rows that hang on the cases: they go where they make no sense alone, else they lose their pointer. Gives those that
+/// go.
+async fn drop_hanging(
+    draft: &mut Draft<'_>,
+    table: &Hanging,
+    cases: &[Vec<FetchedValue>],
+) -> Result<Option<StoredRows>, ChangeError> {
     if table.key.is_empty() {
         return Err(ChangeError::Refused(format!(
             "rows of {} hang on cases and have no key by which they could be changed",
             table.table.title()
         )));
     }
-    let mut columns = table.key.clone();
-    columns.push(table.column.clone());
+    let columns = watched_columns(table);
     let key =
         |image: &Image| table.key.iter().filter_map(|column| image.get(column).cloned()).collect::<Vec<FetchedValue>>();
     let mut exact = StoredRows { table: table.table.clone(), by: table.key.clone(), keys: Vec::new() };
@@ -279,16 +312,20 @@ async fn drop_hanging(draft: &mut Draft<'_>, table: &Hanging, cases: &[Vec<Fetch
         let place = (&table.table, table.column.as_str());
         let keys = draft.store.shapes().spelled(place, table.compared.clone(), cases).await?;
         let rows = StoredRows { table: table.table.clone(), by: vec![table.column.clone()], keys };
-        let mut found = match draft.store.shapes().images_of(&rows, &columns).await {
+        let (mut found, is_broken_off) = match draft.store.shapes().images_within(&rows, &columns, FULL).await {
             Err(error) if error.is_denied() && draft.only_looks() => {
                 let table = table.table.title();
                 draft
                     .disclosures
                     .push(format!("rows of {table} that go with the cases are not counted: you may not read it"));
-                return Ok(());
+                return Ok(None);
             }
             found => found?,
         };
+        if is_broken_off {
+            draft.overfill();
+            return Ok(None);
+        }
         if table.compared.is_some() {
             // The column itself may take other values for the same.
             let named: HashSet<[u64; 2]> = rows.keys.iter().map(|key| row_digest(key)).collect();
@@ -308,10 +345,10 @@ async fn drop_hanging(draft: &mut Draft<'_>, table: &Hanging, cases: &[Vec<Fetch
             }
         }
         if draft.fills_with(&exact) {
-            return Ok(());
+            return Ok(None);
         }
     }
-    Ok(draft.take_away(&exact, &columns).await?)
+    Ok(Some(exact))
 }
 
 /// Reads the prompts of the first cases that go.

@@ -12,7 +12,8 @@ use crate::change::suppress::Erased;
 use crate::change::{ChangeDanger, ChangeError, Draft};
 use crate::job::{BatchAsk, Job, JobBatch};
 use crate::layout::BoundSource;
-use crate::memory::session_links::{CanvasEventTime, EpisodeSpan, SessionSpans};
+use crate::memory::digest::{Digest, wide_digest};
+use crate::memory::session_links::{CanvasEventTime, SessionSpans, SpannedEpisode};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 use crate::store::encode::table_of;
@@ -255,23 +256,13 @@ impl Reading<'_> {
             && kept.values().map(|session| session.events).sum::<u64>() == events)
     }
 
-    /// Reads sessions: all episodes of those that have several, linked or not, and all events.
+    /// Reads sessions: all events, and then all episodes of those that have several, linked or not. Of the lists of
+    /// episodes, which may be long, only those events are looked for.
     async fn read(
         &self,
         sessions: &[String],
         open: &[WalkedRow],
     ) -> Result<BTreeMap<String, EventSession>, ChangeError> {
-        let several = self.store.walks().walk_shared(&self.walk(sessions), "session_id").await?;
-        let mut episodes: BTreeMap<&str, Vec<Row>> = sessions.iter().map(|name| (name.as_str(), Vec::new())).collect();
-        let siblings =
-            if several.is_empty() { Vec::new() } else { self.store.walks().walk_all(&self.walk(&several)).await? };
-        let several: HashSet<&str> = several.iter().map(String::as_str).collect();
-        let alone = open.iter().filter(|f| f.row.text("session_id").is_none_or(|name| !several.contains(name)));
-        for row in siblings.into_iter().map(|f| f.row).chain(alone.map(|f| f.row.clone())) {
-            if let Some(of_session) = row.text("session_id").and_then(|name| episodes.get_mut(name)) {
-                of_session.push(row);
-            }
-        }
         let mut events: HashMap<String, Vec<Event>> = HashMap::new();
         let columns = with_owner(&EVENT, self.erased);
         for (position, (source, stored)) in self.events.iter().enumerate() {
@@ -286,24 +277,59 @@ impl Reading<'_> {
                 })
                 .await?;
         }
-        let shared_out = |(name, rows): (&str, Vec<Row>)| {
-            (name.to_owned(), EventSession::new(&rows, events.remove(name).unwrap_or_default()))
+        let several = self.store.walks().walk_shared(&self.walk(sessions), "session_id").await?;
+        let mut episodes: BTreeMap<&str, SessionEpisodes> =
+            sessions.iter().map(|name| (name.as_str(), SessionEpisodes::with(events.get(name)))).collect();
+        let mut add = |row: &Row| {
+            if let Some(of_session) = row.text("session_id").and_then(|name| episodes.get_mut(name)) {
+                of_session.add(row);
+            }
+        };
+        if !several.is_empty() {
+            self.store.walks().walk_each(&self.walk(&several), |found| add(&found.row)).await?;
+        }
+        let several: HashSet<&str> = several.iter().map(String::as_str).collect();
+        let alone = open.iter().filter(|f| f.row.text("session_id").is_none_or(|name| !several.contains(name)));
+        alone.for_each(|found| add(&found.row));
+        let shared_out = |(name, episodes): (&str, SessionEpisodes)| {
+            (name.to_owned(), EventSession::new(&episodes, events.remove(name).unwrap_or_default()))
         };
         Ok(episodes.into_iter().map(shared_out).collect())
     }
 }
 
+/// The episodes of a session, and those of its events that none of them lists.
+struct SessionEpisodes {
+    episodes: Vec<SpannedEpisode>,
+    unlisted: HashSet<[Digest; 2]>,
+}
+
+impl SessionEpisodes {
+    /// No episode yet.
+    fn with(events: Option<&Vec<Event>>) -> Self {
+        let unlisted = events.into_iter().flatten().map(|event| wide_digest(event.id())).collect();
+        SessionEpisodes { episodes: Vec::new(), unlisted }
+    }
+
+    fn add(&mut self, row: &Row) {
+        if !self.unlisted.is_empty() {
+            for id in row.list("canvas_ids") {
+                self.unlisted.remove(&wide_digest(id));
+            }
+        }
+        self.episodes.push(SpannedEpisode::of(row));
+    }
+}
+
 impl EventSession {
     /// Assigns each event to its episode. Events that an episode already lists stay with it.
-    fn new(episodes: &[Row], events: Vec<Event>) -> Self {
-        let span = |e| EpisodeSpan { id: Row::id(e), started: e.text("started_at"), ended: e.text("ended_at") };
-        let spans = SessionSpans::new(&episodes.iter().map(span).collect::<Vec<_>>());
-        let listed: HashSet<&str> = episodes.iter().flat_map(|e| e.list("canvas_ids")).collect();
+    fn new(SessionEpisodes { episodes, unlisted }: &SessionEpisodes, events: Vec<Event>) -> Self {
+        let spans = SessionSpans::new(&episodes.iter().map(SpannedEpisode::span).collect::<Vec<_>>());
         let (all, mut given) = (events.len() as u64, HashMap::<String, Vec<Event>>::new());
         for event in events {
             let moment = CanvasEventTime { at: event.at.as_deref(), names: event.names.as_deref() };
-            let owner = spans.owner(moment).filter(|_| !listed.contains(event.id()));
-            if let Some(episode) = owner.map(|position| episodes[position].id().to_owned()) {
+            let owner = spans.owner(moment).filter(|_| unlisted.contains(&wide_digest(event.id())));
+            if let Some(episode) = owner.map(|position| episodes[position].id.clone()) {
                 given.entry(episode).or_default().push(event);
             }
         }

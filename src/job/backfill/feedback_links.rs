@@ -11,7 +11,7 @@ use crate::change::suppress::Erased;
 use crate::change::{ChangeDanger, ChangeError, Draft};
 use crate::job::{BatchAsk, Job, JobBatch};
 use crate::layout::BoundSource;
-use crate::memory::session_links::{CanvasEventTime, EpisodeSpan, SessionSpans};
+use crate::memory::session_links::{CanvasEventTime, SessionSpans, SpannedEpisode};
 use crate::memory::{Entity, Row, feedback};
 use crate::store::Store;
 use crate::store::encode::table_of;
@@ -108,42 +108,41 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     let executions: HashSet<&str> = open.values().flat_map(|f| f.row.list("execution_ids")).collect();
     let mut executions: Vec<String> = executions.into_iter().map(str::to_owned).collect();
     executions.sort_unstable();
-    let mut linked: BTreeMap<String, Vec<Row>> = BTreeMap::new();
+    let mut linked: BTreeMap<String, Vec<LinkedFeedback>> = BTreeMap::new();
     for of_said in given(store)? {
         let mut backs = RevisedRows::new(store, of_said, &["episode_id"]).await?;
         let columns = with_owner(&SAID, erased.as_ref());
-        let said = said(store, of_said, &columns, &executions, &backs.stored).await?;
-        let named: HashSet<&str> = said.iter().filter_map(|f| f.row.text("execution_id")).collect();
-        let named: Vec<String> = named.into_iter().map(str::to_owned).collect();
-        let runs = Runs::read(store, source, &named).await?;
-        let runs = runs.indexed();
-        for found in said {
-            let Some(episode) = runs.owner(&found.row).filter(|id| open.contains_key(id)).map(str::to_owned) else {
-                continue;
-            };
-            if owned(&found.row) {
-                spared += 1;
-                continue;
+        let said = said(store, of_said, &columns, &executions, &backs.stored, &owned).await?;
+        let runs = Runs::read(store, source, &said).await?;
+        for said in said.chunk_by(|a, b| a.execution == b.execution) {
+            let run = runs.of(&said[0].execution);
+            for said in said {
+                let Some(episode) = run.owner(said).filter(|id| open.contains_key(id)) else { continue };
+                if said.is_erased {
+                    spared += 1;
+                    continue;
+                }
+                let link = vec![("episode_id", Value::from(episode))];
+                if backs.writes("episode_id")
+                    && said.names.is_none()
+                    && backs.row(&said.key, &said.stored, link.clone()).map_err(ChangeError::Refused)?
+                {
+                    let mut before = Row::empty(Entity::Feedback);
+                    before.set("id", said.id.clone());
+                    note(&mut draft, &before, &link);
+                }
+                linked.entry(episode.to_owned()).or_default().push(said.linked());
             }
-            let link = vec![("episode_id", Value::from(episode.clone()))];
-            if backs.writes("episode_id")
-                && found.row.get("episode_id").is_null()
-                && backs.row(&found.key, &found.stored, link.clone()).map_err(ChangeError::Refused)?
-            {
-                note(&mut draft, &found.row, &link);
-            }
-            linked.entry(episode).or_default().push(found.row);
         }
         backs.push(&mut draft);
     }
     for (id, mut rows) in linked {
         let Some(episode) = open.get(id.as_str()) else { continue };
-        rows.sort_by(|a, b| (a.text("created_at"), a.id()).cmp(&(b.text("created_at"), b.id())));
-        rows.dedup_by(|a, b| a.id() == b.id());
-        let counted = rows.iter().filter(|r| r.get("counts") == &Value::Bool(true));
-        let score = feedback::aggregate(counted.filter_map(|r| r.number("score")));
-        let ids: Vec<&Value> = rows.iter().map(|r| r.get("id")).collect();
-        let values = vec![("feedback_ids", json!(ids)), ("feedback_score", json!(score))];
+        rows.sort_by(|a, b| (&a.at, a.id.as_str()).cmp(&(&b.at, b.id.as_str())));
+        rows.dedup_by(|a, b| a.id == b.id);
+        let score = feedback::aggregate(rows.iter().filter_map(|row| row.score));
+        let ids: Vec<Value> = rows.into_iter().map(|row| row.id).collect();
+        let values = vec![("feedback_ids", Value::from(ids)), ("feedback_score", json!(score))];
         if lists.row(&episode.key, &episode.stored, values.clone()).map_err(ChangeError::Refused)? {
             note(&mut draft, &episode.row, &values);
         }
@@ -153,74 +152,133 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad: Vec::new() })
 }
 
-/// The feedback that was given on some executions.
+/// Feedback on an execution, without its texts: one execution may have very much of it.
+struct Said {
+    execution: String,
+    id: Value,
+    at: Option<String>,
+    names: Option<String>,
+    /// The score, if it counts.
+    score: Option<f64>,
+    /// True when it is about an erased person.
+    is_erased: bool,
+    key: FetchedValue,
+    stored: Vec<FetchedValue>,
+}
+
+/// Feedback as the list and the score of an episode are made of it.
+struct LinkedFeedback {
+    id: Value,
+    at: Option<String>,
+    score: Option<f64>,
+}
+
+impl Said {
+    fn new(found: WalkedRow, execution: String, is_erased: bool) -> Self {
+        let text = |column: &str| found.row.text(column).map(str::to_owned);
+        let (id, at, names) = (found.row.get("id").clone(), text("created_at"), text("episode_id"));
+        let score = found.row.number("score").filter(|_| found.row.get("counts") == &Value::Bool(true));
+        Said { execution, id, at, names, score, is_erased, key: found.key, stored: found.stored }
+    }
+
+    fn id(&self) -> &str {
+        self.id.as_str().unwrap_or_default()
+    }
+
+    fn linked(&self) -> LinkedFeedback {
+        LinkedFeedback { id: self.id.clone(), at: self.at.clone(), score: self.score }
+    }
+}
+
+/// The feedback that was given on some executions, by execution.
 async fn said(
     store: &Store,
     source: &BoundSource,
     columns: &[&str],
     executions: &[String],
     stored: &[String],
-) -> Result<Vec<WalkedRow>, ChangeError> {
+    owned: &(dyn Fn(&Row) -> bool + Sync),
+) -> Result<Vec<Said>, ChangeError> {
     if executions.is_empty() {
         return Ok(Vec::new());
     }
     let narrow = vec![NarrowCondition::OneOf("execution_id", executions)];
-    let mut all = store.walks().walk_all(&RowWalk { source, columns, stored, narrow }).await?;
     let wanted: HashSet<&str> = executions.iter().map(String::as_str).collect();
-    all.retain(|f| f.row.text("execution_id").is_some_and(|e| wanted.contains(e)) && f.key != FetchedValue::Null);
+    let mut all: Vec<Said> = Vec::new();
+    let take = |found: WalkedRow| {
+        let execution = found.row.text("execution_id").filter(|e| wanted.contains(e)).map(str::to_owned);
+        if let Some(execution) = execution.filter(|_| found.key != FetchedValue::Null) {
+            let is_erased = owned(&found.row);
+            all.push(Said::new(found, execution, is_erased));
+        }
+    };
+    store.walks().walk_each(&RowWalk { source, columns, stored, narrow }, take).await?;
+    all.sort_by(|a, b| a.execution.cmp(&b.execution));
     Ok(all)
 }
 
-/// The episodes that name some executions, linked or not, by execution.
-struct Runs(HashMap<String, Vec<Row>>);
+/// The episodes that name some executions, linked or not, and which of them list the feedback that is to be linked. An
+/// episode may name very many executions and list very much: it is held once, without its lists.
+struct Runs<'s> {
+    episodes: Vec<SpannedEpisode>,
+    /// Places of the episodes of each execution.
+    of: HashMap<&'s str, Vec<usize>>,
+    /// Places of the episodes that list a feedback.
+    listing: HashMap<&'s str, Vec<usize>>,
+}
 
-impl Runs {
-    async fn read(store: &Store, source: &BoundSource, executions: &[String]) -> Result<Runs, ChangeError> {
-        let mut runs = Runs(HashMap::new());
-        if executions.is_empty() {
+impl<'s> Runs<'s> {
+    async fn read(store: &Store, source: &BoundSource, said: &'s [Said]) -> Result<Runs<'s>, ChangeError> {
+        let mut runs = Runs { episodes: Vec::new(), of: HashMap::new(), listing: HashMap::new() };
+        if said.is_empty() {
             return Ok(runs);
         }
-        let wanted: HashSet<&str> = executions.iter().map(String::as_str).collect();
-        let narrow = vec![NarrowCondition::Names("execution_ids", executions)];
-        for found in store.walks().walk_all(&RowWalk { source, columns: &EPISODE, stored: &[], narrow }).await? {
-            let named: HashSet<String> =
-                found.row.list("execution_ids").into_iter().filter(|e| wanted.contains(e)).map(str::to_owned).collect();
-            for execution in named {
-                runs.0.entry(execution).or_default().push(found.row.clone());
+        let ids: HashSet<&'s str> = said.iter().map(Said::id).collect();
+        let mut named: Vec<String> = said.iter().map(|said| said.execution.clone()).collect();
+        named.dedup();
+        let executions: HashSet<&'s str> = said.iter().map(|said| &*said.execution).collect();
+        let narrow = vec![NarrowCondition::Names("execution_ids", &named)];
+        let take = |found: WalkedRow| {
+            let (row, place) = (found.row, runs.episodes.len());
+            for execution in row.list("execution_ids").into_iter().filter_map(|id| executions.get(id)) {
+                let of = runs.of.entry(execution).or_default();
+                if of.last() != Some(&place) {
+                    of.push(place);
+                }
             }
-        }
+            for id in row.list("feedback_ids").into_iter().filter_map(|id| ids.get(id)) {
+                runs.listing.entry(id).or_default().push(place);
+            }
+            runs.episodes.push(SpannedEpisode::of(&row));
+        };
+        store.walks().walk_each(&RowWalk { source, columns: &EPISODE, stored: &[], narrow }, take).await?;
         Ok(runs)
     }
 
-    fn indexed(&self) -> Indexed<'_> {
-        Indexed(self.0.iter().map(|(execution, episodes)| (execution.as_str(), ExecutionRun::of(episodes))).collect())
+    fn of(&self, execution: &str) -> ExecutionRun<'_> {
+        let places = self.of.get(execution).map_or(&[][..], Vec::as_slice);
+        let spans = SessionSpans::new(&places.iter().map(|at| self.episodes[*at].span()).collect::<Vec<_>>());
+        ExecutionRun { runs: self, places, spans }
     }
 }
 
-/// The episodes of one execution, and the feedback that they list.
+/// The episodes of one execution, ready to be asked whose feedback is.
 struct ExecutionRun<'r> {
-    episodes: &'r [Row],
-    listed: HashSet<&'r str>,
+    runs: &'r Runs<'r>,
+    places: &'r [usize],
     spans: SessionSpans<'r>,
 }
 
 impl<'r> ExecutionRun<'r> {
-    fn of(episodes: &'r [Row]) -> Self {
-        let span = |e: &'r Row| EpisodeSpan { id: e.id(), started: e.text("started_at"), ended: e.text("ended_at") };
-        let listed = episodes.iter().flat_map(|e| e.list("feedback_ids")).collect();
-        ExecutionRun { episodes, listed, spans: SessionSpans::new(&episodes.iter().map(span).collect::<Vec<_>>()) }
-    }
-}
-
-/// Executions, ready to be asked whose feedback is.
-struct Indexed<'r>(HashMap<&'r str, ExecutionRun<'r>>);
-
-impl<'r> Indexed<'r> {
     /// The episode that feedback belongs to; none when one of its execution lists it already. What episodes of other
     /// executions list is no matter: who reads them would not find it here, and another batch would not see them.
-    fn owner(&self, said: &Row) -> Option<&'r str> {
-        let run = self.0.get(said.text("execution_id")?).filter(|run| !run.listed.contains(said.id()))?;
-        let moment = CanvasEventTime { at: said.text("created_at"), names: said.text("episode_id") };
-        run.spans.owner(moment).map(|i| run.episodes[i].id())
+    fn owner(&self, said: &Said) -> Option<&'r str> {
+        let listing = self.runs.listing.get(said.id());
+        // Places are in order.
+        if listing.into_iter().flatten().any(|place| self.places.binary_search(place).is_ok()) {
+            return None;
+        }
+        let moment = CanvasEventTime { at: said.at.as_deref(), names: said.names.as_deref() };
+        self.spans.owner(moment).map(|at| &*self.runs.episodes[self.places[at]].id)
     }
 }

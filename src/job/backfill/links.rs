@@ -133,8 +133,8 @@ async fn references(store: &Store, rows: &[&Row], right: &mut Right) -> Result<(
     let named = distinct(rows.iter().flat_map(|row| row.list(REFERENCES)));
     let mut there: HashSet<String> = HashSet::new();
     for source in store.sources_of(Entity::Case)? {
-        let found = walk_named(store, source, &["id"], "id", &named).await?;
-        there.extend(found.into_iter().map(|f| f.row.id().to_owned()));
+        let take = |f: WalkedRow| there.extend([f.row.id().to_owned()]);
+        walk_named(store, (source, &["id"]), "id", &named, take).await?;
     }
     for (row, right) in rows.iter().zip(right) {
         let kept = once(row.list(REFERENCES).into_iter().filter(|id| there.contains(*id)));
@@ -143,21 +143,20 @@ async fn references(store: &Store, rows: &[&Row], right: &mut Right) -> Result<(
     Ok(())
 }
 
-/// The rows whose column holds one of some texts. A list may have a million: they are asked for in parts.
+/// Hands on the rows whose column holds one of some texts. A list may have a million: they are asked for in parts.
 async fn walk_named(
     store: &Store,
-    source: &BoundSource,
-    columns: &[&str],
+    (source, columns): (&BoundSource, &[&str]),
     column: &str,
     texts: &[&str],
-) -> Result<Vec<WalkedRow>, ChangeError> {
-    let mut found = Vec::new();
+    mut each: impl FnMut(WalkedRow) + Send,
+) -> Result<(), ChangeError> {
     for part in texts.chunks(ASKED) {
         let part: Vec<String> = part.iter().map(|text| (*text).to_owned()).collect();
         let narrow = vec![NarrowCondition::OneOf(column, &part)];
-        found.extend(store.walks().walk_all(&RowWalk { source, columns, stored: &[], narrow }).await?);
+        store.walks().walk_each(&RowWalk { source, columns, stored: &[], narrow }, &mut each).await?;
     }
-    Ok(found)
+    Ok(())
 }
 
 fn distinct<'i>(ids: impl Iterator<Item = &'i str>) -> Vec<&'i str> {
@@ -172,17 +171,27 @@ fn once<'i>(ids: impl Iterator<Item = &'i str>) -> Vec<&'i str> {
     ids.filter(|id| seen.insert(*id)).collect()
 }
 
+/// A row that is linked: there may be very many.
+struct LinkedRow {
+    /// Episode that it points back to.
+    back: Option<Box<str>>,
+    at: Option<Box<str>>,
+}
+
 /// Rows of one entity that some episodes name, or that point back to them.
 struct Linked<'r> {
+    entity: Entity,
     /// The rows by their ids.
-    rows: BTreeMap<String, Row>,
+    rows: BTreeMap<String, LinkedRow>,
     /// Ids that each episode names in any way.
     named: HashMap<&'r str, Vec<Cow<'r, str>>>,
 }
 
-/// The episode that a row points back to.
-fn back(row: &Row) -> Option<&str> {
-    row.text("episode_id").filter(|id| !id.is_empty())
+impl LinkedRow {
+    fn of(row: &Row) -> Self {
+        let text = |column: &str| row.text(column).filter(|text| !text.is_empty()).map(Into::into);
+        LinkedRow { back: text("episode_id"), at: text("created_at") }
+    }
 }
 
 impl<'r> Linked<'r> {
@@ -205,31 +214,31 @@ impl<'r> Linked<'r> {
                 ways.push(("episode_id", &own));
             }
             for (column, texts) in ways {
-                let found = walk_named(store, of_rows, &EVENT, column, texts).await?;
-                rows.extend(found.into_iter().map(|f| (f.row.id().to_owned(), f.row)));
+                let take = |f: WalkedRow| drop(rows.insert(f.row.id().to_owned(), LinkedRow::of(&f.row)));
+                walk_named(store, (of_rows, &EVENT), column, texts, take).await?;
             }
         }
-        Ok(Some(Linked { rows, named }))
+        Ok(Some(Linked { entity: to, rows, named }))
     }
 
     /// Corrects a list of the episodes: it should hold the rows that it names and that exist, and the canvas events
     /// that point back.
     fn lists(&self, episodes: &[&Row], list: &'static str, right: &mut Right) {
-        let mut pointing: HashMap<&str, Vec<&Row>> = HashMap::new();
-        for row in self.rows.values().filter(|row| row.entity == Entity::CanvasEvent) {
-            if let Some(episode) = back(row) {
-                pointing.entry(episode).or_default().push(row);
+        let mut pointing: HashMap<&str, Vec<(&str, &str)>> = HashMap::new();
+        for (id, row) in self.rows.iter().filter(|_| self.entity == Entity::CanvasEvent) {
+            if let Some(episode) = &row.back {
+                pointing.entry(episode).or_default().push((row.at.as_deref().unwrap_or_default(), id));
             }
         }
         for (row, right) in episodes.iter().zip(right) {
             let mut more = pointing.remove(row.id()).unwrap_or_default();
             if !more.is_empty() {
                 let named: HashSet<&str> = self.named.get(row.id()).into_iter().flatten().map(AsRef::as_ref).collect();
-                more.retain(|event| !named.contains(event.id()));
+                more.retain(|(_, event)| !named.contains(event));
             }
-            more.sort_by_key(|event| (event.text("created_at"), event.id()));
+            more.sort_unstable();
             let kept = row.list(list).into_iter().filter(|id| self.rows.contains_key(*id));
-            let all = once(kept.chain(more.iter().map(|event| event.id())));
+            let all = once(kept.chain(more.iter().map(|(_, event)| *event)));
             right.extend(changed(row, list, &all));
         }
     }
@@ -248,7 +257,7 @@ async fn point_back(
     let mut by: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
     for row in episodes {
         let named = linked.named.get(row.id()).into_iter().flatten();
-        for id in named.filter(|id| linked.rows.get(&***id).is_some_and(|event| back(event).is_none())) {
+        for id in named.filter(|id| linked.rows.get(&***id).is_some_and(|event| event.back.is_none())) {
             by.entry(id).or_default().push(row);
         }
     }
@@ -259,28 +268,40 @@ async fn point_back(
     }
     // Episodes of other batches may list them too.
     let narrow = vec![NarrowCondition::Names("canvas_ids", &loose)];
-    let others =
-        store.walks().walk_all(&RowWalk { source, columns: &["id", "canvas_ids"], stored: &[], narrow }).await?;
-    let others = others.iter().filter(|f| !linked.named.contains_key(f.row.id()));
-    let shared: HashSet<&str> = others.flat_map(|f| f.row.list("canvas_ids")).collect();
+    let mut shared: HashSet<&str> = HashSet::new();
+    let others = RowWalk { source, columns: &["id", "canvas_ids"], stored: &[], narrow };
+    let take = |found: WalkedRow| {
+        if !linked.named.contains_key(found.row.id()) {
+            shared.extend(found.row.list("canvas_ids").into_iter().filter_map(|id| Some(*by.get_key_value(id)?.0)));
+        }
+    };
+    store.walks().walk_each(&others, take).await?;
     for of_rows in writable(store, Entity::CanvasEvent, &["episode_id"]).unwrap_or_default() {
         let mut backs = RevisedRows::new(store, of_rows, &["episode_id"]).await?;
         let columns = with_owner(&EVENT, erased);
         let narrow = vec![NarrowCondition::OneOf("id", &loose)];
-        let walk = RowWalk { source: of_rows, columns: &columns, stored: &backs.stored, narrow };
-        for found in store.walks().walk_all(&walk).await? {
-            let Some([episode]) = by.get(found.row.id()).map(Vec::as_slice) else { continue };
+        let stored = backs.stored.clone();
+        let walk = RowWalk { source: of_rows, columns: &columns, stored: &stored, narrow };
+        let mut refused = None;
+        let point = |found: WalkedRow| {
+            let Some([episode]) = by.get(found.row.id()).map(Vec::as_slice) else { return };
             if shared.contains(found.row.id()) {
-                continue;
+                return;
             }
             if erased.is_some_and(|erased| erased.owns(&found.row) || erased.owns(episode)) {
                 spared += 1;
-                continue;
+                return;
             }
             let link = vec![("episode_id", episode.get("id").clone())];
-            if backs.row(&found.key, &found.stored, link.clone()).map_err(ChangeError::Refused)? {
-                note(draft, &found.row, &link);
+            match backs.row(&found.key, &found.stored, link.clone()) {
+                Ok(true) => note(draft, &found.row, &link),
+                Ok(false) => {}
+                Err(why) => refused = Some(why),
             }
+        };
+        store.walks().walk_each(&walk, point).await?;
+        if let Some(why) = refused {
+            return Err(ChangeError::Refused(why));
         }
         backs.push(draft);
     }

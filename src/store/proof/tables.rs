@@ -237,9 +237,9 @@ pub async fn read(store: &Store) -> Result<Vec<SearchedTable>, StoreError> {
         }
     }
     for table in tables.values_mut() {
-        let columns =
-            table.columns.iter().map(|column| &column.name).chain(computed.get(&table.name).into_iter().flatten());
-        table.row_number = table.row_number.and_then(|_| free_name(columns.map(String::as_str)));
+        let computed = computed.get(&table.name).into_iter().flatten();
+        let columns: Vec<&String> = table.columns.iter().map(|column| &column.name).chain(computed).collect();
+        table.row_number = table.row_number.and_then(|_| free_name(&columns));
     }
     if store.engine() == Engine::Postgres {
         for row in store.fetch_text(INHERITING).await? {
