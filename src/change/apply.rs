@@ -133,7 +133,7 @@ where
         let attempt = async {
             let mut writer = store.write_within(&at, patience).await?;
             let outcome = async {
-                for watch in &earlier.watches {
+                for watch in earlier.watches.iter().filter(|watch| !watch.is_of_number()) {
                     writer.images(&watch.rows).await?;
                 }
                 let plan = plan().await?;
@@ -345,6 +345,13 @@ async fn check(
     let mut before = HashMap::new();
     let mut moved = Vec::new();
     for watch in &plan.watches {
+        if watch.is_of_number() {
+            let count = writer.remaining(&watch.rows).await?;
+            if count != watch.state.count {
+                moved.push(describe(&watch.rows, watch.state.count, count));
+            }
+            continue;
+        }
         // Whole rows are only needed where they are to be restored.
         let images = match (&plan.undo_reason, &watch.state.columns[..]) {
             (Some(_), columns @ [_, ..]) => writer.images_of(&watch.rows, columns).await?,

@@ -154,10 +154,15 @@ impl<'s> Draft<'s> {
     }
 
     fn remember(&mut self, rows: StoredRows, images: &[Image], columns: Vec<String>) {
-        if !self.watches_rows(&rows) {
-            self.watched.entry(key_of(&rows)).or_default().push(self.watches.len());
-            self.size += rows.size();
-            self.watches.push(RowWatch { state: ReadState::of(images, columns), rows });
+        self.rely(RowWatch { state: ReadState::of(images, columns), rows });
+    }
+
+    /// Remembers what was read elsewhere.
+    pub fn rely(&mut self, watch: RowWatch) {
+        if !self.watches_rows(&watch.rows) {
+            self.watched.entry(key_of(&watch.rows)).or_default().push(self.watches.len());
+            self.size += watch.rows.size();
+            self.watches.push(watch);
         }
     }
 

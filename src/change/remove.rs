@@ -231,6 +231,7 @@ pub(super) async fn take_hanging(draft: &mut Draft<'_>, rows: &[StoredRows]) -> 
 async fn reached(draft: &mut Draft<'_>, rows: &[StoredRows]) -> Result<RowsGoing, ChangeError> {
     let changing = if draft.is_bounded() { CHANGING } else { usize::MAX };
     let mut going = hanging_on(draft.store, rows, draft.most_rows(), changing).await?;
+    going.referring.drain(..).for_each(|watch| draft.rely(watch));
     if going.over.is_none() {
         going.over = going.deletes.iter().find(|rows| draft.fills_with(rows)).map(|rows| rows.table.clone());
     }

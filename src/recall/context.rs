@@ -91,6 +91,9 @@ impl ToldCollector {
     }
 }
 
+/// Characters of a kind, which say how it is told.
+const KIND: usize = 32;
+
 /// A row with what a line tells of it, and no more than some characters of each text.
 fn told_of(row: &Row, most: usize) -> Row {
     let columns: &[&str] = match row.entity {
@@ -102,6 +105,7 @@ fn told_of(row: &Row, most: usize) -> Row {
         let value = match row.get(column) {
             Value::String(text) => {
                 let text = if *column == "correction" { text.trim() } else { text };
+                let most = if *column == "kind" { most.max(KIND) } else { most };
                 Value::from(text.chars().take(most).collect::<String>())
             }
             other => other.clone(),

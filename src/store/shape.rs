@@ -16,6 +16,9 @@ use crate::layout::Engine;
 /// Keys in one statement.
 const KEYS: usize = 400;
 
+/// Values in one list of a condition: below what either engine takes.
+pub(super) const VALUES: usize = 8_000;
+
 /// A stored column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShapeColumn {
@@ -380,6 +383,17 @@ pub fn image_statements(
         (format!("SELECT {} FROM {} WHERE {condition}{lock}", columns.join(", "), qualified(&rows.table)), params)
     };
     rows.keys.chunks(KEYS).map(statement).collect()
+}
+
+/// The statements that count rows, without a lock.
+#[must_use]
+pub fn count_statements(engine: Engine, shape: &TableShape, rows: &StoredRows) -> Vec<(String, Vec<Param>)> {
+    let statement = |keys: &[Vec<FetchedValue>]| {
+        let mut params = Vec::new();
+        let condition = key_condition(engine, shape, &rows.by, keys, &mut params);
+        (format!("SELECT count(*) FROM {} WHERE {condition}", qualified(&rows.table)), params)
+    };
+    rows.keys.chunks(if rows.by.len() == 1 { VALUES } else { KEYS }).map(statement).collect()
 }
 
 /// The rows behind the answers.

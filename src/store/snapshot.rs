@@ -9,17 +9,15 @@ use super::fetched::{FetchedValue, Param, RawRow, integer, text};
 use super::row_number::{free_name_sql, is_numbered};
 use super::server::{Isolation, ServerLink};
 use super::session::Opener;
-use super::shape::{self, Comparison, TableShape};
+use super::shape::{self, Comparison, TableShape, VALUES};
 use super::side_by_side::RowBatch;
 use super::sqlite_reader::SqliteReader;
-use super::stored::TableName;
+use super::stored::{RowWatch, StoredRows, TableName};
 use super::stripes::{self, StripedStatement};
 use super::{Store, StoreError};
 use crate::layout::Engine;
 use crate::layout::erase::BoundValue;
 
-/// Values in one list of a condition: below what either engine takes.
-const VALUES: usize = 8_000;
 /// Keys of several columns in one condition: SQLite takes a thousand levels of an expression.
 const KEYS: usize = 200;
 
@@ -239,16 +237,8 @@ impl Snapshot<'_> {
             return Ok(());
         }
         let shape = self.store.shapes().shape(wanted.table).await?;
-        let declared = |name: &String| shape.column(name).map_or(String::new(), |c| c.compared.clone());
-        let types: Vec<String> = by.iter().map(declared).collect();
         let engine = self.engine();
-        let fitting = |key: &&Vec<FetchedValue>| {
-            key.iter().zip(&types).all(|(value, declared)| match engine {
-                Engine::Sqlite => by.len() == 1 || is_numbered(by) || !matches!(value, FetchedValue::Null),
-                Engine::Postgres => fits(declared, value),
-            })
-        };
-        let fitting: Vec<Vec<FetchedValue>> = keys.iter().filter(fitting).cloned().collect();
+        let fitting = fitting(engine, &shape, by, keys);
         let limit = most.map_or_else(String::new, |most| format!(" LIMIT {most}"));
         for chunk in fitting.chunks(if by.len() == 1 { VALUES } else { KEYS }) {
             let mut params = Vec::new();
@@ -266,6 +256,26 @@ impl Snapshot<'_> {
             .await?;
         }
         Ok(())
+    }
+
+    /// Counts rows, to see later whether there are more; none where none can be there, or their table may not be read.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn number(&mut self, mut rows: StoredRows) -> Result<Option<RowWatch>, StoreError> {
+        if self.denied.contains(&rows.table) {
+            return Ok(None);
+        }
+        let shape = self.store.shapes().shape(&rows.table).await?;
+        rows.keys = fitting(self.engine(), &shape, &rows.by, &rows.keys);
+        if rows.keys.is_empty() {
+            return Ok(None);
+        }
+        let mut count = 0;
+        for (sql, params) in shape::count_statements(self.engine(), &shape, &rows) {
+            count += self.fetch(&sql, &params).await?.first().and_then(|row| integer(row, 0)).unwrap_or_default();
+        }
+        Ok(Some(RowWatch::of_number(rows, count as usize)))
     }
 
     /// Hands each row of a table to `each`, one after the other.
@@ -485,6 +495,19 @@ pub enum HandlesWanted<'a> {
     },
     /// Any, up to a number.
     Some(usize),
+}
+
+/// Those of some keys that columns can hold.
+fn fitting(engine: Engine, shape: &TableShape, by: &[String], keys: &[Vec<FetchedValue>]) -> Vec<Vec<FetchedValue>> {
+    let declared = |name: &String| shape.column(name).map_or(String::new(), |c| c.compared.clone());
+    let types: Vec<String> = by.iter().map(declared).collect();
+    let fitting = |key: &&Vec<FetchedValue>| {
+        key.iter().zip(&types).all(|(value, declared)| match engine {
+            Engine::Sqlite => by.len() == 1 || is_numbered(by) || !matches!(value, FetchedValue::Null),
+            Engine::Postgres => fits(declared, value),
+        })
+    };
+    keys.iter().filter(fitting).cloned().collect()
 }
 
 /// Whether a value can be in a column of PostgreSQL: asking otherwise is an error.

@@ -188,6 +188,20 @@ pub struct RowWatch {
     pub state: ReadState,
 }
 
+impl RowWatch {
+    /// Watches how many rows there are, whatever they hold.
+    #[must_use]
+    pub fn of_number(rows: StoredRows, count: usize) -> Self {
+        RowWatch { state: ReadState { count, columns: rows.by.clone(), hash: String::new() }, rows }
+    }
+
+    /// Whether only the number of rows matters.
+    #[must_use]
+    pub fn is_of_number(&self) -> bool {
+        self.state.hash.is_empty()
+    }
+}
+
 /// A canonical time as a database spells it.
 #[must_use]
 pub fn spell(spelling: TimeSpelling, canonical: &str) -> FetchedValue {

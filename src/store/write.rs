@@ -9,7 +9,7 @@ use tokio::sync::MutexGuard;
 
 use super::dialect::quote;
 use super::engine_error::{explain, is_late, lost};
-use super::fetched::{FetchedValue, Param, RawRow, text};
+use super::fetched::{FetchedValue, Param, RawRow, integer, text};
 use super::revise;
 use super::server::ServerLink;
 use super::session::Opener;
@@ -348,10 +348,11 @@ impl WriteTransaction<'_> {
     pub async fn remaining(&mut self, rows: &StoredRows) -> Result<usize, WriteError> {
         let shape = self.shape(&rows.table).await?;
         let mut there = 0;
-        for (sql, params) in shape::image_statements(self.engine(), &shape, rows, false) {
-            there += self.link()?.fetch(&sql, &params).await?.len();
+        for (sql, params) in shape::count_statements(self.engine(), &shape, rows) {
+            let answer = self.link()?.fetch(&sql, &params).await?;
+            there += answer.first().and_then(|row| integer(row, 0)).unwrap_or_default();
         }
-        Ok(there)
+        Ok(there as usize)
     }
 
     /// Makes one change.

@@ -8,7 +8,7 @@ use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_sqlite};
 use crate::support::world::*;
 use mnemoscope::change::operation::{FeedbackFields, ImportFormat};
-use mnemoscope::change::{self, ChangeError, Plan, audit, feedback, import, migrate, undo};
+use mnemoscope::change::{self, ChangeError, Plan, audit, feedback, import, migrate, remove, undo};
 use mnemoscope::change::{chain, profile, reward, signal};
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::utility::{self, Signal};
@@ -207,6 +207,33 @@ fn a_world_that_moved_is_a_conflict_and_nothing_is_written() {
             done(&world, Ok(plan)).await;
             let again = change::apply(&world.store, &twice, &author()).await;
             assert!(matches!(again, Err(ChangeError::Conflict { .. })), "a plan is applied once: {again:?}");
+            assert_sound(&world).await;
+        }
+    });
+}
+
+#[test]
+fn a_row_that_comes_to_one_that_goes_is_a_conflict() {
+    block_on(async {
+        for world in [Some(native().await), native_on_postgres().await].into_iter().flatten() {
+            with_user(&world).await;
+            let episode = some_episode(&world).await;
+            let plan =
+                remove::plan(&world.store, Entity::Episode, std::slice::from_ref(&episode)).await.expect("a plan");
+            for (column, late) in [
+                ("episode_id", "episode_segments (id, episode_id, sequence, content)"),
+                ("parent_id", "episodes (id, parent_id, agent_id, title)"),
+            ] {
+                meddle(&world, &format!("INSERT INTO {late} VALUES ('late', '{episode}', 1, 'came later')")).await;
+                let before = dump(&world).await;
+                let refused = change::apply(&world.store, &plan, &author()).await;
+                let Err(ChangeError::Conflict { rows, .. }) = refused else { panic!("{column}: {refused:?}") };
+                assert!(rows.iter().any(|row| row.contains(&format!("{column} = {episode}: "))), "{rows:?}");
+                assert_eq!(dump(&world).await, before);
+                let table = late.split(' ').next().unwrap();
+                meddle(&world, &format!("DELETE FROM {table} WHERE id = 'late'")).await;
+            }
+            done(&world, Ok(plan)).await;
             assert_sound(&world).await;
         }
     });

@@ -2,7 +2,7 @@
 //! stay, by the same rules by which a person is erased.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::effects::{self, ColumnUpdate, KeptRows, NewValue};
 use super::graph::{Graph, key_of};
@@ -13,8 +13,10 @@ use crate::layout::erase::{BoundRule, EraseAction, TableKey};
 use crate::memory::Entity;
 use crate::store::Store;
 use crate::store::encode::table_of;
-use crate::store::snapshot::WantedRows;
-use crate::store::stored::{Cell, Mutation, StoredRows, TableName};
+use crate::store::fetched::FetchedValue;
+use crate::store::row_list::row_digest;
+use crate::store::snapshot::{Snapshot, WantedRows};
+use crate::store::stored::{Cell, Mutation, RowWatch, StoredRows, TableName};
 
 /// Effects on a database when some rows go.
 #[derive(Debug, Default)]
@@ -25,6 +27,8 @@ pub struct RowsGoing {
     pub updates: Vec<Mutation>,
     /// Lists that name rows which go, by table and column: their ids are to be taken out.
     pub lists: Vec<(TableName, String, Vec<String>)>,
+    /// Rows that refer to those that go, as many as there are: one that comes later would be left behind.
+    pub referring: Vec<RowWatch>,
     /// The table of which most rows go or change, where these are more than were looked for: nothing else is said then.
     pub over: Option<TableName>,
 }
@@ -78,9 +82,10 @@ pub async fn hanging_on(
         let fullest = changed.into_iter().max_by_key(|(_, rows)| *rows);
         return Ok(RowsGoing { over: fullest.map(|(table, _)| table.clone()), ..RowsGoing::default() });
     }
+    let referring = referring(&mut snapshot, &graph).await?;
     let follows = &store.recognised().erasure.follows;
     let followed = |table: &TableName| follows.iter().any(|other: &TableKey| *other == key_of(table));
-    let mut out = RowsGoing::default();
+    let mut out = RowsGoing { referring, ..RowsGoing::default() };
     for table in graph.order().into_iter().filter(|table| !followed(table)) {
         let Some(taken) = graph.taken(&table) else { continue };
         out.deletes.push(taken.going(table).stored(0..taken.len()));
@@ -102,4 +107,22 @@ pub async fn hanging_on(
     }
     graph.check()?;
     Ok(out)
+}
+
+/// The rows whose columns name those that go, as these columns compare values.
+async fn referring(snapshot: &mut Snapshot<'_>, graph: &Graph) -> Result<Vec<RowWatch>, ChangeError> {
+    let mut all = Vec::new();
+    for rule in graph.rules.iter().filter(|rule| rule.of.is_some() && rule.inside.is_whole()) {
+        let mut once = HashSet::new();
+        let keys = graph.parts(rule, 0).flat_map(|part| graph.named_by(rule, &[], part));
+        let keys: Vec<Vec<FetchedValue>> = keys.filter(|key| once.insert(row_digest(key))).collect();
+        if keys.is_empty() {
+            continue;
+        }
+        let table = super::graph::name(&rule.table);
+        let by: Vec<String> =
+            std::iter::once(&rule.column).chain(rule.also.iter().map(|(own, _)| own)).cloned().collect();
+        all.extend(snapshot.number(StoredRows { table, by, keys }).await?);
+    }
+    Ok(all)
 }
