@@ -1,7 +1,8 @@
 //! `import`. Our own export is read line by line. What fits into one plan is one change; a larger file goes in in parts, each
 //! a change of its own, so that memory stays bounded whatever its size.
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read, Seek as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -17,6 +18,7 @@ use crate::change::import::{self, ImportPart, ImportProgress, PartSize};
 use crate::change::operation::ImportFormat;
 use crate::change::{self, Operation, Plan};
 use crate::ground::input_file::{InputError, InputFile};
+use crate::ground::scratch_file::scratch_file;
 use crate::memory::nearest::unknown;
 use crate::store::Store;
 
@@ -55,10 +57,13 @@ pub async fn run(session: &Session<'_>, args: &ImportArgs) -> Result<(), Command
 /// Bytes of lines that one change puts in at most; fewer where their rows take much more than their lines.
 const PART_BYTES: usize = 16 << 20;
 
+/// Bytes of a stream at most.
+const STREAM_BYTES: u64 = 1 << 30;
+
 /// Whole lines of a file or a stream, a part at a time.
 struct Parts<'f> {
     path: &'f Path,
-    reader: BufReader<InputFile>,
+    reader: BufReader<Box<dyn Read + Send>>,
     /// The line that follows; empty at the end.
     line: String,
     next_line: usize,
@@ -66,8 +71,12 @@ struct Parts<'f> {
 
 impl<'f> Parts<'f> {
     fn open(path: &'f Path) -> Result<Self, CommandFailure> {
-        let file = InputFile::open(path, u64::MAX - 1).map_err(|error| unread(path, &error))?;
-        let mut parts = Parts { path, reader: BufReader::new(file), line: String::new(), next_line: 1 };
+        let reader: Box<dyn Read + Send> = if path.is_file() {
+            Box::new(InputFile::open(path, u64::MAX - 1).map_err(|error| unread(path, &error))?)
+        } else {
+            Box::new(whole_stream(path)?)
+        };
+        let mut parts = Parts { path, reader: BufReader::new(reader), line: String::new(), next_line: 1 };
         parts.read_line()?;
         Ok(parts)
     }
@@ -99,6 +108,17 @@ impl<'f> Parts<'f> {
         self.line = String::from_utf8(line).map_err(|_| unread(self.path, &InputError::NotText))?;
         Ok(())
     }
+}
+
+/// A stream in a file without a name: one that breaks off or has no end is refused before anything of it is put in.
+fn whole_stream(path: &Path) -> Result<File, CommandFailure> {
+    let copied = || {
+        let mut copy = scratch_file()?;
+        io::copy(&mut InputFile::open(path, STREAM_BYTES)?, &mut copy)?;
+        copy.rewind()?;
+        Ok(copy)
+    };
+    copied().map_err(|error: InputError| unread(path, &error))
 }
 
 /// Parts of an import together.

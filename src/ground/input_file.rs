@@ -21,7 +21,7 @@ pub const SETTINGS_BYTES: u64 = 1 << 20;
 struct Patience {
     /// Without a byte.
     quiet: Duration,
-    /// For all of it, without the time that its reader takes in between.
+    /// For all of it.
     whole: Duration,
 }
 
@@ -82,10 +82,7 @@ pub struct InputFile {
     most: u64,
     left: u64,
     patience: Option<Patience>,
-    /// Time that all reads together began, as if they had come one right after the other.
     since: Instant,
-    /// End of the last one.
-    read_at: Instant,
 }
 
 impl InputFile {
@@ -113,8 +110,7 @@ impl InputFile {
     }
 
     fn of(file: File, most: u64, patience: Option<Patience>) -> Self {
-        let now = Instant::now();
-        InputFile { file, most, left: most, patience, since: now, read_at: now }
+        InputFile { file, most, left: most, patience, since: Instant::now() }
     }
 
     /// Waits until there is something to read, or the end.
@@ -138,15 +134,6 @@ impl InputFile {
 
 impl Read for InputFile {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        self.since += self.read_at.elapsed();
-        let read = self.read_on(bytes);
-        self.read_at = Instant::now();
-        read
-    }
-}
-
-impl InputFile {
-    fn read_on(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         loop {
             if let Some(patience) = self.patience {
                 self.wait(patience).map_err(io::Error::other)?;
