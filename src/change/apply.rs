@@ -17,6 +17,7 @@ use super::{ChangeError, new_id, now};
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
 use crate::store::own::OwnTables;
+use crate::store::row_number::HIDDEN;
 use crate::store::stored::{Cell, Image, Mutation, ReadState, StateReading, StoredRows};
 use crate::store::write::{WriteError, WriteTransaction};
 
@@ -382,7 +383,8 @@ pub(super) fn describe(rows: &StoredRows, then: usize, now: usize) -> String {
         other => other.to_string(),
     };
     let key = |key: &Vec<FetchedValue>| {
-        let parts: Vec<String> = rows.by.iter().zip(key).map(|(c, v)| format!("{c} = {}", value(v))).collect();
+        let part = |(column, v): (&String, _)| format!("{} = {}", column.trim_start_matches(HIDDEN), value(v));
+        let parts: Vec<String> = rows.by.iter().zip(key).map(part).collect();
         parts.join(" and ")
     };
     let mut keys: Vec<String> = rows.keys.iter().take(3).map(key).collect();

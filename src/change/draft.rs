@@ -157,19 +157,28 @@ impl<'s> Draft<'s> {
         self.rely(RowWatch { state: ReadState::of(images, columns), rows });
     }
 
-    /// Remembers what was read elsewhere.
+    /// Remembers what was read elsewhere. What the rows hold says more than their number.
     pub fn rely(&mut self, watch: RowWatch) {
-        if !self.watches_rows(&watch.rows) {
-            self.watched.entry(key_of(&watch.rows)).or_default().push(self.watches.len());
-            self.size += watch.rows.size();
-            self.watches.push(watch);
+        match self.place_of(&watch.rows) {
+            Some(place) if self.watches[place].is_of_number() => self.watches[place] = watch,
+            Some(_) => {}
+            None => {
+                self.watched.entry(key_of(&watch.rows)).or_default().push(self.watches.len());
+                self.size += watch.rows.size();
+                self.watches.push(watch);
+            }
         }
     }
 
-    /// Whether just these rows are watched.
+    /// Place of the watch of just these rows.
+    fn place_of(&self, rows: &StoredRows) -> Option<usize> {
+        let mut alike = self.watched.get(&key_of(rows)).into_iter().flatten().copied();
+        alike.find(|place| self.watches.get(*place).is_some_and(|watch| watch.rows == *rows))
+    }
+
+    /// Whether it is watched what just these rows hold.
     fn watches_rows(&self, rows: &StoredRows) -> bool {
-        let mut alike = self.watched.get(&key_of(rows)).into_iter().flatten();
-        alike.any(|place| self.watches.get(*place).is_some_and(|watch| watch.rows == *rows))
+        self.place_of(rows).is_some_and(|place| !self.watches[place].is_of_number())
     }
 
     /// The row of an id, remembered.

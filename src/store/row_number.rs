@@ -2,7 +2,7 @@
 
 /// Beginning of what stands for a hidden number among the names of columns: no column's name can hold it, and it is left
 /// out where names are quoted. So a column of its own that is called `rowid` is not taken for the number.
-pub(super) const HIDDEN: char = '\0';
+pub const HIDDEN: char = '\0';
 
 /// Names of the number, as far as no column has them.
 const NAMES: [&str; 3] = ["rowid", "_rowid_", "oid"];
