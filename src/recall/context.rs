@@ -104,8 +104,12 @@ fn told_of(row: &Row, most: usize) -> Row {
     for column in columns {
         let value = match row.get(column) {
             Value::String(text) => {
-                let text = if *column == "correction" { text.trim() } else { text };
-                let most = if *column == "kind" { most.max(KIND) } else { most };
+                // Blanks before it are not told, and must not take the room of what is.
+                let (text, most) = match *column {
+                    "correction" => (text.trim(), most),
+                    "kind" => (&**text, most.max(KIND)),
+                    _ => (text.trim_start(), most),
+                };
                 Value::from(text.chars().take(most).collect::<String>())
             }
             other => other.clone(),
