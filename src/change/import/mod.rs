@@ -49,6 +49,9 @@ const HELD: usize = 96 << 20;
 /// Copies of a row, in its several forms, while it is planned and written.
 const COPIES: usize = 2;
 
+/// Bytes for each row beside its values: its key in several lists, and what is known of its table.
+const ROW: usize = 600;
+
 /// Further copies of one that the plan and the trail show.
 const COPIES_SHOWN: usize = 8;
 
@@ -129,7 +132,7 @@ impl PartSize {
     pub fn takes(&mut self, line: &str) -> bool {
         let columns = export::entity(line).map_or(0, |entity| entity.columns().len());
         let shown = if self.lines < KEPT { COPIES_SHOWN * line.len() } else { 0 };
-        let more = COPIES * (line.len() + size_of::<NewRow>() + columns * size_of::<Value>()) + shown;
+        let more = ROW + COPIES * (line.len() + size_of::<NewRow>() + columns * size_of::<Value>()) + shown;
         let fits = self.lines == 0 || self.held + more <= HELD;
         if fits {
             (self.lines, self.held) = (self.lines + 1, self.held + more);
