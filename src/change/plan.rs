@@ -301,11 +301,17 @@ pub fn canonical(value: &impl Serialize) -> String {
 /// JSON without blanks. Of a change with very many rows, a tree of values would take many times as much.
 fn plain(value: &impl Serialize) -> String {
     // Its length is counted first: a text that grows takes up to three times as much for a while.
-    let mut length = ByteCount(0);
-    _ = serde_json::to_writer(&mut length, value);
-    let mut text = Vec::with_capacity(length.0);
+    let mut text = Vec::with_capacity(json_length(value));
     _ = serde_json::to_writer(&mut text, value);
     String::from_utf8(text).unwrap_or_default()
+}
+
+/// Bytes of a value as JSON without blanks.
+#[must_use]
+pub fn json_length(value: &impl Serialize) -> usize {
+    let mut length = ByteCount(0);
+    _ = serde_json::to_writer(&mut length, value);
+    length.0
 }
 
 /// Counts what is written, and keeps nothing of it.
@@ -324,24 +330,28 @@ impl io::Write for ByteCount {
 
 /// Hands on JSON without blanks, with its keys sorted.
 fn each_sorted(text: &str, take: &mut dyn FnMut(&str)) {
-    if let Ok(object) = serde_json::from_str::<BTreeMap<String, &RawValue>>(text) {
-        take("{");
-        for (i, (key, item)) in object.into_iter().enumerate() {
-            take(if i == 0 { "" } else { "," });
-            take(&Value::from(key).to_string());
-            take(":");
-            each_sorted(item.get(), take);
+    match text.as_bytes().first() {
+        Some(b'{') => {
+            let object: BTreeMap<String, &RawValue> = serde_json::from_str(text).unwrap_or_default();
+            take("{");
+            for (i, (key, item)) in object.into_iter().enumerate() {
+                take(if i == 0 { "" } else { "," });
+                take(&Value::from(key).to_string());
+                take(":");
+                each_sorted(item.get(), take);
+            }
+            take("}");
         }
-        take("}");
-    } else if let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(text) {
-        take("[");
-        for (i, item) in items.into_iter().enumerate() {
-            take(if i == 0 { "" } else { "," });
-            each_sorted(item.get(), take);
+        Some(b'[') => {
+            let items: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
+            take("[");
+            for (i, item) in items.into_iter().enumerate() {
+                take(if i == 0 { "" } else { "," });
+                each_sorted(item.get(), take);
+            }
+            take("]");
         }
-        take("]");
-    } else {
-        take(text);
+        _ => take(text),
     }
 }
 

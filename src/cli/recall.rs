@@ -16,10 +16,10 @@ use crate::change::as_of::AsOf;
 use crate::change::what_if::KeptQuestion;
 use crate::config::queries;
 use crate::lab::embed;
-use crate::lab::recall::{RankedSituation, RowInContext, RowsInContext, told};
+use crate::lab::recall::{RankedSituation, RowInContext, RowsInContext};
 use crate::lab::{self, RecallAnswer, parents as lab_parents};
 use crate::memory::{Entity, time};
-use crate::recall::context::{Budget, ContextRow, ContextWriter, ToldRows};
+use crate::recall::context::{Budget, ContextRow, ContextWriter};
 use crate::recall::inquiry::{Inquiry, SavedQuestion};
 use crate::recall::rank::{RankedRow, Ranking};
 use crate::store::Store;
@@ -178,11 +178,7 @@ pub async fn context(
     let mut writer = ContextWriter::new(rows.len(), budget, answer.request.ranking == Ranking::Similar);
     let mut rows = recalled(session, &store, &answer, rows);
     while let Some(RowInContext { ranked, around }) = rows.next().await? {
-        let (mut canvas, mut feedback) = (ToldRows::default(), ToldRows::default());
-        if let Some(around) = around {
-            canvas = told(&store, around.canvas, budget.room(), |row| rows.hide(row)).await?;
-            feedback = told(&store, around.feedback, budget.room(), |row| rows.hide(row)).await?;
-        }
+        let (canvas, feedback) = rows.told(around, budget.room()).await?;
         writer.add(&ContextRow { row: &ranked.row, canvas: &canvas, feedback: &feedback });
     }
     let made = writer.close();

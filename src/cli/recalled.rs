@@ -9,9 +9,10 @@ use super::document::{Document, RowsDocument};
 use super::failure::CommandFailure;
 use super::options::Format;
 use super::{output, shown};
-use crate::lab::recall::{RowInContext, RowsInContext};
+use crate::lab::recall::{RowInContext, RowsInContext, told};
 use crate::memory::Row;
 use crate::memory::mask::Mask;
+use crate::recall::context::ToldRows;
 use crate::recall::rank::RankedRow;
 use crate::store::Store;
 use crate::store::context::RecalledContext;
@@ -47,8 +48,21 @@ impl<'a> RecalledRows<'a> {
         Ok(next)
     }
 
-    /// Hides what may not be shown of a row that hangs on one of these.
-    pub fn hide(&self, row: &mut Row) {
+    /// Canvas events and feedback around a row, as far as a line of so many characters tells them.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn told(
+        &self,
+        around: Option<RecalledContext>,
+        room: usize,
+    ) -> Result<(ToldRows, ToldRows), CommandFailure> {
+        let Some(RecalledContext { canvas, feedback, .. }) = around else { return Ok(Default::default()) };
+        let canvas = told(self.store, canvas, room, |row| self.hide(row)).await?;
+        Ok((canvas, told(self.store, feedback, room, |row| self.hide(row)).await?))
+    }
+
+    fn hide(&self, row: &mut Row) {
         self.mask.iter().for_each(|mask| mask.row(row));
     }
 

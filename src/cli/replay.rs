@@ -10,12 +10,11 @@ use super::options::Format;
 use super::recall::{print_notes, vector_of};
 use super::recalled::RecalledRows;
 use super::{hints, output};
-use crate::lab::recall::{RowInContext, RowsInContext, told};
+use crate::lab::recall::{RowInContext, RowsInContext};
 use crate::lab::{self, replay::TopicReplay};
 use crate::memory::Entity;
-use crate::recall::context::{self as text, ToldRows};
+use crate::recall::context as text;
 use crate::recall::rank::RankedRow;
-use crate::store::Store;
 use crate::ui::text::SafeText;
 
 /// Characters of a line about an episode.
@@ -44,27 +43,16 @@ pub async fn run(session: &Session<'_>, topic: &str, agent: Option<&str>, limit:
     let mut told = Vec::new();
     writeln!(told, "{count} episodes of {} by {used}", SafeText::new(topic))?;
     while let Some(row) = rows.next().await? {
-        tell(&mut told, &store, &rows, row).await?;
+        let RowInContext { ranked, around } = row;
+        let (canvas, feedback) = rows.told(around, LINE * 4).await?;
+        let around = [("feedback", text::feedback_line(&feedback)), ("canvas", text::canvas_line(&canvas))];
+        lines(&mut told, &ranked, &around)?;
     }
     print_notes(&mut told, &notes)?;
     output::piped(|out| out.write_all(&told))
 }
 
 /// Writes the lines about an episode.
-async fn tell(
-    out: &mut Vec<u8>,
-    store: &Store,
-    rows: &RecalledRows<'_>,
-    RowInContext { ranked, around }: RowInContext,
-) -> Result<(), CommandFailure> {
-    let (mut canvas, mut feedback) = (ToldRows::default(), ToldRows::default());
-    if let Some(around) = around {
-        canvas = told(store, around.canvas, LINE * 4, |row| rows.hide(row)).await?;
-        feedback = told(store, around.feedback, LINE * 4, |row| rows.hide(row)).await?;
-    }
-    Ok(lines(out, &ranked, &[("feedback", text::feedback_line(&feedback)), ("canvas", text::canvas_line(&canvas))])?)
-}
-
 fn lines(out: &mut Vec<u8>, ranked: &RankedRow, around: &[(&str, String)]) -> io::Result<()> {
     let row = &ranked.row;
     let text = |column: &str| row.text(column).unwrap_or("·").to_owned();

@@ -1,12 +1,9 @@
 //! The first changes of a job, as many as are shown and take little memory.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
-
-use serde_json::Value;
 
 use crate::change::Change;
-use crate::change::plan::SHOWN;
+use crate::change::plan::{SHOWN, json_length};
 
 /// Bytes of changes, as JSON, behind which none is kept.
 const ROOM: usize = 2 << 20;
@@ -26,37 +23,16 @@ impl FirstChanges {
             if self.changes.len() >= SHOWN || self.size >= ROOM {
                 return;
             }
-            self.size += length(&change.before) + length(&change.after);
+            self.size += json_length(&change.before) + json_length(&change.after);
             self.changes.push(change.into_owned());
         }
-    }
-}
-
-/// Bytes of a value as JSON.
-fn length(value: &Value) -> usize {
-    let mut counted = CountedBytes(0);
-    // Counting does not fail.
-    let _ = serde_json::to_writer(&mut counted, value);
-    counted.0
-}
-
-struct CountedBytes(usize);
-
-impl Write for CountedBytes {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     #[test]
     fn long_changes_are_shown_only_in_part() {

@@ -182,6 +182,14 @@ pub struct BoundRule {
     pub recompute: Option<Recompute>,
 }
 
+impl BoundRule {
+    /// The columns that name, in the order of the key that they name.
+    #[must_use]
+    pub fn naming_columns(&self) -> Vec<String> {
+        std::iter::once(&self.column).chain(self.also.iter().map(|(own, _)| own)).cloned().collect()
+    }
+}
+
 /// Meaning of erasure in a recognised database.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Erasure {

@@ -255,9 +255,8 @@ impl ContextReader<'_> {
         if !more.is_empty() {
             say_by_execution(findings);
             let room = key_room();
-            let rows = RowCollector::new(Entity::Feedback, episode.id(), &|_| (0, None), &room);
-            let (mut rows, keys) = rows.with(feedback);
-            if keys.is_some() {
+            let mut rows = RowCollector::new(Entity::Feedback, episode.id(), &|_| (0, None), &room);
+            if !rows.resume(feedback) {
                 self.collect_linked(&mut rows, episode, links).await?;
             }
             self.collect_ids(&mut rows, &more.into_iter().collect::<Vec<_>>()).await?;

@@ -193,13 +193,11 @@ impl<'r> RowCollector<'r> {
         self
     }
 
-    /// The same with rows that were collected before; those of which keys are held, if any, are handed back.
-    pub fn with(mut self, rows: HangingRows) -> (Self, Option<HangingRows>) {
-        match rows.kept {
-            Kept::Whole(whole) => self.whole = whole,
-            Kept::Keys(_) => return (self, Some(rows)),
-        }
-        (self, None)
+    /// Takes rows that were collected before; whether they were held whole.
+    pub fn resume(&mut self, rows: HangingRows) -> bool {
+        let Kept::Whole(whole) = rows.kept else { return false };
+        self.whole = whole;
+        true
     }
 
     /// The same, of rows that are found by the values of a column.

@@ -476,8 +476,7 @@ pub async fn naming(
     take: impl FnMut(RawRow),
 ) -> Result<(), ChangeError> {
     let table = name(&rule.table);
-    let by: Vec<String> =
-        std::iter::once(&rule.column).chain(rule.also.iter().map(|(column, _)| column)).cloned().collect();
+    let by = rule.naming_columns();
     let wanted = WantedRows { table: &table, columns, when: rule.when.as_deref(), subject };
     Ok(snapshot.each_compared(wanted, (&by, compared), keys, take).await?)
 }

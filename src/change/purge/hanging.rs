@@ -120,9 +120,7 @@ async fn referring(snapshot: &mut Snapshot<'_>, graph: &Graph) -> Result<Vec<Row
             continue;
         }
         let table = super::graph::name(&rule.table);
-        let by: Vec<String> =
-            std::iter::once(&rule.column).chain(rule.also.iter().map(|(own, _)| own)).cloned().collect();
-        all.extend(snapshot.number(StoredRows { table, by, keys }).await?);
+        all.extend(snapshot.number(StoredRows { table, by: rule.naming_columns(), keys }).await?);
     }
     Ok(all)
 }

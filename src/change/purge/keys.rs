@@ -41,7 +41,7 @@ pub fn references(graph: &Graph) -> Vec<KeyReference> {
         let Some(to) = rule.to.clone().or_else(|| graph.relations.keys.get(&of)?.first().cloned()) else { continue };
         let reference = KeyReference {
             from: name(&rule.table),
-            columns: std::iter::once(&rule.column).chain(rule.also.iter().map(|(own, _)| own)).cloned().collect(),
+            columns: rule.naming_columns(),
             to: of,
             to_columns: std::iter::once(to).chain(rule.also.iter().map(|(_, to)| to.clone())).collect(),
             when: rule.when.clone(),
