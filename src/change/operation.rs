@@ -113,6 +113,15 @@ impl ImportFormat {
         }
     }
 
+    /// The part of a file that is put in or left out as a whole.
+    #[must_use]
+    pub fn unit(self) -> &'static str {
+        match self {
+            ImportFormat::TauBench => "trajectory",
+            ImportFormat::Memento | ImportFormat::Jsonl => "line",
+        }
+    }
+
     /// The format of that word.
     #[must_use]
     pub fn parse(word: &str) -> Option<ImportFormat> {
@@ -243,7 +252,7 @@ pub enum Operation {
         format: ImportFormat,
         /// Name of the file.
         name: String,
-        /// Text of the file.
+        /// Lines of the file: rows, cases, or trajectories.
         text: String,
         /// Skip what cannot be read.
         skip_bad: bool,

@@ -9,7 +9,7 @@ use crate::change::ChangeError;
 use crate::ground::location;
 use crate::lab::LabError;
 use crate::shell;
-use crate::store::{OpenError, StoreError};
+use crate::store::{EngineFault, OpenError, StoreError};
 use crate::ui::text::SafeText;
 
 /// Reason why a command ended without having done what was asked, with its exit code.
@@ -155,6 +155,9 @@ impl From<StoreError> for CommandFailure {
             StoreError::Missing { remedy, .. } => remedy.clone(),
             StoreError::Denied { remedy, .. } => Some(remedy.clone()),
             error if error.is_denied() => Some("`status` names what your role may not read, and the GRANT".to_owned()),
+            error if error.fault() == Some(EngineFault::Full) => {
+                Some("make room on the disk that holds the database, then run it again".to_owned())
+            }
             _ => None,
         };
         CommandFailure { code, message: error.to_string(), remedy }

@@ -1,8 +1,8 @@
-//! `import`. Our own export is read line by line. What fits into one plan is one change; a larger file goes in in parts, each
-//! a change of its own, so that memory stays bounded whatever its size.
+//! `import`. Files are read line by line, lists of trajectories one by one. What fits into one plan is one change; a larger
+//! file goes in in parts, each a change of its own, so that memory stays bounded whatever its size.
 
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read, Seek as _};
+use std::io::{self, BufRead as _, BufReader, BufWriter, Read, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::context::Session;
 use super::doing::{Doing, PLAN_BYTES, author, carry_out, mask_changes};
 use super::failure::CommandFailure;
-use super::input::{read_input, unread};
+use super::input::unread;
 use super::output;
 use super::part_totals::PartTotals;
-use crate::change::import::{self, ImportPart, ImportProgress, PartSize};
+use crate::change::import::{self, ImportPart, ImportProgress, ListError, PartSize};
 use crate::change::operation::ImportFormat;
 use crate::change::{self, Operation, Plan};
 use crate::ground::input_file::{InputError, InputFile};
@@ -38,22 +38,6 @@ pub struct ImportArgs {
     pub doing: Doing,
 }
 
-/// Runs `import`.
-pub async fn run(session: &Session<'_>, args: &ImportArgs) -> Result<(), CommandFailure> {
-    let ImportArgs { kind_of_file, file, skip_bad, doing } = args;
-    let format = match ImportFormat::parse(kind_of_file) {
-        Some(ImportFormat::Jsonl) => return lines(session, file, *skip_bad, doing).await,
-        Some(format) => format,
-        None => {
-            let known = ImportFormat::ALL.map(ImportFormat::word);
-            return Err(CommandFailure::usage(unknown("format to import", kind_of_file, known)));
-        }
-    };
-    let (name, text) = (file.display().to_string(), read_input(file, PLAN_BYTES)?);
-    let operation = Operation::Import { format, name, text, skip_bad: *skip_bad };
-    carry_out(session, &session.store().await?, doing, &operation).await
-}
-
 /// Bytes of lines that one change puts in at most; fewer where their rows take much more than their lines.
 const PART_BYTES: usize = 16 << 20;
 
@@ -62,6 +46,7 @@ const STREAM_BYTES: u64 = 1 << 30;
 
 /// Whole lines of a file or a stream, a part at a time.
 struct Parts<'f> {
+    format: ImportFormat,
     path: &'f Path,
     reader: BufReader<Box<dyn Read + Send>>,
     /// The line that follows; empty at the end.
@@ -70,13 +55,15 @@ struct Parts<'f> {
 }
 
 impl<'f> Parts<'f> {
-    fn open(path: &'f Path) -> Result<Self, CommandFailure> {
-        let reader: Box<dyn Read + Send> = if path.is_file() {
+    fn open(format: ImportFormat, path: &'f Path) -> Result<Self, CommandFailure> {
+        let reader: Box<dyn Read + Send> = if format == ImportFormat::TauBench {
+            Box::new(trajectories(path)?)
+        } else if path.is_file() {
             Box::new(InputFile::open(path, u64::MAX - 1).map_err(|error| unread(path, &error))?)
         } else {
             Box::new(whole_stream(path)?)
         };
-        let mut parts = Parts { path, reader: BufReader::new(reader), line: String::new(), next_line: 1 };
+        let mut parts = Parts { format, path, reader: BufReader::new(reader), line: String::new(), next_line: 1 };
         parts.read_line()?;
         Ok(parts)
     }
@@ -87,7 +74,7 @@ impl<'f> Parts<'f> {
 
     /// The next lines, with the number of the first.
     fn next(&mut self) -> Result<(usize, String), CommandFailure> {
-        let (first, mut size, mut text) = (self.next_line, PartSize::default(), String::new());
+        let (first, mut size, mut text) = (self.next_line, PartSize::new(self.format), String::new());
         while !self.is_over() && text.len() < PART_BYTES && size.takes(&self.line) {
             text.push_str(&self.line);
             self.next_line += 1;
@@ -103,7 +90,8 @@ impl<'f> Parts<'f> {
         limited.read_until(b'\n', &mut line).map_err(|error| unread(self.path, &error.into()))?;
         if line.len() as u64 > PLAN_BYTES {
             let (path, line, most) = (self.path.display(), self.next_line, PLAN_BYTES >> 20);
-            return Err(CommandFailure::usage(format!("{path}: line {line} holds more than {most} MB")));
+            let unit = self.format.unit();
+            return Err(CommandFailure::usage(format!("{path}: {unit} {line} holds more than {most} MB")));
         }
         self.line = String::from_utf8(line).map_err(|_| unread(self.path, &InputError::NotText))?;
         Ok(())
@@ -119,6 +107,29 @@ fn whole_stream(path: &Path) -> Result<File, CommandFailure> {
         Ok(copy)
     };
     copied().map_err(|error: InputError| unread(path, &error))
+}
+
+/// The trajectories of a list, one a line, in a file without a name: what is no list is refused before anything of it is put
+/// in.
+fn trajectories(path: &Path) -> Result<File, CommandFailure> {
+    let failed = |error: io::Error| unread(path, &error.into());
+    let list = InputFile::open(path, STREAM_BYTES).map_err(|error| unread(path, &error))?;
+    let mut lines = BufWriter::new(scratch_file().map_err(failed)?);
+    match import::trajectory_lines(BufReader::new(list), PLAN_BYTES, &mut lines) {
+        Err(ListError::System(error)) if error.kind() == io::ErrorKind::FileTooLarge => {
+            let (path, most) = (path.display(), PLAN_BYTES >> 20);
+            return Err(CommandFailure::usage(format!("{path}: a trajectory holds more than {most} MB")));
+        }
+        Err(ListError::System(error)) => return Err(failed(error)),
+        Err(error @ ListError::NoList(_)) => {
+            return Err(CommandFailure::usage(format!("{}: {error}", path.display())));
+        }
+        Ok(()) => {}
+    }
+    lines.flush().map_err(failed)?;
+    let mut lines = lines.into_inner().map_err(|error| failed(error.into_error()))?;
+    lines.rewind().map_err(failed)?;
+    Ok(lines)
 }
 
 /// Parts of an import together.
@@ -157,15 +168,19 @@ impl Together {
     }
 }
 
-/// Imports our own export.
-async fn lines(session: &Session<'_>, file: &Path, skip_bad: bool, doing: &Doing) -> Result<(), CommandFailure> {
+/// Runs `import`.
+pub async fn run(session: &Session<'_>, args: &ImportArgs) -> Result<(), CommandFailure> {
+    let ImportArgs { kind_of_file, file, skip_bad, doing } = args;
+    let Some(format) = ImportFormat::parse(kind_of_file) else {
+        let known = ImportFormat::ALL.map(ImportFormat::word);
+        return Err(CommandFailure::usage(unknown("format to import", kind_of_file, known)));
+    };
     let name = file.display().to_string();
-    let mut parts = Parts::open(file)?;
+    let mut parts = Parts::open(format, file)?;
     let mut next = parts.next()?;
     let store = session.store().await?;
     if parts.is_over() {
-        let text = next.1;
-        let operation = Operation::Import { format: ImportFormat::Jsonl, name, text, skip_bad };
+        let operation = Operation::Import { format, name, text: next.1, skip_bad: *skip_bad };
         return carry_out(session, &store, doing, &operation).await;
     }
     if doing.plan_out.is_some() || doing.what_if {
@@ -176,7 +191,7 @@ async fn lines(session: &Session<'_>, file: &Path, skip_bad: bool, doing: &Doing
     let (progress, mut together) = (ImportProgress::default(), Together::default());
     loop {
         let part = ImportPart { text: &next.1, first_line: next.0, progress: &progress, is_last: parts.is_over() };
-        put_in(session, &store, &name, part, skip_bad, doing, &mut together).await?;
+        put_in(session, &store, (format, &name), part, args, &mut together).await?;
         progress.advance();
         if parts.is_over() {
             break;
@@ -191,13 +206,12 @@ async fn lines(session: &Session<'_>, file: &Path, skip_bad: bool, doing: &Doing
 async fn put_in(
     session: &Session<'_>,
     store: &Store,
-    name: &str,
+    (format, name): (ImportFormat, &str),
     part: ImportPart<'_>,
-    skip_bad: bool,
-    doing: &Doing,
+    ImportArgs { skip_bad, doing, .. }: &ImportArgs,
     together: &mut Together,
 ) -> Result<(), CommandFailure> {
-    let plan = || import::plan_part(store, ImportFormat::Jsonl, name, part, skip_bad);
+    let plan = || import::plan_part(store, format, name, part, *skip_bad);
     if !doing.apply {
         let mut planned = plan().await?;
         mask_changes(session, &mut planned.changes);

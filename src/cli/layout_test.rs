@@ -11,7 +11,7 @@ use super::failure::CommandFailure;
 use super::output;
 use super::purge::desk;
 use crate::change::purge::verdict::PurgeStatus;
-use crate::change::purge::{self, PurgeOptions};
+use crate::change::purge::{self, PurgeOptions, subject};
 use crate::change::{Author, ChangeError, migrate};
 use crate::memory::digest::digest;
 use crate::memory::query::Query;
@@ -185,7 +185,9 @@ async fn erased(store: &Store, options: &OpenOptions) -> Result<PurgeTrial, Comm
     if store.recognised().erasure.rules.is_empty() {
         return Ok(Err("the layout has no `erase` rules: it does not say whose a row is".to_owned()));
     }
-    let Some(person) = someone(store).await? else { return Ok(Err("no row names a person".to_owned())) };
+    let Some(person) = someone(store).await? else {
+        return Ok(Err("no row names a person by an id that a purge takes".to_owned()));
+    };
     let (_copy, file) = match store.private_copy().await {
         Ok(copy) => copy,
         Err(reason) => return Ok(Err(reason)),
@@ -198,7 +200,7 @@ async fn erased(store: &Store, options: &OpenOptions) -> Result<PurgeTrial, Comm
     let desk = desk(&author, &|_, _| {})?;
     let receipt = match purge::run(&copy, &person, &PurgeOptions::default(), None, &desk, None).await {
         Ok(receipt) => receipt,
-        Err(ChangeError::Refused(reason) | ChangeError::NotFound(reason)) => {
+        Err(ChangeError::Refused(reason) | ChangeError::NotFound(reason) | ChangeError::Usage(reason)) => {
             let words = format!("erasing `{person}` on a copy is refused: {reason}");
             return Ok(Ok((json!({ "tried": true, "person": person, "status": "refused" }), vec![words])));
         }
@@ -218,7 +220,7 @@ async fn erased(store: &Store, options: &OpenOptions) -> Result<PurgeTrial, Comm
     Ok(Ok((shown, faults)))
 }
 
-/// Finds a person to whom a row belongs; `None` when there is none.
+/// Finds a person to whom a row belongs and who can be erased by the id; `None` when there is none.
 async fn someone(store: &Store) -> Result<Option<String>, CommandFailure> {
     for entity in Entity::ALL.iter().copied().filter(|e| e.column("user_id").is_some()) {
         if store.sources_of(entity).is_err() {
@@ -226,7 +228,7 @@ async fn someone(store: &Store) -> Result<Option<String>, CommandFailure> {
         }
         let mut person = None;
         let row = |row: Row| {
-            person = row.text("user_id").filter(|id| !id.trim().is_empty()).map(str::to_owned);
+            person = row.text("user_id").filter(|id| subject::check(id).is_ok()).map(str::to_owned);
             if person.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         store.walks().each_row(&Query { columns: Some(vec!["user_id"]), ..Query::new(entity) }, row).await?;

@@ -1,6 +1,8 @@
 //! `migrate`: what a database lacks, with its statements, what was applied with other statements, and applying it.
 
+use std::fs::{self, File};
 use std::io::Write;
+use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
@@ -12,6 +14,7 @@ use super::options::Format;
 use super::output;
 use crate::change::anchor;
 use crate::change::migrate::{self, MigrationChoice, MigrationOutcome, MigrationState, PendingMigration};
+use crate::store::Target;
 use crate::ui::text::SafeText;
 
 /// Choice of migrations, and whether to apply them.
@@ -31,11 +34,36 @@ pub struct MigrateArgs {
     pub by: By,
 }
 
-/// Shows the migrations of the database, after applying those that are wanted where that was asked.
+/// Shows the migrations of the database, after applying those that are wanted where that was asked. The native layout can
+/// be applied to a file that is not there yet.
 ///
 /// # Errors
 /// As [`migrate::apply_chosen`]; code 6 when it was applied and not every row can be read.
 pub(super) async fn run(session: &Session<'_>, args: &MigrateArgs) -> Result<(), CommandFailure> {
+    let made = if args.apply { new_file(session)? } else { None };
+    let migrated = migrated(session, args).await;
+    if let Some(path) = made.filter(|_| migrated.is_err())
+        && fs::metadata(&path).is_ok_and(|about| about.len() == 0)
+    {
+        _ = fs::remove_file(path);
+    }
+    migrated
+}
+
+/// Makes the file that is named where there is none and the native layout alone is named with it: an empty file is an empty
+/// database.
+fn new_file(session: &Session<'_>) -> Result<Option<PathBuf>, CommandFailure> {
+    let Some((Target::File(path), options)) = session.target(None)? else { return Ok(None) };
+    if options.layouts != ["mnemoscope"] || path.exists() {
+        return Ok(None);
+    }
+    match File::create_new(&path) {
+        Ok(_) => Ok(Some(path)),
+        Err(error) => Err(CommandFailure::failed(format!("{}: no new database can be made: {error}", path.display()))),
+    }
+}
+
+async fn migrated(session: &Session<'_>, args: &MigrateArgs) -> Result<(), CommandFailure> {
     let (apply, author) = (args.apply, author(&args.by));
     let choice = MigrationChoice { to: args.to, optional: args.optional.clone() };
     let mut store = session.store().await?;

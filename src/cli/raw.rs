@@ -61,8 +61,8 @@ pub async fn tables(session: &Session<'_>) -> Result<(), CommandFailure> {
         Format::Table => output::piped(|out| {
             let rows: Vec<_> = tables.iter().map(|t| fields(t).iter().map(|f| SafeText::new(f)).collect()).collect();
             output::table(out, &table::columns(&TITLES), &rows)?;
-            for (table, why) in tables.iter().filter_map(|t| t.unread.map(|why| (t, why))) {
-                writeln!(out, "{}: {why}", SafeText::new(&table.title))?;
+            for (table, why) in tables.iter().filter_map(|t| t.unread.as_ref().map(|why| (t, why))) {
+                writeln!(out, "{}: {}", SafeText::new(&table.title), SafeText::new(why))?;
             }
             Ok(())
         }),
@@ -83,7 +83,7 @@ fn table_json(table: &RawTable) -> Value {
         "columns": columns,
         "entities": table.entities,
     });
-    if let Some(why) = table.unread {
+    if let Some(why) = &table.unread {
         value["unread"] = json!(why);
     }
     if let Some(why) = &table.rows_reason {
@@ -108,7 +108,7 @@ fn fields(table: &RawTable) -> [String; 6] {
 pub async fn table(session: &Session<'_>, name: &str, selection: &RawSelection) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let table = store.raw().raw_table(name).await?;
-    if let Some(why) = table.unread {
+    if let Some(why) = &table.unread {
         return Err(CommandFailure::refused(format!("the rows of {} cannot be read: {why}", table.title)));
     }
     let mut query =

@@ -36,6 +36,8 @@ pub struct CatalogTable {
     pub denied: bool,
     /// Whether our role may not even enter its schema.
     pub closed_schema: bool,
+    /// Reason why the engine itself cannot read it, such as a view of a table that is gone.
+    pub unread: Option<String>,
     /// Whether row-level security may hide rows of it from our role.
     pub hides_rows: bool,
     /// Whether its rows are those of its partitions.

@@ -23,7 +23,7 @@ fn entry(table: RawTable) -> TableEntry {
         about: table.count_kind == CountKind::About,
         columns: table.columns.iter().map(|column| (column.name.clone(), column.declared.clone())).collect(),
         entities: table.entities.iter().map(|entity| entity.replace('_', " ")).collect(),
-        unread: table.unread.map(str::to_owned),
+        unread: table.unread,
         key: table.key,
         name: table.title,
     }

@@ -6,7 +6,8 @@ use crate::layout::{Catalog, CatalogColumn, CatalogTable, Engine};
 
 use super::ability::{RefusedAbilities, ServerAbility};
 use super::dialect::quote;
-use super::fetched::{RawRow, integer, text};
+use super::engine_error::explain;
+use super::fetched::{FetchedValue, RawRow, integer, text};
 use super::row_number::has_key_index;
 use super::session::Sessions;
 
@@ -31,25 +32,43 @@ pub async fn read(sessions: &Sessions, refusals: &RefusedAbilities) -> Result<Ca
 async fn read_sqlite(sessions: &Sessions, schema: &str, catalog: &mut Catalog) -> Result<(), sqlx::Error> {
     let quoted = quote(schema);
     let s = schema.replace('\'', "''");
-    // A virtual table of a module that is not compiled in cannot be described; its shadow tables can.
-    let columns = format!(
-        "SELECT m.name, p.name, lower(p.type), p.\"notnull\" OR m.type = 'table' AND p.pk > 0 AND NOT {} \
-         FROM {quoted}.sqlite_schema m JOIN pragma_table_info(m.name, '{s}') p \
-         WHERE m.type IN ('table', 'view') AND m.name NOT LIKE 'sqlite_%' AND m.sql NOT LIKE 'CREATE VIRTUAL%' \
-         ORDER BY m.name, p.cid",
-        has_key_index("m.name", &format!("'{s}'"))
-    );
     let first = catalog.tables.len();
-    for row in sessions.fetch(&columns, &[]).await? {
+    // A virtual table of a module that is not compiled in cannot be described; its shadow tables can.
+    let named = format!(
+        "SELECT name, type FROM {quoted}.sqlite_schema WHERE type IN ('table', 'view') \
+         AND lower(substr(name, 1, 7)) <> 'sqlite_' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
+    );
+    let (mut views, mut places) = (Vec::new(), HashMap::new());
+    for row in sessions.fetch(&named, &[]).await? {
         let name = text(&row, 0);
         let visible = !catalog.tables[..first].iter().any(|t| t.visible && t.name == name);
-        if catalog.tables.len() == first || catalog.tables.last().is_some_and(|t| t.name != name) {
-            catalog.tables.push(CatalogTable { schema: schema.to_owned(), name, visible, ..CatalogTable::default() });
+        let at = catalog.tables.len();
+        if text(&row, 1) == "view" {
+            views.push(at);
         }
-        let column =
-            CatalogColumn { name: text(&row, 1), declared: text(&row, 2), not_null: flag(&row, 3), denied: false };
-        if let Some(table) = catalog.tables.last_mut() {
-            table.columns.push(column);
+        places.insert(name.clone(), at);
+        catalog.tables.push(CatalogTable { schema: schema.to_owned(), name, visible, ..CatalogTable::default() });
+    }
+    let columns = format!(
+        "SELECT p.name, lower(p.type), p.\"notnull\" OR p.pk > 0 AND NOT {}, m.name \
+         FROM {quoted}.sqlite_schema m JOIN pragma_table_xinfo(m.name, '{s}') p \
+         WHERE m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%' AND p.hidden <> 1 ORDER BY m.name, p.cid",
+        has_key_index("m.name", &format!("'{s}'"))
+    );
+    for row in sessions.fetch(&columns, &[]).await? {
+        if let Some(at) = places.get(&text(&row, 3)) {
+            catalog.tables[*at].columns.push(sqlite_column(&row));
+        }
+    }
+    for at in views {
+        let table = &mut catalog.tables[at];
+        let named = [&table.name, &table.schema].map(|name| FetchedValue::Text(name.clone()));
+        let columns = "SELECT name, lower(type), \"notnull\" FROM pragma_table_xinfo($1, $2) ORDER BY cid";
+        match sessions.fetch(columns, &named).await {
+            Ok(rows) => table.columns = rows.iter().map(sqlite_column).collect(),
+            // One of a table that is gone, or of a function that is not here, says so by itself and keeps no others back.
+            Err(error) if is_wrong_in_itself(&error) => table.unread = Some(explain(&error)),
+            Err(error) => return Err(error),
         }
     }
     let indexes = format!(
@@ -64,6 +83,15 @@ async fn read_sqlite(sessions: &Sessions, schema: &str, catalog: &mut Catalog) -
         }
     }
     Ok(())
+}
+
+/// Whether SQLite cannot make sense of a statement or a view, as against a file that is damaged, locked or gone.
+fn is_wrong_in_itself(error: &sqlx::Error) -> bool {
+    error.as_database_error().and_then(|e| e.code()).is_some_and(|code| code == "1")
+}
+
+fn sqlite_column(row: &RawRow) -> CatalogColumn {
+    CatalogColumn { name: text(row, 0), declared: text(row, 1), not_null: flag(row, 2), denied: false }
 }
 
 /// Query that every server gets: the tables with their numbers, names and estimates.

@@ -32,6 +32,8 @@ pub enum EngineFault {
     Changed,
     /// The statement was broken off, mostly because it took too long.
     Stopped,
+    /// The disk has no room.
+    Full,
 }
 
 /// Reason for an error; none where its words say all there is.
@@ -46,6 +48,8 @@ pub(super) fn fault(error: &sqlx::Error) -> Option<EngineFault> {
         "42P01" | "42703" => Some(EngineFault::Changed),
         "5" | "6" | "261" | "262" | "55P03" => Some(EngineFault::Locked),
         "9" | "57014" => Some(EngineFault::Stopped),
+        // SQLite's last two: it could not write, or make its shared memory larger.
+        "13" | "53100" | "778" | "4874" => Some(EngineFault::Full),
         _ => None,
     }
 }

@@ -495,6 +495,32 @@ fn due_work_is_done_without_a_console_and_figures_are_written() {
 }
 
 #[test]
+fn every_kind_of_row_is_copied_into_a_new_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |arguments: &[&str]| run(folder.path(), arguments);
+    assert_eq!(run(&["demo", "demo.db", "--no-console", "--episodes", "20"]).0, Some(0));
+    assert_eq!(run(&["-d", "new.db", "migrate", "--apply"]).0, Some(3), "nobody says of which layout");
+    assert_eq!(run(&["-d", "new.db", "--layout", "mnemoscope", "migrate"]).0, Some(3), "a plan makes no file");
+    assert!(!folder.path().join("new.db").exists());
+    assert_eq!(run(&["-d", "none/new.db", "--layout", "mnemoscope", "migrate", "--apply"]).0, Some(1));
+    let (code, _, words) = run(&["-d", "new.db", "--layout", "mnemoscope", "migrate", "--apply"]);
+    assert_eq!(code, Some(0), "{words}");
+    let (code, copied, words) = run(&["copy", "--from", "demo.db", "--to", "new.db", "--apply"]);
+    assert_eq!(code, Some(0), "{words} {copied:#}");
+    let rows = |database: &str| -> Vec<(String, i64)> {
+        let (_, status, words) = run(&["-d", database, "status"]);
+        let tables = status["tables"].as_array().unwrap_or_else(|| panic!("{words}"));
+        let row = |table: &Value| {
+            (table["name"].as_str().expect("a name").to_owned(), table["rows"].as_i64().expect("a number"))
+        };
+        tables.iter().map(row).filter(|(name, _)| !name.contains("memory_audit")).collect()
+    };
+    let there = rows("new.db");
+    let lacking: Vec<_> = rows("demo.db").into_iter().filter(|table| !there.contains(table)).collect();
+    assert!(lacking.is_empty(), "{lacking:?} {there:?}");
+}
+
+#[test]
 fn rows_of_another_layout_are_copied_into_a_native_database_and_compared() {
     block_on(async {
         let source = on_sqlite(Layout::Atom).await;

@@ -68,9 +68,9 @@ async fn with_memories(world: &World) -> String {
 
 fn trajectory() -> String {
     let call = json!({"id": "c1", "type": "function", "function": {"name": "find", "arguments": "{}"}});
-    json!([{"task_id": 0, "trial": 0, "reward": 1.0, "info": {"task": {"user_id": "ann", "instruction": "Book it."}},
+    json!({"task_id": 0, "trial": 0, "reward": 1.0, "info": {"task": {"user_id": "ann", "instruction": "Book it."}},
         "traj": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": null, "tool_calls": [call]},
-                 {"role": "tool", "tool_call_id": "c1", "content": "found"}]}])
+                 {"role": "tool", "tool_call_id": "c1", "content": "found"}]})
     .to_string()
 }
 
@@ -237,7 +237,7 @@ fn a_process_killed_at_any_statement_leaves_the_database_as_before_or_as_after()
             let on = chosen(&world).await;
             let folder = tempfile::tempdir().expect("a folder");
             let file = folder.path().join("f.json").display().to_string();
-            std::fs::write(&file, trajectory()).expect("the file");
+            std::fs::write(&file, format!("[{}]", trajectory())).expect("the file");
             let commands: [&[&str]; 4] = [
                 &["undo", &on.undone.to_string()],
                 &["feedback", "edit", &on.feedback, "--kind", "rating", "--rating", "4", "--correction", "said again"],

@@ -72,6 +72,13 @@ async fn all(store: &Store, entity: Entity) -> Vec<Row> {
     }
 }
 
+/// The trajectories of a list, one a line.
+fn lines_of(list: &str) -> Result<String, String> {
+    let mut lines = Vec::new();
+    import::trajectory_lines(list.as_bytes(), 1 << 20, &mut lines).map_err(|error| error.to_string())?;
+    Ok(String::from_utf8(lines).expect("text"))
+}
+
 fn trajectories() -> String {
     let call = json!({"id": "c1", "type": "function", "function": {"name": "find", "arguments": "{\"q\": 1}"}});
     let bad_call = json!({"id": "c2", "type": "function", "function": {"name": "book", "arguments": "{}"}});
@@ -87,7 +94,7 @@ fn trajectories() -> String {
     let mut other = good.clone();
     other["task_id"] = json!(1);
     other["reward"] = json!(0.0);
-    json!([good, other]).to_string()
+    lines_of(&format!("{:#}", json!([good, other]))).expect("lines")
 }
 
 async fn worlds() -> Vec<World> {
@@ -172,8 +179,12 @@ fn importing_twice_changes_nothing_and_bad_lines_are_named() {
                 "{:?}",
                 skipped.disclosures
             );
-            for text in ["", "{}", "[1]", "[{\"traj\": []}]", "[{\"traj\": [{\"role\": \"user\"}], \"reward\": 7}]"] {
-                let plan = import::plan(store, ImportFormat::TauBench, "x", text, false).await;
+            for text in ["", "{}", "[1", "[1] 2", "[1,]"] {
+                assert!(lines_of(text).unwrap_err().contains("no JSON list of trajectories"), "{text}");
+            }
+            for text in ["[1]", "[{\"traj\": []}]", "[{\"traj\": [{\"role\": \"user\"}], \"reward\": 7}]"] {
+                let lines = lines_of(text).expect("lines");
+                let plan = import::plan(store, ImportFormat::TauBench, "x", &lines, false).await;
                 assert!(matches!(plan, Err(ChangeError::Usage(_))), "{text}: {plan:?}");
             }
         }
@@ -387,6 +398,7 @@ fn a_number_that_cannot_be_kept_is_refused_wherever_json_is_given() {
             "[{{\"task_id\":9,\"trial\":0,\"reward\":1.0,\"info\":{{\"task\":{{\"user_id\":\"eve\",\"n\":{wide}}}}},\
              \"traj\":[{{\"role\":\"user\",\"content\":\"x\"}}]}}]"
         );
+        let trajectory = lines_of(&trajectory).expect("lines");
         for (format, text) in [(ImportFormat::Memento, memento), (ImportFormat::TauBench, trajectory)] {
             let refused = import::plan(store, format, "x", &text, false).await;
             assert!(matches!(&refused, Err(ChangeError::Usage(words)) if words.contains("64 bits")), "{refused:?}");
@@ -539,10 +551,9 @@ fn what_the_database_cannot_store_is_a_bad_line_like_any_other() {
             json!({"task_id": 9, "trial": 0, "reward": 1.0, "info": {"task": {"user_id": "eve", "instruction": "x"}},
                 "traj": [{"role": "user", "content": text}, {"role": "assistant", "content": "yes"}]})
         };
-        let text = json!([trajectory("a\0b"), trajectory("well")]);
+        let lines = [trajectory("a\0b"), trajectory("well")].map(|one| one.to_string()).join("\n");
         let receipt =
-            done(&world, import::plan(&world.store, ImportFormat::TauBench, "t.json", &text.to_string(), true).await)
-                .await;
+            done(&world, import::plan(&world.store, ImportFormat::TauBench, "t.json", &lines, true).await).await;
         let episodes = receipt.changes.iter().filter(|c| c.entity == "episode").count();
         let segments = receipt.changes.iter().filter(|c| c.entity == "segment").count();
         assert_eq!((episodes, segments), (1, 2), "{:?}", receipt.changes);
@@ -677,6 +688,64 @@ fn a_large_file_goes_in_in_parts_and_once_only() {
             String::from_utf8_lossy(&listed.stdout).lines().count()
         };
         assert_eq!(count("whole.db"), 600);
+    });
+}
+
+#[test]
+fn a_long_list_of_trajectories_goes_in_in_parts_and_once_only() {
+    block_on(async {
+        let folder = tempfile::TempDir::new().unwrap();
+        let file = folder.path().join("airline.json");
+        // Blanks within a trajectory are read with it.
+        let blanks = " ".repeat(35_000);
+        let trajectory = |i: usize| {
+            format!(
+                "{{\"task_id\":{i},\"trial\":0,\"reward\":1.0,\"info\":{{\"task\":{{\"user_id\":\"ann\"}}}},{blanks}\n\
+                 \"traj\":[{{\"role\":\"user\",\"content\":\"Book {i}\"}}]}}"
+            )
+        };
+        let list: Vec<String> = (0..600).map(trajectory).collect();
+        std::fs::write(&file, format!("[\n{}\n]", list.join(",\n"))).unwrap();
+        for world in worlds().await {
+            let words = ["import", "tau-bench", file.to_str().expect("a path")];
+            let answer = |more: &[&str]| -> Value {
+                serde_json::from_str(&printed(&world.target, &[&words, more].concat())).expect("JSON")
+            };
+            let plan = answer(&[]);
+            let expected = json!({
+                "agents": {"insert": 1}, "agent_memory_profiles": {"insert": 1}, "agent_memory_cases": {"insert": 600},
+                "episodes": {"insert": 600}, "episode_segments": {"insert": 600}, "workflow_events": {"insert": 1800},
+            });
+            assert_eq!((&plan["parts"], &plan["counts"]), (&json!(2), &expected), "{}", plan["disclosures"]);
+            let receipt = answer(&["--apply"]);
+            assert_eq!((&receipt["status"], &receipt["counts"]), (&json!("applied"), &expected));
+            assert_eq!(receipt["receipts"].as_array().map(Vec::len), Some(2));
+            let again = answer(&["--apply"]);
+            assert_eq!((&again["status"], &again["counts"]), (&json!("nothing to do"), &json!({})), "{again}");
+            let cases = all(&world.store, Entity::Case).await;
+            let banks: std::collections::BTreeSet<_> =
+                cases.iter().filter(|c| c.id().starts_with("tau-")).map(|c| c.text("profile_id")).collect();
+            assert_eq!(banks.len(), 1, "{banks:?}");
+        }
+    });
+}
+
+#[test]
+fn a_plan_in_parts_knows_what_earlier_parts_put_in() {
+    block_on(async {
+        let Some(world) = native_on_postgres().await else { return };
+        let bank = json!({"entity": "profile", "id": "bank-new", "user_id": "ann", "agent_id": "bot"}).to_string();
+        let case = json!({"entity": "case", "id": "case-new", "profile_id": "bank-new", "user_id": "ann",
+            "agent_id": "bot", "prompt": {"message": "x"}})
+        .to_string();
+        let progress = ImportProgress::default();
+        for (number, text) in [bank, case].iter().enumerate() {
+            let part = ImportPart { text, first_line: 1, progress: &progress, is_last: number == 1 };
+            let plan = import::plan_part(&world.store, ImportFormat::Jsonl, "x.jsonl", part, false).await;
+            let plan = plan.unwrap_or_else(|error| panic!("{error}"));
+            assert!(!plan.disclosures.iter().any(|words| words.contains("left out")), "{:?}", plan.disclosures);
+            progress.advance();
+        }
     });
 }
 

@@ -135,6 +135,50 @@ fn every_table_is_listed_with_its_rows_key_and_columns() {
 }
 
 #[test]
+fn a_view_that_the_engine_cannot_read_keeps_no_table_back() {
+    let world = sqlite();
+    block_on(async {
+        let mut link = sqlx::SqliteConnection::connect(&world.database).await.unwrap();
+        let script = "CREATE VIEW orphan AS SELECT gone FROM dropped; CREATE VIEW foreign_function AS SELECT other_f(rank) FROM facts; \
+             CREATE TABLE \"sqlitexnotes\" (id INTEGER PRIMARY KEY)";
+        sqlx::raw_sql(script).execute(&mut link).await.unwrap();
+        link.close().await.unwrap();
+    });
+    let tables = world.json(&["tables"]);
+    let table = |name: &str| tables["tables"].as_array().unwrap().iter().find(|t| t["name"] == name).unwrap().clone();
+    for (view, why) in [("orphan", "no such table"), ("foreign_function", "no such function")] {
+        assert!(table(view)["unread"].as_str().is_some_and(|words| words.contains(why)), "{tables:#}");
+        let (code, _, words) = world.run(&["table", view]);
+        assert!(code == 5 && words.contains(why), "{code} {words}");
+    }
+    assert_eq!((&table("facts")["rows"], &table("sqlitexnotes")["rows"]), (&ROWS.into(), &0.into()));
+    assert_eq!(world.paged(&["table", "facts"], 5).len(), ROWS as usize);
+    world.json(&["status"]);
+}
+
+#[test]
+fn a_column_that_the_engine_computes_is_read_like_others() {
+    on_both(|world| {
+        let made = "CREATE TABLE made (id INTEGER PRIMARY KEY, word TEXT, letters INTEGER GENERATED ALWAYS AS (length(word)) STORED)";
+        let filled = "INSERT INTO made (id, word) VALUES (1, 'one'), (2, 'three')";
+        block_on(async {
+            if let Some(server) = &world._server {
+                let mut link = PgConnection::connect(server.url()).await.unwrap();
+                sqlx::raw_sql(made).execute(&mut link).await.unwrap();
+                sqlx::raw_sql(filled).execute(&mut link).await.unwrap();
+            } else {
+                let mut link = sqlx::SqliteConnection::connect(&world.database).await.unwrap();
+                sqlx::raw_sql(made).execute(&mut link).await.unwrap();
+                sqlx::raw_sql(filled).execute(&mut link).await.unwrap();
+                link.close().await.unwrap();
+            }
+        });
+        let rows = world.paged(&["table", "made", "--where", "letters > 3"], 5);
+        assert_eq!(rows, [serde_json::json!({"id": 2, "word": "three", "letters": 5})]);
+    });
+}
+
+#[test]
 fn pages_hold_each_row_once_in_every_order() {
     on_both(|world| {
         for order in

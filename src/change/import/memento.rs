@@ -9,16 +9,16 @@ use crate::memory::{Entity, json};
 /// User who owns a bank that names no user.
 const USER: &str = "memento";
 
-/// Reads a file.
+/// Reads a file, or the part of one that begins with that line.
 #[must_use]
-pub fn read(name: &str, text: &str) -> ImportContents {
+pub fn read(name: &str, text: &str, first_line: usize) -> ImportContents {
     let agent = agent_name(name);
     let mut contents = ImportContents::default();
     let bank = profile(USER, &agent);
     let bank_id = bank.row.id().to_owned();
     contents.add(bank);
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        contents.place = number + 1;
+        contents.place = number + first_line;
         if let Err(why) = case(&mut contents, &agent, &bank_id, line) {
             contents.is_bad(why);
         }

@@ -7,6 +7,7 @@ mod references;
 mod tau_bench;
 
 pub use references::ImportProgress;
+pub use tau_bench::{ListError, trajectory_lines};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +19,7 @@ use super::batch::{self, NewRow};
 use super::draft::{Draft, KEPT};
 use super::feedback::addable;
 use super::operation::ImportFormat;
-use super::plan::{ChangeDanger, Plan};
+use super::plan::{ChangeDanger, Plan, json_length};
 use crate::layout::BoundSource;
 use crate::memory::text_check::{self, TextOddities};
 use crate::memory::{Entity, Row};
@@ -27,7 +28,7 @@ use crate::store::Store;
 use crate::store::encode::plain_column;
 
 /// Order in which rows go in: what others hang on first.
-pub const ORDER: [Entity; 13] = [
+pub const ORDER: [Entity; 14] = [
     Entity::Agent,
     Entity::Subject,
     Entity::Profile,
@@ -41,6 +42,7 @@ pub const ORDER: [Entity; 13] = [
     Entity::Case,
     Entity::Policy,
     Entity::WorkflowEvent,
+    Entity::Access,
 ];
 
 /// Bytes that one plan takes while it is made and applied.
@@ -91,7 +93,8 @@ impl ImportContents {
     }
 }
 
-/// Plans the import of a file's text. `name` is what the file is called: it names the agent where the file does not.
+/// Plans the import of a file's lines; of τ-bench files they are those of [`trajectory_lines`]. `name` is what the file is
+/// called: it names the agent where the file does not.
 ///
 /// # Errors
 /// [`ChangeError::Usage`] naming the first bad line, unless they are to be skipped.
@@ -119,26 +122,50 @@ pub struct ImportPart<'a> {
     pub is_last: bool,
 }
 
-/// Lines of our own export that one plan takes. A row takes its columns beside what its line says of them, however little
-/// that is.
-#[derive(Debug, Default)]
+/// Lines of a file that one plan takes. A row takes its columns beside what its line says of them, however little that is,
+/// and a line of another program may be many rows.
+#[derive(Debug)]
 pub struct PartSize {
+    format: ImportFormat,
     lines: usize,
+    rows: usize,
     held: usize,
 }
 
 impl PartSize {
+    /// The size of no lines.
+    #[must_use]
+    pub fn new(format: ImportFormat) -> Self {
+        PartSize { format, lines: 0, rows: 0, held: 0 }
+    }
+
     /// Adds a line, unless it does not fit beside others.
     pub fn takes(&mut self, line: &str) -> bool {
-        let columns = export::entity(line).map_or(0, |entity| entity.columns().len());
-        let shown = if self.lines < KEPT { COPIES_SHOWN * line.len() } else { 0 };
-        let more = ROW + COPIES * (line.len() + size_of::<NewRow>() + columns * size_of::<Value>()) + shown;
+        let rows: Vec<(usize, usize)> = match self.format {
+            ImportFormat::Jsonl => {
+                vec![(line.len(), export::entity(line).map_or(0, |entity| entity.columns().len()))]
+            }
+            ImportFormat::TauBench => weights(&tau_bench::read("", line, 1)),
+            ImportFormat::Memento => weights(&memento::read("", line, 1)),
+        };
+        let kept = KEPT.saturating_sub(self.rows);
+        let shown: usize = rows.iter().take(kept).map(|(length, _)| COPIES_SHOWN * length).sum();
+        let held = |(length, columns): &(usize, usize)| {
+            ROW + COPIES * (length + size_of::<NewRow>() + columns * size_of::<Value>())
+        };
+        let more = line.len() + shown + rows.iter().map(held).sum::<usize>();
         let fits = self.lines == 0 || self.held + more <= HELD;
         if fits {
-            (self.lines, self.held) = (self.lines + 1, self.held + more);
+            (self.lines, self.rows, self.held) = (self.lines + 1, self.rows + rows.len(), self.held + more);
         }
         fits
     }
+}
+
+/// Bytes and columns of each row.
+fn weights(contents: &ImportContents) -> Vec<(usize, usize)> {
+    let rows = contents.rows.iter().map(|new| &new.row);
+    rows.map(|row| (json_length(&row.to_json()), row.entity.columns().len())).collect()
 }
 
 /// Plans the import of a part of a file, as [`plan`] does that of a whole one.
@@ -155,8 +182,8 @@ pub async fn plan_part(
     let text = part.text;
     let mut draft = Draft::new(store, "import", ChangeDanger::Guarded).await?;
     let mut contents = match format {
-        ImportFormat::TauBench => tau_bench::read(name, text)?,
-        ImportFormat::Memento => memento::read(name, text),
+        ImportFormat::TauBench => tau_bench::read(name, text, part.first_line),
+        ImportFormat::Memento => memento::read(name, text, part.first_line),
         ImportFormat::Jsonl => export::read(store, text, part.first_line),
     };
     if format != ImportFormat::Jsonl {
@@ -166,9 +193,9 @@ pub async fn plan_part(
     references::settle(store, &mut contents, part.progress, part.is_last).await?;
     if let Some((place, why)) = contents.bad.first() {
         if !skip_bad {
-            let unit = if format == ImportFormat::TauBench { "trajectory" } else { "line" };
             return Err(ChangeError::Usage(format!(
-                "{name}: {unit} {place}: {why} ({} bad in all; --skip-bad leaves them out)",
+                "{name}: {} {place}: {why} ({} bad in all; --skip-bad leaves them out)",
+                format.unit(),
                 contents.bad.len()
             )));
         }
@@ -179,13 +206,14 @@ pub async fn plan_part(
         ));
     }
     known_profiles(store, &mut contents.rows, part.progress).await?;
+    part.progress.once(&mut contents.rows);
     draft.disclosures.append(&mut contents.notes);
     draft.disclosures.extend(contents.found.sentences());
     let mut by_entity: BTreeMap<Entity, Vec<NewRow>> = BTreeMap::new();
     for row in contents.rows {
         by_entity.entry(row.row.entity).or_default().push(row);
     }
-    for entity in ORDER.iter().chain([&Entity::Access]) {
+    for entity in &ORDER {
         let Some(rows) = by_entity.remove(entity) else { continue };
         let tally = batch::add(&mut draft, *entity, rows).await?;
         draft.effects.push(agreeing(

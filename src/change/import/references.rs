@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::ImportContents;
 use crate::change::ChangeError;
 use crate::change::batch::{self, NewRow, canonical};
+use crate::change::feedback::addable;
 use crate::layout::{BoundSource, Catalog, Engine};
 use crate::memory::Entity;
 use crate::memory::agreeing;
@@ -36,6 +37,10 @@ struct KnownSoFar {
     waiting: Vec<NewRow>,
     /// Those that wait once the part at hand is in.
     waiting_next: Vec<NewRow>,
+    /// Ids of rows that stand for the whole file, in earlier parts.
+    whole: BTreeSet<String>,
+    /// Those of the part at hand.
+    whole_next: BTreeSet<String>,
 }
 
 impl ImportProgress {
@@ -51,6 +56,14 @@ impl ImportProgress {
         self.with(|known| known.banks.extend(more));
     }
 
+    /// Leaves out the rows without a place, which stand for the whole file, that an earlier part put in.
+    pub(super) fn once(&self, rows: &mut Vec<NewRow>) {
+        self.with(|known| {
+            rows.retain(|new| new.place != 0 || !known.whole.contains(new.row.id()));
+            known.whole_next = rows.iter().filter(|new| new.place == 0).map(|new| new.row.id().to_owned()).collect();
+        });
+    }
+
     /// Whether rows of earlier parts wait for what they refer to.
     #[must_use]
     pub fn waits(&self) -> bool {
@@ -59,7 +72,10 @@ impl ImportProgress {
 
     /// The part at hand is planned or put in: a plan may be made several times before.
     pub fn advance(&self) {
-        self.with(|known| known.waiting = std::mem::take(&mut known.waiting_next));
+        self.with(|known| {
+            known.waiting = std::mem::take(&mut known.waiting_next);
+            known.whole.append(&mut known.whole_next);
+        });
     }
 }
 
@@ -214,10 +230,16 @@ impl ReferenceLookup<'_> {
     }
 }
 
-/// Finds the source into which the rows of each entity go.
+/// Finds the source into which the rows of each entity go, also of those that only later parts hold: these may refer to the
+/// rows at hand.
 fn targets<'s>(store: &'s Store, rows: &[NewRow]) -> Result<BTreeMap<Entity, &'s BoundSource>, ChangeError> {
-    let entities: BTreeSet<Entity> = rows.iter().map(|new| new.row.entity).collect();
-    entities.into_iter().map(|entity| Ok((entity, batch::target(store, entity)?))).collect()
+    let taken = |entity: &Entity| batch::target(store, *entity).ok().filter(|source| addable(source).is_ok());
+    let known = Entity::ALL.iter().filter_map(|entity| Some((*entity, taken(entity)?)));
+    let mut sources: BTreeMap<Entity, &BoundSource> = known.collect();
+    for entity in rows.iter().map(|new| new.row.entity).collect::<BTreeSet<_>>() {
+        sources.insert(entity, batch::target(store, entity)?);
+    }
+    Ok(sources)
 }
 
 /// The foreign keys of the tables that rows go into. One that leads where rows are hidden from us is the server's to judge.

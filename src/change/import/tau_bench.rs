@@ -1,9 +1,15 @@
 //! τ-bench result files: a list of trajectories with task, messages, tool calls and reward.
 
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::fmt;
+use std::io::{self, Read, Write};
+
+use serde::Deserializer as _;
+use serde::de::{Error as _, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::super::ChangeError;
 use super::super::batch::NewRow;
 use super::{ImportContents, agent_name, digest, message_hash, profile};
 use crate::memory::{Entity, json};
@@ -11,16 +17,84 @@ use crate::memory::{Entity, json};
 /// Characters of a title.
 const TITLE: usize = 120;
 
-/// Reads a file.
+/// Reason why a file is not taken apart into trajectories.
+#[derive(Debug, thiserror::Error)]
+pub enum ListError {
+    /// It is something else.
+    #[error("this is no JSON list of trajectories: {0}")]
+    NoList(serde_json::Error),
+    /// It cannot be read, or its trajectories cannot be written.
+    #[error(transparent)]
+    System(io::Error),
+}
+
+/// Writes the trajectories of a file, each as one line of at most that many bytes. The file may be of any size.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] when it is no list of trajectories at all.
-pub fn read(name: &str, text: &str) -> Result<ImportContents, ChangeError> {
-    let all: Vec<&RawValue> = serde_json::from_str(text)
-        .map_err(|e| ChangeError::Usage(format!("{name}: this is no JSON list of trajectories: {e}")))?;
+/// [`ListError`].
+pub fn trajectory_lines(file: impl Read, most: u64, to: &mut impl Write) -> Result<(), ListError> {
+    let (left, mut unwritten) = (Cell::new(most), None);
+    let mut list = serde_json::Deserializer::from_reader(OneTrajectory { file, left: &left });
+    let lines = TrajectoryLines { most, left: &left, to, unwritten: &mut unwritten };
+    let read = list.deserialize_seq(lines).and_then(|()| list.end());
+    match (read, unwritten) {
+        (_, Some(error)) => Err(ListError::System(error)),
+        (Err(error), None) if error.is_io() => Err(ListError::System(error.into())),
+        (Err(error), None) => Err(ListError::NoList(error)),
+        (Ok(()), None) => Ok(()),
+    }
+}
+
+/// Bytes of a file, as many as one trajectory may have.
+struct OneTrajectory<'c, R> {
+    file: R,
+    left: &'c Cell<u64>,
+}
+
+impl<R: Read> Read for OneTrajectory<'_, R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(bytes)?;
+        let left = self.left.get().checked_sub(read as u64);
+        self.left.set(left.ok_or_else(|| io::Error::from(io::ErrorKind::FileTooLarge))?);
+        Ok(read)
+    }
+}
+
+/// Writes each trajectory as it is read.
+struct TrajectoryLines<'c, W> {
+    most: u64,
+    left: &'c Cell<u64>,
+    to: &'c mut W,
+    unwritten: &'c mut Option<io::Error>,
+}
+
+impl<'de, W: Write> Visitor<'de> for TrajectoryLines<'_, W> {
+    type Value = ();
+
+    fn expecting(&self, words: &mut fmt::Formatter<'_>) -> fmt::Result {
+        words.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while let Some(trajectory) = list.next_element::<Box<RawValue>>()? {
+            // Between the parts of a JSON text a line break is a blank, and within them there is none.
+            let line = trajectory.get().replace(['\n', '\r'], " ");
+            if let Err(error) = writeln!(self.to, "{line}") {
+                *self.unwritten = Some(error);
+                return Err(A::Error::custom("it cannot be written"));
+            }
+            self.left.set(self.most);
+        }
+        Ok(())
+    }
+}
+
+/// Reads trajectories, one a line: those of a file from that place on.
+#[must_use]
+pub fn read(name: &str, lines: &str, first: usize) -> ImportContents {
     let agent = agent_name(name);
     let mut contents = ImportContents::default();
-    let mut users: Vec<String> = Vec::new();
+    let mut users = HashSet::new();
     contents.add(
         NewRow::new(
             Entity::Agent,
@@ -32,9 +106,9 @@ pub fn read(name: &str, text: &str) -> Result<ImportContents, ChangeError> {
         )
         .at_once("last_seen"),
     );
-    for (position, trajectory) in all.iter().enumerate() {
-        contents.place = position + 1;
-        let read = json::exactly(trajectory.get()).and_then(|read| check(&read).map(|()| read));
+    for (position, line) in lines.lines().enumerate() {
+        contents.place = position + first;
+        let read = json::exactly(line).and_then(|read| check(&read).map(|()| read));
         let trajectory = match &read {
             Ok(trajectory) => trajectory,
             Err(why) => {
@@ -47,11 +121,11 @@ pub fn read(name: &str, text: &str) -> Result<ImportContents, ChangeError> {
             // The bank is of all of them.
             contents.place = 0;
             contents.add(profile(&user, &agent));
-            users.push(user);
+            users.insert(user);
         }
     }
     contents.notes.push("the file has no times: its rows take the time of the import".to_owned());
-    Ok(contents)
+    contents
 }
 
 fn check(trajectory: &Value) -> Result<(), String> {

@@ -43,7 +43,7 @@ pub struct RawTable {
     /// Entities that a layout reads from it.
     pub entities: Vec<&'static str>,
     /// Reason why the rows cannot be read.
-    pub unread: Option<&'static str>,
+    pub unread: Option<String>,
     /// SQLite's name for the hidden row number.
     row_number: Option<&'static str>,
 }
@@ -124,8 +124,10 @@ impl RawTables<'_> {
             table.columns = known.columns.iter().filter(|c| !c.denied).cloned().collect();
             let denied = UnsearchedReason::Denied.words();
             if known.denied {
-                table.unread = Some(denied);
-            } else if table.unread == Some(denied) && table.key.iter().all(|k| known.readable(k).is_some()) {
+                table.unread = Some(denied.to_owned());
+            } else if known.unread.is_some() {
+                table.unread.clone_from(&known.unread);
+            } else if table.unread.as_deref() == Some(denied) && table.key.iter().all(|k| known.readable(k).is_some()) {
                 // Some of its columns may be read.
                 table.unread = None;
             }
@@ -161,7 +163,10 @@ impl RawTables<'_> {
                     .collect();
                 table.row_number = (self.store.engine() == Engine::Sqlite).then_some("rowid");
             }
-            Err(_) => table.unread = Some("its module is not part of this program; its shadow tables hold its rows"),
+            Err(_) => {
+                let why = "its module is not part of this program; its shadow tables hold its rows";
+                table.unread = Some(why.to_owned());
+            }
         }
     }
 }
@@ -183,7 +188,9 @@ fn stored(table: &SearchedTable) -> RawTable {
         _ => "table",
     };
     let unread = match table.kind {
-        SearchedKind::Unread(why @ (UnsearchedReason::Denied | UnsearchedReason::Empty)) => Some(why.words()),
+        SearchedKind::Unread(why @ (UnsearchedReason::Denied | UnsearchedReason::Empty)) => {
+            Some(why.words().to_owned())
+        }
         _ => None,
     };
     RawTable {
