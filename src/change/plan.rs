@@ -14,6 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::ChangeError;
 use crate::memory::{Entity, Row};
+use crate::store::own::TRAIL;
 use crate::store::stored::{Mutation, RowWatch};
 
 /// Changes that a printed plan shows at most.
@@ -185,17 +186,32 @@ impl Plan {
     /// Reads a kept plan.
     ///
     /// # Errors
-    /// [`ChangeError::Usage`] when it is no plan, or was changed since.
+    /// [`ChangeError::Usage`] when it is no plan, was changed since, or writes what it does not tell.
     pub fn from_file(text: &str) -> Result<Plan, ChangeError> {
         let plan: Plan = serde_json::from_str(text)
             .map_err(|e| ChangeError::Usage(format!("this is no plan kept with --plan-out: {e}")))?;
-        if plan.digest() == plan.plan_id {
-            return Ok(plan);
+        if plan.digest() != plan.plan_id {
+            return Err(ChangeError::Usage(format!(
+                "the plan was changed after it was made: its contents do not give its id {}; make a new one",
+                plan.plan_id
+            )));
         }
-        Err(ChangeError::Usage(format!(
-            "the plan was changed after it was made: its contents do not give its id {}; make a new one",
-            plan.plan_id
-        )))
+        plan.tells_what_it_does()?;
+        Ok(plan)
+    }
+
+    /// Whoever applies a kept plan may have read only what it tells: that has to be all, and the audit trail is no part of
+    /// any plan.
+    fn tells_what_it_does(&self) -> Result<(), ChangeError> {
+        let mut writes = self.mutations.iter().chain(&self.trail);
+        let why = if Plan::count(writes.clone()) != self.counts {
+            "its counts are not those of the rows that it writes"
+        } else if writes.any(|write| TRAIL.iter().any(|own| write.table().name.eq_ignore_ascii_case(own))) {
+            "it writes into the audit trail"
+        } else {
+            return Ok(());
+        };
+        Err(ChangeError::Usage(format!("this is no plan kept with --plan-out: {why}; make a new one")))
     }
 
     /// SHA-256 of what was read, in hexadecimal digits.

@@ -12,6 +12,8 @@ use mnemoscope::change::{self, ChangeError, Plan, audit, feedback, import, migra
 use mnemoscope::change::{chain, profile, reward, signal};
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::utility::{self, Signal};
+use mnemoscope::store::fetched::FetchedValue;
+use mnemoscope::store::stored::{Mutation, StoredRows, TableName};
 use mnemoscope::store::{OpenOptions, Store, Target};
 use proptest::prelude::*;
 use serde_json::json;
@@ -261,6 +263,25 @@ fn a_kept_plan_is_applied_as_it_is_or_not_at_all() {
         }
         let elsewhere = change::apply(&other.store, &plan, &author()).await;
         assert!(matches!(elsewhere, Err(ChangeError::Refused(_))), "{elsewhere:?}");
+        // Whoever has read what it tells is not to be deceived by an id that fits.
+        let with = |more: Mutation| {
+            let mut forged = plan.clone();
+            forged.mutations.push(more);
+            forged
+        };
+        let table = |name: &str| TableName::new("main", name);
+        let other = StoredRows::with(&table("episodes"), "id", FetchedValue::Text("another".to_owned()));
+        let first = StoredRows::with(&table("memory_audit"), "seq", FetchedValue::Integer(1));
+        for (mut forged, why) in
+            [(with(Mutation::Delete(other)), "its counts"), (with(Mutation::Delete(first)), "the audit trail")]
+        {
+            if why == "the audit trail" {
+                forged.counts = Plan::count(forged.mutations.iter().chain(&forged.trail));
+            }
+            forged.plan_id = forged.digest();
+            let refused = Plan::from_file(&forged.to_file());
+            assert!(matches!(&refused, Err(ChangeError::Usage(words)) if words.contains(why)), "{refused:?}");
+        }
         done(&world, Plan::from_file(&text)).await;
     });
 }

@@ -931,6 +931,47 @@ fn a_reader_that_keeps_old_pages_leaves_it_incomplete_until_it_ends() {
 }
 
 #[test]
+fn a_file_that_only_its_application_can_write_again_ends_in_a_word_too() {
+    block_on(async {
+        let world = native(60).await;
+        let Target::File(path) = &world.target else { return };
+        let application = || async {
+            let options =
+                sqlx::sqlite::SqliteConnectOptions::new().filename(path).collation("LOCALIZED", |a, b| a.cmp(b));
+            SqliteConnection::connect_with(&options).await.expect("the application")
+        };
+        let mut link = application().await;
+        let table = "CREATE TABLE places (name TEXT COLLATE LOCALIZED PRIMARY KEY); INSERT INTO places VALUES ('Oslo')";
+        sqlx::raw_sql(table).execute(&mut link).await.expect("a table");
+        link.close().await.expect("closed");
+        let purge = |how: &str| {
+            let done = finished(
+                &world,
+                &["purge", "lucia.moreau", how, "--account", "erase", "--mentions", "redact", "--apply"],
+            );
+            let words = String::from_utf8_lossy(&done.stderr).into_owned();
+            (
+                done.status.code(),
+                serde_json::from_slice::<Value>(&done.stdout).unwrap_or_else(|e| panic!("{e}: {words}")),
+            )
+        };
+        let (code, receipt) = purge("--format=json");
+        assert_eq!((code, &receipt["status"]), (Some(6), &json!("incomplete")), "{receipt:#}");
+        let said = receipt.to_string();
+        assert!(
+            said.contains("no such collation sequence: LOCALIZED") && said.contains("run VACUUM with that"),
+            "{said}"
+        );
+        let mut link = application().await;
+        sqlx::raw_sql("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut link).await.expect("written again");
+        link.close().await.expect("closed");
+        let (code, receipt) = purge("--resume");
+        assert_eq!((code, &receipt["status"]), (Some(0), &json!("verified with disclosures")), "{receipt:#}");
+        assert_eq!(bytes_of(path, "lucia.moreau"), 0);
+    });
+}
+
+#[test]
 fn old_pages_are_found_although_values_that_stay_hold_the_same_letters() {
     block_on(async {
         let world = native(60).await;

@@ -49,7 +49,7 @@ pub async fn pass(store: &Store, wanted: &PassRequest) -> Result<PassReport, Wri
     let mut pass = PassReport::new();
     let mode = text(&work.row("PRAGMA journal_mode").await?, 0);
     pass.figure("journal_mode", mode.clone());
-    work.steps(&mut pass, mode == "wal").await?;
+    work.steps(&mut pass, mode == "wal", &wanted.at).await?;
     for (_, schema) in database.attached() {
         let began = Instant::now();
         let note =
@@ -94,17 +94,17 @@ impl SqlitePass {
     }
 
     /// Each step that fails ends the pass: what follows would prove nothing.
-    async fn steps(&mut self, pass: &mut PassReport, wal: bool) -> Result<(), WriteError> {
+    async fn steps(&mut self, pass: &mut PassReport, wal: bool, at: &str) -> Result<(), WriteError> {
         let search_tables = self.rows(SEARCH_TABLES).await?;
         if !self.rebuild(pass, &search_tables).await? || !self.statistics(pass).await? {
             return Ok(());
         }
-        if (wal && !self.checkpoint(pass, "checkpoint").await?) || !self.room(pass)? || !self.vacuum(pass).await? {
+        if (wal && !self.checkpoint(pass, "checkpoint").await?) || !self.room(pass)? || !self.vacuum(pass, at).await? {
             return Ok(());
         }
         // Row numbers that no column holds may have changed: an index that relies on them is made again.
         let leaning: Vec<RawRow> = search_tables.into_iter().filter(|t| has_foreign_content(&text(t, 1))).collect();
-        if !leaning.is_empty() && (!self.rebuild(pass, &leaning).await? || !self.vacuum(pass).await?) {
+        if !leaning.is_empty() && (!self.rebuild(pass, &leaning).await? || !self.vacuum(pass, at).await?) {
             return Ok(());
         }
         if wal && !self.checkpoint(pass, "checkpoint again").await? {
@@ -113,7 +113,7 @@ impl SqlitePass {
         if !wal && !self.journal(pass).await? {
             return Ok(());
         }
-        self.check(pass).await
+        self.check(pass, at).await
     }
 
     async fn rebuild(&mut self, pass: &mut PassReport, tables: &[RawRow]) -> Result<bool, WriteError> {
@@ -150,13 +150,16 @@ impl SqlitePass {
             return Ok(true);
         }
         let began = Instant::now();
-        if self.patiently("ANALYZE main").await?.is_none() {
-            let reason = self.in_the_way("statistics were not made again");
-            pass.failed("analyze", reason, began);
-            return Ok(false);
-        }
-        pass.done("analyze", began);
-        Ok(true)
+        let reason = match self.patiently("ANALYZE main").await {
+            Ok(Some(())) => {
+                pass.done("analyze", began);
+                return Ok(true);
+            }
+            Ok(None) => self.in_the_way("statistics were not made again"),
+            Err(error) => lacking("statistics were not made again", error)?,
+        };
+        pass.failed("analyze", reason, began);
+        Ok(false)
     }
 
     async fn checkpoint(&mut self, pass: &mut PassReport, step: &str) -> Result<bool, WriteError> {
@@ -203,15 +206,27 @@ impl SqlitePass {
         Ok(true)
     }
 
-    async fn vacuum(&mut self, pass: &mut PassReport) -> Result<bool, WriteError> {
+    async fn vacuum(&mut self, pass: &mut PassReport, at: &str) -> Result<bool, WriteError> {
+        const WHAT: &str = "the file could not be written again";
         let began = Instant::now();
-        if self.patiently("VACUUM main").await?.is_none() {
-            let reason = self.in_the_way("the file could not be written again");
-            pass.failed("vacuum", reason, began);
-            return Ok(false);
-        }
-        pass.done("vacuum", began);
-        Ok(true)
+        let reason = match self.patiently("VACUUM main").await {
+            Ok(Some(())) => {
+                pass.done("vacuum", began);
+                return Ok(true);
+            }
+            Ok(None) => self.in_the_way(WHAT),
+            Err(error) => {
+                let reason = format!("{}; run VACUUM with that", lacking(WHAT, error)?);
+                // Deleted values were overwritten in place, and the bytes are searched: only free pages would hold older ones.
+                if number(&self.row("PRAGMA main.freelist_count").await?, 0) == 0 {
+                    pass.not_allowed("vacuum", &reason, at, began);
+                    return Ok(true);
+                }
+                format!("{reason}, then resume")
+            }
+        };
+        pass.failed("vacuum", reason, began);
+        Ok(false)
     }
 
     /// A journal that is kept between transactions keeps copies of old pages.
@@ -233,7 +248,7 @@ impl SqlitePass {
         Ok(false)
     }
 
-    async fn check(&mut self, pass: &mut PassReport) -> Result<(), WriteError> {
+    async fn check(&mut self, pass: &mut PassReport, at: &str) -> Result<(), WriteError> {
         let began = Instant::now();
         let free = number(&self.row("PRAGMA main.freelist_count").await?, 0);
         pass.figure("freelist_count", free);
@@ -250,8 +265,13 @@ impl SqlitePass {
             .filter(|t| is_contentless(&text(t, 1)))
             .map(|t| text(t, 0))
             .collect();
-        let mut said: Vec<String> =
-            self.rows("PRAGMA main.integrity_check(100)").await?.iter().map(|row| text(row, 0)).collect();
+        let mut said: Vec<String> = match self.rows("PRAGMA main.integrity_check(100)").await {
+            Ok(rows) => rows.iter().map(|row| text(row, 0)).collect(),
+            Err(error) => {
+                pass.not_allowed("integrity", &lacking("the file was not checked for damage", error)?, at, began);
+                return Ok(());
+            }
+        };
         let (all, is_ok) = (said.len(), said == ["ok"]);
         // There is nothing that such an index could be compared with.
         said.retain(|line| !contentless.iter().any(|name| is_no_comparison(line, name)));
@@ -266,6 +286,15 @@ impl SqlitePass {
             pass.failed("integrity", reason, began);
         }
         Ok(())
+    }
+}
+
+/// Explains why SQLite cannot do something with this schema: what the application adds to it, such as a function, a
+/// collation or a tokenizer, is not here. Other errors are given back.
+fn lacking(what: &str, error: sqlx::Error) -> Result<String, sqlx::Error> {
+    match primary_code(&error) {
+        Some(1) => Ok(format!("{what}: {}: a table or an index needs what only its application has", explain(&error))),
+        _ => Err(error),
     }
 }
 
@@ -288,9 +317,13 @@ fn is_no_comparison(line: &str, table: &str) -> bool {
 }
 
 fn is_busy(error: &sqlx::Error) -> bool {
-    let sqlx::Error::Database(about) = error else { return false };
-    let code: i32 = about.code().and_then(|code| code.parse().ok()).unwrap_or_default();
-    matches!(code & 0xff, 5 | 6)
+    matches!(primary_code(error), Some(5 | 6))
+}
+
+/// SQLite's number for an error, without what it adds to that.
+fn primary_code(error: &sqlx::Error) -> Option<i32> {
+    let code: i32 = error.as_database_error()?.code()?.parse().ok()?;
+    Some(code & 0xff)
 }
 
 impl ProofReader<'_> {
