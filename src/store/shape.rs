@@ -32,6 +32,8 @@ pub struct ShapeColumn {
     pub compared: String,
     /// A new row must give it a value: it is NOT NULL and has no default.
     pub required: bool,
+    /// PostgreSQL gives it a number, and takes one only where the statement insists.
+    pub numbered: bool,
 }
 
 impl ShapeColumn {
@@ -101,6 +103,7 @@ impl TableShapes {
                 base: text(row.get(4).or(row.get(1))),
                 compared: text(row.get(5).or(row.get(1))),
                 required: flag(row.get(2)),
+                numbered: flag(row.get(6)),
             })
             .collect();
         let row_number = rows.first().map(|row| text(row.get(3))).filter(|name| !name.is_empty());
@@ -114,8 +117,8 @@ impl TableShapes {
     }
 }
 
-/// The statement that describes a table: name, type, required, a name of the rows' hidden number, and what the type is
-/// made of: without the rules of a domain, and whatever they are.
+/// The statement that describes a table: name, type, required, a name of the rows' hidden number, what the type is made of
+/// (without the rules of a domain, and whatever they are), and whether PostgreSQL numbers it.
 #[must_use]
 pub fn question(engine: Engine, table: &TableName) -> (String, Vec<Param>) {
     let has_index = has_key_index("$1", "$2");
@@ -140,7 +143,8 @@ pub fn question(engine: Engine, table: &TableName) -> (String, Vec<Param>) {
                WHERE t.typtype <> 'd' AND NOT m.ruled), format_type(a.atttypid, a.atttypmod)), \
              (WITH RECURSIVE made_of (type, modifier) AS (SELECT a.atttypid, a.atttypmod UNION ALL \
                SELECT t.typbasetype, t.typtypmod FROM made_of m JOIN pg_type t ON t.oid = m.type WHERE t.typtype = 'd') \
-               SELECT format_type(m.type, m.modifier) FROM made_of m JOIN pg_type t ON t.oid = m.type WHERE t.typtype <> 'd') \
+               SELECT format_type(m.type, m.modifier) FROM made_of m JOIN pg_type t ON t.oid = m.type WHERE t.typtype <> 'd'), \
+             a.attidentity = 'a' \
              FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
              WHERE n.nspname = $1 AND c.relname = $2 AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' \
              ORDER BY a.attnum"

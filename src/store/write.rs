@@ -402,7 +402,10 @@ impl WriteTransaction<'_> {
         let mut params = Vec::new();
         let rows: Vec<String> =
             rows.iter().map(|row| format!("({})", self.marks(shape, columns, row, &mut params).join(", "))).collect();
-        (format!("INSERT INTO {} ({}) VALUES {}", shape::qualified(table), names.join(", "), rows.join(", ")), params)
+        let numbered = |name: &String| shape.column(name).is_some_and(|column| column.numbered);
+        let insists = if columns.iter().any(numbered) { " OVERRIDING SYSTEM VALUE" } else { "" };
+        let table = shape::qualified(table);
+        (format!("INSERT INTO {table} ({}){insists} VALUES {}", names.join(", "), rows.join(", ")), params)
     }
 
     fn marks(&self, shape: &TableShape, columns: &[String], row: &[Cell], params: &mut Vec<Param>) -> Vec<String> {

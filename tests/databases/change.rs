@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_sqlite};
+use crate::support::postgres::Database;
 use crate::support::world::*;
 use mnemoscope::change::operation::{FeedbackFields, ImportFormat};
 use mnemoscope::change::{self, ChangeError, Plan, audit, feedback, import, migrate, remove, undo};
@@ -614,34 +615,44 @@ fn rows_that_the_engine_numbers_are_edited_and_taken_away_and_never_guessed() {
         let folder = tempfile::tempdir().expect("a folder");
         let layout = folder.path().join("tickets.toml");
         std::fs::write(&layout, NUMBERED).expect("the layout");
-        let target = Target::File(folder.path().join("tickets.db"));
         std::fs::write(folder.path().join("tickets.db"), b"").expect("a file");
-        let mut theirs = Agent::of(&target).await;
-        theirs
-            .run(
-                "CREATE TABLE ticket (id TEXT PRIMARY KEY, words, score REAL, at); \
-                 CREATE TABLE vote (id INTEGER PRIMARY KEY, ticket_id, kind, rating, at); \
-                 INSERT INTO ticket VALUES ('t-1', 'x', 1.0, '2026-01-01T00:00:00Z'); \
-                 INSERT INTO vote VALUES (7, 't-1', 'thumbs_up', NULL, '2026-01-01T00:00:00Z')",
-            )
-            .await;
-        let options = OpenOptions { layouts: vec![layout.display().to_string()], ..crate::support::options() };
-        let open = async || Store::open(&target, &options).await.unwrap_or_else(|error| panic!("{error}"));
-        migrate::apply(&open().await, &author(), None).await.expect("our tables");
-        let store = open().await;
-        let added = feedback::add(&store, "t-1", &said("thumbs_up", None, None)).await;
-        assert!(matches!(&added, Err(ChangeError::Refused(words)) if words.contains("numbers its rows")), "{added:?}");
-        let score = async || store.row(Entity::Episode, "t-1").await.unwrap().expect("it").number("feedback_score");
-        let said = FeedbackFields { kind: Some("thumbs_down".to_owned()), ..FeedbackFields::default() };
-        for plan in [feedback::edit(&store, "7", &said).await, feedback::remove(&store, "7").await] {
-            let Ok(plan) = plan else { panic!("{plan:?}") };
-            let receipt = change::apply(&store, &plan, &author()).await.expect("applied");
-            assert_ne!(score().await, Some(1.0));
-            let back = undo::undo(&store, receipt.audit_seq.unwrap()).await.expect("a plan");
-            change::apply(&store, &back, &author()).await.expect("undone");
-            assert_eq!(score().await, Some(1.0));
+        let rows = "INSERT INTO ticket VALUES ('t-1', 'x', 1.0, '2026-01-01T00:00:00Z'); \
+             INSERT INTO vote OVERRIDING SYSTEM VALUE VALUES (7, 't-1', 'thumbs_up', NULL, '2026-01-01T00:00:00Z')";
+        let on_sqlite = "CREATE TABLE ticket (id TEXT PRIMARY KEY, words, score REAL, at); \
+             CREATE TABLE vote (id INTEGER PRIMARY KEY, ticket_id, kind, rating, at); ";
+        let on_postgres = "CREATE TABLE ticket (id text PRIMARY KEY, words text, score float8, at text); \
+             CREATE TABLE vote (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, ticket_id text, kind text, \
+               rating bigint, at text); ";
+        let server = Database::fresh();
+        let file = Target::File(folder.path().join("tickets.db"));
+        let worlds = [Some((file, format!("{on_sqlite}{}", rows.replace("OVERRIDING SYSTEM VALUE ", ""))))]
+            .into_iter()
+            .chain([server.as_ref().map(|d| (Target::Postgres(d.url().to_owned()), format!("{on_postgres}{rows}")))]);
+        for (target, script) in worlds.flatten() {
+            numbered(&target, &script, &layout).await;
         }
     });
+}
+
+async fn numbered(target: &Target, script: &str, layout: &std::path::Path) {
+    let mut theirs = Agent::of(target).await;
+    theirs.run(script).await;
+    let options = OpenOptions { layouts: vec![layout.display().to_string()], ..crate::support::options() };
+    let open = async || Store::open(target, &options).await.unwrap_or_else(|error| panic!("{error}"));
+    migrate::apply(&open().await, &author(), None).await.expect("our tables");
+    let store = open().await;
+    let added = feedback::add(&store, "t-1", &said("thumbs_up", None, None)).await;
+    assert!(matches!(&added, Err(ChangeError::Refused(words)) if words.contains("numbers its rows")), "{added:?}");
+    let score = async || store.row(Entity::Episode, "t-1").await.unwrap().expect("it").number("feedback_score");
+    let said = FeedbackFields { kind: Some("thumbs_down".to_owned()), ..FeedbackFields::default() };
+    for plan in [feedback::edit(&store, "7", &said).await, feedback::remove(&store, "7").await] {
+        let Ok(plan) = plan else { panic!("{plan:?}") };
+        let receipt = change::apply(&store, &plan, &author()).await.expect("applied");
+        assert_ne!(score().await, Some(1.0));
+        let back = undo::undo(&store, receipt.audit_seq.unwrap()).await.expect("a plan");
+        change::apply(&store, &back, &author()).await.expect("undone");
+        assert_eq!(score().await, Some(1.0));
+    }
 }
 
 /// Each way of tampering, with the word that tells it.
