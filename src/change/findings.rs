@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use super::held::HeldRows;
 use super::prune::case_source;
 use super::suppress::Erased;
 use super::{ChangeError, anchor, retain};
@@ -393,7 +394,7 @@ impl Survey<'_> {
     async fn overdue(&mut self) -> Result<(), ChangeError> {
         const KIND: &str = "overdue";
         let Some(rules) = self.wanted.retention.as_ref().filter(|_| self.wants(&[KIND])) else { return Ok(()) };
-        match retain::overdue(self.store, rules, &BTreeSet::new(), self.most()).await {
+        match retain::overdue(self.store, rules, &HeldRows::default(), self.most()).await {
             Err(ChangeError::Refused(reason)) => self.not_applicable(&[KIND], &reason),
             Err(ChangeError::Store(error @ StoreError::Missing { .. })) => {
                 self.not_applicable(&[KIND], &error.to_string());

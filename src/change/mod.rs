@@ -15,6 +15,7 @@ pub mod edit;
 pub mod entry;
 pub mod feedback;
 pub mod findings;
+pub mod held;
 pub mod hold;
 pub mod import;
 pub mod merge;

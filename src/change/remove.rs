@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::draft::{Draft, FULL};
 use super::feedback::writable;
+use super::held::HeldRows;
 use super::plan::{ChangeDanger, Plan};
 use super::prune::{UNDO_CASES, loosen};
 use super::purge::hanging::{RowsGoing, hanging_on};
@@ -49,12 +50,12 @@ pub async fn plan(store: &Store, entity: Entity, ids: &[String]) -> Result<Plan,
         _ => allowed(store, entity)?,
     }
     let mut draft = Draft::new(store, "remove", ChangeDanger::Guarded).await?.limited();
-    let held: HashSet<String> = store.records().holds().await?.into_iter().map(|(id, _)| id).collect();
+    let held = HeldRows::of(store).await?;
     let mut located = Vec::new();
     for id in &ids {
         let found = draft.locate(entity, id).await?;
         writable(found.source)?;
-        refuse_held(&held, &found.row)?;
+        held.refuse(&found.row)?;
         located.push(found);
     }
     take_whole(&mut draft, &located, None).await?;
@@ -115,18 +116,6 @@ fn allowed(store: &Store, entity: Entity) -> Result<(), ChangeError> {
         _ => return store.sources_of(entity).map(|_| ()).map_err(ChangeError::from),
     };
     Err(ChangeError::Refused(why.to_owned()))
-}
-
-/// Refuses a row of a person under a legal hold.
-pub(super) fn refuse_held(held: &HashSet<String>, row: &Row) -> Result<(), ChangeError> {
-    match row.text("user_id").filter(|user| held.contains(*user)) {
-        Some(_) => Err(ChangeError::Refused(format!(
-            "{} {} belongs to a person under a legal hold: `unhold` ends that",
-            row.entity.title(),
-            row.id()
-        ))),
-        None => Ok(()),
-    }
 }
 
 /// Takes rows away whose layout says that the stored row stays: it is marked, or loses what belongs to this entity.

@@ -7,6 +7,7 @@ use chrono::Utc;
 
 use super::draft::{Draft, writable};
 use super::feedback::writable as writable_source;
+use super::held::HeldRows;
 use super::plan::{ChangeDanger, Plan};
 use super::{ChangeError, remove};
 use crate::lab::LabError;
@@ -25,8 +26,8 @@ const MOST: usize = 2_500;
 /// Bytes of located rows from which one plan takes no more.
 const LOCATED: usize = 8 << 20;
 
-/// The rows that the rules no longer keep, by entity. The first `most` ids of each are told; those of people who are `held`
-/// are told apart, and those to which no id leads.
+/// The rows that the rules no longer keep, by entity. The first `most` ids of each are told; those that holds keep are told
+/// apart, and those to which no id leads.
 ///
 /// # Errors
 /// [`ChangeError::Usage`] for rules that make no sense, [`ChangeError::Refused`] where a rule cannot be told here; else the
@@ -34,7 +35,7 @@ const LOCATED: usize = 8 << 20;
 pub async fn overdue(
     store: &Store,
     rules: &RetentionRules,
-    held: &BTreeSet<String>,
+    held: &HeldRows,
     most: usize,
 ) -> Result<Vec<(Entity, OverdueRows)>, ChangeError> {
     let rules = rules.read(Utc::now()).map_err(ChangeError::Usage)?;
@@ -50,6 +51,7 @@ pub async fn overdue(
         let mut columns: Vec<&'static str> = own.iter().flat_map(|rule| rule.columns()).collect();
         // What was taken away stays in some stores, marked: it is no row any more.
         let marked = store.sources_of(entity)?.iter().any(|source| source.marks_removed());
+        columns.extend(held.columns(entity));
         columns.extend(Entity::column(entity, "status").filter(|_| marked).map(|column| column.name));
         columns.sort_unstable();
         columns.dedup();
@@ -60,7 +62,7 @@ pub async fn overdue(
                 if !marked || row.text("status") != Some("deleted") {
                     let fate = if row.id().is_empty() || source.is_some_and(|source| !leads_back(source)) {
                         OverdueFate::Unnamed
-                    } else if row.text("user_id").is_some_and(|user| held.contains(user)) {
+                    } else if held.keeps(&row) {
                         OverdueFate::Held
                     } else {
                         OverdueFate::Goes
@@ -111,7 +113,7 @@ struct RowsToGo {
 /// As [`overdue`]; [`ChangeError::Refused`] where more than the stated share of an entity's rows would go.
 pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeError> {
     writable(store).await?;
-    let held: BTreeSet<String> = store.records().holds().await?.into_iter().map(|(id, _)| id).collect();
+    let held = HeldRows::of(store).await?;
     let mut going = Vec::new();
     let mut room = MOST;
     for (entity, found) in overdue(store, rules, &held, MOST).await? {
@@ -161,7 +163,7 @@ pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeE
 }
 
 /// Adds to a plan that rows go, and what is to be told of it. Returns their number.
-async fn take(draft: &mut Draft<'_>, held: &BTreeSet<String>, going: &mut [RowsToGo]) -> Result<usize, ChangeError> {
+async fn take(draft: &mut Draft<'_>, held: &HeldRows, going: &mut [RowsToGo]) -> Result<usize, ChangeError> {
     let mut located = Vec::new();
     let mut size = 0;
     for RowsToGo { entity, ids, overdue, held: kept, unnamed, of } in going {
@@ -173,7 +175,7 @@ async fn take(draft: &mut Draft<'_>, held: &BTreeSet<String>, going: &mut [RowsT
             seen += 1;
             let Some(found) = draft.seek(*entity, id).await? else { continue };
             writable_source(found.source)?;
-            if found.row.text("user_id").is_some_and(|user| held.contains(user)) {
+            if held.keeps(&found.row) {
                 kept += 1;
                 continue;
             }

@@ -11,7 +11,7 @@ use super::{ChangeError, Plan};
 use crate::memory::Row;
 use crate::memory::agreeing;
 use crate::store::fetched::FetchedValue;
-use crate::store::stored::{Mutation, StoredRows, TableName};
+use crate::store::stored::{Cell, Mutation, StoredRows, TableName};
 use crate::store::{Store, StoreError};
 
 const TAG: &[u8] = b"mnemoscope suppression 1\n";
@@ -128,33 +128,40 @@ impl<'s> Erased<'s> {
     }
 }
 
-/// Refuses a plan whose new rows bring back a person who was erased.
+/// Refuses a plan that brings back a person who was erased: by a text of a new row, or by a value of one that is there.
 ///
 /// # Errors
 /// [`ChangeError::Refused`]; without the key nothing can be told, and the plan passes.
 pub async fn check(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
-    if !plan.mutations.iter().any(|m| matches!(m, Mutation::Insert { .. })) {
+    if !plan.mutations.iter().any(|m| matches!(m, Mutation::Insert { .. } | Mutation::Update { .. })) {
         return Ok(());
     }
     let Some(erased) = Erased::of(store).await? else { return Ok(()) };
-    let mut returning = 0;
-    for mutation in &plan.mutations {
-        let Mutation::Insert { rows, .. } = mutation else { continue };
-        for row in rows {
-            let texts = row.iter().filter_map(|cell| match cell.at("") {
-                FetchedValue::Text(text) => Some(text),
-                _ => None,
-            });
-            let back = texts.into_iter().any(|text| erased.is_in(&text));
-            returning += usize::from(back);
-        }
-    }
+    let text = |cell: &Cell| match cell.at("") {
+        FetchedValue::Text(text) => Some(text),
+        _ => None,
+    };
+    let returning: usize = plan
+        .mutations
+        .iter()
+        .map(|mutation| match mutation {
+            Mutation::Insert { rows, .. } => {
+                let is_back = |row: &&Vec<Cell>| row.iter().filter_map(text).any(|text| erased.is_in(&text));
+                rows.iter().filter(is_back).count()
+            }
+            // A longer text may name them since before.
+            Mutation::Update { set, .. } => {
+                usize::from(set.iter().filter_map(|(_, cell)| text(cell)).any(|text| erased.lists(&text)))
+            }
+            Mutation::Delete(_) | Mutation::Revise(_) => 0,
+        })
+        .sum();
     if returning == 0 {
         return Ok(());
     }
     Err(ChangeError::Refused(agreeing(
         returning,
-        "{#} new {row|rows} would bring back a person who was erased here: {take it|take them} out of what is to be written, or \
+        "{#} {row|rows} would bring back a person who was erased here: {take it|take them} out of what is to be written, or \
          ask whoever asked for the erasure",
     )))
 }

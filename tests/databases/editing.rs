@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use mnemoscope::change::operation::Pruning;
 use mnemoscope::change::{self, ChangeError, Operation, Plan, undo};
+use mnemoscope::memory::prune::PruneWindow;
 use mnemoscope::memory::query::Query;
 use mnemoscope::memory::retention::RetentionRules;
 use mnemoscope::memory::{Entity, Row};
@@ -380,15 +382,65 @@ fn rows_of_other_kinds_are_recorded_once() {
 }
 
 #[test]
-fn rows_of_a_person_under_a_hold_stay() {
+fn what_belongs_to_a_person_under_a_hold_stays() {
     block_on(async {
-        let world = small().await;
-        let case = ids(&world, Entity::Case).await.remove(0);
-        let owner =
-            row(&world, Entity::Case, &case).await.expect("a case").text("user_id").expect("an owner").to_owned();
-        done(&world, planned(&world, &Operation::Hold { person: owner, reason: None }).await).await;
-        let refused = planned(&world, &remove(Entity::Case, &[case])).await;
-        assert!(matches!(refused, Err(ChangeError::Refused(_))), "{refused:?}");
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            meddle(
+                &world,
+                "INSERT INTO episodes (id, agent_id, user_id, title, started_at) VALUES ('h-ep', 'a', 'held', 'x', '2026-01-01T00:00:00.000000Z'); \
+                 INSERT INTO episode_segments (id, episode_id, content, created_at) VALUES ('h-seg', 'h-ep', 'x', '2001-01-01T00:00:00.000000Z'), \
+                 ('f-seg', NULL, 'x', '2001-01-01T00:00:00.000000Z'); \
+                 INSERT INTO agent_feedback (id, episode_id, user_id, kind) VALUES ('h-fb', 'h-ep', 'another', 'thumbs_up'); \
+                 INSERT INTO utility_events (id, episode_id, signal, delta, \"before\", \"after\") VALUES ('h-sig', 'h-ep', 'approved', 0.1, 0.5, 0.6); \
+                 INSERT INTO memories (id, kind, text, user_id) VALUES ('h-m', 'fact', 'a', 'held'); \
+                 INSERT INTO agent_memory_profiles (id, user_id, agent_id) VALUES ('h-b', 'held', 'a'), ('f-b', 'free', 'a'); \
+                 INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, created_at) VALUES \
+                 ('h-c1', 'h-b', 'held', 'a', '2026-01-01T00:00:00.000000Z'), ('h-c2', 'h-b', 'held', 'a', '2026-01-02T00:00:00.000000Z'), \
+                 ('f-c1', 'f-b', 'free', 'a', '2026-01-01T00:00:00.000000Z'), ('f-c2', 'f-b', 'free', 'a', '2026-01-02T00:00:00.000000Z')",
+            )
+            .await;
+            done(&world, planned(&world, &Operation::Hold { person: "held".to_owned(), reason: None }).await).await;
+            let one = |entity, id: &str| remove(entity, &[id.to_owned()]);
+            let of_held =
+                Pruning { user: Some("held".to_owned()), window: PruneWindow::Newest(1), ..Pruning::default() };
+            for refused in [
+                one(Entity::Episode, "h-ep"),
+                one(Entity::Segment, "h-seg"),
+                one(Entity::Feedback, "h-fb"),
+                one(Entity::UtilityEvent, "h-sig"),
+                one(Entity::Memory, "h-m"),
+                one(Entity::Case, "h-c1"),
+                Operation::RemoveFeedback { id: "h-fb".to_owned() },
+                Operation::Retract { id: "h-sig".to_owned() },
+                edit(Entity::Memory, "h-m", json!({"user_id": "another"})),
+                edit(Entity::Segment, "h-seg", json!({"episode_id": "another"})),
+                Operation::Prune(of_held),
+            ] {
+                let plan = planned(&world, &refused).await;
+                assert!(
+                    matches!(&plan, Err(ChangeError::Refused(words)) if words.contains("legal hold")),
+                    "{refused:?} {plan:?}"
+                );
+            }
+            planned(&world, &edit(Entity::Memory, "h-m", json!({"text": "b"}))).await.expect("it may be corrected");
+            let all = Pruning { window: PruneWindow::Newest(1), ..Pruning::default() };
+            let receipt = done(&world, planned(&world, &Operation::Prune(all)).await).await;
+            assert!(
+                receipt.disclosures.iter().any(|words| words.contains("2 cases stay")),
+                "{:?}",
+                receipt.disclosures
+            );
+            let old = rules("share = 1.0\n[[rule]]\nentity = \"segment\"\nolder_than = \"9000d\"");
+            done(&world, planned(&world, &old).await).await;
+            for (entity, id, stays) in [
+                (Entity::Case, "h-c1", true),
+                (Entity::Case, "f-c1", false),
+                (Entity::Segment, "h-seg", true),
+                (Entity::Segment, "f-seg", false),
+            ] {
+                assert_eq!(row(&world, entity, id).await.is_some(), stays, "{id}");
+            }
+        }
     });
 }
 

@@ -16,8 +16,9 @@ use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_postgres, build_sqlite};
 use crate::support::postgres::Database;
 use mnemoscope::change::purge::{self, Desk, KeptSearch, Mentions, NewDecisions, PurgeOptions};
-use mnemoscope::change::{Author, ChangeError, audit, hold, migrate, record};
+use mnemoscope::change::{Author, ChangeError, audit, edit, hold, migrate, record};
 use mnemoscope::demo;
+use mnemoscope::memory::Entity;
 use mnemoscope::store::{OpenOptions, Store, Target};
 use serde_json::{Value, json};
 use sha2::Digest as _;
@@ -639,6 +640,13 @@ fn an_erased_person_is_noticed_when_brought_back() {
                 .to_string()
         };
         let plan = record::episode(&store, &episode(&person.to_uppercase())).await.expect("a plan");
+        let refused = mnemoscope::change::apply(&store, &plan, &author()).await;
+        assert!(matches!(refused, Err(ChangeError::Refused(words)) if words.contains("erased")));
+        let set = json!({"user_id": person});
+        let other = record::episode(&store, &episode("another")).await.expect("a plan");
+        let id = other.changes[0].id.clone();
+        mnemoscope::change::apply(&store, &other, &author()).await.expect("another may come");
+        let plan = edit::edit(&store, Entity::Episode, &id, set.as_object().expect("values")).await.expect("a plan");
         let refused = mnemoscope::change::apply(&store, &plan, &author()).await;
         assert!(matches!(refused, Err(ChangeError::Refused(words)) if words.contains("erased")));
         let plan = record::episode(&store, &episode("somebody-else")).await.expect("a plan");

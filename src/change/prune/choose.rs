@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::{ASKED, MOST, TOLD, each};
 use crate::change::ChangeError;
+use crate::change::held::HeldRows;
 use crate::change::operation::Pruning;
 use crate::lab::LabError;
 use crate::memory::agreeing;
@@ -74,6 +75,8 @@ pub struct PruneChoice {
     pub open: usize,
     /// Cases without an id, by which alone they could go.
     pub unnamed: usize,
+    /// Cases of people under a legal hold: they stay.
+    pub held: usize,
     /// Cases whose likeness was asked for and cannot be told.
     pub without_vector: usize,
     /// Cases that stay and that others were not compared with.
@@ -225,6 +228,10 @@ async fn banks(
     choice: &mut PruneChoice,
 ) -> Result<SortedBanks, ChangeError> {
     let mut banks = PruneBanks::new(scratch);
+    let held = HeldRows::of(store).await?;
+    if let Some(user) = ask.user.as_ref().filter(|user| held.holds(user)) {
+        return Err(ChangeError::Refused(format!("{user} is under a legal hold: `unhold` ends that")));
+    }
     let wanted = |row: &Row| {
         let fits = |column: &str, asked: &Option<String>| asked.as_deref().is_none_or(|a| row.text(column) == Some(a));
         fits("user_id", &ask.user) && fits("agent_id", &ask.agent)
@@ -232,7 +239,7 @@ async fn banks(
     if store.sources_of(Entity::Profile).is_ok() {
         let columns = vec!["id", "user_id", "agent_id", "window_size"];
         each(store, Entity::Profile, columns, |row| {
-            if !wanted(&row) {
+            if !wanted(&row) || held.keeps(&row) {
                 return;
             }
             banks.profile(&row);
@@ -251,7 +258,9 @@ async fn banks(
     let columns = vec!["id", "profile_id", "user_id", "agent_id", "created_at", "reward", "message_hash"];
     each(store, Entity::Case, columns, |row| {
         let wanted = wanted(&row);
-        if row.id().is_empty() {
+        if wanted && held.keeps(&row) {
+            choice.held += 1;
+        } else if row.id().is_empty() {
             choice.unnamed += usize::from(wanted);
         } else {
             banks.case(&row, wanted);

@@ -210,6 +210,12 @@ fn tell(draft: &mut Draft<'_>, (window, rules): (PruneWindow, &Rules), choice: &
             ),
         ));
     }
+    if choice.held > 0 {
+        draft.disclosures.push(agreeing(
+            choice.held,
+            "{#} {case stays: its person is|cases stay: their people are} under a legal hold",
+        ));
+    }
     if choice.unnamed > 0 {
         draft.disclosures.push(agreeing(
             choice.unnamed,

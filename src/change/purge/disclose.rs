@@ -36,6 +36,8 @@ pub fn effects(plan: &mut PurgePlan, found: &ScanFindings, follows: &[TableKey])
     for row in &plan.updates {
         row.update.why.iter().for_each(|why| *counted.entry(why).or_default() += 1);
     }
+    let people = plan.subject.ids.len();
+    let together = format!("{people} people of this database are erased as one: an alias is another one's id or name");
     let mut effects: Vec<String> =
         counted.into_iter().map(|(why, rows)| agreeing(rows, &format!("{why}: {{#}} {{row|rows}}"))).collect();
     effects.extend(found.loosened.iter().map(|(place, values)| {
@@ -50,6 +52,7 @@ pub fn effects(plan: &mut PurgePlan, found: &ScanFindings, follows: &[TableKey])
     if !plan.redacts.is_empty() {
         effects.push(agreeing(plan.redacts.len(), "{#} private {value|values} of our audit trail{ is | are }redacted"));
     }
+    effects.splice(0..0, (people > 1).then_some(together));
     plan.effects = effects;
 }
 
