@@ -11,6 +11,7 @@ use super::anchor;
 use super::audit::{self, AppendError, NewEntry};
 use super::draft::writable;
 use super::plan::{Change, Plan, Receipt, canonical};
+use super::read_back::ReadBack;
 use super::undo::refused_later;
 use super::waiting::WaitingTries;
 use super::{ChangeError, new_id, now};
@@ -97,10 +98,11 @@ pub(super) async fn apply_within(
     let later = refused_later(store, plan).await?;
     loop {
         receipt.applied_at = now();
+        receipt.disclosures.clone_from(&plan.disclosures);
         let patience = waiting.patience();
         let attempt = async {
             let mut writer = store.write_within(&receipt.applied_at, patience).await?;
-            let outcome = within(&mut writer, &own, plan, author, &receipt).await;
+            let outcome = within(&mut writer, &own, plan, author, &mut receipt).await;
             finish(writer, outcome).await
         };
         if let Some(seq) = settle(store, attempt.await, &receipt.receipt_id, waiting).await? {
@@ -283,7 +285,7 @@ pub async fn apply_batch(
     }
     let mut receipt = receipt(plan);
     receipt.applied_at = at.to_owned();
-    within(writer, own, plan, author, &receipt).await.map(Some)
+    within(writer, own, plan, author, &mut receipt).await.map(Some)
 }
 
 impl From<WriteError> for FailedTransaction {
@@ -303,12 +305,18 @@ async fn within(
     own: &OwnTables,
     plan: &Plan,
     author: &Author,
-    receipt: &Receipt,
+    receipt: &mut Receipt,
 ) -> Result<i64, FailedTransaction> {
     let before = check(writer, plan).await?;
-    for mutation in plan.mutations.iter().chain(&plan.trail) {
+    let mut read_back = ReadBack::of(plan);
+    for mutation in &plan.mutations {
+        writer.run(mutation).await?;
+        read_back.look(writer, mutation).await?;
+    }
+    for mutation in &plan.trail {
         writer.run(mutation).await?;
     }
+    receipt.disclosures.extend(read_back.sentences());
     let undo = if plan.undo_reason.is_none() { Some(kept_undo(writer, plan, before).await?) } else { None };
     audit::append(writer, own, entry(plan, author, receipt, undo)).await.map_err(|error| match error {
         AppendError::Write(error) => FailedTransaction::Write(error),

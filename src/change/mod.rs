@@ -27,6 +27,7 @@ pub mod profile;
 pub mod prune;
 pub mod purge;
 pub mod quarantine;
+mod read_back;
 pub mod record;
 pub mod remove;
 pub mod retain;

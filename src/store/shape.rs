@@ -40,7 +40,13 @@ impl ShapeColumn {
     /// Whether values that differ in the case of their letters alone are the same.
     #[must_use]
     pub fn folds_case(&self) -> bool {
-        self.base == "uuid" || self.base.rsplit('.').next() == Some("citext")
+        self.base == "uuid" || self.is_citext()
+    }
+
+    /// Whether it holds texts without regard to the case of their letters.
+    #[must_use]
+    pub fn is_citext(&self) -> bool {
+        self.base.rsplit('.').next() == Some("citext")
     }
 }
 

@@ -304,7 +304,11 @@ impl WriteTransaction<'_> {
         }
     }
 
-    async fn shape(&mut self, table: &TableName) -> Result<Arc<TableShape>, WriteError> {
+    /// The columns of a table.
+    ///
+    /// # Errors
+    /// The engine's refusal; there is no such table.
+    pub async fn shape(&mut self, table: &TableName) -> Result<Arc<TableShape>, WriteError> {
         if let Some(shape) = self.store.shapes.known(table) {
             return Ok(shape);
         }

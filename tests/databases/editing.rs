@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use mnemoscope::change::operation::Pruning;
-use mnemoscope::change::{self, ChangeError, Operation, Plan, undo};
+use mnemoscope::change::{self, ChangeError, Operation, Plan, Receipt, feedback, undo};
 use mnemoscope::memory::prune::PruneWindow;
 use mnemoscope::memory::query::Query;
 use mnemoscope::memory::retention::RetentionRules;
@@ -440,6 +440,44 @@ fn what_belongs_to_a_person_under_a_hold_stays() {
             ] {
                 assert_eq!(row(&world, entity, id).await.is_some(), stays, "{id}");
             }
+        }
+    });
+}
+
+#[test]
+fn a_receipt_says_what_a_trigger_made_of_what_was_written() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            let triggers = match world.target {
+                Target::File(_) => {
+                    "CREATE TRIGGER bends AFTER UPDATE ON memories WHEN new.text = 'asked' BEGIN \
+                       UPDATE memories SET text = 'bent' WHERE id = new.id; END; \
+                     CREATE TRIGGER swallows AFTER INSERT ON agent_feedback WHEN new.correction = 'gone' BEGIN \
+                       DELETE FROM agent_feedback WHERE id = new.id; END"
+                }
+                Target::Postgres(_) => {
+                    "CREATE FUNCTION bend() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF new.text = 'asked' THEN \
+                       new.text = 'bent'; END IF; RETURN new; END $$; \
+                     CREATE TRIGGER bends BEFORE UPDATE ON memories FOR EACH ROW EXECUTE FUNCTION bend(); \
+                     CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+                       DELETE FROM agent_feedback WHERE id = new.id AND new.correction = 'gone'; RETURN NULL; END $$; \
+                     CREATE TRIGGER swallows AFTER INSERT ON agent_feedback FOR EACH ROW EXECUTE FUNCTION swallow()"
+                }
+            };
+            meddle(&world, &format!("INSERT INTO memories (id, kind, text) VALUES ('m-1', 'fact', 'a'); {triggers}"))
+                .await;
+            let other = |words: &str| edit(Entity::Memory, "m-1", json!({"text": words}));
+            let receipt = done(&world, planned(&world, &other("kept")).await).await;
+            assert!(receipt.disclosures.is_empty(), "{:?}", receipt.disclosures);
+            let receipt = done(&world, planned(&world, &other("asked")).await).await;
+            assert_eq!(row(&world, Entity::Memory, "m-1").await.expect("it").text("text"), Some("bent"));
+            let told = |receipt: &Receipt, words: &str| {
+                assert!(receipt.disclosures.iter().any(|said| said.starts_with(words)), "{:?}", receipt.disclosures);
+            };
+            told(&receipt, "1 value of memories.text is not what was written");
+            let episode = some_episode(&world).await;
+            let gone = feedback::add(&world.store, &episode, &said("thumbs_up", None, Some("gone"))).await;
+            told(&done(&world, gone).await, "1 row of agent_feedback was written and taken away again");
         }
     });
 }

@@ -1,0 +1,103 @@
+//! Compares rows that were just written with what the database stores then: its triggers and rules may change them.
+
+use std::collections::BTreeMap;
+
+use super::plan::Plan;
+use crate::layout::Engine;
+use crate::memory::agreeing;
+use crate::store::fetched::FetchedValue;
+use crate::store::shape::ShapeColumn;
+use crate::store::stored::{Cell, Image, Mutation, StoredRows};
+use crate::store::write::{WriteError, WriteTransaction};
+
+/// Looks at new and changed rows again, as many as a plan tells of.
+#[derive(Debug)]
+pub struct ReadBack {
+    left: usize,
+    /// Values that are stored otherwise than they were written, by table and column; rows that are not there have no column.
+    altered: BTreeMap<(String, String), usize>,
+}
+
+impl ReadBack {
+    /// Begins with nothing read.
+    #[must_use]
+    pub fn of(plan: &Plan) -> Self {
+        ReadBack { left: plan.changes.len(), altered: BTreeMap::new() }
+    }
+
+    /// Reads what was just written.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn look(&mut self, writer: &mut WriteTransaction<'_>, mutation: &Mutation) -> Result<(), WriteError> {
+        let written: Vec<Vec<(&String, &Cell)>> = match mutation {
+            Mutation::Update { key, set, .. } if !set.iter().any(|(name, _)| key.iter().any(|(k, _)| k == name)) => {
+                vec![set.iter().map(|(name, cell)| (name, cell)).collect()]
+            }
+            Mutation::Insert { columns, rows, .. } => {
+                rows.iter().take(self.left).map(|row| columns.iter().zip(row).collect()).collect()
+            }
+            _ => return Ok(()),
+        };
+        let Some(rows) = mutation.rows().filter(|_| self.left > 0) else { return Ok(()) };
+        self.left = self.left.saturating_sub(written.len());
+        let keys = rows.keys.into_iter().take(written.len()).collect();
+        self.compare(writer, StoredRows { keys, ..rows }, &written).await
+    }
+
+    async fn compare(
+        &mut self,
+        writer: &mut WriteTransaction<'_>,
+        rows: StoredRows,
+        written: &[Vec<(&String, &Cell)>],
+    ) -> Result<(), WriteError> {
+        let (images, shape, engine) = (writer.images(&rows).await?, writer.shape(&rows.table).await?, writer.engine());
+        let key = |image: &Image| rows.by.iter().map(|name| image.get(name).cloned()).collect::<Option<Vec<_>>>();
+        let mut note = |column: &str| *self.altered.entry((rows.table.title(), column.to_owned())).or_default() += 1;
+        (images.len()..rows.keys.len()).for_each(|_| note(""));
+        for (asked, written) in rows.keys.iter().zip(written) {
+            // A key may be stored in another spelling: of one row it is clear which it is.
+            let found = match &images[..] {
+                [one] if rows.keys.len() == 1 => Some(one),
+                images => images.iter().find(|image| key(image).as_ref() == Some(asked)),
+            };
+            for (name, cell) in written {
+                if let (Cell::Is(value), Some(stored), Some(column)) =
+                    (cell, found.and_then(|image| image.get(name)), shape.column(name))
+                    && is_other(engine, value, stored, column)
+                {
+                    note(name);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells what is stored otherwise.
+    pub fn sentences(self) -> impl Iterator<Item = String> {
+        self.altered.into_iter().map(|((table, column), count)| {
+            let by = "by a trigger or a rule of the database";
+            if column.is_empty() {
+                let words = format!("{{#}} {{row|rows}} of {table} {{was|were}} written and taken away again, {by}");
+                return agreeing(count, &words);
+            }
+            let words =
+                format!("{{#}} {{value|values}} of {table}.{column} {{is|are}} not what was written: changed {by}");
+            agreeing(count, &words)
+        })
+    }
+}
+
+/// Whether another value is stored. Of types that an engine spells in its own way, such as times, this cannot be told.
+fn is_other(engine: Engine, written: &FetchedValue, stored: &FetchedValue, column: &ShapeColumn) -> bool {
+    let is_words = || {
+        let kind = column.compared.as_str();
+        engine == Engine::Sqlite || kind == "text" || kind.starts_with("character varying") || column.is_citext()
+    };
+    match (written, stored) {
+        (FetchedValue::Text(a), FetchedValue::Text(b)) => a != b && is_words(),
+        (FetchedValue::Integer(a), FetchedValue::Integer(b)) => a != b,
+        (FetchedValue::Null, other) | (other, FetchedValue::Null) => *other != FetchedValue::Null,
+        _ => false,
+    }
+}
