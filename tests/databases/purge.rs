@@ -939,6 +939,21 @@ fn a_reader_that_keeps_old_pages_leaves_it_incomplete_until_it_ends() {
 }
 
 #[test]
+fn a_foreign_key_that_fits_no_parent_keeps_nobody_from_being_erased() {
+    block_on(async {
+        let world = native(60).await;
+        let Target::File(path) = &world.target else { return };
+        let mut link = sqlite(path).await;
+        let table = "CREATE TABLE note (u TEXT REFERENCES episodes (title), v TEXT REFERENCES nowhere (id)); \
+             INSERT INTO note VALUES ('x', 'y')";
+        sqlx::raw_sql(table).execute(&mut link).await.expect("a table");
+        link.close().await.expect("closed");
+        let (_, receipt) = world.purge("lucia.moreau", &everything()).await.expect("a receipt");
+        assert_eq!(receipt["status"], "verified", "{receipt:#}");
+    });
+}
+
+#[test]
 fn a_file_that_only_its_application_can_write_again_ends_in_a_word_too() {
     block_on(async {
         let world = native(60).await;

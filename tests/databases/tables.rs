@@ -234,6 +234,20 @@ fn conditions_narrow_rows() {
 #[test]
 fn values_are_decoded_and_blobs_previewed() {
     on_both(|world| {
+        let wide = "{\"n\": 123456789012345678901234567890.123}";
+        let set = format!("UPDATE facts SET body = '{wide}' WHERE \"key\" = 'k06'");
+        block_on(async {
+            if let Some(server) = &world._server {
+                let mut link = PgConnection::connect(server.url()).await.unwrap();
+                link.execute(sqlx::AssertSqlSafe(set)).await.unwrap();
+            } else {
+                let mut link = sqlx::SqliteConnection::connect(&world.database).await.unwrap();
+                link.execute(sqlx::AssertSqlSafe(set)).await.unwrap();
+                link.close().await.unwrap();
+            }
+        });
+        let rows = world.json(&["table", "facts", "--where", "key = k06"]);
+        assert_eq!(rows["rows"][0]["body"], wide, "no digit is lost");
         let rows = world.json(&["table", "facts", "--where", "key = k05"]);
         let row = &rows["rows"][0];
         assert_eq!(row["body"], serde_json::json!({ "n": 5, "text": "line 5" }));

@@ -147,7 +147,8 @@ impl RetentionRule {
             || rule.below_utility.is_some()
             || !rule.outcome.is_empty()
             || rule.expired_by.is_some()
-            || rule.keep.is_some();
+            || rule.keep.is_some()
+            || !rule.filters.is_empty();
         if named { Ok(rule) } else { Err("it names no condition: it would take every row".to_owned()) }
     }
 }

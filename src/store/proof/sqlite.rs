@@ -13,7 +13,7 @@ use super::{bytes::sqlite_files, holders};
 use crate::layout::Engine;
 use crate::store::dialect::quote;
 use crate::store::engine_error::explain;
-use crate::store::fetched::{RawRow, number, text};
+use crate::store::fetched::{FetchedValue, RawRow, number, text};
 use crate::store::session::Opener;
 use crate::store::sqlite_writer;
 use crate::store::write::WriteError;
@@ -25,7 +25,10 @@ const WAIT: Duration = Duration::from_millis(250);
 /// Problems of foreign keys: rows without parent by table, parent and number of the key.
 pub type KeyProblems = BTreeMap<(String, String, i64), u64>;
 
-const KEY_PROBLEMS: &str = "SELECT \"table\", parent, fkid, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2, 3";
+const REFERRING: &str = "SELECT DISTINCT l.name FROM pragma_table_list l JOIN pragma_foreign_key_list(l.name) f \
+     WHERE l.schema = 'main' AND l.type = 'table' ORDER BY 1";
+const KEY_PROBLEMS: &str =
+    "SELECT \"table\", parent, fkid, count(*) FROM pragma_foreign_key_check($1) GROUP BY 1, 2, 3";
 const SEARCH_TABLES: &str = "SELECT name, lower(sql) FROM main.sqlite_schema WHERE type = 'table' \
      AND lower(sql) LIKE 'create virtual table%' AND (lower(sql) LIKE '%using fts5%' \
      OR lower(sql) LIKE '%using fts4%' OR lower(sql) LIKE '%using fts3%') ORDER BY name";
@@ -336,7 +339,19 @@ impl ProofReader<'_> {
         if self.store.engine() == Engine::Postgres {
             return Ok(KeyProblems::new());
         }
-        let rows = self.store.fetch_text(KEY_PROBLEMS).await?;
-        Ok(rows.iter().map(|row| ((text(row, 0), text(row, 1), number(row, 2)), number(row, 3) as u64)).collect())
+        let mut problems = KeyProblems::new();
+        for table in self.store.fetch_text(REFERRING).await? {
+            let name = FetchedValue::Text(text(&table, 0));
+            match self.store.sessions.fetch(KEY_PROBLEMS, &[name]).await {
+                Ok(rows) => {
+                    let problem = |row: &RawRow| ((text(row, 0), text(row, 1), number(row, 2)), number(row, 3) as u64);
+                    problems.extend(rows.iter().map(problem));
+                }
+                // A key that no parent can have is a key of nothing.
+                Err(error) if primary_code(&error) == Some(1) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(problems)
     }
 }

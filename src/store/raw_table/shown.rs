@@ -58,13 +58,32 @@ pub(super) fn shown(raw: FetchedValue, bytes: Option<usize>, declared: &str) -> 
     })
 }
 
-/// The JSON that a text is, when it is an object or a list.
+/// The JSON that a text is, when it is an object or a list. One with a number of more digits than are kept stays a text.
 fn decoded(text: &str) -> Option<Value> {
     if !text.trim_start().starts_with(['{', '[']) {
         return None;
     }
     let value: Value = serde_json::from_str(text).ok()?;
-    Some(vector_of(&value).map_or(value, |numbers| vector(&numbers)))
+    match vector_of(&value) {
+        Some(numbers) => Some(vector(&numbers)),
+        None => keeps_digits(text).then_some(value),
+    }
+}
+
+/// Whether every number of a JSON text is read as it is written: a double keeps 17 digits, an integer of 64 bits all.
+fn keeps_digits(text: &str) -> bool {
+    let (mut quoted, mut escaped) = (false, false);
+    let mut numbers = text.split(|c: char| {
+        let inside = quoted;
+        quoted ^= c == '"' && !escaped;
+        escaped = quoted && c == '\\' && !escaped;
+        inside || !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | 'e' | 'E'))
+    });
+    numbers.all(|number| {
+        let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
+        let digits = mantissa.bytes().filter(u8::is_ascii_digit).skip_while(|digit| *digit == b'0').count();
+        digits <= 17 || number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok()
+    })
 }
 
 /// The numbers of a long list of nothing but numbers.
@@ -126,5 +145,28 @@ fn contents(stored: &[u8]) -> (&'static str, String) {
         (None | Some(Layer::Binary), Ok(plain)) => ("text", plain.chars().take(BLOB_TEXT).collect()),
         (Some(layer), _) => (layer.name(), text),
         (None, Err(_)) => (Layer::Binary.name(), text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_kept_or_its_text_stays() {
+        for kept in [
+            "[1.5e300, 0.30000000000000004]",
+            "[18446744073709551615]",
+            "{\"a\": \"12345678901234567890.5\\\" 12345678901234567890.5\"}",
+        ] {
+            assert!(keeps_digits(kept), "{kept}");
+        }
+        for wide in [
+            "[123456789012345678901]",
+            "{\"a\": \"x\", \"n\": 0.1234567890123456789}",
+            "[\"\\\\\", 12345678901234567.25]",
+        ] {
+            assert!(!keeps_digits(wide), "{wide}");
+        }
     }
 }
