@@ -142,7 +142,11 @@ fn titles(table: &RawTable) -> Vec<PrintedColumn> {
 }
 
 async fn page(session: &Session<'_>, store: &Store, query: &RawQuery) -> Result<RawPage, CommandFailure> {
-    let mut page = store.raw().raw_page(query).await?;
+    let page = store.raw().raw_page(query).await;
+    let mut page = page.map_err(|error| match error.unfit_value().filter(|_| query.is_filtered()) {
+        Some(words) => CommandFailure::usage(format!("--where: a value does not fit its column: {words}")),
+        None => error.into(),
+    })?;
     if let Some(mask) = session.mask() {
         // Nothing is known of these columns: any of them may be personal.
         page.rows.iter_mut().flatten().for_each(|cell| mask.unknown(&mut cell.0));

@@ -145,6 +145,18 @@ fn is_refusal(error: &sqlx::Error) -> bool {
 }
 
 impl StoreError {
+    /// The words of a PostgreSQL server about a value that its column's type does not take; none of any other failure.
+    #[must_use]
+    pub fn unfit_value(&self) -> Option<String> {
+        match self {
+            StoreError::Engine(error @ sqlx::Error::Database(e)) => {
+                let unfit = |code: &str| matches!(code, "22P02" | "22003" | "22007" | "22008");
+                e.code().is_some_and(|code| unfit(&code)).then(|| explain(error))
+            }
+            _ => None,
+        }
+    }
+
     /// The words of a PostgreSQL server that does not know a statement, or does not allow it; none of any other failure.
     #[must_use]
     pub fn refusal(&self) -> Option<String> {

@@ -430,6 +430,10 @@ fn what_belongs_to_a_person_under_a_hold_stays() {
                 "{:?}",
                 receipt.disclosures
             );
+            let trail = Query { limit: 500, ..Query::new(Entity::AuditEntry) };
+            let trail = world.store.page(&trail).await.expect("the agents' trail").rows;
+            let windows: Vec<&Value> = trail.iter().map(|row| &row.get("payload")["windowSize"]).collect();
+            assert!(windows.contains(&&json!(1)), "the window that was applied: {windows:?}");
             let old = rules("share = 1.0\n[[rule]]\nentity = \"segment\"\nolder_than = \"9000d\"");
             done(&world, planned(&world, &old).await).await;
             for (entity, id, stays) in [

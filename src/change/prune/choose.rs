@@ -41,6 +41,8 @@ pub struct PrunedBank {
     pub user: Option<String>,
     /// Agent of the bank, once owners were read.
     pub agent: Option<String>,
+    /// Number of newest cases that it keeps, by its own window or the one that was given; none where other rules choose.
+    pub window: Option<i64>,
     /// Number of cases of the bank.
     pub cases: usize,
     /// Cases of the bank that go by the rules too, and are left to a later plan.
@@ -205,12 +207,13 @@ pub async fn choose(
             cases += 1;
         }
         let window = ask.window.of(bank.window, rules).filter(|window| *window >= 1);
-        let window = window.and_then(|window| usize::try_from(window).ok());
-        let mut verdicts = BankVerdicts::new(cases, window, rules, scratch);
+        let newest = window.and_then(|window| usize::try_from(window).ok());
+        let mut verdicts = BankVerdicts::new(cases, newest, rules, scratch);
         judge(store, &banks, (&mut judged, &bank), &mut verdicts, hanging).await?;
         choice.without_vector += verdicts.without_vector;
         choice.uncompared += verdicts.uncompared;
         let picked = pick(&banks, (&mut picked, &bank), verdicts, room).map_err(LabError::from)?;
+        let picked = PrunedBank { window, ..picked };
         room -= picked.goes.len();
         choice.rest += picked.left;
         if !picked.goes.is_empty() {
@@ -330,5 +333,6 @@ fn pick(
             goes.push(GoingCase { id: banks.id(&case)?, why, case });
         }
     }
-    Ok(PrunedBank { bank: *bank, profile: banks.profile(bank)?, user: None, agent: None, cases, left, goes })
+    let profile = banks.profile(bank)?;
+    Ok(PrunedBank { bank: *bank, profile, user: None, agent: None, window: None, cases, left, goes })
 }

@@ -381,7 +381,8 @@ async fn note(draft: &mut Draft<'_>, choice: &mut PruneChoice) -> Result<(), Cha
         of_bank.set("agent_id", json!(bank.agent));
         let goes = bank.goes.len();
         let kept = bank.cases - goes;
-        let payload = json!({"timestamp": at, "windowSize": bank.bank.window, "prunedCount": goes, "keptCount": kept});
+        let window = bank.window.or(bank.bank.window);
+        let payload = json!({"timestamp": at, "windowSize": window, "prunedCount": goes, "keptCount": kept});
         draft.trail.extend(trail(draft.store, "prune", &of_bank, &payload).await?);
         let undone = json!({"timestamp": at, "restoredCount": goes, "cause": "undo"});
         draft.undo_trail.extend(trail(draft.store, "record.case", &of_bank, &undone).await?);

@@ -70,6 +70,12 @@ struct PageEnd {
 }
 
 impl RawQuery {
+    /// Whether conditions narrow the rows.
+    #[must_use]
+    pub fn is_filtered(&self) -> bool {
+        !self.filters.is_empty()
+    }
+
     /// Reads conditions `column OP value` and an order `column[:asc|:desc]` on a table's columns.
     ///
     /// # Errors
