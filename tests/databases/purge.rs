@@ -501,6 +501,31 @@ fn mentions_are_left_taken_out_or_deleted_as_asked() {
 }
 
 /// Plans with what searches before found, and without; checks that both are one plan, and gives the values that were read.
+#[test]
+fn a_row_of_a_held_person_is_not_deleted_because_it_names_somebody() {
+    block_on(async {
+        for (title, content) in [("write to lea@leaver.example", "nothing"), ("nothing", "write to lea@leaver.example")]
+        {
+            let world = native(40).await;
+            world
+                .run(&format!(
+                    "INSERT INTO subjects (id, name, handles) VALUES ('leaver-x', 'Lea Verhoeven', '[\"lea@leaver.example\"]');
+                    INSERT INTO episodes (id, user_id, title) VALUES ('mention-1', 'keeper-a', '{title}');
+                    INSERT INTO episode_segments (id, episode_id, content) VALUES ('mention-2', 'mention-1', '{content}');"
+                ))
+                .await;
+            let store = world.open().await;
+            let hold = hold::hold(&store, "keeper-a", None, "officer").await.expect("a plan");
+            mnemoscope::change::apply(&store, &hold, &author()).await.expect("held");
+            let asked = |mentions| PurgeOptions { mentions, account: true, ..PurgeOptions::default() };
+            let refused = purge::plan(&store, "lea@leaver.example", &asked(Mentions::Delete), &|_, _| {}).await;
+            let Err(ChangeError::Refused(words)) = refused else { panic!("{title}: it is deleted") };
+            assert!(words.contains("legal hold"), "{words}");
+            purge::plan(&store, "lea@leaver.example", &asked(Mentions::Leave), &|_, _| {}).await.expect("a plan");
+        }
+    });
+}
+
 async fn planned_again(store: &Store, person: &str, options: &PurgeOptions, kept: &mut KeptSearch) -> (u64, u64) {
     let again = purge::plan_any(store, person, options, kept, &|_, _| ()).await.expect("a plan");
     let fresh = purge::plan_any(store, person, options, &mut KeptSearch::default(), &|_, _| ()).await.expect("a plan");

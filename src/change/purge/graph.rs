@@ -164,6 +164,12 @@ impl Graph {
         taken.values(column, 0..taken.len()).any(|id| as_text(&id).is_some_and(|id| named.contains(&id)))
     }
 
+    /// The first column of a table's key.
+    #[must_use]
+    pub fn first_key(&self, table: &TableName) -> Option<String> {
+        self.relations.keys.get(table)?.first().cloned()
+    }
+
     /// An empty list for a table's rows.
     pub fn table(&mut self, table: &TableName) -> &mut TakenRows {
         let key = self.relations.keys.get(table).cloned().unwrap_or_default();
