@@ -29,8 +29,8 @@ pub struct WordSieve {
     ahead: Box<[u8]>,
     /// Bits of a hash that are no part of a place in `ahead`.
     shift: u32,
-    /// For each hash of a word's first bytes whether a word may begin with them.
-    begins: Box<[bool]>,
+    /// For each hash of a word's first bytes, a bit each, whether a word may begin with them.
+    begins: Box<[u64]>,
     /// The bits of these bytes: eight, or as many as the shortest word has.
     begin: u64,
 }
@@ -54,12 +54,12 @@ impl WordSieve {
         let entries = (different.len() * ENTRIES).next_power_of_two().clamp(FEWEST, MOST);
         let ahead = vec![window as u8 + 1; entries].into_boxed_slice();
         let begins = (count * BEGINS).next_power_of_two().clamp(FEWEST, 4 * MOST);
-        let begins = vec![false; begins].into_boxed_slice();
+        let begins = vec![0; begins / u64::BITS as usize].into_boxed_slice();
         let begin = u64::MAX >> (u8::BITS as usize * BEGIN.saturating_sub(shortest));
         let mut sieve = WordSieve { window, ahead, shift: u32::BITS - entries.ilog2(), begins, begin };
         words(&mut |word| {
-            let begin = sieve.begin_of(word);
-            sieve.begins[begin] = true;
+            let (at, bit) = sieve.begin_of(word);
+            sieve.begins[at] |= bit;
             for (n, gram) in word[..shortest].array_windows().enumerate() {
                 let known = &mut sieve.ahead[place(*gram, sieve.shift)];
                 *known = (*known).min((window - n) as u8);
@@ -87,7 +87,7 @@ impl WordSieve {
             }
             ends.get(..GRAM)?;
             match self.ahead_of(ends, 0) {
-                0 if self.begins[self.begin_of(text.get(at..)?)] => return Some(at),
+                0 if self.may_begin(text.get(at..)?) => return Some(at),
                 ahead => at += usize::from(ahead.max(1)),
             }
         }
@@ -104,15 +104,22 @@ impl WordSieve {
         ends.len() >= 3 * most + GRAM && is_free(0) & is_free(1) & is_free(2) & is_free(3)
     }
 
-    /// Place of the first bytes of a word in `begins`: the same for letters in either case.
-    fn begin_of(&self, word: &[u8]) -> usize {
+    fn may_begin(&self, word: &[u8]) -> bool {
+        let (at, bit) = self.begin_of(word);
+        self.begins[at] & bit > 0
+    }
+
+    /// Place of the first bytes of a word in `begins`, and its bit there: the same for letters in either case.
+    fn begin_of(&self, word: &[u8]) -> (usize, u64) {
         let first = word.first_chunk().copied().unwrap_or_else(|| {
             let mut first = [0; BEGIN];
             first.iter_mut().zip(word).for_each(|(to, byte)| *to = *byte);
             first
         });
         let small = (u64::from_le_bytes(first) | u64::from_le_bytes([b' '; BEGIN])) & self.begin;
-        (small.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & (self.begins.len() - 1)
+        let hash = (small.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize;
+        let place = hash & (self.begins.len() * u64::BITS as usize - 1);
+        (place / u64::BITS as usize, 1 << (place % u64::BITS as usize))
     }
 
     fn ahead_of(&self, ends: &[u8], at: usize) -> u8 {
