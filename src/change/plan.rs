@@ -280,8 +280,10 @@ pub struct Receipt {
 
 /// SHA-256 of a value's canonical JSON, in hexadecimal digits.
 #[must_use]
-pub fn digest_of(value: &Value) -> String {
-    hex::encode(Sha256::digest(canonical(value).as_bytes()))
+pub fn digest_of(value: &impl Serialize) -> String {
+    let mut hash = Sha256::new();
+    each_sorted(&plain(value), &mut |part| hash.update(part));
+    hex::encode(hash.finalize())
 }
 
 /// Hands on the canonical JSON of a list, item by item.

@@ -38,7 +38,7 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs, file: &Path) -> Result
         progress.end();
         let plans = plans?;
         if !args.doing.apply {
-            return show(session, file, &members, &plans);
+            return show(session, file, &members, plans);
         }
         fleet::check_holds(&members, &plans).await?;
         fleet::run_fleet(&members, &erasure, &plans, &desk(&by, &say)?).await
@@ -85,7 +85,12 @@ async fn reach(file: &Path) -> Result<Vec<OpenedMember>, CommandFailure> {
 }
 
 /// Prints every plan, and one count over all.
-fn show(session: &Session<'_>, file: &Path, fleet: &[OpenedMember], plans: &[FleetPlan]) -> Result<(), CommandFailure> {
+fn show(
+    session: &Session<'_>,
+    file: &Path,
+    fleet: &[OpenedMember],
+    plans: Vec<FleetPlan>,
+) -> Result<(), CommandFailure> {
     let (mut counts, mut missing) = (crate::change::plan::Counts::new(), Vec::new());
     let mut entries: Vec<Value> = Vec::new();
     for (member, planned) in fleet.iter().zip(plans) {
@@ -94,7 +99,7 @@ fn show(session: &Session<'_>, file: &Path, fleet: &[OpenedMember], plans: &[Fle
             FleetPlan::Found { plan, .. } => {
                 fleet::add_counts(&mut counts, &member.label, &plan.counts);
                 let mut entry = entry("planned");
-                entry["plan"] = json!(printed(session, plan));
+                entry["plan"] = json!(printed(session, *plan));
                 entry
             }
             FleetPlan::Absent => entry("not found"),

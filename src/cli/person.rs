@@ -78,8 +78,9 @@ pub async fn show(session: &Session<'_>, store: &Store, subject: &str) -> Result
     let options = PurgeOptions { account: true, ..PurgeOptions::default() };
     let plan = purge::plan(store, subject, &options, &|table, values| progress.say(table, values)).await?;
     progress.end();
-    let mut printed = plan.printed();
     let id = plan.subject.ids.first().cloned().unwrap_or_default();
+    let notes = json!(plan.notes);
+    let mut printed = plan.printed();
     let row = match store.sources_of(Entity::Subject) {
         Ok(_) => store.row(Entity::Subject, &id).await?,
         Err(_) => None,
@@ -103,7 +104,7 @@ pub async fn show(session: &Session<'_>, store: &Store, subject: &str) -> Result
     value["mentions_total"] = json!(printed.mentions_total);
     value["mentions_by_column"] = json!(printed.mentions_by_column);
     value["effects"] = json!(printed.effects);
-    value["notes"] = json!(plan.notes);
+    value["notes"] = notes;
     value["held"] = held;
     Ok(value)
 }

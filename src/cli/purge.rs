@@ -198,7 +198,7 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), CommandF
     } else {
         None
     };
-    let mut plan = printed(session, &plan);
+    let mut plan = printed(session, plan);
     plan.disclosures.extend(hold);
     output::shape(session.format(), &PlanWithRecall { plan, recall })?;
     if std::io::stderr().is_terminal() {
@@ -217,7 +217,7 @@ struct PlanWithRecall {
 }
 
 /// The plan as this session prints it: masked when masking is on, mentions as lines in tables.
-pub(super) fn printed(session: &Session<'_>, plan: &PurgePlan) -> PrintedPurgePlan {
+pub(super) fn printed(session: &Session<'_>, plan: PurgePlan) -> PrintedPurgePlan {
     let mut printed = plan.printed();
     if let Some(mask) = session.mask() {
         printed.mask(&mask);

@@ -439,11 +439,15 @@ impl Snapshot<'_> {
             ),
             _ => format!("{pairs} ({condition}) AND {known} LIMIT {limit}"),
         };
-        let pair = |row: RawRow| match (row.first().cloned(), row.get(1).cloned()) {
-            (Some(FetchedValue::Text(id)), Some(FetchedValue::Text(value))) => Some((id, value)),
-            _ => None,
-        };
-        Ok(self.fetch(&sql, &params).await?.into_iter().filter_map(pair).collect())
+        let mut pairs = Vec::new();
+        self.each(&sql, &params, |row| {
+            if let Ok([FetchedValue::Text(id), FetchedValue::Text(value)]) = <[FetchedValue; 2]>::try_from(row) {
+                pairs.push((id, value));
+            }
+            ControlFlow::Continue(())
+        })
+        .await?;
+        Ok(pairs)
     }
 
     /// Counts the rows of a table that hold NULL in every one of some columns.

@@ -179,7 +179,7 @@ pub async fn begin(
         let key = vec!["id".to_owned()];
         writer.run(&Mutation::Insert { table: own.table("memory_purges"), key, columns, rows: vec![row] }).await?;
         for handle in &kept.subject.handles {
-            let kind = if kept.subject.is_alone(handle) { &handle.kind } else { SHARED };
+            let kind = if kept.subject.is_alone(handle) { &*handle.kind } else { SHARED };
             writer.suppress(&hmac(&desk.key, &handle.value), &kept.session, kind, &at).await?;
         }
         let mut public = facts(desk, kept);

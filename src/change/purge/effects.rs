@@ -204,8 +204,11 @@ impl KeptRows {
             NewValue::Is(value) if value.size() > LONG => NewValue::Long(LongValue::new(value, &self.pages)),
             new => new,
         };
+        // Of most rows one column changes, for one reason, and there may be very many.
+        update.set.reserve_exact(1);
         update.set.push(ColumnUpdate { column, was: digest(old), new });
         if !update.why.contains(&why) {
+            update.why.reserve_exact(1);
             update.why.push(why);
         }
     }
@@ -282,9 +285,9 @@ async fn by_path(
         return Ok(());
     }
     let handle = |value: &str| PersonHandle {
-        kind: "id".to_owned(),
+        kind: "id".into(),
         value: value.to_owned(),
-        source: String::new(),
+        source: "".into(),
         unsearched: None,
         common: rarity::by_looks("id", value).map(str::to_owned),
     };

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use super::graph::Graph;
 use super::scrub::readable;
 use super::subject;
-use crate::change::plan::canonical;
+use crate::change::plan::{canonical, digest_of};
 use crate::change::{ChangeError, now};
 use crate::ground::private_file::{self, PrivateFile};
 use crate::store::Store;
@@ -91,20 +91,21 @@ pub async fn bundle(
             json!({ "table": table.title(), "file": file, "rows": count, "sha256": hex::encode(hasher.finalize()) }),
         );
     }
+    drop(graph);
     let mut kinds: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     subject.handles.iter().for_each(|h| kinds.entry(&h.kind).or_default().push(&h.value));
     let manifest = json!({
         "format": "mnemoscope subject bundle 1", "subject": subject.ids, "handles": kinds, "made_at": now(),
         "layouts": store.recognised().layouts.iter().map(|l| l.name.clone()).collect::<Vec<_>>(), "tables": tables,
     });
-    let text = canonical(&manifest);
-    let hash = hex::encode(Sha256::digest(text.as_bytes()));
+    let hash = digest_of(&manifest);
     match &mut sink {
         Sink::Folder(folder) => {
-            private_file::create(&folder.join("manifest.json"), text.as_bytes()).map_err(|e| failed(&e))?;
+            private_file::create(&folder.join("manifest.json"), canonical(&manifest).as_bytes())
+                .map_err(|e| failed(&e))?;
         }
         Sink::Stream(stream) => {
-            let end = writeln!(stream, "{}", json!({ "manifest": manifest, "manifest_sha256": hash }));
+            let end = writeln!(stream, "{{\"manifest\":{manifest},\"manifest_sha256\":{}}}", Value::from(&*hash));
             end.and_then(|()| stream.flush()).map_err(|e| failed(&e))?;
         }
     }

@@ -153,7 +153,7 @@ pub async fn plan_fleet(
         .iter()
         .filter_map(FleetPlan::plan)
         .flat_map(|plan| &plan.subject.handles)
-        .filter(|handle| TELLING.contains(&handle.kind.as_str()))
+        .filter(|handle| TELLING.contains(&&*handle.kind))
         .map(|handle| handle.value.clone())
         .chain(options.aliases.iter().cloned())
         .collect();

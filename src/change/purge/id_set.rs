@@ -1,88 +1,54 @@
 //! Ids of rows that go, each once: what a text, a list or a document is compared with.
 
 use std::borrow::Cow;
-use std::hash::{DefaultHasher, Hasher as _};
 use std::io;
 use std::sync::Arc;
 
 use crate::memory::digest::wide_digest;
+use crate::memory::packed::digest_set::DigestSet;
 use crate::memory::packed::ids::IdList;
 use crate::memory::packed::pages::PageStore;
 
-/// Places of a set that may be taken, of each four.
-const TAKEN: usize = 3;
-/// Places of the first set that is not empty.
-const FEWEST: usize = 16;
-/// Bytes of an id that are hashed together.
-const HASHED: usize = 64;
-
-/// Ids that are found by their letters, also in the other case. An id takes 8 to 22 bytes, and its text where it fits.
+/// Ids that are found by their letters, also in the other case. An id takes 12 bytes, and its text.
 #[derive(Debug)]
 pub struct IdSet {
     ids: IdList,
     pages: PageStore,
-    /// For each id the upper half of the hash of its small letters, and one more than its number; 0 where nothing is.
-    places: Vec<(u32, u32)>,
-    /// The sums of all hashes: they tell sets apart, whatever the order.
-    sums: [u64; 2],
+    /// The hashes of the ids as they are.
+    exact: DigestSet,
+    /// The hashes of the small letters of those that have capitals.
+    small: DigestSet,
 }
 
 impl IdSet {
     /// An empty set that shares room with others.
     pub(crate) fn new(pages: &PageStore) -> Self {
-        IdSet { ids: IdList::paged(pages), pages: pages.clone(), places: Vec::new(), sums: [0; 2] }
+        let [exact, small] = [pages, pages].map(DigestSet::new);
+        IdSet { ids: IdList::paged(pages), pages: pages.clone(), exact, small }
     }
 
     /// Adds an id.
     pub fn insert(&mut self, id: &str) {
-        if self.contains(id) {
+        if !self.exact.insert(wide_digest(id)) {
             return;
         }
-        if (self.ids.len() + 1) * 4 > self.places.len() * TAKEN {
-            self.grow();
+        if let Cow::Owned(small) = small(id) {
+            self.small.insert(wide_digest(&small));
         }
-        let number = self.ids.len() as u32 + 1;
         self.ids.push(id);
-        take_place(&mut self.places, tag(id), number);
-        for (sum, hash) in self.sums.iter_mut().zip(wide_digest(id)) {
-            *sum = sum.wrapping_add(hash);
-        }
-    }
-
-    fn grow(&mut self) {
-        let mut places = vec![(0, 0); (self.places.len() * 2).max(FEWEST)];
-        self.places
-            .iter()
-            .filter(|(_, number)| *number > 0)
-            .for_each(|(tag, number)| take_place(&mut places, *tag, *number));
-        self.places = places;
     }
 
     /// Whether an id is one of them.
     #[must_use]
     pub fn contains(&self, id: &str) -> bool {
-        self.is_like(id, |known| known == id)
+        self.exact.contains(wide_digest(id))
     }
 
     /// Whether an id is one of them, in any case of ASCII letters.
     #[must_use]
     pub fn contains_in_any_case(&self, id: &str) -> bool {
-        self.is_like(id, |known| known.eq_ignore_ascii_case(id))
-    }
-
-    fn is_like(&self, id: &str, is_same: impl Fn(&str) -> bool) -> bool {
-        if self.places.is_empty() {
-            return false;
-        }
-        let tag = tag(id);
-        let mut at = tag as usize & (self.places.len() - 1);
-        while let Some((known, number)) = self.places.get(at).filter(|(_, number)| *number > 0) {
-            if *known == tag && self.ids.get(*number as usize - 1).is_some_and(|id| is_same(&id)) {
-                return true;
-            }
-            at = (at + 1) & (self.places.len() - 1);
-        }
-        false
+        let digest = wide_digest(&small(id));
+        self.exact.contains(digest) || self.small.contains(digest)
     }
 
     /// Whether all ids could be written and read: an unreadable one is taken for another.
@@ -119,28 +85,13 @@ impl IdSet {
     /// Sums of all hashes: they tell the set from others, whatever the order.
     #[must_use]
     pub fn sums(&self) -> [u64; 2] {
-        self.sums
+        self.exact.sums()
     }
 }
 
-/// Upper half of a hash of an id in small letters.
-fn tag(id: &str) -> u32 {
-    let mut hasher = DefaultHasher::new();
-    for part in id.as_bytes().chunks(HASHED) {
-        let mut small = [0; HASHED];
-        small[..part.len()].copy_from_slice(part);
-        small.make_ascii_lowercase();
-        hasher.write(&small[..part.len()]);
-    }
-    (hasher.finish() >> 32) as u32
-}
-
-fn take_place(places: &mut [(u32, u32)], tag: u32, number: u32) {
-    let mut at = tag as usize & (places.len() - 1);
-    while places[at].1 > 0 {
-        at = (at + 1) & (places.len() - 1);
-    }
-    places[at] = (tag, number);
+/// An id in small letters.
+fn small(id: &str) -> Cow<'_, str> {
+    if id.bytes().any(|byte| byte.is_ascii_uppercase()) { id.to_ascii_lowercase().into() } else { id.into() }
 }
 
 /// Ids that one place may lose: those that are told anywhere, and some of its own.

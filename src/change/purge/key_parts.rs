@@ -175,7 +175,7 @@ mod tests {
         let handle = |value: &str| PersonHandle {
             kind: "id".into(),
             value: value.into(),
-            source: String::new(),
+            source: "".into(),
             unsearched: None,
             common: None,
         };

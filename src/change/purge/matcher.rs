@@ -82,9 +82,8 @@ impl Matcher {
         rows: RowIds,
         others: &[String],
     ) -> Result<Self, ChangeError> {
-        let sought: Vec<SoughtHandle> = handles.into_iter().map(sought).collect();
-        let too_many = |words: String| ChangeError::Failed(words);
-        Ok(Matcher { finder: MentionFinder::new(&sought, others).map_err(too_many)?, rows })
+        let finder = MentionFinder::new(handles.into_iter().map(sought), others).map_err(ChangeError::Failed)?;
+        Ok(Matcher { finder, rows })
     }
 
     /// Looks for handles in a stored value of a column.
@@ -321,7 +320,7 @@ mod tests {
     use super::*;
 
     fn handle(kind: &str, value: &str) -> PersonHandle {
-        PersonHandle { kind: kind.into(), value: value.into(), source: String::new(), unsearched: None, common: None }
+        PersonHandle { kind: kind.into(), value: value.into(), source: "".into(), unsearched: None, common: None }
     }
 
     fn redacted(kind: &str, value: &str, text: &str) -> String {

@@ -580,9 +580,9 @@ impl TablePlace<'_> {
         let mut kinds = Vec::new();
         for sighting in sightings {
             if let Some(handle) = self.search.handles.get(sighting.handle)
-                && !kinds.contains(&handle.kind)
+                && !kinds.iter().any(|kind| *kind == *handle.kind)
             {
-                kinds.push(handle.kind.clone());
+                kinds.push(handle.kind.to_string());
             }
         }
         kinds

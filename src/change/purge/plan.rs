@@ -10,7 +10,7 @@ use super::effects::KeptRow;
 use super::id_set::IdSet;
 use super::mention::{Decisions, Mention, Mentions, Met};
 use super::scan_findings::PlaceTally;
-use super::subject::PurgeSubject;
+use super::subject::{PurgeSubject, SharedWord};
 use super::taken::GoingRows;
 use crate::change::plan::Counts;
 use crate::store::fetched::FetchedValue;
@@ -110,7 +110,7 @@ pub struct PurgePlan {
     /// Decisions that were about existing mentions.
     pub met: Met,
     /// For each searched handle its kind and how often it was found.
-    pub control: Vec<(String, usize)>,
+    pub control: Vec<(SharedWord, usize)>,
     /// Ids of the rows that go.
     pub ids: Arc<IdSet>,
     /// Further effects of the erasure.

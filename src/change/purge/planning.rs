@@ -20,7 +20,7 @@ use super::row_ids::{ID_LENGTH, RowIds};
 use super::scan;
 use super::scan_findings::ScanFindings;
 use super::search::{KeptSearch, KnownTables, PersonSearch};
-use super::subject::{self, PersonHandle, PurgeSubject};
+use super::subject::{self, PersonHandle, PurgeSubject, SharedWord};
 use super::taken::GoingRows;
 use super::vec0;
 use crate::change::plan::{Counts, digest_of_each};
@@ -436,7 +436,7 @@ async fn finished(
     deletes.iter().for_each(|rows| count(&rows.table, "delete", rows.len()));
     altered.iter().for_each(|row| count(&row.table, "update", 1));
     nameless.iter().for_each(|account| count(&account.table, "insert", 1));
-    let control: Vec<(String, usize)> =
+    let control: Vec<(SharedWord, usize)> =
         subject.searched().zip(&found.control).map(|(h, hits)| (h.kind.clone(), *hits)).collect();
     let circles = if store.engine() == Engine::Postgres { graph.circles() } else { Vec::new() };
     let mut plan = PurgePlan {

@@ -95,7 +95,7 @@ async fn refusal(store: &Store, subject: &PurgeSubject) -> Result<(bool, Option<
 
 fn known(subject: &PurgeSubject) -> Vec<ErasureHandle> {
     let known = subject.handles.iter().map(|h| ErasureHandle {
-        kind: h.kind.clone(),
+        kind: h.kind.to_string(),
         value: h.value.clone(),
         unsearched: h.unsearched.clone(),
     });

@@ -249,7 +249,7 @@ async fn asked(store: &Store, kept: &KeptSession, handles: &[String], proof: &mu
 /// Returns the handles to look for among bytes: those that name the person, not those that name a conversation or a
 /// bank.
 pub(super) fn telling(kept: &KeptSession) -> impl Iterator<Item = &PersonHandle> {
-    kept.subject.searched().filter(|handle| !matches!(handle.kind.as_str(), "session" | "profile"))
+    kept.subject.searched().filter(|handle| !matches!(&*handle.kind, "session" | "profile"))
 }
 
 fn words(kept: &KeptSession) -> Vec<String> {

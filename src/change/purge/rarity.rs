@@ -66,8 +66,8 @@ pub async fn measure(
         }
         return Ok(());
     }
-    let sought: Vec<SoughtHandle> = doubtful.iter().map(|i| sought(&handles[*i])).collect();
-    let finder = MentionFinder::new(&sought, others).map_err(ChangeError::Failed)?;
+    let finder =
+        MentionFinder::new(doubtful.iter().map(|i| sought(&handles[*i])), others).map_err(ChangeError::Failed)?;
     let (counts, texts) = counted(snapshot, graph, &finder, doubtful.len(), of_people).await?;
     for (i, count) in doubtful.into_iter().zip(counts) {
         let least = if is_plain(&handles[i].value) { 1 } else { FIXED };

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use super::mention::Mentions;
 use super::verdict::{PurgeStatus, Remain};
@@ -196,7 +195,7 @@ impl PurgeReceipt {
     /// Sets the hash over everything that is known before it is entered in the trail.
     pub fn seal(&mut self) {
         (self.receipt_sha256, self.audit_seq, self.kept_in, self.anchor_problem) = (None, None, None, None);
-        self.receipt_sha256 = Some(digest_of(&json!(self)));
+        self.receipt_sha256 = Some(digest_of(self));
     }
 }
 

@@ -1,11 +1,11 @@
 //! A whole erasure: plan, session, batches, physical pass, verification, receipt; and resuming one that stopped.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::batches::{self, RunTurn};
 use super::decide::{self, NewDecisions};
@@ -24,6 +24,7 @@ use crate::change::draft::writable;
 use crate::change::plan::{Counts, digest_of};
 use crate::change::suppress::hmac;
 use crate::change::{ChangeError, new_id, now};
+use crate::memory::packed::digest_set::DigestSet;
 use crate::store::Store;
 use crate::store::erasing::PurgeSession;
 use crate::store::fetched::FetchedValue;
@@ -202,7 +203,7 @@ async fn begin(
     desk.keep_asked(&asked)?;
     let session = asked.session.clone();
     match prepare(store, own, desk, asked, plan_id).await {
-        Ok((kept, plan, turn)) => delete(store, own, desk, kept, &plan, Counts::new(), turn).await,
+        Ok((kept, plan, turn)) => delete(store, own, desk, kept, plan, Counts::new(), turn).await,
         Err(error) => {
             // Nothing was written, unless nobody knows whether the last statement was: then there is something to resume.
             if store.records().purge_session(&session).await.is_ok_and(|begun| begun.is_none()) {
@@ -265,7 +266,7 @@ impl KeptPlan {
 
     fn digest(&self) -> String {
         let bare = KeptPlan { sha256: String::new(), ..self.clone() };
-        digest_of(&json!(bare))
+        digest_of(&bare)
     }
 
     /// Checks that the plan is for this database, and returns its age in seconds.
@@ -336,7 +337,7 @@ async fn prepare(
     plan_id: Option<&str>,
 ) -> Result<(KeptSession, PurgePlan, RunTurn), ChangeError> {
     let began = Instant::now();
-    let plan =
+    let mut plan =
         planning::plan_any(store, &asked.given, &asked.options, &mut KeptSearch::default(), desk.progress).await?;
     // Before the decisions: a mention that is not there any more is a world that moved.
     if plan_id.is_some_and(|id| id != plan.plan_id) {
@@ -353,7 +354,8 @@ async fn prepare(
     let mut kept = KeptSession {
         session: asked.session,
         database_id: asked.database_id,
-        subject: plan.subject.clone(),
+        // From here on the session knows whom it is about.
+        subject: std::mem::take(&mut plan.subject),
         options: asked.options,
         plan_id: plan.plan_id.clone(),
         planned: plan.counts.clone(),
@@ -403,16 +405,20 @@ fn decide(kept: &mut KeptSession, plan: &PurgePlan, own: &OwnTables, desk: &Desk
         kept.left.insert(place.clone(), tally.left_together());
     }
     kept.options.each.extend(decide::moved(plan, &kept.pseudonym));
+    let pages = room();
     for rows in &plan.deletes {
         match kept.deletes.iter_mut().find(|known| known.table == rows.table && known.by == rows.by) {
             Some(known) => {
-                let there: HashSet<[u64; 2]> = known.all_keys().map(|key| row_digest(&key)).collect();
-                rows.all_keys().filter(|key| !there.contains(&row_digest(key))).for_each(|key| known.push(&key));
+                let mut there = DigestSet::new(&pages);
+                for key in known.all_keys() {
+                    there.insert(row_digest(&key));
+                }
+                rows.all_keys().filter(|key| there.insert(row_digest(key))).for_each(|key| known.push(&key));
             }
             None => kept.deletes.push(rows.clone()),
         }
     }
-    let mut ids = IdSet::new(&room());
+    let mut ids = IdSet::new(&pages);
     kept.ids.iter().chain(plan.ids.iter()).for_each(|id| ids.insert(&id));
     kept.ids = Arc::new(ids);
     let tables: BTreeSet<TableName> = kept.touched.drain(..).chain(touched(plan, own)).collect();
@@ -460,7 +466,7 @@ async fn go_on(
             plan.nameless = None;
         }
     }
-    delete(store, own, desk, kept, &plan, so_far, turn).await
+    delete(store, own, desk, kept, plan, so_far, turn).await
 }
 
 /// Rows by table, of two runs together.
@@ -479,18 +485,19 @@ async fn delete(
     own: &OwnTables,
     desk: &Desk<'_>,
     mut kept: KeptSession,
-    plan: &PurgePlan,
+    plan: PurgePlan,
     so_far: Counts,
     mut turn: RunTurn,
 ) -> Result<PurgeReceipt, ChangeError> {
     let began = Instant::now();
-    let counts = batches::run(store, own, desk, &kept, plan, so_far, &mut turn).await?;
+    let counts = batches::run(store, own, desk, &kept, &plan, so_far, &mut turn).await?;
+    drop(plan);
     *kept.phases.entry("delete".to_owned()).or_default() += began.elapsed().as_secs_f64();
     let proof = prove::after(store, desk, &mut kept).await?;
-    let mut receipt = receipt(desk, &kept, &counts, &proof);
     // Between its entry in the trail and its file the receipt would be lost with the process.
-    kept.receipt = Some(receipt.clone());
+    kept.receipt = Some(receipt(desk, &kept, &counts, &proof));
     desk.keep(&kept)?;
+    let mut receipt = kept.receipt.take().unwrap_or_default();
     let hash = receipt.receipt_sha256.as_deref().unwrap_or_default();
     let seq = batches::end(store, own, desk, &kept, receipt.status.word(), &counts, hash, &turn).await?;
     receipt.audit_seq = Some(seq);

@@ -43,7 +43,7 @@ pub async fn everything(
     before: Option<&FoundPlaces>,
     updates: &mut KeptRows,
 ) -> Result<(ScanFindings, FoundPlaces), ChangeError> {
-    let numeric = search.handles.iter().any(|h| h.kind == "id" && h.value.parse::<i64>().is_ok());
+    let numeric = search.handles.iter().any(|h| &*h.kind == "id" && h.value.parse::<i64>().is_ok());
     let (keys, key_parts) = keys::find(snapshot, search, before).await?;
     let mut places = FoundPlaces { rows: HashMap::new(), keys: key_parts };
     let room = PageStore::new(FOUND, sealed_scratch);
@@ -208,18 +208,25 @@ async fn large_objects(
 /// Parts of the structure that name the person, in words that do not: a name is part of a longer word there, so that a handle
 /// long enough to tell counts within one too.
 async fn structure(snapshot: &mut Snapshot<'_>, search: &PersonSearch<'_>) -> Result<Vec<String>, ChangeError> {
+    let definitions = snapshot.definitions().await?;
+    let texts: Vec<[String; 3]> =
+        definitions.iter().map(|object| [object.name.clone(), object.text.clone(), object.unquoted()]).collect();
+    let mut names: Vec<[bool; 3]> =
+        texts.iter().map(|texts| [0, 1, 2].map(|n| search.matcher.names(&texts[n]))).collect();
+    let small: Vec<[String; 3]> = texts.iter().map(|texts| [0, 1, 2].map(|n| texts[n].to_lowercase())).collect();
+    // One handle after the other: there may be very many.
     let words = search.handles.iter().filter(|h| h.common.is_none()).map(|h| h.value.to_lowercase());
-    let words: Vec<String> = words.filter(|w| w.len() >= ID_LENGTH).collect();
-    let names = |text: &str| {
-        let lower = text.to_lowercase();
-        words.iter().any(|word| lower.contains(word.as_str())) || search.matcher.names(text)
-    };
+    for word in words.filter(|word| word.len() >= ID_LENGTH) {
+        for (is_named, text) in names.as_flattened_mut().iter_mut().zip(small.as_flattened()) {
+            *is_named |= text.contains(&word);
+        }
+    }
     let mut named = Vec::new();
-    for object in snapshot.definitions().await? {
-        if names(&object.name) {
+    for (object, names) in definitions.iter().zip(names) {
+        if names[0] {
             let article = if object.kind.starts_with(['a', 'e', 'i']) { "an" } else { "a" };
             named.push(format!("{article} {} is called by a handle", object.kind));
-        } else if names(&object.text) || names(&object.unquoted()) {
+        } else if names[1] || names[2] {
             named.push(format!("the definition of the {} {} names the person", object.kind, object.name));
         }
     }

@@ -124,33 +124,33 @@ impl PrintedPurgePlan {
 impl PurgePlan {
     /// The shape that commands print.
     #[must_use]
-    pub fn printed(&self) -> PrintedPurgePlan {
-        let changes = self.changes();
-        let near = self.subject.near.iter().map(|(id, value)| NearHandle { id: id.clone(), value: value.clone() });
+    pub fn printed(self) -> PrintedPurgePlan {
+        let (changes, control) = (self.changes(), self.control());
+        let near = self.subject.near.into_iter().map(|(id, value)| NearHandle { id, value });
         let standing = disclose::STANDING.iter().map(|words| (*words).to_owned());
         PrintedPurgePlan {
-            plan_id: self.plan_id.clone(),
+            plan_id: self.plan_id,
             operation: "purge",
             danger: "grave",
-            counts: self.counts.clone(),
+            counts: self.counts,
             changes_shown: changes.len(),
             changes,
             changes_total: self.updates.len() + self.deletes.iter().map(GoingRows::len).sum::<usize>(),
-            effects: self.effects.clone(),
-            disclosures: self.particular.iter().chain(&self.notes).cloned().chain(standing).collect(),
-            created_at: self.created_at.clone(),
+            effects: self.effects,
+            disclosures: self.particular.into_iter().chain(self.notes).chain(standing).collect(),
+            created_at: self.created_at,
             subject: PrintedSubject {
-                given: self.subject.given.clone(),
-                ids: self.subject.ids.clone(),
-                handles: self.subject.handles.clone(),
+                given: self.subject.given,
+                ids: self.subject.ids,
+                handles: self.subject.handles,
                 near: near.collect(),
             },
             mentions_shown: self.mentions.len(),
             mentions: PrintedMentions::Each(self.mentions.iter().map(Mention::printed).collect()),
             mentions_total: self.mentioned.values().sum(),
-            mentions_by_column: self.tally.clone(),
+            mentions_by_column: self.tally,
             mentions_decision: self.options.mentions,
-            control: self.control(),
+            control,
             account: AccountFate::of(self.options.account),
             audit_values_redacted: self.redacts.len(),
         }
@@ -159,7 +159,7 @@ impl PurgePlan {
     fn control(&self) -> Vec<KindControl> {
         let mut kinds: BTreeMap<&str, KindControl> = BTreeMap::new();
         for (kind, hits) in &self.control {
-            let empty = || KindControl { kind: kind.clone(), of: 0, found: 0, hits: 0 };
+            let empty = || KindControl { kind: kind.to_string(), of: 0, found: 0, hits: 0 };
             let control = kinds.entry(kind).or_insert_with(empty);
             control.of += 1;
             control.found += usize::from(*hits > 0);

@@ -1,8 +1,11 @@
 //! Identity of the person: from any handle to the person's ids, and from these to every known handle.
 
 use std::collections::{BTreeSet, HashSet};
+use std::fmt::{self, Display, Formatter};
+use std::ops::Deref;
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::change::ChangeError;
 use crate::layout::erase::{BoundRule, BoundValue, EraseAction};
@@ -26,15 +29,58 @@ const NEAR: usize = 5_000;
 /// Near matches that are shown.
 const NEAR_SHOWN: usize = 8;
 
+/// A word that very many handles share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedWord(Arc<str>);
+
+impl SharedWord {
+    /// The word, shared with another if it is the same.
+    fn with(word: &str, other: Option<&SharedWord>) -> Self {
+        other.filter(|other| ***other == *word).cloned().unwrap_or_else(|| word.into())
+    }
+}
+
+impl From<&str> for SharedWord {
+    fn from(word: &str) -> Self {
+        SharedWord(word.into())
+    }
+}
+
+impl Deref for SharedWord {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Display for SharedWord {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
+impl Serialize for SharedWord {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for SharedWord {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(SharedWord(String::deserialize(deserializer)?.into()))
+    }
+}
+
 /// One thing by which the person is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PersonHandle {
     /// Kind: id, e-mail, name, phone, session, profile, alias.
-    pub kind: String,
+    pub kind: SharedWord,
     /// The value.
     pub value: String,
     /// Source of the handle: table and column, or `given`.
-    pub source: String,
+    pub source: SharedWord,
     /// Reason why texts are not searched for the handle; `None` when they are.
     pub unsearched: Option<String>,
     /// Reason why it is uncertain that the handle means the person in texts: it is a number, an everyday word, too
@@ -44,13 +90,14 @@ pub struct PersonHandle {
 }
 
 /// A person.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PurgeSubject {
     /// Handle that the operator gave.
     pub given: String,
     /// Ids that rows name the person by; the first one is the main one.
     pub ids: Vec<String>,
     /// Every handle, the ids among them.
+    #[serde(deserialize_with = "handles")]
     pub handles: Vec<PersonHandle>,
     /// Other people that are near: kind and value of what is near.
     pub near: Vec<(String, String)>,
@@ -58,6 +105,19 @@ pub struct PurgeSubject {
     /// `bob`, `ANN` where the person is `ann`. They are left alone.
     #[serde(default)]
     pub others: Vec<String>,
+}
+
+/// Handles of a session file, which share their words again.
+fn handles<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PersonHandle>, D::Error> {
+    let mut handles = Vec::<PersonHandle>::deserialize(deserializer)?;
+    for n in 1..handles.len() {
+        let (before, rest) = handles.split_at_mut(n);
+        if let (Some(before), Some(handle)) = (before.last(), rest.first_mut()) {
+            handle.kind = SharedWord::with(&handle.kind, Some(&before.kind));
+            handle.source = SharedWord::with(&handle.source, Some(&before.source));
+        }
+    }
+    Ok(handles)
 }
 
 impl PurgeSubject {
@@ -136,17 +196,18 @@ pub async fn resolve(
     let mut ids = ids_behind(snapshot, given, aliases).await?;
     let mut known = KnownHandles::default();
     let led_to = ids_of_aliases(snapshot, aliases, &mut ids).await?;
-    ids.iter().for_each(|id| known.add("id", id, "owner"));
-    led_to.iter().for_each(|alias| known.add(kind_of("alias", alias), alias, "given"));
-    known.add(kind_of("alias", given), given, "given");
+    ids.iter().for_each(|id| known.add("id", id.clone(), "owner"));
+    led_to.iter().for_each(|alias| known.add(kind_of("alias", alias), (*alias).to_owned(), "given"));
+    known.add(kind_of("alias", given), given.to_owned(), "given");
     let shared = add_known(snapshot, &ids, &mut known).await?;
     let mut handles = known.handles;
+    handles.shrink_to_fit();
     for long in handles.iter_mut().filter(|h| h.value.len() > LONGEST) {
         long.unsearched = Some(format!("it has {} bytes, and at most {LONGEST} can be looked for", long.value.len()));
     }
     let mut subject = PurgeSubject { given: given.to_owned(), ids, handles, near: Vec::new(), others: Vec::new() };
     let alike = alike(snapshot, &subject).await?;
-    for handle in subject.handles.iter_mut().filter(|h| h.kind != "id" && h.value.len() <= LONGEST) {
+    for handle in subject.handles.iter_mut().filter(|h| &*h.kind != "id" && h.value.len() <= LONGEST) {
         handle.unsearched = if shared.contains(&handle.value) {
             Some("other people have it too".to_owned())
         } else {
@@ -225,8 +286,9 @@ async fn add_known(
         let stored: Vec<String> = found.into_iter().map(|(_, value)| value).collect();
         let others = HandlesWanted::Shared { values: &stored, ids };
         shared.extend(snapshot.handles(&table, &handle.id, &handle.value, &others).await?.into_iter().map(|(_, v)| v));
-        for value in stored.iter().flat_map(|value| values(value)) {
-            handles.add(kind_of(&handle.kind, &value), &value, &source);
+        for value in stored.into_iter().flat_map(values) {
+            let kind = kind_of(&handle.kind, &value).to_owned();
+            handles.add(&kind, value, &source);
         }
     }
     Ok(shared)
@@ -257,7 +319,7 @@ pub fn by_words(given: &str, aliases: &[String]) -> Result<PurgeSubject, ChangeE
     for word in std::iter::once(given).chain(aliases.iter().map(String::as_str)) {
         let word = check(word)?;
         no_pattern(word)?;
-        known.add(kind_of("alias", word), word, "given");
+        known.add(kind_of("alias", word), word.to_owned(), "given");
     }
     Ok(PurgeSubject {
         given: given.trim().to_owned(),
@@ -269,9 +331,11 @@ pub fn by_words(given: &str, aliases: &[String]) -> Result<PurgeSubject, ChangeE
 }
 
 /// A stored handle: one value, or a list of them.
-fn values(stored: &str) -> Vec<String> {
-    let values = json::listed(stored).unwrap_or_else(|| vec![stored.to_owned()]);
-    values.into_iter().map(|v| v.trim().to_owned()).filter(|v| !v.is_empty()).collect()
+fn values(stored: String) -> Vec<String> {
+    let mut values = json::listed(&stored).unwrap_or_else(|| vec![stored]);
+    values.iter_mut().filter(|value| value.trim() != **value).for_each(|value| *value = value.trim().to_owned());
+    values.retain(|value| !value.is_empty());
+    values
 }
 
 /// Handles, each once.
@@ -283,9 +347,11 @@ struct KnownHandles {
 }
 
 impl KnownHandles {
-    fn add(&mut self, kind: &str, value: &str, source: &str) {
-        if self.values.insert(wide_digest(value)) {
-            let (kind, value, source) = (kind.to_owned(), value.to_owned(), source.to_owned());
+    fn add(&mut self, kind: &str, value: String, source: &str) {
+        if self.values.insert(wide_digest(&value)) {
+            let last = self.handles.last();
+            let kind = SharedWord::with(kind, last.map(|last| &last.kind));
+            let source = SharedWord::with(source, last.map(|last| &last.source));
             self.handles.push(PersonHandle { kind, value, source, unsearched: None, common: None });
         }
     }
@@ -308,7 +374,7 @@ fn kind_of<'k>(kind: &'k str, value: &str) -> &'k str {
 /// Explains why texts are not searched for a handle: it would find other people too. `alike` holds the values by
 /// which these are known.
 fn too_common(handle: &PersonHandle, alike: &BTreeSet<(String, String)>) -> Option<String> {
-    let least = if handle.kind == "name" { LEAST_OF_NAME } else { LEAST };
+    let least = if &*handle.kind == "name" { LEAST_OF_NAME } else { LEAST };
     if letters(&handle.value) < least {
         return Some("too short to tell".to_owned());
     }
@@ -374,7 +440,7 @@ async fn alike(snapshot: &mut Snapshot<'_>, subject: &PurgeSubject) -> Result<BT
         // Of conversations and banks only whose they are.
         let known = if is_many(&handle.kind) { BoundValue::Column(handle.id.clone()) } else { handle.value };
         for (id, value) in snapshot.handles(&table, &handle.id, &known, &holding).await? {
-            found.extend(values(&value).into_iter().map(|value| (id.clone(), value)));
+            found.extend(values(value).into_iter().map(|value| (id.clone(), value)));
         }
     }
     Ok(found)
@@ -408,7 +474,7 @@ async fn others(
 /// Other people with a name or an address like the person's.
 async fn near_of(snapshot: &mut Snapshot<'_>, subject: &PurgeSubject) -> Result<Vec<(String, String)>, ChangeError> {
     let mut all = Vec::new();
-    for handle in subject.handles.iter().filter(|h| matches!(h.kind.as_str(), "name" | "e-mail")) {
+    for handle in subject.handles.iter().filter(|h| matches!(&*h.kind, "name" | "e-mail")) {
         for found in near(snapshot, &handle.value, &subject.ids).await? {
             if !all.contains(&found) {
                 all.push(found);
@@ -429,7 +495,7 @@ async fn near(snapshot: &mut Snapshot<'_>, text: &str, ids: &[String]) -> Result
         let others: Vec<(String, String)> = all
             .into_iter()
             .filter(|(id, _)| !ids.contains(id))
-            .flat_map(|(id, value)| values(&value).into_iter().map(move |v| (id.clone(), v)))
+            .flat_map(|(id, value)| values(value).into_iter().map(move |v| (id.clone(), v)))
             .collect();
         let words = others.iter().flat_map(|(id, value)| [id.as_str(), value.as_str()]);
         // Of somebody who was found, only those of the same name are near.

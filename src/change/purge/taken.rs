@@ -1,7 +1,6 @@
 //! The rows of a table that go, in few bytes: their keys as hashes, and what is read of them outside of memory where it does
 //! not fit.
 
-use std::collections::HashSet;
 use std::io;
 use std::ops::Range;
 
@@ -9,25 +8,26 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::sealed::sealed_scratch;
 use crate::memory::json;
+use crate::memory::packed::digest_set::DigestSet;
 use crate::memory::packed::pages::PageStore;
 use crate::store::fetched::{FetchedValue, RawRow};
 use crate::store::row_list::{RowList, row_digest};
 use crate::store::stored::{StoredRows, TableName};
 
-/// Bytes of rows and ids that go which stay in memory.
-const ROOM: usize = 16 << 20;
+/// Bytes of rows and ids that go which stay in memory; of their hashes twice as many do.
+const ROOM: usize = 4 << 20;
 
 /// Rows that are looked up in another table at a time.
 pub const AT_ONCE: usize = 5_000;
 
-/// Room for the rows and ids that go.
+/// Room for the rows and ids that go, and their hashes.
 #[must_use]
 pub(super) fn room() -> PageStore {
     PageStore::new(ROOM, sealed_scratch)
 }
 
 /// The rows of one table that go.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct TakenRows {
     /// Columns that tell its rows apart.
     pub key: Vec<String>,
@@ -35,13 +35,13 @@ pub struct TakenRows {
     pub columns: Vec<String>,
     rows: RowList,
     /// Hashes of the keys.
-    known: HashSet<[u64; 2]>,
+    known: DigestSet,
 }
 
 impl TakenRows {
     /// None yet.
     pub(crate) fn new(key: Vec<String>, columns: Vec<String>, pages: &PageStore) -> Self {
-        TakenRows { key, columns, rows: RowList::new(pages), known: HashSet::new() }
+        TakenRows { key, columns, rows: RowList::new(pages), known: DigestSet::new(pages) }
     }
 
     /// Number of rows.
@@ -69,7 +69,7 @@ impl TakenRows {
     /// Whether a row of that key goes.
     #[must_use]
     pub fn has(&self, key: &[FetchedValue]) -> bool {
-        !self.known.is_empty() && self.known.contains(&row_digest(key))
+        !self.is_empty() && self.known.contains(row_digest(key))
     }
 
     /// The place of a column in each row.
@@ -90,7 +90,7 @@ impl TakenRows {
     /// The sums of all hashes: they tell sets of rows apart.
     #[must_use]
     pub fn sums(&self) -> [u64; 2] {
-        self.known.iter().fold([0; 2], |sums, hash| [0, 1].map(|n| u64::wrapping_add(sums[n], hash[n])))
+        self.known.sums()
     }
 
     /// Adds a row that is not there yet.

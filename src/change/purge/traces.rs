@@ -165,7 +165,7 @@ pub async fn bytes(
             .iter()
             .zip(telling(kept))
             .filter(|(hits, _)| **hits > 0)
-            .map(|(_, handle)| handle.kind.as_str())
+            .map(|(_, handle)| &*handle.kind)
             .chain(scan.by_needle().keys().any(|(n, _)| *n >= handles.len()).then_some("vector"))
             .collect();
         let what = agreeing(
@@ -187,7 +187,7 @@ fn tell(kept: &KeptSession, looked: &TraceSearch<'_>, live: &LiveTraces, proof: 
     for (number, handle) in telling(kept).enumerate() {
         let hits = live.hits.get(&number).copied().unwrap_or_default();
         if hits > 0 && !kept.subject.shares(&handle.value) {
-            *untold.entry(handle.kind.as_str()).or_default() += hits;
+            *untold.entry(&*handle.kind).or_default() += hits;
         }
     }
     for (kind, places) in untold {

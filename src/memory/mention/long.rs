@@ -62,6 +62,8 @@ impl LongWords {
     /// Prepares to look for them; no more come.
     #[must_use]
     pub fn ready(mut self) -> Self {
+        self.text.shrink_to_fit();
+        self.words.shrink_to_fit();
         let sieve = WordSieve::new(|each| self.all().for_each(|word| each(word.as_bytes())));
         let parts = |each: &mut dyn FnMut(&[u8])| {
             self.all().filter_map(longest_part).for_each(|part| each(part.as_bytes()));

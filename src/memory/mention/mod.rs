@@ -224,15 +224,15 @@ impl WordLooks {
 /// Handles that are ready to be looked for.
 #[derive(Debug)]
 pub struct MentionFinder {
-    handles: Vec<SoughtHandle>,
+    /// The shape of each handle, and whether it is a common word.
+    handles: Vec<(HandleShape, bool)>,
     phones: Vec<(usize, Phone)>,
     /// Handles that are whole numbers.
     numbers: HashMap<String, usize>,
-    means: Vec<HandleMeans>,
     /// Words, and for each what it means.
     words: AhoCorasick,
-    meant: Vec<usize>,
-    /// Ids of conversations and banks, of which there may be very many.
+    means: Vec<HandleMeans>,
+    /// Ids of conversations and banks, of which there may be very many, with the numbers of their handles.
     long: LongWords,
     /// A text of ASCII holds one of these, or no other word.
     first: AhoCorasick,
@@ -249,21 +249,19 @@ impl MentionFinder {
     ///
     /// # Errors
     /// More than can be looked for at once.
-    pub fn new(handles: &[SoughtHandle], others: &[String]) -> Result<Self, String> {
-        let (mut words, mut meant): (Vec<String>, Vec<usize>) = (Vec::new(), Vec::new());
-        let (mut means, mut long): (Vec<HandleMeans>, LongWords) = (Vec::new(), LongWords::default());
-        let mut add = |text: String, is_one_of_many: bool, meaning: HandleMeans| {
-            if is_one_of_many && long::is_long(&text) {
-                long.push(&text, means.len());
-            } else {
-                words.push(text);
-                meant.push(means.len());
-            }
+    pub fn new(handles: impl IntoIterator<Item = SoughtHandle>, others: &[String]) -> Result<Self, String> {
+        let (mut words, mut means): (Vec<String>, Vec<HandleMeans>) = (Vec::new(), Vec::new());
+        let mut add = |text: String, meaning: HandleMeans| {
+            words.push(text);
             means.push(meaning);
         };
-        let mut phones = Vec::new();
+        let others: Vec<(&str, String)> =
+            others.iter().map(|other| (other.trim(), folded(other).trim().to_owned())).collect();
+        let theirs: HashSet<&str> = others.iter().map(|(_, plain)| plain.as_str()).collect();
+        let (mut known, mut phones, mut long) = (Vec::new(), Vec::new(), LongWords::default());
         let (mut mine, mut numbers) = (HashSet::new(), HashMap::new());
-        for (i, sought) in handles.iter().enumerate() {
+        for (i, sought) in handles.into_iter().enumerate() {
+            known.push((sought.shape, sought.common));
             let plain = folded(&sought.value).trim().to_owned();
             if plain.is_empty() {
                 continue;
@@ -274,39 +272,41 @@ impl MentionFinder {
             if sought.shape == HandleShape::Phone {
                 phones.extend(Phone::new(&plain).map(|phone| (i, phone)));
             }
+            if theirs.contains(plain.as_str()) {
+                mine.insert(plain.clone());
+            }
             let written = match sought.shape {
                 HandleShape::Name => name::written(&plain),
                 _ => name::written(&plain).into_iter().take(1).collect(),
             };
-            let is_one_of_many = matches!(sought.shape, HandleShape::Session | HandleShape::Profile);
+            if matches!(sought.shape, HandleShape::Session | HandleShape::Profile) && long::is_long(&plain) {
+                long.push(&plain, i);
+                continue;
+            }
             for way in written {
                 let looks = WordLooks::of(&way.text);
                 for text in name::quoted(way.text) {
                     let (certainty, capital) = (way.certainty, way.capital);
-                    add(text, is_one_of_many, HandleMeans::Handle { handle: i, certainty, capital, looks });
+                    add(text, HandleMeans::Handle { handle: i, certainty, capital, looks });
                 }
             }
             if let Some((first, last)) = name::ends_of(&plain).filter(|_| sought.shape == HandleShape::Name) {
                 let looks = WordLooks::of(&plain);
                 for (word, other, is_first) in [(&first, &last, true), (&last, &first, false)] {
-                    add(word.clone(), false, HandleMeans::Parted { handle: i, other: other.clone(), is_first, looks });
+                    add(word.clone(), HandleMeans::Parted { handle: i, other: other.clone(), is_first, looks });
                 }
             }
-            mine.insert(plain);
         }
-        for other in others {
-            let plain = folded(other).trim().to_owned();
-            if !plain.is_empty() {
-                let exactly = mine.contains(&plain).then(|| other.trim().to_owned());
-                for text in name::quoted(plain) {
-                    add(text, false, HandleMeans::Other { exactly: exactly.clone() });
-                }
+        for (other, plain) in others.iter().filter(|(_, plain)| !plain.is_empty()) {
+            let exactly = mine.contains(plain).then(|| (*other).to_owned());
+            for text in name::quoted(plain.clone()) {
+                add(text, HandleMeans::Other { exactly: exactly.clone() });
             }
         }
         let first: HashSet<&str> = words
             .iter()
-            .zip(&meant)
-            .filter(|(_, number)| !matches!(means[**number], HandleMeans::Other { .. }))
+            .zip(&means)
+            .filter(|(_, meaning)| !matches!(meaning, HandleMeans::Other { .. }))
             .filter_map(|(word, _)| long::longest_part(word))
             .filter(|part| part.is_ascii())
             .collect();
@@ -319,10 +319,9 @@ impl MentionFinder {
             first: builder.ascii_case_insensitive(true).build(first).map_err(too_many)?,
             sieve,
             digits: WordSieve::new(|each| phones.iter().flat_map(|(_, phone)| phone.rows()).for_each(each)),
-            handles: handles.to_vec(),
+            handles: known,
             phones,
             numbers,
-            meant,
             means,
             long: long.ready(),
         })
@@ -382,7 +381,7 @@ impl MentionFinder {
     /// A number is the person's where it is about people; a telephone number wherever it can be nothing else.
     fn number(&self, text: &str, place: MentionText) -> Vec<MentionSpan> {
         let span = |handle, certainty| MentionSpan { handle, start: 0, end: text.len(), certainty };
-        let own = self.numbers.get(text).filter(|handle| place.holds(self.handles[**handle].shape));
+        let own = self.numbers.get(text).filter(|handle| place.holds(self.handles[**handle].0));
         if let Some(handle) = own {
             return vec![span(*handle, Certainty::Certain)];
         }
@@ -396,12 +395,9 @@ impl MentionFinder {
     fn plain(&self, text: &str, place: MentionText, found: &mut FoundMention) {
         let trace = fold(text);
         let near = FoldedText { text, trace: &trace };
-        let mut hits: Vec<(usize, usize, usize)> = Vec::new();
-        let words = self.words.find_overlapping_iter(&trace.text);
-        hits.extend(words.map(|hit| (hit.start(), hit.end(), self.meant[hit.pattern().as_usize()])));
-        self.long.find(&trace.text, |start, end, means| hits.push((start, end, means)));
-        for (start, end, means) in hits {
-            match &self.means[means] {
+        for hit in self.words.find_overlapping_iter(&trace.text) {
+            let (start, end) = (hit.start(), hit.end());
+            match &self.means[hit.pattern().as_usize()] {
                 HandleMeans::Handle { handle, certainty, capital, looks } => {
                     let told = self.judge(*handle, *looks, &near, (start, end), place);
                     let span = near.span(start, end);
@@ -435,6 +431,13 @@ impl MentionFinder {
                 }
             }
         }
+        self.long.find(&trace.text, |start, end, handle| {
+            let looks = WordLooks::of(&trace.text[start..end]);
+            if let Some(certainty) = self.judge(handle, looks, &near, (start, end), place) {
+                let (start, end) = near.span(start, end);
+                found.spans.push(MentionSpan { handle, start, end, certainty });
+            }
+        });
         for (handle, phone) in &self.phones {
             for (start, end, joined) in phone.find(&trace.text) {
                 let certainty = if joined { WITH_LETTERS } else { Certainty::Certain };
@@ -453,15 +456,15 @@ impl MentionFinder {
         (start, end): (usize, usize),
         place: MentionText,
     ) -> Option<Certainty> {
-        let sought = self.handles.get(handle)?;
-        let name = sought.shape == HandleShape::Name;
+        let (shape, is_common) = *self.handles.get(handle)?;
+        let name = shape == HandleShape::Name;
         let whole = near.is_whole(start, end);
-        if whole && place.holds(sought.shape) {
+        if whole && place.holds(shape) {
             return Some(Certainty::Certain);
         }
-        let told = if whole { Certainty::Certain } else { near.judge(sought.shape, looks, start, end)? };
+        let told = if whole { Certainty::Certain } else { near.judge(shape, looks, start, end)? };
         Some(told.and(match () {
-            () if sought.common => A_COMMON_WORD,
+            () if is_common => A_COMMON_WORD,
             () if name && !looks.enough => A_SHORT_NAME,
             () => Certainty::Certain,
         }))

@@ -5,7 +5,7 @@ use super::*;
 fn finder(kind: &str, value: &str, common: bool, others: &[&str]) -> MentionFinder {
     let sought = SoughtHandle { value: value.to_owned(), shape: HandleShape::of(kind, value), common };
     let others: Vec<String> = others.iter().map(ToString::to_string).collect();
-    MentionFinder::new(&[sought], &others).unwrap()
+    MentionFinder::new([sought], &others).unwrap()
 }
 
 /// Lists the mentions found, as written; `?` marks those that are only possible.
@@ -36,7 +36,7 @@ proptest::proptest! {
     ) {
         let handle = |value: String| SoughtHandle { shape: HandleShape::of("", &value), value, common: false };
         let own = ["ann@x.org", "user-1", "Dmitri O'Malley", "+49 30 9155101"].map(str::to_owned);
-        let finder = MentionFinder::new(&own.into_iter().chain((0..ids).map(|n| format!("{n:04x}-session"))).map(handle).collect::<Vec<_>>(), &[]).unwrap();
+        let finder = MentionFinder::new(own.into_iter().chain((0..ids).map(|n| format!("{n:04x}-session"))).map(handle), &[]).unwrap();
         let text = format!("{before}{word}{after}");
         let mut found = FoundMention::default();
         finder.plain(&text, MentionText::default(), &mut found);
@@ -307,10 +307,8 @@ fn a_very_long_handle_of_one_letter_takes_no_longer_than_its_text() {
 
 #[test]
 fn many_handles_are_found_in_one_pass() {
-    let handles: Vec<SoughtHandle> = (0..700)
-        .map(|i| SoughtHandle { value: format!("ses-{i:04}-x"), shape: HandleShape::Id, common: false })
-        .collect();
-    let finder = MentionFinder::new(&handles, &[]).unwrap();
+    let handle = |i| SoughtHandle { value: format!("ses-{i:04}-x"), shape: HandleShape::Id, common: false };
+    let finder = MentionFinder::new((0..700).map(handle), &[]).unwrap();
     let spans = finder.find("in ses-0042-x, ses-0699-x and ses-0700-x", MentionText::default());
     assert_eq!(spans.iter().map(|s| s.handle).collect::<Vec<_>>(), [42, 699]);
 }

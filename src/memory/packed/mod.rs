@@ -1,6 +1,7 @@
 //! Very many rows, ids, numbers and vectors, in as few bytes as will do.
 
 pub(crate) mod column;
+pub(crate) mod digest_set;
 pub(crate) mod id_table;
 pub(crate) mod ids;
 pub(crate) mod pages;

@@ -16,8 +16,9 @@ pub(crate) struct PageStore(Arc<Mutex<Pages>>);
 
 #[derive(Debug)]
 struct Pages {
-    /// Bytes of parts that may yet stay in memory.
+    /// Bytes of parts that may yet stay in memory, and of hashes.
     room: usize,
+    hash_room: usize,
     make: MakeSpace,
     space: Option<Box<dyn ScratchSpace>>,
     /// Bytes of the space.
@@ -31,10 +32,12 @@ struct Pages {
 }
 
 impl PageStore {
-    /// A store that leaves parts of so many bytes in memory.
+    /// A store that leaves parts of so many bytes in memory, and twice as many bytes of hashes, which are read in no order.
     pub fn new(room: usize, make: MakeSpace) -> Self {
         let (places, held) = (HashMap::new(), Vec::new());
-        PageStore(Arc::new(Mutex::new(Pages { room, make, space: None, end: 0, places, held, next: 0, fault: None })))
+        let (space, hash_room) = (None, 2 * room);
+        let pages = Pages { room, hash_room, make, space, end: 0, places, held, next: 0, fault: None };
+        PageStore(Arc::new(Mutex::new(pages)))
     }
 
     fn pages(&self) -> MutexGuard<'_, Pages> {
@@ -47,6 +50,19 @@ impl PageStore {
         let rest = pages.room.checked_sub(bytes);
         pages.room = rest.unwrap_or(pages.room);
         rest.is_some()
+    }
+
+    /// Whether so many bytes of hashes may stay in memory; their room is taken then.
+    pub fn takes_hashes(&self, bytes: usize) -> bool {
+        let mut pages = self.pages();
+        let rest = pages.hash_room.checked_sub(bytes);
+        pages.hash_room = rest.unwrap_or(pages.hash_room);
+        rest.is_some()
+    }
+
+    /// Gives back the room of so many bytes of hashes.
+    pub fn gives_hashes(&self, bytes: usize) {
+        self.pages().hash_room += bytes;
     }
 
     /// Writes a part; gives where it is.
@@ -66,7 +82,11 @@ impl PageStore {
             let count = into.len().min(PAGE - at % PAGE);
             let (some, rest) = into.split_at_mut(count);
             match pages.page(at / PAGE) {
-                Ok(page) => page.iter().skip(at % PAGE).zip(some).for_each(|(from, to)| *to = *from),
+                Ok(page) => {
+                    let held = page.get(at % PAGE..).unwrap_or_default();
+                    let known = held.len().min(count);
+                    some[..known].copy_from_slice(&held[..known]);
+                }
                 Err(error) => {
                     pages.fault.get_or_insert(error);
                 }

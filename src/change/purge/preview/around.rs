@@ -128,7 +128,7 @@ mod tests {
         let handle = PersonHandle {
             kind: "name".into(),
             value: "Siobhán Varga".into(),
-            source: String::new(),
+            source: "".into(),
             unsearched: None,
             common: None,
         };
