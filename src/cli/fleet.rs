@@ -16,7 +16,7 @@ use crate::change::purge::subject;
 use crate::change::{Author, now};
 use crate::config::{self, anchor_folder, companion, erasure_key};
 use crate::memory::invocation::Invocation;
-use crate::store::{OpenOptions, Store, Target};
+use crate::store::{OpenError, OpenOptions, Store, Target};
 
 /// Bytes that a fleet file or a receipt may have.
 const FILE_BYTES: u64 = 16 << 20;
@@ -26,23 +26,19 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs, file: &Path) -> Result
     let members = reach(file).await?;
     let options = args.options();
     subject::check(args.subject())?;
-    let (given, export, name) = (args.subject(), args.export.as_deref(), name(args, file));
-    let erasure = FleetErasure { given, options: &options, export, file, name };
+    let export = args.export.as_ref().map(|folder| std::path::absolute(folder).unwrap_or_else(|_| folder.clone()));
+    let (given, name) = (args.subject(), name(args, file));
+    let erasure = FleetErasure { given, options: &options, export: export.as_deref(), file, name };
     let by = author(&args.doing.by);
     let progress = PurgeProgressLine::new(session);
     let say = |what: &str, count: u64| progress.say(what, count);
-    let receipt = if let Some(decisions) = args.decisions_on_resume() {
-        fleet::resume_fleet(&members, &erasure, &decisions, &desk(&by, &say)?).await
-    } else {
+    if !args.doing.apply && !args.resume {
         let plans = fleet::plan_fleet(&members, &erasure, &say).await;
         progress.end();
-        let plans = plans?;
-        if !args.doing.apply {
-            return show(session, file, &members, plans);
-        }
-        fleet::check_holds(&members, &plans).await?;
-        fleet::run_fleet(&members, &erasure, &plans, &desk(&by, &say)?).await
-    };
+        return show(session, file, &members, plans?);
+    }
+    let decisions = args.decisions_on_resume();
+    let receipt = fleet::erase_fleet(&members, &erasure, decisions.as_ref(), &desk(&by, &say)?).await;
     progress.end();
     let receipt = receipt?;
     output::shape(session.format(), &receipt)?;
@@ -78,7 +74,10 @@ async fn reach(file: &Path) -> Result<Vec<OpenedMember>, CommandFailure> {
             secret,
             ..OpenOptions::default()
         };
-        let store = Store::open(&target, &options).await.map_err(|error| error.to_string());
+        let store = Store::open(&target, &options).await.map_err(|error| match error {
+            OpenError::NoFile(path) => format!("{path}: there is no such file; check its url in the fleet file"),
+            other => other.to_string(),
+        });
         fleet.push(OpenedMember { label: member.label, location: target.shown(), store });
     }
     Ok(fleet)
@@ -102,7 +101,14 @@ fn show(
                 entry["plan"] = json!(printed(session, *plan));
                 entry
             }
-            FleetPlan::Absent => entry("not found"),
+            FleetPlan::Absent(named) => {
+                let mut entry = entry("not found");
+                if let Some(named) = named {
+                    entry["error"] = json!(named.words);
+                }
+                entry
+            }
+            FleetPlan::Begun(_) => entry("begun"),
             FleetPlan::Failed(status, words) => {
                 missing.push(format!("{} is {status}: {words}", member.label));
                 let mut entry = entry(status);

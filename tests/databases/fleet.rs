@@ -4,10 +4,16 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::asking::assert_fits;
 use crate::support::block_on;
-use crate::support::fixtures::{Layout, build_sqlite};
+use crate::support::fixtures::{Layout, build_postgres, build_sqlite};
+use crate::support::postgres::Database;
 use serde_json::Value;
-use sqlx::{AssertSqlSafe, Connection, Row, SqliteConnection};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqliteConnection};
+
+/// Rows that name the person whole.
+const WHOLE: &str = "SELECT (SELECT count(*) FROM turn_facts WHERE user_id = 'user-ana') \
+                     + (SELECT count(*) FROM users WHERE id = 'user-ana')";
 
 struct Fleet {
     folder: tempfile::TempDir,
@@ -18,16 +24,62 @@ impl Fleet {
         self.folder.path().join(name).display().to_string()
     }
 
-    fn run(&self, arguments: &[&str]) -> (Option<i32>, Value, String) {
+    fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
         command.args(["--format", "json"]).args(arguments).stdin(Stdio::null());
-        let done = command.env("MNEMOSCOPE_STATE", self.path("state")).output().expect("the program");
+        command.env("MNEMOSCOPE_STATE", self.path("state"));
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> (Option<i32>, Value, String) {
+        let done = self.command(arguments).output().expect("the program");
         let words = String::from_utf8_lossy(&done.stderr).into_owned();
         (done.status.code(), serde_json::from_slice(&done.stdout).unwrap_or_default(), words)
     }
 
+    /// A fleet file with these labels and places.
+    fn file(&self, name: &str, members: &[(&str, &str)]) -> String {
+        let entry = |(label, url): &(&str, &str)| format!("[[database]]\nurl = \"{url}\"\nlabel = \"{label}\"\n");
+        std::fs::write(self.path(name), members.iter().map(entry).collect::<String>()).expect("the file");
+        self.path(name)
+    }
+
+    /// The number that a statement gives in one of the databases.
+    fn number(&self, name: &str, sql: &'static str) -> i64 {
+        block_on(async {
+            let options = sqlx::sqlite::SqliteConnectOptions::new().filename(self.path(name));
+            let mut link = SqliteConnection::connect_with(&options).await.expect("the file");
+            let number = sqlx::query_scalar(sql).fetch_one(&mut link).await.expect("a number");
+            link.close().await.expect("closed");
+            number
+        })
+    }
+
+    /// Names of the files in a folder of the state, without their endings.
+    fn kept(&self, folder: &str, ending: &str) -> Vec<String> {
+        let files = std::fs::read_dir(self.folder.path().join("state").join(folder)).into_iter().flatten().flatten();
+        let names = files.map(|file| file.file_name().to_string_lossy().into_owned());
+        names.filter_map(|name| name.strip_suffix(ending).map(str::to_owned)).collect()
+    }
+
+    /// Whether a purge has its first receipt and works on the next database.
+    fn has_gone_on(&self) -> bool {
+        let Some(id) = self.kept("receipts", ".json").pop() else { return false };
+        let path = self.folder.path().join("state/receipts").join(format!("{id}.json"));
+        let receipt: Value = serde_json::from_slice(&std::fs::read(path).unwrap_or_default()).unwrap_or_default();
+        let sessions = self.kept("purges", ".session");
+        let others = sessions.iter().filter(|name| !name.starts_with("fleet-") && receipt["session"] != name.as_str());
+        receipt["session"].is_string() && others.count() > 0
+    }
+
     /// A database with our tables in it, in which the person has another id.
     async fn add(&self, name: &str, layout: Layout, id: &str) {
+        self.add_bare(name, layout, id).await;
+        assert_eq!(self.run(&["-d", &self.path(name), "migrate", "--apply"]).0, Some(0));
+    }
+
+    /// The same without our tables.
+    async fn add_bare(&self, name: &str, layout: Layout, id: &str) {
         let path = self.path(name);
         build_sqlite(layout, Path::new(&path)).await;
         let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&path).foreign_keys(false);
@@ -40,7 +92,6 @@ impl Fleet {
             sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut link).await.expect("another id");
         }
         link.close().await.expect("closed");
-        assert_eq!(self.run(&["-d", &path, "migrate", "--apply"]).0, Some(0));
     }
 }
 
@@ -67,6 +118,8 @@ fn a_person_is_erased_from_every_database_by_one_command() {
     let (code, plan, words) = purge(&[]);
     assert_eq!(statuses(&plan), [("a", "planned"), ("b", "planned"), ("c", "unreachable"), ("d", "not found")]);
     assert_eq!((code, plan["status"].as_str()), (Some(6), Some("incomplete")), "{words}");
+    assert_fits("fleet_plan", &plan);
+    assert_fits("purge_plan", &plan["databases"][0]["plan"]);
     assert!(words.contains("c is unreachable") && words.contains("c.db"), "{words}");
     assert!(plan["counts"].as_object().is_some_and(|counts| counts.keys().any(|key| key.starts_with("b/"))));
 
@@ -83,6 +136,7 @@ fn a_person_is_erased_from_every_database_by_one_command() {
     for (table, count) in plan["counts"].as_object().expect("counts") {
         assert_eq!(&receipt["counts"][table], count, "{table}");
     }
+    assert_fits("purge_receipt", &receipt["databases"][0]["receipt"]);
     let text = receipt.to_string();
     assert!(!text.contains("user-ana") && !text.contains("person-77") && !text.contains("ana.ruiz"), "{text}");
     assert_eq!(receipt["verification"]["bytes"]["hits"], 0);
@@ -90,11 +144,13 @@ fn a_person_is_erased_from_every_database_by_one_command() {
     // The one that was missing comes back.
     block_on(fleet.add("c.db", Layout::Atom, "user-ana"));
     let (code, receipt, words) = purge(&["--resume"]);
-    assert_eq!(statuses(&receipt), [("a", "not found"), ("b", "not found"), ("c", "verified"), ("d", "not found")]);
+    assert_eq!(statuses(&receipt), [("a", "verified"), ("b", "verified"), ("c", "verified"), ("d", "not found")]);
     assert_eq!((code, receipt["status"].as_str()), (Some(0), Some("verified")), "{words}");
     let id = receipt["receipt_id"].as_str().expect("an id");
     let (code, answer, words) = fleet.run(&["purge", "verify", id, "--fleet", &file]);
     assert_eq!((code, answer["status"].as_str()), (Some(0), Some("verified")), "{words}");
+    assert_eq!(statuses(&answer), [("a", "verified"), ("b", "verified"), ("c", "verified"), ("d", "not found")]);
+    assert_fits("purge_verify", &answer["databases"][0]["answer"]);
     let (code, _, words) = purge(&[]);
     assert_eq!(code, Some(3), "{words}");
 }
@@ -108,4 +164,249 @@ fn a_file_that_names_no_fleet_is_refused_with_its_line() {
     std::fs::write(&file, "[[database]]\nlabel = \"x\"\n").expect("the file");
     let (code, _, words) = purge();
     assert!(code == Some(2) && words.contains("fleet.toml:1") && words.contains("url"), "{code:?} {words}");
+}
+
+#[test]
+fn resuming_finishes_where_nothing_was_begun_by_the_choices_of_the_first_run() {
+    let fleet = Fleet { folder: tempfile::tempdir().expect("a folder") };
+    block_on(fleet.add("a.db", Layout::Atom, "user-ana"));
+    let server = Database::fresh();
+    let mut members = vec![("a", "a.db"), ("c", "c.db")];
+    // Nobody listens at port 1.
+    members.extend(server.as_ref().map(|_| ("p", "postgres://127.0.0.1:1/absent")));
+    let file = fleet.file("fleet.toml", &members);
+    let choices = ["--alias", "Ana Ruiz", "--account", "erase", "--mentions", "redact", "--apply"];
+    let (code, first, words) = fleet.run(&[&["purge", "user-ana", "--fleet", &file][..], &choices].concat());
+    assert_eq!((code, first["status"].as_str()), (Some(6), Some("incomplete")), "{words}");
+    assert_eq!(statuses(&first)[..2], [("a", "verified"), ("c", "unreachable")]);
+    let error: Value = serde_json::from_str(&words).expect("JSON");
+    let resume = format!("mnemoscope purge user-ana --fleet {file} --resume");
+    assert_eq!(error["error"]["remedy"], resume.as_str(), "{words}");
+    assert_fits("fleet_receipt", &first);
+    let missing = |key: &&String| first.get(key).is_none();
+    assert_eq!(schema_keys("receipt").iter().find(missing), None);
+    let verify = |receipt: &Value, file: &str| {
+        let (code, answer, words) =
+            fleet.run(&["purge", "verify", receipt["receipt_id"].as_str().expect("an id"), "--fleet", file]);
+        assert_fits("fleet_verify", &answer);
+        (code, answer, words)
+    };
+    let (code, answer, words) = verify(&first, &file);
+    assert_eq!((code, answer["status"].as_str()), (Some(6), Some("incomplete")), "{words}");
+    assert_eq!(statuses(&answer)[..2], [("a", "verified"), ("c", "unreachable")]);
+
+    // They come back, and the person is whole in them.
+    block_on(fleet.add("c.db", Layout::Atom, "user-ana"));
+    if let Some(server) = &server {
+        block_on(build_postgres(Layout::Atom, server.url()));
+        assert_eq!(fleet.run(&["-d", server.url(), "migrate", "--apply"]).0, Some(0));
+        members[2].1 = server.url();
+    }
+    let file = fleet.file("fleet.toml", &members);
+    let (code, answer, words) = verify(&first, &file);
+    assert_eq!((code, answer["status"].as_str()), (Some(6), Some("incomplete")), "{words}");
+    for entry in &answer["databases"].as_array().expect("databases")[1..] {
+        assert_eq!(entry["status"], "incomplete", "{entry}");
+        assert!(entry["found"]["logical"]["owned"].as_u64() > Some(0), "{entry}");
+    }
+
+    let (code, receipt, words) = fleet.run(&["purge", "user-ana", "--fleet", &file, "--resume"]);
+    let mut expected = vec![("a", "verified"), ("c", "verified")];
+    // The bytes of a server are not looked at.
+    expected.extend(server.as_ref().map(|_| ("p", "verified with disclosures")));
+    assert_eq!((code, statuses(&receipt)), (Some(0), expected.clone()), "{words}");
+    assert_fits("fleet_receipt", &receipt);
+    assert!(!receipt.to_string().contains("user-ana") && !receipt.to_string().contains("Ruiz"), "{receipt}");
+    for (entry, label) in receipt["databases"].as_array().expect("databases").iter().zip(["a/", "c/", "p/"]) {
+        assert_eq!(entry["receipt"]["account"], "erase", "{entry}");
+        assert_eq!(entry["receipt"]["mentions"], "redact", "{entry}");
+        assert!(receipt["counts"].as_object().is_some_and(|counts| counts.keys().any(|key| key.starts_with(label))));
+    }
+    assert_eq!((fleet.number("a.db", WHOLE), fleet.number("c.db", WHOLE)), (0, 0));
+    if let Some(server) = &server {
+        let left: i64 = block_on(async {
+            let mut link = PgConnection::connect(server.url()).await.expect("the server");
+            sqlx::query_scalar(WHOLE).fetch_one(&mut link).await.expect("a number")
+        });
+        assert_eq!(left, 0);
+    }
+    let (code, answer, words) = verify(&receipt, &file);
+    assert_eq!((code, statuses(&answer)), (Some(0), expected), "{words}");
+    assert_eq!(answer["status"], receipt["status"]);
+    // What ended incomplete stays so, whatever was done since.
+    assert_eq!(verify(&first, &file).0, Some(6));
+    let (code, _, words) = fleet.run(&["purge", "user-ana", "--fleet", &file, "--resume"]);
+    assert!(code == Some(3) && words.contains("nobody in any of"), "{code:?} {words}");
+}
+
+/// Keys that a schema asks for.
+fn schema_keys(name: &str) -> Vec<String> {
+    let schema = mnemoscope::memory::schema::schema(name).expect("a schema");
+    let keys = schema["required"].as_array().expect("keys").iter();
+    keys.filter_map(|key| key.as_str().map(str::to_owned)).collect()
+}
+
+#[test]
+fn choices_that_nobody_kept_are_asked_for() {
+    let fleet = Fleet { folder: tempfile::tempdir().expect("a folder") };
+    block_on(fleet.add("a.db", Layout::Atom, "user-ana"));
+    let file = fleet.file("fleet.toml", &[("a", "a.db"), ("c", "c.db")]);
+    let (code, receipt, words) = fleet.run(&["purge", "user-ana", "--fleet", &file, "--apply"]);
+    let expected = [("a", "verified with disclosures"), ("c", "unreachable")];
+    assert_eq!((code, statuses(&receipt)), (Some(6), expected.to_vec()), "{words}");
+    // The account was kept by choice: that stays said, and nothing is done about it again.
+    let (code, again, words) = fleet.run(&["purge", "user-ana", "--fleet", &file, "--resume"]);
+    assert_eq!((code, statuses(&again)), (Some(6), expected.to_vec()), "{words}");
+    let id = |receipt: &Value| receipt["databases"][0]["receipt"]["receipt_id"].clone();
+    assert_eq!(id(&again), id(&receipt));
+    block_on(fleet.add("c.db", Layout::Atom, "user-ana"));
+    // Another file is another fleet: what was chosen for it is not known.
+    let other = fleet.file("other.toml", &[("a", "a.db"), ("c", "c.db")]);
+    let whole = fleet.number("c.db", WHOLE);
+    let (code, _, words) = fleet.run(&["purge", "user-ana", "--fleet", &other, "--resume"]);
+    assert!(code == Some(2) && words.contains("--apply, with your choices"), "{code:?} {words}");
+    assert!(whole > 0 && fleet.number("c.db", WHOLE) == whole);
+    let repeated = ["--account", "erase", "--mentions", "redact", "--resume"];
+    let (code, receipt, words) = fleet.run(&[&["purge", "user-ana", "--fleet", &other][..], &repeated].concat());
+    let both = vec![("a", "verified"), ("c", "verified")];
+    assert_eq!((code, statuses(&receipt)), (Some(0), both.clone()), "{words}");
+    assert_eq!(fleet.number("c.db", WHOLE), 0);
+    // What was erased meanwhile has its receipt.
+    let (code, receipt, words) = fleet.run(&["purge", "user-ana", "--fleet", &file, "--resume"]);
+    assert_eq!((code, statuses(&receipt)), (Some(0), both), "{words}");
+}
+
+#[test]
+fn a_purge_that_was_killed_between_two_databases_is_finished_in_all() {
+    let fleet = Fleet { folder: tempfile::tempdir().expect("a folder") };
+    block_on(async {
+        for name in ["a.db", "b.db", "c.db"] {
+            fleet.add(name, Layout::Atom, "user-ana").await;
+        }
+    });
+    let members = [("a", "a.db"), ("b", "b.db"), ("c", "c.db")];
+    let file = fleet.file("fleet.toml", &members);
+    // Another process writes to the second one, so that the purge waits there.
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(fleet.path("b.db"));
+    let mut writer = block_on(async {
+        let mut writer = SqliteConnection::connect_with(&options).await.expect("the file");
+        sqlx::query("BEGIN IMMEDIATE").execute(&mut writer).await.expect("a lock");
+        writer
+    });
+    let asked = ["purge", "user-ana", "--fleet", &file, "--account", "erase", "--mentions", "redact", "--apply"];
+    let mut erasing = fleet.command(&asked).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the program");
+    while !fleet.has_gone_on() {
+        assert!(erasing.try_wait().expect("a state").is_none(), "it ended");
+        std::thread::yield_now();
+    }
+    erasing.kill().expect("killed");
+    erasing.wait().expect("ended");
+    block_on(async { sqlx::query("ROLLBACK").execute(&mut writer).await.expect("no lock") });
+    block_on(writer.close()).expect("closed");
+    assert_eq!(fleet.number("a.db", WHOLE), 0);
+    assert!(fleet.number("b.db", WHOLE) > 0 && fleet.number("c.db", WHOLE) > 0);
+
+    // By another file, what was begun is known, and what was chosen for the rest is not.
+    let other = fleet.file("other.toml", &members);
+    let (code, receipt, words) = fleet.run(&["purge", "user-ana", "--fleet", &other, "--resume"]);
+    assert_eq!(statuses(&receipt), [("a", "not found"), ("b", "verified"), ("c", "refused")], "{words}");
+    assert!(code == Some(6) && words.contains("repeat them with --resume"), "{code:?} {words}");
+
+    let (code, receipt, words) = fleet.run(&["purge", "user-ana", "--fleet", &file, "--resume"]);
+    let all = [("a", "verified"), ("b", "verified"), ("c", "verified")];
+    assert_eq!((code, statuses(&receipt)), (Some(0), all.to_vec()), "{words}");
+    for (_, name) in members {
+        assert_eq!(fleet.number(name, WHOLE), 0, "{name}");
+    }
+    let id = receipt["receipt_id"].as_str().expect("an id");
+    let (code, answer, words) = fleet.run(&["purge", "verify", id, "--fleet", &file]);
+    assert_eq!((code, statuses(&answer)), (Some(0), all.to_vec()), "{words}");
+}
+
+#[test]
+fn a_fleet_file_that_changes_between_runs_hides_no_database() {
+    let fleet = Fleet { folder: tempfile::tempdir().expect("a folder") };
+    block_on(fleet.add("a.db", Layout::Atom, "user-ana"));
+    let file = fleet.file("fleet.toml", &[("a", "a.db"), ("c", "c.db")]);
+    let choices = ["--account", "erase", "--mentions", "redact", "--apply"];
+    assert_eq!(fleet.run(&[&["purge", "user-ana", "--fleet", &file][..], &choices].concat()).0, Some(6));
+    let resume = || fleet.run(&["purge", "user-ana", "--fleet", &file, "--resume"]);
+
+    // One is taken out before it was reached, and another is new.
+    block_on(fleet.add("d.db", Layout::Atom2026, "person-77"));
+    fleet.file("fleet.toml", &[("a", "a.db"), ("d", "d.db")]);
+    let (code, receipt, words) = resume();
+    assert_eq!(statuses(&receipt), [("a", "verified"), ("d", "verified"), ("c", "unreachable")], "{words}");
+    assert!(code == Some(6) && words.contains("the fleet file does not name it"), "{code:?} {words}");
+
+    // Names are only names.
+    block_on(fleet.add("c.db", Layout::Atom, "user-ana"));
+    fleet.file("fleet.toml", &[("new", "d.db"), ("alpha", "a.db"), ("gamma", "c.db")]);
+    let (code, receipt, words) = resume();
+    let all = [("new", "verified"), ("alpha", "verified"), ("gamma", "verified")];
+    assert_eq!((code, statuses(&receipt)), (Some(0), all.to_vec()), "{words}");
+    assert_eq!(fleet.number("c.db", WHOLE), 0);
+
+    // A later look names what is not there any more, and what the receipt has nothing of.
+    let id = receipt["receipt_id"].as_str().expect("an id").to_owned();
+    let verify = || fleet.run(&["purge", "verify", &id, "--fleet", &file]);
+    assert_eq!(verify().0, Some(0));
+    block_on(fleet.add("e.db", Layout::Atom, "user-ana"));
+    fleet.file("fleet.toml", &[("a", "a.db"), ("c", "c.db"), ("e", "e.db"), ("f", "f.db")]);
+    let (code, answer, words) = verify();
+    assert_eq!((code, answer["status"].as_str()), (Some(6), Some("incomplete")), "{words}");
+    let expected =
+        [("a", "verified"), ("c", "verified"), ("e", "incomplete"), ("f", "unreachable"), ("new", "unreachable")];
+    assert_eq!(statuses(&answer), expected, "{words}");
+}
+
+#[test]
+fn a_database_that_refused_is_not_verified_and_is_finished_once_it_can_be() {
+    let fleet = Fleet { folder: tempfile::tempdir().expect("a folder") };
+    block_on(async {
+        fleet.add("a.db", Layout::Atom, "user-ana").await;
+        fleet.add_bare("b.db", Layout::Atom, "user-ana").await;
+        fleet.add("d.db", Layout::Pyworkflow, "user-ana").await;
+    });
+    let file = fleet.file("fleet.toml", &[("a", "a.db"), ("b", "b.db"), ("d", "d.db")]);
+    // Texts of the third name the person, who is nobody there.
+    let note = "INSERT INTO workflow_runs (run_id, workflow_name, status, created_at, updated_at, error) VALUES \
+                ('run-90', 'notes', 'failed', '2026-10-20T07:00:00+00:00', '2026-10-20T07:00:00+00:00', \
+                'asked for by user-ana') RETURNING 1";
+    assert_eq!(fleet.number("d.db", note), 1);
+    let choices = ["--account", "erase", "--mentions", "redact", "--apply"];
+    let (code, receipt, words) = fleet.run(&[&["purge", "user-ana", "--fleet", &file][..], &choices].concat());
+    assert_eq!(statuses(&receipt), [("a", "verified"), ("b", "refused"), ("d", "incomplete")], "{words}");
+    assert!(code == Some(6) && words.contains("workflow_runs.error (1)"), "{code:?} {words}");
+    let verify = |receipt: &Value| {
+        fleet.run(&["purge", "verify", receipt["receipt_id"].as_str().expect("an id"), "--fleet", &file])
+    };
+    let (code, answer, words) = verify(&receipt);
+    assert_eq!(code, Some(6), "{words}");
+    assert_eq!(statuses(&answer), [("a", "verified"), ("b", "incomplete"), ("d", "incomplete")], "{words}");
+
+    assert_eq!(fleet.run(&["-d", &fleet.path("b.db"), "migrate", "--apply"]).0, Some(0));
+    // To leave them is a choice, which is said.
+    let (code, receipt, words) = fleet.run(&["purge", "user-ana", "--fleet", &file, "--mentions", "leave", "--resume"]);
+    assert_eq!(receipt["status"], "verified with disclosures", "{words}");
+    assert_eq!((code, statuses(&receipt)[2]), (Some(0), ("d", "not found")), "{words}");
+    assert!(receipt["disclosures"].to_string().contains("d: nobody is known so, but texts hold it"), "{receipt}");
+    assert_eq!(fleet.number("b.db", WHOLE), 0);
+    let (code, answer, words) = verify(&receipt);
+    assert_eq!((code, answer["status"].as_str()), (Some(0), Some("verified with disclosures")), "{words}");
+}
+
+#[test]
+fn a_short_id_leads_to_nobody_in_another_database() {
+    let fleet = Fleet { folder: tempfile::tempdir().expect("a folder") };
+    block_on(async {
+        fleet.add("a.db", Layout::Atom, "u-77").await;
+        fleet.add("b.db", Layout::Atom2026, "u-77").await;
+    });
+    let another = "UPDATE users SET email = 'zoe@initech.example', first_name = 'Zoe', last_name = 'Low' \
+                   WHERE id = 'u-77' RETURNING 1";
+    assert_eq!(fleet.number("b.db", another), 1);
+    let file = fleet.file("fleet.toml", &[("a", "a.db"), ("b", "b.db")]);
+    let (_, plan, words) = fleet.run(&["purge", "ana.ruiz@initech.example", "--fleet", &file]);
+    assert_eq!(statuses(&plan), [("a", "planned"), ("b", "not found")], "{words}");
 }

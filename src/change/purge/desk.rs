@@ -2,7 +2,7 @@
 //! Sessions name the person: they are encrypted on the disk, locked while someone works on them, and removed at the
 //! end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::{File, TryLockError};
 use std::io::{self, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use super::fleet::FleetSession;
 use super::graph::as_text;
 use super::id_set::IdSet;
 use super::plan::PurgeOptions;
@@ -19,6 +20,7 @@ use super::sealed::{SealedReader, SealedWriter};
 use super::subject::PurgeSubject;
 use super::taken::{GoingRows, room};
 use super::vectors::OldVector;
+use super::verdict::PurgeStatus;
 use crate::change::plan::erasure::ErasureChoice;
 use crate::change::plan::{Counts, digest_of};
 use crate::change::suppress::{Key, hmac};
@@ -377,18 +379,18 @@ impl Desk<'_> {
         self.sessions().join(format!("fleet-{}.session", hmac(&self.key, name)))
     }
 
-    /// Keeps by which handle a person is known in each of several databases, until all of them are verified.
+    /// Keeps what is needed to finish an erasure in several databases, until all of them are verified.
     ///
     /// # Errors
     /// [`ChangeError::Failed`] with the file's name.
-    pub fn keep_fleet(&self, name: &str, handles: &BTreeMap<String, String>) -> Result<(), ChangeError> {
-        self.write_sealed(&self.fleet_file(name), |file| Ok(serde_json::to_writer(file, handles)?))
+    pub fn keep_fleet(&self, name: &str, session: &FleetSession) -> Result<(), ChangeError> {
+        self.write_sealed(&self.fleet_file(name), |file| Ok(serde_json::to_writer(file, session)?))
     }
 
-    /// Reads what [`Desk::keep_fleet`] kept; empty when there is none.
+    /// Reads what [`Desk::keep_fleet`] kept.
     #[must_use]
-    pub fn fleet(&self, name: &str) -> BTreeMap<String, String> {
-        open(&self.key, &self.fleet_file(name)).and_then(|file| serde_json::from_reader(file).ok()).unwrap_or_default()
+    pub fn fleet(&self, name: &str) -> Option<FleetSession> {
+        open(&self.key, &self.fleet_file(name)).and_then(|file| serde_json::from_reader(file).ok())
     }
 
     /// Forgets it: it named the person.
@@ -411,6 +413,22 @@ impl Desk<'_> {
         let text = serde_json::to_string_pretty(receipt).unwrap_or_default();
         write_private(&path, text.as_bytes())?;
         Ok(path)
+    }
+
+    /// Receipts of a person's erasures that ended verified since a time, the oldest first.
+    #[must_use]
+    pub fn verified_since(&self, handles: &HashSet<String>, since: &str) -> Vec<PurgeReceipt> {
+        let files = std::fs::read_dir(self.receipts()).into_iter().flatten().flatten();
+        let texts = files.filter_map(|file| input_file::read_text(&file.path(), RECEIPT_BYTES).ok());
+        let receipts = texts.filter_map(|text| serde_json::from_str::<PurgeReceipt>(&text).ok());
+        let wanted = receipts.filter(|receipt| {
+            receipt.status != PurgeStatus::Incomplete
+                && receipt.applied_at.as_str() >= since
+                && receipt.handles_hmac.iter().any(|handle| handles.contains(handle))
+        });
+        let mut wanted: Vec<PurgeReceipt> = wanted.collect();
+        wanted.sort_by(|one, other| one.applied_at.cmp(&other.applied_at));
+        wanted
     }
 
     /// Reads a receipt by its file or its id; with the hash of what it says.

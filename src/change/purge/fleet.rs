@@ -1,25 +1,36 @@
 //! One person erased from several databases: each by itself, with its own status, and one receipt over all.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod receipt;
+mod recheck;
+mod session;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+pub use receipt::{FleetReceipt, add_counts};
+pub use recheck::{FleetRecheck, recheck_fleet};
+pub use session::FleetSession;
+
+use self::session::FleetPlace;
 use super::decide::{self, NewDecisions};
 use super::desk::{Desk, Progress};
+use super::mention::Mentions;
 use super::plan::{PurgeOptions, PurgePlan};
-use super::planning;
-use super::receipt::{FileHits, PurgeReceipt, PurgeRecheck};
+use super::planning::{self, LookedFor, NamedInTexts};
+use super::receipt::{PurgeReceipt, PurgeRecheck, RecheckFound};
+use super::run::{begun, check_held, run};
 use super::search::KeptSearch;
+use super::subject;
 use super::verdict::PurgeStatus;
-use super::{Sink, bundle, check_hold, recheck, run};
-use crate::change::plan::Counts;
-use crate::change::{ChangeError, anchor, new_id, now};
+use super::{Sink, bundle};
+use crate::change::suppress::hmac;
+use crate::change::{ChangeError, anchor};
 use crate::store::Store;
 
-/// Operation name in a receipt over several databases.
-const OPERATION: &str = "purge fleet";
-/// Kinds of handles by which a person may be found in another database: one person has each of them.
+/// Kinds of handles by which a person may be found in another database: one person has each of them, but for short words
+/// and numbers, which are other people's ids there.
 const TELLING: [&str; 3] = ["id", "e-mail", "phone"];
 
 /// A database of the fleet as far as it was reached.
@@ -43,6 +54,10 @@ impl OpenedMember {
         FleetEntry { error: Some(words.into()), ..self.entry(status) }
     }
 
+    fn ended(&self, receipt: PurgeReceipt) -> FleetEntry {
+        self.entry("").ended(receipt)
+    }
+
     fn refused(&self, error: &ChangeError) -> FleetEntry {
         self.failed(status_of(error), error.to_string())
     }
@@ -56,9 +71,10 @@ pub struct FleetEntry {
     /// Location of the database.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
-    /// The word of its receipt or answer, else `not found`, `unreachable`, `refused`, `conflict` or `failed`.
+    /// The word of its receipt or answer, else `not found`, `unreachable`, `refused`, `conflict`, `failed`, or `incomplete`
+    /// where nobody is known so and texts name the person all the same; of a later check also `not verified`.
     pub status: String,
-    /// Reason why nothing was done.
+    /// Reason why nothing was done, or was found without a receipt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Receipt of the erasure in this database.
@@ -67,9 +83,35 @@ pub struct FleetEntry {
     /// Findings of a later check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<PurgeRecheck>,
+    /// Findings of a later check where no receipt is of this database.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found: Option<RecheckFound>,
 }
 
 impl FleetEntry {
+    /// A database that the fleet file does not name any more.
+    fn unnamed(place: &FleetPlace) -> Self {
+        let error = "the fleet file does not name it, and it was part of the purge";
+        let (label, location) = (place.label.clone(), place.location.clone());
+        FleetEntry {
+            label,
+            location,
+            status: UNREACHABLE.to_owned(),
+            error: Some(error.to_owned()),
+            ..FleetEntry::default()
+        }
+    }
+
+    /// The same with the receipt of what was done there.
+    fn ended(self, receipt: PurgeReceipt) -> Self {
+        FleetEntry { status: receipt.status.word().to_owned(), error: None, receipt: Some(receipt), ..self }
+    }
+
+    /// Whether something of the person is left there that is named.
+    fn discloses(&self) -> bool {
+        self.status == PurgeStatus::Disclosed.word() || self.status == NOT_FOUND && self.error.is_some()
+    }
+
     /// Explains why the database did not reach the intended status; `None` when it did.
     fn problem(&self) -> Option<String> {
         let fine = ["verified", "verified with disclosures", NOT_FOUND];
@@ -86,6 +128,11 @@ impl FleetEntry {
 
 /// The status of a database in which nobody is known by the handle.
 const NOT_FOUND: &str = "not found";
+/// The status of a database that could not be opened.
+const UNREACHABLE: &str = "unreachable";
+/// Says why nothing begins in a database when a purge is resumed.
+const UNDECIDED: &str = "the person is there, nothing was begun there, and the choices of the purge are not kept here: \
+                         repeat them with --resume";
 
 fn status_of(error: &ChangeError) -> &'static str {
     match error {
@@ -104,8 +151,10 @@ pub enum FleetPlan {
         /// The handle.
         by: String,
     },
-    /// Nobody is known by it there.
-    Absent,
+    /// An erasure of the person waits there to be resumed, by that handle.
+    Begun(String),
+    /// Nobody is known by it there; texts may hold it all the same.
+    Absent(Option<NamedInTexts>),
     /// A word for the status, and why.
     Failed(&'static str, String),
 }
@@ -116,6 +165,16 @@ impl FleetPlan {
             FleetPlan::Found { plan, .. } => Some(plan),
             _ => None,
         }
+    }
+
+    /// Handles by which the person may be found in another database.
+    fn telling(&self) -> impl Iterator<Item = String> + '_ {
+        let handles = self.plan().into_iter().flat_map(|plan| &plan.subject.handles);
+        let telling = handles.filter(|handle| {
+            let is_one_persons = handle.common.is_none() && subject::check(&handle.value).is_ok();
+            is_one_persons && TELLING.contains(&&*handle.kind)
+        });
+        telling.map(|handle| handle.value.clone())
     }
 }
 
@@ -143,57 +202,81 @@ pub async fn plan_fleet(
     erasure: &FleetErasure<'_>,
     told: Progress<'_>,
 ) -> Result<Vec<FleetPlan>, ChangeError> {
-    let (given, options) = (erasure.given, erasure.options);
     let mut plans = Vec::new();
     for member in fleet {
-        plans.push(plan_one(member, given, options, told).await);
+        plans.push(plan_one(member, erasure.given, erasure.options, told).await);
     }
-    // Ids differ from database to database: what one knows of the person finds the person in the next.
-    let known: BTreeSet<String> = plans
-        .iter()
-        .filter_map(FleetPlan::plan)
-        .flat_map(|plan| &plan.subject.handles)
-        .filter(|handle| TELLING.contains(&&*handle.kind))
-        .map(|handle| handle.value.clone())
-        .chain(options.aliases.iter().cloned())
-        .collect();
-    for (member, planned) in fleet.iter().zip(&mut plans) {
+    find_further(fleet, &mut plans, erasure.options, BTreeSet::new(), told).await;
+    check_anybody(fleet, &plans, erasure.given)?;
+    check_decisions(&erasure.options.each, &plans)?;
+    Ok(plans)
+}
+
+fn nobody(databases: usize, given: &str) -> String {
+    format!("nobody in any of {databases} databases is known as `{given}`")
+}
+
+/// Refuses a person who is nobody in each of the databases.
+fn check_anybody(fleet: &[OpenedMember], plans: &[FleetPlan], given: &str) -> Result<(), ChangeError> {
+    if !plans.iter().all(|plan| matches!(plan, FleetPlan::Absent(_))) {
+        return Ok(());
+    }
+    let named = fleet.iter().zip(plans).filter_map(|(member, planned)| match planned {
+        FleetPlan::Absent(Some(named)) => Some(format!("; {}: {}", member.label, named.words)),
+        _ => None,
+    });
+    Err(ChangeError::NotFound(nobody(fleet.len(), given) + &named.collect::<String>()))
+}
+
+/// Looks for the person by what other databases know, or knew: ids differ from one to the next. Gives all that is known.
+async fn find_further(
+    fleet: &[OpenedMember],
+    plans: &mut [FleetPlan],
+    options: &PurgeOptions,
+    mut known: BTreeSet<String>,
+    told: Progress<'_>,
+) -> BTreeSet<String> {
+    known.extend(plans.iter().flat_map(FleetPlan::telling).chain(options.aliases.iter().cloned()));
+    for (member, planned) in fleet.iter().zip(&mut *plans) {
+        let mut failed = None;
         for handle in &known {
-            if !matches!(planned, FleetPlan::Absent) {
-                break;
-            }
-            let other = plan_one(member, handle, options, told).await;
-            if other.plan().is_some() {
-                *planned = other;
+            let FleetPlan::Absent(named) = planned else { break };
+            match plan_one(member, handle, options, told).await {
+                FleetPlan::Absent(also) => *named = named.take().or(also),
+                failure @ FleetPlan::Failed(..) => failed = failed.or(Some(failure)),
+                found => *planned = found,
             }
         }
+        if let (FleetPlan::Absent(_), Some(failure)) = (&*planned, failed) {
+            *planned = failure;
+        }
     }
-    if plans.iter().all(|plan| matches!(plan, FleetPlan::Absent)) {
-        let words = format!("nobody in any of {} databases is known as `{given}`", fleet.len());
-        return Err(ChangeError::NotFound(words));
-    }
-    check_decisions(options, &plans)?;
-    Ok(plans)
+    known.extend(plans.iter().flat_map(FleetPlan::telling));
+    known
 }
 
 async fn plan_one(member: &OpenedMember, given: &str, options: &PurgeOptions, told: Progress<'_>) -> FleetPlan {
     let store = match &member.store {
         Ok(store) => store,
-        Err(words) => return FleetPlan::Failed("unreachable", words.clone()),
+        Err(words) => return FleetPlan::Failed(UNREACHABLE, words.clone()),
     };
     let say = |table: &str, values: u64| told(&format!("{}: {table}", member.label), values);
-    match planning::plan_any(store, given, options, &mut KeptSearch::default(), &say).await {
-        Ok(plan) => FleetPlan::Found { plan: Box::new(plan), by: given.to_owned() },
-        Err(ChangeError::NotFound(_)) => FleetPlan::Absent,
+    match planning::look_for(store, given, options, &mut KeptSearch::default(), &say).await {
+        Ok(LookedFor::Found(plan)) => FleetPlan::Found { plan, by: given.to_owned() },
+        Ok(LookedFor::Unknown { named, .. }) => FleetPlan::Absent(named),
         Err(error) => FleetPlan::Failed(status_of(&error), error.to_string()),
     }
 }
 
 /// Refuses decisions about mentions that no database has, and those that cannot be done where the mention is.
-fn check_decisions(options: &PurgeOptions, plans: &[FleetPlan]) -> Result<(), ChangeError> {
+fn check_decisions(each: &BTreeMap<String, Mentions>, plans: &[FleetPlan]) -> Result<(), ChangeError> {
     let found = || plans.iter().filter_map(FleetPlan::plan);
-    let known = |name: &String| found().any(|plan| plan.met.names.contains(name));
-    if let Some(name) = options.each.keys().find(|name| !known(name)) {
+    // What was begun has its mentions in a plan of its own.
+    let is_known = |name: &String| {
+        plans.iter().any(|planned| matches!(planned, FleetPlan::Begun(_)))
+            || found().any(|plan| plan.met.names.contains(name))
+    };
+    if let Some(name) = each.keys().find(|name| !is_known(name)) {
         return Err(ChangeError::Usage(format!(
             "no mention in any of the databases has the id `{name}`: the plan of each shows them"
         )));
@@ -207,240 +290,118 @@ fn of_one(options: &PurgeOptions, plan: &PurgePlan) -> PurgeOptions {
     PurgeOptions { each: each.map(|(name, decision)| (name.clone(), *decision)).collect(), ..options.clone() }
 }
 
+/// The decisions that are not about mentions of databases where nothing was begun.
+fn of_begun(decisions: &NewDecisions, plans: &[FleetPlan]) -> NewDecisions {
+    let is_elsewhere =
+        |name: &String| plans.iter().filter_map(FleetPlan::plan).any(|plan| plan.met.names.contains(name));
+    let mut decisions = decisions.clone();
+    decisions.each.retain(|name, _| !is_elsewhere(name));
+    decisions
+}
+
 /// Refuses a person who is under a legal hold in any of the databases: a hold in one holds everywhere, so that nothing is
 /// half erased.
-///
-/// # Errors
-/// [`ChangeError::Refused`].
-pub async fn check_holds(fleet: &[OpenedMember], plans: &[FleetPlan]) -> Result<(), ChangeError> {
+async fn check_holds(fleet: &[OpenedMember], plans: &[FleetPlan], known: &BTreeSet<String>) -> Result<(), ChangeError> {
     for (member, planned) in fleet.iter().zip(plans) {
-        if let (Ok(store), Some(plan)) = (&member.store, planned.plan()) {
-            check_hold(store, &plan.subject).await.map_err(|error| {
-                ChangeError::Refused(format!("{}: {error}; nothing was erased anywhere", member.label))
-            })?;
-        }
+        let (Ok(store), FleetPlan::Found { .. } | FleetPlan::Begun(_)) = (&member.store, planned) else { continue };
+        let own = planned.plan().into_iter().flat_map(|plan| &plan.subject.handles).map(|handle| handle.value.as_str());
+        check_held(store, own.chain(known.iter().map(String::as_str)))
+            .await
+            .map_err(|error| ChangeError::Refused(format!("{}: {error}; nothing was erased anywhere", member.label)))?;
     }
     Ok(())
 }
 
-/// Erases as it was planned, one database after the other.
+/// Erases in one database after the other. To resume is to finish in each of them: what was begun there as it was asked
+/// for, and elsewhere by the same choices.
 ///
 /// # Errors
-/// [`ChangeError::NotFound`] when nothing is left to do; [`ChangeError::Failed`] when the receipt cannot be kept.
-pub async fn run_fleet(
+/// As [`plan_fleet`]; [`ChangeError::Refused`] for a person under a legal hold; [`ChangeError::Usage`] for resuming what
+/// was not begun; [`ChangeError::Failed`] when the receipt cannot be kept.
+pub async fn erase_fleet(
     fleet: &[OpenedMember],
     erasure: &FleetErasure<'_>,
-    plans: &[FleetPlan],
+    resume: Option<&NewDecisions>,
     desk: &Desk<'_>,
 ) -> Result<FleetReceipt, ChangeError> {
-    let known = fleet.iter().zip(plans).filter_map(|(member, planned)| match planned {
-        FleetPlan::Found { by, .. } => Some((member.label.clone(), by.clone())),
-        _ => None,
-    });
-    desk.keep_fleet(&erasure.name, &known.collect())?;
-    let mut entries = Vec::new();
-    for (member, planned) in fleet.iter().zip(plans) {
-        entries.push(match planned {
-            FleetPlan::Found { plan, by } => {
-                erase(member, erasure, &of_one(erasure.options, plan), None, desk, by).await
-            }
-            FleetPlan::Absent => member.entry(NOT_FOUND),
-            FleetPlan::Failed(status, words) => member.failed(status, words),
+    let earlier = desk.fleet(&erasure.name);
+    let mut places = Vec::new();
+    for member in fleet {
+        places.push(FleetPlace::of(member).await);
+    }
+    let mut session = FleetSession::new(erasure, resume, earlier.as_ref(), places);
+    let mut plans = Vec::new();
+    for member in fleet {
+        plans.push(match resume {
+            Some(_) => begun_or_planned(member, erasure.given, &session, desk).await,
+            None => plan_one(member, erasure.given, &session.options, desk.progress).await,
         });
     }
-    finish(erasure, entries, desk)
+    let handles = std::mem::take(&mut session.handles);
+    session.handles = find_further(fleet, &mut plans, &session.options, handles, desk.progress).await;
+    if earlier.is_none() {
+        check_anybody(fleet, &plans, erasure.given)?;
+    }
+    check_decisions(&erasure.options.each, &plans)?;
+    // Choices that nobody made are not made up.
+    let has_choices = resume.is_none_or(|decisions| {
+        earlier.is_some() || !decisions.is_empty() || *erasure.options != PurgeOptions::default()
+    });
+    if !has_choices && !plans.iter().any(|plan| matches!(plan, FleetPlan::Begun(_))) {
+        return Err(ChangeError::Usage(format!(
+            "no purge of `{}` from this fleet waits to be resumed: begin one by --apply, with your choices",
+            erasure.given
+        )));
+    }
+    check_holds(fleet, &plans, &session.handles).await?;
+    if has_choices {
+        desk.keep_fleet(&erasure.name, &session)?;
+    }
+    let decisions = resume.map(|decisions| of_begun(decisions, &plans));
+    let known = std::iter::once(erasure.given).chain(session.handles.iter().map(String::as_str));
+    let hmacs: HashSet<String> = known.map(|handle| hmac(&desk.key, handle)).collect();
+    let receipts = earlier.map(|earlier| desk.verified_since(&hmacs, &earlier.started_at)).unwrap_or_default();
+    let run = FleetRun { given: erasure.given, session, has_choices, decisions, receipts, desk };
+    let mut databases = Vec::new();
+    for ((member, planned), place) in fleet.iter().zip(&plans).zip(&run.session.databases) {
+        databases.push(run.erase(member, place, planned).await);
+    }
+    for place in run.session.databases.iter().skip(fleet.len()) {
+        let entry = FleetEntry::unnamed(place);
+        databases.push(match run.ended(place, None).await {
+            Some(receipt) => entry.ended(receipt),
+            None => entry,
+        });
+    }
+    finish(erasure, databases, desk)
 }
 
-/// Resumes in every database what has not ended verified there.
-///
-/// # Errors
-/// As [`run_fleet`].
-pub async fn resume_fleet(
-    fleet: &[OpenedMember],
+/// An erasure that waits in a database to be resumed, or else a plan.
+async fn begun_or_planned(member: &OpenedMember, given: &str, session: &FleetSession, desk: &Desk<'_>) -> FleetPlan {
+    let known = std::iter::once(given).chain(session.handles.iter().map(String::as_str));
+    let waits = match &member.store {
+        Ok(store) => begun(store, known, desk).await,
+        Err(_) => Ok(None),
+    };
+    match waits {
+        Ok(Some(handle)) => FleetPlan::Begun(handle),
+        Ok(None) => plan_one(member, given, &session.options, desk.progress).await,
+        Err(error) => FleetPlan::Failed(status_of(&error), error.to_string()),
+    }
+}
+
+/// Keeps the receipt, and forgets the session if all ended verified.
+fn finish(
     erasure: &FleetErasure<'_>,
-    decisions: &NewDecisions,
+    databases: Vec<FleetEntry>,
     desk: &Desk<'_>,
 ) -> Result<FleetReceipt, ChangeError> {
-    let known = desk.fleet(&erasure.name);
-    let mut entries = Vec::new();
-    for member in fleet {
-        let given = known.get(&member.label).map_or(erasure.given, String::as_str);
-        entries.push(erase(member, erasure, erasure.options, Some(decisions), desk, given).await);
+    let is_nobody = |entry: &FleetEntry| entry.status == NOT_FOUND && entry.error.is_none();
+    if databases.iter().all(is_nobody) {
+        desk.forget_fleet(&erasure.name);
+        return Err(ChangeError::NotFound(nobody(databases.len(), erasure.given)));
     }
-    finish(erasure, entries, desk)
-}
-
-async fn erase(
-    member: &OpenedMember,
-    erasure: &FleetErasure<'_>,
-    options: &PurgeOptions,
-    decisions: Option<&NewDecisions>,
-    desk: &Desk<'_>,
-    given: &str,
-) -> FleetEntry {
-    let store = match &member.store {
-        Ok(store) => store,
-        Err(words) => return member.failed("unreachable", words),
-    };
-    let exported = match erasure.export {
-        Some(folder) => {
-            let folder = folder_of(folder, &member.label);
-            match bundle(store, given, &options.aliases, Sink::Folder(&folder)).await {
-                Ok((_, hash)) => Some(hash),
-                Err(error) => return member.refused(&error),
-            }
-        }
-        None => None,
-    };
-    let say = |what: &str, count: u64| (desk.progress)(&format!("{}: {what}", member.label), count);
-    let desk = Desk { folder: desk.folder.clone(), progress: &say, ..*desk };
-    match run(store, given, options, decisions, &desk, exported).await {
-        Ok(mut receipt) => {
-            receipt.anchor_problem = anchor::missed(store).await;
-            FleetEntry { receipt: Some(receipt.clone()), ..member.entry(receipt.status.word()) }
-        }
-        Err(ChangeError::NotFound(_)) => member.entry(NOT_FOUND),
-        // A receipt does not say who it is about.
-        Err(error) => {
-            let words = error.to_string().replace(given, "the person").replace(erasure.given, "the person");
-            let words = words.replacen("--resume", "this command with --resume", 1);
-            member.failed(status_of(&error), words)
-        }
-    }
-}
-
-/// The folder for a database's bundle below the one for all.
-fn folder_of(folder: &Path, label: &str) -> PathBuf {
-    folder.join(label.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect::<String>())
-}
-
-/// Number of hits of one kind, before or after the erasure.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct FleetHits {
-    /// Number of hits.
-    pub hits: u64,
-}
-
-/// Handles that were found before, over all databases.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct FleetControl {
-    /// Number of handles that were found.
-    pub found: usize,
-    /// Number of handles that were searched for.
-    pub of: usize,
-}
-
-/// Bytes of files that still hold something.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct FleetBytes {
-    /// Hits in all files.
-    pub hits: u64,
-    /// The files.
-    pub files: Vec<FileHits>,
-}
-
-/// Findings of the verification, summed over the databases.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct FleetVerification {
-    /// Handles that were found before the erasure.
-    pub control: FleetControl,
-    /// Hits in values.
-    pub logical: FleetHits,
-    /// Hits in search indexes.
-    pub index: FleetHits,
-    /// Hits in files.
-    pub bytes: FleetBytes,
-}
-
-impl FleetVerification {
-    fn add(&mut self, receipt: &PurgeReceipt) {
-        let found = &receipt.verification;
-        self.control.found += found.control.found;
-        self.control.of += found.control.of;
-        self.logical.hits += found.logical.hits as u64;
-        self.index.hits += found.index.hits;
-        self.bytes.hits += found.bytes.hits;
-        self.bytes.files.extend(found.bytes.files.iter().cloned());
-    }
-}
-
-/// One receipt over all databases.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FleetReceipt {
-    /// Identity of the receipt.
-    pub receipt_id: String,
-    /// `purge fleet`.
-    pub operation: &'static str,
-    /// The worst word of all.
-    pub status: PurgeStatus,
-    /// The fleet file.
-    pub fleet: String,
-    /// Rows by database and table.
-    pub counts: Counts,
-    /// Findings of the verification.
-    pub verification: FleetVerification,
-    /// Databases that did not get where they should have.
-    pub incomplete: Vec<String>,
-    /// Each database.
-    pub databases: Vec<FleetEntry>,
-    /// Time when the erasure was carried out.
-    pub applied_at: String,
-    /// Person who carried out the erasure.
-    pub actor: String,
-    /// The ticket that asked for it.
-    pub ticket: Option<String>,
-    /// Reason why the erasure cannot be undone.
-    pub undo_reason: &'static str,
-    /// The file that it is kept in.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kept_in: Option<String>,
-}
-
-/// The word over all databases.
-fn overall(entries: &[FleetEntry], missing: &[String]) -> PurgeStatus {
-    let disclosed = entries.iter().any(|entry| entry.status == PurgeStatus::Disclosed.word());
-    match (missing.is_empty(), disclosed) {
-        (false, _) => PurgeStatus::Incomplete,
-        (true, true) => PurgeStatus::Disclosed,
-        (true, false) => PurgeStatus::Verified,
-    }
-}
-
-/// Rows by database and table.
-pub fn add_counts(counts: &mut Counts, label: &str, of_one: &Counts) {
-    counts.extend(of_one.iter().map(|(table, count)| (format!("{label}/{table}"), count.clone())));
-}
-
-/// Keeps one receipt over all.
-fn finish(erasure: &FleetErasure<'_>, entries: Vec<FleetEntry>, desk: &Desk<'_>) -> Result<FleetReceipt, ChangeError> {
-    if entries.iter().all(|entry| entry.status == NOT_FOUND) {
-        let (many, given) = (entries.len(), erasure.given);
-        let words = format!("nothing is left to do in any of {many} databases about `{given}`");
-        return Err(ChangeError::NotFound(words));
-    }
-    let incomplete: Vec<String> = entries.iter().filter_map(FleetEntry::problem).collect();
-    let (mut counts, mut verification) = (BTreeMap::new(), FleetVerification::default());
-    for entry in &entries {
-        if let Some(receipt) = &entry.receipt {
-            add_counts(&mut counts, &entry.label, &receipt.counts);
-            verification.add(receipt);
-        }
-    }
-    let mut receipt = FleetReceipt {
-        receipt_id: new_id(),
-        operation: OPERATION,
-        status: overall(&entries, &incomplete),
-        fleet: erasure.file.display().to_string(),
-        counts,
-        verification,
-        incomplete,
-        databases: entries,
-        applied_at: now(),
-        actor: desk.author.actor.clone(),
-        ticket: desk.author.ticket.clone(),
-        undo_reason: "an erasure is not undone",
-        kept_in: None,
-    };
+    let mut receipt = FleetReceipt::new(erasure, databases, desk.author);
     let kept = desk.keep_receipt(&receipt.receipt_id, &receipt)?;
     if receipt.status != PurgeStatus::Incomplete {
         desk.forget_fleet(&erasure.name);
@@ -449,74 +410,112 @@ fn finish(erasure: &FleetErasure<'_>, entries: Vec<FleetEntry>, desk: &Desk<'_>)
     Ok(receipt)
 }
 
-/// The answer of a later look in every database that a receipt names.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FleetRecheck {
-    /// The receipt.
-    pub receipt_id: String,
-    /// `purge verify`.
-    pub operation: &'static str,
-    /// The worst word of all.
-    pub status: PurgeStatus,
-    /// Each database.
-    pub databases: Vec<FleetEntry>,
-    /// Time of the check.
-    pub checked_at: String,
-    /// Databases that are not as they should be.
-    #[serde(skip)]
-    pub incomplete: Vec<String>,
+/// An erasure that goes from one database to the next.
+struct FleetRun<'a> {
+    given: &'a str,
+    session: FleetSession,
+    /// Whether anything may begin.
+    has_choices: bool,
+    /// Decisions that replace earlier ones, when it is resumed.
+    decisions: Option<NewDecisions>,
+    /// Receipts of what ended verified in earlier runs.
+    receipts: Vec<PurgeReceipt>,
+    desk: &'a Desk<'a>,
 }
 
-/// Fields of a receipt over several databases that a later check needs.
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct KeptFleet {
-    receipt_id: String,
-    operation: String,
-    databases: Vec<KeptEntry>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct KeptEntry {
-    label: String,
-    receipt: Option<PurgeReceipt>,
-}
-
-/// Looks again in every database that a receipt names; `text` is the receipt's.
-///
-/// # Errors
-/// [`ChangeError::Usage`] for what is no receipt over several databases.
-pub async fn recheck_fleet(
-    fleet: &[OpenedMember],
-    named: &str,
-    text: &str,
-    desk: &Desk<'_>,
-) -> Result<FleetRecheck, ChangeError> {
-    let kept: KeptFleet =
-        serde_json::from_str(text).map_err(|error| ChangeError::Usage(format!("{named} is no receipt: {error}")))?;
-    if kept.operation != OPERATION {
-        return Err(ChangeError::Usage(format!("{named} is no receipt of a purge with --fleet")));
-    }
-    let mut databases = Vec::new();
-    for erased in kept.databases {
-        let Some(receipt) = &erased.receipt else { continue };
-        let Some(member) = fleet.iter().find(|member| erased.label == member.label) else {
-            let error = Some("the fleet file does not name it".to_owned());
-            let status = "unreachable".to_owned();
-            databases.push(FleetEntry { label: erased.label, status, error, ..FleetEntry::default() });
-            continue;
-        };
-        databases.push(match &member.store {
-            Err(words) => member.failed("unreachable", words),
-            Ok(store) => match recheck(store, &receipt.receipt_id, desk).await {
-                Ok(answer) => FleetEntry { answer: Some(answer.clone()), ..member.entry(answer.status.word()) },
-                Err(error) => member.refused(&error),
+impl FleetRun<'_> {
+    async fn erase(&self, member: &OpenedMember, place: &FleetPlace, planned: &FleetPlan) -> FleetEntry {
+        let (status, words) = match (planned, &member.store) {
+            (_, Err(words)) => match self.ended(place, None).await {
+                Some(receipt) => return member.ended(receipt),
+                None => (UNREACHABLE, words.clone()),
             },
-        });
+            (FleetPlan::Failed(status, words), _) => (*status, words.clone()),
+            (FleetPlan::Begun(by), Ok(store)) => {
+                return self.run(member, store, by, &self.session.options, self.decisions.as_ref()).await;
+            }
+            (FleetPlan::Found { plan, by }, Ok(store)) => match self.ended(place, Some(store)).await {
+                Some(receipt) if plan.is_empty() && plan.redacts.is_empty() => {
+                    return member.ended(receipt);
+                }
+                _ if self.has_choices => {
+                    return self.run(member, store, by, &of_one(&self.session.options, plan), None).await;
+                }
+                _ => ("refused", UNDECIDED.to_owned()),
+            },
+            (FleetPlan::Absent(named), Ok(store)) => match (self.ended(place, Some(store)).await, named) {
+                (Some(receipt), _) => return member.ended(receipt),
+                (None, None) => return member.entry(NOT_FOUND),
+                (None, Some(named)) => {
+                    let status = if named.asked { PurgeStatus::Incomplete.word() } else { NOT_FOUND };
+                    (status, format!("nobody is known so, but {}", named.words))
+                }
+            },
+        };
+        member.failed(status, self.nameless(&words))
     }
-    let incomplete: Vec<String> = databases.iter().filter_map(FleetEntry::problem).collect();
-    let status = overall(&databases, &incomplete);
-    let (operation, checked_at) = ("purge verify", now());
-    Ok(FleetRecheck { receipt_id: kept.receipt_id, operation, status, databases, checked_at, incomplete })
+
+    /// The receipt of what this purge did earlier in a database, if that ended verified and the database knows it. A copy
+    /// of a database has its identity, but not what was done since.
+    async fn ended(&self, place: &FleetPlace, store: Option<&Store>) -> Option<PurgeReceipt> {
+        let id = place.database_id.as_deref()?;
+        let mut receipts = self.receipts.iter().rev().filter(|receipt| receipt.database_id == id);
+        let Some(store) = store else {
+            let alike = self.session.databases.iter().filter(|other| other.database_id == place.database_id);
+            return receipts.next().filter(|_| alike.count() == 1).cloned();
+        };
+        for receipt in receipts {
+            let entered = store.records().purge_session(&receipt.session).await.ok().flatten();
+            if entered.is_some_and(|entered| Some(entered.receipt_hash) == receipt.receipt_sha256) {
+                return Some(receipt.clone());
+            }
+        }
+        None
+    }
+
+    async fn run(
+        &self,
+        member: &OpenedMember,
+        store: &Store,
+        given: &str,
+        options: &PurgeOptions,
+        decisions: Option<&NewDecisions>,
+    ) -> FleetEntry {
+        let exported = match &self.session.export {
+            Some(folder) => {
+                let folder = folder_of(folder, &member.label);
+                match bundle(store, given, &options.aliases, Sink::Folder(&folder)).await {
+                    Ok((_, hash)) => Some(hash),
+                    // Of what was begun, nothing may be left to be exported.
+                    Err(ChangeError::NotFound(_)) if decisions.is_some() => None,
+                    Err(error) => return member.failed(status_of(&error), self.nameless(&error.to_string())),
+                }
+            }
+            None => None,
+        };
+        let say = |what: &str, count: u64| (self.desk.progress)(&format!("{}: {what}", member.label), count);
+        let desk = Desk { folder: self.desk.folder.clone(), progress: &say, ..*self.desk };
+        match run(store, given, options, decisions, &desk, exported).await {
+            Ok(mut receipt) => {
+                receipt.anchor_problem = anchor::missed(store).await;
+                member.ended(receipt)
+            }
+            Err(ChangeError::NotFound(_)) => member.entry(NOT_FOUND),
+            Err(error) => {
+                let words = error.to_string().replacen("--resume", "this command with --resume", 1);
+                member.failed(status_of(&error), self.nameless(&words))
+            }
+        }
+    }
+
+    /// Words without the person: a receipt does not say who it is about.
+    fn nameless(&self, words: &str) -> String {
+        let known = std::iter::once(self.given).chain(self.session.handles.iter().map(String::as_str));
+        known.fold(words.to_owned(), |words, handle| words.replace(handle, "the person"))
+    }
+}
+
+/// The folder for a database's bundle below the one for all.
+fn folder_of(folder: &Path, label: &str) -> PathBuf {
+    folder.join(label.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect::<String>())
 }

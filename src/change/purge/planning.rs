@@ -18,7 +18,7 @@ use super::rarity;
 use super::recompute;
 use super::row_ids::{ID_LENGTH, RowIds};
 use super::scan;
-use super::scan_findings::ScanFindings;
+use super::scan_findings::{PlaceTally, ScanFindings};
 use super::search::{KeptSearch, KnownTables, PersonSearch};
 use super::subject::{self, PersonHandle, PurgeSubject, SharedWord};
 use super::taken::GoingRows;
@@ -67,39 +67,84 @@ pub async fn plan_any(
     kept: &mut KeptSearch,
     progress: &(dyn Fn(&str, u64) + Sync),
 ) -> Result<PurgePlan, ChangeError> {
+    match look_for(store, given, options, kept, progress).await? {
+        LookedFor::Found(plan) => Ok(*plan),
+        LookedFor::Unknown { words, named } => {
+            let texts = named.map_or(String::new(), |named| format!("; {}", named.words));
+            Err(ChangeError::NotFound(words + &texts))
+        }
+    }
+}
+
+/// A person who was looked for.
+pub enum LookedFor {
+    /// The plan of the erasure.
+    Found(Box<PurgePlan>),
+    /// Nobody is known so.
+    Unknown {
+        /// Says so.
+        words: String,
+        /// Texts that hold the handle all the same.
+        named: Option<NamedInTexts>,
+    },
+}
+
+/// Texts that hold a handle which leads to nobody's id, such as an e-mail when no table says whose it is.
+pub struct NamedInTexts {
+    /// The places, with advice.
+    pub words: String,
+    /// Whether something was to be done about them.
+    pub asked: bool,
+}
+
+impl NamedInTexts {
+    fn of(plan: &PurgePlan) -> Option<Self> {
+        if plan.mentioned.is_empty() {
+            return None;
+        }
+        let places: Vec<String> = plan.mentioned.iter().map(|(place, values)| format!("{place} ({values})")).collect();
+        let places = places.join(", ");
+        let words =
+            format!("texts hold it: {places}. Give the person's id, and this as an --alias, to take it out of them");
+        let tally = PlaceTally::all(plan.tally.values());
+        Some(NamedInTexts { words, asked: tally.done + tally.undone > 0 })
+    }
+}
+
+/// Plans for a person who may be nobody here.
+///
+/// # Errors
+/// As [`plan_any`], but for a person who is nobody.
+pub async fn look_for(
+    store: &Store,
+    given: &str,
+    options: &PurgeOptions,
+    kept: &mut KeptSearch,
+    progress: &(dyn Fn(&str, u64) + Sync),
+) -> Result<LookedFor, ChangeError> {
     subject::check(given)?;
     let mut snapshot = store.snapshot().await?;
     if let Err(ChangeError::Refused(reason)) = owners(store) {
         let subject = subject::by_words(given, &options.aliases)?;
         let mut plan = rest(&mut snapshot, subject, options, (&[], kept), progress).await?;
         if plan.mentioned.is_empty() {
-            return Err(ChangeError::NotFound(format!("nothing in {} names `{given}`", store.location())));
+            let words = format!("nothing in {} names `{given}`", store.location());
+            return Ok(LookedFor::Unknown { words, named: None });
         }
         plan.particular.insert(0, reason);
-        return Ok(plan);
+        return Ok(LookedFor::Found(Box::new(plan)));
     }
     let subject = match subject::resolve(&mut snapshot, given, &options.aliases).await {
         Err(ChangeError::NotFound(words)) => {
-            let said = words + &erased_before(store, given).await?;
+            let words = words + &erased_before(store, given).await?;
             let subject = subject::by_words(given, &options.aliases)?;
             let plan = rest(&mut snapshot, subject, options, (&[], kept), progress).await?;
-            return Err(ChangeError::NotFound(said + &in_texts(&plan)));
+            return Ok(LookedFor::Unknown { words, named: NamedInTexts::of(&plan) });
         }
         found => found?,
     };
-    rest(&mut snapshot, subject, options, (&[], kept), progress).await
-}
-
-/// Lists the places in texts of a handle that leads to nobody's id, such as an e-mail when no table says whose it is.
-fn in_texts(plan: &PurgePlan) -> String {
-    if plan.mentioned.is_empty() {
-        return String::new();
-    }
-    let places: Vec<String> = plan.mentioned.iter().map(|(place, values)| format!("{place} ({values})")).collect();
-    format!(
-        "; texts hold it: {}. Give the person's id, and this as an --alias, to take it out of them",
-        places.join(", ")
-    )
+    let plan = rest(&mut snapshot, subject, options, (&[], kept), progress).await?;
+    Ok(LookedFor::Found(Box::new(plan)))
 }
 
 /// Words for somebody who is not there because they were erased.

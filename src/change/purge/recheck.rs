@@ -39,9 +39,8 @@ pub async fn recheck(store: &Store, named: &str, desk: &Desk<'_>) -> Result<Purg
         return Err(ChangeError::Broken(format!("the audit trail is broken: {}", fault.message)));
     }
     let handles: HashSet<String> = receipt.handles_hmac.iter().cloned().collect();
-    let (places, unread) = search(store, &handles, desk).await?;
-    let hits: usize = places.values().sum();
-    let back = owned(store, &places);
+    let (found, unread) = look(store, &handles, desk).await?;
+    let ValuesFound { hits, owned: back, .. } = found;
     let left = receipt.mentions == Mentions::Leave
         || receipt.account == AccountFate::Keep
         || receipt.status == PurgeStatus::Disclosed;
@@ -69,10 +68,23 @@ pub async fn recheck(store: &Store, named: &str, desk: &Desk<'_>) -> Result<Purg
         status,
         receipt: "as it was written",
         audit: TrailFound { entries: verdict.entries, faults: 0 },
-        verification: RecheckFound { logical: ValuesFound { hits, owned: back, places } },
+        verification: RecheckFound { logical: found },
         disclosures,
         checked_at: now(),
     })
+}
+
+/// Looks for a person by HMACs alone. Gives what was found, and what could not be read.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn look(
+    store: &Store,
+    handles: &HashSet<String>,
+    desk: &Desk<'_>,
+) -> Result<(ValuesFound, Vec<String>), ChangeError> {
+    let (places, unread) = search(store, handles, desk).await?;
+    Ok((ValuesFound { hits: places.values().sum(), owned: owned(store, &places), places }, unread))
 }
 
 /// The receipt against its own hash, and this against the audit trail.

@@ -152,6 +152,29 @@ async fn again(
     }
 }
 
+/// The first of some handles of a person whose erasure waits here to be resumed: something was written, or asked for, and
+/// no receipt is final.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn begun<'h>(
+    store: &Store,
+    handles: impl Iterator<Item = &'h str>,
+    desk: &Desk<'_>,
+) -> Result<Option<String>, ChangeError> {
+    let Some(own) = store.records().own().await?.filter(|_| store.records().can_erase()) else { return Ok(None) };
+    let stages = desk.stages(&own.database_id);
+    for handle in handles {
+        let session = store.records().purge_of(&hmac(&desk.key, handle)).await?;
+        if session.is_some_and(|session| session.is_open())
+            || stages.iter().any(|stage| stage.is_about(&desk.key, handle))
+        {
+            return Ok(Some(handle.to_owned()));
+        }
+    }
+    Ok(None)
+}
+
 /// The receipt of a run that ended and was killed before it could say so.
 async fn deliver(
     store: &Store,
@@ -314,8 +337,16 @@ pub async fn ready(store: &Store) -> Result<OwnTables, ChangeError> {
 /// # Errors
 /// [`ChangeError::Refused`].
 pub async fn check_hold(store: &Store, subject: &subject::PurgeSubject) -> Result<(), ChangeError> {
+    check_held(store, subject.handles.iter().map(|handle| handle.value.as_str())).await
+}
+
+/// Refuses a person under a legal hold by any of the handles.
+///
+/// # Errors
+/// [`ChangeError::Refused`].
+pub async fn check_held<'h>(store: &Store, handles: impl Iterator<Item = &'h str> + Clone) -> Result<(), ChangeError> {
     let holds = store.records().holds().await?;
-    let held = |id: &str| subject.handles.iter().any(|h| h.value.eq_ignore_ascii_case(id));
+    let held = |id: &str| handles.clone().any(|handle| handle.eq_ignore_ascii_case(id));
     match holds.iter().find(|(id, _)| held(id)) {
         None => Ok(()),
         Some((id, reason)) => {

@@ -1,0 +1,159 @@
+//! A later look in every database of a fleet: by its receipt, or else by the HMACs of all receipts.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::receipt::{OPERATION, overall};
+use super::session::FleetPlace;
+use super::{FleetEntry, NOT_FOUND, OpenedMember};
+use crate::change::purge::desk::Desk;
+use crate::change::purge::receipt::{PurgeReceipt, RecheckFound};
+use crate::change::purge::recheck::{look, recheck};
+use crate::change::purge::verdict::PurgeStatus;
+use crate::change::{ChangeError, now};
+use crate::memory::agreeing;
+use crate::store::Store;
+
+/// The answer of a later look in every database that a receipt names.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FleetRecheck {
+    /// The receipt.
+    pub receipt_id: String,
+    /// `purge verify`.
+    pub operation: &'static str,
+    /// The worst word of all.
+    pub status: PurgeStatus,
+    /// Each database.
+    pub databases: Vec<FleetEntry>,
+    /// Time of the check.
+    pub checked_at: String,
+    /// Databases that are not as they should be, and why.
+    pub incomplete: Vec<String>,
+}
+
+/// Fields of a receipt over several databases that a later check needs.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct KeptFleet {
+    receipt_id: String,
+    operation: String,
+    status: PurgeStatus,
+    databases: Vec<KeptEntry>,
+}
+
+impl KeptFleet {
+    /// HMACs by which the person is known in any of the databases.
+    fn handles(&self) -> HashSet<String> {
+        let receipts = self.databases.iter().filter_map(|erased| erased.receipt.as_ref());
+        receipts.flat_map(|receipt| &receipt.handles_hmac).cloned().collect()
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct KeptEntry {
+    label: String,
+    location: Option<String>,
+    status: String,
+    error: Option<String>,
+    receipt: Option<PurgeReceipt>,
+}
+
+impl KeptEntry {
+    fn place(&self) -> FleetPlace {
+        let database_id = self.receipt.as_ref().map(|receipt| receipt.database_id.clone());
+        FleetPlace { label: self.label.clone(), location: self.location.clone(), database_id }
+    }
+
+    /// Whether texts of the database were known to name a person who is not known there.
+    fn has_left_texts(&self) -> bool {
+        self.status == NOT_FOUND && self.error.is_some()
+    }
+}
+
+/// Looks again in every database that a receipt or the fleet file names; `text` is the receipt's.
+///
+/// # Errors
+/// [`ChangeError::Usage`] for what is no receipt over several databases.
+pub async fn recheck_fleet(
+    fleet: &[OpenedMember],
+    named: &str,
+    text: &str,
+    desk: &Desk<'_>,
+) -> Result<FleetRecheck, ChangeError> {
+    let kept: KeptFleet =
+        serde_json::from_str(text).map_err(|error| ChangeError::Usage(format!("{named} is no receipt: {error}")))?;
+    if kept.operation != OPERATION {
+        return Err(ChangeError::Usage(format!("{named} is no receipt of a purge with --fleet")));
+    }
+    let handles = kept.handles();
+    let mut erased: Vec<(FleetPlace, &KeptEntry)> = kept.databases.iter().map(|one| (one.place(), one)).collect();
+    let mut databases = Vec::new();
+    for member in fleet {
+        let place = FleetPlace::of(member).await;
+        let is_it = |(known, _): &(FleetPlace, &KeptEntry)| known.is(&place);
+        let at = erased.iter().position(|one| is_it(one) && one.0.label == place.label);
+        let at = at.or_else(|| erased.iter().position(is_it));
+        let known = at.map(|at| erased.remove(at).1);
+        databases.push(recheck_one(member, known, &handles, desk).await);
+    }
+    for (place, _) in erased {
+        databases.push(FleetEntry::unnamed(&place));
+    }
+    let mut incomplete: Vec<String> = databases.iter().filter_map(FleetEntry::problem).collect();
+    if kept.status == PurgeStatus::Incomplete {
+        incomplete.push(
+            "the receipt itself is of a purge that ended incomplete: resume it, and verify its next receipt".to_owned(),
+        );
+    }
+    let status = overall(&databases, &incomplete).max(kept.status);
+    let (operation, checked_at) = ("purge verify", now());
+    Ok(FleetRecheck { receipt_id: kept.receipt_id, operation, status, databases, checked_at, incomplete })
+}
+
+async fn recheck_one(
+    member: &OpenedMember,
+    known: Option<&KeptEntry>,
+    handles: &HashSet<String>,
+    desk: &Desk<'_>,
+) -> FleetEntry {
+    let store = match &member.store {
+        Ok(store) => store,
+        Err(words) => return member.failed("unreachable", words),
+    };
+    let looked = match known.and_then(|erased| erased.receipt.as_ref()) {
+        Some(receipt) => recheck(store, &receipt.receipt_id, desk)
+            .await
+            .map(|answer| FleetEntry { answer: Some(answer.clone()), ..member.entry(answer.status.word()) }),
+        None => look_without_receipt(member, store, known.is_some_and(KeptEntry::has_left_texts), handles, desk).await,
+    };
+    looked.unwrap_or_else(|error| member.refused(&error))
+}
+
+/// Looks for the person by what other databases knew: no receipt says what was done here.
+async fn look_without_receipt(
+    member: &OpenedMember,
+    store: &Store,
+    has_left_texts: bool,
+    handles: &HashSet<String>,
+    desk: &Desk<'_>,
+) -> Result<FleetEntry, ChangeError> {
+    if handles.is_empty() {
+        return Ok(member.failed("not verified", "the receipt has no handles to look for, and none of this database"));
+    }
+    let (found, unread) = look(store, handles, desk).await?;
+    let hits = found.hits;
+    let problem = if hits > 0 && (found.owned > 0 || !has_left_texts) {
+        let words = "the receipt has none of this database, in which {#} {value names|values name} the person";
+        Some(agreeing(hits, words))
+    } else {
+        (!unread.is_empty()).then(|| unread.join("; "))
+    };
+    let left = (hits > 0).then(|| agreeing(hits, "{#} {value names|values name} the person, as the receipt says"));
+    let entry = match problem {
+        Some(words) => member.failed(PurgeStatus::Incomplete.word(), words),
+        None => FleetEntry { error: left, ..member.entry(NOT_FOUND) },
+    };
+    Ok(FleetEntry { found: Some(RecheckFound { logical: found }), ..entry })
+}

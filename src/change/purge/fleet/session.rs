@@ -1,0 +1,110 @@
+//! A purge of several databases as it is kept until all of them are verified: what is needed to finish it in any of them.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::{FleetErasure, OpenedMember};
+use crate::change::now;
+use crate::change::purge::decide::NewDecisions;
+use crate::change::purge::plan::{BATCH, PurgeOptions};
+
+/// A database by what it is known by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FleetPlace {
+    /// Name of the database, for users.
+    pub label: String,
+    /// Location of the database, without a password.
+    pub location: Option<String>,
+    /// Identity of the database; none where it was not reached yet, or has none.
+    pub database_id: Option<String>,
+}
+
+impl FleetPlace {
+    /// The place of a member of the fleet.
+    pub async fn of(member: &OpenedMember) -> Self {
+        let own = match &member.store {
+            Ok(store) => store.records().own().await.ok().flatten(),
+            Err(_) => None,
+        };
+        let database_id = own.map(|own| own.database_id).filter(|id| !id.is_empty());
+        FleetPlace { label: member.label.clone(), location: Some(member.location.clone()), database_id }
+    }
+
+    /// Whether both are one database: by its identity, or else by its label or location.
+    #[must_use]
+    pub fn is(&self, other: &FleetPlace) -> bool {
+        match (&self.database_id, &other.database_id) {
+            (Some(one), Some(other)) => one == other,
+            _ => self.label == other.label || self.location.is_some() && self.location == other.location,
+        }
+    }
+}
+
+/// Choices and reach of an erasure in several databases.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FleetSession {
+    /// Options of the erasure.
+    pub options: PurgeOptions,
+    /// Folder for the person's data of each database, which is written first.
+    pub export: Option<PathBuf>,
+    /// Handles by which the person may be found in any of them.
+    pub handles: BTreeSet<String>,
+    /// The databases.
+    pub databases: Vec<FleetPlace>,
+    /// Time when the erasure began.
+    pub started_at: String,
+}
+
+impl FleetSession {
+    /// Joins what is asked for now with what was asked for earlier: resuming keeps the choices that are not made again, and
+    /// the databases that are not named any more.
+    #[must_use]
+    pub fn new(
+        erasure: &FleetErasure<'_>,
+        resume: Option<&NewDecisions>,
+        earlier: Option<&FleetSession>,
+        places: Vec<FleetPlace>,
+    ) -> Self {
+        let options = match (earlier, resume) {
+            (Some(earlier), Some(decisions)) => resumed(&earlier.options, erasure.options, decisions),
+            _ => erasure.options.clone(),
+        };
+        let kept = |earlier: &FleetSession| resume.and_then(|_| earlier.export.clone());
+        FleetSession {
+            options,
+            export: erasure.export.map(PathBuf::from).or_else(|| earlier.and_then(kept)),
+            handles: earlier.map(|earlier| earlier.handles.clone()).unwrap_or_default(),
+            databases: known(places, earlier.map_or(&[], |earlier| &earlier.databases), resume.is_some()),
+            started_at: earlier.map_or_else(now, |earlier| earlier.started_at.clone()),
+        }
+    }
+}
+
+/// The options of an erasure that is resumed, with what is said anew.
+fn resumed(earlier: &PurgeOptions, new: &PurgeOptions, decisions: &NewDecisions) -> PurgeOptions {
+    let mut options = earlier.clone();
+    let further = new.aliases.iter().filter(|alias| !earlier.aliases.contains(alias));
+    options.aliases.extend(further.cloned());
+    decisions.replace(&mut options);
+    options.account |= new.account;
+    options.full |= new.full;
+    if new.batch != BATCH {
+        options.batch = new.batch;
+    }
+    options
+}
+
+/// The databases that are named now, with what was known of them, and after them those that are not named any more.
+fn known(mut places: Vec<FleetPlace>, earlier: &[FleetPlace], with_missing: bool) -> Vec<FleetPlace> {
+    let mut missing = Vec::new();
+    for old in earlier {
+        match places.iter_mut().find(|place| place.is(old)) {
+            Some(place) => place.database_id = place.database_id.take().or_else(|| old.database_id.clone()),
+            None => missing.push(old.clone()),
+        }
+    }
+    places.extend(missing.into_iter().filter(|_| with_missing));
+    places
+}
