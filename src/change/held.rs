@@ -43,7 +43,7 @@ impl HeldRows {
                 };
                 match store.walks().each_row(&query, each).await {
                     // Rows that do not say whose they are.
-                    Ok(_) | Err(StoreError::Missing { .. }) => {}
+                    Ok(()) | Err(StoreError::Missing { .. }) => {}
                     Err(error) => return Err(error),
                 }
             }

@@ -87,7 +87,7 @@ async fn read_sqlite(sessions: &Sessions, schema: &str, catalog: &mut Catalog) -
 
 /// Whether SQLite cannot make sense of a statement or a view, as against a file that is damaged, locked or gone.
 fn is_wrong_in_itself(error: &sqlx::Error) -> bool {
-    error.as_database_error().and_then(|e| e.code()).is_some_and(|code| code == "1")
+    matches!(error, sqlx::Error::Database(e) if e.code().as_deref() == Some("1"))
 }
 
 fn sqlite_column(row: &RawRow) -> CatalogColumn {

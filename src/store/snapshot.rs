@@ -428,7 +428,7 @@ impl Snapshot<'_> {
         };
         let limit = match wanted {
             HandlesWanted::Some(most) => *most,
-            _ => 100_000,
+            _ => HANDLES,
         };
         let known = format!("{id} IS NOT NULL AND {expression} IS NOT NULL");
         let pairs = format!("SELECT DISTINCT {id} AS i, {expression} AS x FROM {} t WHERE", shape::qualified(table));
@@ -475,6 +475,9 @@ fn marks(texts: &[String], params: &mut Vec<Param>) -> String {
     };
     texts.iter().map(&mut mark).collect::<Vec<_>>().join(", ")
 }
+
+/// Handles that are read of one place at most.
+pub const HANDLES: usize = 100_000;
 
 /// Selection of handles.
 #[derive(Debug, Clone, Copy)]

@@ -985,8 +985,7 @@ fn a_file_that_only_its_application_can_write_again_ends_in_a_word_too() {
         let world = native(60).await;
         let Target::File(path) = &world.target else { return };
         let application = || async {
-            let options =
-                sqlx::sqlite::SqliteConnectOptions::new().filename(path).collation("LOCALIZED", |a, b| a.cmp(b));
+            let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path).collation("LOCALIZED", Ord::cmp);
             SqliteConnection::connect_with(&options).await.expect("the application")
         };
         let mut link = application().await;

@@ -44,11 +44,26 @@ fn statements(engine: &str) -> Vec<String> {
 struct World {
     database: String,
     home: TempDir,
-    /// Deleted with the world.
-    _server: Option<Database>,
+    /// None where it is a file; deleted with the world.
+    server: Option<Database>,
 }
 
 impl World {
+    /// Runs statements as somebody else.
+    fn write(&self, script: &str) {
+        block_on(async {
+            let script = sqlx::raw_sql(sqlx::AssertSqlSafe(script.to_owned()));
+            if let Some(server) = &self.server {
+                let mut link = PgConnection::connect(server.url()).await.unwrap();
+                script.execute(&mut link).await.unwrap();
+            } else {
+                let mut link = sqlx::SqliteConnection::connect(&self.database).await.unwrap();
+                script.execute(&mut link).await.unwrap();
+                link.close().await.unwrap();
+            }
+        });
+    }
+
     fn run(&self, arguments: &[&str]) -> (i32, String, String) {
         let output = Command::new(program())
             .args(["-d", &self.database])
@@ -89,7 +104,7 @@ fn sqlite() -> World {
     let home = TempDir::new().unwrap();
     let path = home.path().join("other.db");
     block_on(fill_sqlite(&path));
-    World { database: path.display().to_string(), home, _server: None }
+    World { database: path.display().to_string(), home, server: None }
 }
 
 async fn fill_sqlite(path: &Path) {
@@ -111,7 +126,7 @@ fn on_both(check: impl Fn(&World)) {
             link.execute(sqlx::AssertSqlSafe(statement)).await.unwrap();
         }
     });
-    check(&World { database: database.url().to_owned(), home: TempDir::new().unwrap(), _server: Some(database) });
+    check(&World { database: database.url().to_owned(), home: TempDir::new().unwrap(), server: Some(database) });
 }
 
 #[test]
@@ -137,13 +152,10 @@ fn every_table_is_listed_with_its_rows_key_and_columns() {
 #[test]
 fn a_view_that_the_engine_cannot_read_keeps_no_table_back() {
     let world = sqlite();
-    block_on(async {
-        let mut link = sqlx::SqliteConnection::connect(&world.database).await.unwrap();
-        let script = "CREATE VIEW orphan AS SELECT gone FROM dropped; CREATE VIEW foreign_function AS SELECT other_f(rank) FROM facts; \
-             CREATE TABLE \"sqlitexnotes\" (id INTEGER PRIMARY KEY)";
-        sqlx::raw_sql(script).execute(&mut link).await.unwrap();
-        link.close().await.unwrap();
-    });
+    world.write(
+        "CREATE VIEW orphan AS SELECT gone FROM dropped; CREATE VIEW foreign_function AS SELECT other_f(rank) FROM facts; \
+             CREATE TABLE \"sqlitexnotes\" (id INTEGER PRIMARY KEY)",
+    );
     let tables = world.json(&["tables"]);
     let table = |name: &str| tables["tables"].as_array().unwrap().iter().find(|t| t["name"] == name).unwrap().clone();
     for (view, why) in [("orphan", "no such table"), ("foreign_function", "no such function")] {
@@ -161,18 +173,7 @@ fn a_column_that_the_engine_computes_is_read_like_others() {
     on_both(|world| {
         let made = "CREATE TABLE made (id INTEGER PRIMARY KEY, word TEXT, letters INTEGER GENERATED ALWAYS AS (length(word)) STORED)";
         let filled = "INSERT INTO made (id, word) VALUES (1, 'one'), (2, 'three')";
-        block_on(async {
-            if let Some(server) = &world._server {
-                let mut link = PgConnection::connect(server.url()).await.unwrap();
-                sqlx::raw_sql(made).execute(&mut link).await.unwrap();
-                sqlx::raw_sql(filled).execute(&mut link).await.unwrap();
-            } else {
-                let mut link = sqlx::SqliteConnection::connect(&world.database).await.unwrap();
-                sqlx::raw_sql(made).execute(&mut link).await.unwrap();
-                sqlx::raw_sql(filled).execute(&mut link).await.unwrap();
-                link.close().await.unwrap();
-            }
-        });
+        world.write(&format!("{made}; {filled}"));
         let rows = world.paged(&["table", "made", "--where", "letters > 3"], 5);
         assert_eq!(rows, [serde_json::json!({"id": 2, "word": "three", "letters": 5})]);
     });
@@ -228,7 +229,7 @@ fn conditions_narrow_rows() {
         assert_eq!(count(&["rank >= 4"]), numbers().filter(|n| n % 7 != 0 && n % 6 >= 4).count());
         // SQLite keeps any number; a server's column takes none of this size.
         let code = world.run(&["table", "facts", "--where", "rank = 99999999999999999999"]).0;
-        assert_eq!(code, if world._server.is_some() { 2 } else { 0 });
+        assert_eq!(code, if world.server.is_some() { 2 } else { 0 });
         assert_eq!(count(&["body ~ 'LINE 1'"]), numbers().filter(|n| *n == 1 || (10..20).contains(n)).count());
         assert_eq!(count(&["owner = ann", "key != k00"]), numbers().filter(|n| n % 3 == 0 && *n != 0).count());
     });
@@ -239,16 +240,7 @@ fn values_are_decoded_and_blobs_previewed() {
     on_both(|world| {
         let wide = "{\"n\": 123456789012345678901234567890.123}";
         let set = format!("UPDATE facts SET body = '{wide}' WHERE \"key\" = 'k06'");
-        block_on(async {
-            if let Some(server) = &world._server {
-                let mut link = PgConnection::connect(server.url()).await.unwrap();
-                link.execute(sqlx::AssertSqlSafe(set)).await.unwrap();
-            } else {
-                let mut link = sqlx::SqliteConnection::connect(&world.database).await.unwrap();
-                link.execute(sqlx::AssertSqlSafe(set)).await.unwrap();
-                link.close().await.unwrap();
-            }
-        });
+        world.write(&set);
         let rows = world.json(&["table", "facts", "--where", "key = k06"]);
         assert_eq!(rows["rows"][0]["body"], wide, "no digit is lost");
         let rows = world.json(&["table", "facts", "--where", "key = k05"]);

@@ -116,6 +116,7 @@ pub async fn disclosures(
             "a handle of the kind {kind} was found nowhere: that it is not there afterwards proves nothing"
         ));
     }
+    plan.particular.extend(plan.subject.not_looked_for());
     for handle in plan.subject.handles.iter().filter(|h| h.unsearched.is_some()) {
         plan.notes.push(format!(
             "a handle of the kind {} is not looked for in texts: {}",

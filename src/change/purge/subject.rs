@@ -13,9 +13,10 @@ use crate::memory::digest::wide_digest;
 use crate::memory::json;
 use crate::memory::mention::folded;
 use crate::memory::nearest::nearest;
+use crate::memory::thousands;
 use crate::store::fetched::FetchedValue;
 use crate::store::proof::spelling::forms;
-use crate::store::snapshot::{HandlesWanted, Snapshot};
+use crate::store::snapshot::{HANDLES, HandlesWanted, Snapshot};
 use crate::store::stored::TableName;
 
 /// Characters that a subject must have at least; of scripts that write a word with one, a letter counts as two.
@@ -105,6 +106,9 @@ pub struct PurgeSubject {
     /// `bob`, `ANN` where the person is `ann`. They are left alone.
     #[serde(default)]
     pub others: Vec<String>,
+    /// Places that know the person by more values than are looked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub too_many: Vec<String>,
 }
 
 /// Handles of a session file, which share their words again.
@@ -121,6 +125,16 @@ fn handles<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PersonHandl
 }
 
 impl PurgeSubject {
+    /// Sentences about values by which the person is known and that are not looked for.
+    pub fn not_looked_for(&self) -> impl Iterator<Item = String> {
+        let most = thousands(HANDLES);
+        self.too_many.iter().map(move |place| {
+            format!(
+                "{place} knows the person by more than {most} values: beyond these, texts that hold one are not found"
+            )
+        })
+    }
+
     /// The handles that are looked for.
     pub fn searched(&self) -> impl Iterator<Item = &PersonHandle> {
         self.handles.iter().filter(|h| h.unsearched.is_none())
@@ -200,12 +214,12 @@ pub async fn resolve(
     led_to.iter().for_each(|alias| known.add(kind_of("alias", alias), (*alias).to_owned(), "given"));
     known.add(kind_of("alias", given), given.to_owned(), "given");
     let shared = add_known(snapshot, &ids, &mut known).await?;
-    let mut handles = known.handles;
+    let KnownHandles { mut handles, too_many, .. } = known;
     handles.shrink_to_fit();
     for long in handles.iter_mut().filter(|h| h.value.len() > LONGEST) {
         long.unsearched = Some(format!("it has {} bytes, and at most {LONGEST} can be looked for", long.value.len()));
     }
-    let mut subject = PurgeSubject { given: given.to_owned(), ids, handles, near: Vec::new(), others: Vec::new() };
+    let mut subject = PurgeSubject { given: given.to_owned(), ids, handles, too_many, ..PurgeSubject::default() };
     let alike = alike(snapshot, &subject).await?;
     for handle in subject.handles.iter_mut().filter(|h| &*h.kind != "id" && h.value.len() <= LONGEST) {
         handle.unsearched = if shared.contains(&handle.value) {
@@ -283,6 +297,9 @@ async fn add_known(
         };
         let source = format!("{}.{column}", table.title());
         let found = snapshot.handles(&table, &handle.id, &handle.value, &HandlesWanted::Of(ids)).await?;
+        if found.len() >= HANDLES {
+            handles.too_many.push(source.clone());
+        }
         let stored: Vec<String> = found.into_iter().map(|(_, value)| value).collect();
         let others = HandlesWanted::Shared { values: &stored, ids };
         shared.extend(snapshot.handles(&table, &handle.id, &handle.value, &others).await?.into_iter().map(|(_, v)| v));
@@ -325,8 +342,7 @@ pub fn by_words(given: &str, aliases: &[String]) -> Result<PurgeSubject, ChangeE
         given: given.trim().to_owned(),
         ids: vec![given.trim().to_owned()],
         handles: known.handles,
-        near: Vec::new(),
-        others: Vec::new(),
+        ..PurgeSubject::default()
     })
 }
 
@@ -342,6 +358,8 @@ fn values(stored: String) -> Vec<String> {
 #[derive(Default)]
 struct KnownHandles {
     handles: Vec<PersonHandle>,
+    /// Places that hold more of them than are read.
+    too_many: Vec<String>,
     /// Hashes of their values.
     values: HashSet<[u64; 2]>,
 }

@@ -150,24 +150,19 @@ impl RawTables<'_> {
         }
         let sql = "SELECT name, lower(type), \"notnull\" FROM pragma_table_xinfo($1, $2) WHERE hidden = 0 ORDER BY cid";
         let named = [&table.name.name, &table.name.schema].map(|name| super::fetched::FetchedValue::Text(name.clone()));
-        match self.store.sessions.fetch(sql, &named).await {
-            Ok(rows) => {
-                table.columns = rows
-                    .iter()
-                    .map(|row| CatalogColumn {
-                        name: super::fetched::text(row, 0),
-                        declared: super::fetched::text(row, 1),
-                        not_null: super::fetched::number(row, 2) == 1,
-                        denied: false,
-                    })
-                    .collect();
-                table.row_number = (self.store.engine() == Engine::Sqlite).then_some("rowid");
-            }
-            Err(_) => {
-                let why = "its module is not part of this program; its shadow tables hold its rows";
-                table.unread = Some(why.to_owned());
-            }
-        }
+        let Ok(rows) = self.store.sessions.fetch(sql, &named).await else {
+            let why = "its module is not part of this program; its shadow tables hold its rows";
+            table.unread = Some(why.to_owned());
+            return;
+        };
+        let column = |row: &super::fetched::RawRow| CatalogColumn {
+            name: super::fetched::text(row, 0),
+            declared: super::fetched::text(row, 1),
+            not_null: super::fetched::number(row, 2) == 1,
+            denied: false,
+        };
+        table.columns = rows.iter().map(column).collect();
+        table.row_number = (self.store.engine() == Engine::Sqlite).then_some("rowid");
     }
 }
 
