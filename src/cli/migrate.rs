@@ -1,6 +1,6 @@
 //! `migrate`: what a database lacks, with its statements, what was applied with other statements, and applying it.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -14,6 +14,7 @@ use super::options::Format;
 use super::output;
 use crate::change::anchor;
 use crate::change::migrate::{self, MigrationChoice, MigrationOutcome, MigrationState, PendingMigration};
+use crate::ground::private_file;
 use crate::store::Target;
 use crate::ui::text::SafeText;
 
@@ -57,8 +58,8 @@ fn new_file(session: &Session<'_>) -> Result<Option<PathBuf>, CommandFailure> {
     if options.layouts != ["mnemoscope"] || path.exists() {
         return Ok(None);
     }
-    match File::create_new(&path) {
-        Ok(_) => Ok(Some(path)),
+    match private_file::create(&path, b"") {
+        Ok(()) => Ok(Some(path)),
         Err(error) => Err(CommandFailure::failed(format!("{}: no new database can be made: {error}", path.display()))),
     }
 }

@@ -473,7 +473,10 @@ fn a_receipt_says_what_a_trigger_made_of_what_was_written() {
             let other = |words: &str| edit(Entity::Memory, "m-1", json!({"text": words}));
             let receipt = done(&world, planned(&world, &other("kept")).await).await;
             assert!(receipt.disclosures.is_empty(), "{:?}", receipt.disclosures);
-            let receipt = done(&world, planned(&world, &other("asked")).await).await;
+            let applied = async |plan: Result<Plan, ChangeError>| {
+                change::apply(&world.store, &plan.expect("a plan"), &author()).await.expect("applied")
+            };
+            let receipt = applied(planned(&world, &other("asked")).await).await;
             assert_eq!(row(&world, Entity::Memory, "m-1").await.expect("it").text("text"), Some("bent"));
             let told = |receipt: &Receipt, words: &str| {
                 assert!(receipt.disclosures.iter().any(|said| said.starts_with(words)), "{:?}", receipt.disclosures);
@@ -481,7 +484,7 @@ fn a_receipt_says_what_a_trigger_made_of_what_was_written() {
             told(&receipt, "1 value of memories.text is not what was written");
             let episode = some_episode(&world).await;
             let gone = feedback::add(&world.store, &episode, &said("thumbs_up", None, Some("gone"))).await;
-            told(&done(&world, gone).await, "1 row of agent_feedback was written and taken away again");
+            told(&applied(gone).await, "1 row of agent_feedback was written and taken away again");
         }
     });
 }

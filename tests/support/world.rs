@@ -179,6 +179,8 @@ pub async fn done(world: &World, plan: Result<Plan, ChangeError>) -> Receipt {
     let plan = plan.unwrap_or_else(|error| panic!("{error}"));
     let receipt = change::apply(&world.store, &plan, &author()).await.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(receipt.counts, plan.counts);
+    let altered = |words: &&String| words.contains("by a trigger or a rule");
+    assert_eq!(receipt.disclosures.iter().find(altered), None, "the database stores what was written");
     receipt
 }
 
