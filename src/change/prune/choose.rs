@@ -12,9 +12,9 @@ use crate::memory::prune::banks::{BankStream, JudgedCase, PruneBanks, SortedBank
 use crate::memory::prune::verdicts::BankVerdicts;
 use crate::memory::prune::{PruneReason, Rules, SUGGESTED_WINDOW};
 use crate::memory::{Entity, Row};
-use crate::store::Store;
 use crate::store::beside::Hanging;
 use crate::store::scratch::scratch;
+use crate::store::{Store, StoreError};
 
 /// Cases whose vectors are read at a time.
 const VECTORS: usize = 400;
@@ -79,6 +79,8 @@ pub struct PruneChoice {
     pub unnamed: usize,
     /// Cases of people under a legal hold: they stay.
     pub held: usize,
+    /// Reason why it is not known whether there are such.
+    pub unchecked: Option<String>,
     /// Cases whose likeness was asked for and cannot be told.
     pub without_vector: usize,
     /// Cases that stay and that others were not compared with.
@@ -231,7 +233,13 @@ async fn banks(
     choice: &mut PruneChoice,
 ) -> Result<SortedBanks, ChangeError> {
     let mut banks = PruneBanks::new(scratch);
-    let held = HeldRows::of(store).await?;
+    let held = match HeldRows::of(store).await {
+        Err(StoreError::Denied { reason, remedy }) => {
+            choice.unchecked = Some(format!("legal holds cannot be checked: {reason}; {remedy}"));
+            HeldRows::default()
+        }
+        held => held?,
+    };
     if let Some(user) = ask.user.as_ref().filter(|user| held.holds(user)) {
         return Err(ChangeError::Refused(format!("{user} is under a legal hold: `unhold` ends that")));
     }
