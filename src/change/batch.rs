@@ -275,7 +275,8 @@ struct Generation {
 }
 
 /// Canonical columns that the table never leaves empty: where a row says nothing of one, it gets the table's default.
-fn never_empty(store: &Store, source: &BoundSource) -> HashSet<&'static str> {
+#[must_use]
+pub fn never_empty(store: &Store, source: &BoundSource) -> HashSet<&'static str> {
     let name = table_of(source);
     let table = store.catalog().tables.iter().find(|t| t.schema == name.schema && t.name == name.name);
     let is_never = |stored: &str| table.and_then(|t| t.column(stored)).is_some_and(|c| c.not_null);

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::change::plan::{Counts, Receipt};
 use crate::change::{Plan, anchor};
+use crate::memory::thousands;
 use crate::store::Store;
 
 /// Totals of plans and receipts, each of a part.
@@ -50,8 +51,9 @@ impl PartTotals {
 
     /// Adds a sentence; those that differ only in the number that they begin with become one.
     pub fn disclose(&mut self, sentence: &str) {
-        let digits = sentence.find(|c: char| !c.is_ascii_digit()).unwrap_or(sentence.len());
-        match sentence[..digits].parse::<u64>() {
+        // As `agreeing` writes it, with its thousands apart.
+        let digits = sentence.find(|c: char| !c.is_ascii_digit() && c != ',').unwrap_or(sentence.len());
+        match sentence[..digits].replace(',', "").parse::<u64>() {
             Ok(number) => {
                 let sum = self.disclosures.entry(sentence[digits..].to_owned()).or_default();
                 *sum = Some(sum.unwrap_or_default() + number);
@@ -64,7 +66,7 @@ impl PartTotals {
     #[must_use]
     pub fn disclosures(&self) -> Vec<String> {
         let sentence = |(rest, sum): (&String, &Option<u64>)| match sum {
-            Some(sum) => format!("{sum}{rest}"),
+            Some(sum) => format!("{}{rest}", thousands(*sum)),
             None => rest.clone(),
         };
         self.disclosures.iter().map(sentence).collect()
@@ -78,9 +80,9 @@ mod tests {
     #[test]
     fn sentences_that_count_the_same_are_summed_up() {
         let mut totals = PartTotals::default();
-        for sentence in ["12 x the text hides characters", "a warning", "30 x the text hides characters", "a warning"] {
+        for sentence in ["12 x the text hides", "a warning", "1,030 x the text hides", "a warning"] {
             totals.disclose(sentence);
         }
-        assert_eq!(totals.disclosures(), ["42 x the text hides characters", "a warning"]);
+        assert_eq!(totals.disclosures(), ["1,042 x the text hides", "a warning"]);
     }
 }

@@ -82,6 +82,12 @@ impl Row {
         self.text("id").unwrap_or_default()
     }
 
+    /// Whether the row of a person tells more than an id: a name or handles.
+    #[must_use]
+    pub fn is_known_person(&self) -> bool {
+        self.text("name").is_some() || !self.list("handles").is_empty()
+    }
+
     /// Writes what [`Row::to_json`] holds into an object that may hold more.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ mod cleaning;
 mod commands;
 mod connecting;
 mod contract;
+mod copying;
 mod demo;
 mod editing;
 mod faults;

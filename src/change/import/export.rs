@@ -89,12 +89,14 @@ fn fitting(store: &Store, mut new: NewRow) -> NewRow {
 }
 
 /// Returns the reason why a row cannot be imported by its id. A person who is only named by other rows has no row of
-/// their own.
+/// their own, unless these tell a name or handles.
 fn left_out<'s>(store: &'s Store, new: &NewRow) -> Option<&'s str> {
     let entity = new.row.entity;
     let follows = "they follow from other rows or are written by agents alone";
     if entity == Entity::AuditEntry
-        || entity == Entity::Subject && new.surplus.as_ref().is_none_or(|s| s.table.is_none())
+        || entity == Entity::Subject
+            && new.surplus.as_ref().is_none_or(|s| s.table.is_none())
+            && !new.row.is_known_person()
     {
         return Some(follows);
     }

@@ -1,0 +1,177 @@
+//! The rows of the source of a copy beside those of the target.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::super::failure::CommandFailure;
+use super::Pages;
+use super::chosen::Chosen;
+use crate::change::batch;
+use crate::memory::text_check::{self, TextOddities};
+use crate::memory::{Entity, Row};
+use crate::store::Store;
+
+/// Ids that the comparison names.
+const NAMED: usize = 10;
+/// Columns that follow from others, or name a table.
+const DERIVED: &[&str] =
+    &["score", "counts", "source", "has_vector", "episodes", "cases", "feedback", "last_seen", "k"];
+
+/// Compares every row that is copied with that of the target: what is shown, and how many are not there, and how many differ.
+pub(super) async fn compared(
+    source: &Store,
+    target: &Store,
+    chosen: &mut Chosen<'_>,
+) -> Result<(Value, usize, usize), CommandFailure> {
+    let (mut shown, mut missing, mut different) = (Map::new(), 0, 0);
+    for entity in chosen.order().into_iter().filter(|entity| source.sources_of(*entity).is_ok()) {
+        let mut pages = Pages::of(source, chosen.query(entity)?);
+        let mut seen = Seen::default();
+        while let Some(mut rows) = pages.next().await? {
+            chosen.keep(entity, &mut rows)?;
+            seen.compare(target, entity, &rows).await?;
+            seen.compare_vectors([source, target], entity, &rows).await?;
+        }
+        missing += seen.missing;
+        different += seen.different + seen.vectors.different;
+        shown.insert(entity.name().to_owned(), seen.shown());
+    }
+    Ok((Value::Object(shown), missing, different))
+}
+
+/// Results of comparing source and target.
+#[derive(Default)]
+struct Seen {
+    source: usize,
+    equal: usize,
+    different: usize,
+    missing: usize,
+    /// Columns that differ, and in how many rows.
+    columns: BTreeMap<&'static str, usize>,
+    /// Columns that the target has no place for, and how many rows of the source have a value there.
+    left_out: BTreeMap<&'static str, usize>,
+    /// Columns that the target does not leave empty, and how many rows of the source have no value there.
+    filled: BTreeMap<&'static str, usize>,
+    vectors: SeenVectors,
+    /// The first rows that are missing, and the first that differ.
+    examples: [Vec<String>; 2],
+}
+
+/// Results of comparing vectors.
+#[derive(Default, Serialize)]
+struct SeenVectors {
+    /// Rows of the source with one.
+    source: usize,
+    /// Rows with the same numbers in the target.
+    equal: usize,
+    /// Rows with other numbers, or none.
+    different: usize,
+    /// Rows whose vector the target has no place for.
+    left_out: usize,
+}
+
+impl Seen {
+    fn shown(&self) -> Value {
+        json!({
+            "source": self.source,
+            "equal": self.equal,
+            "different": self.different,
+            "missing": self.missing,
+            "columns": self.columns,
+            "left_out": self.left_out,
+            "filled": self.filled,
+            "vectors": self.vectors,
+            "examples": self.examples.iter().flatten().take(NAMED).collect::<Vec<_>>(),
+        })
+    }
+
+    fn name(&mut self, place: usize, row: String) {
+        let examples = &mut self.examples[place];
+        if examples.len() < NAMED && !examples.contains(&row) {
+            examples.push(row);
+        }
+    }
+
+    async fn compare(&mut self, target: &Store, entity: Entity, rows: &[Row]) -> Result<(), CommandFailure> {
+        let key = |row: &Row| match entity {
+            Entity::MemoryLink => format!("{} {}", row.get("episode_id"), row.get("memory_id")),
+            _ => row.id().to_owned(),
+        };
+        let column = if entity == Entity::MemoryLink { "episode_id" } else { "id" };
+        let ids: Vec<String> = rows.iter().filter_map(|row| row.text(column)).map(str::to_owned).collect();
+        let there: HashMap<String, Row> =
+            target.related(entity, column, &ids).await?.into_iter().map(|row| (key(&row), row)).collect();
+        let place = batch::target(target, entity)?;
+        let never_empty = batch::never_empty(target, place);
+        let add = |to: &mut BTreeMap<&'static str, usize>, names: Vec<&'static str>| {
+            names.into_iter().for_each(|name| *to.entry(name).or_default() += 1);
+        };
+        for row in rows {
+            self.source += 1;
+            let Some(copy) = there.get(&key(row)) else {
+                self.missing += 1;
+                self.name(0, key(row));
+                continue;
+            };
+            let differs = |name: &&'static str| !DERIVED.contains(name) && !is_same(row.get(name), copy.get(name));
+            let differing = entity.columns().iter().map(|c| c.name).filter(differs);
+            let (columns, homeless): (Vec<_>, Vec<_>) = differing.partition(|name| batch::is_kept(place, row, name));
+            let is_filled = |name: &&'static str| row.get(name).is_null() && never_empty.contains(name);
+            let (filled, columns): (Vec<_>, Vec<_>) = columns.into_iter().partition(is_filled);
+            if columns.is_empty() {
+                self.equal += 1;
+            } else {
+                self.different += 1;
+                self.name(1, key(row));
+            }
+            add(&mut self.left_out, homeless);
+            add(&mut self.filled, filled);
+            add(&mut self.columns, columns);
+        }
+        Ok(())
+    }
+
+    /// Vectors of finite numbers have to be the same to the bit.
+    async fn compare_vectors(
+        &mut self,
+        [source, target]: [&Store; 2],
+        entity: Entity,
+        rows: &[Row],
+    ) -> Result<(), CommandFailure> {
+        if !source.embeddings().has_vectors(entity) {
+            return Ok(());
+        }
+        let ids: Vec<String> = rows.iter().map(|row| row.id().to_owned()).collect();
+        let stored = source.embeddings().vectors(entity, &ids).await?;
+        let copied = if target.embeddings().has_vectors(entity) {
+            Some(target.embeddings().vectors(entity, &ids).await?)
+        } else {
+            None
+        };
+        for id in &ids {
+            let Some(numbers) = stored.get(id).filter(|numbers| numbers.iter().all(|x| x.is_finite())) else {
+                continue;
+            };
+            self.vectors.source += 1;
+            match copied.as_ref().map(|copied| copied.get(id) == Some(numbers)) {
+                None => self.vectors.left_out += 1,
+                Some(true) => self.vectors.equal += 1,
+                Some(false) => {
+                    self.vectors.different += 1;
+                    self.name(1, id.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the copy of a value says the same: a list of nothing is none, and secrets are not copied.
+fn is_same(original: &Value, copy: &Value) -> bool {
+    let nothing = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+    original == copy
+        || nothing(original) && nothing(copy)
+        || text_check::check_value(original, &mut TextOddities::default()) == *copy
+}
