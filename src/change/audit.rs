@@ -250,13 +250,24 @@ async fn trail_of(store: &Store) -> Result<OwnTables, ChangeError> {
     if !missing.is_empty() {
         return Err(ChangeError::Broken(lacking(&missing)));
     }
-    store.records().own().await?.map(OwnTables::read).transpose()?.ok_or_else(|| {
-        ChangeError::Refused(format!(
-            "{} {NO_TRAIL}; `{}` adds it",
+    match store.records().own().await?.map(OwnTables::read).transpose()? {
+        Some(own) => Ok(own),
+        None => Err(without(store, None, NO_TRAIL).await),
+    }
+}
+
+/// The refusal where some of our tables are not there yet: it says so, and gives the command that adds them, or the reason why
+/// they cannot be added.
+pub async fn without(store: &Store, own: Option<&OwnTables>, lacking: &str) -> ChangeError {
+    match store.records().taken(own).await {
+        Ok(None) => ChangeError::Refused(format!(
+            "{} {lacking}; `{}` adds what is missing, and without --apply shows it",
             store.location(),
             store.invocation().line(["migrate", "--apply"])
-        ))
-    })
+        )),
+        Ok(Some(taken)) => ChangeError::Refused(format!("{} cannot be changed: {taken}", store.location())),
+        Err(error) => error.into(),
+    }
 }
 
 /// Tables of the trail that are gone while others are there.

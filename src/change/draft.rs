@@ -4,8 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde_json::{Map, Value, json};
 
+use super::audit::{NO_TRAIL, without};
 use super::plan::{Change, ChangeDanger, Plan, SHOWN};
-use super::{ChangeError, audit::NO_TRAIL, now};
+use super::{ChangeError, now};
 use crate::layout::BoundSource;
 use crate::memory::digest::{Digest, digest};
 use crate::memory::{Entity, Row};
@@ -460,19 +461,16 @@ pub async fn writable(store: &Store) -> Result<OwnTables, ChangeError> {
     if let Some(reason) = store.why_not_writable() {
         return Err(ChangeError::Refused(format!("{} cannot be written: {reason}", store.location())));
     }
-    if let Some(table) = TRAIL.iter().find(|name| store.catalog().table(name).is_none())
-        && store.catalog().table("memory_migrations").is_some()
+    if let Some(table) = TRAIL.iter().find(|name| store.records().table(name).is_none())
+        && store.records().table("memory_migrations").is_some()
     {
         return Err(ChangeError::Broken(format!(
             "a table of the audit trail is gone: {table}; `{}` says more",
             store.invocation().line(["audit", "verify"])
         )));
     }
-    store.records().own().await?.map(OwnTables::read).transpose()?.ok_or_else(|| {
-        ChangeError::Refused(format!(
-            "{} is read-only: it {NO_TRAIL}. `{}` adds it, and without --apply shows what would be added",
-            store.location(),
-            store.invocation().line(["migrate", "--apply"])
-        ))
-    })
+    match store.records().own().await?.map(OwnTables::read).transpose()? {
+        Some(own) => Ok(own),
+        None => Err(without(store, None, &format!("is read-only: it {NO_TRAIL}")).await),
+    }
 }

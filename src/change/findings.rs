@@ -335,8 +335,14 @@ impl Survey<'_> {
         }
         let verdict = match anchor::verify(self.store, &[]).await {
             Err(ChangeError::Refused(_)) => {
-                let adds = self.store.invocation().line(["migrate", "--apply"]);
-                self.not_applicable(&["audit_break"], &format!("there is no audit trail yet: `{adds}` adds it"));
+                let why = match self.store.records().taken(None).await? {
+                    Some(taken) => format!("there is no audit trail: {taken}"),
+                    None => {
+                        let adds = self.store.invocation().line(["migrate", "--apply"]);
+                        format!("there is no audit trail yet: `{adds}` adds it")
+                    }
+                };
+                self.not_applicable(&["audit_break"], &why);
                 return Ok(());
             }
             Err(ChangeError::Store(StoreError::Denied { reason, remedy })) => {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::ChangeError;
+use super::audit::without;
 use super::draft::{Draft, writable};
 use super::plan::{ChangeDanger, Plan};
 use super::purge::subject;
@@ -13,15 +14,11 @@ use crate::store::fetched::FetchedValue;
 use crate::store::stored::{Cell, Mutation, StoredRows};
 
 async fn ready(store: &Store) -> Result<(), ChangeError> {
-    writable(store).await?;
+    let own = writable(store).await?;
     if store.records().can_erase() {
         return Ok(());
     }
-    Err(ChangeError::Refused(format!(
-        "{} has no table for holds yet; `{}` adds it",
-        store.location(),
-        store.invocation().line(["migrate", "--apply"])
-    )))
+    Err(without(store, Some(&own), "has no table for holds yet").await)
 }
 
 async fn id_of(store: &Store, given: &str) -> Result<String, ChangeError> {

@@ -118,6 +118,9 @@ pub struct MigrationState {
     pub foreign: Vec<ForeignMigrations>,
     /// Layouts that fit, each with its variant.
     pub layouts: Vec<String>,
+    /// Reason why our own tables cannot be added, and so nothing be applied, with what helps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
 }
 
 /// Choice of the migrations to apply.
@@ -182,6 +185,7 @@ pub async fn state(store: &Store) -> Result<MigrationState, ChangeError> {
         drift: drift(store, own.as_ref()).await?,
         foreign: store.schema().foreign_migrations().await?,
         layouts: layouts(store),
+        refused: store.records().taken(own.as_ref()).await?.map(|taken| taken.to_string()),
     })
 }
 
@@ -429,6 +433,9 @@ async fn within(
     pending.retain(|m| to.is_none_or(|to| m.version <= to));
     if pending.is_empty() {
         return Ok(Vec::new());
+    }
+    if let Some(taken) = writer.taken(engine, &pending).await? {
+        return Err(FailedMigration::Change(ChangeError::Refused(taken.to_string())));
     }
     for migration in &pending {
         writer.script(migration.sql).await?;

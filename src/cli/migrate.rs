@@ -76,22 +76,36 @@ async fn migrated(session: &Session<'_>, args: &MigrateArgs) -> Result<(), Comma
         anchored = anchor::missed(&store).await;
     }
     let state = migrate::state(&store).await?;
+    print(session, &state, outcome.as_ref(), anchored)?;
+    match state.refused {
+        Some(why) => Err(CommandFailure::refused(why)),
+        None => Ok(()),
+    }
+}
+
+/// Prints the state, what was applied before, and why no anchor could be kept.
+fn print(
+    session: &Session<'_>,
+    state: &MigrationState,
+    outcome: Option<&MigrationOutcome>,
+    anchored: Option<String>,
+) -> Result<(), CommandFailure> {
     if session.format() == Format::Table {
         return output::piped(|out| {
-            if let Some(outcome) = &outcome {
+            if let Some(outcome) = outcome {
                 told_outcome(out, outcome)?;
             }
             if let Some(words) = &anchored {
                 writeln!(out, "! {}", SafeText::new(words))?;
             }
-            told(out, &state)
+            told(out, state)
         });
     }
     let mut shown = json!(state);
     if let Some(words) = anchored {
         shown["anchor_problem"] = json!(words);
     }
-    if let Some(outcome) = &outcome {
+    if let Some(outcome) = outcome {
         shown["applied_now"] = json!(outcome.applied);
         shown["verification"] = json!({ "verified": outcome.verified, "readable": outcome.readable });
     }

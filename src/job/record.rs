@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::plan::{BadRow, JobMove, JobProgress, JobSettings, JobState};
+use crate::change::audit::without;
 use crate::change::waiting::WaitingTries;
 use crate::change::{Author, ChangeError, new_id, now};
 use crate::layout::Engine;
@@ -31,13 +32,11 @@ pub async fn ready(store: &Store) -> Result<OwnTables, ChangeError> {
     if let Some(reason) = store.why_not_writable() {
         return Err(ChangeError::Refused(format!("{} cannot be written: {reason}", store.location())));
     }
-    store.records().own().await?.map(OwnTables::read).transpose()?.filter(OwnTables::has_jobs).ok_or_else(|| {
-        ChangeError::Refused(format!(
-            "{} has no tables for jobs yet; `{}` adds them, and without --apply shows what would be added",
-            store.location(),
-            store.invocation().line(["migrate", "--apply"])
-        ))
-    })
+    let own = store.records().own().await?.map(OwnTables::read).transpose()?;
+    if let Some(own) = own.as_ref().filter(|own| own.has_jobs()) {
+        return Ok(own.clone());
+    }
+    Err(without(store, own.as_ref(), "has no tables for jobs yet").await)
 }
 
 /// The runner of this process, as it is written down: host, process, and when that process began.

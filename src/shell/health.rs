@@ -102,7 +102,8 @@ fn listed(state: MigrationState) -> MigrationList {
         let note = Some(drift.message);
         items.push(MigrationItem { note, diff: drift.diff, ..named(drift.name, MigrationStanding::Drifted) });
     }
-    items.extend(state.pending.into_iter().map(|p| item(p, MigrationStanding::Pending)));
+    let pending = |p| MigrationItem { note: state.refused.clone(), ..item(p, MigrationStanding::Pending) };
+    items.extend(state.pending.into_iter().map(pending));
     for offered in state.optional {
         let standing = if offered.applied { MigrationStanding::Applied } else { MigrationStanding::Optional };
         items.push(MigrationItem { option: Some(offered.option), ..item(offered.migration, standing) });

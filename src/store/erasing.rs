@@ -55,7 +55,7 @@ impl<'a> RecordReader<'a> {
     /// Whether the tables that erasing needs are there.
     #[must_use]
     pub fn can_erase(self) -> bool {
-        self.store.catalog.table("memory_purges").is_some()
+        self.table("memory_purges").is_some()
     }
 
     /// Handles by which somebody's return is noticed; none before the tables are there.

@@ -115,6 +115,16 @@ impl Migration {
         self.requires.iter().all(there)
     }
 
+    /// Names of the tables and indexes that the migration makes.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let name = |part| match part {
+            StructurePart::Table(name) | StructurePart::Index(name, _) => Some(name),
+            _ => None,
+        };
+        made_by(self.sql).into_iter().filter_map(name).collect()
+    }
+
     /// Returns the steps of the migration for a database, including those already done.
     #[must_use]
     pub fn steps(&self, structure: &Structure) -> Vec<MigrationStep> {
@@ -231,11 +241,20 @@ fn made_by(sql: &str) -> Vec<StructurePart> {
 
 const FILLERS: &[&str] = &["IF", "NOT", "EXISTS", "UNIQUE", "CONCURRENTLY"];
 
+/// The columns that our migrations give one of our own tables, in order. Each stands at the beginning of its line.
+#[must_use]
+pub fn own_columns(engine: Engine, table: &str) -> Vec<&'static str> {
+    let begins = format!("CREATE TABLE {table} (");
+    let lines = of(OWN, engine).into_iter().flat_map(|migration| migration.sql.lines());
+    let body = lines.skip_while(|line| *line != begins).skip(1).take_while(|line| !line.starts_with(')'));
+    let named = |word: &&str| word.starts_with(|c: char| c.is_ascii_lowercase());
+    body.filter_map(|line| line.split_whitespace().next()).filter(named).collect()
+}
+
 /// Whether a database has no table but, perhaps, ours.
 #[must_use]
 pub fn is_blank(catalog: &Catalog, engine: Engine) -> bool {
-    let ours: Vec<StructurePart> = of(OWN, engine).iter().flat_map(|m| made_by(m.sql)).collect();
-    catalog.tables.iter().all(|t| ours.contains(&StructurePart::Table(t.name.clone())))
+    catalog.tables.iter().all(|table| super::own::is_ours(table, engine))
 }
 
 /// Standing of a migration in a database.

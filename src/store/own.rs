@@ -10,6 +10,7 @@ use super::withhold::DeniedTable;
 use super::write::{WriteError, WriteTransaction};
 use super::{RecordReader, StoreError};
 use crate::layout::{CatalogTable, Engine};
+use crate::memory::agreeing;
 use crate::memory::query::Capability;
 
 /// The names of our tables.
@@ -27,6 +28,9 @@ pub const TABLES: &[&str] = &[
 
 /// The tables without which there is no trail.
 pub const TRAIL: &[&str] = &["memory_migrations", "memory_audit", "memory_audit_private", "memory_audit_head"];
+
+/// The list of our migrations: with it, the others are ours.
+const LIST: &str = "memory_migrations";
 
 /// Entries read at a time.
 pub const STRIDE: usize = 1_000;
@@ -136,21 +140,103 @@ pub struct PrivateValue {
     pub value: String,
 }
 
-// In the file itself, or in the companion that is attached to it.
-const EXISTS_SQLITE: &str = "SELECT schema FROM pragma_table_list WHERE type = 'table' AND name = 'memory_migrations'";
-const EXISTS_POSTGRES: &str = "SELECT n.nspname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
-     WHERE c.oid = to_regclass('memory_migrations')";
 const APPLIED: &str = "SELECT version, name, checksum, database_id, applied_at FROM memory_migrations ORDER BY version";
 const MIGRATED: &str = "SELECT public FROM memory_audit WHERE action = 'migrate' ORDER BY seq";
 const MAY_APPEND: &str = "SELECT has_table_privilege('memory_audit', 'INSERT') \
      AND has_table_privilege('memory_audit_private', 'INSERT') AND has_table_privilege('memory_audit_head', 'UPDATE')";
 const HEAD: &str = "SELECT seq, hash FROM memory_audit_head WHERE id = 1";
 
-fn exists(engine: Engine) -> &'static str {
+/// Finds those of our tables that are there, each with its schema: they have the columns that our migrations make. On
+/// SQLite they are in the file itself, or in the companion that is attached to it.
+fn there(engine: Engine, names: &[&str]) -> String {
+    let (head, named, columns) = match engine {
+        Engine::Sqlite => (
+            "SELECT t.schema, t.name FROM pragma_table_list t WHERE t.type = 'table'",
+            "t.name = ",
+            "SELECT count(*) FROM pragma_table_info(t.name, t.schema) c WHERE c.name",
+        ),
+        Engine::Postgres => (
+            "SELECT n.nspname::text, t.relname::text FROM pg_class t JOIN pg_namespace n ON n.oid = t.relnamespace WHERE true",
+            "t.oid = to_regclass",
+            "SELECT count(*) FROM pg_attribute c WHERE c.attrelid = t.oid AND c.attnum > 0 AND NOT c.attisdropped \
+             AND c.attname",
+        ),
+    };
+    let shape = |name: &&str| {
+        let own = migration::own_columns(engine, name);
+        format!("{named}('{name}') AND ({columns} IN ({})) = {}", listed(&own), own.len())
+    };
+    format!("{head} AND ({})", names.iter().map(shape).collect::<Vec<_>>().join(" OR "))
+}
+
+/// Finds what is called like tables or indexes that are to be made.
+fn taken(engine: Engine, names: &[String]) -> String {
+    let names = listed(names);
     match engine {
-        Engine::Sqlite => EXISTS_SQLITE,
-        Engine::Postgres => EXISTS_POSTGRES,
+        Engine::Sqlite => {
+            format!("SELECT m.name FROM main.sqlite_schema m WHERE lower(m.name) IN ({names}) ORDER BY 1")
+        }
+        Engine::Postgres => format!(
+            "SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+             WHERE n.nspname = current_schema() AND c.relname IN ({names}) ORDER BY 1"
+        ),
     }
+}
+
+/// Names of ours, as a list of texts.
+fn listed(names: &[impl std::fmt::Display]) -> String {
+    names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether a table is one of ours: it has the name, and the columns that our migrations make. Whatever else has the name is
+/// somebody else's.
+#[must_use]
+pub fn is_ours(table: &CatalogTable, engine: Engine) -> bool {
+    TABLES.iter().any(|name| name.eq_ignore_ascii_case(&table.name))
+        && migration::own_columns(engine, &table.name.to_ascii_lowercase()).iter().all(|c| table.column(c).is_some())
+}
+
+/// Explanation why our tables cannot be added, and what helps: other things have their names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenNames {
+    /// The reason, for users.
+    pub reason: String,
+    /// What would help.
+    pub remedy: String,
+}
+
+impl TakenNames {
+    fn of(engine: Engine, rows: &[RawRow]) -> Option<Self> {
+        let names: Vec<String> = rows.iter().map(|row| text(row, 0)).collect();
+        let reason = agreeing(
+            names.len(),
+            &format!(
+                "{} {{is|are}} there already and {{belongs|belong}} to somebody else, as far as memory_migrations tells: the \
+                 tables for changes cannot be added",
+                names.join(", ")
+            ),
+        );
+        let rename = agreeing(names.len(), "rename {it|them}, and run `migrate` again");
+        let remedy = match engine {
+            Engine::Sqlite => rename,
+            Engine::Postgres => format!(
+                "{rename}; or create a schema for the tables for changes and put it first: \
+                 `?options[search_path]=SCHEMA,public` at the end of the URL"
+            ),
+        };
+        (!names.is_empty()).then_some(TakenNames { reason, remedy })
+    }
+}
+
+impl std::fmt::Display for TakenNames {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}; {}", self.reason, self.remedy)
+    }
+}
+
+/// Names that migrations make.
+fn made(pending: &[Migration]) -> Vec<String> {
+    pending.iter().flat_map(Migration::names).collect()
 }
 
 fn read_own(schema: String, rows: &[RawRow]) -> Option<OwnTables> {
@@ -166,13 +252,13 @@ fn read_own(schema: String, rows: &[RawRow]) -> Option<OwnTables> {
     Some(OwnTables { database_id: text(rows.first()?, 3), schema, applied, unread: None })
 }
 
-impl RecordReader<'_> {
+impl<'a> RecordReader<'a> {
     /// Our tables; none when no migration has been applied yet.
     ///
     /// # Errors
     /// The engine's refusal.
     pub async fn own(self) -> Result<Option<OwnTables>, StoreError> {
-        let there = self.store.fetch_text(exists(self.store.engine())).await?;
+        let there = self.store.fetch_text(&there(self.store.engine(), &[LIST])).await?;
         let Some(schema) = there.first().map(|row| text(row, 0)) else { return Ok(None) };
         match self.fetch_own("memory_migrations", APPLIED, &[]).await {
             Err(StoreError::Denied { reason, remedy }) => {
@@ -206,9 +292,29 @@ impl RecordReader<'_> {
         }
     }
 
+    /// One of our own tables, as it was when the database was opened.
+    #[must_use]
+    pub fn table(self, name: &str) -> Option<&'a CatalogTable> {
+        self.store.catalog.table(name).filter(|table| is_ours(table, self.store.engine()))
+    }
+
+    /// Explains why our tables that are still to be added cannot be; `None` where they can.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn taken(self, own: Option<&OwnTables>) -> Result<Option<TakenNames>, StoreError> {
+        let engine = self.store.engine();
+        let names = made(&OwnTables::pending(own, engine));
+        // Beside a palace they go into a database of their own.
+        if names.is_empty() || self.store.companion().is_some() {
+            return Ok(None);
+        }
+        Ok(TakenNames::of(engine, &self.store.fetch_text(&taken(engine, &names)).await?))
+    }
+
     /// Our own tables that our role may not read.
     pub(super) fn own_denied(self) -> Vec<Capability> {
-        let unread = TABLES.iter().filter_map(|name| self.store.catalog.table(name).and_then(DeniedTable::of));
+        let unread = TABLES.iter().filter_map(|name| self.table(name).and_then(DeniedTable::of));
         unread.map(|denied| denied.capability(&self.store.catalog.role)).collect()
     }
 
@@ -217,13 +323,8 @@ impl RecordReader<'_> {
     /// # Errors
     /// The engine's refusal.
     pub async fn trail_tables(self) -> Result<Vec<&'static str>, StoreError> {
-        let names: Vec<String> = TRAIL.iter().map(|name| format!("'{name}'")).collect();
-        let names = names.join(", ");
-        let sql = match self.store.engine() {
-            Engine::Sqlite => format!("SELECT name FROM pragma_table_list WHERE type = 'table' AND name IN ({names})"),
-            Engine::Postgres => format!("SELECT n FROM unnest(ARRAY[{names}]) n WHERE to_regclass(n) IS NOT NULL"),
-        };
-        let there: Vec<String> = self.store.fetch_text(&sql).await?.iter().map(|row| text(row, 0)).collect();
+        let sql = there(self.store.engine(), TRAIL);
+        let there: Vec<String> = self.store.fetch_text(&sql).await?.iter().map(|row| text(row, 1)).collect();
         Ok(TRAIL.iter().copied().filter(|name| there.iter().any(|other| other == name)).collect())
     }
 
@@ -367,9 +468,17 @@ impl WriteTransaction<'_> {
             let lock = "SELECT pg_advisory_xact_lock(hashtext('mnemoscope migrations'))::text";
             self.ask(ServerAbility::MigrationLock, lock).await?;
         }
-        let there = self.fetch(exists(engine), &NONE).await?;
+        let there = self.fetch(&there(engine, &[LIST]), &NONE).await?;
         let Some(schema) = there.first().map(|row| text(row, 0)) else { return Ok(None) };
         Ok(read_own(schema, &self.fetch(APPLIED, &NONE).await?))
+    }
+
+    /// As [`RecordReader::taken`], of migrations that are about to be applied.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn taken(&mut self, engine: Engine, pending: &[Migration]) -> Result<Option<TakenNames>, WriteError> {
+        Ok(TakenNames::of(engine, &self.fetch(&taken(engine, &made(pending)), &NONE).await?))
     }
 
     /// The schema of our tables, which are there.
@@ -377,7 +486,7 @@ impl WriteTransaction<'_> {
     /// # Errors
     /// The engine's refusal.
     pub async fn own_schema(&mut self, engine: Engine) -> Result<String, WriteError> {
-        Ok(self.fetch(exists(engine), &NONE).await?.first().map(|row| text(row, 0)).unwrap_or_default())
+        Ok(self.fetch(&there(engine, &[LIST]), &NONE).await?.first().map(|row| text(row, 0)).unwrap_or_default())
     }
 }
 
@@ -386,6 +495,17 @@ const NONE: [Param; 0] = [];
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_table_of_ours_is_known_by_its_columns() {
+        for engine in [Engine::Sqlite, Engine::Postgres] {
+            for table in TABLES {
+                assert!(migration::own_columns(engine, table).len() > 2, "{table}");
+            }
+            assert_eq!(migration::own_columns(engine, "memory_audit_head"), ["id", "seq", "hash"]);
+            assert_eq!(migration::own_columns(engine, "episodes"), [""; 0]);
+        }
+    }
 
     #[test]
     fn each_engine_has_the_same_migrations_each_with_its_effect() {

@@ -139,6 +139,9 @@ impl DatabaseReport<'_> {
                 Some("no known layout fits this database, so nothing says what a change would mean".to_owned()),
                 Some("open it with --layout FILE; `layouts check FILE` helps to write one".to_owned()),
             ),
+            (None, None) if let Some(taken) = self.store.records().taken(own).await? => {
+                (Some(taken.reason), Some(taken.remedy))
+            }
             (None, None) => (
                 Some("there is no audit trail yet, without which nothing is changed".to_owned()),
                 Some(self.store.invocation().line(["migrate", "--apply"])),
@@ -170,8 +173,7 @@ impl DatabaseReport<'_> {
             capabilities.push(Capability { name: entity.name().to_owned(), available, reason, remedy });
         }
         let mut tables: Vec<Capability> = self.store.records().own_denied();
-        let used =
-            |t: &&CatalogTable| self.store.recognised().uses(t) && !super::own::TABLES.contains(&t.name.as_str());
+        let used = |t: &&CatalogTable| self.store.recognised().uses(t) && !super::own::is_ours(t, self.store.engine());
         let denied = self.store.catalog().tables.iter().filter(used).filter_map(DeniedTable::of);
         tables.extend(denied.map(|denied| denied.capability(&self.store.catalog().role)));
         capabilities.extend(tables);

@@ -388,3 +388,74 @@ async fn assert_kept(world: &World, before: &[(String, String, u64)], layout: Op
         assert!(now.contains(source), "{layout:?} at {statement}: {source:?} of {now:?}");
     }
 }
+
+/// Runs the program on a database: its exit code, and what it prints and says.
+fn told(folder: &std::path::Path, database: &str, words: &[&str]) -> (Option<i32>, serde_json::Value, String) {
+    let mut command = std::process::Command::new(crate::support::program());
+    command.env("MNEMOSCOPE_STATE", folder.join("state")).env("MNEMOSCOPE_CONFIG", folder.join("config.toml"));
+    let done = command.args(["-d", database, "--format", "json"]).args(words).output().expect("the program");
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    (done.status.code(), serde_json::from_slice(&done.stdout).unwrap_or_default(), said)
+}
+
+fn place(target: &Target) -> String {
+    match target {
+        Target::File(path) => path.display().to_string(),
+        Target::Postgres(url) => url.clone(),
+    }
+}
+
+#[test]
+fn a_table_of_somebody_else_that_bears_one_of_our_names_is_not_taken_for_ours() {
+    block_on(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        for world in worlds(Layout::Atom).await {
+            let database = place(&world.target);
+            let subjects = told(folder.path(), &database, &["list", "subject", "--limit", "1"]).1;
+            let person = subjects["rows"][0]["id"].as_str().expect("somebody").to_owned();
+            let looks = ["status", "findings", "list episode", "audit list", "audit verify", "backfill", "tables"];
+            let looks =
+                || looks.iter().map(|words| words.split(' ').collect::<Vec<_>>()).chain([vec!["purge", &person]]);
+            let codes =
+                || looks().map(|words| (words.join(" "), told(folder.path(), &database, &words).0)).collect::<Vec<_>>();
+            let before = codes();
+            for name in mnemoscope::store::own::TABLES {
+                run(&world.target, &format!("CREATE TABLE {name} (id integer PRIMARY KEY, note text)")).await;
+                run(&world.target, &format!("INSERT INTO {name} (id, note) VALUES (1, 'theirs')")).await;
+                assert_eq!(codes(), before, "{name}");
+                let (code, plan, said) = told(folder.path(), &database, &["migrate"]);
+                assert_eq!(code, Some(5), "{name}: {said}");
+                assert!(said.contains(name) && said.contains("rename it"), "{said}");
+                assert!(plan["refused"].as_str().is_some_and(|why| why.contains(name)), "{plan:#}");
+                for change in [vec!["migrate", "--apply"], vec!["hold", &person, "--reason", "a claim", "--apply"]] {
+                    let (code, _, said) = told(folder.path(), &database, &change);
+                    assert_eq!(code, Some(5), "{name} {change:?}: {said}");
+                    assert!(said.contains(name), "{said}");
+                }
+                let store = open(&world.target).await;
+                let ours = mnemoscope::store::own::TABLES;
+                let there: Vec<&str> =
+                    ours.iter().copied().filter(|own| store.catalog().table(own).is_some()).collect();
+                assert_eq!(there, [*name], "nothing of ours was added");
+                let write = told(folder.path(), &database, &["status"]).1["capabilities"].to_string();
+                assert!(write.contains(&format!("{name} is there already")), "{write}");
+                run(&world.target, &format!("DROP TABLE {name}")).await;
+            }
+            run(&world.target, "CREATE TABLE memory_audit (id integer PRIMARY KEY)").await;
+            if let Target::Postgres(url) = &world.target {
+                run(&world.target, "CREATE SCHEMA ours").await;
+                let joint = if url.contains('?') { '&' } else { '?' };
+                let own_schema = format!("{url}{joint}options[search_path]=ours,public");
+                let elsewhere = tempfile::tempdir().expect("a folder");
+                let (code, _, said) = told(elsewhere.path(), &own_schema, &["migrate", "--apply"]);
+                assert_eq!(code, Some(0), "{said}");
+                assert_eq!(told(elsewhere.path(), &own_schema, &["audit", "verify"]).0, Some(0));
+                run(&world.target, "DROP SCHEMA ours CASCADE").await;
+            }
+            run(&world.target, "ALTER TABLE memory_audit RENAME TO memory_audit_of_agents").await;
+            let (code, _, said) = told(folder.path(), &database, &["migrate", "--apply"]);
+            assert_eq!(code, Some(0), "{said}");
+            assert_eq!(told(folder.path(), &database, &["audit", "verify"]).0, Some(0));
+        }
+    });
+}
