@@ -201,7 +201,7 @@ pub fn is_ours(table: &CatalogTable, engine: Engine) -> bool {
 pub struct TakenNames {
     /// The reason, for users.
     pub reason: String,
-    /// What would help.
+    /// Action that would help.
     pub remedy: String,
 }
 
