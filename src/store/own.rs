@@ -211,8 +211,8 @@ impl TakenNames {
         let reason = agreeing(
             names.len(),
             &format!(
-                "{} {{is|are}} there already and {{belongs|belong}} to somebody else, as far as memory_migrations tells: the \
-                 tables for changes cannot be added",
+                "{} {{is|are}} there already, and no migration that is recorded here made {{it|them}}: the tables for changes \
+                 cannot be added",
                 names.join(", ")
             ),
         );
