@@ -335,12 +335,11 @@ impl Survey<'_> {
         }
         let verdict = match anchor::verify(self.store, &[]).await {
             Err(ChangeError::Refused(_)) => {
-                let why = match self.store.records().taken(None).await? {
-                    Some(taken) => format!("there is no audit trail: {taken}"),
-                    None => {
-                        let adds = self.store.invocation().line(["migrate", "--apply"]);
-                        format!("there is no audit trail yet: `{adds}` adds it")
-                    }
+                let why = if let Some(taken) = self.store.records().taken(None).await? {
+                    format!("there is no audit trail: {taken}")
+                } else {
+                    let adds = self.store.invocation().line(["migrate", "--apply"]);
+                    format!("there is no audit trail yet: `{adds}` adds it")
                 };
                 self.not_applicable(&["audit_break"], &why);
                 return Ok(());
