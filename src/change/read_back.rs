@@ -10,10 +10,14 @@ use crate::store::shape::ShapeColumn;
 use crate::store::stored::{Cell, Image, Mutation, StoredRows};
 use crate::store::write::{WriteError, WriteTransaction};
 
+/// Bytes of rows that are read again with one plan.
+const ROOM: usize = 1 << 20;
+
 /// Looks at new and changed rows again, as many as a plan tells of.
 #[derive(Debug)]
 pub struct ReadBack {
     left: usize,
+    room: usize,
     /// Values that are stored otherwise than they were written, by table and column; rows that are not there have no column.
     altered: BTreeMap<(String, String), usize>,
 }
@@ -22,7 +26,7 @@ impl ReadBack {
     /// Begins with nothing read.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
-        ReadBack { left: plan.changes.len(), altered: BTreeMap::new() }
+        ReadBack { left: plan.changes.len(), room: ROOM, altered: BTreeMap::new() }
     }
 
     /// Reads what was just written.
@@ -30,7 +34,7 @@ impl ReadBack {
     /// # Errors
     /// The engine's refusal.
     pub async fn look(&mut self, writer: &mut WriteTransaction<'_>, mutation: &Mutation) -> Result<(), WriteError> {
-        let written: Vec<Vec<(&String, &Cell)>> = match mutation {
+        let mut written: Vec<Vec<(&String, &Cell)>> = match mutation {
             Mutation::Update { key, set, .. } if !set.iter().any(|(name, _)| key.iter().any(|(k, _)| k == name)) => {
                 vec![set.iter().map(|(name, cell)| (name, cell)).collect()]
             }
@@ -39,7 +43,18 @@ impl ReadBack {
             }
             _ => return Ok(()),
         };
-        let Some(rows) = mutation.rows().filter(|_| self.left > 0) else { return Ok(()) };
+        let fits = |row: &&Vec<(&String, &Cell)>| {
+            let size: usize = row.iter().map(|(_, cell)| cell.size()).sum();
+            let room = self.room.checked_sub(size);
+            self.room = room.unwrap_or_default();
+            room.is_some()
+        };
+        let some = written.iter().take_while(fits).count();
+        written.truncate(some);
+        if self.left == 0 || some == 0 {
+            return Ok(());
+        }
+        let Some(rows) = mutation.rows() else { return Ok(()) };
         self.left = self.left.saturating_sub(written.len());
         let keys = rows.keys.into_iter().take(written.len()).collect();
         self.compare(writer, StoredRows { keys, ..rows }, &written).await
