@@ -34,6 +34,8 @@ fn main() {
         println!("cargo::rustc-cfg=stripped");
         println!("cargo::rustc-link-arg-bins=-T{folder}/assets/packaging/stripped.ld");
         println!("cargo::rustc-link-arg-bins=-Wl,--no-eh-frame-hdr");
+        // Cargo forgets `strip` where a package has a level of its own.
+        println!("cargo::rustc-link-arg-bins=-Wl,--strip-all");
         // Functions of the same code are kept once, where Rust brings the linker that can do that.
         if variable("TARGET") == "x86_64-unknown-linux-gnu" {
             println!("cargo::rustc-link-arg-bins=-Wl,--icf=all");
