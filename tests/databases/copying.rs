@@ -11,23 +11,7 @@ use sqlx::AssertSqlSafe;
 
 use crate::support::block_on;
 use crate::support::fixtures::Layout;
-use crate::support::program;
 use crate::support::world::*;
-
-fn run(folder: &std::path::Path, arguments: &[&str]) -> (Option<i32>, Value, String) {
-    let mut command = std::process::Command::new(program());
-    command.env("MNEMOSCOPE_STATE", folder.join("state")).env("MNEMOSCOPE_CONFIG", folder.join("config.toml"));
-    let output = command.current_dir(folder).args(arguments).output().expect("the program");
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    (output.status.code(), serde_json::from_slice(&output.stdout).unwrap_or_default(), words)
-}
-
-fn address(world: &World) -> String {
-    match &world.target {
-        Target::File(path) => path.display().to_string(),
-        Target::Postgres(url) => url.clone(),
-    }
-}
 
 #[test]
 fn every_kind_of_row_is_copied_into_a_new_file() {

@@ -13,7 +13,6 @@ use mnemoscope::store::{Store, StoreError, Target};
 use serde_json::{Value, json};
 
 use crate::support::fixtures::Layout;
-use crate::support::program;
 use crate::support::world::*;
 
 /// Runs a test on one thread: what it looks at need not leave it.
@@ -532,22 +531,6 @@ fn what_is_kept_long_enough_goes_once_and_comes_back_whole() {
             assert!(matches!(refused, Err(ChangeError::Refused(_))), "{refused:?}");
         }
     });
-}
-
-/// Runs the program with a state of its own; what it printed.
-fn run(folder: &std::path::Path, arguments: &[&str]) -> (Option<i32>, Value, String) {
-    let mut command = std::process::Command::new(program());
-    command.env("MNEMOSCOPE_STATE", folder.join("state")).env("MNEMOSCOPE_CONFIG", folder.join("config.toml"));
-    let output = command.current_dir(folder).args(arguments).output().expect("the program");
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    (output.status.code(), serde_json::from_slice(&output.stdout).unwrap_or_default(), words)
-}
-
-fn address(world: &World) -> String {
-    match &world.target {
-        Target::File(path) => path.display().to_string(),
-        Target::Postgres(url) => url.clone(),
-    }
 }
 
 #[test]

@@ -170,6 +170,23 @@ impl Agent {
     }
 }
 
+/// Runs the program with a state of its own; what it printed.
+pub fn run(folder: &std::path::Path, arguments: &[&str]) -> (Option<i32>, Value, String) {
+    let mut command = Command::new(super::program());
+    command.env("MNEMOSCOPE_STATE", folder.join("state")).env("MNEMOSCOPE_CONFIG", folder.join("config.toml"));
+    let output = command.current_dir(folder).args(arguments).output().expect("the program");
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code(), serde_json::from_slice(&output.stdout).unwrap_or_default(), words)
+}
+
+/// The address by which a command names the database.
+pub fn address(world: &World) -> String {
+    match &world.target {
+        Target::File(path) => path.display().to_string(),
+        Target::Postgres(url) => url.clone(),
+    }
+}
+
 /// Runs SQL as somebody else would.
 pub async fn meddle(world: &World, sql: &str) {
     Agent::of(&world.target).await.run(sql).await;

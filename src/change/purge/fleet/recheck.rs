@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::receipt::{OPERATION, overall};
 use super::session::FleetPlace;
-use super::{FleetEntry, NOT_FOUND, OpenedMember};
+use super::{FleetEntry, NOT_FOUND, OpenedMember, UNREACHABLE};
 use crate::change::purge::desk::Desk;
 use crate::change::purge::receipt::{PurgeReceipt, RecheckFound};
 use crate::change::purge::recheck::{look, recheck};
@@ -120,7 +120,7 @@ async fn recheck_one(
 ) -> FleetEntry {
     let store = match &member.store {
         Ok(store) => store,
-        Err(words) => return member.failed("unreachable", words),
+        Err(words) => return member.failed(UNREACHABLE, words),
     };
     let looked = match known.and_then(|erased| erased.receipt.as_ref()) {
         Some(receipt) => recheck(store, &receipt.receipt_id, desk)
