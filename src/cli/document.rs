@@ -11,6 +11,7 @@ use super::failure::CommandFailure;
 use super::options::Format;
 use super::output;
 use crate::memory::Row;
+use crate::memory::json::JsonPart;
 use crate::ui::escaped;
 use crate::ui::text::SafeText;
 
@@ -71,15 +72,15 @@ impl Document {
     /// # Errors
     /// As [`output::piped`].
     pub fn row(&mut self, row: &Row) -> Result<(), CommandFailure> {
-        for (column, value) in row.entity.columns().iter().zip(&row.values) {
-            match value {
+        for (at, column) in row.entity.columns().iter().enumerate() {
+            match row.part(at) {
                 // Of a long list no second text is made.
-                Value::Array(items) => {
+                JsonPart::Value(Value::Array(items)) => {
                     self.list(column.name, items.len());
                     self.items(items)?;
                     self.end();
                 }
-                value => self.member(column.name, value)?,
+                part => self.member(column.name, &part)?,
             }
         }
         if row.problems.is_empty() { Ok(()) } else { self.member("problems", &row.problems) }

@@ -13,7 +13,7 @@ use super::ink::{ColourSurroundings, OutputInk};
 use super::options::{Format, Global};
 use super::table::{self, PrintedColumn};
 use crate::memory::Row;
-use crate::memory::json::members;
+use crate::memory::json::{JsonPart, members};
 use crate::memory::veil::Veil;
 use crate::ui::escaped;
 use crate::ui::text::SafeText;
@@ -254,17 +254,17 @@ fn listed(value: &RawValue) -> io::Result<Vec<&RawValue>> {
 
 /// One row as CSV fields: see `csv_field`.
 pub fn csv_fields(row: &Row) -> impl Iterator<Item = String> {
-    row.values.iter().map(csv_field)
+    (0..row.values.len()).map(|at| csv_field(row.part(at)))
 }
 
 /// A value as a CSV field, JSON values as JSON text; what a spreadsheet would take for a formula is kept from being one
 /// by a leading apostrophe. On a terminal what would act on it is shown by marks.
 #[must_use]
-pub fn csv_field(value: &Value) -> String {
-    let text = match value {
-        Value::Null => String::new(),
-        Value::String(text) if is_formula(text) => format!("'{text}"),
-        Value::String(text) => text.clone(),
+pub fn csv_field<'a>(part: impl Into<JsonPart<'a>>) -> String {
+    let text = match part.into() {
+        JsonPart::Value(Value::Null) => String::new(),
+        JsonPart::Value(Value::String(text)) if is_formula(text) => format!("'{text}"),
+        JsonPart::Value(Value::String(text)) => text.clone(),
         other => other.to_string(),
     };
     if is_read_by_people() { SafeText::new(&text).to_string() } else { text }

@@ -1,7 +1,8 @@
 //! `tables` and `table`: what a database holds, whether a layout knows it or not.
 
 use clap::Args;
-use serde_json::{Map, Value, json};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
 use super::context::Session;
 use super::document::RowsDocument;
@@ -148,8 +149,7 @@ async fn page(session: &Session<'_>, store: &Store, query: &RawQuery) -> Result<
         None => error.into(),
     })?;
     if let Some(mask) = session.mask() {
-        // Nothing is known of these columns: any of them may be personal.
-        page.rows.iter_mut().flatten().for_each(|cell| mask.unknown(&mut cell.0));
+        page.rows.iter_mut().flatten().for_each(|cell| cell.mask(&mask));
     }
     Ok(page)
 }
@@ -169,17 +169,19 @@ async fn stream(
         let page = page(session, store, &query).await?;
         let table = &query.table;
         let is_read = match format {
-            Format::Json => document.rows(page.rows.iter().map(|row| row_json(table, row)))?,
+            Format::Json => document.rows(page.rows.iter().map(|row| RowObject(table, row)))?,
             Format::Csv => output::piped_open(|out| {
                 let mut csv = csv::Writer::from_writer(out);
                 if printed == 0 {
                     csv.write_record(table.columns.iter().map(|c| output::csv_field(&json!(c.name))))?;
                 }
-                page.rows.iter().try_for_each(|row| csv.write_record(row.iter().map(|c| output::csv_field(&c.0))))?;
+                page.rows
+                    .iter()
+                    .try_for_each(|row| csv.write_record(row.iter().map(|c| output::csv_field(c.part()))))?;
                 csv.flush()
             })?,
             Format::Jsonl | Format::Table => output::piped_open(|out| {
-                page.rows.iter().try_for_each(|row| output::json_line(out, &row_json(table, row)))
+                page.rows.iter().try_for_each(|row| output::json_line(out, &RowObject(table, row)))
             })?,
         };
         printed += page.rows.len();
@@ -191,7 +193,11 @@ async fn stream(
     }
 }
 
-fn row_json(table: &RawTable, row: &[ShownRaw]) -> Value {
-    let fields = table.columns.iter().zip(row).map(|(column, cell)| (column.name.clone(), cell.0.clone()));
-    Value::Object(fields.collect::<Map<_, _>>())
+/// A row as a JSON object.
+struct RowObject<'a>(&'a RawTable, &'a [ShownRaw]);
+
+impl Serialize for RowObject<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.columns.iter().zip(self.1).map(|(column, cell)| (&column.name, cell.part())))
+    }
 }

@@ -8,11 +8,12 @@ use super::memory_uses::TimedUses;
 use super::{LabError, Told, each, of_agent, silent};
 use crate::layout::{EpisodeLink, LinkBy};
 use crate::memory::digest::{Digest, digest};
+use crate::memory::json::{self, JsonPart};
 use crate::memory::mask::Mask;
 use crate::memory::packed::id_table::IdTable;
 use crate::memory::packed::records::Record;
 use crate::memory::query::Query;
-use crate::memory::{Entity, Row, feedback, json, time};
+use crate::memory::{Entity, Row, feedback, time};
 use crate::recall::understand::canvas::{self, CanvasStudy, CanvasSummary, CanvasUse};
 use crate::recall::understand::forgetting::{AgeTally, AgedEpisode};
 use crate::recall::understand::graduation;
@@ -259,16 +260,19 @@ const OPEN: [&str; 3] = ["open_seconds", "dwell_seconds", "open_duration_seconds
 const BY: [&str; 3] = ["by", "actor", "updated_by"];
 
 fn canvas_use<'r>(row: &'r Row, episodes: &Episodes) -> CanvasUse<'r> {
-    let read;
-    let metadata = match row.get("metadata") {
-        // Read only where it may say one of these.
-        Value::String(text) if OPEN.iter().chain(&BY).any(|key| text.contains(key)) => {
-            read = json::read(text).value;
-            &read
+    let wanted = |key: &str| OPEN.contains(&key) || BY.contains(&key);
+    let members: Vec<(String, Value)> = match row.entity.position("metadata").map(|at| row.part(at)) {
+        Some(JsonPart::Document(text)) if OPEN.iter().chain(&BY).any(|key| text.contains(key)) => {
+            let members = json::members(text).into_iter().flatten().filter(|(key, _)| wanted(key));
+            members.map(|(key, value)| (key, json::read(value.get()).value)).collect()
         }
-        other => other,
+        Some(JsonPart::Value(Value::Object(object))) => {
+            object.iter().filter(|(key, _)| wanted(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
+        }
+        _ => Vec::new(),
     };
-    let by = BY.iter().find_map(|key| metadata.get(key)?.as_str());
+    let said = |key: &str| members.iter().rfind(|(name, _)| name == key).map(|(_, value)| value);
+    let by = BY.iter().find_map(|key| said(key)?.as_str());
     let named = || episodes.named.get(row.id()).map(|[_, episode]| episode);
     CanvasUse {
         id: row.id(),
@@ -277,7 +281,7 @@ fn canvas_use<'r>(row: &'r Row, episodes: &Episodes) -> CanvasUse<'r> {
         component: row.text("component_type").unwrap_or_default(),
         action: row.text("action").unwrap_or_default(),
         at: row.text("created_at").and_then(time::epoch_micros),
-        open_seconds: OPEN.iter().find_map(|key| metadata.get(key)?.as_f64()),
+        open_seconds: OPEN.iter().find_map(|key| said(key)?.as_f64()),
         by_agent: matches!(by, Some("agent" | "assistant" | "system")),
         episode: row.text("episode_id").map(digest).or_else(named),
     }

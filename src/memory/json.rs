@@ -1,14 +1,20 @@
 //! Reads stored JSON that is not strict, without ever failing a row: what had to be bent is said as a problem.
 
+mod document;
 mod members;
+mod place;
 mod plain;
 mod reader;
+mod texts;
 
 use serde_json::{Map, Value};
 
+pub use document::{JsonPart, is_kept_as_text};
 pub use members::members;
-pub use plain::is_plain;
+pub use place::path_in;
+pub use plain::{is_plain, keeps_digits};
 use reader::{WideNumber, read_with};
+pub use texts::{JsonText, each_text};
 
 /// Levels of arrays and objects that become values; what lies deeper stays text.
 pub const MAX_DEPTH: usize = 128;
@@ -147,23 +153,28 @@ pub fn path(value: &Value, path: &str) -> Option<Value> {
     let (step, rest) = path.split_once('.').unwrap_or((path, ""));
     match value {
         Value::Array(elements) if step == "*" => {
-            let found =
-                elements.iter().filter_map(|element| self::path(element, rest)).filter(|found| !found.is_null());
-            // Every element of lists within a list is one of them all.
-            let flat = rest.split('.').any(|step| step == "*");
-            let all: Vec<Value> = found
-                .flat_map(|found| match found {
-                    Value::Array(inner) if flat => inner,
-                    one => vec![one],
-                })
-                .collect();
-            (!all.is_empty()).then_some(Value::Array(all))
+            flat(elements.iter().filter_map(|element| self::path(element, rest)).collect(), rest)
         }
         Value::Object(object) => self::path(object.get(step)?, rest),
         Value::Array(elements) => self::path(elements.get(step.parse::<usize>().ok()?)?, rest),
         Value::String(_) => self::path(&container_in(value)?, path),
         _ => None,
     }
+}
+
+/// What `*` finds in the elements of a list; `rest` is the path within each.
+fn flat(found: Vec<Value>, rest: &str) -> Option<Value> {
+    // Every element of lists within a list is one of them all.
+    let is_flat = rest.split('.').any(|step| step == "*");
+    let all: Vec<Value> = found
+        .into_iter()
+        .filter(|found| !found.is_null())
+        .flat_map(|found| match found {
+            Value::Array(inner) if is_flat => inner,
+            one => vec![one],
+        })
+        .collect();
+    (!all.is_empty()).then_some(Value::Array(all))
 }
 
 /// Shows typed values (`{"__type__":"decimal","value":"0.1"}`) as what they hold, at every depth.

@@ -36,6 +36,7 @@ impl Mask {
                 Personal::Content => self.content(value),
             }
         }
+        row.unparsed.clear();
         for problem in &mut row.problems {
             problem.raw = self.stand_in(&problem.raw);
         }

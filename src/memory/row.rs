@@ -1,9 +1,12 @@
 //! A row as every layout shows it: canonical values in order, and what could not be read of them.
 
+use std::sync::OnceLock;
+
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
 use super::entity::Entity;
+use super::json::{self, JsonPart};
 
 /// A stored value of a row that could not be read as its column demands.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -25,19 +28,64 @@ pub struct Row {
     pub values: Vec<Value>,
     /// Values that could not be read; empty for a sound row.
     pub problems: Vec<Problem>,
+    /// Values that are the text of a JSON object or list.
+    pub unparsed: Vec<Unparsed>,
+}
+
+/// A JSON object or list that stands in a row as its text. It is read when somebody asks for its value.
+#[derive(Debug, Clone)]
+pub struct Unparsed {
+    at: usize,
+    value: OnceLock<Value>,
+}
+
+impl Unparsed {
+    /// The one at a position of the row.
+    #[must_use]
+    pub fn new(at: usize) -> Self {
+        Unparsed { at, value: OnceLock::new() }
+    }
+}
+
+/// Whether it has been read makes no difference.
+impl PartialEq for Unparsed {
+    fn eq(&self, other: &Self) -> bool {
+        self.at == other.at
+    }
 }
 
 impl Row {
     /// A row of nulls.
     #[must_use]
     pub fn empty(entity: Entity) -> Self {
-        Row { entity, values: (0..entity.columns().len()).map(|_| Value::Null).collect(), problems: Vec::new() }
+        let values = entity.columns().iter().map(|_| Value::Null).collect();
+        Row { entity, values, problems: Vec::new(), unparsed: Vec::new() }
     }
 
     /// Value of a canonical column; null when the entity has no such column.
     #[must_use]
     pub fn get(&self, column: &str) -> &Value {
-        self.entity.position(column).map_or(&Value::Null, |i| &self.values[i])
+        let Some(at) = self.entity.position(column) else { return &Value::Null };
+        let unparsed = self.unparsed.iter().find(|unparsed| unparsed.at == at);
+        unparsed.map_or(&self.values[at], |it| it.value.get_or_init(|| self.part(at).to_value()))
+    }
+
+    /// The value at a position as JSON has it.
+    #[must_use]
+    pub fn part(&self, at: usize) -> JsonPart<'_> {
+        match &self.values[at] {
+            Value::String(text) if self.unparsed.iter().any(|it| it.at == at) => JsonPart::Document(text),
+            value => JsonPart::Value(value),
+        }
+    }
+
+    /// What stands at a path of a canonical column, as [`json::path`] finds it.
+    #[must_use]
+    pub fn within(&self, column: &str, path: &str) -> Option<Value> {
+        match self.part(self.entity.position(column)?) {
+            JsonPart::Document(text) => json::path_in(text, path).0,
+            JsonPart::Value(value) => json::path(value, path),
+        }
     }
 
     /// Text of a canonical column, when it holds text.
@@ -68,12 +116,20 @@ impl Row {
     pub fn set(&mut self, column: &str, value: Value) {
         if let Some(i) = self.entity.position(column) {
             self.values[i] = value;
+            self.unparsed.retain(|it| it.at != i);
         }
     }
 
     /// Takes the value of a canonical column out of the row; null when the entity has no such column.
     pub fn take(&mut self, column: &str) -> Value {
-        self.entity.position(column).map_or(Value::Null, |i| std::mem::take(&mut self.values[i]))
+        let Some(at) = self.entity.position(column) else { return Value::Null };
+        let read = match self.part(at) {
+            JsonPart::Document(_) => Some(self.part(at).to_value()),
+            JsonPart::Value(_) => None,
+        };
+        self.unparsed.retain(|it| it.at != at);
+        let stored = std::mem::take(&mut self.values[at]);
+        read.unwrap_or(stored)
     }
 
     /// The row's id; empty for an entity without one.
@@ -93,8 +149,8 @@ impl Row {
     /// # Errors
     /// The serializer's.
     pub fn entries<S: SerializeMap>(&self, object: &mut S) -> Result<(), S::Error> {
-        for (column, value) in self.entity.columns().iter().zip(&self.values) {
-            object.serialize_entry(column.name, value)?;
+        for (at, column) in self.entity.columns().iter().enumerate() {
+            object.serialize_entry(column.name, &self.part(at))?;
         }
         if self.problems.is_empty() { Ok(()) } else { object.serialize_entry("problems", &self.problems) }
     }
@@ -107,10 +163,10 @@ impl Row {
 
     /// As [`Row::to_json`], without a copy of the values.
     #[must_use]
-    pub fn into_json(self) -> Value {
+    pub fn into_json(mut self) -> Value {
         let mut object = Map::new();
-        for (column, value) in self.entity.columns().iter().zip(self.values) {
-            object.insert(column.name.to_owned(), value);
+        for column in self.entity.columns() {
+            object.insert(column.name.to_owned(), self.take(column.name));
         }
         if !self.problems.is_empty() {
             object.insert("problems".to_owned(), serde_json::json!(self.problems));

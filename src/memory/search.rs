@@ -1,8 +1,11 @@
 //! Words looked for in the texts of rows: what is asked, which columns hold texts, and where a row has the words.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::entity::{Entity, Personal};
+use super::json::{JsonPart, JsonText, each_text};
 use super::row::Row;
 
 /// Entities whose texts are searched, in the order in which they are.
@@ -88,7 +91,7 @@ impl Search {
         let stems: Vec<String> = self.words().into_iter().map(stem).collect();
         self.hit(row).or_else(|| located(row, &stems).map(|(_, hit)| hit)).or_else(|| {
             let column = columns(row.entity).find(|column| !row.get(column).is_null())?;
-            Some(SearchHit { column, snippet: around(&texts(row.get(column)).join(" · "), 0, 0) })
+            Some(SearchHit { column, snippet: around(&texts(row, column).join(" · "), 0, 0) })
         })
     }
 }
@@ -98,7 +101,7 @@ fn located(row: &Row, terms: &[String]) -> Option<(usize, SearchHit)> {
     let mut found = vec![false; terms.len()];
     let mut best: Option<(usize, SearchHit)> = None;
     for column in columns(row.entity) {
-        let texts = texts(row.get(column));
+        let texts = texts(row, column);
         let mut here = 0;
         let mut first: Option<(usize, usize, usize)> = None;
         for (term, found) in terms.iter().zip(&mut found) {
@@ -109,7 +112,7 @@ fn located(row: &Row, terms: &[String]) -> Option<(usize, SearchHit)> {
             first = Some(first.map_or((text, at, length), |known| known.min((text, at, length))));
         }
         if let Some((text, at, length)) = first.filter(|_| best.as_ref().is_none_or(|(most, _)| here > *most)) {
-            best = Some((here, SearchHit { column, snippet: around(texts[text], at, length) }));
+            best = Some((here, SearchHit { column, snippet: around(&texts[text], at, length) }));
         }
     }
     let all = found.iter().filter(|found| **found).count();
@@ -124,13 +127,30 @@ pub fn columns(entity: Entity) -> impl Iterator<Item = &'static str> {
     entity.columns().iter().filter(holds_text).map(|c| c.name)
 }
 
-/// The texts within a value; names of fields are none.
-fn texts(value: &Value) -> Vec<&str> {
+/// The texts within a column of a row; names of fields are none.
+fn texts<'r>(row: &'r Row, column: &str) -> Vec<Cow<'r, str>> {
+    let mut found = Vec::new();
+    match row.entity.position(column).map(|at| row.part(at)) {
+        Some(JsonPart::Document(text)) => {
+            let each = &mut |text: JsonText<'_>| match text {
+                JsonText::Key(_) => {}
+                JsonText::Item(text) | JsonText::Member(_, text) => found.push(Cow::Owned(text.to_owned())),
+            };
+            // What ends it early is no JSON any more, and holds no texts.
+            let _ = each_text(text, each);
+        }
+        Some(JsonPart::Value(value)) => within(value, &mut found),
+        None => {}
+    }
+    found
+}
+
+fn within<'r>(value: &'r Value, found: &mut Vec<Cow<'r, str>>) {
     match value {
-        Value::String(text) => vec![text],
-        Value::Array(items) => items.iter().flat_map(texts).collect(),
-        Value::Object(object) => object.values().flat_map(texts).collect(),
-        _ => Vec::new(),
+        Value::String(text) => found.push(Cow::Borrowed(text)),
+        Value::Array(items) => items.iter().for_each(|item| within(item, found)),
+        Value::Object(object) => object.values().for_each(|item| within(item, found)),
+        _ => {}
     }
 }
 

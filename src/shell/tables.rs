@@ -39,7 +39,7 @@ pub async fn rows(store: &Store, name: &str, after: Option<String>) -> Result<Ta
     let mut query = query.map_err(|why| RequestFailure::new(what, why, "r reads again"))?;
     (query.after, query.preview) = (after, Some(PREVIEW));
     let page = store.raw().raw_page(&query).await.map_err(|e| failure(what, &e))?;
-    let rows = page.rows.into_iter().map(|row| row.into_iter().map(|cell| cell.0).collect()).collect();
+    let rows = page.rows.into_iter().map(|row| row.into_iter().map(|cell| cell.part().to_value()).collect()).collect();
     Ok(TablePage { columns, rows, next: page.next })
 }
 

@@ -7,6 +7,7 @@ use super::fetched::{FetchedValue, RawRow, json_text, key_text};
 use super::select::{Projection, Slot, SlotTarget};
 use super::within;
 use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Inside, StoredAs};
+use crate::memory::row::Unparsed;
 use crate::memory::{Entity, Problem, Row, ValueKind, feedback, json, time};
 
 /// Characters of a stored value that a problem quotes.
@@ -33,7 +34,10 @@ pub fn decode(source: &BoundSource, projection: &Projection, raw: &mut RawRow) -
                     continue;
                 }
                 match unparsed(projection, slot, row.entity.columns()[i].kind, raw) {
-                    Some(text) => row.values[i] = Value::from(text),
+                    Some(text) => {
+                        row.values[i] = Value::from(text);
+                        row.unparsed.push(Unparsed::new(i));
+                    }
                     None => fill(&mut row, i, slot, raw),
                 }
                 if slot.column.inside.is_whole() && slot.column.is_mapped() {
@@ -75,16 +79,15 @@ fn moved(projection: &Projection, slot: &Slot, kind: ValueKind, raw: &mut RawRow
     }
 }
 
-/// The text of a JSON value that need not be read.
+/// The text of a JSON value that need not be read, or is long.
 fn unparsed<'a>(projection: &Projection, slot: &Slot, kind: ValueKind, raw: &'a RawRow) -> Option<&'a str> {
     let whole = slot.column.inside.is_whole() && !matches!(slot.column.stored, StoredAs::Nested | StoredAs::One);
     match slot.at.and_then(|at| raw.get(at)) {
         Some(FetchedValue::Text(text))
-            if projection.unparsed
-                && kind == ValueKind::Json
+            if kind == ValueKind::Json
                 && whole
-                && text.starts_with(['{', '['])
-                && json::is_plain(text) =>
+                && (projection.unparsed && text.starts_with(['{', '[']) && json::is_plain(text)
+                    || json::is_kept_as_text(text)) =>
         {
             Some(text)
         }
@@ -124,7 +127,8 @@ fn empty_lists(row: &mut Row, projection: &Projection) {
 fn keep_raw_words(row: &mut Row, raw_status: Option<String>, raw_outcome: Option<String>) {
     for (column, key, word) in [("status", "raw_status", raw_status), ("outcome", "raw_outcome", raw_outcome)] {
         let Some(word) = word.filter(|w| !w.is_empty() && row.text(column) != Some(w)) else { continue };
-        let mut object = match row.get("metadata").clone() {
+        let Some(at) = row.entity.position("metadata") else { continue };
+        let mut object = match row.part(at).to_value() {
             Value::Object(object) => object,
             Value::Null => Map::new(),
             other => Map::from_iter([("value".to_owned(), other)]),

@@ -139,8 +139,7 @@ impl VectorSource<'_> {
         let Some(path) = &self.vector.path else {
             return if vector::read_list(text, into) { ReadVector::Vector } else { ReadVector::Unreadable };
         };
-        let document = json::read(text).value;
-        match json::path(&document, path) {
+        match json::path_in(text, path).0 {
             None | Some(serde_json::Value::Null) => ReadVector::Missing,
             Some(found) => match vector::of_json(&found) {
                 Some(numbers) => {

@@ -13,14 +13,9 @@ use crate::memory::json;
 
 /// The value that is there, with what is wrong with it; parts of a text are a list, one part is a text.
 pub(super) fn found(raw: &FetchedValue, inside: &Inside) -> (Option<Value>, Vec<String>) {
-    let (whole, problems) = match outer(raw, inside) {
-        Ok(Some(found)) => found,
-        Ok(None) => return (None, Vec::new()),
+    let (found, problems) = match at_path(raw, inside) {
+        Ok(found) => found,
         Err(problem) => return (None, vec![problem]),
-    };
-    let found = match &inside.path {
-        Some(path) => json::path(&whole, path),
-        None => Some(whole),
     };
     let Some(found) = found.filter(|value| !value.is_null()) else { return (None, problems) };
     if inside.by.is_none() {
@@ -36,36 +31,33 @@ pub(super) fn found(raw: &FetchedValue, inside: &Inside) -> (Option<Value>, Vec<
     (found, Vec::new())
 }
 
-/// The document that the encodings give, or the text where they give none; what is wrong where it is nothing.
-type Outer = (Value, Vec<String>);
-
-fn outer(raw: &FetchedValue, inside: &Inside) -> Result<Option<Outer>, String> {
+/// The value at the path within what the encodings give, or the whole of it; what is wrong where that is nothing.
+fn at_path(raw: &FetchedValue, inside: &Inside) -> Result<(Option<Value>, Vec<String>), String> {
     if *raw == FetchedValue::Null {
-        return Ok(None);
+        return Ok((None, Vec::new()));
     }
     let raw = if inside.decode.is_empty() {
         Cow::Borrowed(raw)
     } else {
         match container::decoded(raw, &inside.decode)? {
-            None => return Ok(None),
-            Some(Decoded::Document(value)) => return Ok(Some((value, Vec::new()))),
+            None => return Ok((None, Vec::new())),
+            Some(Decoded::Document(value)) => {
+                return Ok((json::path(&value, inside.path.as_deref().unwrap_or_default()), Vec::new()));
+            }
             Some(Decoded::Bytes(bytes)) => Cow::Owned(FetchedValue::Bytes(bytes)),
         }
     };
-    if inside.path.is_some() {
-        let reading = json::read(&json_text(&raw)?);
-        let problems = if reading.value.is_null() { reading.problems } else { Vec::new() };
-        return Ok(Some((reading.value, problems)));
+    if let Some(path) = &inside.path {
+        return Ok(json::path_in(&json_text(&raw)?, path));
     }
-    Ok(Some(match &*raw {
-        FetchedValue::Null => return Ok(None),
-        FetchedValue::Text(text) => (Value::from(text.as_str()), Vec::new()),
-        FetchedValue::BadText(bytes) | FetchedValue::Bytes(bytes) => {
-            (Value::from(String::from_utf8_lossy(bytes)), Vec::new())
-        }
-        FetchedValue::Integer(number) => (Value::from(*number), Vec::new()),
-        FetchedValue::Real(number) => (Value::from(*number), Vec::new()),
-    }))
+    let whole = match &*raw {
+        FetchedValue::Null => Value::Null,
+        FetchedValue::Text(text) => Value::from(text.as_str()),
+        FetchedValue::BadText(bytes) | FetchedValue::Bytes(bytes) => Value::from(String::from_utf8_lossy(bytes)),
+        FetchedValue::Integer(number) => Value::from(*number),
+        FetchedValue::Real(number) => Value::from(*number),
+    };
+    Ok((Some(whole), Vec::new()))
 }
 
 /// The texts that are there: one, the items of a list, or the parts of a text.

@@ -123,6 +123,49 @@ fn long_rows_are_not_held_together() {
     }
 }
 
+/// Gives an episode a JSON document of 2.5 MB in very many small parts.
+async fn document(path: &str, id: &str) {
+    let mut link = SqliteConnection::connect(path).await.expect("the file");
+    let parts = (0..60_000).map(|n| format!("{{\"step\": {n}, \"said\": \"parcel {n}\"}}"));
+    let document = format!("{{\"list\": [{}]}}", parts.collect::<Vec<_>>().join(", "));
+    let set = "UPDATE episodes SET result = $1 WHERE id = $2";
+    sqlx::query(set).bind(document).bind(id).execute(&mut link).await.expect("a long document");
+    link.close().await.expect("closed");
+}
+
+#[test]
+fn a_long_document_is_printed_and_searched_as_its_text() {
+    let folder = TempDir::new().unwrap();
+    let path = demo(folder.path(), "60");
+    let of = |words: &[&str]| {
+        peak(folder.path(), &["-d", &path, "--format", "json"].into_iter().chain(words.to_vec()).collect::<Vec<_>>())
+    };
+    let Some((_, listed)) = of(&["list", "episode", "--limit", "1"]) else { return };
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    let id = listed["rows"][0]["id"].as_str().unwrap();
+    let commands: [&[&str]; 6] = [
+        &["show", "episode", id],
+        &["list", "episode"],
+        &["table", "episodes"],
+        &["export", "episode"],
+        &["chain", id],
+        &["findings"],
+    ];
+    let before: Vec<u64> = commands.iter().map(|words| of(words).map_or(0, |(most, _)| most)).collect();
+    block_on(document(&path, id));
+    for (words, few) in commands.iter().zip(before) {
+        let Some((many, _)) = of(words) else { return };
+        // Its values would take 60 MB.
+        assert!(many < few + 30_000, "{words:?}: {few} kB before, {many} kB with the document");
+    }
+    let shown: serde_json::Value = serde_json::from_str(&of(&["show", "episode", id]).unwrap().1).unwrap();
+    assert_eq!(shown["episode"]["result"]["list"][59_999]["said"], "parcel 59999");
+    for (words, hits) in [("\"parcel 59999\"", 1), ("\"said\"", 0)] {
+        let found: serde_json::Value = serde_json::from_str(&of(&["find", words]).unwrap().1).unwrap();
+        assert_eq!(found["rows"].as_array().unwrap().len(), hits, "{words}");
+    }
+}
+
 #[test]
 fn texts_that_lose_a_person_are_not_held_together() {
     let folder = TempDir::new().unwrap();

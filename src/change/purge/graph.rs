@@ -566,19 +566,13 @@ fn is_path_alone(inside: &Inside) -> bool {
 /// there is taken apart through every encoding that it has.
 #[must_use]
 pub fn at_path(raw: &FetchedValue, path: &str) -> Vec<String> {
-    match super::scrub::readable(raw).map(|text| json::read(&text).value) {
-        Some(document @ (Value::Object(_) | Value::Array(_))) => match in_json(document, path) {
-            Some(Value::String(text)) if !text.starts_with(['{', '[']) => vec![text],
-            Some(Value::Number(number)) => vec![number.to_string()],
-            Some(Value::Array(items)) => items.iter().filter_map(item_text).collect(),
-            _ => encoded_at(raw, path),
-        },
+    let document = super::scrub::readable(raw).filter(|text| text.trim_start().starts_with(['{', '[']));
+    match document.and_then(|text| json::path_in(&text, path).0) {
+        Some(Value::String(text)) if !text.starts_with(['{', '[']) => vec![text],
+        Some(Value::Number(number)) => vec![number.to_string()],
+        Some(Value::Array(items)) => items.iter().filter_map(item_text).collect(),
         _ => encoded_at(raw, path),
     }
-}
-
-fn in_json(document: Value, path: &str) -> Option<Value> {
-    if path.is_empty() { Some(document) } else { json::path(&document, path) }
 }
 
 fn item_text(item: &Value) -> Option<String> {

@@ -45,15 +45,14 @@ impl Facts {
 
     /// Takes the memory at a place, which came at `created`; whether it is a fact.
     pub fn add(&mut self, row: &Row, created: i64, place: u64) -> bool {
-        let metadata = row.get("metadata");
-        let said =
-            |name: &str| metadata[name].as_str().map(|text| text.trim().to_lowercase()).filter(|t| !t.is_empty());
+        let told = |name: &str| row.within("metadata", name)?.as_str().map(str::to_owned);
+        let said = |name: &str| told(name).map(|text| text.trim().to_lowercase()).filter(|t| !t.is_empty());
         let (Some(subject), Some(predicate), Some(object)) = (said("subject"), said("predicate"), said("object"))
         else {
             return false;
         };
         let moment =
-            |name: &str| metadata[name].as_str().and_then(time::canonical).as_deref().and_then(time::epoch_micros);
+            |name: &str| told(name).and_then(|text| time::canonical(&text)).as_deref().and_then(time::epoch_micros);
         let (from, to) = (moment("valid_from"), moment("valid_to"));
         let [person, rest, name, one, other] = group(row, &[&subject, &predicate]);
         let [a, b, c] = in_order(row.id());

@@ -3,9 +3,10 @@
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use serde_json::Value;
 
+use crate::memory::Row;
 use crate::memory::entity::{Personal, ValueKind};
+use crate::memory::json::{self, JsonPart, JsonText};
 use crate::memory::text_check::{self, INSTRUCTIONS, NAMES, TOKENS};
-use crate::memory::{Row, json};
 
 /// Columns of words that agents choose, beside free text: what is pasted into a name stays there.
 pub const WORDS: &[&str] = &["component_name", "component_type", "domain", "topic", "workflow_name"];
@@ -78,13 +79,13 @@ impl TextScanner {
     /// [`Query::unparsed`]: crate::memory::query::Query
     pub fn row(&mut self, row: &Row) -> HeldText {
         let mut held = HeldText::default();
-        for (column, value) in row.entity.columns().iter().zip(&row.values) {
+        for (at, column) in row.entity.columns().iter().enumerate() {
             let looked_at =
                 column.personal == Personal::Content || column.kind == ValueKind::List || WORDS.contains(&column.name);
-            match (looked_at, column.kind, value) {
-                (false, ..) => {}
-                (true, ValueKind::Json, Value::String(text)) => self.document(text, &mut held),
-                (true, ..) => self.value(value, &mut held),
+            match row.part(at) {
+                _ if !looked_at => {}
+                JsonPart::Document(text) => self.document(text, &mut held),
+                JsonPart::Value(value) => self.value(value, &mut held),
             }
         }
         held
@@ -93,19 +94,29 @@ impl TextScanner {
     /// Scans every text of a row, free or not: names, lists, ids.
     pub fn whole(&mut self, row: &Row) -> HeldText {
         let mut held = HeldText::default();
-        row.values.iter().for_each(|value| self.value(value, &mut held));
+        for at in 0..row.values.len() {
+            match row.part(at) {
+                JsonPart::Document(text) => self.document(text, &mut held),
+                JsonPart::Value(value) => self.value(value, &mut held),
+            }
+        }
         held
     }
 
-    /// A JSON text, or a text out of one: its strings are looked at one by one only where it holds something at all.
+    /// A JSON text: its strings are looked at one by one only where it holds something at all.
     fn document(&mut self, text: &str, held: &mut HeldText) {
         let seen = glance(text);
-        if !seen.odd && seen.flat && !matches(self.any.as_ref(), text) {
+        if !seen.odd && seen.flat && !text.contains('\\') && !matches(self.any.as_ref(), text) {
             return;
         }
-        if text.starts_with(['{', '[']) && json::is_plain(text) {
-            self.value(&json::read(text).value, held);
-        } else {
+        let strings = json::each_text(text, &mut |text| match text {
+            JsonText::Key(text) | JsonText::Item(text) => self.text(text, held),
+            JsonText::Member(key, text) => {
+                held.secret |= text_check::is_secret_under(key, text);
+                self.text(text, held);
+            }
+        });
+        if strings.is_err() {
             self.text(text, held);
         }
     }

@@ -84,7 +84,7 @@ impl StandingMemories {
     /// Takes a memory; one that another has taken the place of says nothing any more.
     pub fn add(&mut self, row: &Row) {
         let is_gone = matches!(row.text("status"), Some("superseded" | "deleted" | "expired" | "merged" | "archived"));
-        if is_gone || row.get("metadata")["superseded_by"].is_string() {
+        if is_gone || row.within("metadata", "superseded_by").is_some_and(|by| by.is_string()) {
             return;
         }
         let created = row.text("created_at").and_then(time::epoch_micros).unwrap_or_default();

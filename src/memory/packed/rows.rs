@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::column::{Column, NumberColumn};
 use super::ids::IdList;
+use crate::memory::row::Unparsed;
 use crate::memory::time::EpochUnit;
 use crate::memory::{Entity, Problem, Row, time};
 
@@ -29,7 +30,7 @@ pub(crate) struct PackedRows {
     /// 0, or one more than the number of the row's vector.
     vectors: NumberColumn,
     known: HashMap<Values, u32>,
-    told: Vec<(Values, Vec<Problem>)>,
+    told: Vec<(Values, Vec<Problem>, Vec<Unparsed>)>,
     told_bytes: usize,
 }
 
@@ -70,7 +71,7 @@ impl PackedRows {
             if row.problems.is_empty() {
                 self.known.insert(values.clone(), next);
             }
-            self.told.push((values, row.problems.clone()));
+            self.told.push((values, row.problems.clone(), row.unparsed.clone()));
         }
         self.ids.push(row.id());
         self.times.push(micros.unwrap_or(NO_TIME));
@@ -106,9 +107,10 @@ impl PackedRows {
 
     fn of_kind(&self, kind: usize) -> Row {
         let mut row = Row::empty(self.entity);
-        if let Some((values, problems)) = self.told.get(kind) {
+        if let Some((values, problems, unparsed)) = self.told.get(kind) {
             values.iter().for_each(|(column, value)| row.values[*column] = value.clone());
             row.problems.clone_from(problems);
+            row.unparsed.clone_from(unparsed);
         }
         row
     }

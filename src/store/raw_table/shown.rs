@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::memory::json::{JsonPart, is_kept_as_text, keeps_digits};
+use crate::memory::mask::Mask;
 use crate::memory::vector::read_floats;
 use crate::store::container::{self, Layer, Limits};
 use crate::store::fetched::FetchedValue;
@@ -19,13 +21,41 @@ const BLOB_TEXT: usize = 400;
 
 /// A raw value as it is shown.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ShownRaw(pub Value);
+pub enum ShownRaw {
+    /// A value, JSON decoded.
+    Value(Value),
+    /// The text of a long JSON document.
+    Document(String),
+}
 
 impl ShownRaw {
+    /// The value as JSON has it.
+    #[must_use]
+    pub fn part(&self) -> JsonPart<'_> {
+        match self {
+            ShownRaw::Value(value) => JsonPart::Value(value),
+            ShownRaw::Document(text) => JsonPart::Document(text),
+        }
+    }
+
+    /// Hides what it holds: nothing is known of its column, which may be personal.
+    pub fn mask(&mut self, mask: &Mask) {
+        let mut masked = match std::mem::replace(self, ShownRaw::Value(Value::Null)) {
+            ShownRaw::Value(value) => value,
+            ShownRaw::Document(text) => Value::String(text),
+        };
+        mask.unknown(&mut masked);
+        *self = ShownRaw::Value(masked);
+    }
+
     /// The value in a line: texts as they are, everything else as JSON.
     #[must_use]
     pub fn line(&self) -> String {
-        match &self.0 {
+        let value = match self {
+            ShownRaw::Value(value) => value,
+            ShownRaw::Document(text) => return text.clone(),
+        };
+        match value {
             Value::Null => String::new(),
             Value::String(text) => text.clone(),
             Value::Object(object) if object.contains_key("bytes") => {
@@ -41,7 +71,11 @@ impl ShownRaw {
 
 /// A stored value as it is shown; `bytes` is the size of a blob of which only the beginning was read.
 pub(super) fn shown(raw: FetchedValue, bytes: Option<usize>, declared: &str) -> ShownRaw {
-    ShownRaw(match raw {
+    ShownRaw::Value(match raw {
+        FetchedValue::Text(text) if is_kept_as_text(&text) => match long_vector(&text) {
+            Some(vector) => vector,
+            None => return ShownRaw::Document(text),
+        },
         FetchedValue::Null => Value::Null,
         FetchedValue::Integer(number) if declared == "boolean" => Value::Bool(number != 0),
         FetchedValue::Integer(number) => Value::from(number),
@@ -70,26 +104,15 @@ fn decoded(text: &str) -> Option<Value> {
     }
 }
 
-/// Whether every number of a JSON text is read as it is written: a double keeps 17 digits, an integer of 64 bits all.
-fn keeps_digits(text: &str) -> bool {
-    let (mut quoted, mut escaped) = (false, false);
-    let mut numbers = text.split(|c: char| {
-        let inside = quoted;
-        quoted ^= c == '"' && !escaped;
-        escaped = quoted && c == '\\' && !escaped;
-        inside || !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | 'e' | 'E'))
-    });
-    numbers.all(|number| {
-        let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
-        let digits = mantissa.bytes().filter(u8::is_ascii_digit).skip_while(|digit| *digit == b'0').count();
-        digits <= 17 || number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok()
-    })
-}
-
 /// The numbers of a long list of nothing but numbers.
 fn vector_of(value: &Value) -> Option<Vec<f64>> {
     let items = value.as_array().filter(|items| items.len() > LONG_VECTOR)?;
     items.iter().map(Value::as_f64).collect()
+}
+
+/// As [`vector_of`], of a list of which no value is made.
+fn long_vector(text: &str) -> Option<Value> {
+    serde_json::from_str::<Vec<f64>>(text).ok().map(|numbers| vector(&numbers))
 }
 
 fn vector(numbers: &[f64]) -> Value {
@@ -145,28 +168,5 @@ fn contents(stored: &[u8]) -> (&'static str, String) {
         (None | Some(Layer::Binary), Ok(plain)) => ("text", plain.chars().take(BLOB_TEXT).collect()),
         (Some(layer), _) => (layer.name(), text),
         (None, Err(_)) => (Layer::Binary.name(), text),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_number_is_kept_or_its_text_stays() {
-        for kept in [
-            "[1.5e300, 0.30000000000000004]",
-            "[18446744073709551615]",
-            "{\"a\": \"12345678901234567890.5\\\" 12345678901234567890.5\"}",
-        ] {
-            assert!(keeps_digits(kept), "{kept}");
-        }
-        for wide in [
-            "[123456789012345678901]",
-            "{\"a\": \"x\", \"n\": 0.1234567890123456789}",
-            "[\"\\\\\", 12345678901234567.25]",
-        ] {
-            assert!(!keeps_digits(wide), "{wide}");
-        }
     }
 }
