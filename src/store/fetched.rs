@@ -45,6 +45,35 @@ impl FetchedValue {
     }
 }
 
+/// The values that a column of SQLite may hold for what reads as the same text: one whose declared type decides nothing keeps
+/// a number as a number, a text as a text, and a blob as a blob.
+#[must_use]
+pub fn alike(declared: &str, value: &FetchedValue) -> Vec<FetchedValue> {
+    let text = match value {
+        FetchedValue::Text(text) => text.clone(),
+        FetchedValue::Bytes(bytes) => String::from_utf8(bytes.clone()).unwrap_or_default(),
+        FetchedValue::Integer(number) => number.to_string(),
+        FetchedValue::Real(number) => number.to_string(),
+        FetchedValue::Null | FetchedValue::BadText(_) => String::new(),
+    };
+    if text.is_empty() || decides_type(declared) {
+        return vec![value.clone()];
+    }
+    // A number equals itself, whether it is kept as an integer or as a real one.
+    let integer = text.parse::<i64>().ok().filter(|number| number.to_string() == text).map(FetchedValue::Integer);
+    let real = || text.parse::<f64>().ok().filter(|number| number.to_string() == text).map(FetchedValue::Real);
+    let number = integer.or_else(real);
+    [FetchedValue::Text(text.clone()), FetchedValue::Bytes(text.into_bytes())].into_iter().chain(number).collect()
+}
+
+/// Whether the declared type of a column of SQLite says how texts and numbers are kept there and compared: all do but none,
+/// and BLOB. Source: <https://www.sqlite.org/datatype3.html#determination_of_column_affinity>.
+fn decides_type(declared: &str) -> bool {
+    let declared = declared.to_ascii_lowercase();
+    let has = |word: &&str| declared.contains(word);
+    ["int", "char", "clob", "text"].iter().any(|word| has(&word)) || !(declared.is_empty() || has(&"blob"))
+}
+
 /// A value bound to a placeholder. PostgreSQL always gets text or bytes, with a cast in the statement.
 pub type Param = FetchedValue;
 

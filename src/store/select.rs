@@ -11,7 +11,7 @@ use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
 use super::dialect::{self, PgType};
-use super::fetched::{FetchedValue, Param};
+use super::fetched::{FetchedValue, Param, alike};
 use crate::layout::{BoundColumn, BoundFrom, BoundOrigin, BoundSource, Derivation, Engine, StoredAs, TextPart};
 use crate::memory::ValueKind;
 use crate::memory::filter::{Filter, Operand, Operator as Op};
@@ -303,8 +303,24 @@ fn equal_text(
     } else {
         bare.to_owned()
     };
-    let marks: Vec<_> = words.into_iter().map(|w| statement.bind(engine, Param::Text(w), "")).collect();
-    Some(format!("{text} IN ({})", marks.join(", ")))
+    let values: Vec<Param> = words.into_iter().map(Param::Text).collect();
+    Some(is_one_of(engine, &text, declared, &values, statement))
+}
+
+/// The condition that an expression of a declared type is one of some values, as texts are compared.
+fn is_one_of(
+    engine: Engine,
+    expression: &str,
+    declared: &str,
+    values: &[Param],
+    statement: &mut SelectStatement,
+) -> String {
+    let values = match engine {
+        Engine::Sqlite => values.iter().flat_map(|value| alike(declared, value)).collect(),
+        Engine::Postgres => values.to_vec(),
+    };
+    let marks: Vec<_> = values.into_iter().map(|value| statement.bind(engine, value, "")).collect();
+    format!("{expression} IN ({})", marks.join(", "))
 }
 
 /// The parts of an id of several columns: a JSON list of as many texts and numbers. None for what is no such id.
@@ -627,8 +643,11 @@ pub fn any_of(
     }
     let bare = dialect::expression(&column.origin)?;
     let declared = dialect::declared(&column.origin);
+    if engine == Engine::Sqlite {
+        let values: Vec<Param> = values.iter().cloned().map(Param::Text).collect();
+        return Some(is_one_of(engine, &bare, declared, &values, statement));
+    }
     let (text, values): (String, Vec<&String>) = match (engine, PgType::of(declared)) {
-        (Engine::Sqlite, _) => (bare, values.iter().collect()),
         (_, PgType::Uuid) => (bare, values.iter().filter(|v| is_uuid(v)).collect()),
         (_, PgType::Text) if matches!(column.origin, BoundOrigin::Column { .. }) => (bare, values.iter().collect()),
         _ => (format!("({bare})::text"), values.iter().collect()),

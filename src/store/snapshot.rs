@@ -5,7 +5,7 @@ use std::future::ready;
 use std::ops::ControlFlow;
 
 use super::dialect::{PgType, quote};
-use super::fetched::{FetchedValue, Param, RawRow, integer, text};
+use super::fetched::{FetchedValue, Param, RawRow, alike, integer, text};
 use super::row_number::{free_name_sql, is_numbered};
 use super::server::{Isolation, ServerLink};
 use super::session::Opener;
@@ -504,8 +504,14 @@ pub enum HandlesWanted<'a> {
     Some(usize),
 }
 
-/// Those of some keys that columns can hold.
+/// Those of some keys that columns can hold. In SQLite, of one column, with all that reads alike there.
 fn fitting(engine: Engine, shape: &TableShape, by: &[String], keys: &[Vec<FetchedValue>]) -> Vec<Vec<FetchedValue>> {
+    if let (Engine::Sqlite, [column]) = (engine, by)
+        && let Some(column) = shape.column(column)
+    {
+        let alike = |value: &FetchedValue| alike(&column.declared, value).into_iter().map(|value| vec![value]);
+        return keys.iter().flatten().flat_map(alike).collect();
+    }
     let declared = |name: &String| shape.column(name).map_or(String::new(), |c| c.compared.clone());
     let types: Vec<String> = by.iter().map(declared).collect();
     let fitting = |key: &&Vec<FetchedValue>| {
