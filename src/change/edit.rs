@@ -282,7 +282,7 @@ pub async fn supersede(store: &Store, id: &str, text: &str) -> Result<Plan, Chan
 
 /// The key of a new row beside one: of a key of several columns, the last part is new.
 fn new_key(source: &BoundSource, beside: &str) -> String {
-    let parts = key_columns(source).and_then(|_| serde_json::from_str::<Vec<Value>>(beside).ok());
+    let parts = key_columns(source, "id").and_then(|_| serde_json::from_str::<Vec<Value>>(beside).ok());
     match parts.as_deref().and_then(<[Value]>::split_last) {
         Some((_, others)) => others.iter().cloned().chain([Value::from(new_id())]).collect::<Value>().to_string(),
         None => new_id(),

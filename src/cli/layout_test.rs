@@ -15,7 +15,7 @@ use crate::change::purge::{self, PurgeOptions, subject};
 use crate::change::{Author, ChangeError, migrate};
 use crate::memory::digest::digest;
 use crate::memory::query::Query;
-use crate::memory::{Entity, Row, ValueKind};
+use crate::memory::{Entity, Row, ValueKind, agreeing};
 use crate::store::{OpenOptions, Store, Target};
 
 /// Ids of one kind of link that are followed.
@@ -196,7 +196,8 @@ async fn erased(store: &Store, options: &OpenOptions) -> Result<PurgeTrial, Comm
     let author = Author { actor: "layouts test".to_owned(), ..Author::default() };
     migrate::apply(&Store::open(&target, options).await?, &author, None).await?;
     let copy = Store::open(&target, options).await?;
-    let before = rows_of_others(&copy, &person).await?;
+    let mut episodes = HashSet::new();
+    let before = owned_rows(&copy, &person, &mut episodes).await?;
     let desk = desk(&author, &|_, _| {})?;
     let receipt = match purge::run(&copy, &person, &PurgeOptions::default(), None, &desk, None).await {
         Ok(receipt) => receipt,
@@ -206,8 +207,8 @@ async fn erased(store: &Store, options: &OpenOptions) -> Result<PurgeTrial, Comm
         }
         Err(error) => return Err(error.into()),
     };
-    let after = rows_of_others(&copy, &person).await?;
-    let changed = before.difference(&after).count();
+    let after = owned_rows(&copy, &person, &mut episodes).await?;
+    let changed = before.of_others.difference(&after.of_others).count();
     let shown = json!({ "tried": true, "person": person, "status": receipt.status, "counts": receipt.counts,
         "verification": receipt.verification, "other_rows_changed": changed });
     let mut faults = Vec::new();
@@ -216,6 +217,12 @@ async fn erased(store: &Store, options: &OpenOptions) -> Result<PurgeTrial, Comm
     }
     if changed > 0 {
         faults.push(format!("erasing `{person}` on a copy changed {changed} rows of other people"));
+    }
+    for (entity, rows) in &after.of_person {
+        faults.push(agreeing(
+            *rows,
+            &format!("erasing `{person}` on a copy left {{#}} {entity} {{row|rows}} of that person"),
+        ));
     }
     Ok(Ok((shown, faults)))
 }
@@ -239,20 +246,45 @@ async fn someone(store: &Store) -> Result<Option<String>, CommandFailure> {
     Ok(None)
 }
 
-/// The rows that say that they are other people's, each by a digest of all its values.
-async fn rows_of_others(store: &Store, person: &str) -> Result<HashSet<u64>, CommandFailure> {
-    let mut rows = HashSet::new();
-    for entity in Entity::ALL.iter().copied().filter(|e| e.column("user_id").is_some()) {
+/// The rows whose owner the layout knows.
+#[derive(Default)]
+struct OwnedRows {
+    /// Digests of all values of other people's rows.
+    of_others: HashSet<u64>,
+    /// Rows of the person, by entity.
+    of_person: BTreeMap<&'static str, usize>,
+}
+
+/// Reads whose rows are: they say it themselves, or the episode that they hang on does. `episodes` are those of the
+/// person, and fill where none are known yet.
+async fn owned_rows(store: &Store, person: &str, episodes: &mut HashSet<u64>) -> Result<OwnedRows, CommandFailure> {
+    let (mut owned, mut others) = (OwnedRows::default(), HashSet::new());
+    // Episodes come first.
+    for entity in
+        Entity::ALL.iter().copied().filter(|e| ["user_id", "episode_id"].iter().any(|c| e.column(c).is_some()))
+    {
         if store.sources_of(entity).is_err() {
             continue;
         }
         let row = |row: Row| {
-            if row.text("user_id").is_some_and(|id| id != person) {
-                rows.insert(digest(&format!("{entity} {}", json!(row))));
+            let episode = row.text("episode_id").map(digest);
+            let is_other = row.text("user_id").map(|id| id != person).or_else(|| {
+                let episode = episode?;
+                if episodes.contains(&episode) { Some(false) } else { others.contains(&episode).then_some(true) }
+            });
+            match is_other {
+                Some(true) => {
+                    owned.of_others.insert(digest(&format!("{entity} {}", json!(row))));
+                }
+                Some(false) => *owned.of_person.entry(entity.name()).or_default() += 1,
+                None => {}
+            }
+            if let (Entity::Episode, Some(is_other)) = (entity, is_other) {
+                (if is_other { &mut others } else { &mut *episodes }).insert(digest(row.id()));
             }
             ControlFlow::Continue(())
         };
         store.walks().each_row(&Query::new(entity), row).await?;
     }
-    Ok(rows)
+    Ok(owned)
 }

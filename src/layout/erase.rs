@@ -110,7 +110,7 @@ pub struct EraseRule {
     pub requires: Vec<Need>,
     /// Tables and columns that must not exist for the rule to apply.
     pub forbids: Vec<Need>,
-    /// Line in the layout file, from 1.
+    /// Line in the layout file, from 1; 0 for a rule of the layout that the file builds on.
     pub line: usize,
 }
 
@@ -218,12 +218,17 @@ pub struct BoundAccount {
     pub nameless: Vec<(String, Value)>,
 }
 
+impl EraseRule {
+    /// Whether the rule applies to a database that has its tables.
+    #[must_use]
+    pub fn is_met(&self, catalog: &Catalog) -> bool {
+        self.requires.iter().all(|need| catalog.has(need)) && !self.forbids.iter().any(|need| catalog.has(need))
+    }
+}
+
 /// Binds what a layout says about erasing.
 pub fn bind(layout: &Layout, engine: Engine, catalog: &Catalog, erasure: &mut Erasure) {
-    let met = |requires: &[Need], forbids: &[Need]| {
-        requires.iter().all(|n| catalog.has(n)) && !forbids.iter().any(|n| catalog.has(n))
-    };
-    for handle in layout.handles.iter().filter(|h| met(&h.requires, &[])) {
+    for handle in layout.handles.iter().filter(|h| h.requires.iter().all(|need| catalog.has(need))) {
         let mut find = RuleFinder { catalog, line: handle.line, key: "handle", missing: &mut erasure.missing };
         let Some((table, name)) = find.table(&handle.table) else { continue };
         let Some(id) = find.column(&name, &handle.id) else { continue };
@@ -237,7 +242,7 @@ pub fn bind(layout: &Layout, engine: Engine, catalog: &Catalog, erasure: &mut Er
             erasure.handles.push(bound);
         }
     }
-    for rule in layout.rules.iter().filter(|r| met(&r.requires, &r.forbids)) {
+    for rule in layout.rules.iter().filter(|rule| rule.is_met(catalog)) {
         let mut find = RuleFinder { catalog, line: rule.line, key: "erase", missing: &mut erasure.missing };
         let Some(bound) = bind_rule(rule, engine, &mut find) else { continue };
         let there = rule.never_empty.iter().filter_map(|column| find.column(&rule.table, column));

@@ -1,6 +1,7 @@
 //! A layout that builds on a shipped one: what it says itself, and the other's words where it says nothing.
 
 use super::Layout;
+use super::erase::EraseRule;
 
 impl Layout {
     /// The layout with what another one says and it does not. An entity that it maps is its own; so are the rules of a
@@ -26,7 +27,8 @@ impl Layout {
         self.sources.extend(base.sources.into_iter().filter(|source| !mapped.contains(&source.entity)));
         self.absent.extend(base.absent.into_iter().filter(|(entity, _)| !mapped.contains(entity)));
         let ruled: Vec<_> = self.rules.iter().map(|rule| rule.table.clone()).collect();
-        self.rules.extend(base.rules.into_iter().filter(|rule| !ruled.contains(&rule.table)));
+        let others = base.rules.into_iter().filter(|rule| !ruled.contains(&rule.table));
+        self.rules.extend(others.map(|rule| EraseRule { line: 0, ..rule }));
         self
     }
 }

@@ -334,10 +334,10 @@ pub fn plain_column<'b>(source: &'b BoundSource, column: &str) -> Option<(&'b st
     source.column(column).iter().find_map(|way| Some((stored_in_table(way)?, way)))
 }
 
-/// The stored columns that the id of a source's rows is made of, where it is made of several of its own table.
+/// The stored columns that an id in a column of a source is made of, where it is made of several of its own table.
 #[must_use]
-pub fn key_columns<'b>(source: &'b BoundSource) -> Option<Vec<&'b str>> {
-    let [BoundColumn { origin: BoundOrigin::Key { parts, .. }, .. }] = source.column("id") else { return None };
+pub fn key_columns<'b>(source: &'b BoundSource, column: &str) -> Option<Vec<&'b str>> {
+    let [BoundColumn { origin: BoundOrigin::Key { parts, .. }, .. }] = source.column(column) else { return None };
     let own = |part: &'b BoundOrigin| match part {
         BoundOrigin::Column { alias, name, .. } if alias == "t" => Some(name.as_str()),
         _ => None,
@@ -348,7 +348,7 @@ pub fn key_columns<'b>(source: &'b BoundSource) -> Option<Vec<&'b str>> {
 /// Whether the ids of a source's rows lead back to these; otherwise the layout makes them of other values.
 #[must_use]
 pub fn leads_back(source: &BoundSource) -> bool {
-    plain_column(source, "id").is_some() || key_columns(source).is_some()
+    plain_column(source, "id").is_some() || key_columns(source, "id").is_some()
 }
 
 /// The stored column of the source's own table within which a way leads.
@@ -399,7 +399,7 @@ pub(super) fn encode_value(
     let kind = source.entity.column(column).map_or(ValueKind::Text, |c| c.kind);
     let times = source.write.as_ref().map_or(TimeSpelling::Canonical, |w| w.times);
     let mut cells = Vec::new();
-    if let ("id", Some(names), Some(Value::String(id))) = (column, key_columns(source), value) {
+    if let ("id", Some(names), Some(Value::String(id))) = (column, key_columns(source, "id"), value) {
         let parts = key_parts(id, names.len());
         let parts = parts.ok_or_else(|| format!("{title}: the id `{id}` is no JSON list of {}", names.join(", ")))?;
         return Ok(names.into_iter().map(str::to_owned).zip(parts.into_iter().map(Cell::Is)).collect());
@@ -565,7 +565,7 @@ fn array_literal(items: &[Value]) -> String {
 #[must_use]
 pub fn goes_within(source: &BoundSource, column: &str) -> bool {
     let is_text = source.entity.column(column).is_some_and(|c| c.kind == ValueKind::Text);
-    let key = key_columns(source).unwrap_or_default();
+    let key = key_columns(source, "id").unwrap_or_default();
     let place = |way: &BoundColumn| within_table(way).is_some_and(|name| key.contains(&name) || can_be_made(way));
     let within = || source.column(column).iter().any(place);
     match plain_column(source, column) {
@@ -679,7 +679,7 @@ impl<'a> RowEncoder<'a> {
     /// As [`RowEncoder::locate`].
     pub async fn locate_in<'s>(self, source: &'s BoundSource, id: &str) -> Result<Option<LocatedRow<'s>>, StoreError> {
         let id = &*as_stored(self.store.engine(), source, "id", id);
-        let (by, values) = match (plain_column(source, "id"), key_columns(source)) {
+        let (by, values) = match (plain_column(source, "id"), key_columns(source, "id")) {
             (Some((name, way)), _) if self.can_be(way, id) => {
                 (vec![name.to_owned()], vec![FetchedValue::Text(id.to_owned())])
             }
@@ -774,7 +774,7 @@ impl<'a> RowEncoder<'a> {
         }
         let key_columns: &[&str] =
             if source.entity.column("id").is_some() { &["id"] } else { &["episode_id", "memory_id"] };
-        let stored: Option<Vec<String>> = match self::key_columns(source) {
+        let stored: Option<Vec<String>> = match self::key_columns(source, "id") {
             Some(parts) => Some(parts.into_iter().map(str::to_owned).collect()),
             None => key_columns.iter().map(|c| Some(plain_column(source, c)?.0.to_owned())).collect(),
         };
@@ -853,7 +853,7 @@ impl<'a> RowEncoder<'a> {
         if value.is_null() || within::found(&old, &way.inside).0.as_ref() == Some(value) {
             return Ok(());
         }
-        let is_key = key_columns(source).unwrap_or_default().contains(&name);
+        let is_key = key_columns(source, "id").unwrap_or_default().contains(&name);
         if said.is_some() && (is_key || !SAID.contains(&column)) {
             let title = table_of(source).title();
             return Err(format!("{title}.{name}: what is given for it says another `{column}`"));

@@ -1,9 +1,14 @@
 //! A layout held against a database: names that are not there, SQL that fails, ids that repeat, paths that lead nowhere.
 
 use std::fmt::Write as _;
+use std::iter;
 
 use super::select::{Projection, from_clause};
+use super::shape::qualified;
+use super::stored::TableName;
 use super::{SchemaDoor, StoreError, codec, dialect};
+use crate::layout::erase::EraseRule;
+use crate::layout::recognise::with_nearest;
 use crate::layout::{BoundSource, Layout, LayoutError, Source};
 
 /// Rows that are looked at for a path.
@@ -28,6 +33,12 @@ impl<'a> SchemaDoor<'a> {
         for (line, key, words) in &self.store.recognised.erasure.missing {
             errors.push(error(*line, key.clone(), words.clone()));
         }
+        let bound = |layout: &&Layout| self.store.recognised.layouts.iter().any(|bound| bound.name == layout.name);
+        for rule in self.store.layouts.iter().filter(bound).flat_map(|layout| &layout.rules) {
+            if let Some(words) = self.rule_fault(rule).await? {
+                errors.push(error(rule.line, format!("erase.{}", rule.table), words));
+            }
+        }
         for source in &self.store.recognised.sources {
             let written = self.written(source);
             let entity = source.entity.name();
@@ -46,6 +57,33 @@ impl<'a> SchemaDoor<'a> {
         }
         errors.sort_by_key(|e| e.line);
         Ok(errors)
+    }
+
+    /// Returns why a rule of the file itself never applies: a table that is not there, though the rule does not say that it may
+    /// be missing, or a condition that the engine refuses.
+    async fn rule_fault(self, rule: &EraseRule) -> Result<Option<String>, StoreError> {
+        let catalog = self.store.catalog();
+        if rule.line == 0 || !rule.is_met(catalog) {
+            return Ok(None);
+        }
+        if rule.requires.is_empty()
+            && let Some(name) = iter::once(&rule.table)
+                .chain(&rule.of)
+                // A pattern stands for tables of any name, and for none.
+                .find(|name| !name.starts_with('{') && catalog.table(name).is_none())
+        {
+            let words =
+                format!("table `{name}` is not there, so the rule erases nothing; `requires` says what may be missing");
+            return Ok(Some(with_nearest(words, name, catalog.tables.iter().map(|table| table.name.as_str()))));
+        }
+        let when = rule.when.as_ref().and_then(|sql| sql.on(self.store.engine()));
+        let (Some(table), Some(when)) = (catalog.table(&rule.table), when) else { return Ok(None) };
+        let table = qualified(&TableName::new(table.schema.clone(), table.name.clone()));
+        let when = when.replace("$subject", "SELECT NULL WHERE 1 = 0");
+        match self.store.fetch_text(&format!("SELECT 1 FROM {table} t WHERE ({when}) LIMIT 0")).await {
+            Err(StoreError::Engine(refusal)) => Ok(Some(format!("`when`: {}", super::engine_error::explain(&refusal)))),
+            other => other.map(|_| None),
+        }
     }
 
     /// The source as its author wrote it.

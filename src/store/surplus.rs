@@ -245,7 +245,7 @@ fn found(source: &BoundSource) -> Option<EntityPlace> {
     let columns: &[&'static str] =
         if source.entity.column("id").is_some() { &["id"] } else { &["episode_id", "memory_id"] };
     let plain: Option<Vec<_>> = columns.iter().map(|c| Some(plain_column(source, c)?.0.to_owned())).collect();
-    let by = plain.or_else(|| key_columns(source).map(|names| names.into_iter().map(str::to_owned).collect()));
+    let by = plain.or_else(|| key_columns(source, "id").map(|names| names.into_iter().map(str::to_owned).collect()));
     Some(EntityPlace { table: table_of(source), columns, by: by.filter(|_| is_table)? })
 }
 

@@ -4,6 +4,7 @@ mod draft;
 mod language;
 mod servers;
 mod stores;
+mod taught;
 
 use mnemoscope::layout::{
     BoundOrigin, Catalog, CatalogColumn, CatalogTable, Engine, LayoutError, builtin, parse, recognise,

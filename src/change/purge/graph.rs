@@ -12,12 +12,13 @@ use crate::change::ChangeError;
 use crate::lab::LabError;
 use crate::layout::Inside;
 use crate::layout::erase::{BoundRule, EraseAction, TableKey};
+use crate::memory::Entity;
 use crate::memory::json;
 use crate::memory::packed::pages::PageStore;
 use crate::memory::sieve::WordSieve;
 use crate::store::Store;
 use crate::store::container::{self, Layer, Leaf, LeafKind, Limits};
-use crate::store::encode::{LocatedRow, plain_column, table_of};
+use crate::store::encode::{LocatedRow, key_columns, plain_column, table_of};
 use crate::store::fetched::{FetchedValue, RawRow};
 use crate::store::relations::{ForeignKey, OnDelete, Relations};
 use crate::store::shape::Comparison;
@@ -70,6 +71,8 @@ impl Graph {
             let id = plain_column(source, "id").map(|(name, _)| name.to_owned());
             ids.entry(table_of(source)).or_default().extend(id);
         }
+        let mapped = mapped_links(store, &relations, &rules);
+        rules.extend(mapped);
         let mut graph = Graph { tables: BTreeMap::new(), rules, relations, ids, pages: room(), most: usize::MAX };
         graph.reach(erasing);
         graph
@@ -443,6 +446,40 @@ pub fn people_columns(store: &Store, relations: &Relations) -> HashSet<(TableNam
 /// Returns the rule that a foreign key to rows that go implies where the layout says nothing: the row goes too, or
 /// lets go of them. A key of several columns lets go by emptying the last one that may be empty; a row without such a
 /// column cannot exist without the other.
+/// Rules for columns by which a layout hangs rows on an episode or a memory, where neither a rule nor a foreign key says what
+/// becomes of them: parts and links go with it, anything else loses the name.
+fn mapped_links(store: &Store, relations: &Relations, rules: &[BoundRule]) -> Vec<BoundRule> {
+    let sources = &store.recognised().sources;
+    let stored = |source, column: &str| {
+        let names = plain_column(source, column).map(|(name, _)| vec![name]).or_else(|| key_columns(source, column));
+        names.map(|names| names.into_iter().map(str::to_owned).collect::<Vec<_>>())
+    };
+    let mut links: Vec<BoundRule> = Vec::new();
+    for source in sources {
+        for (column, entity) in [("episode_id", Entity::Episode), ("memory_id", Entity::Memory)] {
+            let Some(columns) = stored(source, column) else { continue };
+            let from = table_of(source);
+            let is_spoken = |rule: &BoundRule| rule.table == key_of(&from) && columns.contains(&rule.column);
+            let is_foreign = |key: &ForeignKey| key.from == from && key.columns == columns;
+            if rules.iter().any(is_spoken) || relations.foreign.iter().any(is_foreign) {
+                continue;
+            }
+            for target in sources.iter().filter(|target| target.entity == entity && table_of(target) != from) {
+                let Some(to_columns) = stored(target, "id").filter(|ids| ids.len() == columns.len()) else { continue };
+                let on_delete = match source.entity {
+                    Entity::Segment | Entity::MemoryLink => OnDelete::Cascade,
+                    _ => OnDelete::SetNull,
+                };
+                let (from, columns, to) = (from.clone(), columns.clone(), table_of(target));
+                let key = ForeignKey { from, columns, to, to_columns, on_delete };
+                let link = implied(&key, relations, key_of(&key.from), key_of(&key.to));
+                links.extend(link.filter(|link| !links.contains(link)));
+            }
+        }
+    }
+    links
+}
+
 fn implied(foreign: &ForeignKey, relations: &Relations, table: TableKey, of: TableKey) -> Option<BoundRule> {
     let (column, to) = (foreign.columns.first()?.clone(), foreign.to_columns.first()?.clone());
     let mut pairs = foreign.columns.iter().cloned().zip(foreign.to_columns.iter().cloned());

@@ -1,0 +1,158 @@
+//! Layouts taught by a file, on tables that nobody would have designed: what they list, and whom they erase.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::stores::{made, told};
+use crate::support::{block_on, program};
+
+const TYPELESS: &str = r#"
+    name = "typeless"
+    title = "Notes"
+    requires = ["notes/owner"]
+
+    [[memory]]
+    table = "notes"
+    write = {}
+    [memory.columns]
+    id = "id"
+    text = "body"
+    user_id = "owner"
+
+    [[erase]]
+    table = "notes"
+    column = "owner"
+
+    [[erase]]
+    table = "replies"
+    column = "note"
+    of = "notes"
+    to = "id"
+"#;
+
+/// A database of these tables with a layout for them.
+struct Taught {
+    folder: TempDir,
+    database: PathBuf,
+}
+
+impl Taught {
+    fn new(tables: &str, layout: &str) -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let database = made(&folder, "taught", tables);
+        std::fs::write(folder.path().join("taught.toml"), layout).expect("a layout");
+        Taught { folder, database }
+    }
+
+    fn told(&self, words: &[&str]) -> Value {
+        let layout = self.folder.path().join("taught.toml");
+        told(&self.database, &[&["--layout", layout.to_str().expect("a path")], words].concat())
+    }
+
+    /// The answer of `layouts check` or `layouts test`, whatever the exit code.
+    fn of_file(&self, word: &str) -> Value {
+        let mut command = Command::new(program());
+        command.env("HOME", self.folder.path()).env_remove("MNEMOSCOPE_DATABASE");
+        command.arg("-d").arg(&self.database).args(["--format", "json", "layouts", word]);
+        let done = command.arg(self.folder.path().join("taught.toml")).output().expect("it runs");
+        serde_json::from_slice(&done.stdout).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&done.stderr)))
+    }
+
+    fn column(&self, sql: &'static str) -> Vec<String> {
+        block_on(async {
+            let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&self.database);
+            let mut link =
+                <sqlx::SqliteConnection as sqlx::Connection>::connect_with(&options).await.expect("the file");
+            sqlx::query_scalar(sql).fetch_all(&mut link).await.expect("rows")
+        })
+    }
+}
+
+#[test]
+fn an_owner_of_a_column_without_a_type_is_the_same_however_it_is_kept() {
+    let taught = Taught::new(
+        "CREATE TABLE notes (id, owner, body);
+         CREATE TABLE replies (id integer primary key, note);
+         INSERT INTO notes VALUES (1, 70123, 'integer'), ('b', '70123', 'text'), (3, 70123.0, 'real'), ('d', x'3730313233', 'blob'),
+           ('e', '070123', 'another'), (6, 70124, 'a third'), ('g', NULL, 'nobody');
+         INSERT INTO replies VALUES (1, 1), (2, '1'), (3, 'b'), (4, x'33'), (5, 'e'), (6, 6);",
+        TYPELESS,
+    );
+    let named = taught.told(&["list", "memory", "--where", "user_id = 70123"]);
+    let mut kept: Vec<&str> = named["rows"].as_array().unwrap().iter().filter_map(|row| row["text"].as_str()).collect();
+    kept.sort_unstable();
+    assert_eq!(kept, ["blob", "integer", "real", "text"]);
+    taught.told(&["migrate", "--apply"]);
+    let receipt = taught.told(&["purge", "70123", "--mentions", "leave", "--apply"]);
+    assert_eq!(receipt["counts"], json!({ "notes": { "delete": 4 }, "replies": { "delete": 4 } }));
+    assert_eq!(taught.column("SELECT body FROM notes ORDER BY body"), ["a third", "another", "nobody"]);
+    assert_eq!(taught.column("SELECT CAST(id AS TEXT) FROM replies ORDER BY id"), ["5", "6"]);
+}
+
+const TALKS: &str = r#"
+    name = "talks"
+    title = "Talks"
+    requires = ["talks/owner"]
+
+    [[episode]]
+    table = "talks"
+    write = {}
+    [episode.columns]
+    id = "id"
+    user_id = "owner"
+
+    [[segment]]
+    table = "lines"
+    write = {}
+    [segment.columns]
+    id = "id"
+    episode_id = "talk"
+    content = "said"
+
+    [[erase]]
+    table = "talks"
+    column = "owner"
+"#;
+
+const TALK_ROWS: &str = "CREATE TABLE talks (id text primary key, owner text, room text);
+    CREATE TABLE lines (id integer primary key, talk text, said text);
+    INSERT INTO talks VALUES ('t1', 'ada-1', 'a'), ('t2', 'bo-22', 'a'), ('t3', 'ada-1', 'b');
+    INSERT INTO lines (id, talk, said) VALUES (1, 't1', 'hello'), (2, 't2', 'tea'), (3, 't3', 'bye'), (4, 't2', 'milk');";
+
+#[test]
+fn parts_of_an_episode_go_with_it_where_no_rule_says_so() {
+    let taught = Taught::new(TALK_ROWS, TALKS);
+    assert_eq!(taught.of_file("test")["faults"], json!([]));
+    taught.told(&["migrate", "--apply"]);
+    let receipt = taught.told(&["purge", "ada-1", "--apply"]);
+    assert_eq!(receipt["counts"], json!({ "lines": { "delete": 2 }, "talks": { "delete": 2 } }));
+    assert_eq!(taught.column("SELECT said FROM lines ORDER BY id"), ["tea", "milk"]);
+}
+
+#[test]
+fn a_rule_that_takes_parts_of_other_peoples_episodes_is_a_fault() {
+    let rule = "\n[[erase]]\ntable = \"lines\"\ncolumn = \"room\"\nof = \"talks\"\nto = \"room\"\n";
+    let rows = TALK_ROWS.replace("said text", "said text, room text default 'a'");
+    let tried = Taught::new(&rows, &format!("{TALKS}{rule}")).of_file("test");
+    assert_eq!(tried["purge"]["other_rows_changed"], 2, "{tried:#}");
+    assert_eq!(tried["faults"], json!(["erasing `ada-1` on a copy changed 2 rows of other people"]));
+}
+
+#[test]
+fn a_rule_of_a_table_that_is_not_there_is_an_error_and_so_is_a_condition_that_fails() {
+    for (rule, told) in [
+        ("table = \"linse\"\ncolumn = \"talk\"\nof = \"talks\"", "table `linse` is not there"),
+        ("table = \"lines\"\ncolumn = \"talk\"\nof = \"talk\"", "table `talk` is not there"),
+        ("table = \"lines\"\ncolumn = \"talk\"\nof = \"talks\"\nwhen = \"t.sayd <> ''\"", "no such column: t.sayd"),
+    ] {
+        let taught = Taught::new(TALK_ROWS, &format!("{TALKS}\n[[erase]]\n{rule}\n"));
+        let errors = taught.of_file("check")["errors"].clone();
+        assert_eq!(errors.as_array().map(Vec::len), Some(1), "{errors:#}");
+        assert!(errors[0]["message"].as_str().unwrap().contains(told), "{errors:#}");
+    }
+    let may_lack = "\n[[erase]]\ntable = \"linse\"\ncolumn = \"talk\"\nof = \"talks\"\nrequires = [\"linse\"]\n";
+    assert_eq!(Taught::new(TALK_ROWS, &format!("{TALKS}{may_lack}")).of_file("check")["errors"], json!([]));
+}
