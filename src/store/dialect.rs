@@ -17,7 +17,8 @@ pub fn table(schema: &str, name: &str) -> String {
 }
 
 /// Builds the SQL that joins the elements of a list within a column to its row, as `item` with `value` and `key`. A
-/// value that is no JSON, or has no list there, has no elements.
+/// value that is no JSON, or has no list there, has no elements. SQLite also reads numbers that JSON has not, and a text of
+/// JSON whose text is JSON.
 #[must_use]
 pub fn each(engine: Engine, column: &str, path: &[String]) -> String {
     let text = |step: &String| format!("'{}'", step.replace('\'', "''"));
@@ -28,10 +29,11 @@ pub fn each(engine: Engine, column: &str, path: &[String]) -> String {
                 Err(_) => format!(".\"{}\"", step.replace('"', "\\\"")),
             };
             let path = text(&format!("${}", path.iter().map(step).collect::<String>()));
-            let json = format!("CAST({column} AS TEXT)");
             format!(
-                "JOIN json_each(CASE WHEN json_valid({json}) AND json_type({json}, {path}) = 'array' \
-                 THEN json_extract({json}, {path}) ELSE '[]' END) AS item"
+                "JOIN json_each((SELECT CASE WHEN json_valid(held, 2) AND json_type(held, {path}) = 'array' \
+                 THEN json_extract(held, {path}) ELSE '[]' END FROM (SELECT CASE WHEN json_valid(told, 2) \
+                 AND json_type(told) = 'text' THEN json_extract(told, '$') ELSE told END AS held \
+                 FROM (SELECT CAST({column} AS TEXT) AS told)))) AS item"
             )
         }
         Engine::Postgres => {

@@ -156,3 +156,52 @@ fn a_rule_of_a_table_that_is_not_there_is_an_error_and_so_is_a_condition_that_fa
     let may_lack = "\n[[erase]]\ntable = \"linse\"\ncolumn = \"talk\"\nof = \"talks\"\nrequires = [\"linse\"]\n";
     assert_eq!(Taught::new(TALK_ROWS, &format!("{TALKS}{may_lack}")).of_file("check")["errors"], json!([]));
 }
+
+#[test]
+fn items_of_a_list_are_rows_also_where_the_list_is_json_within_json_or_not_strict() {
+    let layout = r#"
+        name = "turns"
+        title = "Turns"
+        requires = ["talks/turns"]
+
+        [[segment]]
+        table = "talks"
+        each = "turns"
+        [segment.columns]
+        id = { columns = ["id", "item.key"] }
+        episode_id = "id"
+        content = { column = "item", path = "said" }
+    "#;
+    let taught = Taught::new(
+        r#"CREATE TABLE talks (id text primary key, turns);
+           INSERT INTO talks VALUES ('a', '[{"said": "plain"}, {"said": "twice"}]'), ('b', '"[{\"said\": \"within\"}]"'),
+             ('c', '[{"said": "odd", "cost": NaN}]'), ('d', x'5b7b2273616964223a22626c6f62227d5d'),
+             ('e', '"[no list"'), ('f', '{"said": "no list"}'), ('g', NULL);"#,
+        layout,
+    );
+    let rows = taught.told(&["list", "segment"])["rows"].clone();
+    let mut said: Vec<&str> = rows.as_array().unwrap().iter().filter_map(|row| row["content"].as_str()).collect();
+    said.sort_unstable();
+    assert_eq!(said, ["blob", "odd", "plain", "twice", "within"]);
+}
+
+#[test]
+fn an_id_that_two_people_have_is_told_before_both_are_erased() {
+    let layout = format!(
+        "{TALKS}\n[[subject]]\ntable = \"people\"\n[subject.columns]\nid = \"login\"\n\n\
+         [[erase]]\ntable = \"people\"\ncolumn = \"login\"\n"
+    );
+    let people = "CREATE TABLE people (login text, tenant text, primary key (login, tenant));
+        INSERT INTO people VALUES ('ada-1', 'north'), ('ada-1', 'south'), ('bo-22', 'north');";
+    let taught = Taught::new(&format!("{TALK_ROWS}{people}"), &layout);
+    taught.told(&["migrate", "--apply"]);
+    for (person, told) in [("ada-1", true), ("bo-22", false)] {
+        let plan = taught.told(&["purge", person, "--mentions", "leave"]);
+        let words = plan["disclosures"].to_string();
+        assert_eq!(
+            words.contains("2 people of this database have the id `ada-1`: they are erased as one"),
+            told,
+            "{words}"
+        );
+    }
+}
