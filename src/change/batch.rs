@@ -12,7 +12,7 @@ use super::feedback::{addable, writable};
 use super::record::vectors;
 use crate::layout::{BoundOrigin, BoundSource, Derivation, Engine, Fill};
 use crate::memory::agreeing;
-use crate::memory::{Entity, Row, json};
+use crate::memory::{Entity, Row, feedback, json};
 use crate::store::encode::{GivenValue, goes_within, key_columns, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
 use crate::store::shape::{ShapeColumn, TableShape};
@@ -155,7 +155,7 @@ pub async fn add_to(
     let (store, entity) = (draft.store, source.entity);
     addable(source)?;
     let key: &[&str] = if entity.column("id").is_some() { &["id"] } else { &["episode_id", "memory_id"] };
-    let parts = key_columns(source).unwrap_or_default();
+    let parts = key_columns(source, "id").unwrap_or_default();
     let mut stored_key: Vec<String> = parts.iter().map(|name| (*name).to_owned()).collect();
     if parts.is_empty() {
         stored_key.extend(key.iter().filter_map(|c| plain_column(source, c)).map(|(name, _)| name.to_owned()));
@@ -379,7 +379,7 @@ fn given(new: &NewRow, columns: &[&str]) -> Vec<GivenValue> {
 }
 
 /// Columns that follow from others wherever they are not stored.
-const DERIVED: &[&str] = &["score", "counts", "source", "has_vector", "episodes", "cases", "feedback"];
+const DERIVED: &[&str] = &["counts", "source", "has_vector", "episodes", "cases", "feedback"];
 
 /// The source that new rows of an entity go to.
 ///
@@ -397,7 +397,7 @@ pub fn has_place(source: &BoundSource, name: &str) -> bool {
     let by_word = |fill: &Fill| matches!(fill, Fill::Word { column, .. } if column == name);
     plain_column(source, name).is_some()
         || goes_within(source, name)
-        || name == "id" && key_columns(source).is_some()
+        || name == "id" && key_columns(source, "id").is_some()
         || source.write.as_ref().is_some_and(|w| w.insert.iter().any(|(_, fill)| by_word(fill)))
 }
 
@@ -406,9 +406,13 @@ pub fn has_place(source: &BoundSource, name: &str) -> bool {
 pub fn is_kept(source: &BoundSource, row: &Row, column: &str) -> bool {
     if plain_column(source, column).is_some()
         || goes_within(source, column)
-        || column == "id" && key_columns(source).is_some()
+        || column == "id" && key_columns(source, "id").is_some()
     {
         return true;
+    }
+    if column == "score" && source.entity == Entity::Feedback && source.column(column).is_empty() {
+        let follows = row.text("kind").and_then(|kind| feedback::score(kind, row.get("rating").as_i64()));
+        return follows == row.number(column);
     }
     let fills = source.write.as_ref().map(|w| w.insert.as_slice()).unwrap_or_default();
     let by_word = |fill: &Fill| match fill {

@@ -66,6 +66,12 @@ fn rows_of_another_layout_are_copied_into_a_native_database_and_compared() {
             assert_eq!(shown["compared"]["episode"]["examples"], json!(left));
             let differing: Vec<&Value> = shown["compared"].as_object().into_iter().flat_map(|c| c.values()).collect();
             assert!(differing.iter().all(|c| c["different"] == json!(0)), "{:#}", shown["compared"]);
+            let scores = &shown["compared"]["feedback"]["left_out"]["score"];
+            assert!(
+                scores.as_u64() > Some(0),
+                "scores that no thumb and no rating tells: {:#}",
+                shown["compared"]["feedback"]
+            );
             let canvas_types = |rows: Vec<Row>| rows.iter().filter(|row| !row.get("canvas_type").is_null()).count();
             let all = Query { limit: 500, ..Query::new(Entity::CanvasEvent) };
             let (here, there) = (source.store.page(&all).await, target.store.page(&all).await);

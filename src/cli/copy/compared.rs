@@ -16,8 +16,7 @@ use crate::store::Store;
 /// Ids that the comparison names.
 const NAMED: usize = 10;
 /// Columns that follow from others, or name a table.
-const DERIVED: &[&str] =
-    &["score", "counts", "source", "has_vector", "episodes", "cases", "feedback", "last_seen", "k"];
+const DERIVED: &[&str] = &["counts", "source", "has_vector", "episodes", "cases", "feedback", "last_seen", "k"];
 
 /// Compares every row that is copied with that of the target: what is shown, and how many are not there, and how many differ.
 pub(super) async fn compared(
@@ -126,7 +125,7 @@ impl Seen {
                 self.different += 1;
                 self.name(1, key(row));
             }
-            add(&mut self.left_out, homeless);
+            add(&mut self.left_out, homeless.into_iter().filter(|name| !row.get(name).is_null()).collect());
             add(&mut self.filled, filled);
             add(&mut self.columns, columns);
         }
