@@ -88,6 +88,29 @@ pub async fn chains(store: &Store, plan: &mut PurgePlan, graph: &Graph) -> Resul
     Ok(())
 }
 
+/// Words for an id that several people of the database have, such as people of two tenants: they are erased as one.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn namesakes(store: &Store, plan: &mut PurgePlan) -> Result<(), ChangeError> {
+    // Several sources may each know the same person.
+    if store.sources_of(Entity::Subject).map_or(0, |sources| sources.len()) != 1 {
+        return Ok(());
+    }
+    let people = match store.related_columns(Entity::Subject, "id", &plan.subject.ids, Some(&["id"])).await {
+        Err(error) if error.is_denied() => return Ok(()),
+        people => people?,
+    };
+    for id in &plan.subject.ids {
+        let several = people.iter().filter(|person| person.id() == id).count();
+        if several > 1 {
+            plan.particular
+                .push(format!("{several} people of this database have the id `{id}`: they are erased as one"));
+        }
+    }
+    Ok(())
+}
+
 /// Words for what remains, and for what cannot be told.
 ///
 /// # Errors

@@ -417,7 +417,9 @@ fn ids_of(
         rows.all_keys().filter_map(first).for_each(&mut tell);
     }
     for source in &store.recognised().sources {
-        let (Some(columns), Some(taken)) = (key_columns(source), graph.taken(&name(&source.table))) else { continue };
+        let (Some(columns), Some(taken)) = (key_columns(source, "id"), graph.taken(&name(&source.table))) else {
+            continue;
+        };
         let at: Option<Vec<usize>> = columns.iter().map(|column| taken.place(column)).collect();
         let Some(at) = at else { continue };
         let part = |raw: &FetchedValue| match raw {
@@ -511,6 +513,7 @@ async fn finished(
     };
     disclose::effects(&mut plan, &found, &store.recognised().erasure.follows);
     disclose::chains(store, &mut plan, graph).await?;
+    disclose::namesakes(store, &mut plan).await?;
     disclose::disclosures(snapshot, &mut plan, graph, &found).await?;
     plan.plan_id = digest(&plan);
     graph.check()?;
