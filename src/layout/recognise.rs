@@ -354,7 +354,7 @@ fn bind(
         raw_outcome,
         links: source.links.clone(),
         derive: source.derive,
-        write: source.write.clone(),
+        write: source.write.clone().map(|write| write.of_table(main)),
         uniform_times: source.uniform_times,
         vector: source.vector.as_ref().and_then(|spec| spec.bind(engine, catalog, &aliases)),
         search: source.search.as_ref().and_then(|sql| sql.on(engine)).map(str::to_owned),
@@ -521,7 +521,8 @@ fn find_column(written: &str, aliases: &[(String, &CatalogTable)]) -> Result<Bou
     Err(with_nearest(format!("column `{name}` is not in {table}"), name, known))
 }
 
-fn with_nearest<'a>(message: String, wrong: &str, known: impl Iterator<Item = &'a str>) -> String {
+/// A message about a name that is not there, with the one that it may be meant to be.
+pub(crate) fn with_nearest<'a>(message: String, wrong: &str, known: impl Iterator<Item = &'a str>) -> String {
     match super::nearest(wrong, known) {
         Some(near) => format!("{message}; did you mean `{near}`?"),
         None => message,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::Inside;
+use super::{CatalogTable, Inside};
 
 /// Rules for writing the rows of a source. A source without them is only read.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -30,6 +30,20 @@ pub struct Write {
     pub event: Option<String>,
     /// Audit trails: operation of ours to the action that the trail knows.
     pub actions: Vec<(String, String)>,
+}
+
+impl Write {
+    /// The rules as far as a table has their columns: where it has no place for a mark, nothing is removed.
+    #[must_use]
+    pub(super) fn of_table(mut self, table: &CatalogTable) -> Self {
+        if let Removal::Mark(marks) = &self.remove
+            && let Some((column, _)) = marks.iter().find(|(column, _)| table.column(column).is_none())
+        {
+            let words = format!("{} has no column `{column}` that marks a row as removed", table.title());
+            self.remove = Removal::Refuse(words);
+        }
+        self
+    }
 }
 
 /// A second place of a canonical column's text: an edit of the one is an edit of the other.

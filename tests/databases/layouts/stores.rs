@@ -466,6 +466,22 @@ fn rows_taken_away_together_go_as_their_layout_says() {
 }
 
 #[test]
+fn a_service_that_does_not_know_one_mark_yet_has_the_other() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = store_of(&folder, "mcp-memory-service");
+    run(&database, "ALTER TABLE memories DROP COLUMN superseded_by");
+    let states = || rows(&database, "memory", &["--order", "id"]).iter().map(|row| row["status"].clone()).collect();
+    let before: Vec<Value> = states();
+    assert_eq!(before, ["active", "deleted"]);
+    run(&database, "ALTER TABLE memories DROP COLUMN deleted_at");
+    let (code, words) = refused(&database, &["remove", "memory", "1", "--apply"]);
+    assert_eq!(code, Some(5), "{words}");
+    assert!(words.contains("memories has no column `deleted_at` that marks a row as removed"), "{words}");
+    let left: Vec<Value> = states();
+    assert_eq!(left, [Value::Null, Value::Null]);
+}
+
+#[test]
 fn a_fact_of_memori_keeps_its_digest_in_step() {
     let folder = tempfile::tempdir().expect("a folder");
     let database = store_of(&folder, "memori");
