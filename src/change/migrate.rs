@@ -343,6 +343,26 @@ pub async fn apply_chosen(
     Ok(MigrationOutcome { applied, readable, verified, layouts: layouts(&after) })
 }
 
+/// Leaves of what is pending what would be applied by that choice.
+///
+/// # Errors
+/// [`ChangeError::Usage`] for an optional migration that is not offered.
+pub fn narrow(state: &mut MigrationState, choice: &MigrationChoice) -> Result<(), ChangeError> {
+    let named = |o: &OfferedMigration, name: &String| o.option == *name || o.migration.name == *name;
+    if let Some(unknown) = choice.optional.iter().find(|name| !state.optional.iter().any(|o| named(o, name))) {
+        let offered: Vec<&str> = state.optional.iter().map(|o| o.option.as_str()).collect();
+        return Err(not_offered(unknown, &offered));
+    }
+    state.pending.retain(|migration| choice.to.is_none_or(|to| migration.version <= to));
+    Ok(())
+}
+
+fn not_offered(unknown: &str, offered: &[&str]) -> ChangeError {
+    let known =
+        if offered.is_empty() { "none is offered here".to_owned() } else { format!("there is {}", offered.join(", ")) };
+    ChangeError::Usage(format!("there is no optional migration `{unknown}` for this database; {known}"))
+}
+
 /// The migrations of layouts that are to be applied.
 fn choose(standings: &[Standing], choice: &MigrationChoice) -> Result<Vec<Migration>, ChangeError> {
     let offered: Vec<&str> = standings.iter().filter_map(|s| s.migration.optional.as_deref()).collect();
@@ -350,14 +370,7 @@ fn choose(standings: &[Standing], choice: &MigrationChoice) -> Result<Vec<Migrat
     let named =
         |m: &Migration, name: &String| m.optional.is_some() && (m.optional.as_ref() == Some(name) || m.name == *name);
     if let Some(unknown) = choice.optional.iter().find(|name| !standings.iter().any(|s| named(&s.migration, name))) {
-        let known = if offered.is_empty() {
-            "none is offered here".to_owned()
-        } else {
-            format!("there is {}", offered.join(", "))
-        };
-        return Err(ChangeError::Usage(format!(
-            "there is no optional migration `{unknown}` for this database; {known}"
-        )));
+        return Err(not_offered(unknown, &offered));
     }
     let chosen = |m: &Migration| choice.optional.iter().any(|name| named(m, name));
     let wanted = |s: &&Standing| s.migration.optional.is_none() || s.begun || chosen(&s.migration);

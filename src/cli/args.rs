@@ -54,7 +54,7 @@ pub enum Command {
         #[command(flatten)]
         story: DemoArgs,
         /// Create it without opening it.
-        #[arg(long)]
+        #[arg(long, conflicts_with_all = ["theme", "ascii", "no_mouse", "plain"])]
         no_console: bool,
         /// Options for the look of the console.
         #[command(flatten)]

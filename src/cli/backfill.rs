@@ -63,6 +63,7 @@ impl Backfill {
 /// Runs the command.
 pub async fn run(session: &Session<'_>, asked: &Backfill) -> Result<(), CommandFailure> {
     let words: Vec<&str> = asked.words.iter().map(String::as_str).collect();
+    check_options(&words, asked)?;
     let settings = JobSettings { batch: asked.batch.map(|n| n as usize), rate: asked.rate, told: Value::Null };
     match words[..] {
         [] => list(session, given(session, asked)).await,
@@ -78,6 +79,19 @@ pub async fn run(session: &Session<'_>, asked: &Backfill) -> Result<(), CommandF
             "one backfill at a time: `backfill NAME`, or `backfill pause|resume|cancel NAME`",
         )),
     }
+}
+
+/// Refuses options that would mean nothing.
+fn check_options(words: &[&str], asked: &Backfill) -> Result<(), CommandFailure> {
+    let is_told = matches!(words, ["pause" | "cancel", _]);
+    if (is_told || words.is_empty()) && (asked.apply || asked.batch.is_some() || asked.rate.is_some()) {
+        let words = "--apply, --batch and --rate are for a run: `backfill NAME --apply`, or `backfill resume NAME`";
+        return Err(CommandFailure::usage(words));
+    }
+    if asked.from_feedback && words != ["utility"] {
+        return Err(CommandFailure::usage("--from-feedback is for `backfill utility`; a run goes on as it was begun"));
+    }
+    Ok(())
 }
 
 /// Collects the arguments of backfills from the command line and the profile.

@@ -26,7 +26,7 @@ pub struct Doing {
     #[arg(long, value_name = "FILE")]
     pub plan_out: Option<PathBuf>,
     /// Show with the plan which recalls would change: recent situations ranked before and after.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "apply")]
     pub what_if: bool,
     /// Author of the change, and the reason.
     #[command(flatten)]

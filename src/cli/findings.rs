@@ -16,7 +16,7 @@ use crate::change::findings::{FindingNews, FindingRequest, look};
 use crate::config::mutes;
 use crate::memory::Entity;
 use crate::memory::findings::{Finding, KINDS, Mute, Muted, Severity, kind_named};
-use crate::memory::nearest::{nearest, unknown};
+use crate::memory::nearest::unknown;
 use crate::store::Store;
 use crate::ui::text::SafeText;
 
@@ -37,7 +37,6 @@ const EXAMPLES_OF_ONE: usize = 1_000;
 
 /// Findings to look for, or to leave out from now on.
 #[derive(Debug, Clone, Args)]
-#[command(args_conflicts_with_subcommands = true)]
 pub struct Findings {
     /// This kind only, with up to 1,000 examples.
     #[arg(long, value_name = "KIND")]
@@ -88,7 +87,7 @@ async fn mute(session: &Session<'_>, command: &MuteCommand) -> Result<(), Comman
             }
             let what = match named(what) {
                 Ok(kind) => kind.to_owned(),
-                Err(wrong) if resembles(what) && !is_row(&store, what).await => return Err(wrong),
+                Err(wrong) if !is_row(&store, what).await && !is_told(&store, what).await? => return Err(wrong),
                 Err(_) => what.clone(),
             };
             let actor = actor.clone().filter(|a| !a.trim().is_empty()).unwrap_or_else(login);
@@ -148,6 +147,11 @@ fn words_of(mute: &Value) -> String {
 /// Code 2 for an unknown kind, code 6 when something as severe as `fail_on` is found; else what the database says.
 pub(super) async fn run(session: &Session<'_>, asked: &Findings) -> Result<(), CommandFailure> {
     if let Some(command) = &asked.command {
+        if asked.kind.is_some() || asked.fail_on.is_some() {
+            return Err(CommandFailure::usage(
+                "--kind and --fail-on are for looking: leave them out, or the word after them",
+            ));
+        }
         return mute(session, command).await;
     }
     let fail_on = asked.fail_on;
@@ -241,11 +245,6 @@ fn named(name: &str) -> Result<&'static str, CommandFailure> {
     kind_named(&asked).map(|k| k.name).ok_or_else(|| CommandFailure::usage(unknown("kind of finding", name, known)))
 }
 
-/// Whether a word is nearly the name of a kind.
-fn resembles(word: &str) -> bool {
-    nearest(&word.replace('-', "_"), KINDS.iter().map(|kind| kind.name)).is_some()
-}
-
 /// Whether some row has that id.
 async fn is_row(store: &Store, id: &str) -> bool {
     for entity in Entity::ALL {
@@ -254,6 +253,21 @@ async fn is_row(store: &Store, id: &str) -> bool {
         }
     }
     false
+}
+
+/// Whether findings name it, as they name tables and other things that are no rows.
+async fn is_told(store: &Store, what: &str) -> Result<bool, CommandFailure> {
+    let retention = retain::usual().map(|file| retain::read(&file)).transpose()?;
+    let wanted = FindingRequest { examples: EXAMPLES_OF_ONE, retention, ..FindingRequest::default() };
+    let mut is_told = false;
+    let mut told = |news: FindingNews| {
+        if let FindingNews::Found(finding) = news {
+            is_told |= finding.examples.iter().any(|example| example == what);
+        }
+        if is_told { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    look(store, &wanted, &mut told).await?;
+    Ok(is_told)
 }
 
 fn written(out: &mut dyn Write, finding: &Finding) -> std::io::Result<()> {

@@ -23,7 +23,7 @@ const FILE_BYTES: u64 = 16 << 20;
 
 /// Runs `purge … --fleet FILE`.
 pub async fn run(session: &Session<'_>, args: &PurgeArgs, file: &Path) -> Result<(), CommandFailure> {
-    let members = reach(file).await?;
+    let members = reach(session, file).await?;
     let options = args.options();
     subject::check(args.subject())?;
     let export = args.export.as_ref().map(|folder| std::path::absolute(folder).unwrap_or_else(|_| folder.clone()));
@@ -54,7 +54,13 @@ fn name(args: &PurgeArgs, file: &Path) -> String {
 }
 
 /// Opens every database; one that cannot be opened is kept with the reason.
-async fn reach(file: &Path) -> Result<Vec<OpenedMember>, CommandFailure> {
+async fn reach(session: &Session<'_>, file: &Path) -> Result<Vec<OpenedMember>, CommandFailure> {
+    let global = session.global;
+    if session.database.is_some() || global.profile.is_some() || !global.layout.is_empty() {
+        return Err(CommandFailure::usage(
+            "the file after --fleet names the databases and their layouts: leave -d, --profile and --layout out",
+        ));
+    }
     let text = read_input(file, FILE_BYTES)?;
     let members = config::fleet::parse(file, &text).map_err(|faults| CommandFailure::usage(faults.join("\n")))?;
     let mut fleet = Vec::new();
@@ -139,7 +145,7 @@ fn incomplete(missing: &[String], next: &str) -> Result<(), CommandFailure> {
 
 /// `purge verify RECEIPT --fleet FILE`: looks again in every database that the receipt names.
 pub async fn verify(session: &Session<'_>, named: &str, file: &Path) -> Result<(), CommandFailure> {
-    let members = reach(file).await?;
+    let members = reach(session, file).await?;
     let author = Author::default();
     let progress = PurgeProgressLine::new(session);
     let say = |what: &str, count: u64| progress.say(what, count);

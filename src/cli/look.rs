@@ -43,6 +43,13 @@ pub struct Selection {
     pub canvas: Option<String>,
 }
 
+impl Selection {
+    /// Whether nothing is chosen.
+    fn is_empty(&self) -> bool {
+        self.filters.is_empty() && self.order.is_none() && self.canvas.is_none()
+    }
+}
+
 /// Reads an entity's name.
 pub(super) fn entity(name: &str) -> Result<Entity, CommandFailure> {
     Entity::parse(name)
@@ -337,6 +344,11 @@ pub async fn export(
         && Entity::parse(first) == Some(Entity::Subject)
         && Entity::parse(subject).is_none()
     {
+        if !selection.is_empty() {
+            return Err(CommandFailure::usage(
+                "`export subject SUBJECT` writes everything of a person: leave --where, --order and --canvas out",
+            ));
+        }
         return person::export(session, subject, out).await;
     }
     if out.is_some() {

@@ -75,7 +75,10 @@ async fn migrated(session: &Session<'_>, args: &MigrateArgs) -> Result<(), Comma
         store = session.store().await?;
         anchored = anchor::missed(&store).await;
     }
-    let state = migrate::state(&store).await?;
+    let mut state = migrate::state(&store).await?;
+    if !apply {
+        migrate::narrow(&mut state, &choice)?;
+    }
     print(session, &state, outcome.as_ref(), anchored)?;
     match state.refused {
         Some(why) => Err(CommandFailure::refused(why)),

@@ -265,6 +265,9 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), CommandFailure> {
         None => console::open(&session, cli.positional.as_deref(), &console::Look::default()).await,
         Some(Command::Console { database, look }) => console::open(&session, database.as_deref(), look).await,
         Some(Command::Demo { story, no_console, look }) => {
+            if cli.database.is_some() {
+                return Err(CommandFailure::usage("`demo` makes a database: name its file by `demo PATH`, without -d"));
+            }
             let path = demo::make(story, &cli.global).await?;
             if *no_console {
                 return Ok(());

@@ -86,13 +86,13 @@ pub struct PurgeArgs {
     #[arg(long)]
     pub full: bool,
     /// Resume a purge that was stopped or ended incomplete. --mentions and --mention may change earlier decisions.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["plan_out", "what_if"])]
     pub resume: bool,
     /// Write the person's data to this file first; its hash is in the receipt.
     #[arg(long, value_name = "FILE")]
     pub export: Option<PathBuf>,
     /// Erase in each database of this file instead of one: `[[database]]` with url, layout and label.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["plan_out", "what_if"])]
     pub fleet: Option<PathBuf>,
     /// Rows in one transaction.
     #[arg(long, default_value_t = 5_000, value_name = "N")]
@@ -128,7 +128,12 @@ impl PurgeArgs {
     /// Whether something is asked of an erasure.
     #[must_use]
     pub fn asks_to_erase(&self) -> bool {
-        self.subject.is_some() || self.fleet.is_some() || self.resume || self.doing != Doing::default()
+        self.subject.is_some()
+            || self.fleet.is_some()
+            || self.export.is_some()
+            || self.resume
+            || self.options() != PurgeOptions::default()
+            || self.doing != Doing::default()
     }
 
     /// With `--resume`: what is decided otherwise than before.
@@ -171,6 +176,11 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), CommandF
     }
     if let Some(file) = &args.fleet {
         return super::fleet::run(session, args, file).await;
+    }
+    if args.doing.apply && args.doing.plan_out.is_some() {
+        return Err(CommandFailure::usage(
+            "an erasure is planned or applied: keep the plan with --plan-out FILE, then `apply FILE`",
+        ));
     }
     let options = args.options();
     let store = session.store().await?;

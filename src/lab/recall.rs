@@ -17,7 +17,7 @@ use crate::memory::findings::is_poison;
 use crate::memory::vector::{ComparedBy, VectorTally, cosine_of};
 use crate::memory::{Entity, Row};
 use crate::recall::among::{self, RankingInput};
-use crate::recall::answer::{RecallAnswer, RecallRequest, RecalledItem, StageTimes, UsedPolicy, WordsBy};
+use crate::recall::answer::{NO_POLICY, RecallAnswer, RecallRequest, RecalledItem, StageTimes, UsedPolicy, WordsBy};
 use crate::recall::context::{Budget, TOKENS, ToldCollector, ToldRows};
 use crate::recall::features::{SoughtName, features, overlap, words};
 use crate::recall::keyword::{self, ComparedText};
@@ -84,6 +84,7 @@ pub async fn ranked(store: &Store, request: &RecallRequest) -> Result<(RankedSit
     }
     let begun = Instant::now();
     let mut asked = ResolvedQuestion::of(store, request, kind).await?;
+    asked.notes.extend(idle(request));
     let situation = millis_since(begun);
     let begun = Instant::now();
     let known = asked.notes.len();
@@ -457,6 +458,23 @@ impl CandidateSieve<'_> {
             }
         }
     }
+}
+
+/// Notes on parts of the question that its ranking does not look at.
+fn idle(request: &RecallRequest) -> impl Iterator<Item = String> {
+    let policy = request.policy.as_deref().is_some_and(|id| id != NO_POLICY);
+    let parts = [
+        ("domain", request.domain.is_some(), Ranking::Proven),
+        ("topic", request.topic.is_some(), Ranking::Proven),
+        ("workflow", request.workflow.is_some(), Ranking::Similar),
+        ("all-outcomes", request.all_outcomes, Ranking::Similar),
+        ("policy", policy, Ranking::Cases),
+        ("downweight", request.downweight, Ranking::Cases),
+    ];
+    let ranking = request.ranking;
+    parts.into_iter().filter(move |(_, asked, of)| *asked && *of != ranking).map(move |(option, _, of)| {
+        format!("--{option} plays no part in the ranking `{}`: it is for `{}`", ranking.name(), of.name())
+    })
 }
 
 /// The domain and topic that proven usefulness looks for, and whether words or vectors stand in for them.

@@ -522,6 +522,7 @@ fn unknown_words_are_answered_with_the_nearest_known_one() {
         (&["list", "episode", "--order", "statred_at"], 2, "did you mean `started_at`?"),
         (&["list", "episode", "--order", "starte"], 2, "did you mean `started_at`?"),
         (&["findings", "mute", "chain_cycl", "--reason", "seen"], 2, "did you mean `chain_cycle`?"),
+        (&["findings", "mute", "no-kind-and-no-row", "--reason", "seen"], 2, "there is no kind of finding"),
         (&["findings", "--kind", "chain-cicle"], 2, "did you mean `chain_cycle`?"),
         (&["--layout", "mnemoskope", "status"], 2, "did you mean `mnemoscope`?"),
         (&["backfill", "metdata"], 2, "did you mean `metadata`?"),

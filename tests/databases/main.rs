@@ -25,6 +25,7 @@ mod migrate;
 mod moment;
 mod naming;
 mod native_schema;
+mod options;
 mod owners;
 mod poolers;
 mod postgres_server;

@@ -120,12 +120,19 @@ fn rules(ask: &Pruning) -> Result<Rules, ChangeError> {
             ChangeError::Usage(format!("--older-than {text}: {words}"))
         })
     };
-    Ok(Rules {
+    let rules = Rules {
         older_than: ask.older_than.as_ref().map(moment).transpose()?,
         below_reward: ask.below_reward,
         duplicates: ask.duplicates,
         keep_diverse: ask.keep_diverse,
-    })
+    };
+    if rules.keep_diverse && ask.window == PruneWindow::Unsaid && rules.names_one() {
+        return Err(ChangeError::Usage(
+            "--keep-diverse fills a window, and none is asked for beside the other rules: name it by --window N or --window own"
+                .to_owned(),
+        ));
+    }
+    Ok(rules)
 }
 
 /// Finds the source that holds the cases, and checks that it is writable.

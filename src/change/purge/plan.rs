@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::decide::NewDecisions;
 use super::effects::KeptRow;
 use super::id_set::IdSet;
 use super::mention::{Decisions, Mention, Mentions, Met};
@@ -51,6 +52,20 @@ impl Default for PurgeOptions {
 }
 
 impl PurgeOptions {
+    /// The options of an erasure that is resumed, with what is said anew.
+    #[must_use]
+    pub fn resumed(&self, new: &PurgeOptions, decisions: &NewDecisions) -> PurgeOptions {
+        let mut options = self.clone();
+        options.aliases.extend(new.aliases.iter().filter(|alias| !self.aliases.contains(alias)).cloned());
+        decisions.replace(&mut options);
+        options.account |= new.account;
+        options.full |= new.full;
+        if new.batch != BATCH {
+            options.batch = new.batch;
+        }
+        options
+    }
+
     /// Returns the decisions about mentions.
     #[must_use]
     pub fn decisions(&self) -> Decisions<'_> {

@@ -87,7 +87,7 @@ async fn as_planned(
     desk.tidy();
     let unfinished = store.records().purge_of(&hmac(&desk.key, given)).await?.filter(PurgeSession::is_open);
     match (unfinished, resume) {
-        (Some(session), Some(decisions)) => go_on(store, &own, given, desk, &session, decisions).await,
+        (Some(session), Some(decisions)) => go_on(store, &own, (given, options), desk, &session, decisions).await,
         (Some(_), None) => Err(ChangeError::Refused(format!(
             "an earlier purge of `{given}` has not ended verified: resume it by --resume"
         ))),
@@ -129,7 +129,7 @@ async fn again(
         match (store.records().purge_session(stage.session()).await?, stage) {
             (None, stage) => {
                 let mut asked = stage.asked();
-                decisions.replace(&mut asked.options);
+                asked.options = asked.options.resumed(&new.options, decisions);
                 return begin(store, own, desk, asked, None, hold).await;
             }
             (Some(session), SessionStage::Planned(kept)) => return deliver(store, desk, &kept, &session).await,
@@ -458,11 +458,26 @@ fn decide(kept: &mut KeptSession, plan: &PurgePlan, own: &OwnTables, desk: &Desk
     kept.redecided.push(Redecision { mentions: decisions.all, each: decisions.tally(), at, actor });
 }
 
+/// Refuses to reach further than the erasure that waits: whom it is about and what goes was said when it began.
+fn check_reach(kept: &KeptSession, options: &PurgeOptions) -> Result<(), ChangeError> {
+    let knows = |alias: &&String| {
+        let mut handles = kept.subject.handles.iter().map(|handle| &handle.value);
+        kept.options.aliases.contains(alias) || handles.any(|known| known.eq_ignore_ascii_case(alias))
+    };
+    let further = options.aliases.iter().find(|alias| !knows(alias)).map(|alias| format!("--alias {alias}"));
+    let account = (options.account && !kept.options.account).then(|| "--account erase".to_owned());
+    further.or(account).map_or(Ok(()), |option| {
+        Err(ChangeError::Usage(format!(
+            "the purge that waits was begun without {option}: resume it without that, and purge again with it when it has ended"
+        )))
+    })
+}
+
 /// Resumes a session: what is left is found again, so that it does not matter where it stopped.
 async fn go_on(
     store: &Store,
     own: &OwnTables,
-    given: &str,
+    (given, options): (&str, &PurgeOptions),
     desk: &Desk<'_>,
     session: &PurgeSession,
     decisions: &NewDecisions,
@@ -474,10 +489,11 @@ async fn go_on(
             desk.folder.display()
         )));
     };
+    check_reach(&kept, options)?;
     check_hold(store, &kept.subject).await?;
     let so_far: Counts = serde_json::from_str(&session.counts).unwrap_or_default();
     let before = kept.options.each.clone();
-    decisions.replace(&mut kept.options);
+    kept.options = kept.options.resumed(options, decisions);
     let mut snapshot = store.snapshot().await?;
     let also = (&kept.deletes[..], &mut KeptSearch::default());
     let mut plan = planning::rest(&mut snapshot, kept.subject.clone(), &kept.options, also, desk.progress).await?;

@@ -231,6 +231,9 @@ fn the_command_resumes_with_other_decisions() {
     };
     assert_eq!(purge(&["--mentions", "redact", "--apply"]).status.code(), Some(6));
     assert_eq!(purge(&["--resume"]).status.code(), Some(6), "the default is no decision");
+    let further = purge(&["--resume", "--alias", "ana.before@example.com"]);
+    let words = String::from_utf8_lossy(&further.stderr).into_owned();
+    assert!(further.status.code() == Some(2) && words.contains("without --alias ana.before@example.com"), "{words}");
     let ended = purge(&["--resume", "--mention", "episodes.packed=leave"]);
     assert_eq!(ended.status.code(), Some(0), "{}", String::from_utf8_lossy(&ended.stderr));
 }

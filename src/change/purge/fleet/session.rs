@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{FleetErasure, OpenedMember};
 use crate::change::now;
 use crate::change::purge::decide::NewDecisions;
-use crate::change::purge::plan::{BATCH, PurgeOptions};
+use crate::change::purge::plan::PurgeOptions;
 
 /// A database by what it is known by.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,7 +68,7 @@ impl FleetSession {
         places: Vec<FleetPlace>,
     ) -> Self {
         let options = match (earlier, resume) {
-            (Some(earlier), Some(decisions)) => resumed(&earlier.options, erasure.options, decisions),
+            (Some(earlier), Some(decisions)) => earlier.options.resumed(erasure.options, decisions),
             _ => erasure.options.clone(),
         };
         let kept = |earlier: &FleetSession| resume.and_then(|_| earlier.export.clone());
@@ -80,20 +80,6 @@ impl FleetSession {
             started_at: earlier.map_or_else(now, |earlier| earlier.started_at.clone()),
         }
     }
-}
-
-/// The options of an erasure that is resumed, with what is said anew.
-fn resumed(earlier: &PurgeOptions, new: &PurgeOptions, decisions: &NewDecisions) -> PurgeOptions {
-    let mut options = earlier.clone();
-    let further = new.aliases.iter().filter(|alias| !earlier.aliases.contains(alias));
-    options.aliases.extend(further.cloned());
-    decisions.replace(&mut options);
-    options.account |= new.account;
-    options.full |= new.full;
-    if new.batch != BATCH {
-        options.batch = new.batch;
-    }
-    options
 }
 
 /// The databases that are named now, with what was known of them, and after them those that are not named any more.
