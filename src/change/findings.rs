@@ -93,6 +93,7 @@ pub async fn look(
         read: 0,
         scanner: TextScanner::default(),
         text: BTreeMap::new(),
+        cleanable: BTreeSet::new(),
     };
     survey.structure().await?;
     survey.trail().await?;
@@ -130,6 +131,8 @@ struct Survey<'a> {
     read: u64,
     scanner: TextScanner,
     text: Gathered,
+    /// Kinds of suspicious text that stand where a backfill takes them out.
+    cleanable: BTreeSet<(&'static str, Entity)>,
 }
 
 /// Kinds that come from one another's reading.
@@ -167,8 +170,8 @@ const EPISODES: &[&str] = &[
 ];
 const TEXT: &[&str] = &["unreadable_value", "secret", "instruction", "hidden_characters"];
 
-/// Remedies that clean texts.
-const CLEANING: &[&str] = &["backfill secrets", "backfill hidden-characters"];
+/// Those that a backfill takes out of the texts that it can write.
+const CLEANABLE: &[&str] = &["secret", "hidden_characters"];
 
 /// Plain words that findings are made of; other such columns tell nothing.
 const USED: &[&str] = &[
@@ -245,10 +248,7 @@ impl Survey<'_> {
             } else if copies && self.merges() {
                 finding = finding.merging();
             }
-            if let Some(id) = finding.remedy.strip_prefix("quarantine ").filter(|_| !self.quarantines()) {
-                finding.remedy = format!("reward {id} 0");
-            }
-            if CLEANING.contains(&kind.remedy) && !entity.is_some_and(|entity| self.cleans(entity)) {
+            if finding.remedy.starts_with("quarantine ") && !self.quarantines() {
                 finding = finding.only_shown();
             }
             self.tell(FindingNews::Found(finding));
@@ -260,10 +260,15 @@ impl Survey<'_> {
         case_source(self.store).is_ok_and(|source| plain_column(source, "quarantined").is_some())
     }
 
-    /// Whether the texts of an entity can be written again.
-    fn cleans(&self, entity: Entity) -> bool {
+    /// The columns of an entity out of which a backfill takes what is not to be in a text, wherever a row is stored.
+    fn cleaned(&self, entity: Entity) -> Vec<&'static str> {
         let sources = self.store.sources_of(entity).unwrap_or_default();
-        CLEANED.contains(&entity) && sources.iter().any(|source| source.is_writable())
+        let writes = |name: &str| {
+            let mut read = sources.iter().filter(|source| !source.column(name).is_empty()).peekable();
+            read.peek().is_some() && read.all(|source| source.is_writable() && plain_column(source, name).is_some())
+        };
+        let columns = CLEANED.iter().find(|(of, _)| *of == entity).map_or(&[][..], |(_, columns)| columns);
+        columns.iter().copied().filter(|name| writes(name)).collect()
     }
 
     fn not_applicable(&mut self, kinds: &[&str], reason: &str) {
@@ -590,7 +595,8 @@ impl Survey<'_> {
         if self.spent {
             self.left.extend(TEXT);
         }
-        for ((kind, entity), tally) in std::mem::take(&mut self.text) {
+        for ((kind, entity), mut tally) in std::mem::take(&mut self.text) {
+            tally.by_hand = CLEANABLE.contains(&kind) && !self.cleanable.contains(&(kind, entity));
             self.found(kind, Some(entity), tally);
         }
     }
@@ -610,6 +616,7 @@ impl Survey<'_> {
     /// Hands on the rows of a query, and looks at their text if it is asked for, until nobody wants more.
     async fn walk(&mut self, query: &Query, texts: bool, mut each: impl FnMut(&Row) + Send) -> Result<(), ChangeError> {
         let (store, most, entity) = (self.store, self.most(), query.entity);
+        let (cleaned, cleanable) = (self.cleaned(entity), &mut self.cleanable);
         let (scanner, text, told) = (&mut self.scanner, &mut self.text, &mut self.told);
         let (read, stopped, spent) = (&mut self.read, &mut self.stopped, &mut self.spent);
         let (brief, begun) = (self.wanted.brief, self.begun);
@@ -625,6 +632,11 @@ impl Survey<'_> {
                 ];
                 let kinds = kinds.into_iter().filter_map(|(holds, kind)| holds.then_some(kind));
                 kinds.for_each(|kind| text.entry((kind, entity)).or_default().add(row.id(), most));
+                if (held.secret || held.hidden) && !cleaned.is_empty() {
+                    let held = scanner.columns(&row, &cleaned);
+                    let kinds = [(held.secret, "secret"), (held.hidden, "hidden_characters")];
+                    cleanable.extend(kinds.iter().filter(|(holds, _)| *holds).map(|(_, kind)| (*kind, entity)));
+                }
             }
             each(&row);
             if *read % PROGRESS == 0 {

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_postgres, build_sqlite};
 use crate::support::postgres::Database;
+use crate::support::world::{World, address, on_postgres, on_sqlite, run as cli, world};
 use clap::CommandFactory as _;
 use mnemoscope::change::findings::{BriefLimit, FindingNews, FindingRequest, look};
 use mnemoscope::change::{Author, migrate};
@@ -320,4 +321,72 @@ fn every_row_is_looked_at_once_whatever_the_journal() {
         assert!(counted[0][0].0 > 19_000, "{}", counted[0][0].0);
         assert_eq!(counted[0], counted[1]);
     });
+}
+
+/// Follows what findings advise until nothing is left but what people have to look at. Gives the kinds that were fixed.
+fn follow_remedies(world: &World) -> BTreeSet<&'static str> {
+    const LOOKING: [&str; 6] = ["show", "compare", "status", "findings", "audit", "policy"];
+    let (state, place) = (tempfile::tempdir().expect("a folder"), address(world));
+    let mut fixed = BTreeSet::new();
+    let mut before = block_on(found(&world.target, None));
+    for _ in 0..2 {
+        for finding in &before {
+            let words = shell_words::split(&finding.remedy).expect("words");
+            if LOOKING.contains(&words[0].as_str()) {
+                continue;
+            }
+            let mut words: Vec<&str> = ["-d", &place].into_iter().chain(words.iter().map(String::as_str)).collect();
+            if !words.contains(&"--apply") {
+                words.push("--apply");
+            }
+            let (code, _, said) = cli(state.path(), &words);
+            // Where vectors come from is for the settings to say.
+            let no_endpoint = code == Some(5) && said.contains("embedding endpoint");
+            assert!(code == Some(0) || no_endpoint, "{}: {said}", finding.remedy);
+            if no_endpoint {
+                continue;
+            }
+            fixed.insert(finding.kind);
+        }
+        let after = block_on(found(&world.target, None));
+        let advised = |f: &Finding| (f.kind, f.entity, f.remedy.clone());
+        for finding in
+            before.iter().filter(|f| fixed.contains(f.kind) && !LOOKING.iter().any(|l| f.remedy.starts_with(l)))
+        {
+            let again = after.iter().find(|f| advised(f) == advised(finding));
+            assert!(again.is_none(), "what is advised does not fix it: {finding:?}\n{again:?}");
+        }
+        before = after;
+    }
+    fixed
+}
+
+#[test]
+fn what_a_finding_advises_fixes_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let target = Target::File(folder.path().join("native.db"));
+    let options = demo::DemoOptions { episodes: 500, ..demo::DemoOptions::default() };
+    let Target::File(path) = &target else { return };
+    block_on(demo::build(path, &options, |_| {})).expect("the demo");
+    let demo = block_on(world(target, folder, None));
+    let list = "UPDATE agent_memory_cases SET reference_case_ids = '[\"nowhere\", 4]' WHERE id = (SELECT min(id) FROM agent_memory_cases); \
+         UPDATE episodes SET feedback_ids = '[\"nowhere\", \"nowhere\", 4]' WHERE id = (SELECT min(id) FROM episodes); \
+         UPDATE episodes SET canvas_ids = '[\"shared\"]' WHERE id IN (SELECT id FROM episodes ORDER BY id DESC LIMIT 2); \
+         INSERT INTO canvas_audit (id, canvas_type, action) VALUES ('shared', 'sheets', 'present')";
+    block_on(run(&demo.target, list));
+    let fixed = follow_remedies(&demo);
+    for kind in ["near_duplicate_case", "duplicate_case", "one_way_link", "hidden_characters", "secret", "chain_cycle"]
+    {
+        assert!(fixed.contains(kind), "{kind} is not tried: {fixed:?}");
+    }
+    let left = block_on(found(&demo.target, Some("wrong_back_link")));
+    assert!(left.iter().any(|f| f.count >= 2), "events that two episodes name are told: {left:?}");
+    // A palace is written by its own tools.
+    for layout in Layout::ON_SQLITE.iter().filter(|layout| **layout != Layout::Mempalace) {
+        follow_remedies(&block_on(on_sqlite(*layout)));
+    }
+    for layout in Layout::ON_POSTGRES.iter().filter(|layout| !layout.needs_vector()) {
+        let Some(world) = block_on(on_postgres(*layout)) else { return };
+        follow_remedies(&world);
+    }
 }

@@ -13,7 +13,7 @@ const SPEC: RowBackfill = RowBackfill {
     operation: "backfill.aggregates",
     parts: &[RowPart {
         entity: Entity::Episode,
-        reads: &["id", "metadata", "canvas_ids", "canvas_action_count", "feedback_ids", "feedback_score"],
+        reads: &["metadata", "canvas_ids", "canvas_action_count", "feedback_ids", "feedback_score"],
         writes: &["canvas_action_count", "feedback_score"],
         needs: &["canvas_action_count"],
         narrow: &[],

@@ -14,7 +14,7 @@ const SPEC: RowBackfill = RowBackfill {
     operation: "backfill.hashes",
     parts: &[RowPart {
         entity: Entity::Case,
-        reads: &["id", "message_hash", "prompt"],
+        reads: &["message_hash", "prompt"],
         writes: &["message_hash"],
         needs: &["message_hash"],
         narrow: &[],

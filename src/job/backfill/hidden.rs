@@ -10,7 +10,7 @@ use crate::store::Store;
 const SPEC: RowBackfill = RowBackfill {
     name: "hidden-characters",
     operation: "backfill.hidden-characters",
-    parts: texts::PARTS,
+    parts: &texts::PARTS,
     judge: |bench| Box::pin(async move { Ok(judge(bench)) }),
     rules: &[
         "control characters (but for line ends and tabs), marks of direction, blanks of no width and tags are taken out; \

@@ -22,7 +22,7 @@ const SPEC: RowBackfill = RowBackfill {
     operation: "backfill.metadata",
     parts: &[RowPart {
         entity: Entity::Episode,
-        reads: &["id", "outcome", "metadata", "participants", "tools_used", "entities", "key_decisions", "tags"],
+        reads: &["outcome", "metadata", "participants", "tools_used", "entities", "key_decisions", "tags"],
         writes: &["metadata", "tools_used", "outcome"],
         needs: &["metadata"],
         narrow: &[],

@@ -18,7 +18,7 @@ const SPEC: RowBackfill = RowBackfill {
     operation: "backfill.parents",
     parts: &[RowPart {
         entity: Entity::Episode,
-        reads: &["id", "agent_id", "parent_id", "started_at", "ended_at", "title"],
+        reads: &["agent_id", "parent_id", "started_at", "ended_at", "title"],
         writes: &["parent_id"],
         needs: &["parent_id"],
         narrow: &[NarrowCondition::Absent("parent_id"), NarrowCondition::Present("started_at")],

@@ -16,7 +16,7 @@ const SPEC: RowBackfill = RowBackfill {
     operation: "backfill.rewards",
     parts: &[RowPart {
         entity: Entity::Case,
-        reads: &["id", "outcome", "reward", "traces"],
+        reads: &["outcome", "reward", "traces"],
         writes: &["reward"],
         needs: &["reward"],
         narrow: &[NarrowCondition::Absent("reward")],

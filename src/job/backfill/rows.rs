@@ -56,7 +56,7 @@ pub type Verify = for<'a> fn(&'a Store) -> BoxFuture<'a, Result<Vec<JobCheck>, C
 pub struct RowPart {
     /// Entity of the rows.
     pub entity: Entity,
-    /// Canonical columns that are read.
+    /// Canonical columns that are read beside the id.
     pub reads: &'static [&'static str],
     /// Canonical columns that may be written; those that a source has no column for are left out.
     pub writes: &'static [&'static str],
@@ -182,7 +182,7 @@ async fn batch(job: &OverRows, ask: BatchAsk<'_>) -> Result<JobBatch, ChangeErro
         revising.touch();
     }
     let erased = if spec.takes_away { None } else { Erased::of(store).await? };
-    let columns = with_owner(part.reads, erased.as_ref());
+    let columns = with_owner(&[&["id"], part.reads].concat(), erased.as_ref());
     let walk = RowWalk { source, columns: &columns, stored: &revising.stored, narrow: part.narrow.to_vec() };
     let WalkedPart { rows: found, is_full } = store.walks().walk(&walk, place.after.as_ref(), ask.size).await?;
     let next = place.behind(found.last().map(|f| &f.key), is_full, sources.len());

@@ -10,7 +10,7 @@ use crate::store::Store;
 const SPEC: RowBackfill = RowBackfill {
     name: "secrets",
     operation: "backfill.secrets",
-    parts: texts::PARTS,
+    parts: &texts::PARTS,
     judge: |bench| Box::pin(async move { Ok(judge(bench)) }),
     rules: &[
         "tokens, keys and passwords that are known by their form are replaced by a word, also in lists and in the keys of JSON",

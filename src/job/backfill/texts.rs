@@ -8,40 +8,28 @@ use super::rows::{RowBench, RowPart, RowVerdict};
 use crate::change::ChangeError;
 use crate::job::plan::JobCheck;
 use crate::memory::agreeing;
-use crate::memory::findings::{HeldText, TextScanner};
+use crate::memory::findings::{CLEANED, HeldText, TextScanner};
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row, ValueKind};
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
 use crate::store::walk::WalkedRow;
 
-macro_rules! part {
-    ($entity:ident: $($column:literal),*) => {
-        RowPart {
-            entity: Entity::$entity,
-            reads: &["id", $($column),*],
-            writes: &[$($column),*],
-            needs: &[],
-            narrow: &[],
-        }
-    };
-}
+/// The rows whose texts are cleaned.
+pub const PARTS: [RowPart; CLEANED.len()] = {
+    let mut parts = [const { part(0) }; CLEANED.len()];
+    let mut at = 1;
+    while at < CLEANED.len() {
+        parts[at] = part(at);
+        at += 1;
+    }
+    parts
+};
 
-/// Entities and their columns that hold words of people and agents, free or in lists: those of [`CLEANED`].
-///
-/// [`CLEANED`]: crate::memory::findings::CLEANED
-pub const PARTS: &[RowPart] = &[
-    part!(Episode: "title", "summary", "detail", "domain", "topic", "tags", "participants", "tools_used", "entities",
-            "observation", "insight", "workflow_name", "metadata", "thoughts", "actions", "result", "key_decisions",
-            "context"),
-    part!(Segment: "content"),
-    part!(CanvasEvent: "component_type", "component_name", "metadata"),
-    part!(Feedback: "correction"),
-    part!(Memory: "title", "text", "metadata"),
-    part!(Case: "prompt", "plan", "traces", "tags"),
-    part!(UtilityEvent: "reason"),
-    part!(Access: "query"),
-];
+const fn part(at: usize) -> RowPart {
+    let (entity, columns) = CLEANED[at];
+    RowPart { entity, reads: columns, writes: columns, needs: &[], narrow: &[] }
+}
 
 /// Counts the rows that still hold what is taken out, wherever it stands: where nothing is written, it stays, and that is
 /// said by number. Where that is `grave`, what could not be written fails the check; a log, which never is, does not.

@@ -33,7 +33,7 @@ const SPEC: RowBackfill = RowBackfill {
     operation: "backfill.utility",
     parts: &[RowPart {
         entity: Entity::Episode,
-        reads: &["id", "utility"],
+        reads: &["utility"],
         writes: &["utility"],
         needs: &["utility"],
         narrow: &[],

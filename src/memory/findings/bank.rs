@@ -37,6 +37,30 @@ const QUESTIONS: usize = 8;
 /// Bytes of ids that are held in memory.
 const IDS: usize = 2 << 20;
 
+/// Stands for the message of a case that is held back from recall: it is compared with none.
+const HELD_BACK: Digest = 0;
+
+/// What recall makes of a case.
+#[derive(Debug, Clone, Copy)]
+struct CaseStanding {
+    /// It has little reward.
+    little: bool,
+    /// It is held back from recall.
+    held_back: bool,
+}
+
+impl CaseStanding {
+    /// The number that stands for it in a record.
+    fn number(self) -> u64 {
+        u64::from(self.little) | u64::from(self.held_back) << 1
+    }
+
+    /// Returns what a number of a record stands for.
+    fn of(number: u64) -> Self {
+        CaseStanding { little: number & 1 != 0, held_back: number & 2 != 0 }
+    }
+}
+
 /// A window that is not stored.
 const NO_WINDOW: i64 = i64::MIN;
 
@@ -50,10 +74,11 @@ pub struct CaseBank {
     profiles: RecordSorter<4>,
     known_profiles: IdTable<4>,
     case_ids: IdList,
-    /// Cases by id, with place, profile, and 1 for little reward.
+    /// Cases by id, with place, profile, and standing.
     cases: RecordSorter<4>,
     known_cases: IdTable<4>,
-    /// Cases by profile and place, with what stands for the message, or for the case where that has no hash.
+    /// Cases by profile and place, with what stands for the message, or for the case where that has no hash, or for a case
+    /// that is held back.
     messages: RecordSorter<3>,
     banks: Option<SortedRecords<3>>,
     /// Numbers of cases by profile.
@@ -62,7 +87,8 @@ pub struct CaseBank {
     copies: RecordSorter<6>,
     /// Cases by profile and time.
     begun: RecordSorter<4>,
-    /// Ids that cases refer to, with the places of those that do.
+    /// Ids that cases refer to, with twice the places of those that do, and one more where their list cannot be read as a
+    /// whole.
     references: RecordSorter<2>,
     /// Recalls by owner.
     recalls: RecordSorter<2>,
@@ -136,7 +162,8 @@ impl CaseBank {
     pub fn case(&mut self, row: &Row) {
         let (key, profile) = (digest(row.id()), row.text("profile_id").map_or(0, digest));
         let (place, at) = (self.case_ids.len() as u64, moment(row, "created_at"));
-        if at != NEVER {
+        let held_back = row.get("quarantined").as_bool().unwrap_or_default();
+        if at != NEVER && !held_back {
             self.begun.add([profile, 0, ordered(at), place]);
         }
         let message = row.text("message_hash");
@@ -144,11 +171,13 @@ impl CaseBank {
             let [a, b, c] = in_order(row.id());
             self.copies.add([digest(&format!("{profile}\n{message}")), !ordered(at), !a, !b, !c, place]);
         }
+        let unread = u64::from(!row.is_readable("reference_case_ids"));
         for reference in row.list("reference_case_ids") {
-            self.references.add([digest(reference), place]);
+            self.references.add([digest(reference), place << 1 | unread]);
         }
-        self.messages.add([profile, place, message.map_or(key, digest)]);
-        self.cases.add([key, place, profile, u64::from(is_little(row.number("reward")))]);
+        self.messages.add([profile, place, if held_back { HELD_BACK } else { message.map_or(key, digest) }]);
+        let standing = CaseStanding { little: is_little(row.number("reward")), held_back };
+        self.cases.add([key, place, profile, standing.number()]);
         self.case_ids.push(row.id());
     }
 
@@ -213,8 +242,13 @@ impl CaseBank {
                 questions += usize::from(question != last);
                 last = question;
             }
-            let Some([_, place, profile, little]) = self.known_cases.find(case) else { continue };
-            if recalls >= OFTEN && little == 1 {
+            let Some([_, place, profile, standing]) = self.known_cases.find(case) else { continue };
+            let standing = CaseStanding::of(standing);
+            // What is recalled no more needs no remedy.
+            if standing.held_back {
+                continue;
+            }
+            if recalls >= OFTEN && standing.little {
                 low.add(place);
             }
             if questions >= QUESTIONS && self.swamps(recalls, profile, &by_owner) {
@@ -299,14 +333,16 @@ impl CaseBank {
                 places.add([place]);
             }
         }
-        let mut found = FirstOf::new(self.most);
+        let (mut found, mut by_hand) = (FirstOf::new(self.most), true);
         let sorted = places.sorted()?;
         let mut stream = sorted.stream()?;
         while let Some(place) = stream.group() {
             while stream.next_of(place)?.is_some() {}
-            found.add(place);
+            found.add(place >> 1);
+            // No backfill writes a list that it cannot read.
+            by_hand &= place & 1 == 1;
         }
-        Ok(FindingTally::of_first(found, |place| self.case_id(place)))
+        Ok(FindingTally { by_hand, ..FindingTally::of_first(found, |place| self.case_id(place)) })
     }
 
     fn case_id(&self, place: u64) -> Option<String> {
@@ -361,7 +397,8 @@ impl CaseBanks {
 pub struct BankStream<'b>(RecordStream<'b, 3>);
 
 impl BankStream<'_> {
-    /// The cases of the next bank, in the order in which they came; none of a bank that has more than `most`.
+    /// The cases of the next bank that are recalled, in the order in which they came; none of a bank that has more than
+    /// `most`.
     ///
     /// # Errors
     /// As [`CaseBanks::stream`].
@@ -370,7 +407,7 @@ impl BankStream<'_> {
         let (mut cases, mut count) = (Vec::new(), 0);
         while let Some([_, place, message]) = self.0.next_of(profile)? {
             count += 1;
-            if count <= most {
+            if count <= most && message != HELD_BACK {
                 cases.push(BankCase { place: place as u32, message });
             }
         }

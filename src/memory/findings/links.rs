@@ -105,6 +105,9 @@ const KINDS: &[&str] = &[
     "feedback_not_linked",
 ];
 
+/// Kinds that are corrected in lists.
+const IN_LISTS: [&str; 2] = ["dangling_id", "repeated_id"];
+
 /// Faults of links, of counts and of chains, by kind.
 pub type Faults = Vec<(&'static str, FindingTally)>;
 
@@ -158,6 +161,7 @@ impl LinkedEpisodes {
             ),
             (MarkFlag::Scored, named.scored && feedback_readable),
             (MarkFlag::CanvasBack, named.canvas_back),
+            (MarkFlag::Beyond, !(readable && feedback_readable) || names_more(named, &listed, &feedback_listed)),
         ];
         let mut mark = EpisodeMark::new(row, session, &flags);
         mark.agent = row.text("agent_id").map_or(0, |name| self.marks.number(name));
@@ -319,6 +323,7 @@ impl LinkedEpisodes {
         // In an order that is the same each time.
         let mut found: BTreeMap<&'static str, FindingTally> =
             KINDS.iter().map(|kind| (*kind, FindingTally::default())).collect();
+        let mut corrected = false;
         for place in 0..self.marks.len() {
             let mut faults = self.faults(place, back_canvas.at(place)?, back_said.at(place)?);
             faults.extend((!open.at(place)?.is_empty()).then_some("not_linked"));
@@ -327,7 +332,11 @@ impl LinkedEpisodes {
                 continue;
             }
             let id = self.id(place).unwrap_or_default();
+            corrected |= !self.marks.is(place, MarkFlag::Beyond) && faults.iter().any(|kind| IN_LISTS.contains(kind));
             faults.into_iter().for_each(|kind| found.entry(kind).or_default().add(&id, self.most));
+        }
+        for kind in IN_LISTS {
+            found.entry(kind).or_default().by_hand = !corrected;
         }
         let mut found: Faults = found.into_iter().collect();
         found.push(("orphan_segment", self.orphans.clone()));
@@ -403,8 +412,11 @@ impl LinkedEpisodes {
             let episode = if met { None } else { self.event(named) };
             linked += i32::from(met || episode.is_some());
             dangling |= !met && episode.is_none();
-            no_back |= episode == Some(0);
-            wrong |= episode.is_some_and(|episode| episode != 0 && episode != self.marks.key(place));
+            // Whose it is is not known where several name it.
+            let belongs = !self.marks.is_shared(NamedKind::Canvas, named);
+            no_back |= episode == Some(0) && belongs;
+            wrong |=
+                episode.is_some_and(|episode| if episode == 0 { !belongs } else { episode != self.marks.key(place) });
         }
         let named = |key: u64| self.marks.names(place, NamedKind::Canvas, key);
         let further = back_canvas.iter().filter(|[_, key]| !named(*key)).count();
@@ -569,6 +581,15 @@ fn each_match<const N: usize>(
 }
 
 /// Whether something is in a list more than once.
+/// Whether an episode names rows beside its lists.
+fn names_more(named: &NamedLinks<'_>, canvas: &[&str], feedback: &[&str]) -> bool {
+    let more = |named: &[Cow<'_, str>], listed: &[&str]| {
+        let listed: HashSet<&str> = listed.iter().copied().collect();
+        named.iter().any(|id| !listed.contains(id.as_ref()))
+    };
+    more(&named.canvas, canvas) || more(&named.feedback, feedback)
+}
+
 fn repeats(ids: &[&str]) -> bool {
     ids.len() > 1 && ids.iter().collect::<HashSet<_>>().len() < ids.len()
 }

@@ -88,6 +88,8 @@ pub(super) enum MarkFlag {
     Scored = 32,
     /// Canvas events point back to it.
     CanvasBack = 64,
+    /// A list of it cannot be read as a whole, or it names rows elsewhere too: no backfill corrects that.
+    Beyond = 128,
 }
 
 impl EpisodeMark {
@@ -369,7 +371,12 @@ impl EpisodeMarks {
     /// Finds the place of a row that this episode names and no other one does.
     pub fn only_named(&self, place: usize, kind: NamedKind, key: u64) -> Option<NamedPlace> {
         let at = self.find_named(place, kind, key)?;
-        self.shared.binary_search(&kind.of(cut(key))).is_err().then_some(NamedPlace(at))
+        (!self.is_shared(kind, cut(key))).then_some(NamedPlace(at))
+    }
+
+    /// Whether several episodes name a row, given by what is kept of its id.
+    pub fn is_shared(&self, kind: NamedKind, named: u64) -> bool {
+        self.shared.binary_search(&kind.of(named)).is_ok()
     }
 
     /// Marks a named row as met; whether it was not.

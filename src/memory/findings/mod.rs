@@ -227,7 +227,7 @@ pub const KINDS: &[FindingKind] = &[
     kind(
         "wrong_back_link",
         Severity::Medium,
-        "{episode names|episodes name} rows that point back to another episode",
+        "{episode names|episodes name} rows that point back to another episode, or to none where another one names them too",
         "show episode $id",
     ),
     kind(
@@ -282,16 +282,39 @@ pub const KINDS: &[FindingKind] = &[
     ),
 ];
 
-/// Entities whose free text is cleaned by backfills, where it can be written. An event log is never rewritten.
-pub const CLEANED: &[Entity] = &[
-    Entity::Episode,
-    Entity::Segment,
-    Entity::CanvasEvent,
-    Entity::Feedback,
-    Entity::UtilityEvent,
-    Entity::Memory,
-    Entity::Case,
-    Entity::Access,
+/// Entities with their columns that hold words of people and agents, free or in lists: backfills clean them, where they can
+/// be written. An event log is never rewritten.
+pub const CLEANED: &[(Entity, &[&str])] = &[
+    (
+        Entity::Episode,
+        &[
+            "title",
+            "summary",
+            "detail",
+            "domain",
+            "topic",
+            "tags",
+            "participants",
+            "tools_used",
+            "entities",
+            "observation",
+            "insight",
+            "workflow_name",
+            "metadata",
+            "thoughts",
+            "actions",
+            "result",
+            "key_decisions",
+            "context",
+        ],
+    ),
+    (Entity::Segment, &["content"]),
+    (Entity::CanvasEvent, &["component_type", "component_name", "metadata"]),
+    (Entity::Feedback, &["correction"]),
+    (Entity::Memory, &["title", "text", "metadata"]),
+    (Entity::Case, &["prompt", "plan", "traces", "tags"]),
+    (Entity::UtilityEvent, &["reason"]),
+    (Entity::Access, &["query"]),
 ];
 
 /// The kind of that name.
@@ -353,7 +376,8 @@ impl Finding {
             _ => vec![first],
         };
         let words = if kind.remedy == "quarantine $id" && !is_case { "show $entity $id" } else { kind.remedy };
-        Finding {
+        let by_hand = tally.by_hand;
+        let finding = Finding {
             kind: kind.name,
             severity: kind.severity,
             entity,
@@ -362,7 +386,8 @@ impl Finding {
             remedy: filled(&words.replace("$entity", entity.unwrap_or("episode")), &ids),
             examples: tally.examples,
             together: tally.together,
-        }
+        };
+        if by_hand { finding.only_shown() } else { finding }
     }
 
     /// The same where copies of a memory can be made one with the newest.

@@ -4,7 +4,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use serde_json::Value;
 
 use crate::memory::Row;
-use crate::memory::entity::{Personal, ValueKind};
+use crate::memory::entity::{Column, Personal, ValueKind};
 use crate::memory::json::{self, JsonPart, JsonText};
 use crate::memory::text_check::{self, INSTRUCTIONS, NAMES, TOKENS};
 
@@ -78,12 +78,21 @@ impl TextScanner {
     ///
     /// [`Query::unparsed`]: crate::memory::query::Query
     pub fn row(&mut self, row: &Row) -> HeldText {
+        self.those(row, |column| {
+            column.personal == Personal::Content || column.kind == ValueKind::List || WORDS.contains(&column.name)
+        })
+    }
+
+    /// Scans some columns of a row, those that can be read.
+    pub fn columns(&mut self, row: &Row, names: &[&str]) -> HeldText {
+        self.those(row, |column| names.contains(&column.name) && row.is_readable(column.name))
+    }
+
+    fn those(&mut self, row: &Row, is_looked_at: impl Fn(&Column) -> bool) -> HeldText {
         let mut held = HeldText::default();
         for (at, column) in row.entity.columns().iter().enumerate() {
-            let looked_at =
-                column.personal == Personal::Content || column.kind == ValueKind::List || WORDS.contains(&column.name);
             match row.part(at) {
-                _ if !looked_at => {}
+                _ if !is_looked_at(column) => {}
                 JsonPart::Document(text) => self.document(text, &mut held),
                 JsonPart::Value(value) => self.value(value, &mut held),
             }

@@ -14,6 +14,8 @@ pub struct FindingTally {
     pub examples: Vec<String>,
     /// The first of several groups, where rows are found in groups: its ids, of bursts the first 1,000.
     pub together: Vec<String>,
+    /// No command fixes any of them: they are for people to look at.
+    pub by_hand: bool,
 }
 
 impl FindingTally {
@@ -39,7 +41,11 @@ impl FindingTally {
     /// A tally of things of which the first are known, with their ids.
     pub fn of_first<T: Ord>(found: FirstOf<T>, id: impl Fn(T) -> Option<String>) -> Self {
         let count = found.count();
-        FindingTally { count, examples: found.in_order().into_iter().filter_map(id).collect(), together: Vec::new() }
+        FindingTally {
+            count,
+            examples: found.in_order().into_iter().filter_map(id).collect(),
+            ..FindingTally::default()
+        }
     }
 
     /// A tally of these.
