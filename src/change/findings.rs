@@ -25,11 +25,12 @@ use crate::memory::packed::records::RecordSorter;
 use crate::memory::query::Query;
 use crate::memory::retention::RetentionRules;
 use crate::memory::{Entity, Row};
-use crate::store::encode::plain_column;
+use crate::store::encode::{plain_column, table_of};
 use crate::store::migration::OWN;
 use crate::store::scratch::scratch;
+use crate::store::stored::TableName;
 use crate::store::structure::StructurePart;
-use crate::store::{Store, StoreError, named_ids};
+use crate::store::{EngineFault, Store, StoreError, named_ids};
 
 /// News while looking for findings.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,20 +95,34 @@ pub async fn look(
         scanner: TextScanner::default(),
         text: BTreeMap::new(),
         cleanable: BTreeSet::new(),
+        damaged: BTreeSet::new(),
     };
     survey.structure().await?;
-    survey.trail().await?;
-    survey.resurrected().await?;
-    survey.overdue().await?;
-    survey.vectors().await?;
-    let banks = survey.banks().await?;
-    survey.episodes().await?;
+    if wanted.kind == Some(DAMAGED) {
+        survey.damaged.extend(store.raw().damaged(&[]).await?);
+    }
+    let done = survey.trail().await;
+    survey.bear(done).await?;
+    let done = survey.resurrected().await;
+    survey.bear(done).await?;
+    let done = survey.overdue().await;
+    survey.bear(done).await?;
+    let done = survey.vectors().await;
+    survey.bear(done).await?;
+    let banks = survey.banks().await;
+    let banks = survey.bear(banks).await?;
+    let done = survey.episodes().await;
+    survey.bear(done).await?;
     survey.rest().await?;
     survey.texts();
-    if let Some(banks) = banks {
-        survey.near_copies(&banks).await?;
+    if let Some(banks) = banks.flatten() {
+        let done = survey.near_copies(&banks).await;
+        survey.bear(done).await?;
     }
-    survey.memories().await?;
+    let done = survey.memories().await;
+    survey.bear(done).await?;
+    let damaged = FindingTally::of(std::mem::take(&mut survey.damaged), survey.most());
+    survey.found(DAMAGED, None, damaged);
     if !survey.left.is_empty() {
         let left = std::mem::take(&mut survey.left);
         survey.tell(FindingNews::Left(left.into_iter().collect()));
@@ -133,7 +148,12 @@ struct Survey<'a> {
     text: Gathered,
     /// Kinds of suspicious text that stand where a backfill takes them out.
     cleanable: BTreeSet<(&'static str, Entity)>,
+    /// Tables that cannot be read as a whole.
+    damaged: BTreeSet<String>,
 }
+
+/// The kind that names them.
+const DAMAGED: &str = "damaged_table";
 
 /// Kinds that come from one another's reading.
 const STRUCTURE: &[&str] =
@@ -223,8 +243,40 @@ impl Survey<'_> {
         }
     }
 
+    /// Goes on where a page is damaged: that is a finding.
+    async fn bear<T>(&mut self, outcome: Result<T, ChangeError>) -> Result<Option<T>, ChangeError> {
+        match outcome {
+            Err(ChangeError::Store(error)) => self.note_damage(error, &[]).await.map(|()| None),
+            outcome => outcome.map(Some),
+        }
+    }
+
+    /// Notes which of some tables, or of all, cannot be read as a whole.
+    ///
+    /// # Errors
+    /// What is no damage.
+    async fn note_damage(&mut self, error: StoreError, tables: &[TableName]) -> Result<(), ChangeError> {
+        if error.fault() != Some(EngineFault::Damaged) {
+            return Err(error.into());
+        }
+        let mut names = self.store.raw().damaged(tables).await?;
+        if names.is_empty() {
+            names = tables.iter().map(TableName::title).collect();
+        }
+        if names.is_empty() {
+            return Err(error.into());
+        }
+        self.damaged.extend(names);
+        Ok(())
+    }
+
     fn found(&mut self, kind: &str, entity: Option<Entity>, tally: FindingTally) {
         let Some(kind) = kind_named(kind) else { return };
+        if !self.damaged.is_empty() && !TEXT.contains(&kind.name) {
+            let names: Vec<&str> = self.damaged.iter().map(String::as_str).collect();
+            let reason = format!("not every row of {} can be read", names.join(", "));
+            return self.not_applicable(&[kind.name], &reason);
+        }
         let tally = self.wanted.muted.without(tally, self.wanted.examples);
         if self.wanted.muted.kind(kind.name) {
             if tally.count > 0 && self.wants(&[kind.name]) {
@@ -610,7 +662,13 @@ impl Survey<'_> {
         let columns = Some(columns_read(entity, texts));
         // Links of episodes may be in their JSON.
         let unparsed = entity != Entity::Episode;
-        self.walk(&Query { columns, unparsed, ..Query::new(entity) }, texts, each).await
+        match self.walk(&Query { columns, unparsed, ..Query::new(entity) }, texts, each).await {
+            Err(ChangeError::Store(error)) => {
+                let tables: Vec<TableName> = self.store.sources_of(entity)?.into_iter().map(table_of).collect();
+                self.note_damage(error, &tables).await
+            }
+            walked => walked,
+        }
     }
 
     /// Hands on the rows of a query, and looks at their text if it is asked for, until nobody wants more.

@@ -195,6 +195,23 @@ impl Session<'_> {
         Ok(store)
     }
 
+    /// Names the tables of which a page is damaged in the failure that it caused.
+    pub(super) async fn named_damage(&self, mut failure: CommandFailure) -> CommandFailure {
+        if failure.is_damage()
+            && let Ok(store) = self.store().await
+            && let Ok(tables) = store.raw().damaged(&[]).await
+            && !tables.is_empty()
+        {
+            failure.message = format!(
+                "{}: not every row of {} can be read: {}",
+                store.location(),
+                tables.join(", "),
+                failure.message
+            );
+        }
+        failure
+    }
+
     /// Explains why a database was not opened; when a profile has nearly the same name, suggests that profile.
     fn unopened(&self, error: OpenError) -> CommandFailure {
         let near = match (&error, self.chosen(None)) {

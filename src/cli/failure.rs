@@ -9,7 +9,7 @@ use crate::change::ChangeError;
 use crate::ground::location;
 use crate::lab::LabError;
 use crate::shell;
-use crate::store::{EngineFault, OpenError, StoreError};
+use crate::store::{DAMAGED, EngineFault, OpenError, StoreError};
 use crate::ui::text::SafeText;
 
 /// Reason why a command ended without having done what was asked, with its exit code.
@@ -90,6 +90,12 @@ impl CommandFailure {
         json!({ "error": { "code": self.word(), "message": harmless(&self.message), "remedy": remedy } })
     }
 
+    /// Whether a page of the database is damaged.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        self.remedy.as_deref() == Some(DAMAGED)
+    }
+
     /// Says it on standard error: as JSON on one line, or in words.
     pub fn tell(&self, as_json: bool) {
         if self.message.is_empty() {
@@ -155,6 +161,7 @@ impl From<StoreError> for CommandFailure {
             StoreError::Missing { remedy, .. } => remedy.clone(),
             StoreError::Denied { remedy, .. } => Some(remedy.clone()),
             error if error.is_denied() => Some("`status` names what your role may not read, and the GRANT".to_owned()),
+            error if error.fault() == Some(EngineFault::Damaged) => Some(DAMAGED.to_owned()),
             error if error.fault() == Some(EngineFault::Full) => {
                 Some("make room on the disk that holds the database, then run it again".to_owned())
             }

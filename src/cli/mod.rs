@@ -261,9 +261,19 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), CommandFailure> {
         changes,
         looks: cli.command.as_ref().is_some_and(Command::looks),
     };
+    match run_command(cli, &session).await {
+        // These name their databases by themselves.
+        Err(failure) if !matches!(cli.command, Some(Command::Change(change::ChangeCommand::Copy(_)))) => {
+            Err(session.named_damage(failure).await)
+        }
+        outcome => outcome,
+    }
+}
+
+async fn run_command(cli: &Cli, session: &Session<'_>) -> Result<(), CommandFailure> {
     match &cli.command {
-        None => console::open(&session, cli.positional.as_deref(), &console::Look::default()).await,
-        Some(Command::Console { database, look }) => console::open(&session, database.as_deref(), look).await,
+        None => console::open(session, cli.positional.as_deref(), &console::Look::default()).await,
+        Some(Command::Console { database, look }) => console::open(session, database.as_deref(), look).await,
         Some(Command::Demo { story, no_console, look }) => {
             if cli.database.is_some() {
                 return Err(CommandFailure::usage("`demo` makes a database: name its file by `demo PATH`, without -d"));
@@ -272,39 +282,39 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), CommandFailure> {
             if *no_console {
                 return Ok(());
             }
-            console::open(&session, Some(&path.display().to_string()), look).await
+            console::open(session, Some(&path.display().to_string()), look).await
         }
-        Some(Command::Status { sizes }) => look::status(&session, *sizes).await,
+        Some(Command::Status { sizes }) => look::status(session, *sizes).await,
         Some(Command::List { entity, selection, limit, after, follow: true, .. }) => {
-            follow::run(&session, entity, selection, *limit, after.as_deref()).await
+            follow::run(session, entity, selection, *limit, after.as_deref()).await
         }
         Some(Command::List { entity, selection, limit, after, as_of, .. }) => {
-            look::list(&session, entity, selection, *limit, after.as_deref(), as_of.as_deref()).await
+            look::list(session, entity, selection, *limit, after.as_deref(), as_of.as_deref()).await
         }
-        Some(Command::Tables) => raw::tables(&session).await,
-        Some(Command::Table { name, selection }) => raw::table(&session, name, selection).await,
-        Some(Command::Show { entity, id, as_of }) => look::show(&session, entity, id, as_of.as_deref()).await,
-        Some(Command::Insights { agent }) => insights::insights(&session, agent.as_deref()).await,
-        Some(Command::Graduation { agent }) => insights::graduation(&session, agent).await,
-        Some(Command::Evaluate(args)) => evaluate::run(&session, args).await,
-        Some(Command::Findings(asked)) => findings::run(&session, asked).await,
-        Some(Command::Schema(asked)) => schema::run(&session, asked),
-        Some(Command::Compare(asked)) => compare::run(&session, asked).await,
-        Some(Command::Find(asked)) => find::run(&session, asked).await,
-        Some(Command::Chain { episode, suggest_parents: true }) => recall::parents(&session, episode).await,
-        Some(Command::Chain { episode, .. }) => look::chain(&session, episode).await,
-        Some(Command::Queries { command }) => queries::run(&session, command.as_ref()).await,
-        Some(Command::Recall(args)) => recall::recall(&session, args).await,
+        Some(Command::Tables) => raw::tables(session).await,
+        Some(Command::Table { name, selection }) => raw::table(session, name, selection).await,
+        Some(Command::Show { entity, id, as_of }) => look::show(session, entity, id, as_of.as_deref()).await,
+        Some(Command::Insights { agent }) => insights::insights(session, agent.as_deref()).await,
+        Some(Command::Graduation { agent }) => insights::graduation(session, agent).await,
+        Some(Command::Evaluate(args)) => evaluate::run(session, args).await,
+        Some(Command::Findings(asked)) => findings::run(session, asked).await,
+        Some(Command::Schema(asked)) => schema::run(session, asked),
+        Some(Command::Compare(asked)) => compare::run(session, asked).await,
+        Some(Command::Find(asked)) => find::run(session, asked).await,
+        Some(Command::Chain { episode, suggest_parents: true }) => recall::parents(session, episode).await,
+        Some(Command::Chain { episode, .. }) => look::chain(session, episode).await,
+        Some(Command::Queries { command }) => queries::run(session, command.as_ref()).await,
+        Some(Command::Recall(args)) => recall::recall(session, args).await,
         Some(Command::Context { recall, tokens, tokens_per_row }) => {
-            recall::context(&session, recall, *tokens, *tokens_per_row).await
+            recall::context(session, recall, *tokens, *tokens_per_row).await
         }
-        Some(Command::Replay { topic, agent, limit }) => replay::run(&session, topic, agent.as_deref(), *limit).await,
-        Some(Command::Layouts { command }) => layouts::run(&session, command.as_ref()).await,
+        Some(Command::Replay { topic, agent, limit }) => replay::run(session, topic, agent.as_deref(), *limit).await,
+        Some(Command::Layouts { command }) => layouts::run(session, command.as_ref()).await,
         Some(Command::Export { entities, out, selection }) => {
-            look::export(&session, entities, selection, out.as_deref()).await
+            look::export(session, entities, selection, out.as_deref()).await
         }
-        Some(Command::Change(command)) => change::run(&session, command).await,
-        Some(Command::Backfill(asked)) => backfill::run(&session, asked).await,
+        Some(Command::Change(command)) => change::run(session, command).await,
+        Some(Command::Backfill(asked)) => backfill::run(session, asked).await,
         Some(Command::Completions { .. } | Command::Man) => Ok(()),
     }
 }

@@ -11,7 +11,7 @@ use crate::console::screens::find::messages::FoundRows;
 use crate::memory::query::{PAGE, Page, PageStart, Query, StoreStatus};
 use crate::memory::search::Search;
 use crate::memory::{Entity, Row};
-use crate::store::{EngineFault, Store, StoreError};
+use crate::store::{DAMAGED, EngineFault, Store, StoreError};
 
 /// A failure of the store for people.
 pub fn failure(what: &str, error: &StoreError) -> RequestFailure {
@@ -27,6 +27,7 @@ pub fn failure(what: &str, error: &StoreError) -> RequestFailure {
             Some(EngineFault::Changed) => {
                 Some("its tables were changed since it was opened: end the console and open it again".to_owned())
             }
+            Some(EngineFault::Damaged) => Some(DAMAGED.to_owned()),
             Some(EngineFault::Full) => Some("make room on the disk that holds the database, then press r".to_owned()),
             Some(EngineFault::Stopped) => Some("r tries again; narrow the filter or change the order".to_owned()),
             None => Some("r tries again".to_owned()),

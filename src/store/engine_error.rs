@@ -34,6 +34,8 @@ pub enum EngineFault {
     Stopped,
     /// The disk has no room.
     Full,
+    /// A page of the database is not what the engine wrote.
+    Damaged,
 }
 
 /// Reason for an error; none where its words say all there is.
@@ -50,6 +52,8 @@ pub(super) fn fault(error: &sqlx::Error) -> Option<EngineFault> {
         "9" | "57014" => Some(EngineFault::Stopped),
         // SQLite's last two: it could not write, or make its shared memory larger.
         "13" | "53100" | "778" | "4874" => Some(EngineFault::Full),
+        // SQLite's own, and those of a virtual table, a sequence and an index.
+        "11" | "267" | "523" | "779" | "XX001" | "XX002" => Some(EngineFault::Damaged),
         _ => None,
     }
 }

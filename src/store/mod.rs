@@ -12,6 +12,7 @@ pub mod connect;
 pub mod container;
 pub mod context;
 mod count;
+mod damage;
 pub mod derive;
 mod dialect;
 pub mod embedding;
@@ -88,6 +89,7 @@ use crate::layout::{BoundSource, Catalog, Engine, Layout, RecognisedLayouts};
 use crate::memory::Entity;
 use crate::memory::invocation::Invocation;
 
+pub use damage::DAMAGED;
 pub use engine_error::EngineFault;
 pub use handles::{
     ContextReader, DatabaseReport, ForesightReader, ProofReader, RawTables, RecordReader, RowEncoder, RowWalks,

@@ -8,6 +8,7 @@ mod commands;
 mod connecting;
 mod contract;
 mod copying;
+mod damage;
 mod demo;
 mod editing;
 mod faults;

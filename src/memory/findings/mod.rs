@@ -105,6 +105,12 @@ pub const KINDS: &[FindingKind] = &[
         "status",
     ),
     kind(
+        "damaged_table",
+        Severity::High,
+        "{table has|tables have} a damaged page: some of {its|their} rows cannot be read, and what rests on all of them is not looked for",
+        "status",
+    ),
+    kind(
         "hidden_rows",
         Severity::Medium,
         "{table|tables} may hide rows from your role by row-level security: every count is of the rows that it sees",
