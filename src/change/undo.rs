@@ -299,21 +299,35 @@ async fn fitted(store: &Store, inverse: InverseMutation, images: &[Image]) -> Re
     })
 }
 
-/// Names the later entries of the audit trail that changed any of these rows, in words.
+/// Names the later entries of the audit trail that changed any of these rows, in words. Of an entry whose values were
+/// taken out of the trail, or never kept, as of an erasure, nobody knows which rows of a table it changed.
 async fn later(store: &Store, seq: i64, rows: &StoredRows) -> Result<String, ChangeError> {
-    let mut names: Vec<i64> = Vec::new();
-    for entry in store.records().trail(seq, LOOKED_THROUGH).await? {
+    let (mut certain, mut possible) = (Vec::new(), Vec::new());
+    let entries = store.records().trail(seq, LOOKED_THROUGH).await?;
+    let counts = |entry: &TrailEntry| EntryFacts::parse(&entry.public).counts;
+    for entry in &entries {
         // One at a time: each may be large.
-        for value in store.records().trail_private(entry.seq, entry.seq, &["undo"]).await? {
-            let same =
-                |other: &StoredRows| other.table == rows.table && other.keys.iter().any(|k| rows.keys.contains(k));
-            if serde_json::from_str::<KeptUndo>(&value.value).is_ok_and(|kept| kept.touches(same)) {
-                names.push(value.seq);
+        let kept = store.records().trail_private(entry.seq, entry.seq, &["undo"]).await?;
+        let same = |other: &StoredRows| other.table == rows.table && other.keys.iter().any(|k| rows.keys.contains(k));
+        match kept.first().and_then(|kept| serde_json::from_str::<KeptUndo>(&kept.value).ok()) {
+            Some(kept) if kept.touches(same) => certain.push(entry.seq),
+            None if counts(entry).is_some_and(|counts| counts.contains_key(&rows.table.title())) => {
+                possible.push(entry.seq)
             }
+            Some(_) | None => {}
         }
     }
-    Ok(match names[..] {
-        [] => "; by no change of ours: an agent wrote it".to_owned(),
-        _ => format!("; changed by entry {}", json!(names).to_string().trim_matches(['[', ']']).replace(',', ", ")),
+    let listed = |seqs: &[i64]| {
+        let words: Vec<String> = seqs.iter().map(i64::to_string).collect();
+        words.join(", ")
+    };
+    Ok(match (&certain[..], &possible[..]) {
+        ([], []) if entries.len() < LOOKED_THROUGH => "; by no change of ours: an agent wrote it".to_owned(),
+        ([], []) => format!("; by none of the next {LOOKED_THROUGH} changes of ours"),
+        ([], possible) => {
+            let which = "the trail does not tell which rows that changed";
+            format!("; by entry {} or by an agent: {which}", listed(possible))
+        }
+        (certain, _) => format!("; changed by entry {}", listed(certain)),
     })
 }

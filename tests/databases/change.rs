@@ -804,3 +804,42 @@ fn without_our_tables_a_database_is_view_only_and_says_what_helps() {
         assert!(status.migrations.pending.is_empty());
     });
 }
+
+#[test]
+fn a_change_whose_rows_the_trail_no_longer_tells_is_not_laid_to_an_agent() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = crate::support::changeable_demo_in(folder.path(), 120);
+    let path = path.display().to_string();
+    let ran = |words: &[&str]| {
+        let mut command = crate::support::alone_in(folder.path());
+        command.args(["-d", &path, "--format", "json"]).args(words).output().expect("the program")
+    };
+    let json = |words: &[&str]| {
+        let done = ran(words);
+        serde_json::from_slice::<serde_json::Value>(&done.stdout).unwrap_or_else(|e| panic!("{words:?}: {e}: {done:?}"))
+    };
+    let memories = json(&["list", "memory", "--where", "user_id != felix.abbott", "--limit", "2"]);
+    let id = |at: usize| memories["rows"][at]["id"].as_str().expect("an id").to_owned();
+    let (named, other) = (id(0), id(1));
+    for (memory, title) in [(&named, "title=ask felix.abbott"), (&other, "title=nobody")] {
+        json(&["edit", "memory", memory, title, "--apply"]);
+    }
+    json(&["purge", "felix.abbott", "--mentions", "redact", "--account", "erase", "--apply"]);
+    let words = |seq: &str| {
+        let undone = ran(&["undo", seq]);
+        assert_eq!(undone.status.code(), Some(4), "{undone:?}");
+        String::from_utf8_lossy(&undone.stderr).into_owned()
+    };
+    // Entry 2 changed the row out of which the erasure took the name.
+    let told = words("2");
+    assert!(told.contains("the trail does not tell") && !told.contains("no change of ours"), "{told}");
+    let agent = format!("UPDATE memories SET title = 'theirs' WHERE id = '{named}'");
+    crate::support::block_on(async {
+        let mut link = crate::support::world::sqlite(std::path::Path::new(&path)).await;
+        sqlx::raw_sql(sqlx::AssertSqlSafe(agent)).execute(&mut link).await.expect("written");
+        sqlx::Connection::close(link).await.expect("closed");
+    });
+    json(&["edit", "memory", &named, "title=ours", "--apply"]);
+    let told = words("2");
+    assert!(told.contains("changed by entry"), "{told}");
+}
