@@ -150,7 +150,10 @@ impl StoreError {
     pub fn unfit_value(&self) -> Option<String> {
         match self {
             StoreError::Engine(error @ sqlx::Error::Database(e)) => {
-                let unfit = |code: &str| matches!(code, "22P02" | "22003" | "22007" | "22008");
+                // The last one says that a domain does not allow it.
+                let unfit = |code: &str| {
+                    matches!(code, "22P02" | "22003" | "22007" | "22008" | "22009" | "22015" | "22023" | "23514")
+                };
                 e.code().is_some_and(|code| unfit(&code)).then(|| explain(error))
             }
             _ => None,

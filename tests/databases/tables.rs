@@ -284,3 +284,79 @@ fn a_search_table_of_sqlite_is_readable() {
     assert_eq!(words["kind"], "virtual table");
     assert_eq!(world.json(&["table", "words"])["rows"][0]["word"], "late loads");
 }
+
+#[test]
+fn rows_that_are_seen_through_a_parent_are_all_shown() {
+    let Some(database) = Database::fresh() else { return };
+    let world = World { database: database.url().to_owned(), home: TempDir::new().unwrap(), server: Some(database) };
+    // Keys of a table are not unique over those that inherit from it, nor within one of them.
+    world.write(
+        "CREATE TABLE top (id int PRIMARY KEY, v text); CREATE TABLE other (w text); CREATE TABLE heir (extra text) INHERITS (top, other); \
+         CREATE TABLE below () INHERITS (heir); INSERT INTO top VALUES (1, 'top'), (3, 'top'); \
+         INSERT INTO heir (id, v) VALUES (1, 'heir'), (1, 'again'), (2, 'heir'); INSERT INTO below (id, v) VALUES (1, 'below'), (4, 'below')",
+    );
+    for (table, rows) in [("top", 7), ("other", 5), ("heir", 5), ("below", 2)] {
+        for order in [&[][..], &["--order", "v"], &["--order", "v:desc"]] {
+            if table == "other" && !order.is_empty() {
+                continue;
+            }
+            let arguments = [&["table", table], order].concat();
+            for limit in [1, 2, 50] {
+                assert_eq!(world.paged(&arguments, limit).len(), rows, "{arguments:?} {limit}");
+            }
+        }
+    }
+    let ids: Vec<i64> = world.paged(&["table", "top"], 2).iter().filter_map(|row| row["id"].as_i64()).collect();
+    assert_eq!(ids, [1, 1, 1, 1, 2, 3, 4]);
+}
+
+#[test]
+fn a_value_that_fits_no_column_is_wrong_usage_or_is_nowhere() {
+    on_both(|world| {
+        let is_server = world.server.is_some();
+        let domain = if is_server { "CREATE DOMAIN part AS int CHECK (VALUE > 0); " } else { "" };
+        let part = if is_server { "part" } else { "INTEGER CHECK (p > 0)" };
+        world.write(&format!(
+            "{domain}CREATE TABLE typed (p {part}, big BIGINT, at TIMESTAMP, span INTERVAL, u UUID); INSERT INTO typed (p, big) VALUES (1, 2)"
+        ));
+        for filter in [
+            "p = -5",
+            "p = abc",
+            "big = 99999999999999999999",
+            "at = 2026-13-45",
+            "span = soon",
+            "u = x",
+            "at = 2026-01-01 10:00+99",
+        ] {
+            let (code, out, words) = world.run(&["--format", "json", "table", "typed", "--where", filter]);
+            let nowhere = out.contains("\"rows\": []");
+            assert!(
+                code == 2 && words.contains("does not fit") || code == 0 && nowhere,
+                "{filter}: {code} {out} {words}"
+            );
+        }
+    });
+}
+
+#[test]
+fn a_table_may_have_as_many_columns_as_its_engine_takes() {
+    on_both(|world| {
+        let (most, blob) = if world.server.is_some() { (1_590, "bytea") } else { (1_990, "BLOB") };
+        let columns: Vec<String> =
+            (0..most).map(|n| if n == 1_500 { format!("c{n} {blob}") } else { format!("c{n} INTEGER") }).collect();
+        let blob = if world.server.is_some() { "'\\x82a507'" } else { "x'82a507'" };
+        world.write(&format!(
+            "CREATE TABLE wide ({}); INSERT INTO wide (c7, c1500) VALUES (7, {blob}), (8, NULL)",
+            columns.join(", ")
+        ));
+        let rows = world.paged(&["table", "wide", "--order", "c7"], 1);
+        assert_eq!((rows.len(), &rows[0]["c7"], &rows[1]["c7"]), (2, &7.into(), &8.into()));
+        assert_eq!(
+            (&rows[0]["c1500"]["bytes"], &rows[1]["c1500"], rows[0].as_object().map(serde_json::Map::len)),
+            (&3.into(), &Value::Null, Some(most))
+        );
+        assert!(
+            world.json(&["tables"])["tables"].as_array().unwrap().iter().any(|t| t["name"] == "wide" && t["rows"] == 2)
+        );
+    });
+}

@@ -95,6 +95,8 @@ pub struct SearchedTable {
     pub partition: bool,
     /// The table that it inherits from, through which its rows are seen too; it may have columns of its own.
     pub inherits: Option<TableName>,
+    /// Other tables inherit from it, and their rows are seen through it: its key does not tell all of these apart.
+    pub has_heirs: bool,
     /// Policies may hide rows of it from us.
     pub hidden: bool,
 }
@@ -190,6 +192,7 @@ pub async fn read(store: &Store) -> Result<Vec<SearchedTable>, StoreError> {
             row_number: (store.engine() == Engine::Sqlite && number(&row, 3) == 0).then_some("rowid"),
             partition: number(&row, 10) == 1,
             inherits: None,
+            has_heirs: false,
             hidden: number(&row, 11) == 1,
         });
         let holds = holds(&text(&row, 8));
@@ -225,6 +228,7 @@ pub async fn read(store: &Store) -> Result<Vec<SearchedTable>, StoreError> {
                 row_number: None,
                 partition: false,
                 inherits: None,
+                has_heirs: false,
                 hidden: false,
             };
             tables.insert(table.name.clone(), table);
@@ -245,6 +249,9 @@ pub async fn read(store: &Store) -> Result<Vec<SearchedTable>, StoreError> {
         for row in store.fetch_text(INHERITING).await? {
             if let Some(table) = tables.get_mut(&TableName::new(text(&row, 0), text(&row, 1))) {
                 table.inherits = Some(TableName::new(text(&row, 2), text(&row, 3)));
+            }
+            if let Some(parent) = tables.get_mut(&TableName::new(text(&row, 2), text(&row, 3))) {
+                parent.has_heirs = true;
             }
         }
         if tables.values().any(|t| t.kind == SearchedKind::Parent && t.key.is_empty() && !t.partition) {

@@ -46,6 +46,8 @@ pub struct RawTable {
     pub unread: Option<String>,
     /// SQLite's name for the hidden row number.
     row_number: Option<&'static str>,
+    /// Rows of other tables are seen through it, which its key does not tell apart.
+    has_heirs: bool,
 }
 
 impl RawTable {
@@ -194,6 +196,7 @@ fn stored(table: &SearchedTable) -> RawTable {
         key: table.key.clone(),
         unread,
         row_number: table.row_number,
+        has_heirs: table.has_heirs,
         ..empty(table.name.clone())
     }
 }
@@ -212,5 +215,6 @@ fn empty(name: TableName) -> RawTable {
         entities: Vec::new(),
         unread: None,
         row_number: None,
+        has_heirs: false,
     }
 }

@@ -208,30 +208,30 @@ fn key(engine: Engine, table: &RawTable) -> Vec<(String, String)> {
     if let Some(name) = table.row_number {
         return vec![(format!("t.{name}"), String::new())];
     }
-    if !table.key.is_empty() {
-        let declared = |name: &str| table.column(name).map(|c| c.declared.clone()).unwrap_or_default();
-        return table.key.iter().map(|name| (of(name), declared(name))).collect();
+    let declared = |name: &str| table.column(name).map(|c| c.declared.clone()).unwrap_or_default();
+    let mut key: Vec<(String, String)> = table.key.iter().map(|name| (of(name), declared(name))).collect();
+    if engine == Engine::Postgres {
+        if table.has_heirs {
+            key.push(("t.tableoid".to_owned(), "oid".to_owned()));
+        }
+        if table.has_heirs || key.is_empty() && table.kind == "table" {
+            key.push(("t.ctid".to_owned(), "tid".to_owned()));
+        }
     }
-    if engine == Engine::Postgres && table.kind == "table" {
-        return vec![("t.ctid".to_owned(), "tid".to_owned())];
-    }
-    Vec::new()
+    key
 }
 
-/// Returns the expression that reads a column, and the one for the number of bytes of a blob in it.
-fn cell(engine: Engine, column: &CatalogColumn, preview: Option<usize>) -> [String; 2] {
+/// Returns the expression that reads a column.
+fn cell(engine: Engine, column: &CatalogColumn, preview: Option<usize>) -> String {
     let bare = of(&column.name);
     if engine == Engine::Sqlite {
         let other = preview.map_or_else(|| bare.clone(), |n| beginning(&bare, n));
-        let value = format!(
+        return format!(
             "CASE WHEN typeof({bare}) = 'blob' AND length({bare}) > {BLOB_READ} THEN substr({bare}, 1, {BLOB_READ}) ELSE {other} END"
         );
-        return [value, format!("CASE typeof({bare}) WHEN 'blob' THEN length({bare}) END")];
     }
-    let value = match PgType::of(&column.declared) {
-        PgType::Bytes => {
-            return [format!("substring({bare} FROM 1 FOR {BLOB_READ})"), format!("octet_length({bare})::bigint")];
-        }
+    match PgType::of(&column.declared) {
+        PgType::Bytes => format!("substring({bare} FROM 1 FOR {BLOB_READ})"),
         PgType::Integer | PgType::Boolean => bare,
         PgType::Number if column.declared == "double precision" => bare,
         PgType::Array => format!("array_to_json({bare})::text"),
@@ -240,8 +240,35 @@ fn cell(engine: Engine, column: &CatalogColumn, preview: Option<usize>) -> [Stri
             None => format!("{bare}::text"),
         },
         _ => format!("{bare}::text"),
+    }
+}
+
+/// Arguments that SQLite takes of one call.
+const ARGUMENTS: usize = 100;
+
+/// Returns the expression for the bytes of each blob of a row: one JSON text of them all, in lists, since an engine takes
+/// hardly more columns of an answer than of a table.
+fn sizes(engine: Engine, columns: &[CatalogColumn]) -> String {
+    let size = |column: &CatalogColumn| {
+        let bare = of(&column.name);
+        match engine {
+            Engine::Sqlite => format!("CASE typeof({bare}) WHEN 'blob' THEN length({bare}) END"),
+            Engine::Postgres if PgType::of(&column.declared) == PgType::Bytes => format!("octet_length({bare})"),
+            Engine::Postgres => "NULL".to_owned(),
+        }
     };
-    [value, "NULL::bigint".to_owned()]
+    let lists = columns.chunks(ARGUMENTS).map(|part| {
+        let sizes = part.iter().map(size).collect::<Vec<_>>().join(", ");
+        match engine {
+            Engine::Sqlite => format!("json_array({sizes})"),
+            Engine::Postgres => format!("to_json(ARRAY[{sizes}]::bigint[])"),
+        }
+    });
+    let lists = lists.collect::<Vec<_>>().join(", ");
+    match engine {
+        Engine::Sqlite => format!("json_array({lists})"),
+        Engine::Postgres => format!("json_build_array({lists})::text"),
+    }
 }
 
 fn statement(engine: Engine, query: &RawQuery, place: Option<&PageEnd>) -> SelectStatement {
@@ -250,10 +277,8 @@ fn statement(engine: Engine, query: &RawQuery, place: Option<&PageEnd>) -> Selec
     let mut params = Vec::new();
     let mut wanted: Vec<String> = keys.iter().map(|(sql, _)| as_stored(engine, sql)).collect();
     wanted.extend(query.order.as_ref().map(|order| as_stored(engine, &order.sql(engine))));
-    wanted.extend(table.columns.iter().flat_map(|c| cell(engine, c, query.preview)));
-    if wanted.is_empty() {
-        wanted.push("NULL".to_owned());
-    }
+    wanted.push(sizes(engine, &table.columns));
+    wanted.extend(table.columns.iter().map(|c| cell(engine, c, query.preview)));
     let mut conditions: Vec<String> = query.filters.iter().map(|f| f.sql(engine, &mut params)).collect();
     if let Some(place) = place.filter(|_| !keys.is_empty()) {
         conditions.push(beyond(engine, query, &keys, place, &mut params));
@@ -356,16 +381,13 @@ impl RawTables<'_> {
 
 fn cells(table: &RawTable, row: RawRow, begin: usize) -> Vec<ShownRaw> {
     let mut values = row.into_iter().skip(begin);
-    table
-        .columns
-        .iter()
-        .map(|column| {
-            let value = values.next().unwrap_or(FetchedValue::Null);
-            let bytes = match values.next() {
-                Some(FetchedValue::Integer(bytes)) => usize::try_from(bytes).ok(),
-                _ => None,
-            };
-            shown(value, bytes, &column.declared)
-        })
-        .collect()
+    let sizes: Vec<Vec<Option<usize>>> = match values.next() {
+        Some(FetchedValue::Text(lists)) => serde_json::from_str(&lists).unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    let sizes = sizes.into_iter().flatten().chain(std::iter::repeat(None));
+    let shown = |(column, bytes): (&CatalogColumn, _)| {
+        shown(values.next().unwrap_or(FetchedValue::Null), bytes, &column.declared)
+    };
+    table.columns.iter().zip(sizes).map(shown).collect()
 }
