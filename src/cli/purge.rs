@@ -19,7 +19,6 @@ use crate::change::purge::{self, Desk, KeptPlan, Mentions, NewDecisions, Progres
 use crate::change::purge::{PrintedPurgePlan, PurgePlan, PurgeReceipt};
 use crate::change::{Author, ChangeError, anchor, what_if};
 use crate::config;
-use crate::memory::agreeing;
 use crate::recall::what_if::WhatIf;
 use crate::store::{Store, StoreError};
 
@@ -248,11 +247,7 @@ async fn verify(session: &Session<'_>, receipt: &str) -> Result<(), CommandFailu
     progress.end();
     output::shape(session.format(), &answer)?;
     if answer.status == PurgeStatus::Incomplete {
-        let hits = answer.verification.logical.hits;
-        return Err(CommandFailure::incomplete(agreeing(
-            hits,
-            "{#} {value names|values name} the person again, or still",
-        )));
+        return Err(CommandFailure::incomplete(answer.incomplete.join("; ")));
     }
     Ok(())
 }

@@ -118,9 +118,10 @@ impl FleetEntry {
         if fine.contains(&self.status.as_str()) {
             return None;
         }
-        let why = match &self.receipt {
-            Some(receipt) => receipt.incomplete.join("; "),
-            None => self.error.clone().unwrap_or_default(),
+        let why = match (&self.receipt, &self.answer) {
+            (Some(receipt), _) => receipt.incomplete.join("; "),
+            (None, Some(answer)) => answer.incomplete.join("; "),
+            (None, None) => self.error.clone().unwrap_or_default(),
         };
         Some(format!("{} is {}: {why}", self.label, self.status))
     }

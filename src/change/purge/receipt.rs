@@ -243,6 +243,9 @@ pub struct PurgeRecheck {
     pub verification: RecheckFound,
     /// Facts to know about the result.
     pub disclosures: Vec<String>,
+    /// Reasons why the status is `incomplete`.
+    #[serde(skip)]
+    pub incomplete: Vec<String>,
     /// Time of the check.
     pub checked_at: String,
 }

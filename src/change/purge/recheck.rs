@@ -22,6 +22,10 @@ const WORDS: usize = 5;
 /// Words whose answer is remembered.
 const REMEMBERED: usize = 500_000;
 
+/// Reason why a later look at a purge that ended incomplete is incomplete, whatever it finds.
+pub const ENDED_INCOMPLETE: &str =
+    "the receipt itself is of a purge that ended incomplete: resume it, and verify its next receipt";
+
 /// Looks again. The status is `verified`, `verified with disclosures` or `incomplete`.
 ///
 /// # Errors
@@ -44,22 +48,35 @@ pub async fn recheck(store: &Store, named: &str, desk: &Desk<'_>) -> Result<Purg
     let left = receipt.mentions == Mentions::Leave
         || receipt.account == AccountFate::Keep
         || receipt.status == PurgeStatus::Disclosed;
+    // What an erasure that ended incomplete left is not told apart from what came later.
+    let since = if receipt.status == PurgeStatus::Incomplete {
+        "left by the erasure, which ended incomplete, or written since"
+    } else {
+        "written since"
+    };
     let mut findings: Vec<Remain> = unread.into_iter().map(|what| Remain::new(RemainKind::Unread, what)).collect();
     if back > 0 {
-        findings
-            .push(Remain::new(RemainKind::Rows, agreeing(back, "{#} {row is|rows are} the person's: written since")));
+        findings.push(Remain::new(
+            RemainKind::Rows,
+            agreeing(back, &format!("{{#}} {{row is|rows are}} the person's: {since}")),
+        ));
     } else if hits > 0 && left {
         let what = "the erasure left words about the person, so newer ones cannot be distinguished";
         findings.push(Remain::new(RemainKind::Left, what));
     } else if hits > 0 {
         findings.push(Remain::new(
             RemainKind::Mention,
-            agreeing(hits, "{#} {value names|values name} the person: written since"),
+            agreeing(hits, &format!("{{#}} {{value names|values name}} the person: {since}")),
         ));
     }
     let status = verdict::status(&findings).max(receipt.status);
     let standing =
         "found by the receipt's HMACs, word by word: bytes that the engine has let go of are not looked at again";
+    let worst = |finding: &&Remain| finding.kind.allows() == PurgeStatus::Incomplete;
+    let mut incomplete: Vec<String> = findings.iter().filter(worst).map(|finding| finding.what.clone()).collect();
+    if receipt.status == PurgeStatus::Incomplete && incomplete.is_empty() {
+        incomplete.push(ENDED_INCOMPLETE.to_owned());
+    }
     let mut disclosures: Vec<String> = findings.into_iter().map(|finding| finding.what).collect();
     disclosures.push(standing.to_owned());
     Ok(PurgeRecheck {
@@ -70,6 +87,7 @@ pub async fn recheck(store: &Store, named: &str, desk: &Desk<'_>) -> Result<Purg
         audit: TrailFound { entries: verdict.entries, faults: 0 },
         verification: RecheckFound { logical: found },
         disclosures,
+        incomplete,
         checked_at: now(),
     })
 }

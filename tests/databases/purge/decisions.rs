@@ -229,11 +229,27 @@ fn the_command_resumes_with_other_decisions() {
         let arguments: Vec<&str> = ["purge", "user-ana", "--account", "erase"].iter().chain(more).copied().collect();
         finished(&world, &arguments)
     };
-    assert_eq!(purge(&["--mentions", "redact", "--apply"]).status.code(), Some(6));
+    let first = purge(&["--mentions", "redact", "--apply"]);
+    assert_eq!(first.status.code(), Some(6));
+    let receipt: Value = serde_json::from_slice(&first.stdout).expect("a receipt");
+    let verify = || {
+        let looked = finished(&world, &["purge", "verify", receipt["receipt_id"].as_str().expect("an id")]);
+        assert_eq!(looked.status.code(), Some(6));
+        let answer: Value = serde_json::from_slice(&looked.stdout).expect("an answer");
+        (answer, String::from_utf8_lossy(&looked.stderr).into_owned())
+    };
+    // What was left then is not said to have been written since, nor nothing to be a reason.
+    let (answer, words) = verify();
+    let told = "left by the erasure, which ended incomplete, or written since";
+    assert!(answer["disclosures"].to_string().contains(told) && words.contains(told), "{answer:#} {words}");
     assert_eq!(purge(&["--resume"]).status.code(), Some(6), "the default is no decision");
     let further = purge(&["--resume", "--alias", "ana.before@example.com"]);
     let words = String::from_utf8_lossy(&further.stderr).into_owned();
     assert!(further.status.code() == Some(2) && words.contains("without --alias ana.before@example.com"), "{words}");
     let ended = purge(&["--resume", "--mention", "episodes.packed=leave"]);
     assert_eq!(ended.status.code(), Some(0), "{}", String::from_utf8_lossy(&ended.stderr));
+    block_on(world.run("UPDATE episodes SET packed = NULL"));
+    let (answer, words) = verify();
+    assert_eq!(answer["verification"]["logical"]["hits"], 0, "{answer:#}");
+    assert!(words.contains("ended incomplete: resume it") && !words.contains("0 values"), "{words}");
 }

@@ -9,7 +9,7 @@ use super::session::FleetPlace;
 use super::{FleetEntry, NOT_FOUND, OpenedMember, UNREACHABLE};
 use crate::change::purge::desk::Desk;
 use crate::change::purge::receipt::{PurgeReceipt, RecheckFound};
-use crate::change::purge::recheck::{look, recheck};
+use crate::change::purge::recheck::{ENDED_INCOMPLETE, look, recheck};
 use crate::change::purge::verdict::PurgeStatus;
 use crate::change::{ChangeError, now};
 use crate::memory::agreeing;
@@ -103,9 +103,7 @@ pub async fn recheck_fleet(
     }
     let mut incomplete: Vec<String> = databases.iter().filter_map(FleetEntry::problem).collect();
     if kept.status == PurgeStatus::Incomplete {
-        incomplete.push(
-            "the receipt itself is of a purge that ended incomplete: resume it, and verify its next receipt".to_owned(),
-        );
+        incomplete.push(ENDED_INCOMPLETE.to_owned());
     }
     let status = overall(&databases, &incomplete).max(kept.status);
     let (operation, checked_at) = ("purge verify", now());
