@@ -80,7 +80,8 @@ pub enum Command {
         /// Continue after this cursor: `next` of the previous page in JSON, or what -v prints below a table.
         #[arg(long, value_name = "CURSOR")]
         after: Option<String>,
-        /// Print the newest 50 rows, or --limit, and then every new row as it is written, as JSON lines.
+        /// Print the newest 50 rows, or --limit, and then new rows as they are written, as JSON lines: those with a later time,
+        /// and of others those that come among the newest 500.
         #[arg(long, conflicts_with = "as_of")]
         follow: bool,
         /// As the database was: a time, an age such as 7d, or just after an entry of the audit trail.

@@ -82,12 +82,17 @@ impl CommandFailure {
     }
 
     /// `{"error":{"code","message","remedy"}}`. The remedy is the advised command where there is one, and null when
-    /// nothing is advised.
+    /// nothing is advised. What was to be said beside it is in `notes`.
     #[must_use]
-    pub fn to_json(&self) -> Value {
+    pub fn to_json(&self, notes: &[String]) -> Value {
         let command = || advised(&self.message).map(str::to_owned);
         let remedy = self.remedy.clone().or_else(command).map(|words| harmless(&words));
-        json!({ "error": { "code": self.word(), "message": harmless(&self.message), "remedy": remedy } })
+        let mut said =
+            json!({ "error": { "code": self.word(), "message": harmless(&self.message), "remedy": remedy } });
+        if !notes.is_empty() {
+            said["notes"] = json!(notes.iter().map(|words| harmless(words)).collect::<Vec<_>>());
+        }
+        said
     }
 
     /// Whether a page of the database is damaged.
@@ -103,7 +108,11 @@ impl CommandFailure {
         }
         if as_json {
             // Not by `eprintln!`: it panics where nobody hears it any more.
-            let _ = writeln!(std::io::stderr().lock(), "{}", crate::ui::escaped(&self.to_json().to_string()));
+            let _ = writeln!(
+                std::io::stderr().lock(),
+                "{}",
+                crate::ui::escaped(&self.to_json(&output::held()).to_string())
+            );
             return;
         }
         let remedy = self.remedy.as_ref().map(|remedy| format!("; {remedy}")).unwrap_or_default();

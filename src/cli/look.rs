@@ -11,7 +11,7 @@ use super::failure::CommandFailure;
 use super::options::Format;
 use super::shown::PrintedContext;
 use super::table::{self, CellShape};
-use super::{as_of as past, columns, failure, hints, output, person};
+use super::{as_of as past, columns, hints, output, person};
 use crate::change::as_of::AsOf;
 use crate::change::import::ORDER;
 use crate::memory::filter::Filter;
@@ -363,7 +363,7 @@ pub async fn export(
         store.sources_of(query.entity)?;
     }
     if session.mask().is_some() {
-        failure::say("mnemoscope: ", "masked: vectors and values as they are stored are left out");
+        output::tell("mnemoscope: masked: vectors and values as they are stored are left out");
     }
     // What others hang on comes first, as an import needs it.
     queries.sort_by_key(|q| ORDER.iter().position(|entity| *entity == q.entity).unwrap_or(ORDER.len()));

@@ -92,7 +92,10 @@ pub fn main() -> ExitCode {
         }
     };
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => {
+            output::held().iter().for_each(|words| failure::say("", words));
+            ExitCode::SUCCESS
+        }
         Err(failure) => {
             veil_words();
             failure.tell(as_json);

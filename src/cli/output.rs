@@ -329,6 +329,8 @@ pub fn width() -> Option<usize> {
 struct Manner {
     out: OutputInk,
     quiet: bool,
+    /// A program reads what fails: nothing else may stand before it.
+    is_json: bool,
 }
 
 static MANNER: OnceLock<Manner> = OnceLock::new();
@@ -336,7 +338,8 @@ static MANNER: OnceLock<Manner> = OnceLock::new();
 /// Sets how the run speaks.
 pub fn speak(global: &Global) {
     let out = OutputInk::of(global.color, is_read_by_people(), ColourSurroundings::here());
-    let _ = MANNER.set(Manner { out, quiet: global.quiet });
+    let is_json = global.format.is_some_and(Format::is_json);
+    let _ = MANNER.set(Manner { out, quiet: global.quiet, is_json });
 }
 
 /// Colours of standard output.
@@ -353,9 +356,19 @@ pub fn afterwards(line: String) {
     AFTERWARDS.lock().unwrap_or_else(PoisonError::into_inner).push(line);
 }
 
-/// Says words on standard error, unless only failures are wanted.
+/// Words that wait until it is known whether the command fails.
+static HELD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Says words on standard error, unless only failures are wanted; where a program reads these, once the command has ended.
 pub fn tell(words: &str) {
-    if MANNER.get().is_none_or(|manner| !manner.quiet) {
-        say("", words);
+    match MANNER.get() {
+        Some(manner) if manner.quiet => {}
+        Some(manner) if manner.is_json => HELD.lock().unwrap_or_else(PoisonError::into_inner).push(words.to_owned()),
+        _ => say("", words),
     }
+}
+
+/// Takes the words that wait.
+pub fn held() -> Vec<String> {
+    std::mem::take(&mut *HELD.lock().unwrap_or_else(PoisonError::into_inner))
 }

@@ -345,10 +345,7 @@ pub(super) async fn vector_of(
 }
 
 fn warn_notes(notes: &[String]) {
-    let mut out = std::io::stderr().lock();
-    for note in notes {
-        let _ = writeln!(out, "mnemoscope: {}", SafeText::new(note));
-    }
+    notes.iter().for_each(|note| output::tell(&format!("mnemoscope: {note}")));
 }
 
 pub(super) fn print_notes(out: &mut dyn Write, notes: &[String]) -> std::io::Result<()> {

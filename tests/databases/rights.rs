@@ -208,6 +208,11 @@ fn a_table_that_may_not_be_read_takes_down_no_entity() {
         }
         let findings = world.read(&["findings", "--kind", "unread_table"]);
         assert!(says(&findings, &["unread_table", "chat_sessions"]), "{findings:#}");
+        // What fails is one document, with what is to be known beside it.
+        let failed = world.reader(&["findings", "--fail-on", "low"]);
+        let error: Value = serde_json::from_str(&failed.words).unwrap_or_else(|e| panic!("{e}: {}", failed.words));
+        assert_eq!((failed.code, &error["error"]["code"]), (Some(6), &Value::from("incomplete")));
+        assert!(error["notes"].to_string().contains("left out: chat_sessions"), "{error}");
         world.run(&remedy).await;
         let list = world.read(&["list", "episode"]);
         assert!(list["rows"].as_array().expect("rows").iter().any(|row| row["user_id"].is_string()), "{list:#}");
