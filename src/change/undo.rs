@@ -312,7 +312,7 @@ async fn later(store: &Store, seq: i64, rows: &StoredRows) -> Result<String, Cha
         match kept.first().and_then(|kept| serde_json::from_str::<KeptUndo>(&kept.value).ok()) {
             Some(kept) if kept.touches(same) => certain.push(entry.seq),
             None if counts(entry).is_some_and(|counts| counts.contains_key(&rows.table.title())) => {
-                possible.push(entry.seq)
+                possible.push(entry.seq);
             }
             Some(_) | None => {}
         }

@@ -20,7 +20,7 @@ impl RawTables<'_> {
             return Ok(Vec::new());
         }
         let mut damaged = Vec::new();
-        for table in self.store.catalog().tables.iter() {
+        for table in &self.store.catalog().tables {
             let name = TableName::new(&table.schema, &table.name);
             if named.is_empty() || named.contains(&name) {
                 let sql = format!("PRAGMA {}.quick_check({})", quote(&table.schema), quote(&table.name));
