@@ -40,7 +40,7 @@ const IDS: usize = 2 << 20;
 /// Stands for the message of a case that is held back from recall: it is compared with none.
 const HELD_BACK: Digest = 0;
 
-/// What recall makes of a case.
+/// Standing of a case in recall.
 #[derive(Debug, Clone, Copy)]
 struct CaseStanding {
     /// It has little reward.
