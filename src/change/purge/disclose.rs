@@ -26,7 +26,7 @@ pub const STANDING: &[&str] = &[
     "exports, and prompts already sent to model providers, are not reached",
     "storage cells of an SSD may keep old blocks",
     "models trained before keep what they learned",
-    "a handle too short or too common to tell is not looked for in texts",
+    "a first name alone, and a handle too short or too common to tell, are not looked for in texts",
     "values in an encoding that docs/reliability.md does not list are not looked into",
 ];
 

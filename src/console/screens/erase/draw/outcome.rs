@@ -64,7 +64,7 @@ fn how_far(run: &ErasureRun, preview: Option<&Preview>, width: usize, look: &Loo
 pub fn lines(outcome: &ErasureOutcome, width: usize, look: &Look) -> Vec<TextLine> {
     let g = look.glyphs;
     let (glyph, role, means) = match outcome.status.as_str() {
-        "verified" => (g.check, StyleRole::Good, "everything was found before, and nothing of it is left"),
+        "verified" => (g.check, StyleRole::Good, "what was looked for was found before, and nothing of it is left"),
         "incomplete" => (g.cross, StyleRole::Bad, "something still has to be done: see below"),
         _ => (g.info, StyleRole::Warn, "what had to go is gone; what stays is listed below"),
     };
