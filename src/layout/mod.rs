@@ -251,6 +251,8 @@ pub enum ColumnOrigin {
     Column(String),
     /// Several columns that make one value together: the id of a row whose key they are.
     Columns(Vec<String>),
+    /// Several columns as a JSON object: each name in it, and the column.
+    Fields(Vec<(String, String)>),
     /// An SQL expression of the author's.
     Sql(Sql),
     /// The same for every row.

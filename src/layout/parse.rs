@@ -64,7 +64,7 @@ const SOURCE_KEYS: &[&str] = &[
     "search",
 ];
 const COLUMN_KEYS: &[&str] = &[
-    "column", "columns", "sql", "value", "decode", "path", "by", "part", "except", "map", "stored", "lookup",
+    "column", "columns", "fields", "sql", "value", "decode", "path", "by", "part", "except", "map", "stored", "lookup",
     "requires", "forbids", "optional",
 ];
 
@@ -418,14 +418,15 @@ impl LayoutReader<'_> {
         let table = self.table(node, key)?;
         self.check_keys(table, key, COLUMN_KEYS);
         let origins: Vec<&str> =
-            ["column", "columns", "sql", "value"].into_iter().filter(|k| table.get(*k).is_some()).collect();
+            ["column", "columns", "fields", "sql", "value"].into_iter().filter(|k| table.get(*k).is_some()).collect();
         spec.value = match origins[..] {
             ["column"] => ColumnOrigin::Column(self.text(table, key, "column")?),
             ["columns"] => ColumnOrigin::Columns(self.plain_texts(table, key, "columns")),
+            ["fields"] => ColumnOrigin::Fields(self.pairs(table.get("fields")?, &join(key, "fields"))),
             ["sql"] => ColumnOrigin::Sql(self.sql(table.get("sql")?, &join(key, "sql"))?),
             ["value"] => ColumnOrigin::Value(self.constant(table.get("value")?, &join(key, "value"))?),
             _ => {
-                self.error(at, key, "say exactly one of `column`, `columns`, `sql` and `value`");
+                self.error(at, key, "say exactly one of `column`, `columns`, `fields`, `sql` and `value`");
                 return None;
             }
         };
@@ -648,10 +649,13 @@ impl LayoutReader<'_> {
         constants
     }
 
+    /// Texts by their names, in the order in which they are written.
     fn pairs(&mut self, node: &Node<'_>, key: &str) -> Vec<(String, String)> {
         let Some(table) = self.table(node, key) else { return Vec::new() };
+        let mut written: Vec<_> = table.iter().collect();
+        written.sort_by_key(|(name, _)| name.span().start);
         let mut pairs = Vec::new();
-        for (name, value) in table {
+        for (name, value) in written {
             match value.get_ref().as_str() {
                 Some(text) => pairs.push((name.get_ref().to_string(), text.to_owned())),
                 None => self.error(value.span().start, &join(key, name.get_ref()), "must be a text"),

@@ -202,6 +202,13 @@ pub enum BoundOrigin {
         /// The columns.
         parts: Vec<BoundOrigin>,
     },
+    /// Columns as a JSON object, by the names in it.
+    Fields {
+        /// The engine that puts them together.
+        engine: Engine,
+        /// The names and the columns.
+        fields: Vec<(String, BoundOrigin)>,
+    },
     /// An SQL expression of the author's.
     Sql(String),
     /// The same for every row.
@@ -427,8 +434,13 @@ fn bind_column(
     let mut lost: Option<MissingColumn> = None;
     for spec in specs {
         let key = format!("{entity}.columns.{name}");
-        let lose = |message: String, optional: bool| {
-            lost.get_or_insert(MissingColumn { line: spec.line, key, message, optional: optional || spec.optional });
+        let mut lose = |message: String, optional: bool| {
+            lost.get_or_insert(MissingColumn {
+                line: spec.line,
+                key: key.clone(),
+                message,
+                optional: optional || spec.optional,
+            });
         };
         if let Some(need) = spec.requires.iter().find(|n| !catalog.has(n)) {
             lose(format!("needs {}", need.table), true);
@@ -455,6 +467,25 @@ fn bind_column(
                     continue;
                 }
             },
+            // A member whose column is not there is not there either.
+            ColumnOrigin::Fields(fields) => {
+                let mut there = Vec::new();
+                for (member, column) in fields {
+                    match find_column(column, aliases) {
+                        Ok(origin) => there.push((member.clone(), origin)),
+                        Err(message) => missing.push(MissingColumn {
+                            line: spec.line,
+                            key: format!("{key}.fields.{member}"),
+                            message,
+                            optional: spec.optional,
+                        }),
+                    }
+                }
+                if there.is_empty() {
+                    continue;
+                }
+                BoundOrigin::Fields { engine, fields: there }
+            }
             ColumnOrigin::Columns(columns) => {
                 match columns.iter().map(|column| find_column(column, aliases)).collect::<Result<Vec<_>, _>>() {
                     Ok(parts) => BoundOrigin::Key { engine, parts },

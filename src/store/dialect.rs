@@ -57,8 +57,7 @@ pub fn expression(origin: &BoundOrigin) -> Option<String> {
             let parts = parts.iter().map(expression).collect::<Option<Vec<_>>>()?;
             Some(match engine {
                 Engine::Sqlite => {
-                    let text = |p: &String| format!("CASE typeof({p}) WHEN 'blob' THEN CAST({p} AS TEXT) ELSE {p} END");
-                    format!("json_array({})", parts.iter().map(text).collect::<Vec<_>>().join(", "))
+                    format!("json_array({})", parts.iter().map(|p| member(p)).collect::<Vec<_>>().join(", "))
                 }
                 Engine::Postgres => {
                     let text = |p: &String| format!("coalesce(to_json({p})::text, 'null')");
@@ -67,9 +66,27 @@ pub fn expression(origin: &BoundOrigin) -> Option<String> {
                 }
             })
         }
+        BoundOrigin::Fields { engine, fields } => object(*engine, fields),
         BoundOrigin::Sql(sql) => Some(format!("({sql})")),
         BoundOrigin::Value(_) => None,
     }
+}
+
+/// A JSON object of some columns.
+fn object(engine: Engine, fields: &[(String, BoundOrigin)]) -> Option<String> {
+    let mut members = Vec::new();
+    for (name, origin) in fields {
+        let value = expression(origin)?;
+        let value = if engine == Engine::Sqlite { member(&value) } else { value };
+        members.push(format!("'{}', {value}", name.replace('\'', "''")));
+    }
+    let function = if engine == Engine::Sqlite { "json_object" } else { "json_build_object" };
+    Some(format!("{function}({})", members.join(", ")))
+}
+
+/// SQLite: a value as JSON may hold it. One blob would make the whole statement fail.
+fn member(value: &str) -> String {
+    format!("CASE typeof({value}) WHEN 'blob' THEN CAST({value} AS TEXT) ELSE {value} END")
 }
 
 /// The declared type of a column; empty for an expression.
@@ -77,7 +94,7 @@ pub fn expression(origin: &BoundOrigin) -> Option<String> {
 pub fn declared(origin: &BoundOrigin) -> &str {
     match origin {
         BoundOrigin::Column { declared, .. } => declared,
-        BoundOrigin::Key { .. } | BoundOrigin::Sql(_) | BoundOrigin::Value(_) => "",
+        BoundOrigin::Key { .. } | BoundOrigin::Fields { .. } | BoundOrigin::Sql(_) | BoundOrigin::Value(_) => "",
     }
 }
 

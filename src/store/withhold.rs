@@ -220,16 +220,25 @@ impl<'c> RightsReader<'c, '_> {
         needed.or_else(|| match &way.origin {
             BoundOrigin::Value(_) => None,
             BoundOrigin::Sql(sql) => self.lack_of_sql(sql, aliases),
-            BoundOrigin::Key { parts, .. } => {
-                let part =
-                    |origin: &BoundOrigin| BoundColumn { origin: origin.clone(), needs: Vec::new(), ..way.clone() };
-                parts.iter().find_map(|origin| self.lack_of_way(&part(origin), aliases))
+            BoundOrigin::Key { parts, .. } => self.lack_of_parts(way, parts.iter(), aliases),
+            BoundOrigin::Fields { fields, .. } => {
+                self.lack_of_parts(way, fields.iter().map(|(_, origin)| origin), aliases)
             }
             BoundOrigin::Column { alias, name, .. } => {
                 let (_, table) = aliases.iter().find(|(other, _)| other.eq_ignore_ascii_case(alias))?;
                 lack_of_column(table, name)
             }
         })
+    }
+
+    fn lack_of_parts<'o>(
+        &self,
+        way: &BoundColumn,
+        mut parts: impl Iterator<Item = &'o BoundOrigin>,
+        aliases: &[Aliased<'c>],
+    ) -> Option<DeniedTable<'c>> {
+        let part = |origin: &BoundOrigin| BoundColumn { origin: origin.clone(), needs: Vec::new(), ..way.clone() };
+        parts.find_map(|origin| self.lack_of_way(&part(origin), aliases))
     }
 
     fn lack_of_need(&self, need: &Need) -> Option<DeniedTable<'c>> {

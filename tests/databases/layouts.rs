@@ -1,5 +1,6 @@
 //! Layout files: what a good one comes to, and what the errors of a bad one say; drafts of them.
 
+mod awkward;
 mod draft;
 mod language;
 mod servers;

@@ -13,9 +13,9 @@ use crate::support::world::ours;
 use crate::support::{block_on, program};
 
 /// A store with rows of two people, Ada and Bo.
-struct StoreCase {
-    layout: &'static str,
-    statements: &'static str,
+pub struct StoreCase {
+    pub layout: &'static str,
+    pub statements: &'static str,
     /// Listing of Ada's words: an entity, the column that shows them, and its number of rows.
     entity: &'static str,
     column: &'static str,
@@ -29,7 +29,7 @@ struct StoreCase {
     left: usize,
 }
 
-const STORES: &[StoreCase] = &[
+pub const STORES: &[StoreCase] = &[
     StoreCase {
         layout: "langgraph-store",
         statements: "CREATE TABLE store_migrations (v INTEGER PRIMARY KEY);
@@ -277,7 +277,7 @@ pub fn made(folder: &TempDir, name: &str, statements: &str) -> PathBuf {
     path
 }
 
-fn run(database: &Path, statements: &str) {
+pub fn run(database: &Path, statements: &str) {
     block_on(async {
         let options = sqlx::sqlite::SqliteConnectOptions::new().filename(database);
         let mut link = sqlx::SqliteConnection::connect_with(&options).await.expect("the file");
@@ -301,7 +301,7 @@ pub fn told_in(home: &Path, database: &Path, arguments: &[&str]) -> Value {
     serde_json::from_slice(&done.stdout).unwrap_or_else(|e| panic!("{arguments:?}: {e}: {words}"))
 }
 
-fn rows(database: &Path, entity: &str, more: &[&str]) -> Vec<Value> {
+pub fn listed(database: &Path, entity: &str, more: &[&str]) -> Vec<Value> {
     let listed = told(database, &[&["list", entity, "--limit", "100"], more].concat());
     listed["rows"].as_array().expect("rows").clone()
 }
@@ -358,7 +358,7 @@ fn every_store_is_recognised_listed_masked_and_erased() {
         let database = made(&folder, store.layout, store.statements);
         let status = told(&database, &["status"]);
         assert_eq!(status["layouts"][0]["name"], store.layout, "{status:#}");
-        let found = rows(&database, store.entity, &[]);
+        let found = listed(&database, store.entity, &[]);
         assert_eq!(found.len(), store.rows, "{}: {found:#?}", store.layout);
         assert!(found.iter().all(|row| row["problems"].is_null()), "{}: {found:#?}", store.layout);
         let row = found.iter().find(|row| row[store.column] == store.told);
@@ -366,12 +366,12 @@ fn every_store_is_recognised_listed_masked_and_erased() {
         if let Some(user) = store.user {
             assert_eq!(row["user_id"], user, "{}", store.layout);
             assert_eq!(
-                rows(&database, store.entity, &["--where", &format!("user_id={user}")]).len(),
+                listed(&database, store.entity, &["--where", &format!("user_id={user}")]).len(),
                 store.rows - store.left
             );
         }
         let id = row["id"].as_str().expect("an id");
-        assert_eq!(rows(&database, store.entity, &["--where", &format!("id={id}")]).len(), 1, "{}: {id}", store.layout);
+        assert_eq!(listed(&database, store.entity, &["--where", &format!("id={id}")]).len(), 1, "{}: {id}", store.layout);
         let masked = told(&database, &["list", store.entity, "--mask"]).to_string();
         assert!(!masked.contains(store.told) && (store.user.is_none() || !masked.contains(store.person)), "{masked}");
 
@@ -383,7 +383,7 @@ fn every_store_is_recognised_listed_masked_and_erased() {
             edited_and_undone(if store.layout == "memori" { &copy } else { &database }, store, id);
         }
         told(&database, &["purge", store.person, "--mentions", "redact", "--apply"]);
-        assert_eq!(rows(&database, store.entity, &[]).len(), store.left, "{}", store.layout);
+        assert_eq!(listed(&database, store.entity, &[]).len(), store.left, "{}", store.layout);
         let bytes = std::fs::read(&database).expect("the file");
         let gone = |needle: &str| !bytes.windows(needle.len()).any(|part| part == needle.as_bytes());
         assert!(gone("Ada likes") && gone("Ada asks"), "{}", store.layout);
@@ -444,7 +444,7 @@ fn rows_taken_away_together_go_as_their_layout_says() {
     let before = stored(&database);
     let receipt = told(&database, &["remove", "feedback", "m1", "m2", "--apply"]);
     assert_eq!(receipt["counts"], json!({"agno_memories": {"update": 2}}), "{receipt:#}");
-    assert_eq!((rows(&database, "memory", &[]).len(), rows(&database, "feedback", &[]).len()), (2, 0));
+    assert_eq!((listed(&database, "memory", &[]).len(), listed(&database, "feedback", &[]).len()), (2, 0));
     told(&database, &["undo", &receipt["audit_seq"].to_string(), "--apply"]);
     assert_eq!(stored(&database), before);
 
@@ -452,7 +452,7 @@ fn rows_taken_away_together_go_as_their_layout_says() {
     let before = stored(&database);
     let receipt = told(&database, &["remove", "memory", "1", "2", "--apply"]);
     assert_eq!(receipt["counts"], json!({"memories": {"update": 1}}), "the other is marked already: {receipt:#}");
-    let states: Vec<Value> = rows(&database, "memory", &[]).iter().map(|row| row["status"].clone()).collect();
+    let states: Vec<Value> = listed(&database, "memory", &[]).iter().map(|row| row["status"].clone()).collect();
     assert_eq!(states, ["deleted", "deleted"]);
     told(&database, &["undo", &receipt["audit_seq"].to_string(), "--apply"]);
     assert_eq!(stored(&database), before);
@@ -535,7 +535,7 @@ fn a_memory_within_a_document_or_under_a_key_of_several_columns_is_recorded() {
             let (code, words) = refused(&database, &["record", "memory", &file.display().to_string(), "--apply"]);
             assert_eq!(code, Some(5), "the id says whose it is: {words}");
             let receipt = told(&database, &["supersede", "[\"memories.ada-1.s1\",\"k1\"]", "--by", kite, "--apply"]);
-            let found = rows(&database, "memory", &["--where", &format!("text={kite}")]);
+            let found = listed(&database, "memory", &["--where", &format!("text={kite}")]);
             assert_eq!((&found[0]["tags"], &found[0]["user_id"]), (&json!(["food"]), &json!("ada-1")), "{found:#?}");
             told(&database, &["undo", &receipt["audit_seq"].to_string(), "--apply"]);
             assert_eq!(stored(&database), before);
@@ -611,7 +611,7 @@ fn checkpoints_of_every_encoding_have_their_time_and_words() {
           ('bo:3', '', '1', NULL, 'msgpack+aes', x'00112233', CAST('{}' AS BLOB));";
     let database = made(&folder, "kinds", &format!("{}{more}", store.statements));
     for (entity, column) in [("episode", "started_at"), ("workflow_event", "created_at")] {
-        let found = rows(&database, entity, &[]);
+        let found = listed(&database, entity, &[]);
         assert!(found.iter().all(|row| row["problems"].is_null()), "{found:#?}");
         let times = found.iter().filter(|row| row[column] == "2026-01-01T00:00:00.000000Z").count();
         assert_eq!((found.len(), times), (3, 2), "{found:#?}");
@@ -625,14 +625,14 @@ fn agno_is_known_by_any_of_its_tables_and_messages_of_any_kind_are_listed() {
           team_id VARCHAR, user_id VARCHAR, topics JSON, updated_at BIGINT);
         INSERT INTO agno_memories VALUES ('m1', '\"Ada likes tea\"', NULL, NULL, NULL, 'ada', NULL, 1772461855);";
     let database = made(&folder, "memories", memories);
-    let row = &rows(&database, "memory", &[])[0];
+    let row = &listed(&database, "memory", &[])[0];
     assert_eq!((&row["text"], &row["created_at"]), (&json!("Ada likes tea"), &json!("2026-03-02T14:30:55.000000Z")));
     let runs = "CREATE TABLE agno_runs (run_id VARCHAR PRIMARY KEY, session_id VARCHAR, run_type VARCHAR, user_id VARCHAR, \
           run_index INTEGER, run_data JSON, created_at BIGINT, updated_at BIGINT);
         INSERT INTO agno_runs VALUES ('r1', 's1', 'agent', 'ada', 0, '{\"messages\":[\"bare\",null,{\"role\":\"user\",\"content\":\"hi\"},
           {\"role\":\"user\",\"content\":\"old\",\"from_history\":true}]}', 1772461855, NULL);";
     let database = made(&folder, "runs", runs);
-    assert_eq!(rows(&database, "segment", &[]).len(), 3);
+    assert_eq!(listed(&database, "segment", &[]).len(), 3);
 }
 
 #[test]
@@ -641,7 +641,7 @@ fn a_person_called_like_a_word_of_json_spoils_no_masked_answer() {
     let more = "INSERT INTO store VALUES ('memories.NULL', 'n', '{\"text\":\"x\"}', NULL, NULL, NULL, NULL), \
                 ('memories.Rows', 'n', '{\"text\":\"x\"}', NULL, NULL, NULL, NULL);";
     let database = made(&folder, "store", &format!("{}{more}", STORES[0].statements));
-    assert_eq!(rows(&database, "memory", &["--mask"]).len(), 5);
+    assert_eq!(listed(&database, "memory", &["--mask"]).len(), 5);
 }
 
 #[test]

@@ -1,0 +1,77 @@
+//! Stores of agent frameworks that hold what their makers did not foresee, through the command: a bad row never hides the
+//! others.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
+
+use super::stores::{STORES, listed, made, run, told};
+use crate::support::block_on;
+
+/// Entities that a database has, with all of their rows by their ids.
+fn everything(database: &Path) -> BTreeMap<String, BTreeMap<String, Value>> {
+    let status = told(database, &["status"]);
+    let entities = status["layouts"].as_array().expect("layouts").iter().filter_map(|l| l["entities"].as_object());
+    let names: Vec<String> = entities.flat_map(|e| e.keys().cloned()).collect();
+    let of = |entity: String| {
+        let rows = listed(database, &entity, &[]).into_iter().map(|row| (row["id"].to_string(), row)).collect();
+        (entity, rows)
+    };
+    names.into_iter().map(of).collect()
+}
+
+/// Adds to each table a row with bytes that are no text in every column that takes any.
+fn with_a_row_of_blobs(database: &Path) {
+    block_on(async {
+        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(database).foreign_keys(false);
+        let mut link = SqliteConnection::connect_with(&options).await.expect("the file");
+        let triggers = "SELECT 'DROP TRIGGER \"' || name || '\"' FROM sqlite_master WHERE type = 'trigger'";
+        for statement in sqlx::query_scalar::<_, String>(triggers).fetch_all(&mut link).await.expect("triggers") {
+            sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut link).await.expect("dropped");
+        }
+        let inserts = "SELECT 'INSERT INTO \"' || m.name || '\" VALUES (' || group_concat(
+                CASE WHEN c.pk > 0 AND c.type LIKE 'INTEGER' THEN '9999' WHEN c.pk > 0 THEN '''odd''' ELSE 'x''ff00''' END
+            ) || ')' FROM sqlite_master m JOIN pragma_table_info(m.name) c
+            WHERE m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%' AND m.name NOT LIKE '%\\_fts\\_%' ESCAPE '\\'
+              AND m.name NOT LIKE 'sqlite%' AND m.name NOT LIKE 'memory_embeddings%' GROUP BY m.name";
+        for statement in sqlx::query_scalar::<_, String>(inserts).fetch_all(&mut link).await.expect("tables") {
+            sqlx::raw_sql(AssertSqlSafe(statement.clone())).execute(&mut link).await.expect(&statement);
+        }
+        link.close().await.expect("closed");
+    });
+}
+
+#[test]
+fn a_row_of_bytes_that_are_no_text_hides_no_other_row() {
+    for store in STORES {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = made(&folder, store.layout, store.statements);
+        let before = everything(&database);
+        with_a_row_of_blobs(&database);
+        let after = everything(&database);
+        for (entity, rows) in &before {
+            for (id, row) in rows {
+                assert_eq!(after[entity].get(id), Some(row), "{} {entity}", store.layout);
+            }
+        }
+        assert_ne!(before, after, "{}: the row is shown", store.layout);
+        told(&database, &["findings"]);
+    }
+}
+
+#[test]
+fn bytes_within_an_object_of_columns_are_its_rows_problem() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = STORES.iter().find(|store| store.layout == "mem0-history").expect("the store");
+    let database = made(&folder, "history", store.statements);
+    let rows = listed(&database, "audit_entry", &[]);
+    run(&database, "UPDATE history SET old_memory = CAST('tea' AS BLOB), role = x'ff00'");
+    let spoiled = listed(&database, "audit_entry", &[]);
+    assert_eq!(spoiled.len(), rows.len());
+    assert!(spoiled.iter().all(|row| row["problems"][0]["column"] == "payload"), "{spoiled:#?}");
+    run(&database, "UPDATE history SET role = NULL");
+    let row = &listed(&database, "audit_entry", &[])[0];
+    assert_eq!((&row["payload"]["old_memory"], &row["problems"]), (&json!("tea"), &Value::Null), "{row:#}");
+}
