@@ -22,22 +22,22 @@ pub struct RecognisedLayouts {
     pub sources: Vec<BoundSource>,
     /// Owners of rows, and the effect of erasing a person on them.
     pub erasure: super::erase::Erasure,
-    /// Parts that are left out because our role has no right to read them.
+    /// Parts that are left out because our role has no right to read them, or the database lacks columns that they need.
     pub withheld: Vec<WithheldPart>,
 }
 
-/// A part of an entity that is left out because our role may not read it.
+/// A part of an entity that is left out because it cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WithheldPart {
     /// Entity that lacks it.
     pub entity: Entity,
     /// Column of the entity that is null; none when rows are left out.
     pub column: Option<String>,
-    /// Name for people of the table that may not be read.
+    /// Name for people of the table that cannot be read.
     pub table: String,
     /// Reason in words.
     pub reason: String,
-    /// Advice to the owner of the table.
+    /// Advice to whoever can help.
     pub remedy: String,
 }
 

@@ -32,6 +32,7 @@ pub mod identity;
 mod index_builder;
 pub mod jobs;
 mod keyword;
+mod lacking;
 mod layout_check;
 pub mod migrating;
 pub mod migration;

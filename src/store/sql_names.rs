@@ -165,6 +165,13 @@ pub fn reads(sql: &str, after_from: bool) -> Vec<ReadTable> {
     reads
 }
 
+/// The names that stand after a bracket: those of queries within a piece of SQL, and of values.
+#[must_use]
+pub fn derived(sql: &str) -> Vec<String> {
+    let after = |name: &&SqlName| name.before[0] == ")" || name.before[0] == "as" && name.before[1] == ")";
+    names(sql).iter().filter(after).map(|name| name.parts[0].clone()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

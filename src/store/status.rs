@@ -220,7 +220,7 @@ impl DatabaseReport<'_> {
         }
         let left_out = (!tables.is_empty()).then(|| {
             format!(
-                "what your role may not read is left out: {}; `status` says what is null for that, and what would help",
+                "what cannot be read is left out: {}; `status` says why, what is null for that, and what would help",
                 tables.join(", ")
             )
         });

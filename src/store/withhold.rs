@@ -2,6 +2,7 @@
 //! one of several tables are missing, or a source is not there. Each with the reason and the GRANT that would help.
 
 use super::dialect::quote;
+use super::lacking;
 use super::sql_names::{self, ReadTable};
 use crate::layout::vector::VectorsBeside;
 use crate::layout::{
@@ -14,16 +15,12 @@ use crate::memory::query::Capability;
 #[must_use]
 pub fn recognise_readable(layouts: &[Layout], engine: Engine, catalog: &Catalog) -> RecognisedLayouts {
     let mut found = recognise(layouts, engine, catalog);
-    for source in &mut found.sources {
-        // A store of another version may lack its search index: it is searched row by row then.
-        source.search = source.search.take().filter(|sql| reads_what_is_there(catalog, sql));
-    }
+    lacking::leave_out(layouts, catalog, &mut found);
     if catalog.tables.iter().all(|t| t.columns.iter().all(|c| !c.denied)) {
         return found;
     }
-    let mut withheld = Vec::new();
-    found.sources.retain_mut(|source| RightsReader { catalog, withheld: &mut withheld }.keeps(source));
-    found.withheld = withheld;
+    let RecognisedLayouts { sources, withheld, .. } = &mut found;
+    sources.retain_mut(|source| RightsReader { catalog, withheld }.keeps(source));
     found
 }
 
@@ -94,7 +91,7 @@ impl<'c> DeniedTable<'c> {
 }
 
 /// Whether the tables that a piece of SQL reads are there.
-fn reads_what_is_there(catalog: &Catalog, sql: &str) -> bool {
+pub(super) fn reads_what_is_there(catalog: &Catalog, sql: &str) -> bool {
     let is_function = |end: usize| sql[end..].trim_start().starts_with('(');
     let own = |name: &str| sql_names::names(sql).iter().any(|n| n.parts == [name] && is_common_table(sql, n.place.1));
     sql_names::reads(sql, false)

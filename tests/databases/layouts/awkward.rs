@@ -75,3 +75,75 @@ fn bytes_within_an_object_of_columns_are_its_rows_problem() {
     let row = &listed(&database, "audit_entry", &[])[0];
     assert_eq!((&row["payload"]["old_memory"], &row["problems"]), (&json!("tea"), &Value::Null), "{row:#}");
 }
+
+/// Stores of another version: a table without one of its columns, and what is said of it.
+const OLDER: &[(&str, &str, &str)] = &[
+    ("mem0-history", "history", "role"),
+    ("mem0-history", "history", "is_deleted"),
+    ("mem0-history", "history", "id"),
+    ("agno", "agno_memories", "team_id"),
+    ("claude-mem", "session_summaries", "notes"),
+    ("claude-mem", "user_prompts", "content_session_id"),
+    ("langgraph-checkpoints", "checkpoints", "type"),
+    ("memori", "memori_conversation", "session_id"),
+    ("memori", "memori_entity", "id"),
+    ("open-webui", "chat", "archived"),
+    ("mcp-memory-service", "memories", "deleted_at"),
+];
+
+#[test]
+fn a_store_that_lacks_a_column_is_read_without_it_or_says_why_not() {
+    for (layout, table, column) in OLDER {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = STORES.iter().find(|store| store.layout == *layout).expect("the store");
+        let database = made(&folder, layout, store.statements);
+        let before = everything(&database);
+        without_column(&database, table, column);
+        let status = told(&database, &["status"]);
+        for (entity, rows) in &before {
+            let said = status["capabilities"].as_array().expect("capabilities");
+            let said = said.iter().find(|c| c["name"] == entity.as_str()).expect("it is told of");
+            if said["reason"].is_null() {
+                let after = listed(&database, entity, &[]);
+                assert_eq!(after.len(), rows.len(), "{layout} without {table}.{column}: {entity}");
+            } else {
+                let reason = said["reason"].as_str().unwrap_or_default();
+                assert!(reason.contains(column) && said["remedy"].is_string(), "{table}.{column}: {entity}: {said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_an_older_store_has_is_shown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = |layout| STORES.iter().find(|store| store.layout == layout).expect("the store").statements;
+    let history = made(&folder, "history", store("mem0-history"));
+    without_column(&history, "history", "role");
+    let payload = &listed(&history, "audit_entry", &[])[0]["payload"];
+    assert!(payload["new_memory"].is_string() && payload["role"].is_null(), "{payload:#}");
+    let coding = made(&folder, "coding", store("claude-mem"));
+    let texts = |database: &Path| -> Vec<Value> {
+        listed(database, "memory", &["--where", "kind = summary"]).into_iter().map(|row| row["text"].clone()).collect()
+    };
+    let before = texts(&coding);
+    without_column(&coding, "session_summaries", "notes");
+    assert!(!before.is_empty() && texts(&coding).iter().all(Value::is_string), "{before:#?}");
+}
+
+/// Makes a table again as it was, without one of its columns.
+fn without_column(database: &Path, table: &str, column: &str) {
+    block_on(async {
+        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(database).foreign_keys(false);
+        let mut link = SqliteConnection::connect_with(&options).await.expect("the file");
+        let kept = format!(
+            "SELECT group_concat('\"' || name || '\"') FROM pragma_table_info('{table}') WHERE name <> '{column}'"
+        );
+        let kept: String = sqlx::query_scalar(AssertSqlSafe(kept)).fetch_one(&mut link).await.expect("columns");
+        let again = format!(
+            "PRAGMA legacy_alter_table = ON; CREATE TABLE kept AS SELECT {kept} FROM \"{table}\"; DROP TABLE \"{table}\"; ALTER TABLE kept RENAME TO \"{table}\""
+        );
+        sqlx::raw_sql(AssertSqlSafe(again)).execute(&mut link).await.expect("a table");
+        link.close().await.expect("closed");
+    });
+}

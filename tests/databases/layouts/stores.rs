@@ -371,7 +371,12 @@ fn every_store_is_recognised_listed_masked_and_erased() {
             );
         }
         let id = row["id"].as_str().expect("an id");
-        assert_eq!(listed(&database, store.entity, &["--where", &format!("id={id}")]).len(), 1, "{}: {id}", store.layout);
+        assert_eq!(
+            listed(&database, store.entity, &["--where", &format!("id={id}")]).len(),
+            1,
+            "{}: {id}",
+            store.layout
+        );
         let masked = told(&database, &["list", store.entity, "--mask"]).to_string();
         assert!(!masked.contains(store.told) && (store.user.is_none() || !masked.contains(store.person)), "{masked}");
 
