@@ -28,6 +28,10 @@ pub struct CatalogTable {
     pub columns: Vec<CatalogColumn>,
     /// The leading column of each index.
     pub indexed: Vec<String>,
+    /// Lists of columns that a unique index keeps distinct together, apart from NULL.
+    pub unique: Vec<Vec<String>>,
+    /// Columns, with their types, by which the engine itself tells rows apart whatever they hold; none for a view.
+    pub places: Vec<(String, String)>,
     /// Rows as the engine estimates them; none when it does not.
     pub estimate: Option<i64>,
     /// Size in bytes with indexes; none when the engine does not say.

@@ -88,6 +88,8 @@ pub struct BoundSource {
     pub table: (String, String),
     /// The table's own estimate of its rows.
     pub estimate: Option<i64>,
+    /// Columns by which rows of the same id are told apart; none where the engine keeps ids distinct, or there are none.
+    pub places: Vec<BoundOrigin>,
     /// Condition that leaves bookkeeping rows out, as SQL.
     pub keep: Option<String>,
     /// For each canonical column the ways to get it, in order of preference.
@@ -348,7 +350,9 @@ fn bind(
             (None, _) => raw_outcome = bound,
         }
     }
+    let id = source.entity.position("id").map_or(&[][..], |i| &columns[i]);
     Some(BoundSource {
+        places: places(source, main, id),
         layout: layout.name.clone(),
         entity: source.entity,
         label: source.label.clone(),
@@ -367,6 +371,47 @@ fn bind(
         search: source.search.as_ref().and_then(|sql| sql.on(engine)).map(str::to_owned),
         line: source.line,
     })
+}
+
+/// Columns that tell rows apart whose ids may be the same.
+fn places(source: &Source, main: &CatalogTable, id: &[BoundColumn]) -> Vec<BoundOrigin> {
+    let column = |alias: &str, name: &str, declared: &str| BoundOrigin::Column {
+        alias: alias.to_owned(),
+        name: name.to_owned(),
+        declared: declared.to_owned(),
+        not_null: true,
+        indexed: false,
+    };
+    // The main table itself stands first, under its alias, and not a query that is put together.
+    let is_main = |sql: &String| {
+        let mut words = sql.split_whitespace();
+        let table = words.next().unwrap_or_default();
+        !table.starts_with('(') && words.find(|word| !word.eq_ignore_ascii_case("as")) == Some("t")
+    };
+    let (has_rows, is_each) = match &source.from {
+        FromClause::Table(_) => (true, false),
+        FromClause::Each { .. } => (true, true),
+        FromClause::Query { sql, .. } => (sql.sqlite.iter().chain(&sql.postgres).all(is_main), false),
+    };
+    if !has_rows || matches!(id, [way] if !is_each && is_distinct(way, main)) {
+        return Vec::new();
+    }
+    let place = |(name, declared): &(String, String)| column("t", name, declared);
+    main.places.iter().map(place).chain(is_each.then(|| column("item", "key", "bigint"))).collect()
+}
+
+/// Whether the engine keeps the ids of a table distinct, and NULL out of them.
+fn is_distinct(id: &BoundColumn, main: &CatalogTable) -> bool {
+    let sound = |origin: &BoundOrigin| match origin {
+        BoundOrigin::Column { alias, name, not_null: true, .. } if alias == "t" => Some(name.clone()),
+        _ => None,
+    };
+    let columns: Vec<String> = match &id.origin {
+        BoundOrigin::Key { parts, .. } => parts.iter().filter_map(sound).collect(),
+        origin => sound(origin).into_iter().collect(),
+    };
+    let is_of_it = |name: &String| columns.iter().any(|column| column.eq_ignore_ascii_case(name));
+    id.inside.is_whole() && main.unique.iter().any(|unique| unique.iter().all(is_of_it))
 }
 
 /// The tables that a source reads, by their aliases; a column without an alias is the first one's that has it.

@@ -8,7 +8,7 @@ use super::ability::{RefusedAbilities, ServerAbility};
 use super::dialect::quote;
 use super::engine_error::explain;
 use super::fetched::{FetchedValue, RawRow, integer, text};
-use super::row_number::has_key_index;
+use super::row_number::{free_name_sql, has_key_index};
 use super::session::Sessions;
 
 /// Reads the catalog of the opened database. What the server refuses to tell is left out and noted.
@@ -82,7 +82,52 @@ async fn read_sqlite(sessions: &Sessions, schema: &str, catalog: &mut Catalog) -
             table.indexed.push(text(&row, 1));
         }
     }
+    identities_sqlite(sessions, schema, &mut catalog.tables[first..]).await
+}
+
+/// Reads what tells the rows of tables apart: unique indexes, and the numbers of rows.
+async fn identities_sqlite(sessions: &Sessions, schema: &str, tables: &mut [CatalogTable]) -> Result<(), sqlx::Error> {
+    let (quoted, s) = (quote(schema), schema.replace('\'', "''"));
+    let distinct = format!(
+        "SELECT m.name, '', p.name FROM {quoted}.sqlite_schema m JOIN pragma_table_info(m.name, '{s}') p \
+         WHERE m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%' AND p.pk > 0 AND NOT {} \
+         UNION ALL SELECT m.name, l.name, i.name FROM {quoted}.sqlite_schema m JOIN pragma_index_list(m.name, '{s}') l \
+         JOIN pragma_index_info(l.name, '{s}') i WHERE m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%' \
+           AND l.\"unique\" AND NOT l.partial ORDER BY 1, 2",
+        has_key_index("m.name", &format!("'{s}'"))
+    );
+    for (name, columns) in by_index(sessions.fetch(&distinct, &[]).await?) {
+        if let Some(table) = tables.iter_mut().find(|t| t.name == name) {
+            table.unique.push(columns);
+        }
+    }
+    let numbers = format!(
+        "SELECT l.name, {} FROM pragma_table_list l WHERE l.schema = '{s}' AND l.type = 'table' AND NOT l.wr",
+        free_name_sql("l.name", "l.schema")
+    );
+    for row in sessions.fetch(&numbers, &[]).await? {
+        let number = Some(text(&row, 1)).filter(|number| !number.is_empty());
+        if let Some(table) = tables.iter_mut().find(|t| t.name == text(&row, 0)) {
+            table.places.extend(number.map(|number| (number, "integer".to_owned())));
+        }
+    }
     Ok(())
+}
+
+/// Columns of indexes, row by row with table and index: the table of each index, and its columns. One of an expression is left
+/// out.
+fn by_index(rows: Vec<RawRow>) -> Vec<(String, Vec<String>)> {
+    let mut indexes: Vec<(String, String, Vec<String>)> = Vec::new();
+    for row in rows {
+        let table = integer(&row, 0).map_or_else(|| text(&row, 0), |number| number.to_string());
+        let index = text(&row, 1);
+        match indexes.last_mut().filter(|(t, i, _)| *t == table && *i == index) {
+            Some((.., columns)) => columns.push(text(&row, 2)),
+            None => indexes.push((table, index, vec![text(&row, 2)])),
+        }
+    }
+    indexes.retain(|(.., columns)| columns.iter().all(|column| !column.is_empty()));
+    indexes.into_iter().map(|(table, _, columns)| (table, columns)).collect()
 }
 
 /// Whether SQLite cannot make sense of a statement or a view, as against a file that is damaged, locked or gone.
@@ -96,7 +141,7 @@ fn sqlite_column(row: &RawRow) -> CatalogColumn {
 
 /// Query that every server gets: the tables with their numbers, names and estimates.
 const TABLES: &str = "SELECT c.oid::bigint, n.nspname::text, c.relname::text, pg_table_is_visible(c.oid), \
-     c.reltuples::bigint, c.relkind = 'p', c.relrowsecurity FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+     c.reltuples::bigint, c.relkind = 'p', c.relrowsecurity, c.relkind IN ('r', 'm') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
      WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' \
      ORDER BY 2, 3";
 
@@ -110,6 +155,12 @@ const COLUMNS: &str = "SELECT a.attrelid::bigint, a.attname::text, format_type(a
 /// The leading column of each index that knows all rows.
 const INDEXES: &str = "SELECT i.indrelid::bigint, a.attname::text FROM pg_index i JOIN pg_attribute a \
      ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] WHERE i.indpred IS NULL ORDER BY 1, 2";
+
+/// The columns of each unique index that knows all rows; NULL for an expression.
+const DISTINCT: &str = "SELECT i.indrelid::bigint, i.indexrelid::text, a.attname::text FROM pg_index i \
+     CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k(number, place) \
+     LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number AND k.number > 0 \
+     WHERE i.indisunique AND i.indisvalid AND i.indpred IS NULL AND k.place <= i.indnkeyatts ORDER BY 1, 2, 3";
 
 const SIZES: &str = "SELECT c.oid::bigint, pg_total_relation_size(c.oid) FROM pg_class c \
      JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'm') \
@@ -150,6 +201,7 @@ async fn read_postgres(
             // Before the first ANALYZE it is -1, or 0 up to PostgreSQL 13.
             estimate: integer(&row, 4).filter(|n| *n > 0),
             partitioned: flag(&row, 5),
+            places: places_postgres(flag(&row, 5), flag(&row, 7)),
             ..CatalogTable::default()
         });
     }
@@ -166,6 +218,12 @@ async fn read_postgres(
         let column = text(&row, 1);
         if indexed.last() != Some(&column) {
             indexed.push(column);
+        }
+    }
+    let distinct = refusals.ask(sessions, ServerAbility::Indexes, DISTINCT).await?.unwrap_or_default();
+    for (table, columns) in by_index(distinct) {
+        if let Some(at) = table.parse::<i64>().ok().and_then(|oid| places.get(&oid)) {
+            catalog.tables[*at].unique.push(columns);
         }
     }
     for row in refusals.ask(sessions, ServerAbility::Sizes, SIZES).await?.unwrap_or_default() {
@@ -196,6 +254,17 @@ async fn read_postgres(
         catalog.tables[part].part_of = Some((catalog.tables[whole].schema.clone(), catalog.tables[whole].name.clone()));
     }
     Ok(())
+}
+
+/// Where a row is stored: its place, in a partitioned table also the partition.
+fn places_postgres(is_partitioned: bool, has_rows: bool) -> Vec<(String, String)> {
+    let (partition, place) = (("tableoid", "oid"), ("ctid", "tid"));
+    let columns = match (is_partitioned, has_rows) {
+        (true, _) => vec![partition, place],
+        (false, true) => vec![place],
+        (false, false) => Vec::new(),
+    };
+    columns.into_iter().map(|(name, declared)| (name.to_owned(), declared.to_owned())).collect()
 }
 
 /// Notes that a table cannot be read as a whole, but for one column of it where one is said.

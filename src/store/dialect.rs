@@ -121,6 +121,8 @@ pub enum PgType {
     Array,
     /// bytea.
     Bytes,
+    /// oid and tid, which tell where a row is stored.
+    Place,
 }
 
 impl PgType {
@@ -132,6 +134,7 @@ impl PgType {
             "uuid" => PgType::Uuid,
             d if d.starts_with("timestamp") && d.ends_with("with time zone") => PgType::Timestamptz,
             "bytea" => PgType::Bytes,
+            "oid" | "tid" => PgType::Place,
             "json" | "jsonb" => PgType::Json,
             "boolean" => PgType::Boolean,
             "smallint" | "integer" | "bigint" => PgType::Integer,
@@ -212,6 +215,7 @@ pub fn placeholder(engine: Engine, number: usize, declared: &str) -> String {
         PgType::Boolean => "boolean",
         PgType::Json => "jsonb",
         PgType::Array | PgType::Text => "text",
+        PgType::Place => declared,
         PgType::Bytes => return format!("${number}"),
     };
     format!("${number}::{cast}")

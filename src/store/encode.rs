@@ -1,7 +1,8 @@
 //! The inverse of the codec: canonical values back into stored ones, by what the layout maps and the column's type.
 
 use std::borrow::{Borrow, Cow};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 
 use serde_json::Value;
 
@@ -621,12 +622,31 @@ impl<'a> RowEncoder<'a> {
     /// [`StoreError::Ambiguous`] when several rows have the id, an entity that the database does not hold, or the
     /// engine's refusal.
     pub async fn locate(self, entity: Entity, id: &str) -> Result<Option<LocatedRow<'a>>, StoreError> {
+        let mut found = None;
         for source in self.store.sources_of(entity)? {
             if let Some(located) = self.locate_in(source, id).await? {
-                return Ok(Some(located));
+                self.only_one(entity, &[id]).await?;
+                found = found.or(Some(located));
             }
         }
-        Ok(None)
+        Ok(found)
+    }
+
+    /// Makes sure that each of some ids is that of one row, in all sources together.
+    ///
+    /// # Errors
+    /// As [`RowEncoder::locate`].
+    async fn only_one(self, entity: Entity, ids: &[impl AsRef<str> + Sync]) -> Result<(), StoreError> {
+        let (mut seen, mut twice) = (HashSet::new(), None);
+        let take = |row: Row, _| match seen.replace(row.id().to_owned()) {
+            None => ControlFlow::Continue(()),
+            again => {
+                twice = again;
+                ControlFlow::Break(())
+            }
+        };
+        self.store.each_related(entity, "id", ids, &["id"], take).await?;
+        twice.map_or(Ok(()), |id| Err(StoreError::Ambiguous(entity.title(), id)))
     }
 
     /// As [`RowEncoder::locate`], for many ids at once: those of the rows that there are, by their ids.
@@ -638,6 +658,7 @@ impl<'a> RowEncoder<'a> {
         entity: Entity,
         ids: &[String],
     ) -> Result<HashMap<String, LocatedRow<'a>>, StoreError> {
+        self.only_one(entity, ids).await?;
         let mut located = HashMap::new();
         for source in self.store.sources_of(entity)? {
             let left: Vec<&String> = ids.iter().filter(|id| !located.contains_key(*id)).collect();

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::dialect;
+use super::dialect::{self, PgType};
 use super::fetched::FetchedValue;
 use super::select::SelectStatement;
 use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Engine, StoredAs};
@@ -192,8 +192,21 @@ pub struct ListCursor {
     pub list: String,
     /// One edge for each source; empty in a scanned order.
     pub edges: Vec<Edge>,
-    /// The key and id of a scanned order.
-    pub scanned: Option<(serde_json::Value, String)>,
+    /// The row at the edge of a scanned order.
+    pub scanned: Option<ScannedEdge>,
+}
+
+/// A row at the edge of a page in a scanned order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScannedEdge {
+    /// Canonical value by which the rows are in order.
+    pub key: serde_json::Value,
+    /// Canonical id.
+    pub id: String,
+    /// Place of its source.
+    pub source: usize,
+    /// Where the row is in its source, which tells it from another with the same key and id.
+    pub edge: Edge,
 }
 
 /// A place as opaque text that travels through a command line.
@@ -252,7 +265,7 @@ impl SourceOrder {
         if ways.is_empty() || derived || !ways.iter().all(plain) || matches!(kind, ValueKind::Json | ValueKind::List) {
             return None;
         }
-        let id = id_expression(engine, source)?;
+        let id = id_expressions(engine, source)?;
         let (mut key, key_read, key_declared, nullable) = match ways {
             [way] => key_expression(engine, way, kind)?,
             several => {
@@ -382,7 +395,9 @@ fn key_expression(engine: Engine, way: &BoundColumn, kind: ValueKind) -> Option<
     })
 }
 
-fn id_expression(engine: Engine, source: &BoundSource) -> Option<Vec<(String, String, String)>> {
+/// The expressions that tell rows apart: the parts of the id, and where that may repeat, the place of the row. None of them is
+/// NULL, which would be neither before nor after another.
+fn id_expressions(engine: Engine, source: &BoundSource) -> Option<Vec<(String, String, String)>> {
     let [way] = source.column(super::page::id_column(source.entity)) else { return None };
     let parts = match &way.origin {
         BoundOrigin::Key { parts, .. } => &parts[..],
@@ -390,10 +405,32 @@ fn id_expression(engine: Engine, source: &BoundSource) -> Option<Vec<(String, St
     };
     let part = |origin: &BoundOrigin| {
         let way = BoundColumn { origin: origin.clone(), ..way.clone() };
-        let (key, read, declared, _) = key_expression(engine, &way, ValueKind::Text)?;
-        Some((key, read, declared))
+        let (key, read, declared, nullable) = key_expression(engine, &way, ValueKind::Text)?;
+        Some(match zero(engine, &declared).filter(|_| nullable) {
+            None => (key, read, declared),
+            Some(zero) if engine == Engine::Sqlite => {
+                (format!("coalesce({key}, {zero})"), format!("coalesce({read}, {zero})"), declared)
+            }
+            Some(zero) => {
+                let key = if PgType::of(&declared) == PgType::Text { format!("({key})::text") } else { key };
+                let present = format!("coalesce({key}, {zero})");
+                let read =
+                    if PgType::of(&declared) == PgType::Integer { present.clone() } else { format!("{present}::text") };
+                (present, read, declared)
+            }
+        })
     };
-    parts.iter().map(part).collect()
+    parts.iter().chain(&source.places).map(part).collect()
+}
+
+/// A value that stands for NULL among those of a type: the place tells it from another that is the same.
+fn zero(engine: Engine, declared: &str) -> Option<&'static str> {
+    match (engine, PgType::of(declared)) {
+        (Engine::Sqlite, _) | (Engine::Postgres, PgType::Text) => Some("''"),
+        (Engine::Postgres, PgType::Uuid) => Some("'00000000-0000-0000-0000-000000000000'"),
+        (Engine::Postgres, PgType::Integer) => Some("0"),
+        _ => None,
+    }
 }
 
 /// SQLite: times in any of the stored spellings brought to one, so that their text orders them.

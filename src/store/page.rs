@@ -12,7 +12,7 @@ use super::derive::DerivedPart;
 use super::episode_of::EpisodeIndex;
 use super::fetched::{FetchedValue, RawRow, row_size};
 use super::keyword::index_condition;
-use super::order::{Edge, ListCursor, RawKey, Sortable, SourceOrder};
+use super::order::{Edge, ListCursor, RawKey, ScannedEdge, Sortable, SourceOrder};
 use super::select::{Projection, SelectStatement, as_stored, narrow, narrow_any, narrow_search, narrow_server};
 use super::stored_order::StoredOrder;
 use super::{Store, StoreError};
@@ -20,7 +20,7 @@ use crate::layout::{BoundSource, Derivation, Engine, EpisodeLink, LinkBy};
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::{Order, Page, PageStart, Query};
 use crate::memory::search::{self, Search};
-use crate::memory::{Entity, Row};
+use crate::memory::{Entity, Problem, Row};
 
 /// Rows fetched at a time at most where filters let few through.
 const BATCH: usize = 2_000;
@@ -348,20 +348,23 @@ impl Store {
         let after = cursor.and_then(|c| c.scanned);
         let mut heap: BinaryHeap<ScannedRow> = BinaryHeap::new();
         let (mut held, mut is_cut, bytes) = (0, false, query.bytes.unwrap_or(usize::MAX));
-        for source in sources {
+        let mut seen = 0_usize;
+        for (index, source) in sources.iter().enumerate() {
+            let mut twins = after.as_ref().map(|after| Twins::of(after, index));
             let walk = SourceOrder::new(self.engine(), source, id_column(query.entity), false, Sortable::AsStored);
             let walk = walk.ok_or_else(|| StoreError::Unordered(source.label.clone()))?;
             let all = Query { limit: BATCH, start: PageStart::First, ..query.clone() }.in_parts();
             let mut edge = Edge::Begin;
             loop {
                 let asked = PreparedQuery { query: &all, ..asked };
-                let Chunk { placed, is_cut: is_part } = self.chunk(asked, 0, source, &walk, &edge, true).await?;
+                let Chunk { placed, is_cut: is_part } = self.chunk(asked, index, source, &walk, &edge, true).await?;
                 let Some(last) = placed.last() else { break };
                 edge = last.edge.clone();
                 let ended = placed.len() <= BATCH && !is_part;
-                for Placed { row, size, .. } in placed {
-                    let ranked = ScannedRow { order: order.clone(), forward, size, row };
-                    if after.as_ref().is_some_and(|(key, id)| !ranked.lies_beyond(key, id)) {
+                for Placed { row, size, edge, source, .. } in placed {
+                    seen += 1;
+                    let ranked = ScannedRow { order: order.clone(), forward, size, row, source, edge, seen };
+                    if twins.as_mut().is_some_and(|twins| !ranked.lies_beyond(twins)) {
                         continue;
                     }
                     held += size;
@@ -376,20 +379,25 @@ impl Store {
                 }
             }
         }
-        let mut rows: Vec<Row> = heap.into_sorted_vec().into_iter().map(|r| r.row).collect();
+        let mut rows = heap.into_sorted_vec();
         let more = is_cut || rows.len() > query.limit;
         rows.truncate(query.limit);
         if !forward {
             rows.reverse();
         }
-        let cursor_at = |row: Option<&Row>| {
-            let scanned = row.map(|r| (r.get(order.column).clone(), identity(r)));
+        let cursor_at = |row: Option<&ScannedRow>| {
+            let scanned = row.map(|ScannedRow { row, source, edge, .. }| ScannedEdge {
+                key: row.get(order.column).clone(),
+                id: identity(row),
+                source: *source,
+                edge: edge.clone(),
+            });
             ListCursor { list: list.clone(), edges: Vec::new(), scanned }.encode()
         };
         let (ahead, behind) = if forward { (more, after.is_some()) } else { (after.is_some(), more) };
         let next = (ahead && !rows.is_empty()).then(|| cursor_at(rows.last()));
         let previous = (behind && !rows.is_empty()).then(|| cursor_at(rows.first()));
-        Ok(Page { rows, next, previous })
+        Ok(Page { rows: rows.into_iter().map(|ranked| ranked.row).collect(), next, previous })
     }
 
     /// All rows of an entity whose column is one of the values, in order of time and id.
@@ -527,7 +535,7 @@ impl Store {
         Ok(())
     }
 
-    /// One row by its id.
+    /// One row by its id. Where several have it, it is the first of them and says so.
     ///
     /// # Errors
     /// An entity that the database does not hold, or the engine's refusal.
@@ -535,7 +543,12 @@ impl Store {
         self.sources_of(entity)?;
         let column = if entity == Entity::MemoryLink { "episode_id" } else { "id" };
         let mut rows = self.related(entity, column, &[id.to_owned()]).await?;
+        let alike = rows.len();
         rows.truncate(1);
+        if let Some(row) = rows.first_mut().filter(|_| alike > 1 && column == "id") {
+            let problem = format!("{alike} rows have this id: this is one of them, and none can be changed by it");
+            row.problems.push(Problem { column: "id".to_owned(), problem, raw: id.to_owned() });
+        }
         self.contexts().fill_all_episodes(entity, &mut rows).await?;
         Ok(rows.pop())
     }
@@ -800,18 +813,46 @@ struct ScannedRow {
     /// Bytes of its stored values.
     size: usize,
     row: Row,
+    source: usize,
+    edge: Edge,
+    /// Number of rows that were looked at before: rows of the same key and id stay in that order.
+    seen: usize,
+}
+
+/// The row that a page begins after, among those of one source with its key and id.
+struct Twins<'c> {
+    last: &'c ScannedEdge,
+    /// The side of it on which such a row lies.
+    side: Ordering,
+}
+
+impl<'c> Twins<'c> {
+    fn of(last: &'c ScannedEdge, source: usize) -> Self {
+        Twins { last, side: if source > last.source { Ordering::Greater } else { Ordering::Less } }
+    }
+
+    /// The side on which a row with its key and id lies; the rows are given in order.
+    fn side_of(&mut self, row: &ScannedRow) -> Ordering {
+        if row.source == self.last.source && row.edge == self.last.edge {
+            self.side = Ordering::Greater;
+            return Ordering::Equal;
+        }
+        self.side
+    }
 }
 
 impl ScannedRow {
-    fn lies_beyond(&self, key: &Value, id: &str) -> bool {
-        let natural = compare_keys(&self.order, self.row.get(self.order.column), &identity(&self.row), key, id);
+    fn lies_beyond(&self, twins: &mut Twins<'_>) -> bool {
+        let ScannedEdge { key, id, .. } = twins.last;
+        let natural = compare_keys(&self.order, self.row.get(self.order.column), &identity(&self.row), key, id)
+            .then_with(|| twins.side_of(self));
         natural == if self.forward { Ordering::Greater } else { Ordering::Less }
     }
 }
 
 impl Ord for ScannedRow {
     fn cmp(&self, other: &Self) -> Ordering {
-        let natural = compare(&self.order, &self.row, &other.row);
+        let natural = compare(&self.order, &self.row, &other.row).then_with(|| self.seen.cmp(&other.seen));
         if self.forward { natural } else { natural.reverse() }
     }
 }

@@ -355,7 +355,15 @@ fn key_is(engine: Engine, parts: &[BoundOrigin], ids: &[&str], statement: &mut S
                 FetchedValue::Integer(number) if engine == Engine::Postgres => {
                     format!("{bare} = {}", statement.bind(engine, FetchedValue::Text(number.to_string()), declared))
                 }
-                raw => format!("{bare} = {}", statement.bind(engine, raw, declared)),
+                raw => {
+                    let is_text = matches!(raw, FetchedValue::Text(_));
+                    let mark = statement.bind(engine, raw, declared);
+                    match engine {
+                        // What is stored as bytes reads as the same text.
+                        Engine::Sqlite if is_text => format!("{bare} IN ({mark}, CAST({mark} AS BLOB))"),
+                        _ => format!("{bare} = {mark}"),
+                    }
+                }
             });
         }
         keys.push(format!("({})", same.join(" AND ")));
@@ -653,7 +661,12 @@ pub fn any_of(
         _ => (format!("({bare})::text"), values.iter().collect()),
     };
     let cast = if engine == Engine::Postgres && PgType::of(declared) == PgType::Uuid { "uuid" } else { "" };
-    let marks: Vec<_> = values.into_iter().map(|v| statement.bind(engine, Param::Text(v.clone()), cast)).collect();
+    let mut marks: Vec<_> = values.into_iter().map(|v| statement.bind(engine, Param::Text(v.clone()), cast)).collect();
+    // An id that is stored as bytes reads as the same text.
+    if engine == Engine::Sqlite && name == "id" {
+        let bytes: Vec<String> = marks.iter().map(|mark| format!("CAST({mark} AS BLOB)")).collect();
+        marks.extend(bytes);
+    }
     Some(match marks[..] {
         [] => "1 = 0".to_owned(),
         _ => format!("{text} IN ({})", marks.join(", ")),

@@ -531,8 +531,12 @@ fn fits(declared: &str, value: &FetchedValue) -> bool {
         PgType::Integer => text.parse::<i64>().is_ok(),
         PgType::Number => text.parse::<f64>().is_ok(),
         PgType::Text => true,
-        PgType::Timestamptz | PgType::Timestamp | PgType::Boolean | PgType::Json | PgType::Array | PgType::Bytes => {
-            false
-        }
+        PgType::Timestamptz
+        | PgType::Timestamp
+        | PgType::Boolean
+        | PgType::Json
+        | PgType::Array
+        | PgType::Bytes
+        | PgType::Place => false,
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
 
-use super::stores::{STORES, listed, made, run, told};
+use super::stores::{STORES, listed, made, refused, run, told};
 use crate::support::block_on;
 
 /// Entities that a database has, with all of their rows by their ids.
@@ -146,4 +146,92 @@ fn without_column(database: &Path, table: &str, column: &str) {
         sqlx::raw_sql(AssertSqlSafe(again)).execute(&mut link).await.expect("a table");
         link.close().await.expect("closed");
     });
+}
+
+/// Ids of all rows, page by page, forward.
+fn paged(database: &Path, entity: &str, limit: &str, more: &[&str]) -> Vec<Value> {
+    let mut rows = Vec::new();
+    let mut cursor: Option<String> = None;
+    loop {
+        let mut arguments = vec!["list", entity, "--limit", limit];
+        arguments.extend(more);
+        arguments.extend(cursor.iter().flat_map(|cursor| ["--after", cursor.as_str()]));
+        let page = told(database, &arguments);
+        rows.extend(page["rows"].as_array().expect("rows").iter().cloned());
+        assert!(rows.len() < 1000, "pages end");
+        cursor = page["next"].as_str().map(str::to_owned);
+        if cursor.is_none() {
+            return rows;
+        }
+    }
+}
+
+/// Rows without an id, with the same id, and with one in bytes that reads the same; all at the same time.
+const TWINS: &str = "CREATE TABLE history (id TEXT PRIMARY KEY, memory_id TEXT, old_memory TEXT, new_memory TEXT, event TEXT,
+      created_at DATETIME, updated_at DATETIME, is_deleted INTEGER, actor_id TEXT, role TEXT);
+    CREATE TABLE messages (id TEXT PRIMARY KEY, session_scope TEXT, role TEXT, content TEXT, name TEXT, created_at TEXT);
+    INSERT INTO messages VALUES (NULL, 'user_id=ada', 'user', 'one', NULL, '2026-01-01'), (NULL, 'user_id=ada', 'user', 'two', NULL, '2026-01-01'),
+      (NULL, 'user_id=ada', 'user', 'three', NULL, NULL), (NULL, 'user_id=ada', 'user', 'four', NULL, NULL),
+      ('a', 'user_id=ada', 'user', 'five', NULL, '2026-01-01'), (CAST('a' AS BLOB), 'user_id=ada', 'user', 'six', NULL, '2026-01-01'),
+      ('b', 'user_id=ada', 'user', 'seven', NULL, '2026-01-01T00:00:00+02:00'), ('', 'user_id=ada', 'user', 'eight', NULL, '2026-01-01');";
+
+#[test]
+fn rows_without_an_id_or_with_the_same_are_all_on_some_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mixed = made(&folder, "mixed", TWINS);
+    let uniform = made(&folder, "uniform", &format!("{TWINS} DELETE FROM messages WHERE id = 'b';"));
+    for (database, count) in [(&mixed, 8), (&uniform, 7)] {
+        for order in [&[][..], &["--order", "created_at:asc"], &["--order", "id:desc"], &["--order", "id"]] {
+            let whole = paged(database, "segment", "100", order);
+            assert_eq!(whole.len(), count);
+            for limit in ["1", "2", "3"] {
+                assert_eq!(paged(database, "segment", limit, order), whole, "{limit} {order:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_id_of_two_rows_is_told_of_and_changes_neither() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = made(&folder, "twins", TWINS);
+    told(&database, &["migrate", "--apply"]);
+    let row = told(&database, &["show", "segment", "a"]);
+    assert!(row["problems"][0]["problem"].as_str().is_some_and(|p| p.starts_with("2 rows have this id")), "{row:#}");
+    assert!(told(&database, &["show", "segment", "b"])["problems"].is_null());
+    for command in [&["edit", "segment", "a", "content=x", "--apply"][..], &["remove", "segment", "a", "b", "--apply"]]
+    {
+        let (code, words) = refused(&database, command);
+        assert!(code == Some(5) && words.contains("several rows"), "{command:?}: {code:?} {words}");
+    }
+    assert_eq!(listed(&database, "segment", &[]).len(), 8);
+}
+
+/// Two tables of one entity with a row of the same id in both.
+const TWO_TABLES: &str = "name = \"two\"\ntitle = \"Two tables\"\nrequires = [\"notes_a\", \"notes_b\"]\n
+    [[memory]]\ntable = \"notes_a\"\nwrite = {}\ncolumns = { id = \"id\", text = \"words\", created_at = \"at\" }\n
+    [[memory]]\ntable = \"notes_b\"\nwrite = {}\ncolumns = { id = \"id\", text = \"words\", created_at = \"at\" }\n";
+
+#[test]
+fn rows_of_two_tables_with_the_same_id_are_both_there_and_neither_is_changed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let layout = folder.path().join("two.toml");
+    std::fs::write(&layout, TWO_TABLES).expect("a file");
+    let layout = layout.to_str().expect("a path");
+    let tables = "CREATE TABLE notes_a (id TEXT NOT NULL PRIMARY KEY, words TEXT, at TEXT);
+        CREATE TABLE notes_b (id TEXT NOT NULL PRIMARY KEY, words TEXT, at TEXT);
+        INSERT INTO notes_a VALUES ('n1', 'tea', '2026-01-01'), ('n2', 'milk', '2026-01-02T00:00:00+01:00');
+        INSERT INTO notes_b VALUES ('n1', 'coffee', '2026-01-01'), ('n3', 'water', '2026-01-03');";
+    let database = made(&folder, "two", tables);
+    let with = ["--layout", layout];
+    for order in [&["--order", "created_at:desc"][..], &["--order", "created_at"], &["--order", "text"]] {
+        let more = [&with[..], order].concat();
+        let whole = paged(&database, "memory", "100", &more);
+        assert_eq!((whole.len(), paged(&database, "memory", "1", &more)), (4, whole));
+    }
+    told(&database, &["--layout", layout, "migrate", "--apply"]);
+    let (code, words) = refused(&database, &["--layout", layout, "edit", "memory", "n1", "text=x", "--apply"]);
+    assert!(code == Some(5) && words.contains("several rows"), "{code:?} {words}");
+    let row = told(&database, &["--layout", layout, "show", "memory", "n1"]);
+    assert!(row["problems"][0]["problem"].as_str().is_some_and(|p| p.starts_with("2 rows")), "{row:#}");
 }

@@ -396,7 +396,7 @@ fn every_store_is_recognised_listed_masked_and_erased() {
 }
 
 /// The exit code of a command, and what it says.
-fn refused(database: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+pub fn refused(database: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let home = database.parent().expect("a folder");
     let mut command = Command::new(program());
     command.env("HOME", home).env_remove("MNEMOSCOPE_DATABASE");
