@@ -168,8 +168,10 @@ pub fn project(engine: Engine, column: &BoundColumn, kind: ValueKind, preview: O
         return Some(bare);
     }
     Some(match ty {
-        PgType::Timestamptz => pg_time(&format!("({bare})::timestamptz AT TIME ZONE 'UTC'")),
-        PgType::Timestamp => pg_time(&format!("({bare})::timestamp")),
+        PgType::Timestamptz => {
+            pg_time(&format!("({bare})::timestamptz AT TIME ZONE 'UTC'"), &format!("({bare})::timestamptz"))
+        }
+        PgType::Timestamp => pg_time(&format!("({bare})::timestamp"), &format!("({bare})::timestamp")),
         PgType::Array => format!("array_to_json({bare})::text"),
         PgType::Bytes | PgType::Integer | PgType::Boolean => bare,
         PgType::Number => format!("({bare})::float8"),
@@ -192,11 +194,11 @@ pub fn beginning(value: &str, characters: usize) -> String {
     )
 }
 
-/// A timestamp as the one canonical text; an infinite one as PostgreSQL writes it.
-fn pg_time(expression: &str) -> String {
+/// A timestamp as the one canonical text; an infinite one, and one before our era, as PostgreSQL writes it.
+fn pg_time(expression: &str, written: &str) -> String {
     format!(
-        "CASE WHEN isfinite({expression}) THEN to_char({expression}, 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') \
-         ELSE ({expression})::text END"
+        "CASE WHEN isfinite({expression}) AND {expression} >= '0001-01-01' THEN to_char({expression}, 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') \
+         ELSE ({written})::text END"
     )
 }
 

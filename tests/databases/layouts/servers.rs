@@ -237,3 +237,45 @@ fn every_store_on_a_server_is_recognised_listed_edited_and_erased() {
         }
     }
 }
+
+const TIMES: &str = "CREATE TABLE agent_sessions (session_id text PRIMARY KEY, created_at timestamp, updated_at timestamp);
+    CREATE TABLE agent_messages (id serial PRIMARY KEY, session_id text, message_data text, created_at timestamptz);
+    CREATE TABLE message_structure (id int, session_id text, message_id int, branch_id text, message_type text, sequence_number int,
+      user_turn_number int, branch_turn_number int, tool_name text, created_at timestamp);
+    INSERT INTO agent_sessions VALUES ('s', '2026-01-01', '2026-01-01');
+    INSERT INTO agent_messages (session_id, message_data, created_at) SELECT 's', '{\"role\":\"user\",\"content\":\"hi\"}', at::timestamptz
+      FROM unnest(ARRAY['0044-03-15 BC', '0044-03-15 BC', '0044-03-15', 'infinity', '-infinity', '-infinity', '12026-01-01', '12026-01-01',
+        '2026-01-01', NULL, NULL]) AS at;
+    INSERT INTO message_structure SELECT n, 's', n, 'main', 'user', n, n, n, 'tea', '0044-03-15 BC' FROM unnest(ARRAY[1, 1, 2, NULL, NULL]) AS n;";
+
+#[test]
+fn pages_end_whatever_the_times_and_ids_on_a_server() {
+    let Some(database) = Database::fresh() else { return };
+    block_on(fill(database.url(), TIMES));
+    let home = tempfile::tempdir().expect("a folder");
+    let url = Path::new(database.url());
+    for (entity, count) in [("segment", 11), ("workflow_event", 5)] {
+        for order in ["created_at:desc", "created_at:asc", "id:asc"] {
+            for limit in ["1", "2", "100"] {
+                let (mut rows, mut cursor) = (Vec::new(), None::<String>);
+                loop {
+                    let mut arguments = vec!["list", entity, "--order", order, "--limit", limit];
+                    arguments.extend(cursor.iter().flat_map(|cursor| ["--after", cursor.as_str()]));
+                    let page = told_in(home.path(), url, &arguments);
+                    rows.extend(page["rows"].as_array().expect("rows").iter().cloned());
+                    cursor = page["next"].as_str().map(str::to_owned);
+                    if cursor.is_none() || rows.len() > count {
+                        break;
+                    }
+                }
+                assert_eq!(rows.len(), count, "{entity} {order} {limit}: {rows:#?}");
+            }
+        }
+    }
+    let events = told_in(home.path(), url, &["list", "workflow_event"]);
+    assert!(
+        events["rows"].as_array().is_some_and(|rows| rows.iter().all(|row| row["data"]["tool"] == "tea")),
+        "{events:#}"
+    );
+    assert!(events["rows"][0]["problems"][0]["raw"].as_str().is_some_and(|raw| raw.ends_with("BC")), "{events:#}");
+}
