@@ -83,7 +83,10 @@ impl EntityTrial {
     fn faults(&self, entity: &str) -> Vec<String> {
         let mut faults = Vec::new();
         if self.repeated_ids > 0 {
-            faults.push(format!("{entity}: {} rows repeat the id of another one: pages lose rows", self.repeated_ids));
+            faults.push(format!(
+                "{entity}: {} rows repeat the id of another one: none of them can be named by it",
+                self.repeated_ids
+            ));
         }
         if self.rows_with_problems as f64 > MANY * self.rows as f64 {
             let (odd, rows) = (self.rows_with_problems, self.rows);

@@ -256,7 +256,7 @@ async fn read_postgres(
     Ok(())
 }
 
-/// Where a row is stored: its place, in a partitioned table also the partition.
+/// The place where a row is stored, in a partitioned table also the partition.
 fn places_postgres(is_partitioned: bool, has_rows: bool) -> Vec<(String, String)> {
     let (partition, place) = (("tableoid", "oid"), ("ctid", "tid"));
     let columns = match (is_partitioned, has_rows) {

@@ -145,7 +145,7 @@ impl<'a> SchemaDoor<'a> {
             let number = |at: usize| found.first().map_or(0, |row| super::fetched::number(row, at));
             if number(0) > 0 {
                 let words = format!(
-                    "{} ids occur in several rows, so pages lose rows: make the id of all the columns that identify a row",
+                    "{} ids occur in several rows, none of which can be named: make the id of all the columns that identify a row",
                     number(0)
                 );
                 faults.push((line("id"), format!("{}.columns.id", source.entity), words));

@@ -205,7 +205,7 @@ pub struct ScannedEdge {
     pub id: String,
     /// Place of its source.
     pub source: usize,
-    /// Where the row is in its source, which tells it from another with the same key and id.
+    /// Place of the row in its source, which tells it from another with the same key and id.
     pub edge: Edge,
 }
 

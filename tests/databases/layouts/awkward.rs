@@ -81,6 +81,7 @@ const OLDER: &[(&str, &str, &str)] = &[
     ("mem0-history", "history", "role"),
     ("mem0-history", "history", "is_deleted"),
     ("mem0-history", "history", "id"),
+    ("mem0-history", "messages", "created_at"),
     ("agno", "agno_memories", "team_id"),
     ("claude-mem", "session_summaries", "notes"),
     ("claude-mem", "user_prompts", "content_session_id"),
