@@ -162,7 +162,7 @@ pub fn path(value: &Value, path: &str) -> Option<Value> {
     }
 }
 
-/// What `*` finds in the elements of a list; `rest` is the path within each.
+/// Collects the values that `*` finds in the elements of a list; `rest` is the path within each.
 fn flat(found: Vec<Value>, rest: &str) -> Option<Value> {
     // Every element of lists within a list is one of them all.
     let is_flat = rest.split('.').any(|step| step == "*");

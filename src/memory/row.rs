@@ -79,7 +79,7 @@ impl Row {
         }
     }
 
-    /// What stands at a path of a canonical column, as [`json::path`] finds it.
+    /// Finds the value at a path of a canonical column, as [`json::path`] does.
     #[must_use]
     pub fn within(&self, column: &str, path: &str) -> Option<Value> {
         match self.part(self.entity.position(column)?) {

@@ -475,7 +475,7 @@ fn a_service_that_does_not_know_one_mark_yet_has_the_other() {
     let folder = tempfile::tempdir().expect("a folder");
     let database = store_of(&folder, "mcp-memory-service");
     run(&database, "ALTER TABLE memories DROP COLUMN superseded_by");
-    let states = || rows(&database, "memory", &["--order", "id"]).iter().map(|row| row["status"].clone()).collect();
+    let states = || listed(&database, "memory", &["--order", "id"]).iter().map(|row| row["status"].clone()).collect();
     let before: Vec<Value> = states();
     assert_eq!(before, ["active", "deleted"]);
     run(&database, "ALTER TABLE memories DROP COLUMN deleted_at");
