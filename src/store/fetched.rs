@@ -59,16 +59,22 @@ pub fn alike(declared: &str, value: &FetchedValue) -> Vec<FetchedValue> {
     if text.is_empty() || decides_type(declared) {
         return vec![value.clone()];
     }
-    // A number equals itself, whether it is kept as an integer or as a real one.
+    let number = number_of(&text);
+    [FetchedValue::Text(text.clone()), FetchedValue::Bytes(text.into_bytes())].into_iter().chain(number).collect()
+}
+
+/// The number that reads as a text; it equals itself, whether it is kept as an integer or as a real one.
+#[must_use]
+pub fn number_of(text: &str) -> Option<FetchedValue> {
     let integer = text.parse::<i64>().ok().filter(|number| number.to_string() == text).map(FetchedValue::Integer);
     let real = || text.parse::<f64>().ok().filter(|number| number.to_string() == text).map(FetchedValue::Real);
-    let number = integer.or_else(real);
-    [FetchedValue::Text(text.clone()), FetchedValue::Bytes(text.into_bytes())].into_iter().chain(number).collect()
+    integer.or_else(real)
 }
 
 /// Whether the declared type of a column of SQLite says how texts and numbers are kept there and compared: all do but none,
 /// and BLOB. Source: <https://www.sqlite.org/datatype3.html#determination_of_column_affinity>.
-fn decides_type(declared: &str) -> bool {
+#[must_use]
+pub fn decides_type(declared: &str) -> bool {
     let declared = declared.to_ascii_lowercase();
     let has = |word: &&str| declared.contains(word);
     ["int", "char", "clob", "text"].iter().any(|word| has(&word)) || !(declared.is_empty() || has(&"blob"))

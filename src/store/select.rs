@@ -11,7 +11,7 @@ use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
 use super::dialect::{self, PgType};
-use super::fetched::{FetchedValue, Param, alike};
+use super::fetched::{FetchedValue, Param, decides_type, number_of};
 use crate::layout::{BoundColumn, BoundFrom, BoundOrigin, BoundSource, Derivation, Engine, StoredAs, TextPart};
 use crate::memory::ValueKind;
 use crate::memory::filter::{Filter, Operand, Operator as Op};
@@ -303,23 +303,29 @@ fn equal_text(
     } else {
         bare.to_owned()
     };
-    let values: Vec<Param> = words.into_iter().map(Param::Text).collect();
-    Some(is_one_of(engine, &text, declared, &values, statement))
+    // An index gives its order for one value only.
+    let bytes = engine == Engine::Sqlite && !decides_type(declared);
+    Some(is_one_of(engine, &text, declared, &words, bytes, statement))
 }
 
-/// The condition that an expression of a declared type is one of some values, as texts are compared.
+/// The condition that an expression of a declared type is one of some texts, as SQLite may keep them: also as numbers, where
+/// the type decides nothing, and also as `bytes`.
 fn is_one_of(
     engine: Engine,
     expression: &str,
     declared: &str,
-    values: &[Param],
+    texts: &[String],
+    bytes: bool,
     statement: &mut SelectStatement,
 ) -> String {
-    let values = match engine {
-        Engine::Sqlite => values.iter().flat_map(|value| alike(declared, value)).collect(),
-        Engine::Postgres => values.to_vec(),
-    };
-    let marks: Vec<_> = values.into_iter().map(|value| statement.bind(engine, value, "")).collect();
+    let mut marks = Vec::new();
+    for text in texts {
+        let mark = statement.bind(engine, Param::Text(text.clone()), "");
+        marks.extend(bytes.then(|| format!("CAST({mark} AS BLOB)")));
+        marks.push(mark);
+        let number = number_of(text).filter(|_| engine == Engine::Sqlite && !decides_type(declared));
+        marks.extend(number.map(|number| statement.bind(engine, number, "")));
+    }
     format!("{expression} IN ({})", marks.join(", "))
 }
 
@@ -652,8 +658,7 @@ pub fn any_of(
     let bare = dialect::expression(&column.origin)?;
     let declared = dialect::declared(&column.origin);
     if engine == Engine::Sqlite {
-        let values: Vec<Param> = values.iter().cloned().map(Param::Text).collect();
-        return Some(is_one_of(engine, &bare, declared, &values, statement));
+        return Some(is_one_of(engine, &bare, declared, values, true, statement));
     }
     let (text, values): (String, Vec<&String>) = match (engine, PgType::of(declared)) {
         (_, PgType::Uuid) => (bare, values.iter().filter(|v| is_uuid(v)).collect()),
@@ -661,12 +666,7 @@ pub fn any_of(
         _ => (format!("({bare})::text"), values.iter().collect()),
     };
     let cast = if engine == Engine::Postgres && PgType::of(declared) == PgType::Uuid { "uuid" } else { "" };
-    let mut marks: Vec<_> = values.into_iter().map(|v| statement.bind(engine, Param::Text(v.clone()), cast)).collect();
-    // An id that is stored as bytes reads as the same text.
-    if engine == Engine::Sqlite && name == "id" {
-        let bytes: Vec<String> = marks.iter().map(|mark| format!("CAST({mark} AS BLOB)")).collect();
-        marks.extend(bytes);
-    }
+    let marks: Vec<_> = values.into_iter().map(|v| statement.bind(engine, Param::Text(v.clone()), cast)).collect();
     Some(match marks[..] {
         [] => "1 = 0".to_owned(),
         _ => format!("{text} IN ({})", marks.join(", ")),
