@@ -701,3 +701,21 @@ fn an_error_stands_in_no_key_s_way() {
     assert_eq!(console.model.crumbs().last().map(String::as_str), Some("feedback"));
     console.hides("the trail is broken");
 }
+
+#[test]
+fn ctrl_c_closes_what_is_open_over_the_screen_and_ends_the_console_on_a_bare_one() {
+    for opens in ["/ 'outcome'", "?", "? / 'word'", "s", ":", "T", "@ '7d'", "1 /", "b k"] {
+        let mut console = Console::new(world(), 100, 30);
+        console.press(&format!("2 {opens}"));
+        assert!(!console.model.overlays.is_empty(), "{opens}");
+        // A search within the help is closed before the help.
+        for _ in 0..2 {
+            let is_open = !console.model.overlays.is_empty();
+            console.press(if is_open { "ctrl-c" } else { "k" });
+        }
+        assert!(console.model.overlays.is_empty(), "{opens}");
+        assert!(!console.asked.contains(&Effect::Quit), "{opens}");
+        console.press("ctrl-c");
+        assert!(console.asked.contains(&Effect::Quit), "{opens}");
+    }
+}

@@ -88,13 +88,18 @@ impl Model {
         }
     }
 
+    /// Whether the console is about to end, or it is being asked how.
+    pub(super) fn is_leaving(&self) -> bool {
+        let is_leave = |item: &MenuItem| matches!(item.choice, MenuChoice::Leave(_));
+        let asked = matches!(self.overlays.last(), Some(Overlay::Menu(layer)) if layer.menu.items.iter().any(is_leave));
+        self.context.running.leaving || asked
+    }
+
     /// Ends the console; while jobs run it is asked how first.
     pub(super) fn quit(&mut self) {
         let (running, beside) = (&self.context.running, &self.context.beside);
         let elsewhere: Vec<&OpenBeside> = beside.iter().filter(|open| !open.resumes.is_empty()).collect();
-        let is_leave = |item: &MenuItem| matches!(item.choice, MenuChoice::Leave(_));
-        let asked = matches!(self.overlays.last(), Some(Overlay::Menu(layer)) if layer.menu.items.iter().any(is_leave));
-        if (running.live.is_empty() && elsewhere.is_empty()) || running.leaving || asked {
+        if (running.live.is_empty() && elsewhere.is_empty()) || self.is_leaving() {
             return self.context.perform(Effect::Quit);
         }
         let item = |label: &str, note: &str, how| MenuItem::new(label, note, MenuChoice::Leave(how));

@@ -197,7 +197,7 @@ impl Model {
     fn key(&mut self, key: Key) {
         let held = |letter| Key { code: Code::Char(letter), ctrl: true, alt: false };
         if key == held('c') {
-            return self.quit();
+            return self.interrupt();
         }
         if key == held('z') {
             return self.context.perform(Effect::Suspend);
@@ -226,6 +226,18 @@ impl Model {
                     self.key(key);
                 }
             }
+        }
+    }
+
+    /// Closes what is open over the screen, as `esc` does; where nothing is, or somebody insists, ends the console.
+    fn interrupt(&mut self) {
+        let applies = self.context.changing.pending.as_ref().is_some_and(|pending| pending.applying);
+        if !self.pressed.is_empty() {
+            self.pressed.clear();
+        } else if self.overlays.is_empty() || applies || self.is_leaving() {
+            self.quit();
+        } else if !self.stop_planning() {
+            self.step_top(|layer, cx| layer.key(Key::plain(Code::Esc), cx));
         }
     }
 
