@@ -31,12 +31,20 @@ const TEXT: usize = 1_000_000;
 /// Plans that columns of a row are set.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] for a value that is none, [`ChangeError::NotFound`], or [`ChangeError::Refused`] for a column that
-/// follows from others, or that the layout cannot write.
-pub async fn edit(store: &Store, entity: Entity, id: &str, set: &Map<String, Value>) -> Result<Plan, ChangeError> {
+/// [`ChangeError::Usage`] for a value that is none, [`ChangeError::NotFound`], [`ChangeError::Conflict`] where it is not
+/// `instead_of` what stands there, or [`ChangeError::Refused`] for a column that follows from others, or that the layout
+/// cannot write.
+pub async fn edit(
+    store: &Store,
+    entity: Entity,
+    id: &str,
+    set: &Map<String, Value>,
+    instead_of: &Map<String, Value>,
+) -> Result<Plan, ChangeError> {
     check(entity, set)?;
     if entity == Entity::Feedback {
-        return feedback::edit(store, id, &feedback_fields(set)?).await;
+        let fields = FeedbackFields { instead_of: instead_of.clone(), ..feedback_fields(set)? };
+        return feedback::edit(store, id, &fields).await;
     }
     let mut found_secrets = TextOddities::default();
     let given = canonical_row(entity, set, &mut found_secrets).map_err(ChangeError::Usage)?;
@@ -44,6 +52,7 @@ pub async fn edit(store: &Store, entity: Entity, id: &str, set: &Map<String, Val
     draft.disclosures.extend(found_secrets.sentences());
     let found = draft.locate(entity, id).await?;
     writable(found.source)?;
+    check_seen(&found.row, instead_of)?;
     let mut row = found.row.clone();
     for name in set.keys() {
         row.set(name, given.get(name).clone());
@@ -109,6 +118,20 @@ fn check(entity: Entity, set: &Map<String, Value>) -> Result<(), ChangeError> {
         Some(reward) => Err(ChangeError::Usage(format!("a reward is a number from 0 to 1, not {reward}"))),
         None => Ok(()),
     }
+}
+
+/// Checks that a row still holds what whoever edits it saw.
+///
+/// # Errors
+/// [`ChangeError::Conflict`] with the columns that hold something else.
+pub(super) fn check_seen(row: &Row, seen: &Map<String, Value>) -> Result<(), ChangeError> {
+    let moved: Vec<String> =
+        seen.iter().filter(|(name, value)| row.get(name) != *value).map(|(name, _)| format!("`{name}`")).collect();
+    if moved.is_empty() {
+        return Ok(());
+    }
+    let message = format!("somebody else changed {} after it was read for editing", moved.join(", "));
+    Err(ChangeError::Conflict { message, rows: vec![format!("{} {} changed", row.entity.title(), row.id())] })
 }
 
 /// Reads the fields that an edit of feedback sets, in feedback's own words; any other field is refused.

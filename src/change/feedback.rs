@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use super::draft::{Draft, check_id};
+use super::edit::check_seen;
 use super::held::HeldRows;
 use super::operation::FeedbackFields;
 use super::plan::{ChangeDanger, Plan};
@@ -124,6 +125,7 @@ pub async fn edit(store: &Store, id: &str, said: &FeedbackFields) -> Result<Plan
     let mut draft = Draft::new(store, "feedback.edit", ChangeDanger::Guarded).await?;
     let found = draft.locate(Entity::Feedback, id).await?;
     let write = writable(found.source)?;
+    check_seen(&found.row, &said.instead_of)?;
     let mut row = found.row.clone();
     if said.kind.is_some() || said.rating.is_some() {
         let kind = said.kind.clone().or_else(|| row.text("kind").map(str::to_owned)).unwrap_or_default();
@@ -139,14 +141,6 @@ pub async fn edit(store: &Store, id: &str, said: &FeedbackFields) -> Result<Plan
         }
     }
     if let Some(text) = &said.correction {
-        let stored = row.text("correction").unwrap_or_default();
-        if said.instead_of.as_ref().is_some_and(|seen| seen != stored) {
-            let message = "somebody else changed the correction after it was read for editing".to_owned();
-            return Err(ChangeError::Conflict {
-                message,
-                rows: vec![format!("feedback {id}: has another correction")],
-            });
-        }
         let clean = checked(&mut draft, text);
         row.set("correction", Value::from(clean));
     }

@@ -173,7 +173,7 @@ pub async fn plan(store: &Store, operation: &Operation, author: &Author) -> Resu
         Operation::Unhold { person } => hold::unhold(store, person).await,
         Operation::Record { entity, text } => record::plan(store, *entity, text).await,
         Operation::Import { format, name, text, skip_bad } => import::plan(store, *format, name, text, *skip_bad).await,
-        Operation::Edit { entity, id, set } => edit::edit(store, *entity, id, set).await,
+        Operation::Edit { entity, id, set, instead_of } => edit::edit(store, *entity, id, set, instead_of).await,
         Operation::Remove { entity, ids } => remove::plan(store, *entity, ids).await,
         Operation::Supersede { memory, text } => edit::supersede(store, memory, text).await,
         Operation::Merge { memory, copies } => merge::plan(store, memory, copies).await,

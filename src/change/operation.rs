@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::plan::Change;
 use crate::memory::Entity;
 use crate::memory::agreeing;
 use crate::memory::prune::PruneWindow;
@@ -20,8 +21,8 @@ pub struct FeedbackFields {
     pub rating: Option<i64>,
     /// Answer that the user would have wanted.
     pub correction: Option<String>,
-    /// The correction that the new one replaces, as whoever edits saw it; `None` replaces any.
-    pub instead_of: Option<String>,
+    /// Values that the new ones replace, by column, as whoever edits saw them; a column without one replaces any.
+    pub instead_of: Map<String, Value>,
     /// Person who gave the feedback; `None` means the episode's user when feedback is added.
     pub user: Option<String>,
     /// Add it even where the episode has the same feedback by the same person already.
@@ -265,6 +266,9 @@ pub enum Operation {
         id: String,
         /// Canonical columns and their new values.
         set: Map<String, Value>,
+        /// Values that the new ones replace, by column, as whoever edits saw them; a column without one replaces any.
+        #[serde(default)]
+        instead_of: Map<String, Value>,
     },
     /// Take rows away, with what hangs on them.
     Remove {
@@ -414,7 +418,7 @@ impl Operation {
                 let words = words.chain(with_switches([("--skip-bad", *skip_bad)])).collect();
                 Face::of_rows(format!("Import {name}"), words)
             }
-            Operation::Edit { entity, id, set } => {
+            Operation::Edit { entity, id, set, .. } => {
                 let values = set.iter().map(|(column, value)| match value {
                     Value::String(text) => format!("{column}={text}"),
                     other => format!("{column}={other}"),
@@ -468,6 +472,32 @@ impl Operation {
         }
     }
 
+    /// The values that whoever edits saw and wants, where they replace no others.
+    #[must_use]
+    pub fn wished(&self) -> Option<Change> {
+        let (entity, id, seen, set) = match self {
+            Operation::Edit { entity, id, set, instead_of } => (*entity, id, instead_of, set.clone()),
+            Operation::EditFeedback { id, fields } => (Entity::Feedback, id, &fields.instead_of, fields.values()),
+            _ => return None,
+        };
+        let change = |seen: &Map<String, Value>| Change {
+            entity: entity.name().to_owned(),
+            id: id.clone(),
+            before: Value::Object(seen.clone()),
+            after: Value::Object(set),
+        };
+        (!seen.is_empty()).then(|| change(seen))
+    }
+
+    /// Has it replace whatever stands there.
+    pub fn replace_any(&mut self) {
+        match self {
+            Operation::Edit { instead_of, .. } => instead_of.clear(),
+            Operation::EditFeedback { fields, .. } => fields.instead_of.clear(),
+            _ => {}
+        }
+    }
+
     /// Whether it can change what is recalled; what only prepares a later change cannot.
     #[must_use]
     pub fn touches_recall(&self) -> bool {
@@ -488,6 +518,17 @@ impl Operation {
 }
 
 impl FeedbackFields {
+    /// Returns the values that it sets, by column.
+    #[must_use]
+    pub fn values(&self) -> Map<String, Value> {
+        let values = [
+            ("kind", self.kind.clone().map(Value::from)),
+            ("rating", self.rating.map(Value::from)),
+            ("correction", self.correction.clone().map(Value::from)),
+        ];
+        values.into_iter().filter_map(|(column, value)| Some((column.to_owned(), value?))).collect()
+    }
+
     /// The options of the command.
     fn words(&self) -> impl Iterator<Item = String> {
         let options = [

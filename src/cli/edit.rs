@@ -98,7 +98,7 @@ impl EditArgs {
                 return Err(CommandFailure::usage(format!("`{column}` is set twice")));
             }
         }
-        Ok((Operation::Edit { entity, id: self.id.clone(), set }, &self.doing))
+        Ok((Operation::Edit { entity, id: self.id.clone(), set, instead_of: Map::new() }, &self.doing))
     }
 }
 

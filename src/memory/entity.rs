@@ -59,6 +59,15 @@ pub struct Column {
     pub personal: Personal,
 }
 
+impl Column {
+    /// Whether its values are one line each: names, words, numbers, but no prose and no documents.
+    #[must_use]
+    pub fn is_one_line(&self) -> bool {
+        let is_prose = self.kind == ValueKind::Text && self.personal == Personal::Content && self.name != "title";
+        !is_prose && self.kind != ValueKind::Json
+    }
+}
+
 macro_rules! columns {
     ($($name:ident: $kind:ident $($personal:ident)?),* $(,)?) => {
         &[$(Column { name: stringify!($name), kind: ValueKind::$kind, personal: columns!(@ $($personal)?) }),*]

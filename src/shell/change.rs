@@ -90,6 +90,7 @@ pub async fn plan(
     proposal: Proposal,
     author: &Author,
 ) -> Result<Box<Plan>, Refusal> {
+    let wished = proposal.wished();
     let planned = match &proposal {
         Proposal::Changes(changes) => plan_each(store, changes, author).await,
         Proposal::Backfill { name, .. } => {
@@ -102,7 +103,7 @@ pub async fn plan(
             plans.keep(ticket, proposal, plan);
             Ok(shown)
         }
-        Err((title, error)) => Err(refusal(store, &title, &[], error).await),
+        Err((title, error)) => Err(refusal(store, &title, &wished, error).await),
     }
 }
 

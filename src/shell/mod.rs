@@ -41,10 +41,12 @@ use crate::console::core::message::SwitchStep;
 use crate::console::core::request::KnownDatabase;
 use crate::console::core::{ConsoleSettings, Effect, Message, OpenedDatabase, RequestFailure};
 use crate::console::{Drawn, Model, Painter, update};
+use crate::layout::BoundSource;
 use crate::layout::recognise::Attachment;
 use crate::memory::Entity;
 use crate::memory::mask::Mask;
 use crate::memory::time::spell_utc;
+use crate::store::encode::can_set;
 use crate::store::{OpenError, Store};
 use crate::ui::{SafeText, Theme};
 use background::{Background, Listener, QUESTION};
@@ -207,20 +209,21 @@ fn opened(store: &Store, profile: Option<&String>, production: bool) -> OpenedDa
         production,
         looked: home::looked(store),
         found_before: looks::last(store.location()),
-        unfilled: unfilled(store),
+        unfilled: columns_without(store, |source, name| source.derives(name) || !source.column(name).is_empty()),
+        fixed: columns_without(store, can_set),
     }
 }
 
-/// Columns that no source maps. A source that derives its columns may fill any.
-fn unfilled(store: &Store) -> BTreeSet<(Entity, &'static str)> {
-    let mut unfilled = BTreeSet::new();
+/// Columns that no source has, of those entities that the database holds.
+fn columns_without(store: &Store, has: fn(&BoundSource, &str) -> bool) -> BTreeSet<(Entity, &'static str)> {
+    let mut lacking = BTreeSet::new();
     for entity in Entity::ALL {
         let sources: Vec<_> = store.recognised().sources.iter().filter(|s| s.entity == *entity).collect();
-        let fills = |column: &str| sources.iter().any(|s| s.derives(column) || !s.column(column).is_empty());
-        let missing = entity.columns().iter().filter(|c| !sources.is_empty() && !fills(c.name));
-        unfilled.extend(missing.map(|c| (*entity, c.name)));
+        let missing =
+            entity.columns().iter().filter(|c| !sources.is_empty() && !sources.iter().any(|s| has(s, c.name)));
+        lacking.extend(missing.map(|c| (*entity, c.name)));
     }
-    unfilled
+    lacking
 }
 
 /// Makes the console of a database: its model, and its tasks.

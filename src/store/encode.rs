@@ -335,6 +335,16 @@ pub fn plain_column<'b>(source: &'b BoundSource, column: &str) -> Option<(&'b st
     source.column(column).iter().find_map(|way| Some((stored_in_table(way)?, way)))
 }
 
+/// Whether a change can set a canonical column: a stored one that is no part of the id holds it, whole or within it.
+#[must_use]
+pub fn can_set(source: &BoundSource, column: &str) -> bool {
+    let key = plain_column(source, "id").map(|(name, _)| vec![name]).or_else(|| key_columns(source, "id"));
+    let stored = |way| stored_in_table(way).or_else(|| within_table(way));
+    let holds = |name: &str| !key.as_ref().is_some_and(|key| key.contains(&name));
+    let writes = source.write.as_ref().is_some_and(|write| write.refuse.is_none());
+    writes && source.column(column).iter().filter_map(stored).any(holds)
+}
+
 /// The stored columns that an id in a column of a source is made of, where it is made of several of its own table.
 #[must_use]
 pub fn key_columns<'b>(source: &'b BoundSource, column: &str) -> Option<Vec<&'b str>> {

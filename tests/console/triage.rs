@@ -7,7 +7,7 @@ use mnemoscope::console::core::{Effect, Message, Proposal, Reply, Request};
 use mnemoscope::console::overlays::Overlay;
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::utility::Signal;
-use serde_json::json;
+use serde_json::{Map, json};
 
 use super::changes::{applied, plan, planned, proposed, receipt, removal, unlock, unlocked};
 use super::fake::{Console, world};
@@ -216,7 +216,8 @@ fn feedback_is_edited_in_a_form_that_stays_until_it_is_done() {
     console.press("ctrl-s");
     let (ticket, operation) = planned(&mut console);
     let correction = Some("Please sort them by date key AKIAIOSFODNN7EXAMPLE".to_owned());
-    let instead_of = Some("Please sort them by date".to_owned());
+    let seen = json!({"correction": "Please sort them by date", "kind": "comment", "rating": null});
+    let instead_of = seen.as_object().expect("an object").clone();
     let fields = FeedbackFields { correction, instead_of, ..edit(4) };
     assert_eq!(operation, Operation::EditFeedback { id: "fb-2".to_owned(), fields });
     console.tell(Message::Reply(
@@ -261,13 +262,20 @@ fn any_row_is_edited_in_a_form_and_only_what_differs_is_set() {
         console.press("ctrl-u 'archive' ctrl-s");
         let set = json!({"topic": "archive"}).as_object().expect("an object").clone();
         let (ticket, operation) = planned(&mut console);
-        assert_eq!(operation, Operation::Edit { entity: Entity::Episode, id: "ep-1".to_owned(), set });
+        let instead_of = json!({"topic": "invoices"}).as_object().expect("an object").clone();
+        assert_eq!(operation, Operation::Edit { entity: Entity::Episode, id: "ep-1".to_owned(), set, instead_of });
         console.tell(Message::Reply(
             ticket,
             Reply::Planned(Ok(Box::new(plan("edit", ChangeDanger::Guarded, &removal())))),
         ));
         console.press("esc");
         console.shows("Edit episode ep-1");
+        // What was written is not thrown away unasked, and any other key goes on with it.
+        for keys in ["esc", "x esc", "backspace ctrl-c"] {
+            console.press(keys);
+            console.shows("esc again throws away");
+            console.shows("Edit episode ep-1");
+        }
         console.press("esc");
         assert!(console.model.overlays.is_empty());
     }
@@ -296,7 +304,12 @@ fn marked_rows_are_edited_and_removed_as_one_plan() {
     }
     console.press("'archive' ctrl-s");
     let set = json!({"topic": "archive"}).as_object().expect("an object").clone();
-    let edit = |id: &str| Operation::Edit { entity: Entity::Episode, id: id.to_owned(), set: set.clone() };
+    let edit = |id: &str| Operation::Edit {
+        entity: Entity::Episode,
+        id: id.to_owned(),
+        set: set.clone(),
+        instead_of: Map::new(),
+    };
     let (_, proposal) = proposed(&mut console);
     assert_eq!(proposal, Proposal::Changes(vec![edit("ep-1"), edit("ep-2")]));
     let mut console = unlocked(160, 50);
@@ -424,6 +437,7 @@ fn masked_texts_are_not_written_back() {
     console.press("M 5 c e");
     console.shows("personal texts are masked");
     console.press("right tab tab x ctrl-s");
-    let fields = FeedbackFields { kind: Some("thumbs_up".to_owned()), ..FeedbackFields::default() };
+    let instead_of = json!({"kind": "comment"}).as_object().expect("an object").clone();
+    let fields = FeedbackFields { kind: Some("thumbs_up".to_owned()), instead_of, ..FeedbackFields::default() };
     assert_eq!(planned(&mut console).1, Operation::EditFeedback { id: "fb-2".to_owned(), fields });
 }

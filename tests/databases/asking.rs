@@ -388,7 +388,14 @@ fn a_look_back_takes_back_what_fits_in_memory_and_names_how_far_that_is() {
             let mut seqs = Vec::new();
             for letter in ["a", "b", "c", "d"] {
                 let set = json!({"detail": letter.repeat(3 << 20)});
-                let plan = edit::edit(store, Entity::Episode, &episode, set.as_object().expect("values")).await;
+                let plan = edit::edit(
+                    store,
+                    Entity::Episode,
+                    &episode,
+                    set.as_object().expect("values"),
+                    &serde_json::Map::new(),
+                )
+                .await;
                 seqs.extend(done(&world, plan).await.audit_seq);
             }
             let refused = desk.refused(&["show", "episode", &episode, "--as-of", &(seqs[0] - 1).to_string()], 5);

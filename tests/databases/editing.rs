@@ -10,7 +10,7 @@ use mnemoscope::memory::query::Query;
 use mnemoscope::memory::retention::RetentionRules;
 use mnemoscope::memory::{Entity, Row};
 use mnemoscope::store::{Store, StoreError, Target};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::support::fixtures::Layout;
 use crate::support::world::*;
@@ -27,7 +27,7 @@ async fn planned(world: &World, operation: &Operation) -> Result<Plan, ChangeErr
 
 fn edit(entity: Entity, id: &str, set: Value) -> Operation {
     let Value::Object(set) = set else { panic!("not an object: {set}") };
-    Operation::Edit { entity, id: id.to_owned(), set }
+    Operation::Edit { entity, id: id.to_owned(), set, instead_of: Map::new() }
 }
 
 fn remove(entity: Entity, ids: &[String]) -> Operation {
@@ -89,7 +89,11 @@ fn rows_of_every_kind_are_edited_and_undone_to_the_byte() {
                     let mut columns = entity.columns().iter().map(|column| column.name);
                     let set = columns.find_map(|c| Some((c, another(c, row_before)?)));
                     let Some((column, value)) = set else { continue };
-                    let operation = edit(*entity, row_before.id(), json!({ column: value }));
+                    let (seen, id) = (row(&world, *entity, row_before.id()).await, row_before.id().to_owned());
+                    let seen = seen.map(|row| row.to_json()).and_then(|row| row.as_object().cloned());
+                    let set = json!({ column: value }).as_object().expect("an object").clone();
+                    let instead_of = seen.unwrap_or_default();
+                    let operation = Operation::Edit { entity: *entity, id, set, instead_of };
                     match planned(&world, &operation).await {
                         // A person may be known by other people's rows only.
                         Err(ChangeError::Refused(_) | ChangeError::Store(_) | ChangeError::NotFound(_)) => continue,
@@ -99,6 +103,8 @@ fn rows_of_every_kind_are_edited_and_undone_to_the_byte() {
                     there_and_back(&world, &operation, async {
                         let now = row(&world, *entity, row_before.id()).await.expect("the row");
                         assert_eq!(*now.get(column), value, "{operation:?}");
+                        let again = planned(&world, &operation).await;
+                        assert!(matches!(again, Err(ChangeError::Conflict { .. })), "it was changed since: {again:?}");
                     })
                     .await;
                     tried.push(*entity);

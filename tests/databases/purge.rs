@@ -672,7 +672,9 @@ fn an_erased_person_is_noticed_when_brought_back() {
         let other = record::episode(&store, &episode("another")).await.expect("a plan");
         let id = other.changes[0].id.clone();
         mnemoscope::change::apply(&store, &other, &author()).await.expect("another may come");
-        let plan = edit::edit(&store, Entity::Episode, &id, set.as_object().expect("values")).await.expect("a plan");
+        let plan = edit::edit(&store, Entity::Episode, &id, set.as_object().expect("values"), &serde_json::Map::new())
+            .await
+            .expect("a plan");
         let refused = mnemoscope::change::apply(&store, &plan, &author()).await;
         assert!(matches!(refused, Err(ChangeError::Refused(words)) if words.contains("erased")));
         let plan = record::episode(&store, &episode("somebody-else")).await.expect("a plan");

@@ -9,7 +9,7 @@ use mnemoscope::layout::CatalogTable;
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::query::Query;
 use mnemoscope::store::{Store, Target};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqliteConnection};
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -206,7 +206,7 @@ pub fn said(kind: &str, rating: Option<i64>, correction: Option<&str>) -> Feedba
         kind: Some(kind.to_owned()),
         rating,
         correction: correction.map(str::to_owned),
-        instead_of: None,
+        instead_of: Map::new(),
         user: Some("u-1".to_owned()),
         again: true,
     }

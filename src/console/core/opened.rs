@@ -32,6 +32,8 @@ pub struct OpenedDatabase {
     pub found_before: Option<EarlierLook>,
     /// Columns that the layouts never fill: there is no room to waste on them.
     pub unfilled: BTreeSet<(Entity, &'static str)>,
+    /// Columns that no change can set: what they show is made of other values, or only read.
+    pub fixed: BTreeSet<(Entity, &'static str)>,
 }
 
 /// A database that is open in this session beside the one that is shown.

@@ -1,6 +1,7 @@
 //! Proposals that the console has planned, to be confirmed and applied: changes, or a backfill.
 
 use crate::change::operation::Operation;
+use crate::change::plan::Change;
 
 /// A proposal that is planned, confirmed and then applied.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +40,12 @@ impl Proposal {
             [single] => Some(single),
             _ => None,
         }
+    }
+
+    /// The values that whoever edits saw and wants, where they replace no others.
+    #[must_use]
+    pub fn wished(&self) -> Vec<Change> {
+        self.changes().iter().filter_map(Operation::wished).collect()
     }
 
     /// Returns a short title that says what the proposal does.

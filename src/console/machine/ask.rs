@@ -3,12 +3,13 @@
 
 use super::place::ScreenPlace;
 use crate::change::operation::{Operation, TRAINING_SEED};
-use crate::console::core::columns::row_name;
+use crate::console::core::columns::{plural, row_name};
 use crate::console::core::command::CommandAsk;
 use crate::console::core::context::{Context, LayerOpening, ToastTone};
 use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Purpose};
 use crate::console::core::proposal::Proposal;
 use crate::console::core::screen::Screen;
+use crate::console::overlays::row_form::is_offered;
 use crate::memory::{Entity, Row};
 
 /// Marked rows that can be changed at once: each is planned and applied on its own.
@@ -165,10 +166,14 @@ impl ChangeSubject<'_> {
         if ids.len() > AT_ONCE {
             return too_many(ids.len(), cx);
         }
+        if !entity.columns().iter().any(|column| is_offered(entity, column, cx)) {
+            let text = format!("{} can only be looked at in this database", plural(entity));
+            return cx.say(ToastTone::Warn, text);
+        }
         // What a list holds is cut short: only what was read as a whole may be edited.
         match self.screen().whole_row().filter(|row| row.entity == entity) {
             None => cx.say(ToastTone::Warn, "the row is still being read"),
-            Some(row) if entity == Entity::Feedback && ids.len() == 1 => {
+            Some(row) if entity == Entity::Feedback && matches!(&ids[..], [id] if id == row.id()) => {
                 cx.show(LayerOpening::Edit(Box::new(row.clone())));
             }
             Some(row) => cx.show(LayerOpening::EditRow(Box::new(row.clone()), ids)),

@@ -23,7 +23,7 @@ impl Model {
         let proposal = pending.proposal;
         let plan = match result {
             Ok(plan) => *plan,
-            Err(refusal) => return self.refused(&proposal, &[], refusal),
+            Err(refusal) => return self.refused(&proposal, &proposal.wished(), refusal),
         };
         self.context.read_names_of_changes(&plan.changes);
         let empty = plan.is_empty() && plan.counts.is_empty();

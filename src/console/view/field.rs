@@ -6,6 +6,9 @@ use unicode_segmentation::UnicodeSegmentation as _;
 use crate::console::core::text::TextField;
 use crate::ui::{Look, SafeText, StyleRole, look as lay};
 
+/// Asks once before what was written goes.
+pub(in crate::console) const UNPLANNED: &str = "esc again throws away what was written; ctrl-s plans it";
+
 /// A text with its cursor, as many lines of it as fit, the cursor among them.
 pub(in crate::console) fn draw_text(text: &TextField, focused: bool, look: &Look, area: Rect, buf: &mut Buffer) {
     let width = usize::from(area.width).saturating_sub(1).max(1);

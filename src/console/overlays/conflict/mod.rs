@@ -89,10 +89,8 @@ impl Conflict {
     /// The same once more: theirs has been seen here, and yours is wanted all the same.
     fn again(&self) -> Proposal {
         let mut proposal = self.proposal.clone();
-        if let Proposal::Changes(changes) = &mut proposal
-            && let [Operation::EditFeedback { fields, .. }] = &mut changes[..]
-        {
-            fields.instead_of = None;
+        if let Proposal::Changes(changes) = &mut proposal {
+            changes.iter_mut().for_each(Operation::replace_any);
         }
         proposal
     }

@@ -3,11 +3,10 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::console::core::ClickTarget;
-use crate::console::core::context::Context;
 use crate::console::overlays::form::{Form, FormField, FormSubject};
 use crate::console::view::Drawn;
 use crate::console::view::changes::sentences;
-use crate::console::view::field::draw_text;
+use crate::console::view::field::{UNPLANNED, draw_text};
 use crate::console::view::words;
 use crate::memory::feedback::RATING;
 use crate::ui::chrome::hint_line;
@@ -15,7 +14,7 @@ use crate::ui::scroll::LineWindow;
 use crate::ui::{KeyHint, Look, Modal, PaneFrame, SafeText, Section, StyleRole, TextLine, look as lay};
 
 /// Draws it.
-pub fn draw(cx: &Context, form: &Form, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+pub fn draw(form: &Form, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let title = match &form.subject {
         FormSubject::Edit(id) => SafeText::join(&["Edit feedback ".into(), SafeText::limited(id, 60)], ""),
         FormSubject::Add(id) => SafeText::join(&["Add feedback to ".into(), SafeText::limited(id, 60)], ""),
@@ -48,9 +47,10 @@ pub fn draw(cx: &Context, form: &Form, look: &Look, area: Rect, buf: &mut Buffer
     let below = lay::below(body, text.height);
     LineWindow::scrolled(&told, 0).render(Rect { height: told.len() as u16, ..below }, buf, look);
     let rest = lay::below(below, told.len() as u16);
-    let verdict = match (&check, &cx.toast) {
-        (Err(reason), _) => TextLine::of(SafeText::limited(reason, width), StyleRole::Warn),
-        (Ok(()), _) => TextLine::of("ctrl-s shows what would change, before anything does", StyleRole::Muted),
+    let verdict = match &check {
+        _ if form.closing => TextLine::of(UNPLANNED, StyleRole::Warn),
+        Err(reason) => TextLine::of(SafeText::limited(reason, width), StyleRole::Warn),
+        Ok(()) => TextLine::of("ctrl-s shows what would change, before anything does", StyleRole::Muted),
     };
     verdict.render(lay::row(rest, 0), buf, look);
     let hints = [

@@ -2,6 +2,8 @@
 
 pub(in crate::console) mod draw;
 
+use serde_json::Value;
+
 use crate::change::operation::{FeedbackFields, Operation};
 use crate::console::core::context::{Context, ScreenAction, ToastTone};
 use crate::console::core::key::{Code, Key};
@@ -42,8 +44,8 @@ pub enum FormField {
 pub struct Form {
     /// Target of the form.
     pub subject: FormSubject,
-    /// Values of the row before editing.
-    before: FeedbackFields,
+    /// The row as it was when the form was opened.
+    row: Option<Row>,
     /// Kinds to choose from; one that cannot be given comes first, where the row has it.
     pub kinds: Vec<String>,
     /// Position of the chosen one.
@@ -56,6 +58,8 @@ pub struct Form {
     pub masked: bool,
     /// Field that receives the keys.
     pub field: FormField,
+    /// Closing it would throw away what was written, and was asked for once.
+    pub closing: bool,
 }
 
 impl Form {
@@ -64,13 +68,14 @@ impl Form {
     pub fn add(episode: &str) -> Self {
         Form {
             subject: FormSubject::Add(episode.to_owned()),
-            before: FeedbackFields::default(),
+            row: None,
             kinds: KINDS.map(str::to_owned).to_vec(),
             kind: 0,
             rating: None,
             correction: TextField::default(),
             masked: false,
             field: FormField::Kind,
+            closing: false,
         }
     }
 
@@ -86,18 +91,14 @@ impl Form {
         let rating = row.get("rating").as_i64();
         Form {
             subject: FormSubject::Edit(row.id().to_owned()),
-            before: FeedbackFields {
-                kind: Some(kind.to_owned()),
-                rating,
-                correction: Some(correction.to_owned()),
-                ..FeedbackFields::default()
-            },
+            row: Some(row.clone()),
             kind: kinds.iter().position(|k| k == kind).unwrap_or(0),
             kinds,
             rating,
             correction: TextField::holding(correction),
             masked,
             field: FormField::Kind,
+            closing: false,
         }
     }
 
@@ -107,20 +108,28 @@ impl Form {
         self.kinds.get(self.kind).map(String::as_str).unwrap_or_default()
     }
 
+    /// The value of a column when the form was opened.
+    fn before(&self, column: &str) -> &Value {
+        self.row.as_ref().map_or(&Value::Null, |row| row.get(column))
+    }
+
     fn correction_differs(&self) -> bool {
-        !self.masked && self.correction.text() != self.before.correction.as_deref().unwrap_or_default()
+        !self.masked && self.correction.text() != self.before("correction").as_str().unwrap_or_default()
     }
 
     /// Returns the fields of the form that differ from the row's earlier values.
     #[must_use]
     pub fn fields(&self) -> FeedbackFields {
-        let kind = Some(self.kind().to_owned()).filter(|kind| self.before.kind.as_ref() != Some(kind));
+        let kind = Some(self.kind().to_owned()).filter(|kind| self.before("kind").as_str() != Some(kind));
         let rating = self.rating.filter(|_| self.kind() == RATING);
-        let rating = rating.filter(|_| kind.is_some() || rating != self.before.rating);
+        let rating = rating.filter(|_| kind.is_some() || rating != self.before("rating").as_i64());
         let correction = self.correction_differs().then(|| self.correction.text());
+        let mut fields = FeedbackFields { kind, rating, correction, ..FeedbackFields::default() };
         // Somebody else may have written since the form was opened: their words are not overwritten unseen.
-        let instead_of = self.before.correction.clone().filter(|_| correction.is_some());
-        FeedbackFields { kind, rating, correction, instead_of, ..FeedbackFields::default() }
+        if let Some(row) = &self.row {
+            fields.instead_of = fields.values().keys().map(|name| (name.clone(), row.get(name).clone())).collect();
+        }
+        fields
     }
 
     /// Checks the form for mistakes.
@@ -142,6 +151,14 @@ impl Form {
             return Err("nothing is changed yet".to_owned());
         }
         Ok(())
+    }
+
+    /// Whether closing it would lose anything.
+    fn is_changed(&self) -> bool {
+        match &self.subject {
+            FormSubject::Edit(_) => self.fields() != FeedbackFields::default(),
+            FormSubject::Add(_) => self.correction_differs(),
+        }
     }
 
     /// Lists oddities of the correction: secrets that will be taken out, text that reads like an instruction.
@@ -205,11 +222,13 @@ impl Layer for Form {
         if cx.changing.pending.is_some() {
             return LayerStep::Stays;
         }
-        if key.code == Code::Esc {
+        let asked = std::mem::take(&mut self.closing);
+        if key.code == Code::Esc && !asked && self.is_changed() {
+            self.closing = true;
+        } else if key.code == Code::Esc {
             cx.say(ToastTone::Info, "nothing was changed");
             return LayerStep::Closes;
-        }
-        if key.ctrl && key.code == Code::Char('s') {
+        } else if key.ctrl && key.code == Code::Char('s') {
             match self.check() {
                 Ok(()) => {
                     if let FormSubject::Edit(id) = &self.subject {
@@ -237,8 +256,8 @@ impl Layer for Form {
         LayerStep::Stays
     }
 
-    fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {
-        draw::draw(cx, self, canvas.look, canvas.area, canvas.buf, canvas.drawn);
+    fn draw(&self, _cx: &Context, canvas: &mut Canvas<'_>) {
+        draw::draw(self, canvas.look, canvas.area, canvas.buf, canvas.drawn);
     }
 }
 

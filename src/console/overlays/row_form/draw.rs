@@ -7,7 +7,7 @@ use crate::console::core::ClickTarget;
 use crate::console::core::columns::plural;
 use crate::console::core::context::Context;
 use crate::console::view::Canvas;
-use crate::console::view::field::draw_text;
+use crate::console::view::field::{UNPLANNED, draw_text};
 use crate::ui::chrome::hint_line;
 use crate::ui::{Align, KeyHint, Look, Modal, PaneFrame, SafeText, Section, StyleRole, TextLine, look as lay};
 
@@ -92,6 +92,9 @@ fn line(field: &RowField, chosen: bool, width: usize, look: &Look) -> TextLine {
 
 /// Builds the line with the values that the column takes, or with what is wrong with the typed text.
 fn verdict(form: &RowForm, field: &RowField, cx: &Context, width: usize) -> TextLine {
+    if form.closing {
+        return TextLine::of(UNPLANNED, StyleRole::Warn);
+    }
     if let (true, Err(wrong)) = (field.is_changed(), field.value(cx)) {
         return TextLine::of(SafeText::limited(&wrong, width), StyleRole::Bad);
     }

@@ -25,8 +25,8 @@ const LONGEST: usize = 1_000_000;
 pub struct RowField {
     /// The column.
     pub column: &'static Column,
-    /// As it was written at the beginning; none when several rows may differ.
-    before: Option<String>,
+    /// The value at the beginning; none when several rows may differ.
+    before: Option<Value>,
     /// As it is written.
     pub text: TextField,
 }
@@ -36,7 +36,7 @@ impl RowField {
     #[must_use]
     pub fn is_changed(&self) -> bool {
         match &self.before {
-            Some(before) => self.text.text() != *before,
+            Some(before) => self.text.text() != write_value(self.column, before),
             None => !self.text.text().is_empty(),
         }
     }
@@ -55,6 +55,14 @@ impl RowField {
     }
 }
 
+/// Whether a column of an entity is set by hand here.
+#[must_use]
+pub fn is_offered(entity: Entity, column: &Column, cx: &Context) -> bool {
+    let key = (entity, column.name);
+    let lacks = cx.opened.unfilled.contains(&key) || cx.opened.fixed.contains(&key);
+    column.name != "id" && set_by(entity, column.name).is_none() && !lacks
+}
+
 /// The form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowForm {
@@ -68,6 +76,8 @@ pub struct RowForm {
     pub at: usize,
     /// Columns of people are left out: what is masked must not be written back.
     pub masked: bool,
+    /// Closing it would throw away what was written, and was asked for once.
+    pub closing: bool,
 }
 
 impl RowForm {
@@ -76,17 +86,16 @@ impl RowForm {
     pub fn new(row: &Row, ids: Vec<String>, cx: &Context) -> Self {
         let masked = cx.masking.is_on();
         let can_set = |column: &&'static Column| {
-            column.name != "id"
-                && set_by(row.entity, column.name).is_none()
-                && !cx.opened.unfilled.contains(&(row.entity, column.name))
-                && !(masked && column.personal != Personal::No)
+            is_offered(row.entity, column, cx) && !(masked && column.personal != Personal::No)
         };
+        let is_whole = matches!(&ids[..], [id] if id == row.id());
         let field = |column: &'static Column| {
-            let before = (ids.len() == 1).then(|| write_value(column, row.get(column.name)));
-            RowField { column, text: TextField::holding(before.as_deref().unwrap_or_default()), before }
+            let before = is_whole.then(|| row.get(column.name).clone());
+            let text = before.as_ref().map_or_else(String::new, |value| write_value(column, value));
+            RowField { column, text: TextField::holding(&text), before }
         };
         let fields = row.entity.columns().iter().filter(can_set).map(field).collect();
-        RowForm { entity: row.entity, ids, fields, at: 0, masked }
+        RowForm { entity: row.entity, ids, fields, at: 0, masked, closing: false }
     }
 
     /// Returns the changed columns with their new values.
@@ -100,11 +109,22 @@ impl RowForm {
         if set.is_empty() { Err("nothing is changed yet".to_owned()) } else { Ok(set) }
     }
 
+    /// The changed columns with the values that they had at the beginning, where those are known.
+    fn instead_of(&self) -> Map<String, Value> {
+        let changed = self.fields.iter().filter(|field| field.is_changed());
+        changed.filter_map(|field| Some((field.column.name.to_owned(), field.before.clone()?))).collect()
+    }
+
     fn plan(&self, cx: &mut Context) {
         match self.set(cx) {
             Err(reason) => cx.say(ToastTone::Warn, reason),
             Ok(set) => {
-                let edit = |id: &String| Operation::Edit { entity: self.entity, id: id.clone(), set: set.clone() };
+                let edit = |id: &String| Operation::Edit {
+                    entity: self.entity,
+                    id: id.clone(),
+                    set: set.clone(),
+                    instead_of: self.instead_of(),
+                };
                 cx.propose(Proposal::Changes(self.ids.iter().map(edit).collect()));
             }
         }
@@ -121,7 +141,10 @@ impl Layer for RowForm {
         if cx.changing.pending.is_some() {
             return LayerStep::Stays;
         }
+        let asked = std::mem::take(&mut self.closing);
+        let one_line = self.fields.get(self.at).is_some_and(|field| field.column.is_one_line());
         match key.code {
+            Code::Esc if !asked && self.fields.iter().any(RowField::is_changed) => self.closing = true,
             Code::Esc => {
                 cx.say(ToastTone::Info, "nothing was changed");
                 return LayerStep::Closes;
@@ -129,6 +152,8 @@ impl Layer for RowForm {
             Code::Char('s') if key.ctrl => self.plan(cx),
             Code::Tab => self.next_field(1),
             Code::BackTab => self.next_field(-1),
+            Code::Enter | Code::Down if one_line => self.next_field(1),
+            Code::Up if one_line => self.next_field(-1),
             _ => {
                 if let Some(field) = self.fields.get_mut(self.at) {
                     field.text.press(key);
@@ -140,6 +165,9 @@ impl Layer for RowForm {
 
     fn paste(&mut self, text: &str, cx: &mut Context) {
         match self.fields.get_mut(self.at) {
+            Some(field) if text.len() <= LONGEST && field.column.is_one_line() => {
+                field.text.insert(&text.replace(['\r', '\n', '\t'], " "));
+            }
             Some(field) if text.len() <= LONGEST => field.text.insert(text),
             _ => cx.say(ToastTone::Warn, format!("what was pasted is too long: {} bytes", text.len())),
         }
