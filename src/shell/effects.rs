@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::change::{self, Plans};
 use super::erase::Erasures;
+use super::live::RenewalPace;
 use super::replies::ReplySender;
 use super::{
     ConsoleOptions, Door, Doors, Embedding, Opener, desk, erase, export, health, home, job, live, load, recall, replay,
@@ -39,6 +40,7 @@ struct Worker {
     actor: String,
     mask: Mask,
     embedding: Arc<Embedding>,
+    pace: RenewalPace,
     /// The request that it answers.
     ticket: Ticket,
     replies: ReplySender,
@@ -78,6 +80,13 @@ impl Worker {
             Request::Watch(_) if self.past => std::future::pending().await,
             Request::Watch(query) => {
                 match live::watch(&self.looked, &query, |rows| self.tell(Reply::News(rows))).await {}
+            }
+            Request::Renew(request) => {
+                self.pace.wait(&request).await;
+                let (kind, begun) = (std::mem::discriminant(&*request), Instant::now());
+                let reply = Box::pin(self.answer(*request)).await;
+                self.pace.took(kind, begun.elapsed());
+                reply
             }
             Request::LoadRelated(relations) => Reply::Related(load::related(seen, relations).await),
             Request::Find(search, entity, after) => Reply::Found(load::found(seen, &search, entity, after).await),
@@ -177,6 +186,7 @@ pub struct Tasks {
     erasures: Erasures,
     mask: Mask,
     embedding: Arc<Embedding>,
+    pace: RenewalPace,
     vector_bytes: usize,
     replies: ReplySender,
     running: HashMap<Ticket, JoinHandle<()>>,
@@ -200,6 +210,7 @@ impl Tasks {
             erasures: Erasures::default(),
             mask: options.mask.clone(),
             embedding: Arc::new(door.embedding),
+            pace: RenewalPace::default(),
             vector_bytes: options.vector_bytes,
             replies,
             running: HashMap::new(),
@@ -286,6 +297,7 @@ impl Tasks {
             actor: self.actor.clone(),
             mask: self.mask.clone(),
             embedding: Arc::clone(&self.embedding),
+            pace: self.pace.clone(),
             ticket,
             replies: self.replies.clone(),
         }

@@ -1,36 +1,72 @@
-//! Watches the newest rows of a list for the core, without a transaction and at a price that nobody notices.
+//! Watches the database for the core, without a transaction and at a price that nobody notices.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
+use std::mem::{Discriminant, discriminant};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::console::core::Request;
 use crate::memory::Row;
 use crate::memory::query::Query;
 use crate::store::Store;
 
 /// Longest interval between two looks at the rows.
 const BEAT: Duration = Duration::from_secs(1);
-/// Share of the elapsed time that looking may take: one part in this many.
+/// Share of the elapsed time that looking, and reading each kind of thing again, may take: one part in this many.
 const SHARE: u32 = 20;
+/// Longest time that something is not read again for, however long reading it took.
+const LONGEST: Duration = Duration::from_secs(20);
 
-/// Reports the newest rows whenever they differ from the last ones, until nobody waits for them any more.
+/// Reports the newest rows whenever something was written, or the database can be read again, until nobody waits for them
+/// any more.
 pub async fn watch(store: &Store, query: &Query, tell: impl Fn(Vec<Row>)) -> Infallible {
-    let mut pulse = store.pulse().await;
+    let mut pulse = store.pulse();
     let mut told: Option<Vec<Row>> = None;
     let mut mark = None;
     loop {
         let begun = Instant::now();
         let beat = pulse.beat().await;
-        // Where the engine does not say whether something was written, the rows say it. What cannot be read now may be
-        // read at the next beat: the list itself tells of failures.
-        if (beat.is_none() || beat != mark)
-            && let Ok(page) = store.page(query).await
-        {
-            mark = beat;
-            if told.as_ref() != Some(&page.rows) {
+        let is_locked = beat.is_err();
+        let is_new = match &beat {
+            Ok(Some(now)) => mark.as_ref() != Some(now),
+            // Where the engine does not say whether something was written, the rows say it.
+            Ok(None) => true,
+            Err(_) => false,
+        };
+        if is_new && let Ok(page) = store.page(query).await {
+            let counts = beat.as_ref().is_ok_and(Option::is_some);
+            if counts || told.as_ref() != Some(&page.rows) {
                 told = Some(page.rows.clone());
                 tell(page.rows);
             }
+            mark = beat.ok().flatten();
+        } else if is_new || is_locked {
+            // The list itself tells of failures. What cannot be read now is news once it can.
+            (mark, told) = (None, None);
         }
-        tokio::time::sleep(BEAT.max(begun.elapsed() * SHARE)).await;
+        // Waiting for somebody's lock costs nothing.
+        let rest = if is_locked { BEAT } else { (begun.elapsed() * SHARE).clamp(BEAT, LONGEST) };
+        tokio::time::sleep(rest).await;
+    }
+}
+
+/// The time from which on each kind of thing may be read again unasked.
+#[derive(Debug, Clone, Default)]
+pub struct RenewalPace(Arc<Mutex<HashMap<Discriminant<Request>, Instant>>>);
+
+impl RenewalPace {
+    /// Waits until it may be read again.
+    pub async fn wait(&self, request: &Request) {
+        let free = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&discriminant(request)).copied();
+        if let Some(free) = free {
+            tokio::time::sleep_until(free.into()).await;
+        }
+    }
+
+    /// Reading it took that long.
+    pub fn took(&self, kind: Discriminant<Request>, time: Duration) {
+        let rest = LONGEST.min(time * SHARE);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(kind, Instant::now() + rest);
     }
 }

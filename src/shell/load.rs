@@ -18,23 +18,29 @@ pub fn failure(what: &str, error: &StoreError) -> RequestFailure {
     let remedy = match error {
         StoreError::Missing { remedy, .. } => remedy.clone(),
         StoreError::Denied { remedy, .. } => Some(remedy.clone()),
-        StoreError::Cursor => Some("r reads again".to_owned()),
         StoreError::Unordered(_) => Some("sort by another column".to_owned()),
-        StoreError::Ambiguous(..) | StoreError::CannotHold(_) | StoreError::NoTable(_) | StoreError::Scratch(_) => None,
-        StoreError::Engine(_) if error.is_lost() => Some("r connects again".to_owned()),
+        StoreError::Cursor
+        | StoreError::Ambiguous(..)
+        | StoreError::CannotHold(_)
+        | StoreError::NoTable(_)
+        | StoreError::Scratch(_) => None,
+        StoreError::Engine(_) if error.is_lost() => Some("it is read again by itself once it answers".to_owned()),
         StoreError::Engine(_) => match error.fault() {
-            Some(EngineFault::Locked) => Some("r tries again: another process holds it locked".to_owned()),
+            Some(EngineFault::Locked) => {
+                Some("another process holds it locked; it is read again by itself once that ends".to_owned())
+            }
             Some(EngineFault::Changed) => {
                 Some("its tables were changed since it was opened: end the console and open it again".to_owned())
             }
             Some(EngineFault::Damaged) => Some(DAMAGED.to_owned()),
             Some(EngineFault::Full) => Some("make room on the disk that holds the database, then press r".to_owned()),
-            Some(EngineFault::Stopped) => Some("r tries again; narrow the filter or change the order".to_owned()),
-            None => Some("r tries again".to_owned()),
+            Some(EngineFault::Stopped) => Some("narrow the filter or change the order".to_owned()),
+            None => None,
         },
     };
     // The message of an engine names its code.
-    RequestFailure { what: what.to_owned(), message: error.to_string(), code: None, remedy }
+    let passes = error.is_lost() || error.fault() == Some(EngineFault::Locked);
+    RequestFailure { what: what.to_owned(), message: error.to_string(), code: None, remedy, passes }
 }
 
 /// The state of the database.

@@ -69,7 +69,13 @@ fn failure(error: &LabError) -> RequestFailure {
     let what = "The situation was not ranked";
     match error {
         LabError::Store(error) => super::load::failure(what, error),
-        other => RequestFailure { what: what.to_owned(), message: other.to_string(), code: None, remedy: None },
+        other => RequestFailure {
+            what: what.to_owned(),
+            message: other.to_string(),
+            code: None,
+            remedy: None,
+            passes: false,
+        },
     }
 }
 

@@ -75,6 +75,12 @@ fn failure(question: &StudyQuestion, error: &LabError) -> RequestFailure {
     };
     match error {
         LabError::Store(error) => super::load::failure(what, error),
-        other => RequestFailure { what: what.to_owned(), message: other.to_string(), code: None, remedy: None },
+        other => RequestFailure {
+            what: what.to_owned(),
+            message: other.to_string(),
+            code: None,
+            remedy: None,
+            passes: false,
+        },
     }
 }

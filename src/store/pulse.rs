@@ -1,40 +1,56 @@
-//! Whether anybody wrote to the database since it was asked last, at next to no cost: SQLite counts commits of others.
+//! Whether anybody wrote to the database since it was asked last, at next to no cost: SQLite counts commits of others,
+//! PostgreSQL the transactions that write.
 
-use super::Store;
+use super::fetched::text;
 use super::session::Opener;
-use super::sqlite_reader::SqliteReader;
+use super::sqlite_reader::{SqliteFile, SqliteReader};
+use super::{Store, StoreError};
+
+/// Transactions that write: those that were under way, and the first that had not begun.
+const SNAPSHOT: &str = "SELECT pg_current_snapshot()::text";
 
 /// Asks again and again whether something was written. No transaction is open between two questions.
 #[derive(Debug)]
-pub struct DatabasePulse {
+pub struct DatabasePulse<'s> {
+    store: &'s Store,
     /// A connection for each file: what a connection is told counts from its own last question.
     links: Vec<SqliteReader>,
 }
 
-impl DatabasePulse {
+impl DatabasePulse<'_> {
     /// A mark that is another one once something was written; none when the engine tells no such thing.
-    pub async fn beat(&mut self) -> Option<Vec<i64>> {
+    ///
+    /// # Errors
+    /// The engine's, while the database cannot be read.
+    pub async fn beat(&mut self) -> Result<Option<String>, StoreError> {
+        match self.store.sessions.opener() {
+            Opener::Sqlite(file) => self.count_commits(file.clone()).await.map(Some),
+            Opener::Postgres(_) => {
+                // A server that speaks like PostgreSQL need not have it.
+                let found = self.store.fetch_text(SNAPSHOT).await.ok();
+                Ok(found.and_then(|rows| rows.first().map(|row| text(row, 0))))
+            }
+        }
+    }
+
+    async fn count_commits(&mut self, file: SqliteFile) -> Result<String, StoreError> {
+        if self.links.is_empty() {
+            for path in file.databases() {
+                self.links.push(file.beside(&path).reader().await?);
+            }
+        }
         let mut marks = Vec::new();
         for link in &mut self.links {
-            marks.push(link.data_version().await.ok()?);
+            marks.push(link.data_version().await?.to_string());
         }
-        (!marks.is_empty()).then_some(marks)
+        Ok(marks.join(" "))
     }
 }
 
 impl Store {
-    /// A pulse of the database; one that never tells anything for a server.
-    pub async fn pulse(&self) -> DatabasePulse {
-        let opener = self.sessions.opener();
-        let mut links = Vec::new();
-        if let Opener::Sqlite(file) = opener {
-            for path in file.databases() {
-                match file.beside(&path).reader().await {
-                    Ok(link) => links.push(link),
-                    Err(_) => return DatabasePulse { links: Vec::new() },
-                }
-            }
-        }
-        DatabasePulse { links }
+    /// A pulse of the database.
+    #[must_use]
+    pub fn pulse(&self) -> DatabasePulse<'_> {
+        DatabasePulse { store: self, links: Vec::new() }
     }
 }

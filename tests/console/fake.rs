@@ -304,6 +304,10 @@ impl Console {
     }
 
     fn reply(&mut self, effect: Effect) -> Option<Message> {
+        let effect = match effect {
+            Effect::Ask(ticket, Request::Renew(request)) => Effect::Ask(ticket, *request),
+            other => other,
+        };
         let failed = self.failure.clone();
         Some(match effect {
             Effect::Ask(ticket, Request::LoadStatus) => {

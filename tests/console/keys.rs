@@ -372,6 +372,7 @@ fn a_failed_read_is_a_card_and_the_rows_stay() {
         message: "canceling statement due to statement timeout".to_owned(),
         code: Some("57014".to_owned()),
         remedy: Some("narrow the filter".to_owned()),
+        passes: false,
     };
     console.failure = Some(failure);
     console.press("r");

@@ -1,7 +1,10 @@
 //! Lists that read: columns as wide as their values, names in the place of ids, panes that can be resized; and lists that
 //! tell what others write meanwhile.
 
-use mnemoscope::console::core::{Effect, Request};
+use std::collections::VecDeque;
+
+use mnemoscope::console::core::{Effect, Request, RequestFailure};
+use mnemoscope::console::screens::browse::ListScreen;
 use mnemoscope::memory::Entity;
 use serde_json::json;
 
@@ -123,8 +126,9 @@ fn what_others_write_is_counted_and_the_list_does_not_move() {
     console.shows("3 new");
     console.hides("Written meanwhile");
     assert_eq!(console.id(), before.0);
-    let moved = console.lines().iter().zip(&before.1).filter(|(now, then)| now != then).count();
-    assert_eq!(moved, 1, "only the list's heading changed");
+    let moved = console.lines().into_iter().zip(&before.1).filter(|(now, then)| now != *then);
+    let moved: Vec<String> = moved.map(|(now, _)| now).collect();
+    assert!(!moved.iter().any(|line| line.starts_with("│  0")), "only counts changed: {moved:?}");
     // Reading again shows them, and the same row stays selected.
     console.press("r");
     console.hides("3 new");
@@ -165,6 +169,110 @@ fn more_than_are_counted_is_said() {
     }
     console.beat();
     console.shows("over 100 new");
+}
+
+/// Deletes an episode, as somebody else would.
+fn deleted(console: &mut Console, id: &str) {
+    console.database.rows.get_mut(&Entity::Episode).expect("episodes").retain(|row| row.id() != id);
+}
+
+#[test]
+fn rows_that_others_change_and_delete_are_shown_as_they_are() {
+    let mut console = Console::new(many(300), 120, 40);
+    console.press("2 j*8");
+    console.shows("row 9 of 300");
+    let rows = console.database.rows.get_mut(&Entity::Episode).expect("episodes");
+    for id in ["ep-000295", "ep-000291"] {
+        rows.iter_mut().find(|row| row.id() == id).expect("it").set("title", json!(format!("Renamed {id}")));
+    }
+    deleted(&mut console, "ep-000294");
+    written(&mut console, "new-1", 1);
+    console.beat();
+    console.shows("Renamed ep-000295");
+    assert_eq!(console.model.history.here().row().expect("a row").text("title"), Some("Renamed ep-000291"));
+    console.hides("Task number 294");
+    assert_eq!(console.id(), "ep-000291");
+    console.shows("row 8 of ");
+    // What is new is counted, and shown when that is wanted.
+    console.shows("1 new");
+    console.hides("Written meanwhile");
+}
+
+#[test]
+fn totals_follow_what_others_delete() {
+    for keys in ["1", "2"] {
+        let mut console = Console::new(many(300), 120, 40);
+        console.press(keys);
+        console.beat();
+        console.shows("300");
+        deleted(&mut console, "ep-000290");
+        console.beat();
+        console.shows("299");
+    }
+}
+
+#[test]
+fn a_row_that_is_gone_leaves_the_list_and_its_details_say_so() {
+    let mut console = Console::new(many(300), 120, 40);
+    console.press("2 j*3");
+    deleted(&mut console, "ep-000296");
+    console.beat();
+    assert_eq!(console.id(), "ep-000295");
+    console.shows("episode ep-000296 is not in the list any more");
+    // Whoever reads the details goes on with them.
+    console.press("enter");
+    deleted(&mut console, "ep-000295");
+    console.beat();
+    console.shows("This episode is gone");
+    console.shows("ep-000295");
+    assert_eq!(console.id(), "ep-000295", "a change is about what is shown");
+    console.press("esc");
+    assert_eq!(console.id(), "ep-000294");
+    console.hides("This episode is gone");
+    let mut card = Console::new(many(30), 120, 40);
+    card.follow(Entity::Episode, "ep-000003");
+    deleted(&mut card, "ep-000003");
+    card.beat();
+    card.shows("This episode is gone");
+}
+
+#[test]
+fn marks_of_rows_that_are_gone_are_dropped_and_that_is_said() {
+    let mut console = Console::new(many(300), 120, 40);
+    console.press("2 v v v");
+    console.shows("3 marked");
+    deleted(&mut console, "ep-000298");
+    console.beat();
+    console.shows("1 marked row is gone");
+    console.shows("2 marked");
+}
+
+#[test]
+fn a_list_that_could_not_be_read_is_read_again_by_itself() {
+    let mut console = Console::new(many(300), 120, 40);
+    console.press("2");
+    let failure = RequestFailure::new("The list could not be read", "database is locked", "wait");
+    let failure = RequestFailure { passes: true, ..failure };
+    console.failure = Some(failure.clone());
+    console.press("r");
+    console.shows("database is locked");
+    console.failure = None;
+    console.beat();
+    console.hides("database is locked");
+    console.shows("Task number 299");
+    let mut first = Console::new(many(300), 120, 40);
+    first.failure = Some(failure);
+    first.press("2");
+    first.shows("database is locked");
+    first.failure = None;
+    first.beat();
+    first.shows("Task number 299");
+    // What somebody stopped stays so.
+    first.holding = true;
+    first.press("G esc");
+    (first.holding, first.held) = (false, VecDeque::new());
+    first.beat();
+    assert!(first.model.at::<ListScreen>().expect("a list").failure.is_some(), "reading was stopped");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use super::columns::{ListColumn, any_column, list_columns, stands_in, title_colu
 use super::command::CommandId;
 use super::health::Health;
 use super::jobs::RunningJobs;
+use super::live::Renewal;
 use super::masking::Masking;
 use super::menu::{Menu, MenuChoice, Purpose};
 use super::message::{Destination, Effect, Measures, RequestFailure, Ticket};
@@ -91,6 +92,8 @@ pub enum ScreenAction {
     Erase,
     /// Close all that lies over the screen, and read again what it shows.
     StartOver,
+    /// The database can be read again: close what says that it could not be.
+    Recovered(RequestFailure),
 }
 
 /// A plan that was confirmed.
@@ -165,6 +168,8 @@ pub struct Context {
     pub status_pending: Option<Ticket>,
     /// Reason why the status could not be read.
     pub status_failure: Option<RequestFailure>,
+    /// The status is read again because others wrote.
+    pub status_renewal: Renewal,
     /// Measures of what was drawn last.
     pub measures: Measures,
     /// The message in the footer.
@@ -208,6 +213,7 @@ impl Context {
             status: None,
             status_pending: None,
             status_failure: None,
+            status_renewal: Renewal::default(),
             measures: Measures::default(),
             toast: None,
             changing: Changing::default(),
@@ -260,6 +266,20 @@ impl Context {
     pub fn read_status(&mut self) {
         if self.status.is_none() && self.status_pending.is_none() && self.status_failure.is_none() {
             self.status_pending = Some(self.ask_for_all(Request::LoadStatus));
+        }
+    }
+
+    /// Reads something again because others wrote; the reply goes to whoever asks now.
+    pub fn renew(&mut self, request: Request) -> Ticket {
+        self.ask(Request::Renew(Box::new(request)))
+    }
+
+    /// Others wrote: the state of the database is read again. What is known of it stays until then.
+    pub fn renew_status(&mut self) {
+        self.status_failure = None;
+        if self.status.is_some() && self.status_renewal.is_wanted() {
+            let ticket = self.ask_for_all(Request::Renew(Box::new(Request::LoadStatus)));
+            self.status_renewal.begin(ticket);
         }
     }
 

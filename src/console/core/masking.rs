@@ -219,6 +219,7 @@ impl Masking {
         }
         match request {
             Request::LoadPage(query) | Request::Watch(query) | Request::Count(query) => self.query(query),
+            Request::Renew(request) => self.outbound(request),
             Request::LoadDetail(_, key) => key.texts_mut().for_each(|text| self.real(text)),
             Request::Export(export) => {
                 self.query(&mut export.query);

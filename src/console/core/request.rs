@@ -149,8 +149,10 @@ pub enum Request {
     LoadRelated(Vec<(String, Relation)>),
     /// Read what rows are called that other rows refer to, by their ids.
     LoadNames(Vec<(Entity, Vec<String>)>),
-    /// Look each second whether the newest rows of a list are still the same, and tell when they are not.
+    /// Look each second whether something was written, and tell the newest rows of a list when it was.
     Watch(Box<Query>),
+    /// Read something again that nobody asked for: no sooner than that costs little.
+    Renew(Box<Request>),
     /// Find out what waits for somebody.
     LoadWork,
     /// Plan what is proposed, and keep the plan under that number until it is applied or cancelled.

@@ -15,6 +15,8 @@ pub struct RequestFailure {
     pub code: Option<String>,
     /// Remedy: what to do about it.
     pub remedy: Option<String>,
+    /// It passes by itself: a lock, a connection that was lost.
+    pub passes: bool,
 }
 
 /// Code of what is not there yet.
@@ -42,6 +44,7 @@ impl RequestFailure {
     /// A failure without a code.
     #[must_use]
     pub fn new(what: impl Into<String>, message: impl Into<String>, remedy: impl Into<String>) -> Self {
-        RequestFailure { what: what.into(), message: message.into(), code: None, remedy: Some(remedy.into()) }
+        let (what, message, remedy) = (what.into(), message.into(), Some(remedy.into()));
+        RequestFailure { what, message, code: None, remedy, passes: false }
     }
 }

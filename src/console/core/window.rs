@@ -1,6 +1,6 @@
 //! The part of a long list that is held: some pages around the selected row, found again by its key.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use crate::memory::query::{Page, PageStart};
 use crate::memory::{Entity, Row};
@@ -69,6 +69,17 @@ pub struct PageWindow {
     received: u64,
     /// A page was received.
     filled: bool,
+}
+
+/// Fate of the selected row when the rows on screen were read again while others wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Renewed {
+    /// It is still selected.
+    Same,
+    /// It is not in the list any more; its neighbour is selected.
+    Gone,
+    /// Too much came before it: nothing was taken.
+    Elsewhere,
 }
 
 /// Key of a row in a list: its id, with what else is needed when ids may repeat or are missing.
@@ -242,6 +253,63 @@ impl PageWindow {
         self.selected = found.unwrap_or(row.min(page.rows.len().saturating_sub(1)));
         self.top = self.selected.saturating_sub(line);
         self.pages = VecDeque::from([HeldPages { start: start.clone(), page }]);
+    }
+
+    /// Returns the page that reads the rows on screen again while others write: as [`PageWindow::again`], and `fresh` rows
+    /// more that came before them, of which no more than `counted` are counted.
+    #[must_use]
+    pub fn renewal(&self, lines: usize, fresh: usize, counted: usize) -> WantedPage {
+        let ends = self.pages.back().map(|held| held.page.next.clone());
+        match self.again(self.len() + lines) {
+            WantedPage::Again(PageStart::First, rows) if fresh > counted => {
+                let start = ends.flatten().map_or(PageStart::Last, PageStart::Before);
+                WantedPage::Again(start, rows)
+            }
+            WantedPage::Again(PageStart::First, rows) => WantedPage::Again(PageStart::First, rows + fresh),
+            want => want,
+        }
+    }
+
+    /// Whether what is on screen is read again from there.
+    #[must_use]
+    pub fn starts_at(&self, start: &PageStart, lines: usize) -> bool {
+        match start {
+            PageStart::Before(_) | PageStart::Last => true,
+            start => self.again(self.len() + lines).start().0 == *start,
+        }
+    }
+
+    /// Takes rows that were read again while others wrote. Those that came before the first one are left out where
+    /// `leaves_new`.
+    pub fn renew(&mut self, start: &PageStart, mut page: Page, leaves_new: bool) -> Renewed {
+        let held: HashMap<RowKey, usize> = self.rows().map(RowKey::of).zip(0..).collect();
+        let place = |row: &Row| held.get(&RowKey::of(row)).copied();
+        let known = page.rows.iter().position(|row| place(row).is_some());
+        if known.is_none() && page.next.is_some() && !held.is_empty() {
+            return Renewed::Elsewhere;
+        }
+        if leaves_new && self.above == Some(0) && !matches!(start, PageStart::After(_)) {
+            page.rows.drain(..known.unwrap_or(page.rows.len()));
+            let begins = *start == PageStart::First || page.rows.first().and_then(place) == Some(0);
+            page.previous.take_if(|_| begins);
+        }
+        let current = self.current().map(RowKey::of);
+        let found = page.rows.iter().position(|row| current.as_ref() == Some(&RowKey::of(row)));
+        let next = page.rows.iter().position(|row| place(row).is_some_and(|place| place > self.selected));
+        if current.is_some() && found.is_none() && next.is_none() && page.next.is_some() {
+            return Renewed::Elsewhere;
+        }
+        let line = self.selected.saturating_sub(self.top);
+        let skipped = page.rows.iter().enumerate().find_map(|(at, row)| Some(place(row)?.saturating_sub(at)));
+        let above = self.above.map(|above| above + skipped.unwrap_or(0));
+        self.above = if page.previous.is_none() { Some(0) } else { above };
+        self.below = page.next.is_none().then_some(0);
+        self.selected = found.or(next).unwrap_or(page.rows.len().saturating_sub(1));
+        self.top = self.selected.saturating_sub(line);
+        let start = if page.previous.is_none() { PageStart::First } else { start.clone() };
+        self.pages = VecDeque::from([HeldPages { start, page }]);
+        self.received += 1;
+        if found.is_some() || current.is_none() { Renewed::Same } else { Renewed::Gone }
     }
 
     /// Positions of the first row of the page that was read from there, and of the row after its last one.
@@ -500,6 +568,40 @@ mod tests {
         let page = list.answer(&want);
         assert!(!window.receive(&want, page));
         assert_eq!(id(&window), 46);
+    }
+
+    #[test]
+    fn rows_that_others_write_and_delete_leave_the_selected_row_where_it_is() {
+        for new in [0, 3, 150] {
+            let (mut list, mut window) = (List((1_000..1_900).collect()), PageWindow::default());
+            list.settle(&mut window);
+            window.move_by(45);
+            window.scroll_into(30);
+            let line = window.selected() - window.top();
+            list.0.retain(|n| !(1_010..1_020).contains(n));
+            list.0.splice(..0, 0..new);
+            let want = window.renewal(30, new.min(101), 100);
+            let page = list.answer(&want);
+            assert_eq!(window.renew(&want.start().0, page, true), Renewed::Same);
+            assert_eq!((id(&window), window.number(), window.selected() - window.top()), (1_045, Some(36), line));
+            assert_eq!(window.rows().next().map(|row| row.id().to_owned()), Some("1000".to_owned()), "{new}");
+            list.0.retain(|n| *n != 1_045);
+            let want = window.renewal(30, new.min(101), 100);
+            let page = list.answer(&want);
+            assert_eq!(window.renew(&want.start().0, page, true), Renewed::Gone);
+            assert_eq!((id(&window), window.number()), (1_046, Some(36)));
+        }
+    }
+
+    #[test]
+    fn what_is_read_again_far_from_the_selected_row_changes_nothing() {
+        let (mut list, mut window) = (List((1_000..1_900).collect()), PageWindow::default());
+        list.settle(&mut window);
+        let (want, before) = (window.renewal(30, 0, 100), window.clone());
+        list.0.splice(..0, 0..500);
+        let page = list.answer(&want);
+        assert_eq!(window.renew(&want.start().0, page, true), Renewed::Elsewhere);
+        assert_eq!(window, before);
     }
 
     #[test]

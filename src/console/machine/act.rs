@@ -46,6 +46,9 @@ impl Model {
             ScreenAction::Unlock => self.context.unlock(),
             ScreenAction::Migrate(optional, unlocks) => self.context.migrate(optional, unlocks),
             ScreenAction::Erase => self.at_screen(Screen::confirmed),
+            ScreenAction::Recovered(from) => self
+                .overlays
+                .retain(|overlay| !matches!(overlay, Overlay::Failure(layer) if layer.failure.has_cause_of(&from))),
             ScreenAction::StartOver => {
                 self.overlays.retain(|_| false);
                 self.context.changing.epoch += 1;
@@ -123,7 +126,7 @@ impl Model {
         let cx = &mut self.context;
         (cx.status, cx.status_failure, cx.changing.unfinished) = (None, None, None);
         cx.names.doubt();
-        let waited = cx.status_pending.take();
+        let waited = cx.status_pending.take().into_iter().chain(cx.status_renewal.release());
         cx.cancel(waited);
         if self.screen().shows_findings() {
             let looking = self.context.health.forget();

@@ -19,6 +19,14 @@ impl Model {
     /// Takes a reply that the core itself waits for.
     pub(super) fn heard(&mut self, ticket: Ticket, reply: Reply) {
         match reply {
+            Reply::Status(result) if self.context.status_renewal.end(ticket) => {
+                if let Ok(status) = result {
+                    self.context.status = Some(status);
+                }
+                if self.context.status_renewal.is_due() {
+                    self.context.renew_status();
+                }
+            }
             Reply::Status(result) => {
                 self.context.status_pending = None;
                 match result {

@@ -226,6 +226,27 @@ fn another_database_is_gone_to_and_what_was_kept_is_there_at_the_next_start() {
 }
 
 #[test]
+fn rows_that_another_process_changes_and_deletes_are_shown_as_they_are() {
+    let home = Home::new();
+    let other = rusqlite::Connection::open(home.demo()).expect("the database");
+    let terminal = episodes(Start::new(&home, &["demo.db"]).sized(160, 40));
+    terminal.press("j");
+    terminal.shows("row 2 of 250");
+    other
+        .execute_batch(
+            "UPDATE episodes SET title = 'Renamed by somebody else' \
+         WHERE id = (SELECT id FROM episodes ORDER BY started_at DESC LIMIT 1 OFFSET 3)",
+        )
+        .expect("changed");
+    terminal.shows("Renamed by somebody else");
+    other.execute_batch("DELETE FROM episodes WHERE title = 'Renamed by somebody else'").expect("deleted");
+    terminal.screen_is("the list without it", |screen| {
+        screen.contents().contains("row 2 of 249") && !screen.contents().contains("Renamed")
+    });
+    quit(terminal);
+}
+
+#[test]
 fn a_database_that_is_open_beside_the_one_shown_tells_what_is_new_and_is_let_go_of_when_closed() {
     let home = Home::new();
     let database = home.demo();

@@ -4,13 +4,15 @@ use super::detail::{Detail, DetailTab};
 use super::{draw, follow};
 use crate::console::core::command::{ChainStep, CommandId};
 use crate::console::core::context::{Context, Lack};
+use crate::console::core::live::LiveTail;
 use crate::console::core::menu::Purpose;
 use crate::console::core::message::Ticket;
-use crate::console::core::request::Reply;
+use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Screen, ScreenFace};
 use crate::console::core::window::RowKey;
 use crate::console::view::Canvas;
 use crate::memory::kept::KeptPlace;
+use crate::memory::query::Query;
 use crate::memory::{Entity, Row};
 
 /// One row with everything about it.
@@ -18,13 +20,15 @@ use crate::memory::{Entity, Row};
 pub struct CardScreen {
     /// Details of the row on the card.
     pub detail: Detail,
+    /// The database is watched as long as the card is looked at.
+    live: LiveTail,
 }
 
 impl CardScreen {
     /// The row of that id, nothing read yet.
     #[must_use]
     pub fn of(entity: Entity, id: &str) -> Self {
-        CardScreen { detail: Detail { key: Some(RowKey::of_id(id)), ..Detail::new(entity) } }
+        CardScreen { detail: Detail { key: Some(RowKey::of_id(id)), ..Detail::new(entity) }, live: LiveTail::default() }
     }
 }
 
@@ -70,10 +74,20 @@ impl Screen for CardScreen {
             self.detail.ask(None, cx);
         }
         self.detail.settle_whereabouts(cx);
+        if self.live.watching.is_none() {
+            let query = LiveTail::query(Query { limit: 1, ..Query::new(self.detail.entity) });
+            self.live.watching = Some(cx.ask(Request::Watch(Box::new(query))));
+        }
     }
 
-    fn reply(&mut self, _ticket: Ticket, reply: Reply, cx: &mut Context) {
-        self.detail.take(reply, cx);
+    fn reply(&mut self, ticket: Ticket, reply: Reply, cx: &mut Context) {
+        match reply {
+            Reply::News(_) => self.detail.renew(cx),
+            other => {
+                self.detail.take(ticket, other, cx);
+                self.live.awaits(self.detail.failure.as_ref(), cx);
+            }
+        }
     }
 
     fn can(&self, id: CommandId, _cx: &Context) -> Result<(), Lack> {
@@ -155,7 +169,7 @@ impl Screen for CardScreen {
     }
 
     fn release(&mut self) -> Vec<Ticket> {
-        self.detail.release().collect()
+        self.detail.release().chain(self.live.release()).collect()
     }
 
     fn forget(&mut self) {

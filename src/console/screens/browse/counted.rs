@@ -28,6 +28,11 @@ impl CountedRows {
         self.pending.take()
     }
 
+    /// Others wrote: the rows are counted again. The number stays until then.
+    pub fn recount(&mut self) {
+        self.asked = false;
+    }
+
     /// Takes the number, if it is the one that is waited for.
     pub fn take(&mut self, ticket: Ticket, result: Result<RowCount, RequestFailure>) {
         if self.pending.take_if(|pending| *pending == ticket).is_some() {
@@ -41,9 +46,16 @@ impl ListScreen {
     /// Counts what the filter leaves, where the list does not show its whole and that was not done.
     pub(super) fn count(&mut self, cx: &mut Context) {
         let is_shown = self.window.is_filled() && self.pending.is_none() && self.failure.is_none();
-        if is_shown && !self.counted.asked && !self.conditions.is_empty() && self.window.total().is_none() {
+        if is_shown
+            && !self.counted.asked
+            && self.counted.pending.is_none()
+            && !self.conditions.is_empty()
+            && self.window.total().is_none()
+        {
             self.counted.asked = true;
-            self.counted.pending = Some(cx.ask(Request::Count(Box::new(self.query(&WantedPage::First)))));
+            let count = Request::Count(Box::new(self.query(&WantedPage::First)));
+            let again = self.counted.count.is_some();
+            self.counted.pending = Some(if again { cx.renew(count) } else { cx.ask(count) });
         }
     }
 

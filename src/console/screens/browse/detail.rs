@@ -6,6 +6,7 @@ use crate::console::core::columns::{plural, row_name};
 use crate::console::core::command::ChainStep;
 use crate::console::core::condition::Conditions;
 use crate::console::core::context::{Context, LayerOpening, ToastTone};
+use crate::console::core::live::Renewal;
 use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Purpose};
 use crate::console::core::message::{Destination, RequestFailure, Ticket};
 use crate::console::core::request::{Content, Related, Relation, Reply, Request};
@@ -154,6 +155,10 @@ pub struct Detail {
     pub pending: Option<Ticket>,
     /// The related rows are being waited for.
     pub pending_related: Option<Ticket>,
+    /// Nobody asked for the related rows: that they cannot be read is not told.
+    pub(in crate::console) quiet: bool,
+    /// The row is read again because others wrote.
+    pub(in crate::console) renewal: Renewal,
     /// Reason why the row could not be read.
     pub failure: Option<RequestFailure>,
     /// The wanted row is not there.
@@ -182,6 +187,8 @@ impl Detail {
             version: 0,
             pending: None,
             pending_related: None,
+            quiet: false,
+            renewal: Renewal::default(),
             failure: None,
             gone: false,
         }
@@ -268,34 +275,71 @@ impl Detail {
             // A row without an id is all that is known of it.
             if let Some(row) = listed {
                 self.receive(Ok(Some(Content::Row(Box::new(row.clone())))));
-                self.ask_related(cx);
+                self.ask_related(false, cx);
             }
             return;
         };
-        cx.cancel(self.pending.take());
+        cx.cancel(self.pending.take().into_iter().chain(self.renewal.release()));
         self.pending = Some(cx.ask(Request::LoadDetail(self.entity, key)));
     }
 
-    fn ask_related(&mut self, cx: &mut Context) {
+    /// Others wrote: the row is read again, and stays as it is until then.
+    pub fn renew(&mut self, cx: &mut Context) {
+        let key = self.key.clone().filter(|key| !key.id().is_empty() && self.pending.is_none());
+        if let Some(key) = key
+            && self.renewal.is_wanted()
+        {
+            let ticket = cx.renew(Request::LoadDetail(self.entity, key));
+            self.renewal.begin(ticket);
+        }
+    }
+
+    /// Takes the row as it is now. What cannot be read now stays as it was.
+    fn take_renewed(&mut self, result: Result<Option<Content>, RequestFailure>, cx: &mut Context) {
+        let is_news = match &result {
+            Ok(found) => *found != self.content || self.failure.is_some(),
+            Err(_) => false,
+        };
+        if is_news {
+            self.receive(result);
+            cx.read_names(self.row());
+        }
+        if self.renewal.is_due() {
+            self.renew(cx);
+        } else if self.row().is_some() {
+            self.ask_related(true, cx);
+        }
+    }
+
+    fn ask_related(&mut self, again: bool, cx: &mut Context) {
+        self.quiet = again;
         let mut wanted = self.row().map(relations).unwrap_or_default();
         wanted.retain(|(_, relation)| can_relate(relation, cx));
         cx.cancel(self.pending_related.take());
-        self.pending_related = (!wanted.is_empty()).then(|| cx.ask(Request::LoadRelated(wanted)));
+        let load = |wanted| {
+            if again { Request::Renew(Box::new(Request::LoadRelated(wanted))) } else { Request::LoadRelated(wanted) }
+        };
+        self.pending_related = (!wanted.is_empty()).then(|| cx.ask(load(wanted)));
     }
 
     /// Takes a reply.
-    pub fn take(&mut self, reply: Reply, cx: &mut Context) {
+    pub fn take(&mut self, ticket: Ticket, reply: Reply, cx: &mut Context) {
         match reply {
+            Reply::Detail(result) if self.renewal.end(ticket) => self.take_renewed(result, cx),
             Reply::Detail(result) => {
                 self.receive(result);
                 cx.read_names(self.row());
-                self.ask_related(cx);
+                self.ask_related(false, cx);
             }
             Reply::Related(result) => {
                 self.pending_related = None;
-                self.version += 1;
                 match result {
-                    Ok(related) => self.related = related,
+                    Ok(related) if related == self.related => {}
+                    Ok(related) => {
+                        self.related = related;
+                        self.version += 1;
+                    }
+                    Err(_) if self.quiet => {}
                     Err(failure) => cx.fail(failure),
                 }
             }
@@ -434,7 +478,10 @@ impl Detail {
 
     /// Every request that it waits for; it waits for none afterwards.
     pub fn release(&mut self) -> impl Iterator<Item = Ticket> + use<> {
-        [self.pending.take(), self.pending_related.take(), self.whereabouts.pending.take()].into_iter().flatten()
+        let renewal = self.renewal.release();
+        [self.pending.take(), self.pending_related.take(), self.whereabouts.pending.take(), renewal]
+            .into_iter()
+            .flatten()
     }
 
     /// The words of the command that shows it.

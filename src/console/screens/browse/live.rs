@@ -1,31 +1,114 @@
-//! A list while it is looked at: rows that others write are counted, never shown unasked, or followed.
+//! A list while it is looked at: rows that others change or delete are shown as they are, new ones are counted, never
+//! shown unasked, or followed.
 
-use super::ListScreen;
-use crate::console::core::context::Context;
+use super::{BrowsePane, ListScreen};
+use crate::console::core::context::{Context, ScreenAction, ToastTone};
 use crate::console::core::live::{COUNTED, LiveTail};
-use crate::console::core::request::Request;
-use crate::console::core::window::{RowKey, WantedPage};
-use crate::memory::Row;
+use crate::console::core::message::RequestFailure;
+use crate::console::core::request::{Related, Relation, Request};
+use crate::console::core::window::{Renewed, RowKey, WantedPage};
+use crate::memory::query::Page;
+use crate::memory::{Row, agreeing};
+
+/// Marked rows of which it is looked whether they are still there.
+const MARKS: usize = 500;
 
 impl ListScreen {
     /// The list is watched as long as it is looked at.
     pub(super) fn watch(&mut self, cx: &mut Context) {
-        if self.live.watching.is_none() && self.window.is_filled() && self.pending.is_none() && self.failure.is_none() {
+        if self.live.watching.is_none() && self.pending.is_none() {
             let query = LiveTail::query(self.query(&WantedPage::First));
             self.live.watching = Some(cx.ask(Request::Watch(Box::new(query))));
         }
     }
 
-    /// The newest rows are these now.
+    /// Others wrote, or the database can be read again; the newest rows are these now.
     pub(super) fn take_news(&mut self, newest: &[Row], cx: &mut Context) {
         let shows_newest = self.order.is_none() && self.window.number() == Some(self.window.selected() + 1);
         let held: Vec<RowKey> =
             if shows_newest { self.window.rows().take(COUNTED).map(RowKey::of).collect() } else { Vec::new() };
-        if self.pending.as_ref().is_none_or(|(_, want)| !want.replaces()) {
+        let is_replaced = self.pending.as_ref().is_some_and(|(_, want)| want.replaces());
+        if !is_replaced {
             self.live.count(newest, &held);
         }
-        if self.live.follows && self.live.fresh > 0 {
+        let recovered = self.failure.take_if(|failure| failure.passes);
+        let hears_more = self.live.hears_more() || recovered.is_some();
+        if let Some(failure) = recovered {
+            cx.act(ScreenAction::Recovered(failure));
+            self.ask(
+                if self.window.is_filled() { self.window.again(cx.measures.list_rows) } else { WantedPage::First },
+                cx,
+            );
+        } else if self.live.follows && self.live.fresh > 0 {
             self.ask(WantedPage::First, cx);
+        } else if !is_replaced {
+            self.renew(cx);
+        }
+        self.counted.recount();
+        self.renew_marks(cx);
+        self.detail.renew(cx);
+        if hears_more {
+            cx.renew_status();
+        }
+    }
+
+    /// Reads the rows on screen again; they stay as they are until then.
+    fn renew(&mut self, cx: &mut Context) {
+        if self.window.is_filled() && self.failure.is_none() && self.renewal.0.is_wanted() {
+            let want = self.window.renewal(cx.measures.list_rows, self.live.fresh, COUNTED);
+            let ticket = cx.renew(Request::LoadPage(Box::new(self.query(&want))));
+            self.renewal.0.begin(ticket);
+            self.renewal.1 = want;
+        }
+    }
+
+    /// Takes the rows on screen as they are now. Where the list was moved meanwhile, or rows cannot be read now, nothing
+    /// changes.
+    pub(super) fn take_renewed(&mut self, result: Result<Page, RequestFailure>, cx: &mut Context) {
+        let start = self.renewal.1.start().0;
+        let is_here = self.pending.is_none() && self.window.starts_at(&start, cx.measures.list_rows);
+        if let (Ok(page), true) = (result, is_here) {
+            cx.read_names(&page.rows);
+            let current = self.window.current().map(RowKey::of);
+            let renewed = self.window.renew(&start, page, self.order.is_none() && !self.live.follows);
+            if let (Renewed::Gone, Some(key)) = (renewed, current) {
+                self.part(&key, cx);
+            }
+        }
+        if self.renewal.0.is_due() || !is_here {
+            self.renew(cx);
+        }
+    }
+
+    /// The selected row is gone from the list: details that somebody reads go on showing it, and say so.
+    fn part(&mut self, gone: &RowKey, cx: &mut Context) {
+        if self.pane == BrowsePane::Detail {
+            self.parted = self.window.current().map(RowKey::of);
+        }
+        cx.say(ToastTone::Info, format!("{} {} is not in the list any more", self.entity.title(), gone.id()));
+    }
+
+    /// Finds out which of the marked rows are still there.
+    fn renew_marks(&mut self, cx: &mut Context) {
+        if !self.marks.is_empty() && self.marks_renewal.is_wanted() {
+            let ids: Vec<String> = self.marks.iter().take(MARKS).map(|key| key.id().to_owned()).collect();
+            let ticket = cx.renew(Request::LoadRelated(vec![(String::new(), Relation::Ids(self.entity, ids))]));
+            self.marks_renewal.begin(ticket);
+        }
+    }
+
+    /// Drops the marks of rows that are gone.
+    pub(super) fn take_marked(&mut self, result: Result<Vec<Related>, RequestFailure>, cx: &mut Context) {
+        let before = self.marks.len();
+        for group in result.into_iter().flatten() {
+            self.marks.retain(|key| !group.dangling.iter().any(|id| id == key.id()));
+        }
+        if self.marks.len() < before {
+            let gone = before - self.marks.len();
+            cx.say(ToastTone::Warn, agreeing(gone as u64, "{#} marked {row is|rows are} gone, and marked no more"));
+        }
+        if self.marks_renewal.is_due() {
+            self.renew_marks(cx);
         }
     }
 

@@ -18,7 +18,7 @@ use crate::console::core::columns::{plural, read_columns};
 use crate::console::core::command::{ChainStep, CommandId};
 use crate::console::core::condition::{Conditions, KnownValues, canvas_text};
 use crate::console::core::context::{Context, Lack, ToastTone};
-use crate::console::core::live::LiveTail;
+use crate::console::core::live::{LiveTail, Renewal};
 use crate::console::core::menu::{MenuChoice, Prompt, Purpose};
 use crate::console::core::message::{RequestFailure, Ticket};
 use crate::console::core::proposal::Proposal;
@@ -74,6 +74,12 @@ pub struct ListScreen {
     pub failure: Option<RequestFailure>,
     /// Rows written since the list was read; also says whether the list follows them.
     pub live: LiveTail,
+    /// The rows on screen are read again because others wrote: from where.
+    pub(in crate::console) renewal: (Renewal, WantedPage),
+    /// Read again because others wrote: whether the marked rows are still there.
+    pub(in crate::console) marks_renewal: Renewal,
+    /// The selected row after the one that the details still show, which is gone.
+    pub(in crate::console) parted: Option<RowKey>,
     /// Count of the rows that the filter leaves.
     pub counted: CountedRows,
     /// Values that complete a filter, by column, as far as they were read.
@@ -105,6 +111,9 @@ impl ListScreen {
             resting: None,
             failure: None,
             live: LiveTail::default(),
+            renewal: (Renewal::default(), WantedPage::First),
+            marks_renewal: Renewal::default(),
+            parted: None,
             counted: CountedRows::default(),
             values: KnownValues::new(),
             pending_values: None,
@@ -152,6 +161,7 @@ impl ListScreen {
     /// Asks for a page in the place of the one that is being waited for.
     fn ask(&mut self, want: WantedPage, cx: &mut Context) {
         cx.cancel(self.pending.take().map(|(ticket, _)| ticket));
+        cx.cancel(self.renewal.0.release());
         self.failure = None;
         if want.replaces() {
             self.live.read_again();
@@ -168,7 +178,8 @@ impl ListScreen {
     /// The details follow the selected row.
     fn follow_selection(&mut self, cx: &mut Context) {
         let key = self.window.current().map(RowKey::of);
-        if self.detail.key == key {
+        self.parted.take_if(|parted| self.pane == BrowsePane::List || key.as_ref() != Some(parted));
+        if self.detail.key == key || self.parted.is_some() {
             return;
         }
         // While others are being read, the cursor rests a moment before the next.
@@ -200,6 +211,7 @@ impl ListScreen {
                 }
             }
             Err(failure) => {
+                self.live.awaits(Some(&failure), cx);
                 self.failure = Some(failure.clone());
                 if !self.window.is_empty() {
                     cx.fail(failure);
@@ -256,11 +268,15 @@ impl Screen for ListScreen {
     }
 
     fn row(&self) -> Option<&Row> {
-        self.detail.row().or_else(|| self.window.current())
+        self.detail.row().or_else(|| self.window.current().filter(|_| self.parted.is_none()))
     }
 
     fn selected(&self) -> Option<(Entity, &str)> {
-        self.window.current().map(|row| (self.entity, row.id()))
+        match &self.parted {
+            // What is shown is meant, not what has taken its place.
+            Some(_) => Some((self.entity, self.detail.id())),
+            None => self.window.current().map(|row| (self.entity, row.id())),
+        }
     }
 
     fn twin(&self, cx: &Context) -> Vec<String> {
@@ -302,9 +318,14 @@ impl Screen for ListScreen {
         match reply {
             Reply::Counted(result) => self.counted.take(ticket, result),
             Reply::Values(result) => self.take_values(ticket, result),
+            Reply::Page(result) if self.renewal.0.end(ticket) => self.take_renewed(result, cx),
+            Reply::Related(result) if self.marks_renewal.end(ticket) => self.take_marked(result, cx),
             Reply::Page(result) => self.take_page(result, cx),
             Reply::News(rows) => self.take_news(&rows, cx),
-            other => self.detail.take(other, cx),
+            other => {
+                self.detail.take(ticket, other, cx);
+                self.live.awaits(self.detail.failure.as_ref(), cx);
+            }
         }
     }
 
@@ -524,7 +545,12 @@ impl Screen for ListScreen {
         let values = self.pending_values.take().map(|(ticket, _)| ticket);
         let counting = self.counted.doubt();
         let page = page.into_iter().chain(values).chain(counting);
-        page.chain(self.resting.take()).chain(self.live.release()).chain(self.detail.release()).collect()
+        let renewals = self.renewal.0.release().into_iter().chain(self.marks_renewal.release());
+        page.chain(self.resting.take())
+            .chain(renewals)
+            .chain(self.live.release())
+            .chain(self.detail.release())
+            .collect()
     }
 
     fn forget(&mut self) {

@@ -10,7 +10,7 @@ use crate::console::core::columns::{naming_columns, read_columns};
 use crate::console::core::command::{CommandId, CommandScope};
 use crate::console::core::condition::Conditions;
 use crate::console::core::context::Context;
-use crate::console::core::live::{COUNTED, LiveTail};
+use crate::console::core::live::{COUNTED, LiveTail, Renewal};
 use crate::console::core::menu::Purpose;
 use crate::console::core::message::{Destination, RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
@@ -88,6 +88,10 @@ pub struct HomeScreen {
     pub work_failure: Option<RequestFailure>,
     /// Rows that others write meanwhile.
     pub live: LiveTail,
+    /// The newest rows are read again because others wrote.
+    renewal: Renewal,
+    /// So is the work that waits.
+    work_renewal: Renewal,
     /// Position of the selected entry.
     pub selected: usize,
     /// Destination of the selected entry, which stays selected when others come before it.
@@ -242,13 +246,31 @@ impl HomeScreen {
 
     /// Watches what others write, as long as it is looked at.
     fn watch(&mut self, cx: &mut Context) {
-        if let (Some(_), None, Some(entity)) = (&self.recent, self.live.watching, looked_at(cx)) {
+        if let (None, Some(entity)) = (self.live.watching, looked_at(cx)) {
             self.live.watching = Some(cx.ask(Request::Watch(Box::new(LiveTail::query(recent_query(entity))))));
+        }
+    }
+
+    /// Reads the newest rows again; they stay as they are until then.
+    fn renew(&mut self, cx: &mut Context) {
+        if let (Some(_), Some(entity)) = (&self.recent, looked_at(cx))
+            && self.renewal.is_wanted()
+        {
+            let ticket = cx.renew(Request::LoadPage(Box::new(recent_query(entity))));
+            self.renewal.begin(ticket);
+        }
+    }
+
+    fn renew_work(&mut self, cx: &mut Context) {
+        if self.work.is_some() && self.work_renewal.is_wanted() {
+            let ticket = cx.renew(Request::LoadWork);
+            self.work_renewal.begin(ticket);
         }
     }
 
     fn read_recent(&mut self, cx: &mut Context) {
         self.failure = None;
+        cx.cancel(self.renewal.release());
         self.live.read_again();
         cx.cancel(self.pending.take());
         self.pending = looked_at(cx).map(|entity| cx.ask(Request::LoadPage(Box::new(recent_query(entity)))));
@@ -432,8 +454,25 @@ impl Screen for HomeScreen {
         }
     }
 
-    fn reply(&mut self, _ticket: Ticket, reply: Reply, cx: &mut Context) {
+    fn reply(&mut self, ticket: Ticket, reply: Reply, cx: &mut Context) {
         match reply {
+            Reply::Page(result) if self.renewal.end(ticket) => {
+                if let (Ok(page), Some(recent)) = (result, &mut self.recent) {
+                    cx.read_names(&page.rows);
+                    *recent = LiveTail::without_new(page, &recent.rows);
+                }
+                if self.renewal.is_due() {
+                    self.renew(cx);
+                }
+            }
+            Reply::Work(result) if self.work_renewal.end(ticket) => {
+                if let Ok(work) = result {
+                    self.work = Some(work);
+                }
+                if self.work_renewal.is_due() {
+                    self.renew_work(cx);
+                }
+            }
             Reply::Page(result) => {
                 self.pending = None;
                 match result {
@@ -441,7 +480,10 @@ impl Screen for HomeScreen {
                         cx.read_names(&page.rows);
                         self.recent = Some(page);
                     }
-                    Err(failure) => self.failure = Some(failure),
+                    Err(failure) => {
+                        self.live.awaits(Some(&failure), cx);
+                        self.failure = Some(failure);
+                    }
                 }
             }
             Reply::Work(result) => {
@@ -454,8 +496,16 @@ impl Screen for HomeScreen {
             Reply::News(newest) if self.pending.is_none() => {
                 let held: Vec<RowKey> = self.rows().iter().take(COUNTED).map(RowKey::of).collect();
                 self.live.count(&newest, &held);
-                if self.live.follows && self.live.fresh > 0 {
+                let recovered = self.failure.take_if(|failure| failure.passes).is_some();
+                if recovered || self.live.follows && self.live.fresh > 0 {
                     self.read_recent(cx);
+                } else {
+                    self.renew(cx);
+                }
+                self.work_failure = None;
+                if self.live.hears_more() || recovered {
+                    self.renew_work(cx);
+                    cx.renew_status();
                 }
             }
             _ => {}
@@ -525,7 +575,9 @@ impl Screen for HomeScreen {
     }
 
     fn release(&mut self) -> Vec<Ticket> {
-        [self.pending.take(), self.pending_work.take(), self.live.release()].into_iter().flatten().collect()
+        let renewals = [self.renewal.release(), self.work_renewal.release()];
+        let asked = [self.pending.take(), self.pending_work.take(), self.live.release()];
+        asked.into_iter().chain(renewals).flatten().collect()
     }
 
     fn forget(&mut self) {

@@ -142,12 +142,14 @@ fn message(cx: &Context, detail: &Detail, filled: bool) -> Option<Card> {
         return Some(failure_card(cx, failure));
     }
     if detail.gone {
-        let id = SafeText::limited(detail.id(), 60);
-        return Some(
-            Card::new(CardTone::Warn, format!("There is no such {}", detail.entity.title()))
-                .line(id)
-                .line("It is not in this database: it was deleted, or the reference to it dangles."),
-        );
+        let (title, id) = (detail.entity.title(), SafeText::limited(detail.id(), 60));
+        let (what, why) = if detail.shown.is_some() && detail.shown == detail.key {
+            (format!("This {title} is gone"), "Somebody deleted it after it was read.")
+        } else {
+            let why = "It is not in this database: it was deleted, or the reference to it dangles.";
+            (format!("There is no such {title}"), why)
+        };
+        return Some(Card::new(CardTone::Warn, what).line(id).line(why));
     }
     if detail.content.is_some() {
         return None;
