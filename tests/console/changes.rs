@@ -7,6 +7,7 @@ use mnemoscope::console::core::{Effect, Key, Message, Proposal, Reply, Request, 
 use mnemoscope::console::overlays::Overlay;
 use mnemoscope::console::overlays::unlock::{PendingStep, WriteState};
 use mnemoscope::console::screens::receipts::ReceiptEntry;
+use mnemoscope::memory::Entity;
 use mnemoscope::memory::utility::Signal;
 use serde_json::{Value, json};
 
@@ -198,6 +199,46 @@ fn a_guarded_change_shows_its_plan_and_is_confirmed_by_its_own_key_only() {
 }
 
 #[test]
+fn what_was_done_is_told_by_its_name_and_number_of_rows() {
+    let mut console = unlocked(160, 50);
+    console.press("2 j t c");
+    let (ticket, _) = planned(&mut console);
+    let change = json!([{"entity": "episode", "id": "ep-1", "before": {"utility": 0.6}, "after": {"utility": 0.7}}]);
+    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(plan("signal", ChangeDanger::Safe, &change))))));
+    let (request, ..) = applied(&mut console);
+    let mut told = receipt("signal", 8);
+    told.changes = serde_json::from_value(change).expect("changes");
+    told.counts =
+        serde_json::from_value(json!({"episodes": {"update": 1}, "utility_events": {"insert": 1}})).expect("counts");
+    let done = AppliedPlan { receipts: vec![(0, told)], refusal: None };
+    console.tell(Message::Reply(request, Reply::Applied(None, done)));
+    console.shows("confirmed: done (Reconcile the October invoices, 2 rows)");
+}
+
+#[test]
+fn a_signal_is_chosen_by_its_time_and_by_whom() {
+    let mut console = unlocked(160, 50);
+    let signals = console.database.rows.get_mut(&Entity::UtilityEvent).expect("signals");
+    let mut second = signals.first().expect("one").clone();
+    second.set("id", json!("ue-9"));
+    signals.first_mut().expect("one").set("episode_id", json!("ep-1"));
+    for (column, value) in [
+        ("episode_id", json!("ep-1")),
+        ("signal", json!("rejected")),
+        ("delta", json!(-0.1)),
+        ("actor", json!("ada")),
+        ("created_at", json!("2026-02-03T11:00:00.000000Z")),
+    ] {
+        second.set(column, value);
+    }
+    signals.push(second);
+    console.press("r 2 j t x");
+    for part in ["2026-02-03 11:00", "rejected", "-0.10", "by ada"] {
+        console.shows(part);
+    }
+}
+
+#[test]
 fn a_change_that_is_safe_is_made_at_once_and_can_be_undone() {
     let mut console = unlocked(160, 50);
     console.press("2 j t c");
@@ -343,6 +384,7 @@ fn earlier_changes_are_listed_and_taken_back() {
     ];
     console.tell(Message::Reply(ticket, Reply::Trail(Ok(entries))));
     console.shows("undo of 3");
+    console.shows("signal  feedback fb-1");
     console.shows("by 4");
     console.press("j u");
     console.shows("it was undone by 4");

@@ -10,6 +10,7 @@ use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Purpose};
 use crate::console::core::proposal::Proposal;
 use crate::console::core::screen::Screen;
 use crate::console::overlays::row_form::is_offered;
+use crate::console::view::words;
 use crate::memory::{Entity, Row};
 
 /// Marked rows that can be changed at once: each is planned and applied on its own.
@@ -79,14 +80,13 @@ impl ChangeSubject<'_> {
         row.text("profile_id").map(str::to_owned)
     }
 
-    /// The rows of that kind that a change could be about: the selected one, else those of the selected episode. Each with
-    /// its id and what it is called.
-    fn rows_of(&self, entity: Entity) -> Vec<(String, String)> {
+    /// The rows of that kind that a change could be about: the selected one, else those of the selected episode.
+    fn rows_of(&self, entity: Entity) -> Vec<(String, String, String)> {
         if let Some(id) = self.selected_id(entity) {
-            return vec![(id, String::new())];
+            return vec![(id.clone(), id, String::new())];
         }
         let rows = self.screen().context_rows(entity).iter().filter(|row| !row.id().is_empty());
-        rows.map(|row| (row.id().to_owned(), row_name(row))).collect()
+        rows.map(choice).collect()
     }
 
     /// Asks for a change of the marked rows, else of the selected one.
@@ -224,9 +224,9 @@ impl ChangeSubject<'_> {
             0 => cx.say(ToastTone::Warn, format!("{title}: there is none")),
             1 => cx.propose(operation(rows.remove(0).0)),
             _ => {
-                let items = rows.into_iter().map(|(id, name)| MenuItem {
-                    label: if name.is_empty() { id.clone() } else { name },
-                    note: id.clone(),
+                let items = rows.into_iter().map(|(id, label, note)| MenuItem {
+                    label,
+                    note,
                     keys: String::new(),
                     choice: MenuChoice::Propose(Box::new(operation(id))),
                     unavailable: None,
@@ -235,6 +235,22 @@ impl ChangeSubject<'_> {
             }
         }
     }
+}
+
+/// A row to choose: its id, what it is called, and what else tells it apart. A signal is told by its time, by how much it
+/// moved the utility, and by whom.
+fn choice(row: &Row) -> (String, String, String) {
+    let id = row.id().to_owned();
+    if row.entity != Entity::UtilityEvent {
+        return (id.clone(), row_name(row), id);
+    }
+    let at = row.text("created_at").map(|at| words::time(at, false).to_string());
+    let delta = row.number("delta").map(|delta| format!("{delta:+.2}"));
+    let signal = row.text("signal").map(str::to_owned);
+    let joined = |parts: [Option<String>; 3]| parts.into_iter().flatten().collect::<Vec<_>>().join("  ");
+    let by = row.text("actor").map(|actor| format!("by {actor}"));
+    let reason = row.text("reason").map(str::to_owned);
+    (id, joined([at, signal, delta]), joined([by, reason, None]))
 }
 
 /// Proposes the same for several rows.

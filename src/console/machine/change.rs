@@ -13,6 +13,7 @@ use crate::console::core::request::Request;
 use crate::console::overlays::Overlay;
 use crate::console::overlays::confirm::Confirmation;
 use crate::console::overlays::conflict::{Conflict, three_way};
+use crate::memory::{Entity, agreeing};
 
 impl Model {
     /// Takes a plan: what is safe is done at once, everything else waits for a yes.
@@ -140,7 +141,7 @@ impl Context {
         let text = match proposal.changes() {
             [_, _, ..] => format!("{count} of {} changes made", proposal.changes().len()),
             _ if nothing => format!("{}: there was nothing to do", proposal.title()),
-            _ => format!("{}: done", proposal.title()),
+            _ => self.done_words(done),
         };
         let no_anchor = done.receipt.disclosures.iter().find(|words| words.starts_with(NO_ANCHOR)).cloned();
         let can_undo = done.receipt.undo.is_some() && !matches!(proposal.single(), Some(Operation::Undo { .. }));
@@ -151,6 +152,20 @@ impl Context {
         if let (true, Some(toast)) = (can_undo, &mut self.toast) {
             toast.hint = Some(("Z", if count > 1 { "undo the last" } else { "undo" }));
         }
+    }
+
+    /// Says what a change did: the operation, what the row is called, and how many rows were written.
+    fn done_words(&self, done: &DoneChange) -> String {
+        let name = done.receipt.changes.first().filter(|_| !self.masking.is_on()).and_then(|change| {
+            let own = || change.after["title"].as_str().or(change.before["title"].as_str());
+            let named = Entity::parse(&change.entity).and_then(|entity| self.names.of(entity, &change.id));
+            named.or_else(own).map(str::to_owned)
+        });
+        let rows: usize = done.receipt.counts.values().flat_map(|verbs| verbs.values()).sum();
+        let rows = (rows > 0).then(|| agreeing(rows as u64, "{#} {row|rows}"));
+        let more: Vec<String> = name.into_iter().chain(rows).collect();
+        let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
+        format!("{}: done{more}", done.operation.title())
     }
 
     /// Takes back what was done last in this session.

@@ -10,9 +10,10 @@ use crate::console::view::changes::{change_lines, count_lines, sentences};
 use crate::console::view::panel_list::PanelList;
 use crate::console::view::panes::{draw_detail_lines, failure_card, halves};
 use crate::console::view::words;
+use crate::memory::Entity;
 use crate::ui::{
     Card, CardTone, Look, NamedValue, PaneFrame, SafeText, StyleRole, TableColumn, TableRow, TextLine, Total, Width,
-    figures, key_values,
+    key_values,
 };
 
 /// Draws the screen.
@@ -41,9 +42,8 @@ fn draw_list(cx: &Context, receipts: &ReceiptsScreen, look: &Look, area: Rect, b
     let columns = [
         TableColumn::new("no", Width::Fixed(5)).right(),
         TableColumn::new("time", Width::Fixed(11)).priority(2),
-        TableColumn::new("change", Width::Grow { min: 16, weight: 3 }),
-        TableColumn::new("rows", Width::Fixed(5)).right().priority(3),
-        TableColumn::new("by", Width::Grow { min: 10, weight: 1 }).priority(4),
+        TableColumn::new("change", Width::Grow { min: 16, weight: 4 }),
+        TableColumn::new("by", Width::Grow { min: 6, weight: 1 }).priority(4),
         TableColumn::new("undo", Width::Fixed(12)),
     ];
     let card = card(cx, receipts);
@@ -56,10 +56,16 @@ fn draw_list(cx: &Context, receipts: &ReceiptsScreen, look: &Look, area: Rect, b
         focused: true,
         card,
     };
-    list.draw(|at| receipts.entries.get(at).map(|entry| row(receipts, entry, look)), look, inside, buf, drawn);
+    list.draw(
+        |at| receipts.entries.get(at).map(|entry| row(receipts, entry, &cx.names, look)),
+        look,
+        inside,
+        buf,
+        drawn,
+    );
 }
 
-fn row(receipts: &ReceiptsScreen, entry: &ReceiptEntry, look: &Look) -> TableRow {
+fn row(receipts: &ReceiptsScreen, entry: &ReceiptEntry, names: &NameBook, look: &Look) -> TableRow {
     let g = look.glyphs;
     let undo = match receipts.undone_by(entry.seq) {
         Some(by) => {
@@ -68,17 +74,27 @@ fn row(receipts: &ReceiptsScreen, entry: &ReceiptEntry, look: &Look) -> TableRow
         None if entry.undo_reason.is_some() => TextLine::default().with_glyph(g.none, StyleRole::Muted),
         None => TextLine::default().with_glyph(g.check, StyleRole::Good).with(" possible", StyleRole::Text),
     };
-    let counts = entry.counts.values().flat_map(|verbs| verbs.values());
-    let rows = counts.fold(0, |sum: u64, rows| sum.saturating_add(*rows as u64));
     let cells = vec![
         TextLine::of(entry.seq.to_string(), StyleRole::Number),
         TextLine::of(words::short_time(&entry.at), StyleRole::Muted),
-        TextLine::of(action(entry), StyleRole::Text),
-        TextLine::of(figures::count(rows), StyleRole::Number),
+        about(entry, names).map_or_else(
+            || TextLine::of(action(entry), StyleRole::Text),
+            |about| {
+                TextLine::of(action(entry), StyleRole::Text).with("  ", StyleRole::Text).with(about, StyleRole::Muted)
+            },
+        ),
         TextLine::of(SafeText::limited(&entry.actor, 40), StyleRole::Muted),
         undo,
     ];
     TableRow { cells, marked: false, stale: receipts.pending.as_ref().is_some_and(|(_, replaces)| *replaces) }
+}
+
+/// The first row that an entry changed: its kind, and what it is called.
+fn about(entry: &ReceiptEntry, names: &NameBook) -> Option<SafeText> {
+    let change = entry.changes.first()?;
+    let entity = Entity::parse(&change.entity)?;
+    let name = names.of(entity, &change.id).unwrap_or(&change.id);
+    Some(SafeText::join(&[entity.title().into(), SafeText::limited(name, 60)], " "))
 }
 
 fn action(entry: &ReceiptEntry) -> SafeText {

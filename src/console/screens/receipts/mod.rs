@@ -6,6 +6,7 @@ pub mod messages;
 pub use messages::{ENTRIES, ReceiptEntry};
 
 use crate::change::operation::Operation;
+use crate::change::plan::Change;
 use crate::console::core::command::{CommandId, CommandScope};
 use crate::console::core::context::{Context, ToastTone};
 use crate::console::core::message::{Destination, RequestFailure, Ticket};
@@ -108,10 +109,14 @@ impl Screen for ReceiptsScreen {
         }
     }
 
-    fn reply(&mut self, _ticket: Ticket, reply: Reply, _cx: &mut Context) {
+    fn reply(&mut self, _ticket: Ticket, reply: Reply, cx: &mut Context) {
         let (Reply::Trail(result), Some((_, replaces))) = (reply, self.pending.take()) else { return };
         match result {
-            Ok(entries) => self.fill(entries, replaces),
+            Ok(entries) => {
+                let first: Vec<Change> = entries.iter().filter_map(|entry| entry.changes.first().cloned()).collect();
+                cx.read_names_of_changes(&first);
+                self.fill(entries, replaces);
+            }
             Err(failure) => self.failure = Some(failure),
         }
     }
