@@ -73,6 +73,7 @@ pub async fn edit(
         values.push(("updated_at", GivenValue::Now));
     }
     draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
+    tell_unknown(&mut draft, &row, &changed).await;
     draft.alters(&found.row, &row);
     if keyword::text_of(&found.row) != keyword::text_of(&row) {
         drop_vector(&mut draft, &found).await?;
@@ -81,6 +82,23 @@ pub async fn edit(
         tell_case(&mut draft, &found.row, &row).await?;
     }
     Ok(draft.seal())
+}
+
+/// Adds to a draft which new values name nobody, or are no words that are known.
+async fn tell_unknown(draft: &mut Draft<'_>, row: &Row, changed: &[&str]) {
+    const OUTCOMES: [&str; 6] = ["success", "partial", "failure", "aborted", "ongoing", "unknown"];
+    let set = |column| row.text(column).filter(|_| changed.contains(&column));
+    for (column, entity) in [("agent_id", Entity::Agent), ("user_id", Entity::Subject)] {
+        // Where agents or people cannot be read, nobody can say.
+        if let Some(id) = set(column)
+            && matches!(draft.store.row(entity, id).await, Ok(None))
+        {
+            draft.disclosures.push(format!("`{column}` names no {} that is here: {id}", entity.title()));
+        }
+    }
+    if let Some(outcome) = set("outcome").filter(|outcome| !OUTCOMES.contains(outcome)) {
+        draft.disclosures.push(format!("`{outcome}` is none of the outcomes that are known: {}", OUTCOMES.join(", ")));
+    }
 }
 
 /// Whether the time of the change is set by us: the layout may set the column with every change already.

@@ -117,6 +117,25 @@ fn rows_of_every_kind_are_edited_and_undone_to_the_byte() {
 }
 
 #[test]
+fn values_that_name_nobody_or_are_no_known_words_are_told_by_the_plan() {
+    block_on(async {
+        for world in worlds().await {
+            let id = ids(&world, Entity::Episode).await.remove(0);
+            let known = row(&world, Entity::Episode, &id).await.expect("the row");
+            let told = |set: Value| edit(Entity::Episode, &id, set);
+            let plan = planned(&world, &told(json!({"agent_id": "agent-nobody", "outcome": "banana"}))).await;
+            let disclosures = plan.expect("a plan").disclosures.join("; ");
+            for part in ["`agent_id` names no agent that is here: agent-nobody", "`banana` is none of the outcomes"] {
+                assert!(disclosures.contains(part), "{disclosures}");
+            }
+            let other = if known.text("outcome") == Some("success") { "partial" } else { "success" };
+            let plan = planned(&world, &told(json!({ "outcome": other }))).await.expect("a plan");
+            assert!(!plan.disclosures.iter().any(|words| words.contains("outcome")), "{:?}", plan.disclosures);
+        }
+    });
+}
+
+#[test]
 fn rows_of_every_kind_are_removed_with_what_hangs_on_them_and_undone_to_the_byte() {
     block_on(async {
         for world in worlds().await {
