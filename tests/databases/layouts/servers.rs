@@ -279,3 +279,26 @@ fn pages_end_whatever_the_times_and_ids_on_a_server() {
     );
     assert!(events["rows"][0]["problems"][0]["raw"].as_str().is_some_and(|raw| raw.ends_with("BC")), "{events:#}");
 }
+
+/// Letta keeps the rows of what was deleted, and marks them.
+#[test]
+fn a_deleted_agent_of_letta_is_told() {
+    let Some(database) = Database::fresh() else { return };
+    let home = tempfile::tempdir().expect("a folder");
+    let store = STORES.iter().find(|store| store.layout == "letta").expect("a store");
+    block_on(fill(database.url(), store.statements));
+    let statuses = || -> Vec<Value> {
+        let listed = told_in(home.path(), Path::new(database.url()), &["list", "agent", "--limit", "100"]);
+        let mut rows = listed["rows"].as_array().expect("rows").clone();
+        rows.sort_by_key(|row| row["id"].to_string());
+        rows.iter().map(|row| row["status"].clone()).collect()
+    };
+    // A database without the mark is read as before.
+    assert_eq!(statuses(), [Value::Null, Value::Null, Value::Null]);
+    block_on(fill(
+        database.url(),
+        "ALTER TABLE agents ADD COLUMN is_deleted bool NOT NULL DEFAULT false;
+         UPDATE agents SET is_deleted = true WHERE id = 'a2';",
+    ));
+    assert_eq!(statuses(), ["active", "deleted", "active"]);
+}
