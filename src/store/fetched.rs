@@ -76,8 +76,8 @@ pub fn number_of(text: &str) -> Option<FetchedValue> {
 #[must_use]
 pub fn decides_type(declared: &str) -> bool {
     let declared = declared.to_ascii_lowercase();
-    let has = |word: &&str| declared.contains(word);
-    ["int", "char", "clob", "text"].iter().any(|word| has(&word)) || !(declared.is_empty() || has(&"blob"))
+    let has = |word: &str| declared.contains(word);
+    ["int", "char", "clob", "text"].into_iter().any(has) || !(declared.is_empty() || has("blob"))
 }
 
 /// A value bound to a placeholder. PostgreSQL always gets text or bytes, with a cast in the statement.
