@@ -285,7 +285,8 @@ mod tests {
         let mut form = Form::edit(&row("rating", Some(2)), false);
         assert!(form.check().is_err(), "nothing is changed yet");
         press(&mut form, "tab 4");
-        assert_eq!(form.fields(), FeedbackFields { rating: Some(4), ..FeedbackFields::default() });
+        let instead_of = [("rating".to_owned(), json!(2))].into_iter().collect();
+        assert_eq!(form.fields(), FeedbackFields { rating: Some(4), instead_of, ..FeedbackFields::default() });
         press(&mut form, "tab end !");
         assert_eq!(form.fields().correction.as_deref(), Some("by date!"));
     }
