@@ -261,7 +261,12 @@ fn places(file: &str) -> Vec<Vec<&str>> {
 impl Desk {
     /// Runs all of [`places`] at once, and the settings file, with that file.
     fn everywhere(&self, file: &str) -> Vec<(String, Run)> {
-        let on = |words: &[&str]| self.command(&[&["-d", self.database.to_str().unwrap()], words].concat());
+        let database = ["-d", self.database.to_str().unwrap()];
+        // A fleet names its databases itself.
+        let on = |words: &[&str]| match words.contains(&"--fleet") {
+            true => self.command(words),
+            false => self.command(&[&database, words].concat()),
+        };
         let mut settings = on(&["status"]);
         settings.env("MNEMOSCOPE_CONFIG", file);
         let mut commands = vec![("settings".to_owned(), settings)];
