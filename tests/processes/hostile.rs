@@ -263,9 +263,9 @@ impl Desk {
     fn everywhere(&self, file: &str) -> Vec<(String, Run)> {
         let database = ["-d", self.database.to_str().unwrap()];
         // A fleet names its databases itself.
-        let on = |words: &[&str]| match words.contains(&"--fleet") {
-            true => self.command(words),
-            false => self.command(&[&database, words].concat()),
+        let on = |words: &[&str]| {
+            let names_its_own = words.contains(&"--fleet");
+            self.command(&[if names_its_own { &[][..] } else { &database }, words].concat())
         };
         let mut settings = on(&["status"]);
         settings.env("MNEMOSCOPE_CONFIG", file);
