@@ -8,6 +8,7 @@ use crate::console::core::names::name_columns;
 use crate::console::core::request::{Content, Related, Relation, RowCount};
 use crate::console::core::window::RowKey;
 use crate::console::screens::find::messages::FoundRows;
+use crate::lab::LabError;
 use crate::memory::query::{PAGE, Page, PageStart, Query, StoreStatus};
 use crate::memory::search::Search;
 use crate::memory::{Entity, Row};
@@ -41,6 +42,20 @@ pub fn failure(what: &str, error: &StoreError) -> RequestFailure {
     // The message of an engine names its code.
     let passes = error.is_lost() || error.fault() == Some(EngineFault::Locked);
     RequestFailure { what: what.to_owned(), message: error.to_string(), code: None, remedy, passes }
+}
+
+/// A failure of a rule of recall, or of the store beneath it, for people.
+pub fn failure_of_lab(what: &str, error: &LabError) -> RequestFailure {
+    match error {
+        LabError::Store(error) => failure(what, error),
+        other => RequestFailure {
+            what: what.to_owned(),
+            message: other.to_string(),
+            code: None,
+            remedy: None,
+            passes: false,
+        },
+    }
 }
 
 /// The state of the database.

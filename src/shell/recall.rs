@@ -66,17 +66,7 @@ pub async fn kept(store: &Store, embedding: &Embedding, patient: bool) -> Vec<Ke
 }
 
 fn failure(error: &LabError) -> RequestFailure {
-    let what = "The situation was not ranked";
-    match error {
-        LabError::Store(error) => super::load::failure(what, error),
-        other => RequestFailure {
-            what: what.to_owned(),
-            message: other.to_string(),
-            code: None,
-            remedy: None,
-            passes: false,
-        },
-    }
+    super::load::failure_of_lab("The situation was not ranked", error)
 }
 
 /// The questions that are kept for a database.

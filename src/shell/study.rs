@@ -73,14 +73,5 @@ fn failure(question: &StudyQuestion, error: &LabError) -> RequestFailure {
         StudyQuestion::Policy(_) => "It cannot be measured",
         StudyQuestion::Recall => "Recall cannot be judged",
     };
-    match error {
-        LabError::Store(error) => super::load::failure(what, error),
-        other => RequestFailure {
-            what: what.to_owned(),
-            message: other.to_string(),
-            code: None,
-            remedy: None,
-            passes: false,
-        },
-    }
+    super::load::failure_of_lab(what, error)
 }

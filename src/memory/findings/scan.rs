@@ -102,14 +102,7 @@ impl TextScanner {
 
     /// Scans every text of a row, free or not: names, lists, ids.
     pub fn whole(&mut self, row: &Row) -> HeldText {
-        let mut held = HeldText::default();
-        for at in 0..row.values.len() {
-            match row.part(at) {
-                JsonPart::Document(text) => self.document(text, &mut held),
-                JsonPart::Value(value) => self.value(value, &mut held),
-            }
-        }
-        held
+        self.those(row, |_| true)
     }
 
     /// A JSON text: its strings are looked at one by one only where it holds something at all.

@@ -9,7 +9,7 @@ use super::{JsonReading, flat, members, read};
 /// no value at all, what is wrong with it.
 #[must_use]
 pub fn path_in(text: &str, path: &str) -> (Option<Value>, Vec<String>) {
-    if let Ok(found) = strictly(text, path) {
+    if let Ok(found) = serde_json::from_str(text).and_then(|value| strictly(value, path)) {
         return (found, Vec::new());
     }
     let JsonReading { value, problems } = read(text);
@@ -18,8 +18,7 @@ pub fn path_in(text: &str, path: &str) -> (Option<Value>, Vec<String>) {
 }
 
 /// As [`path_in`], in strict JSON.
-fn strictly(text: &str, path: &str) -> serde_json::Result<Option<Value>> {
-    let value: &RawValue = serde_json::from_str(text)?;
+fn strictly(value: &RawValue, path: &str) -> serde_json::Result<Option<Value>> {
     let text = value.get();
     if path.is_empty() {
         return Ok(Some(read(text).value));
@@ -28,16 +27,16 @@ fn strictly(text: &str, path: &str) -> serde_json::Result<Option<Value>> {
     match text.as_bytes().first() {
         Some(b'{') => {
             let found = members(text).into_iter().flatten().rfind(|(key, _)| key == step);
-            found.map_or(Ok(None), |(_, value)| strictly(value.get(), rest))
+            found.map_or(Ok(None), |(_, value)| strictly(value, rest))
         }
         Some(b'[') => {
             let elements: Vec<&RawValue> = serde_json::from_str(text)?;
             if step == "*" {
-                let found = elements.iter().filter_map(|element| strictly(element.get(), rest).transpose());
+                let found = elements.iter().filter_map(|element| strictly(element, rest).transpose());
                 return found.collect::<Result<Vec<_>, _>>().map(|found| flat(found, rest));
             }
             let element = step.parse::<usize>().ok().and_then(|at| elements.get(at));
-            element.map_or(Ok(None), |element| strictly(element.get(), rest))
+            element.map_or(Ok(None), |element| strictly(element, rest))
         }
         Some(b'"') => {
             let inner: String = serde_json::from_str(text)?;
