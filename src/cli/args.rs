@@ -43,6 +43,7 @@ pub enum Command {
     /// Open the console.
     Console {
         /// Database to open.
+        #[arg(id = "opened", value_name = "DATABASE")]
         database: Option<String>,
         /// Options for the look of the console.
         #[command(flatten)]

@@ -50,6 +50,9 @@ pub struct Look {
 /// # Errors
 /// A database that cannot be opened, an unknown theme, no terminal.
 pub async fn open(session: &Session<'_>, named: Option<&str>, look: &Look) -> Result<(), CommandFailure> {
+    if named.is_some() && session.database.is_some() {
+        return Err(CommandFailure::usage("the console opens one database first: name it once, with -d or without"));
+    }
     let Some(door) = door(session, named)? else { return offer_demo(session, look).await };
     let own_themes = own_themes()?;
     let shown = shell::ConsoleOptions {

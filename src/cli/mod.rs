@@ -151,7 +151,8 @@ fn asked_globals() -> Option<Cli> {
     let layouts = deepest.try_get_many::<String>("layout").ok().flatten().into_iter().flatten();
     let mut words = vec!["mnemoscope".to_owned(), "--quiet".to_owned()];
     words.extend(masks.then(|| "--mask".to_owned()));
-    words.extend(said("database").or_else(|| matches.get_one("positional")).map(|name| format!("--database={name}")));
+    let database = said("database").or_else(|| said("opened")).or_else(|| matches.get_one("positional"));
+    words.extend(database.map(|name| format!("--database={name}")));
     words.extend(said("profile").map(|name| format!("--profile={name}")));
     words.extend(layouts.map(|name| format!("--layout={name}")));
     words.push("status".to_owned());
