@@ -27,7 +27,7 @@ use crate::memory::{Entity, Row, agreeing, thousands};
 use crate::store::Store;
 
 /// Bytes of lines that one change puts in.
-const PART_BYTES: usize = 8 << 20;
+const PART_BYTES: usize = 6 << 20;
 
 /// From where, and where to.
 #[derive(Debug, Clone, Args)]

@@ -65,6 +65,8 @@ pub(super) struct ImportContents {
     place: usize,
     /// Unreadable parts: line or place, from 1, and the reason.
     bad: Vec<(usize, String)>,
+    /// Names of the rows that the database cannot store, by their place.
+    unfit: BTreeMap<usize, String>,
     /// Facts to know about the import, for users.
     notes: Vec<String>,
     found: TextOddities,
@@ -199,10 +201,15 @@ pub async fn plan_part(
                 contents.bad.len()
             )));
         }
-        let places: Vec<String> = contents.bad.iter().take(20).map(|(place, _)| place.to_string()).collect();
+        let named = |(place, _): &(usize, String)| match contents.unfit.get(place) {
+            Some(name) => name.clone(),
+            None => format!("{} {place}", format.unit()),
+        };
+        let names: Vec<String> = contents.bad.iter().take(20).map(named).collect();
+        let more = if contents.bad.len() > names.len() { ", …" } else { "" };
         draft.disclosures.push(agreeing(
             contents.bad.len(),
-            &format!("{{#}} {{bad one is|bad ones are}} left out, at {}", places.join(", ")),
+            &format!("{{#}} {{bad one is|bad ones are}} left out: {}{more}", names.join(", ")),
         ));
     }
     known_profiles(store, &mut contents.rows, part.progress).await?;
@@ -235,6 +242,9 @@ async fn unfit(store: &Store, contents: &mut ImportContents) -> Result<(), Chang
     for entity in entities {
         let rows: Vec<&NewRow> = contents.rows.iter().filter(|r| r.row.entity == entity).collect();
         let unfit = batch::unfit(store, entity, &rows).await?;
+        let places: BTreeSet<usize> = unfit.iter().map(|(place, _)| *place).collect();
+        let named = rows.iter().filter(|new| places.contains(&new.place));
+        contents.unfit.extend(named.map(|new| (new.place, format!("{} {}", entity.title(), new.row.id()))));
         contents.bad.extend(unfit);
     }
     contents.bad.sort();
