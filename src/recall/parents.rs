@@ -30,10 +30,16 @@ pub struct Suggestion {
 /// order, so links that all lead back in it never form a circle.
 #[must_use]
 pub fn precedes(earlier: &Row, later: &Row) -> bool {
-    match (earlier.text("started_at"), later.text("started_at")) {
-        (Some(one), Some(other)) => (one, earlier.id()) < (other, later.id()),
+    comes_before(earlier.text("started_at"), earlier.id(), later)
+}
+
+/// As [`precedes`], of an episode of which only the start and the id are known.
+#[must_use]
+pub fn comes_before(started_at: Option<&str>, id: &str, later: &Row) -> bool {
+    match (started_at, later.text("started_at")) {
+        (Some(one), Some(other)) => (one, id) < (other, later.id()),
         // Without a start it is never given a parent, so no circle leads through it.
-        _ => earlier.id() != later.id(),
+        _ => id != later.id(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Finds the episode that each one without a parent continues: by agent, time and likeness of their vectors.
 
+use std::collections::{BTreeSet, HashMap};
+
 use serde_json::Value;
 
 use super::rows::{self, RowBackfill, RowBench, RowPart, RowVerdict};
@@ -8,9 +10,8 @@ use crate::job::Job;
 use crate::lab::LabError;
 use crate::lab::parents::{self, EarliestStarts};
 use crate::memory::{Entity, Row};
-use crate::recall::parents::{Suggestion, precedes};
+use crate::recall::parents::{Suggestion, comes_before};
 use crate::store::Store;
-use crate::store::context::{EpisodeChain, Relatives};
 use crate::store::walk::{NarrowCondition, WalkedRow};
 
 const SPEC: RowBackfill = RowBackfill {
@@ -57,32 +58,125 @@ async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
         return Ok(bench.found.iter().map(|_| RowVerdict::Keep).collect());
     }
     let starts = bench.starts.get_or_try_init(|| EarliestStarts::read(store)).await.map_err(failed)?;
-    let mut suggested = parents::suggest_all(store, &asking, starts).await.map_err(failed)?.into_iter();
-    let mut verdicts = Vec::with_capacity(bench.found.len());
-    for found in bench.found {
-        let parent = match vector(found).and_then(|_| suggested.next()) {
-            Some(suggestions) => parent(store, found, suggestions).await?,
-            None => None,
-        };
-        verdicts.push(parent.map_or(RowVerdict::Keep, |id| RowVerdict::Set(vec![("parent_id", Value::from(id))])));
-    }
-    Ok(verdicts)
+    let suggested = parents::suggest_all(store, &asking, starts).await.map_err(failed)?;
+    let mut searches: Vec<ParentSearch<'_>> = asking
+        .iter()
+        .zip(suggested)
+        .map(|((episode, _), suggestions)| ParentSearch::of(episode, suggestions))
+        .collect();
+    climb(store, &mut searches).await?;
+    let mut parents = searches.into_iter().map(|search| search.current.map(|line| line.parent));
+    let verdict = |found: &WalkedRow| match vector(found).and_then(|_| parents.next()).flatten() {
+        Some(id) => RowVerdict::Set(vec![("parent_id", Value::from(id))]),
+        None => RowVerdict::Keep,
+    };
+    Ok(bench.found.iter().map(verdict).collect())
 }
 
-/// The best parent whose stored ancestors all come before the episode. Links made here lead back in time, so a circle
-/// would need a stored link that leads forward past the episode; this looks at stored links only, and the answer is the
-/// same whatever this job links before or after, in batches of any size.
-async fn parent(store: &Store, found: &WalkedRow, suggestions: Vec<Suggestion>) -> Result<Option<String>, ChangeError> {
-    for suggestion in suggestions {
-        let Some(known) = store.contexts().chain(&suggestion.id, Relatives::Named).await? else { continue };
-        let EpisodeChain { chain, relatives: rows, .. } = known;
-        let up: Vec<&Row> = chain.ids.iter().filter_map(|id| rows.get(id)).collect();
-        let to_the_root = up.first().is_some_and(|root| root.text("parent_id") == chain.missing_parent.as_deref());
-        if !chain.cycle && to_the_root && up.iter().all(|row| precedes(row, &found.row)) {
-            return Ok(Some(suggestion.id));
+/// Ancestors that are known at a time.
+const KNOWN: usize = 50_000;
+
+/// Generations that are followed: a longer line is not taken, and neither is a circle.
+const GENERATIONS: usize = 10_000;
+
+/// An episode of which others descend.
+struct Ancestor {
+    started_at: Option<String>,
+    parent_id: Option<String>,
+}
+
+impl Ancestor {
+    fn of(row: &Row) -> Self {
+        let text = |column: &str| row.text(column).map(str::to_owned);
+        Ancestor { started_at: text("started_at"), parent_id: text("parent_id") }
+    }
+}
+
+/// The line of a suggested parent, as far as it was followed.
+struct ParentLine {
+    parent: String,
+    /// The episode that is looked at next; none where the line ends.
+    next: Option<String>,
+    generations: usize,
+}
+
+/// Search for the best parent whose stored ancestors all come before the episode. Links made here lead back in time, so a
+/// circle would need a stored link that leads forward past the episode; this looks at stored links only, and the answer is
+/// the same whatever this job links before or after, in batches of any size.
+struct ParentSearch<'e> {
+    episode: &'e Row,
+    /// The suggestions after the current one, best first.
+    others: std::vec::IntoIter<Suggestion>,
+    /// The line that may do; none where no suggestion does.
+    current: Option<ParentLine>,
+}
+
+impl<'e> ParentSearch<'e> {
+    fn of(episode: &'e Row, suggestions: Vec<Suggestion>) -> Self {
+        let mut search = ParentSearch { episode, others: suggestions.into_iter(), current: None };
+        search.try_next();
+        search
+    }
+
+    fn try_next(&mut self) {
+        let line = |s: Suggestion| ParentLine { next: Some(s.id.clone()), parent: s.id, generations: 0 };
+        self.current = self.others.next().map(line);
+    }
+
+    /// Follows lines as far as their ancestors are known.
+    fn follow(&mut self, known: &HashMap<String, Option<Ancestor>>) {
+        while let Some(line) = &mut self.current
+            && let Some(id) = &line.next
+            && let Some(ancestor) = known.get(id)
+        {
+            match ancestor {
+                Some(ancestor)
+                    if line.generations < GENERATIONS
+                        && comes_before(ancestor.started_at.as_deref(), id, self.episode) =>
+                {
+                    line.generations += 1;
+                    line.next.clone_from(&ancestor.parent_id);
+                }
+                // Its last ancestor names one that is not there.
+                None if line.generations > 0 => line.next = None,
+                _ => self.try_next(),
+            }
         }
     }
-    Ok(None)
+
+    /// The episode to look up next; none at the end of the search.
+    fn wanted(&self) -> Option<&String> {
+        self.current.as_ref()?.next.as_ref()
+    }
+}
+
+/// Ends searches together: a generation of all of them is read at once, and each ancestor once.
+async fn climb(store: &Store, searches: &mut [ParentSearch<'_>]) -> Result<(), ChangeError> {
+    let mut known: HashMap<String, Option<Ancestor>> = HashMap::new();
+    loop {
+        searches.iter_mut().for_each(|search| search.follow(&known));
+        let wanted: BTreeSet<&String> = searches.iter().filter_map(ParentSearch::wanted).collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<String> = wanted.into_iter().cloned().collect();
+        if known.len() > KNOWN {
+            known.clear();
+        }
+        for row in linking(store, &ids).await? {
+            known.entry(row.id().to_owned()).or_insert_with(|| Some(Ancestor::of(&row)));
+        }
+        for id in ids.into_iter().filter(|id| !known.contains_key(id)).collect::<Vec<_>>() {
+            // What compares ids may find one that is spelled otherwise.
+            let row = linking(store, std::slice::from_ref(&id)).await?.into_iter().next();
+            known.insert(id, row.as_ref().map(Ancestor::of));
+        }
+    }
+}
+
+async fn linking(store: &Store, ids: &[String]) -> Result<Vec<Row>, ChangeError> {
+    let columns = ["id", "agent_id", "parent_id", "started_at"];
+    Ok(store.related_columns(Entity::Episode, "id", ids, Some(&columns)).await?)
 }
 
 fn failed(error: LabError) -> ChangeError {
