@@ -30,6 +30,10 @@ const TOGETHER: usize = 2_000;
 /// Suggestions for one episode at most: the most alike.
 pub const SUGGESTED: usize = 100;
 
+/// Episodes ahead whose possible parents are read with those of one, and the hours within which they began.
+const AHEAD: usize = 500;
+const HOURS_AHEAD: f64 = 12.0;
+
 /// Bytes of ids and ends of possible parents that are held.
 const PLACED: usize = 4 << 20;
 
@@ -217,9 +221,12 @@ pub async fn suggest_all(
     for (agent, mut order) in by_agent {
         order.sort_unstable();
         let mut window = ParentWindow::of(store, agent);
-        for (_, at) in order {
-            let (episode, vector) = episodes[at];
-            found[at] = if window.move_to(episode, starts).await? {
+        for (place, (started, at)) in order.iter().enumerate() {
+            let (episode, vector) = episodes[*at];
+            let ahead = order[order.len().min(place + AHEAD) - 1].0;
+            let later = hours_before(started, -HOURS_AHEAD);
+            let until = later.as_deref().map_or(*started, |later| ahead.min(later));
+            found[*at] = if window.move_to(episode, until, starts).await? {
                 window.suggest(episode, vector)
             } else {
                 suggest(store, episode, Some(vector), Some(starts)).await?
@@ -288,9 +295,10 @@ impl<'a> ParentWindow<'a> {
         self.held.clear();
     }
 
-    /// Moves on to an episode that began no earlier than the one before. False where its parents are to be read for it
-    /// alone: one of them may have begun long before, or they are too many to be held.
-    async fn move_to(&mut self, episode: &Row, starts: &EarliestStarts) -> Result<bool, LabError> {
+    /// Moves on to an episode that began no earlier than the one before, and reads what began until a later moment with it.
+    /// False where its parents are to be read for it alone: one of them may have begun long before, or they are too many to
+    /// be held.
+    async fn move_to(&mut self, episode: &Row, until: &str, starts: &EarliestStarts) -> Result<bool, LabError> {
         let Some(started) = episode.text("started_at") else { return Ok(false) };
         let Some((earliest, startless)) = starts.before(started) else { return Ok(false) };
         let usual = hours_before(started, 2.0 * parents::WITHIN_HOURS);
@@ -307,19 +315,20 @@ impl<'a> ParentWindow<'a> {
         while self.held.front().is_some_and(|first| first.started_at < earliest) {
             self.bytes -= self.held.pop_front().map_or(0, |first| first.bytes());
         }
-        if behind.as_deref() != Some(started) {
+        let to = behind.clone().filter(|to| to.as_str() >= started).unwrap_or_else(|| until.max(started).to_owned());
+        if behind.as_ref() != Some(&to) {
             let bound = |op: Operator, at: &str| Filter::new("started_at", op, Operand::Time(at.to_owned()));
             let from = match &behind {
                 Some(to) => bound(Operator::Greater, to),
                 None => bound(Operator::GreaterOrEqual, &earliest),
             };
-            let filters = [super::equal("agent_id", self.agent), from, bound(Operator::LessOrEqual, started)];
+            let filters = [super::equal("agent_id", self.agent), from, bound(Operator::LessOrEqual, &to)];
             if !self.read(filters.to_vec()).await? {
                 self.clear();
                 return Ok(false);
             }
         }
-        self.range = Some((earliest, started.to_owned()));
+        self.range = Some((earliest, to));
         Ok(true)
     }
 
