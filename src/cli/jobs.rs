@@ -18,13 +18,17 @@ use super::doing::{By, author};
 use super::failure::CommandFailure;
 use super::{output, retain};
 use crate::change::findings::{FindingNews, FindingRequest, look};
-use crate::change::{self, ChangeError, Operation, anchor, audit};
+use crate::change::operation::TRAINING_SEED;
+use crate::change::{self, ChangeError, Operation, anchor};
 use crate::config::mutes;
 use crate::ground::private_file;
 use crate::job::backfill::{BackfillArguments, BackfillKind};
 use crate::job::plan::{JobProgress, JobSettings, JobWish};
 use crate::job::{self, JobEntry, record};
+use crate::lab::judge::{self, EvaluationRequest};
+use crate::lab::silent;
 use crate::memory::findings::{Finding, Severity};
+use crate::recall::judge::ranked::K;
 use crate::store::Store;
 
 /// Times that everything is looked at again until nothing is due.
@@ -79,9 +83,10 @@ pub(super) async fn run(session: &Session<'_>, command: &JobsCommand) -> Result<
         }
     }
     let found = findings(&store, asked).await?;
-    if let Some(file) = &asked.metrics {
-        write_metrics(&store, &found, file).await?;
-    }
+    let written = match &asked.metrics {
+        Some(file) => write_metrics(&store, &found, file).await,
+        None => Ok(()),
+    };
     let mut by_severity: BTreeMap<String, u64> = BTreeMap::new();
     for finding in &found {
         *by_severity.entry(word(finding.severity).to_owned()).or_default() += finding.count;
@@ -90,6 +95,7 @@ pub(super) async fn run(session: &Session<'_>, command: &JobsCommand) -> Result<
         "jobs": done.jobs, "retention": done.retention, "findings": by_severity, "problems": done.problems,
     });
     output::value(session.format(), &shown)?;
+    written?;
     if done.problems.is_empty() { Ok(()) } else { Err(CommandFailure::incomplete(done.problems.join("; "))) }
 }
 
@@ -198,7 +204,47 @@ impl Metrics {
     }
 }
 
-/// Writes figures: findings by severity and kind, rows, jobs, the trail. Whoever reads the file meanwhile sees the old one or
+/// Adds figures of the health of recall, as `evaluate` tells them; none where there is nothing to judge it by.
+async fn add_recall(metrics: &mut Metrics, store: &Store) {
+    let asked = EvaluationRequest::stored(K, TRAINING_SEED);
+    let Ok(found) = judge::evaluate(store, &asked, &silent).await else { return };
+    let stored = found.stored.as_ref();
+    let self_retrieval = |by: &str| found.self_retrieval.iter().find(|back| back.by == by).and_then(|back| back.share);
+    let slowest = || stored?.trail.stages.first()?.p95_ms;
+    let figures = [
+        ("recall_rows", "Rows that can be recalled.", Some(found.rows as f64)),
+        ("recall_rows_with_vector", "Rows among these with a vector.", Some(found.with_vector as f64)),
+        (
+            "recall_hit_rate",
+            "Share of judged queries with a relevant row among the first.",
+            found.quality.hit_rate.value,
+        ),
+        (
+            "recall_ndcg",
+            "Discounted gain of the first rows, as a share of the best order's.",
+            found.quality.ndcg_at_k.value,
+        ),
+        ("recall_mrr", "Mean reciprocal rank of the first relevant row.", found.quality.mrr.value),
+        ("recall_self_text", "Share of rows that their own text brings back.", self_retrieval("text")),
+        ("recall_self_vector", "Share of rows that their own vector brings back.", self_retrieval("vector")),
+        ("recall_stale_share", "Share of what is recalled that is older than 90 days.", found.spread.stale_share),
+        ("recall_bad_share", "Share of what is recalled and known that is bad.", found.spread.bad_share),
+        (
+            "recall_empty_share",
+            "Share of recorded recalls that gave nothing.",
+            stored.and_then(|s| s.trail.empty_share),
+        ),
+        ("recall_p95_milliseconds", "19 of 20 recorded retrievals are faster.", slowest()),
+    ];
+    for (name, help, value) in figures {
+        if let Some(value) = value {
+            metrics.head(name, help);
+            metrics.figure(name, &[("kind", found.kind)], value);
+        }
+    }
+}
+
+/// Writes figures: findings by severity and kind, rows, jobs, recall, the trail. Whoever reads the file meanwhile sees the old one or
 /// the new one; others may read it, as a collector does.
 async fn write_metrics(store: &Store, found: &[Finding], file: &Path) -> Result<(), CommandFailure> {
     let mut metrics = Metrics::default();
@@ -232,8 +278,9 @@ async fn write_metrics(store: &Store, found: &[Finding], file: &Path) -> Result<
     for run in latest.values() {
         run.total.into_iter().for_each(|total| metrics.figure("job_rows_total", &[("job", &run.name)], total as f64));
     }
-    metrics.head("trail_ok", "Whether the audit trail is what was written; absent without one.");
-    if let Ok(verdict) = audit::verify(store, &[]).await {
+    add_recall(&mut metrics, store).await;
+    metrics.head("trail_ok", "Whether the audit trail is what was written and fits its anchors; absent without one.");
+    if let Ok(verdict) = anchor::verify(store, &[]).await {
         metrics.figure("trail_ok", &[], f64::from(u8::from(verdict.ok)));
         metrics.head("trail_entries", "Entries of the audit trail.");
         metrics.figure("trail_entries", &[], verdict.entries as f64);

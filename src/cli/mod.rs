@@ -265,6 +265,10 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), CommandFailure> {
         changes,
         looks: cli.command.as_ref().is_some_and(Command::looks),
     };
+    if changes && session.format() == Format::Csv {
+        // Nothing may be done whose receipt cannot be printed.
+        return Err(output::no_table());
+    }
     match run_command(cli, &session).await {
         // These name their databases by themselves.
         Err(failure) if !matches!(cli.command, Some(Command::Change(change::ChangeCommand::Copy(_)))) => {

@@ -593,8 +593,27 @@ fn due_work_is_done_without_a_console_and_figures_are_written() {
                 name.starts_with("mnemoscope_") && value.parse::<f64>().is_ok()
             };
             assert!(text.lines().filter(|line| !line.starts_with('#')).all(|line| figure(&line)), "{text}");
+            let (code, judged, words) = run(folder.path(), &["-d", &database, "evaluate"]);
+            assert_eq!(code, Some(0), "{words}");
+            for (name, value) in [
+                ("rows", &judged["rows"]),
+                ("hit_rate", &judged["quality"]["hit_rate"]["value"]),
+                ("self_text", &judged["self_retrieval"][0]["share"]),
+            ] {
+                let line = format!("mnemoscope_recall_{name}{{kind={}}} ", judged["kind"]);
+                let figure = text.lines().find_map(|told| told.strip_prefix(&line)?.parse::<f64>().ok());
+                assert_eq!(figure, value.as_f64(), "{name}: {text}");
+            }
             let (code, shown, words) = run(folder.path(), &arguments);
             assert_eq!((code, shown["retention"].as_array().map(Vec::len)), (Some(0), Some(0)), "{words}");
+            let nowhere = folder.path().join("no-folder/figures.prom");
+            let (code, shown, words) =
+                run(folder.path(), &[&arguments[..6], &[nowhere.to_str().expect("a path")]].concat());
+            assert_eq!((code, shown["retention"].as_array().map(Vec::len)), (Some(1), Some(0)), "{words}");
+            meddle(&world, "DELETE FROM memory_audit WHERE seq = (SELECT max(seq) FROM memory_audit)").await;
+            run(folder.path(), &arguments);
+            let text = std::fs::read_to_string(&figures).expect("figures");
+            assert!(text.contains("mnemoscope_trail_ok 0"), "{text}");
         }
     });
 }

@@ -74,6 +74,19 @@ fn options_that_mean_nothing_beside_others_are_refused() {
 }
 
 #[test]
+fn nothing_is_changed_where_the_receipt_could_not_be_printed() {
+    let desk = Desk::new();
+    let stored = || std::fs::read(desk.path().join("demo.db")).expect("the database");
+    let before = stored();
+    for line in ["purge felix.abbott --apply", "prune --window 1 --apply", "migrate --apply", "jobs run"] {
+        let done = desk.run(&format!("-d demo.db {line} --format csv"));
+        assert_eq!(done.status.code(), Some(2), "{line}: {done:?}");
+        assert!(String::from_utf8_lossy(&done.stderr).contains("no table of rows"), "{line}: {done:?}");
+        assert!(stored() == before, "{line}");
+    }
+}
+
+#[test]
 fn a_plan_of_migrations_holds_those_that_are_asked_for() {
     let folder = tempfile::tempdir().expect("a folder");
     crate::support::demo_in(folder.path(), 20);
