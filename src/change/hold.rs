@@ -59,8 +59,8 @@ pub async fn unhold(store: &Store, given: &str) -> Result<Plan, ChangeError> {
     subject::check(given)?;
     ready(store).await?;
     let held = store.records().holds().await?;
-    let id = match held.iter().find(|(id, _)| id == given.trim()) {
-        Some((id, _)) => id.clone(),
+    let id = match [given, given.trim()].into_iter().find(|given| held.iter().any(|(id, _)| id == given)) {
+        Some(id) => id.to_owned(),
         None => id_of(store, given).await?,
     };
     if !held.iter().any(|(other, _)| *other == id) {

@@ -159,6 +159,17 @@ pub async fn disclosures(
         plan.particular.push(format!("{object}: names and rules of the database's structure are not changed"));
     }
     plan.particular.extend(found.unread_words());
+    let known = known_tables(snapshot.store);
+    for (table, taken) in graph.tables.iter().filter(|(table, taken)| !known.contains(*table) && !taken.is_empty()) {
+        plan.particular.push(agreeing(
+            taken.len(),
+            &format!(
+                "the table {} is outside the layout: {{#}} {{row goes|rows go}} with what {{it refers|they refer}} to, \
+                 whoever wrote {{it|them}}",
+                table.title()
+            ),
+        ));
+    }
     for (table, columns) in strangers(snapshot, graph) {
         if !unknown.contains(&table) {
             plan.notes.push(format!(

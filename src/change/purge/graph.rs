@@ -443,9 +443,6 @@ pub fn people_columns(store: &Store, relations: &Relations) -> HashSet<(TableNam
     found
 }
 
-/// Returns the rule that a foreign key to rows that go implies where the layout says nothing: the row goes too, or
-/// lets go of them. A key of several columns lets go by emptying the last one that may be empty; a row without such a
-/// column cannot exist without the other.
 /// Rules for columns by which a layout hangs rows on an episode or a memory, where neither a rule nor a foreign key says what
 /// becomes of them: parts and links go with it, anything else loses the name.
 fn mapped_links(store: &Store, relations: &Relations, rules: &[BoundRule]) -> Vec<BoundRule> {
@@ -480,6 +477,9 @@ fn mapped_links(store: &Store, relations: &Relations, rules: &[BoundRule]) -> Ve
     links
 }
 
+/// Returns the rule that a foreign key to rows that go implies where the layout says nothing: the row goes too, or
+/// lets go of them. A key of several columns lets go by emptying the last one that may be empty; a row without such a
+/// column cannot exist without the other.
 fn implied(foreign: &ForeignKey, relations: &Relations, table: TableKey, of: TableKey) -> Option<BoundRule> {
     let (column, to) = (foreign.columns.first()?.clone(), foreign.to_columns.first()?.clone());
     let mut pairs = foreign.columns.iter().cloned().zip(foreign.to_columns.iter().cloned());
@@ -586,8 +586,26 @@ pub async fn by_path_rows(
     Ok(())
 }
 
+/// Hands on the texts at the rule's path in every row.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn each_at_path(
+    snapshot: &mut Snapshot<'_>,
+    rule: &BoundRule,
+    each: impl FnMut(String),
+) -> Result<(), ChangeError> {
+    let (table, read) = (name(&rule.table), [rule.column.clone()]);
+    let wanted = WantedRows { table: &table, columns: &read, when: rule.when.as_deref(), subject: &[] };
+    let look = |row: &RawRow| Some(texts_of(row.first()?, &rule.inside));
+    let mut each = each;
+    snapshot.stream_looked(wanted, look, |_, texts: Vec<String>| texts.into_iter().for_each(&mut each)).await?;
+    Ok(())
+}
+
 /// The texts and numbers that a rule looks at in a stored value. A path alone leads through every encoding that is there.
-fn texts_of(raw: &FetchedValue, inside: &Inside) -> Vec<String> {
+#[must_use]
+pub fn texts_of(raw: &FetchedValue, inside: &Inside) -> Vec<String> {
     match &inside.path {
         Some(path) if is_path_alone(inside) => at_path(raw, path),
         _ => within::texts(raw, inside),
@@ -595,7 +613,8 @@ fn texts_of(raw: &FetchedValue, inside: &Inside) -> Vec<String> {
 }
 
 /// Whether a rule says where to look in a value and nothing of how it is encoded.
-fn is_path_alone(inside: &Inside) -> bool {
+#[must_use]
+pub fn is_path_alone(inside: &Inside) -> bool {
     inside.path.is_some() && inside.decode.is_empty() && inside.by.is_none()
 }
 

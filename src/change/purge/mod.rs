@@ -19,6 +19,7 @@ mod lexemes;
 mod live_traces;
 mod matcher;
 pub mod mention;
+mod owners;
 mod place;
 mod plan;
 mod planning;

@@ -206,7 +206,7 @@ pub async fn resolve(
     given: &str,
     aliases: &[String],
 ) -> Result<PurgeSubject, ChangeError> {
-    let given = check(given)?;
+    let given = meant(snapshot, given).await?;
     let mut ids = ids_behind(snapshot, given, aliases).await?;
     let mut known = KnownHandles::default();
     let led_to = ids_of_aliases(snapshot, aliases, &mut ids).await?;
@@ -233,13 +233,21 @@ pub async fn resolve(
     Ok(subject)
 }
 
+/// What is meant by a text: as it stands where that is somebody's id, else without the blanks around it.
+async fn meant<'t>(snapshot: &mut Snapshot<'_>, text: &'t str) -> Result<&'t str, ChangeError> {
+    let trimmed = check(text)?;
+    let is_id = trimmed.len() < text.len() && ids_of(snapshot, text).await?.iter().any(|id| id == text);
+    Ok(if is_id { text } else { trimmed })
+}
+
 /// The one id that a handle, or else an alias, leads to.
 async fn ids_behind(snapshot: &mut Snapshot<'_>, given: &str, aliases: &[String]) -> Result<Vec<String>, ChangeError> {
     let mut ids = ids_of(snapshot, given).await?;
     // What rows do not name the person by, beside an alias by which they do.
     for alias in aliases {
         if ids.is_empty() {
-            ids = ids_of(snapshot, check(alias)?).await?;
+            let alias = meant(snapshot, alias).await?;
+            ids = ids_of(snapshot, alias).await?;
         }
     }
     if ids.len() > 1 {
@@ -266,7 +274,7 @@ async fn ids_of_aliases<'a>(
 ) -> Result<Vec<&'a str>, ChangeError> {
     let mut checked = Vec::new();
     for alias in aliases {
-        let alias = check(alias)?;
+        let alias = meant(snapshot, alias).await?;
         let found = ids_of(snapshot, alias).await?;
         match &found[..] {
             [one] if !ids.contains(one) => ids.push(one.clone()),
@@ -445,7 +453,9 @@ async fn known_as(snapshot: &mut Snapshot<'_>, text: &str) -> Result<BTreeSet<St
 /// Finds the person's handles in other people's values.
 fn words(subject: &PurgeSubject) -> Vec<String> {
     let told = subject.searched().filter(|h| !is_many(&h.kind));
-    told.flat_map(|h| if h.value.is_ascii() { vec![h.value.to_lowercase()] } else { forms(&h.value) }).collect()
+    let forms = |word: &str| if word.is_ascii() { vec![word.to_lowercase()] } else { forms(word) };
+    // A text that holds one without the blanks around it may be the id of somebody else.
+    told.flat_map(|handle| forms(handle.value.trim())).collect()
 }
 
 /// Ids of other people, and what they are known by that holds a handle of the person.
@@ -482,10 +492,19 @@ async fn others(
     }
     let wanted: HashSet<String> = words.iter().map(|word| folded(word)).collect();
     let own: HashSet<&str> = subject.handles.iter().map(|handle| handle.value.as_str()).collect();
-    found.retain(|other| {
+    let is_other = |other: &String| {
         let plain = folded(other);
         !own.contains(other.as_str()) && wanted.iter().any(|word| plain.contains(word.as_str()))
-    });
+    };
+    found.retain(is_other);
+    for rule in rules.iter().filter(|r| r.of.is_none() && !r.inside.is_whole() && r.action != EraseAction::Remove) {
+        super::graph::each_at_path(snapshot, rule, |text| {
+            if is_other(&text) {
+                found.insert(text);
+            }
+        })
+        .await?;
+    }
     Ok(found.into_iter().collect())
 }
 
