@@ -77,10 +77,11 @@ pub(super) async fn carry_out(
     if doing.apply {
         let (planned, mut receipt) = change::plan_and_apply(store, &author, plan).await?;
         receipt.disclosures.extend(anchor::missed(store).await);
-        if let Some(file) = &doing.plan_out {
-            keep(file, &planned)?;
-        }
-        return print_receipt(session, receipt);
+        print_receipt(session, receipt)?;
+        return match &doing.plan_out {
+            Some(file) => keep(file, &planned),
+            None => Ok(()),
+        };
     }
     let mut planned = plan().await?;
     match change::suppress::check(store, &planned).await {
@@ -134,7 +135,11 @@ pub(super) fn keep_text(file: &Path, text: &str) -> Result<(), CommandFailure> {
 /// Prints a receipt.
 pub(super) fn print_receipt(session: &Session<'_>, mut receipt: Receipt) -> Result<(), CommandFailure> {
     mask_changes(session, &mut receipt.changes);
-    output::value(session.format(), &json!(receipt))
+    let stands = receipt.audit_seq.map(|seq| format!("the change of entry {seq} stands: "));
+    output::value(session.format(), &json!(receipt)).map_err(|failure| CommandFailure {
+        message: format!("{}{}", stands.unwrap_or_default(), failure.message),
+        ..failure
+    })
 }
 
 /// Masks changes when masking is on.

@@ -98,6 +98,7 @@ pub fn main() -> ExitCode {
         }
         Err(failure) => {
             veil_words();
+            output::say_afterwards();
             failure.tell(as_json);
             ExitCode::from(failure.code)
         }

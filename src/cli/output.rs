@@ -104,10 +104,7 @@ pub fn piped_open(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Resul
     };
     let written = written.and_then(|()| out.flush());
     drop(out);
-    let mut lines = std::mem::take(&mut *AFTERWARDS.lock().unwrap_or_else(PoisonError::into_inner));
-    // Several tables of one answer lack room for the same columns.
-    lines.dedup();
-    lines.iter().for_each(|line| tell(line));
+    say_afterwards();
     match written {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(e) => Err(CommandFailure::failed(format!("the output could not be written: {e}"))),
@@ -354,6 +351,14 @@ static AFTERWARDS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// Says a line on standard error once what is being printed is out.
 pub fn afterwards(line: String) {
     AFTERWARDS.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+}
+
+/// Says the lines that wait for the end of the answer.
+pub fn say_afterwards() {
+    let mut lines = std::mem::take(&mut *AFTERWARDS.lock().unwrap_or_else(PoisonError::into_inner));
+    // Several tables of one answer lack room for the same columns.
+    lines.dedup();
+    lines.iter().for_each(|line| tell(line));
 }
 
 /// Words that wait until it is known whether the command fails.

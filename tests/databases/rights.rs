@@ -463,6 +463,13 @@ fn rows_that_policies_hide_are_said_to_be_hidden_in_partitioned_tables_too() {
         assert!(says(&findings, &["hidden_rows", "episodes"]), "{findings:#}");
         let plan = world.read(&["purge", "user-ana"]);
         assert!(says(&plan["disclosures"], &["episodes", "row-level security"]), "{plan:#}");
+        // Nor is nobody said to be there of whom rows may be hidden.
+        for asked in [&["purge", "user-zoe"][..], &["show", "subject", "user-zoe"], &["show", "episode", "ep-zoe"]] {
+            let answer = world.reader(asked);
+            let error: Value = serde_json::from_str(&answer.words).unwrap_or_else(|e| panic!("{e}: {}", answer.words));
+            assert_eq!((answer.code, &error["error"]["code"]), (Some(3), &Value::from("not_found")), "{error}");
+            assert!(says(&error["notes"], &["row-level security", "episodes"]), "{asked:?}: {error}");
+        }
         // The owner sees all, and hears nothing of it.
         let owner = world.owner(&["list", "episode"]);
         assert!(ids(&owner.value).len() as i64 == all && !owner.words.contains("row-level"), "{}", owner.words);

@@ -404,6 +404,15 @@ impl Desk<'_> {
         self.folder.join("receipts")
     }
 
+    /// Makes the folder of the receipts: nothing is erased whose receipt could not be kept.
+    ///
+    /// # Errors
+    /// [`ChangeError::Failed`] with the folder's name.
+    pub fn make_receipts(&self) -> Result<(), ChangeError> {
+        let path = self.receipts();
+        private_file::folder(&path).map_err(|e| ChangeError::Failed(format!("{}: {e}", path.display())))
+    }
+
     /// Keeps a receipt.
     ///
     /// # Errors

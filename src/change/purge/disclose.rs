@@ -161,7 +161,7 @@ pub async fn disclosures(
     plan.particular.extend(found.unread_words());
     let known = known_tables(snapshot.store);
     for (table, taken) in graph.tables.iter().filter(|(table, taken)| !known.contains(*table) && !taken.is_empty()) {
-        plan.particular.push(agreeing(
+        plan.notes.push(agreeing(
             taken.len(),
             &format!(
                 "the table {} is outside the layout: {{#}} {{row goes|rows go}} with what {{it refers|they refer}} to, \

@@ -84,6 +84,7 @@ async fn as_planned(
     subject::check(given)?;
     planning::owners(store)?;
     let own = ready(store).await?;
+    desk.make_receipts()?;
     desk.tidy();
     let unfinished = store.records().purge_of(&hmac(&desk.key, given)).await?.filter(PurgeSession::is_open);
     match (unfinished, resume) {

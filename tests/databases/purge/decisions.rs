@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use mnemoscope::change::ChangeError;
-use mnemoscope::change::audit;
+use mnemoscope::change::apply::apply;
 use mnemoscope::change::purge::{self, Mentions, NewDecisions, PurgeOptions};
+use mnemoscope::change::{audit, hold};
 use serde_json::{Value, json};
 
-use super::{Target, World, everything, finished, on_postgres, on_sqlite};
+use super::{Target, World, author, everything, finished, on_postgres, on_sqlite};
 use crate::support::block_on;
 use crate::support::fixtures::Layout;
 
@@ -252,4 +253,48 @@ fn the_command_resumes_with_other_decisions() {
     let (answer, words) = verify();
     assert_eq!(answer["verification"]["logical"]["hits"], 0, "{answer:#}");
     assert!(words.contains("ended incomplete: resume it") && !words.contains("0 values"), "{words}");
+}
+
+/// Notes by Ben of Ana's episodes, in a table of an application that no layout speaks of.
+const PINS: &str = "CREATE TABLE pins (id TEXT PRIMARY KEY, episode_id TEXT NOT NULL REFERENCES episodes (id), by_whom TEXT); \
+     INSERT INTO pins SELECT 'pin-' || id, id, 'user-ben' FROM episodes WHERE user_id = 'user-ana'";
+
+#[test]
+fn rows_of_others_that_go_along_are_said() {
+    block_on(async {
+        for world in worlds().await {
+            world.run(PINS).await;
+            let pins = world.count("pins").await;
+            let options = PurgeOptions { account: true, ..PurgeOptions::default() };
+            let (plan, receipt) = world.purge("user-ana", &options).await.unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(plan["counts"]["pins"]["delete"].as_i64(), Some(pins));
+            assert_eq!(world.count("pins").await, 0);
+            let told = format!("the table pins is outside the layout: {pins} row");
+            assert!(receipt["disclosures"].to_string().contains(&told), "{receipt:#}");
+        }
+    });
+}
+
+#[test]
+fn rows_of_somebody_under_a_hold_go_with_nobody_elses() {
+    block_on(async {
+        for world in [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await].into_iter().flatten() {
+            let [(person, other)] = [("user-ana", "user-ben")];
+            let shared = "turn_facts WHERE user_id = 'user-ben'";
+            world.run("UPDATE turn_facts SET user_id = 'user-ben' WHERE user_id = 'user-ana'").await;
+            let facts = world.count(shared).await;
+            assert!(facts > 0);
+            let store = world.open().await;
+            let hold = hold::hold(&store, other, Some("a lawsuit"), "officer").await.expect("a plan");
+            apply(&store, &hold, &author()).await.expect("a hold");
+            let options = PurgeOptions { account: true, ..PurgeOptions::default() };
+            let refused = world.purge(person, &options).await;
+            assert!(matches!(&refused, Err(ChangeError::Refused(why)) if why.contains("legal hold")), "{refused:?}");
+            assert_eq!(world.count(shared).await, facts);
+            let unhold = hold::unhold(&store, other).await.expect("a plan");
+            apply(&store, &unhold, &author()).await.expect("no hold");
+            let (_, receipt) = world.purge(person, &options).await.unwrap_or_else(|error| panic!("{error}"));
+            assert!(receipt["disclosures"].to_string().contains("another owner"), "{receipt:#}");
+        }
+    });
 }

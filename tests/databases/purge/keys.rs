@@ -234,3 +234,33 @@ fn what_is_the_same_as_a_key_that_stays_is_only_possible() {
         }
     });
 }
+
+#[test]
+fn an_id_with_a_blank_at_its_end_is_another_person() {
+    block_on(async {
+        for world in worlds().await {
+            world
+                .run(
+                    "INSERT INTO users (id, email, first_name, last_name, role, status) VALUES ('user-ana ', 'other@initech.example', \
+                     'Other', 'Person', 'member', 'active'); \
+                     INSERT INTO episodes (id, title, agent_id, user_id, workspace_id, status, maturity_at_time, human_intervention_count, access_count) VALUES ('ep-blank', 'mine', 'agent-ledger', 'user-ana ', 'w', \
+                     'completed', 'student', 0, 0)",
+                )
+                .await;
+            let of_ana = "episodes WHERE user_id = 'user-ana'";
+            let before = world.count(of_ana).await;
+            assert!(before > 0);
+            let options = PurgeOptions { mentions: Mentions::Redact, account: true, ..PurgeOptions::default() };
+            let (plan, _) = world.purge("user-ana ", &options).await.unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(
+                (&plan["subject"]["ids"], &plan["counts"]["episodes"]),
+                (&json!(["user-ana "]), &json!({"delete": 1}))
+            );
+            assert_eq!(world.count("episodes WHERE id = 'ep-blank'").await, 0);
+            assert_eq!(world.count(of_ana).await, before, "the other one's rows stay, under their name");
+            // Where nobody has such an id, the blank was only typed.
+            let (plan, _) = world.purge(" user-ana ", &options).await.unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(plan["subject"]["ids"], json!(["user-ana"]));
+        }
+    });
+}

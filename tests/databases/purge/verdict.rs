@@ -541,3 +541,16 @@ fn a_handle_within_longer_words_is_told_from_its_own_copies_among_the_bytes() {
         assert!(receipt["verification"]["bytes"]["left"].as_u64().is_some_and(|left| left > 0), "{receipt:#}");
     });
 }
+
+#[test]
+fn nothing_is_erased_whose_receipt_could_not_be_kept() {
+    block_on(async {
+        let world = on_sqlite(Layout::Atom2026).await;
+        std::fs::create_dir_all(world.state()).expect("a folder");
+        std::fs::write(world.state().join("receipts"), "").expect("a file");
+        let before = world.dump().await;
+        let refused = world.carry_out("user-ana", &everything(), false).await;
+        assert!(matches!(&refused, Err(ChangeError::Failed(why)) if why.contains("receipts")), "{refused:?}");
+        assert!(world.dump().await == before);
+    });
+}
