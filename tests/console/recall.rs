@@ -105,11 +105,14 @@ fn what_belongs_to_an_episode_takes_its_situation() {
     console.press("9 W");
     console.shows("writes a situation");
     let mut database = world();
-    let access = row(Entity::Access, &[("id", json!("ac-1")), ("query", json!("lost invoices"))]);
+    let asked = [("id", "ac-1"), ("query", "lost invoices"), ("kind", "similar"), ("user_id", "user-ana")];
+    let access = row(Entity::Access, &asked.map(|(column, value)| (column, json!(value))));
     database.rows.entry(Entity::Access).or_default().push(access);
     let mut console = Console::new(database, 140, 40);
     console.press(": 'accesses' enter W");
-    assert_eq!(console.model.at::<RecallScreen>().unwrap().inquiry.text.as_deref(), Some("lost invoices"));
+    let inquiry = &console.model.at::<RecallScreen>().unwrap().inquiry;
+    assert_eq!((inquiry.text.as_deref(), inquiry.user.as_deref()), (Some("lost invoices"), Some("user-ana")));
+    assert_eq!(inquiry.ranking, Ranking::Similar, "as it was ranked then");
 }
 
 #[test]

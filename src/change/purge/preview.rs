@@ -167,17 +167,21 @@ fn tree(plan: &PurgePlan) -> Vec<Branch> {
 pub fn outcome(receipt: PurgeReceipt) -> ErasureOutcome {
     let found = &receipt.verification;
     let check = |name: &str, found: String, good| ErasureCheck { name: name.to_owned(), found, good };
-    let values = match (found.logical.hits, found.logical.left) {
+    let mut values = match (found.logical.hits, found.logical.left) {
         (hits, 0) => agreeing(hits, "{#} {hit|hits}"),
         (hits, left) => {
             agreeing(hits, &format!("{{#}} {{hit|hits}}, {} of {{it|them}} left on purpose", thousands(left)))
         }
     };
+    let account = found.logical.account;
+    if account > 0 {
+        values.push_str(&agreeing(account, "; {#} {value|values} of the account, which is kept"));
+    }
     let ControlFound { found: there, of } = found.control;
     let index = found.index.hits;
     let verification = vec![
         check("found before", format!("{there} of {of} handles: what is looked for can be found"), Some(there == of)),
-        check("values", values, Some(found.logical.hits == 0)),
+        check("values", values, Some(found.logical.hits == 0 && account == 0)),
         check("search indexes", agreeing(index, "{#} {hit|hits}"), Some(index == 0)),
         bytes(&found.bytes),
     ];
@@ -194,14 +198,13 @@ pub fn outcome(receipt: PurgeReceipt) -> ErasureOutcome {
 
 fn bytes(found: &ByteHits) -> ErasureCheck {
     let (words, good) = if found.checked {
-        (
-            format!(
-                "{}, in {}",
-                agreeing(found.hits, "{#} {hit|hits}"),
-                agreeing(found.files.len() as u64, "{#} {file|files}")
-            ),
-            Some(found.hits == 0),
-        )
+        let stays = match found.left {
+            0 => String::new(),
+            left => agreeing(left, "; {#} {is|are} of rows that stay"),
+        };
+        let (hits, files) =
+            (agreeing(found.hits, "{#} {hit|hits}"), agreeing(found.files.len() as u64, "{#} {file|files}"));
+        (format!("{hits}, in {files}{stays}"), Some(found.hits == 0 && found.left == 0))
     } else {
         let reason = found.reason.as_deref().unwrap_or("the files of a server cannot be read from here");
         (format!("not checked: {reason}"), None)

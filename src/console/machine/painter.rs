@@ -47,8 +47,10 @@ impl Painter {
 
     /// Draws the whole screen. The buffer is taken to be empty. While values are masked, whatever is drawn passes the veil.
     pub fn draw(&mut self, model: &Model, look: &Look, buf: &mut Buffer) -> Drawn {
-        let zone = &model.context.settings.zone;
-        words::in_zone(zone, || text::hiding(model.context.masking.hiding(), || self.draw_all(model, look, buf)))
+        let context = &model.context;
+        words::in_zone(&context.settings.zone, context.now, || {
+            text::hiding(model.context.masking.hiding(), || self.draw_all(model, look, buf))
+        })
     }
 
     fn draw_all(&mut self, model: &Model, look: &Look, buf: &mut Buffer) -> Drawn {

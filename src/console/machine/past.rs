@@ -45,7 +45,7 @@ fn tell(cx: &mut Context) {
     let Some(past) = &cx.past else {
         return cx.say(ToastTone::Good, "rows are shown as they are now");
     };
-    let at = words::in_zone(&cx.settings.zone, || words::time(&past.at, false));
+    let at = words::in_zone(&cx.settings.zone, cx.now, || words::time(&past.at, false));
     let taken_back = match past.taken_back {
         0 => "No change that was made here is taken back.".to_owned(),
         1 => "One change that was made here is taken back.".to_owned(),

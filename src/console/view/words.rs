@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Datelike as _, Utc};
 use serde_json::Value;
 
 use crate::console::core::zone::ShownZone;
@@ -10,19 +10,26 @@ use crate::memory::query::CountKind;
 use crate::memory::time;
 use crate::ui::{Look, SafeText, StyleRole, TextLine, figures};
 
-thread_local! {
-    static ZONE: RefCell<ShownZone> = RefCell::new(ShownZone::default());
+/// The zone of the times, and the moment at which they are drawn.
+#[derive(Default)]
+struct Clock {
+    zone: ShownZone,
+    now: DateTime<Utc>,
 }
 
-/// Draws with times in a zone.
-pub fn in_zone<R>(zone: &ShownZone, draw: impl FnOnce() -> R) -> R {
-    struct Restored(ShownZone);
+thread_local! {
+    static CLOCK: RefCell<Clock> = RefCell::new(Clock::default());
+}
+
+/// Draws with times in a zone, as they are read at a moment.
+pub fn in_zone<R>(zone: &ShownZone, now: DateTime<Utc>, draw: impl FnOnce() -> R) -> R {
+    struct Restored(Clock);
     impl Drop for Restored {
         fn drop(&mut self) {
-            ZONE.set(std::mem::take(&mut self.0));
+            CLOCK.set(std::mem::take(&mut self.0));
         }
     }
-    let _restored = Restored(ZONE.replace(zone.clone()));
+    let _restored = Restored(CLOCK.replace(Clock { zone: zone.clone(), now }));
     draw()
 }
 
@@ -30,7 +37,7 @@ pub fn in_zone<R>(zone: &ShownZone, draw: impl FnOnce() -> R) -> R {
 fn local(text: &str) -> Option<String> {
     let micros = time::epoch_micros(text)?;
     let at = DateTime::from_timestamp_micros(micros)?;
-    let offset = ZONE.with_borrow(|zone| zone.offset(at.timestamp()));
+    let offset = CLOCK.with_borrow(|clock| clock.zone.offset(at.timestamp()));
     Some(at.with_timezone(&offset).format("%Y-%m-%dT%H:%M:%S").to_string())
 }
 
@@ -46,13 +53,16 @@ pub fn time(text: &str, seconds: bool) -> SafeText {
     }
 }
 
-/// `02-04 10:00` of a canonical time.
+/// `02-04 10:00` of a canonical time; of another year than this one the day, `2025-02-04`.
 #[must_use]
 pub fn short_time(text: &str) -> SafeText {
     let local = local(text);
     let shown = local.as_deref().unwrap_or(text);
-    match (shown.get(5..10), shown.get(11..16)) {
-        (Some(day), Some(clock)) => format!("{day} {clock}").into(),
+    let year = CLOCK.with_borrow(|clock| clock.now.with_timezone(&clock.zone.offset(clock.now.timestamp())).year());
+    let is_other_year = local.as_deref().and_then(|at| at.get(..4)?.parse().ok()).is_some_and(|of: i32| of != year);
+    match (shown.get(..10), shown.get(5..10), shown.get(11..16)) {
+        (Some(day), ..) if is_other_year => day.into(),
+        (_, Some(day), Some(clock)) => format!("{day} {clock}").into(),
         _ => SafeText::limited(text, 11),
     }
 }
@@ -176,4 +186,22 @@ fn spoken(value: &Value, width: usize) -> String {
 #[must_use]
 pub fn real(value: f64) -> String {
     if value.abs() < 1e9 { ((value * 1e3).round() / 1e3).to_string() } else { value.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_time_tells_the_year_where_it_is_another_one() {
+        let now = DateTime::parse_from_rfc3339("2026-01-01T00:30:00Z").unwrap().to_utc();
+        let shown = |offset: i32, text: &str| {
+            in_zone(&ShownZone::new(vec![(0, offset)]), now, || short_time(text).as_str().to_owned())
+        };
+        assert_eq!(shown(0, "2026-01-01T00:10:00.000000Z"), "01-01 00:10");
+        assert_eq!(shown(0, "2025-12-31T23:50:00.000000Z"), "2025-12-31");
+        // By the clock of New York it is 2025 still.
+        assert_eq!(shown(-18_000, "2025-12-31T23:50:00.000000Z"), "12-31 18:50");
+        assert_eq!(shown(-18_000, "2026-01-01T06:00:00.000000Z"), "2026-01-01");
+    }
 }

@@ -50,7 +50,7 @@ pub fn draw(form: &Form, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut 
     let verdict = match &check {
         _ if form.closing => TextLine::of(UNPLANNED, StyleRole::Warn),
         Err(reason) => TextLine::of(SafeText::limited(reason, width), StyleRole::Warn),
-        Ok(()) => TextLine::of("ctrl-s shows what would change, before anything does", StyleRole::Muted),
+        Ok(()) => TextLine::of("ctrl-s plans it; a safe plan is applied at once, and Z undoes it", StyleRole::Muted),
     };
     verdict.render(lay::row(rest, 0), buf, look);
     let hints = [

@@ -223,8 +223,11 @@ fn situation_from(origin: &ScreenOrigin, cx: &Context) -> Option<Inquiry> {
     can_rank(cx, asked.ranking).is_ok().then_some(asked)
 }
 
-/// The situation that a row was in: its own, that of its episode, or what was asked for at an access.
+/// The situation that a row was in: its own, that of its episode, or what an access asked for.
 fn situation_of(row: &Row, masked: bool) -> Option<Inquiry> {
+    if row.entity == Entity::Access {
+        return situation_of_access(row, masked);
+    }
     let (ranking, id) = match row.entity {
         Entity::Episode => (Ranking::Boosted, Some(row.id())),
         Entity::Case => (Ranking::Cases, Some(row.id())),
@@ -233,14 +236,20 @@ fn situation_of(row: &Row, masked: bool) -> Option<Inquiry> {
     };
     // A case names its bank by itself.
     let agent = row.text("agent_id").filter(|_| row.entity != Entity::Case).map(str::to_owned);
-    let fresh = Inquiry { agent, ..Inquiry::new(ranking) };
-    match id.filter(|id| !id.is_empty()) {
-        Some(id) => Some(Inquiry { like: Some(id.to_owned()), ..fresh }),
-        None if row.entity == Entity::Access && !masked => {
-            Some(Inquiry { text: Some(row.text("query")?.to_owned()), ..fresh })
-        }
-        None => None,
-    }
+    let like = id.filter(|id| !id.is_empty())?.to_owned();
+    Some(Inquiry { agent, like: Some(like), ..Inquiry::new(ranking) })
+}
+
+/// What an access asked for, ranked as it was then.
+fn situation_of_access(row: &Row, masked: bool) -> Option<Inquiry> {
+    let ranking = Ranking::ALL.into_iter().find(|ranking| row.text("kind") == Some(ranking.name()));
+    let given = |column: &str| row.text(column).filter(|text| !text.trim().is_empty() && !masked).map(str::to_owned);
+    Some(Inquiry {
+        text: Some(given("query")?),
+        agent: given("agent_id"),
+        user: given("user_id"),
+        ..Inquiry::new(ranking.unwrap_or(Ranking::Boosted))
+    })
 }
 
 /// Returns the entities that a ranking ranks.
