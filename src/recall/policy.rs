@@ -49,7 +49,7 @@ impl Policy {
     /// Why they are none: nothing stored, not an object, a weight that is no finite number, no known feature.
     pub fn parse(stored: &Value) -> Result<Policy, String> {
         let object = match stored {
-            Value::Null => return Err("no weights are stored: its training did not end".to_owned()),
+            Value::Null => return Err("no weights are stored that can be read".to_owned()),
             Value::Object(object) => object,
             _ => return Err("the stored weights are no JSON object of names and numbers".to_owned()),
         };

@@ -54,7 +54,7 @@ pub fn answer(question: &StudyQuestion) -> StudyAnswer {
             vec![
                 version("po-2", 2, "training", Ok(false)),
                 version("po-1", 1, "active", Ok(true)),
-                version("po-0", 0, "failed", Err("no weights are stored: its training did not end")),
+                version("po-0", 0, "failed", Err("no weights are stored that can be read")),
             ],
             7,
         ),

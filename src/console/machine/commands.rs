@@ -78,10 +78,10 @@ impl Model {
                 Err(("no other database is open".to_owned(), Some("ctrl-o opens one".to_owned())))
             }
             CommandId::Compare => self.to_compare().map(|_| ()).map_err(|reason| (reason.to_owned(), None)),
-            CommandId::Resize(_) if screen.lists().is_none() => no("there is one pane only"),
-            CommandId::Zoom if !screen.zooms() => no("there is one pane only"),
+            CommandId::Resize(_) if screen.lists().is_none() => no("the panes here have a fixed size"),
+            CommandId::Zoom if !screen.zooms() => no("no pane can be zoomed here"),
             CommandId::Tail if !screen.is_live() => no("only where the newest rows are shown"),
-            CommandId::Focus if !screen.has_panes() => no("there is one pane only"),
+            CommandId::Focus if !screen.has_panes() => no("no other pane takes keys here"),
             id => screen.can(id, &self.context),
         }
     }

@@ -1,7 +1,7 @@
 //! Backfills that go over the rows of some entities and give each row new values in columns of its own.
 
 use futures::future::BoxFuture;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use super::sources::{ERASED, RevisedRows, SourcePlace, UNREAD, note, spare, with_owner, writable};
@@ -235,5 +235,5 @@ fn would_return(erased: &Erased<'_>, row: &Row, values: &[(&'static str, Value)]
 /// Notes a change without what was there before, which must not be kept.
 fn nameless(draft: &mut Draft<'_>, row: &Row, values: &[(&'static str, Value)]) {
     let is = values.iter().map(|(c, v)| ((*c).to_owned(), v.clone())).collect();
-    draft.note(row.entity, &text_check::check(row.id()).0, Value::Null, Value::Object(is));
+    draft.note(row.entity, &text_check::check(row.id()).0, json!({}), Value::Object(is));
 }

@@ -297,9 +297,7 @@ fn holdings(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<H
     let first = parts[0].len() + parts[1].len();
     let mut lines: Vec<HomeEntry> = section("holds", width, look).into();
     let cell = |(number, entity): (usize, Entity)| {
-        // Whose trail it is: ours is told of above.
-        let name = if entity == Entity::AuditEntry { "application's audit" } else { plural(entity) };
-        let cell = TextLine::of(name, StyleRole::Text);
+        let cell = TextLine::of(plural(entity), StyleRole::Text);
         // Nobody counted what a moment of the past held.
         if cx.past.is_some() {
             return (first + number, cell);

@@ -253,6 +253,8 @@ fn card(cx: &Context, recall: &RecallScreen, side: &RankingSide) -> Card {
                 "There are no rows to rank."
             } else if answer.candidates == 0 {
                 "There are no rows of this agent and user."
+            } else if answer.candidates == 1 && answer.left_out.iter().any(|left| left.reason == "query_itself") {
+                "There is no other row to rank than the one that is asked about."
             } else if answer.used == "keyword" {
                 "No row holds a word of the situation."
             } else {
