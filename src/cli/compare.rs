@@ -4,14 +4,15 @@ use std::io::Write;
 
 use clap::Args;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::context::Session;
 use super::failure::CommandFailure;
 use super::look::{entity, mask_rows};
 use super::options::Format;
-use super::output;
-use crate::memory::compare::{FieldPair, PieceOf, TextPiece, compare};
+use super::output::{self, csv_field};
+use crate::memory::compare::{PieceOf, TextPiece, compare};
+use crate::memory::json::JsonPart;
 use crate::ui::text::SafeText;
 
 /// Characters of what two texts have in common that a table shows on either side of a difference.
@@ -36,7 +37,17 @@ struct ComparedRows<'a> {
     entity: &'static str,
     ids: [&'a str; 2],
     same: bool,
-    fields: &'a [FieldPair],
+    fields: &'a [ComparedField<'a>],
+}
+
+/// A column in which at least one of the rows has a value.
+#[derive(Serialize)]
+struct ComparedField<'a> {
+    column: &'static str,
+    same: bool,
+    values: [JsonPart<'a>; 2],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    words: Option<Vec<TextPiece>>,
 }
 
 /// Compares two rows.
@@ -54,27 +65,40 @@ pub(super) async fn run(session: &Session<'_>, asked: &Compare) -> Result<(), Co
         })?);
     }
     mask_rows(session, &mut rows);
-    let ids = [rows[0].id().to_owned(), rows[1].id().to_owned()];
-    let second = rows.swap_remove(1);
-    let fields = compare(rows.swap_remove(0), second);
+    let [first, second] = &rows[..] else { return Ok(()) };
+    let fields = compare(first, second).into_iter().filter_map(|field| {
+        let at = entity.position(field.column)?;
+        let values = [first.part(at), second.part(at)];
+        Some(ComparedField { column: field.column, same: field.same, values, words: field.words })
+    });
+    let fields: Vec<ComparedField<'_>> = fields.collect();
     let shown = || {
         let same = fields.iter().all(|field| field.same || field.column == "id");
-        ComparedRows { entity: entity.name(), ids: ids.each_ref().map(String::as_str), same, fields: &fields }
+        ComparedRows { entity: entity.name(), ids: [first.id(), second.id()], same, fields: &fields }
     };
     match session.format() {
         Format::Json => output::json(&shown()),
         Format::Jsonl => output::piped(|out| fields.iter().try_for_each(|field| output::json_line(out, field))),
-        Format::Csv => output::csv_table(
-            &fields
-                .iter()
-                .map(|f| json!({ "column": f.column, "same": f.same, "first": f.values[0], "second": f.values[1] }))
-                .collect::<Vec<_>>(),
-        ),
+        Format::Csv => output::piped(|out| csv(out, &fields)),
         Format::Table => output::piped(|out| print(out, &fields)),
     }
 }
 
-fn print(out: &mut dyn Write, fields: &[FieldPair]) -> std::io::Result<()> {
+fn csv(out: &mut dyn Write, fields: &[ComparedField<'_>]) -> std::io::Result<()> {
+    let mut csv = csv::Writer::from_writer(out);
+    csv.write_record(["column", "same", "first", "second"])?;
+    for ComparedField { column, same, values: [first, second], .. } in fields {
+        csv.write_record([
+            csv_field(&Value::from(*column)),
+            same.to_string(),
+            csv_field(*first),
+            csv_field(*second),
+        ])?;
+    }
+    csv.flush()
+}
+
+fn print(out: &mut dyn Write, fields: &[ComparedField<'_>]) -> std::io::Result<()> {
     let ink = output::ink();
     for field in fields.iter().filter(|field| !field.same) {
         writeln!(out, "{}", ink.heading(field.column))?;
@@ -82,7 +106,7 @@ fn print(out: &mut dyn Write, fields: &[FieldPair]) -> std::io::Result<()> {
             print_words(out, words)?;
             continue;
         }
-        let [first, second] = field.values.each_ref().map(|value| SafeText::new(&line(value)));
+        let [first, second] = field.values.each_ref().map(|value| SafeText::new(&line(*value)));
         writeln!(out, "  {}\n  {}", ink.bad(format!("- {first}")), ink.good(format!("+ {second}")))?;
     }
     let same: Vec<&str> = fields.iter().filter(|field| field.same).map(|field| field.column).collect();
@@ -113,10 +137,10 @@ fn ends(text: &str) -> String {
     format!("{start} … {end}")
 }
 
-fn line(value: &Value) -> String {
+fn line(value: JsonPart<'_>) -> String {
     match value {
-        Value::Null => "nothing".to_owned(),
-        Value::String(text) => text.clone(),
+        JsonPart::Value(Value::Null) => "nothing".to_owned(),
+        JsonPart::Value(Value::String(text)) => text.clone(),
         other => other.to_string(),
     }
 }

@@ -1,27 +1,27 @@
 //! Two rows of a kind side by side: which columns differ, and where their texts do, word by word.
 
+use std::io;
+
 use serde::Serialize;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
 use super::entity::{Column, Personal, ValueKind};
+use super::json::{JsonPart, is_same};
 use super::row::Row;
 
 /// Words, or lines of longer texts, up to which two texts are compared piece by piece: the work grows with the product.
 const PIECES: usize = 4_000;
 
 /// A column in which at least one of two rows has a value.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FieldPair {
     /// Canonical column.
     pub column: &'static str,
     /// Both rows hold the same.
     pub same: bool,
-    /// The value of the first row and that of the second.
-    pub values: [Value; 2],
     /// The first row's text turned into the second's; none for values that are no texts, that are the same, or that are
     /// too long to be compared by lines even.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub words: Option<Vec<TextPiece>>,
 }
 
@@ -46,34 +46,57 @@ pub enum PieceOf {
     Added,
 }
 
-/// Compares two rows of one entity, column by column in the canonical order, and takes their values out of them. Columns
-/// that both leave empty are left out.
+/// Compares two rows of one entity, column by column in the canonical order. Columns that both leave empty are left out.
 #[must_use]
-pub fn compare(mut first: Row, mut second: Row) -> Vec<FieldPair> {
+pub fn compare(first: &Row, second: &Row) -> Vec<FieldPair> {
     let columns = first.entity.columns();
-    let pair = |column: &Column| {
-        let values = [first.take(column.name), second.take(column.name)];
-        if values.iter().all(Value::is_null) {
+    let pair = |(at, column): (usize, &Column)| {
+        let parts = [first.part(at), second.part(at)];
+        if parts.iter().all(|part| matches!(part, JsonPart::Value(Value::Null))) {
             return None;
         }
-        let same = values[0] == values[1];
-        let texts = || values.each_ref().map(|value| text_of(column, value));
-        let words = match (!same).then(texts) {
+        let same = match parts {
+            [JsonPart::Value(first), JsonPart::Value(second)] => first == second,
+            [first, second] => is_same(&first.text(), &second.text()),
+        };
+        let differ = !same && !parts.iter().any(has_many_lines);
+        let words = match differ.then(|| parts.map(|part| text_of(column, part))) {
             Some([Some(a), Some(b)]) => pieces(&a, &b),
             _ => None,
         };
-        Some(FieldPair { column: column.name, same, values, words })
+        Some(FieldPair { column: column.name, same, words })
     };
-    columns.iter().filter_map(pair).collect()
+    columns.iter().enumerate().filter_map(pair).collect()
+}
+
+/// Whether a long document has too many lines in its indented form: that is not made then.
+fn has_many_lines(part: &JsonPart<'_>) -> bool {
+    struct LinesLeft(usize);
+
+    impl io::Write for LinesLeft {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let ends = bytes.iter().filter(|byte| **byte == b'\n').count();
+            self.0 = self.0.checked_sub(ends).ok_or(io::ErrorKind::FileTooLarge)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    matches!(part, JsonPart::Document(_)) && serde_json::to_writer_pretty(LinesLeft(PIECES - 1), part).is_err()
 }
 
 /// The text of a value that reads as one: free text, and JSON in its indented form.
-fn text_of(column: &Column, value: &Value) -> Option<String> {
-    match (column.kind, value) {
-        (ValueKind::Text | ValueKind::Json, Value::Null) => Some(String::new()),
-        (ValueKind::Text, Value::String(text)) if column.personal == Personal::Content => Some(text.clone()),
-        (ValueKind::Json, Value::String(text)) => Some(text.clone()),
-        (ValueKind::Json, value) => serde_json::to_string_pretty(value).ok(),
+fn text_of(column: &Column, part: JsonPart<'_>) -> Option<String> {
+    match (column.kind, part) {
+        (ValueKind::Text | ValueKind::Json, JsonPart::Value(Value::Null)) => Some(String::new()),
+        (ValueKind::Text, JsonPart::Value(Value::String(text))) if column.personal == Personal::Content => {
+            Some(text.clone())
+        }
+        (ValueKind::Json, JsonPart::Value(Value::String(text))) => Some(text.clone()),
+        (ValueKind::Json, part) => serde_json::to_string_pretty(&part).ok(),
         _ => None,
     }
 }
@@ -163,7 +186,7 @@ mod tests {
 
     #[test]
     fn texts_differ_by_words_and_lists_as_a_whole() {
-        let pairs = compare(episode("late loads at Alder", &["a"]), episode("late loads at Birch", &["b"]));
+        let pairs = compare(&episode("late loads at Alder", &["a"]), &episode("late loads at Birch", &["b"]));
         let names: Vec<&str> = pairs.iter().map(|pair| pair.column).collect();
         assert_eq!(names, ["title", "tags"], "what both leave empty is left out");
         let words = pairs[0].words.as_ref().expect("words");
@@ -171,16 +194,16 @@ mod tests {
         let expected = [(PieceOf::Same, "late loads at "), (PieceOf::Removed, "Alder"), (PieceOf::Added, "Birch")];
         assert_eq!(shown, expected);
         assert_eq!(pairs[1].words, None);
-        assert!(compare(episode("x", &[]), episode("x", &[])).iter().all(|pair| pair.same));
+        assert!(compare(&episode("x", &[]), &episode("x", &[])).iter().all(|pair| pair.same));
     }
 
     #[test]
     fn very_long_texts_are_compared_by_lines_or_not_at_all() {
         let lines = |last: &str| "one two three four\n".repeat(2_000) + last;
-        let pairs = compare(episode(&lines("a"), &[]), episode(&lines("b"), &[]));
+        let pairs = compare(&episode(&lines("a"), &[]), &episode(&lines("b"), &[]));
         assert_eq!(pairs[0].words.as_ref().map(Vec::len), Some(3));
         let huge = "x\n".repeat(PIECES + 1);
-        assert_eq!(compare(episode(&huge, &[]), episode("y", &[]))[0].words, None);
+        assert_eq!(compare(&episode(&huge, &[]), &episode("y", &[]))[0].words, None);
     }
 
     proptest! {

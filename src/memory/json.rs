@@ -9,7 +9,7 @@ mod texts;
 
 use serde_json::{Map, Value};
 
-pub use document::{JsonPart, is_kept_as_text};
+pub use document::{JsonPart, is_kept_as_text, is_same};
 pub use members::members;
 pub use place::path_in;
 pub use plain::{is_plain, keeps_digits};

@@ -1,10 +1,13 @@
 //! JSON that is kept and written as its text: no value of it is made, which would take twenty times the room.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
+use super::members::members;
 use super::plain::keeps_digits;
 
 /// Bytes of a JSON text from which on no value is made of it.
@@ -26,6 +29,15 @@ impl JsonPart<'_> {
         match self {
             JsonPart::Value(value) => (*value).clone(),
             JsonPart::Document(text) => super::read(text).value,
+        }
+    }
+
+    /// The JSON text of it, blanks as they are.
+    #[must_use]
+    pub fn text(&self) -> Cow<'_, str> {
+        match self {
+            JsonPart::Value(value) => Cow::Owned(value.to_string()),
+            JsonPart::Document(text) => Cow::Borrowed(text),
         }
     }
 }
@@ -69,6 +81,43 @@ pub fn is_kept_as_text(text: &str) -> bool {
     written.is_ok() && reader.end().is_ok()
 }
 
+/// Bytes of strict JSON up to which values are made of it to compare them.
+const SHORT: usize = 4 << 10;
+
+/// Whether two texts of strict JSON have the same value: in objects the order of the members is no matter, and of a key
+/// that occurs twice the last one counts.
+#[must_use]
+pub fn is_same(first: &str, second: &str) -> bool {
+    let texts = [first.trim(), second.trim()];
+    let [first, second] = texts;
+    if first == second {
+        return true;
+    }
+    let value = |text| serde_json::from_str::<Value>(text).ok();
+    match texts.map(|text| text.as_bytes().first()) {
+        _ if first.len().max(second.len()) <= SHORT => value(first) == value(second),
+        [Some(b'{'), Some(b'{')] => {
+            let (first, second) = (last_members(first), last_members(second));
+            first.len() == second.len() && first.iter().zip(&second).all(|(a, b)| a.0 == b.0 && is_same(a.1, b.1))
+        }
+        [Some(b'['), Some(b'[')] => {
+            let [first, second] = texts.map(|text| serde_json::from_str::<Vec<&RawValue>>(text).unwrap_or_default());
+            first.len() == second.len() && first.iter().zip(&second).all(|(a, b)| is_same(a.get(), b.get()))
+        }
+        [Some(b'{' | b'['), _] | [_, Some(b'{' | b'[')] => false,
+        _ => value(first) == value(second),
+    }
+}
+
+/// The members of an object by their keys, the last of each.
+fn last_members(text: &str) -> Vec<(String, &str)> {
+    let all = members(text).unwrap_or_default().into_iter();
+    let mut all: Vec<(String, &str)> = all.rev().map(|(key, value)| (key, value.get())).collect();
+    all.sort_by(|a, b| a.0.cmp(&b.0));
+    all.dedup_by(|later, first| later.0 == first.0);
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,5 +144,26 @@ mod tests {
             assert!(!is_kept_as_text(&long(part)), "{part}");
         }
         assert!(!is_kept_as_text("[1]"));
+    }
+
+    #[test]
+    fn texts_are_the_same_where_their_values_are() {
+        let filler = "x".repeat(SHORT);
+        let long = |rest: &str| format!("{{\"filler\": [\"{filler}\", {{\"f\": \"{filler}\"}}], {rest}}}");
+        let texts = [
+            r#""a": 1, "b": [1, 2.0]"#, r#""b":[1,2.0],"a":1"#, r#""a": 7, "b": [1, 2.0], "a": 1"#, r#""a": 1, "b": [2.0, 1]"#,
+            r#""a": 1"#, r#""a": 1, "b": {"filler": 1}"#, r#""a": 1.0, "b": [1, 2.0]"#, r#""\u0061": 1, "b": [1, 2e0]"#,
+        ]
+        .map(long);
+        let mut given: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let list = format!("[{}]", texts[0]);
+        let quoted = Value::from(texts[0].as_str()).to_string();
+        given.extend([list.as_str(), quoted.as_str(), "null", "{}"]);
+        for a in &given {
+            for b in &given {
+                let [first, second] = [a, b].map(|text| serde_json::from_str::<Value>(text).unwrap());
+                assert_eq!(is_same(a, b), first == second, "{a} {b}");
+            }
+        }
     }
 }

@@ -123,11 +123,12 @@ fn field_lines(field: &FieldPair, rows: &[ComparedRow; 2], cx: &Context, width: 
     let longest = if width >= WIDE { LABEL_WIDE } else { LABEL };
     let label = look.pad(&SafeText::limited(&field.column.replace('_', " "), longest), longest, Align::Left);
     let head = TextLine::of(label, StyleRole::Label).with("  ", StyleRole::Text);
-    let are_texts = field.values.iter().all(Value::is_string);
+    let stored = |side: usize| rows[side].row().map_or(&Value::Null, |row| row.get(field.column));
+    let are_texts = [0, 1].iter().all(|side| stored(*side).is_string());
     if let Some(pieces) = field.words.as_ref().filter(|_| are_texts) {
         return word_lines(head, pieces, width, look);
     }
-    let sides = [0, 1].map(|side| value(&field.values[side], rows[side].row(), field.column, cx, look));
+    let sides = [0, 1].map(|side| value(stored(side), rows[side].row(), field.column, cx, look));
     let mut line = head.clone();
     if head.width() + sides.iter().map(TextLine::width).sum::<usize>() + 3 <= width {
         let [first, second] = sides;

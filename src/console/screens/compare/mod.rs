@@ -49,7 +49,7 @@ pub struct CompareScreen {
     pub rows: [ComparedRow; 2],
     /// True when the user chose the order.
     exchanged: bool,
-    /// Columns with their values on both sides, once both were read.
+    /// Columns with how both sides differ, once both were read.
     pub fields: Vec<FieldPair>,
     /// Lines that lie above.
     pub scroll: usize,
@@ -86,7 +86,7 @@ impl CompareScreen {
             self.rows.swap(0, 1);
         }
         if let [Some(first), Some(second)] = self.rows.each_ref().map(ComparedRow::row) {
-            self.fields = compare(first.clone(), second.clone());
+            self.fields = compare(first, second);
         }
     }
 }
