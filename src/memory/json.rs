@@ -2,6 +2,7 @@
 
 mod document;
 mod members;
+mod nested;
 mod place;
 mod plain;
 mod reader;
@@ -11,6 +12,7 @@ use serde_json::{Map, Value};
 
 pub use document::{JsonPart, is_kept_as_text, is_same};
 pub use members::members;
+pub use nested::{nested, nested_text};
 pub use place::path_in;
 pub use plain::{is_plain, keeps_digits};
 use reader::{WideNumber, read_with};

@@ -79,6 +79,12 @@ impl Row {
         }
     }
 
+    /// Value of a canonical column as JSON has it; null when the entity has no such column.
+    #[must_use]
+    pub fn json(&self, column: &str) -> JsonPart<'_> {
+        self.entity.position(column).map_or(JsonPart::Value(&Value::Null), |at| self.part(at))
+    }
+
     /// Finds the value at a path of a canonical column, as [`json::path`] does.
     #[must_use]
     pub fn within(&self, column: &str, path: &str) -> Option<Value> {

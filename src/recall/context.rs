@@ -306,7 +306,7 @@ fn snippet(number: usize, row: &Row) -> String {
     let (context, actions, outcome, reward) = match row.entity {
         Entity::Case => {
             let reward = row.number("reward").map_or("unknown".to_owned(), |r| format!("{r:.2}"));
-            (asked_text(row.get("prompt")), steps(row.get("plan")), row.text("outcome").map(str::to_owned), reward)
+            (asked_text(row.json("prompt")), steps(row.get("plan")), row.text("outcome").map(str::to_owned), reward)
         }
         Entity::Memory => {
             let place = row.text("title").unwrap_or_default();
@@ -356,19 +356,19 @@ fn steps(plan: &Value) -> Vec<String> {
             .iter()
             .map(|step| match step.get("description").or_else(|| step.get("tool")) {
                 Some(Value::String(text)) => text.clone(),
-                _ => all_text(step),
+                _ => all_text(step.into()),
             })
             .filter(|text| !text.is_empty())
             .collect(),
         Value::Null => Vec::new(),
-        other => vec![all_text(other)],
+        other => vec![all_text(other.into())],
     }
 }
 
 fn names(actions: &Value) -> Vec<String> {
     let name = |action: &Value| match action {
         Value::String(text) => text.clone(),
-        _ => action.get("step_name").and_then(Value::as_str).map_or_else(|| all_text(action), str::to_owned),
+        _ => action.get("step_name").and_then(Value::as_str).map_or_else(|| all_text(action.into()), str::to_owned),
     };
     actions.as_array().map(|items| items.iter().map(name).filter(|n| !n.is_empty()).collect()).unwrap_or_default()
 }

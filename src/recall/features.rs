@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use serde_json::value::RawValue;
 use unicode_segmentation::UnicodeSegmentation as _;
 
+use crate::memory::json::{self, JsonPart, JsonText};
 use crate::memory::{Row, reward, time};
 
 /// The features, in the order of every feature vector and of a policy's weights.
@@ -161,33 +163,61 @@ pub fn tags(case: &Row) -> BTreeSet<String> {
 /// Returns the question that a case was asked: the message within its prompt, else all of the prompt's text.
 #[must_use]
 pub fn case_text(case: &Row) -> String {
-    asked_text(case.get("prompt"))
+    asked_text(case.json("prompt"))
 }
 
 /// The message within a stored prompt: the text itself, what stands under a key such as `message` or `query`, the last
 /// user's turn of a list of messages, else all texts one after the other.
 #[must_use]
-pub fn asked_text(prompt: &Value) -> String {
+pub fn asked_text(prompt: JsonPart<'_>) -> String {
+    let found = match prompt {
+        JsonPart::Value(value) => asked_value(value),
+        JsonPart::Document(text) => asked_document(text),
+    };
+    found.unwrap_or_else(|| all_text(prompt))
+}
+
+/// The message within a value; none where that is all of its texts.
+fn asked_value(prompt: &Value) -> Option<String> {
+    let asked = |value: &Value| asked_text(value.into());
     match prompt {
-        Value::String(text) => text.clone(),
+        Value::String(text) => Some(text.clone()),
         Value::Object(object) => {
-            let told = ASKED.iter().find_map(|key| object.get(*key)).map(asked_text);
-            told.filter(|text| !text.is_empty()).unwrap_or_else(|| all_text(prompt))
+            let told = ASKED.iter().find_map(|key| object.get(*key)).map(asked);
+            told.filter(|text| !text.is_empty())
         }
         Value::Array(turns) => {
             let user = turns.iter().rev().find(|turn| turn.get("role").and_then(Value::as_str) == Some("user"));
-            user.map_or_else(|| all_text(prompt), asked_text)
+            user.map(asked)
         }
-        _ => all_text(prompt),
+        _ => None,
     }
+}
+
+/// As [`asked_value`], in the text of an object or a list.
+fn asked_document(text: &str) -> Option<String> {
+    let asked = |raw: &RawValue| match raw.get() {
+        text if json::is_kept_as_text(text) => asked_text(JsonPart::Document(text)),
+        text => asked_text((&json::read(text).value).into()),
+    };
+    if let Some(members) = json::members(text) {
+        let last = |key: &&str| members.iter().rfind(|(name, _)| name == key);
+        let told = ASKED.iter().find_map(last).map(|(_, value)| asked(value));
+        return told.filter(|text| !text.is_empty());
+    }
+    let turns: Vec<&RawValue> = serde_json::from_str(text).ok()?;
+    let is_user = |turn: &&&RawValue| {
+        turn.get().starts_with('{') && json::path_in(turn.get(), "role").0.as_ref().and_then(Value::as_str) == Some("user")
+    };
+    turns.iter().rev().find(is_user).map(|turn| asked(turn))
 }
 
 /// All texts within a JSON value, in order, one a line.
 #[must_use]
-pub fn all_text(value: &Value) -> String {
+pub fn all_text(part: JsonPart<'_>) -> String {
     let mut found = String::new();
     let mut first = true;
-    each_text(value, &mut |text| {
+    each_text(part, &mut |text| {
         if !std::mem::take(&mut first) {
             found.push('\n');
         }
@@ -197,12 +227,19 @@ pub fn all_text(value: &Value) -> String {
 }
 
 /// Hands each text within a JSON value to `each`, in order.
-pub fn each_text(value: &Value, each: &mut dyn FnMut(&str)) {
-    match value {
-        Value::String(text) => each(text),
-        Value::Array(items) => items.iter().for_each(|item| each_text(item, each)),
-        Value::Object(object) => object.values().for_each(|item| each_text(item, each)),
-        _ => {}
+pub fn each_text(part: JsonPart<'_>, each: &mut dyn FnMut(&str)) {
+    match part {
+        JsonPart::Value(Value::String(text)) => each(text),
+        JsonPart::Value(Value::Array(items)) => items.iter().for_each(|item| each_text(item.into(), each)),
+        JsonPart::Value(Value::Object(object)) => object.values().for_each(|item| each_text(item.into(), each)),
+        JsonPart::Value(_) => {}
+        JsonPart::Document(text) => {
+            // A document is strict JSON.
+            _ = json::each_text(text, &mut |found| match found {
+                JsonText::Key(_) => {}
+                JsonText::Member(_, text) | JsonText::Item(text) => each(text),
+            });
+        }
     }
 }
 
@@ -265,7 +302,7 @@ mod tests {
             (json!({"messages": [{"x": "y"}]}), "y"),
             (json!(null), ""),
         ] {
-            assert_eq!(asked_text(&prompt).trim(), asked, "{prompt}");
+            assert_eq!(asked_text((&prompt).into()).trim(), asked, "{prompt}");
         }
     }
 

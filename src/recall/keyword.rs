@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::features::{all_text, asked_text, each_text, word_parts};
 use super::rank::Ranking;
+use crate::memory::json::JsonPart;
 use crate::memory::{Entity, Row};
 
 /// Text of a row that is compared with the question.
@@ -43,7 +44,7 @@ impl ComparedText {
     pub fn each_part(self, row: &Row, each: &mut dyn FnMut(&str)) {
         match self {
             ComparedText::Whole => match columns_of(row.entity) {
-                Some(columns) => columns.iter().for_each(|column| each_text(row.get(column), each)),
+                Some(columns) => columns.iter().for_each(|column| each_text(row.json(column), each)),
                 None => each(&text_of(row)),
             },
             ComparedText::SituationAndOutcome => each(&situation_and_outcome(row)),
@@ -64,22 +65,22 @@ fn columns_of(entity: Entity) -> Option<&'static [&'static str]> {
 #[must_use]
 pub fn text_of(row: &Row) -> String {
     let Some(columns) = columns_of(row.entity) else {
-        return format!("{}\n{}", asked_text(row.get("prompt")), row.list("tags").join("\n"));
+        return format!("{}\n{}", asked_text(row.json("prompt")), row.list("tags").join("\n"));
     };
-    let parts: Vec<String> = columns.iter().map(|c| all_text(row.get(c))).filter(|t| !t.is_empty()).collect();
+    let parts: Vec<String> = columns.iter().map(|c| all_text(row.json(c))).filter(|t| !t.is_empty()).collect();
     parts.join("\n")
 }
 
 /// Situation and outcome of an episode, as `similar` compares them.
 fn situation_and_outcome(episode: &Row) -> String {
-    let told = |column: &str| all_text(episode.get(column));
+    let told = |column: &str| all_text(episode.json(column));
     let situation = match told("observation") {
         text if text.is_empty() => format!("{}\n{}", told("title"), told("summary")),
         text => text,
     };
-    let outcome = match episode.get("result") {
-        Value::Null => told("summary"),
-        Value::Number(number) => number.to_string(),
+    let outcome = match episode.json("result") {
+        JsonPart::Value(Value::Null) => told("summary"),
+        JsonPart::Value(Value::Number(number)) => number.to_string(),
         other => all_text(other),
     };
     format!("{situation}\n{outcome}\n{}", told("workflow_name"))

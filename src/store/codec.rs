@@ -1,6 +1,8 @@
 //! Turns stored values into canonical ones, by what the column asks for; what cannot be read becomes a problem of the
 //! row and never an error of the page.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::fetched::{FetchedValue, RawRow, json_text, key_text};
@@ -35,7 +37,7 @@ pub fn decode(source: &BoundSource, projection: &Projection, raw: &mut RawRow) -
                 }
                 match unparsed(projection, slot, row.entity.columns()[i].kind, raw) {
                     Some(text) => {
-                        row.values[i] = Value::from(text);
+                        row.values[i] = Value::String(text.into_owned());
                         row.unparsed.push(Unparsed::new(i));
                     }
                     None => fill(&mut row, i, slot, raw),
@@ -80,18 +82,16 @@ fn moved(projection: &Projection, slot: &Slot, kind: ValueKind, raw: &mut RawRow
 }
 
 /// The text of a JSON value that need not be read, or is long.
-fn unparsed<'a>(projection: &Projection, slot: &Slot, kind: ValueKind, raw: &'a RawRow) -> Option<&'a str> {
-    let whole = slot.column.inside.is_whole() && !matches!(slot.column.stored, StoredAs::Nested | StoredAs::One);
-    match slot.at.and_then(|at| raw.get(at)) {
-        Some(FetchedValue::Text(text))
-            if kind == ValueKind::Json
-                && whole
-                && (projection.unparsed && text.starts_with(['{', '[']) && json::is_plain(text)
-                    || json::is_kept_as_text(text)) =>
-        {
-            Some(text)
-        }
-        _ => None,
+fn unparsed<'a>(projection: &Projection, slot: &Slot, kind: ValueKind, raw: &'a RawRow) -> Option<Cow<'a, str>> {
+    let Some(FetchedValue::Text(text)) = slot.at.and_then(|at| raw.get(at)) else { return None };
+    if kind != ValueKind::Json || !slot.column.inside.is_whole() {
+        return None;
+    }
+    let is_short = || projection.unparsed && text.starts_with(['{', '[']) && json::is_plain(text);
+    match slot.column.stored {
+        StoredAs::One => None,
+        StoredAs::Nested => json::is_kept_as_text(text).then(|| json::nested_text(text))?.map(Cow::from),
+        _ => (is_short() || json::is_kept_as_text(text)).then_some(Cow::from(text)),
     }
 }
 
@@ -317,20 +317,10 @@ fn document(stored: StoredAs, raw: &FetchedValue) -> (Value, Vec<String>) {
     };
     let reading = json::read(&text);
     let value = match stored {
-        StoredAs::Nested => json::without_pickles(&nested(reading.value)),
+        StoredAs::Nested => json::without_pickles(&json::nested(reading.value)),
         _ => reading.value,
     };
     (value, reading.problems)
-}
-
-/// Values that are JSON strings inside JSON, read through one level of the object.
-fn nested(value: Value) -> Value {
-    match value {
-        Value::Object(object) => {
-            Value::Object(object.into_iter().map(|(k, v)| (k, json::unwrap_json_string(v))).collect())
-        }
-        other => json::unwrap_json_string(other),
-    }
 }
 
 fn list(raw: &FetchedValue) -> (Value, Vec<String>) {

@@ -1,0 +1,59 @@
+//! JSON strings inside JSON, read through one level of an object.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::{is_kept_as_text, members, unwrap_json_string};
+
+/// Values that are JSON strings inside JSON, read through one level of the object.
+#[must_use]
+pub fn nested(value: Value) -> Value {
+    match value {
+        Value::Object(object) => Value::Object(object.into_iter().map(|(k, v)| (k, unwrap_json_string(v))).collect()),
+        other => unwrap_json_string(other),
+    }
+}
+
+/// The text of what [`nested`] gives for a text that is kept as such; none where that text is not kept, or may hold a
+/// pickle.
+#[must_use]
+pub fn nested_text(text: &str) -> Option<String> {
+    if text.contains("pickle") {
+        return None;
+    }
+    let Some(members) = members(text) else { return Some(text.to_owned()) };
+    let mut whole = String::with_capacity(text.len());
+    for (key, value) in members {
+        let before = if whole.is_empty() { '{' } else { ',' };
+        _ = write!(whole, "{before}{}:", Value::from(key));
+        match serde_json::from_str::<String>(value.get()) {
+            Ok(inner) if is_kept_as_text(&inner) => whole.push_str(&inner),
+            Ok(inner) => _ = write!(whole, "{}", unwrap_json_string(Value::from(inner))),
+            Err(_) => whole.push_str(value.get()),
+        }
+    }
+    whole.push('}');
+    is_kept_as_text(&whole).then_some(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read;
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_read_through_as_its_value_is() {
+        let long = format!("[{}1]", "{\"a\": \"b\"}, ".repeat(100_000));
+        let quoted = Value::from(long.as_str()).to_string();
+        for text in [
+            format!("{{\"args\": {quoted}, \"n\": 1, \"short\": \"{{\\\"x\\\": [NaN]}}\", \"said\": \"{{words\"}}"),
+            format!("{{\"said\": {long}, \"inner\": \"[1, 2]\"}}"),
+            long,
+        ] {
+            let expected = nested(read(&text).value);
+            assert_eq!(nested_text(&text).map(|text| read(&text).value), Some(expected));
+        }
+        assert_eq!(nested_text("{\"__type__\": \"pickle\"}"), None);
+    }
+}
