@@ -4,13 +4,13 @@ use std::io::Write;
 
 use chrono::Utc;
 use clap::{Args, ValueEnum};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::context::Session;
 use super::failure::CommandFailure;
 use super::options::Format;
 use super::queries::saved;
-use super::recalled::RecalledRows;
+use super::recalled::{HeadValue, RecalledRows};
 use super::{as_of as past, hints, output};
 use crate::change::as_of::AsOf;
 use crate::change::what_if::KeptQuestion;
@@ -420,10 +420,10 @@ fn print_item(out: &mut dyn Write, number: usize, item: &RowInContext) -> std::i
 }
 
 /// The members of a row that `recall` prints, besides what hangs on it.
-fn head(ranked: &RankedRow) -> Map<String, Value> {
+fn head(ranked: &RankedRow) -> Vec<(&'static str, HeadValue<'_>)> {
     let RankedRow { row, score, base, probability, found_by, .. } = ranked;
-    let mut members = Map::new();
-    let mut add = |name: &str, value: Value| members.insert(name.to_owned(), value);
+    let mut members = Vec::new();
+    let mut add = |name, value| members.push((name, HeadValue::Known(value)));
     add("id", json!(row.id()));
     add("entity", json!(row.entity.name()));
     add("score", json!(score.total));
@@ -437,6 +437,6 @@ fn head(ranked: &RankedRow) -> Map<String, Value> {
     if !found_by.is_empty() {
         add("found_by", json!(found_by));
     }
-    add("row", row.to_json());
+    members.push(("row", HeadValue::Row(row)));
     members
 }

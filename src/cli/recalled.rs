@@ -2,6 +2,7 @@
 
 use std::io;
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::context::Session;
@@ -11,6 +12,7 @@ use super::options::Format;
 use super::{output, shown};
 use crate::lab::recall::{RowInContext, RowsInContext, told};
 use crate::memory::Row;
+use crate::memory::json::JsonPart;
 use crate::memory::mask::Mask;
 use crate::recall::context::ToldRows;
 use crate::recall::rank::RankedRow;
@@ -19,7 +21,31 @@ use crate::store::context::RecalledContext;
 use crate::store::hanging::HangingRows;
 
 /// Members of a row before those about what hangs on it.
-pub type Head = fn(&RankedRow) -> Map<String, Value>;
+pub type Head = fn(&RankedRow) -> Vec<(&'static str, HeadValue<'_>)>;
+
+/// A value of a member.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub enum HeadValue<'r> {
+    /// What is known of the row.
+    Known(Value),
+    /// The whole row.
+    Row(&'r Row),
+    /// A value of the row.
+    Part(JsonPart<'r>),
+}
+
+impl HeadValue<'_> {
+    /// The value of a table's cell: of a row or a long document its JSON text, which takes less than its values.
+    fn cell(&self) -> Value {
+        match self {
+            HeadValue::Known(value) => value.clone(),
+            HeadValue::Part(JsonPart::Value(value)) => (*value).clone(),
+            HeadValue::Part(part) => Value::from(part.to_string()),
+            HeadValue::Row(row) => serde_json::to_string(row).map_or(Value::Null, Value::from),
+        }
+    }
+}
 
 /// The surroundings in which rows are read and printed.
 pub struct RecalledRows<'a> {
@@ -109,7 +135,8 @@ impl<'a> RecalledRows<'a> {
     async fn print_table(mut self, head: Head) -> Result<(), CommandFailure> {
         let mut rows = Vec::new();
         while let Some(RowInContext { ranked, around }) = self.next().await? {
-            let mut row = head(&ranked);
+            let cells = head(&ranked).into_iter().map(|(name, value)| (name.to_owned(), value.cell()));
+            let mut row: Map<String, Value> = cells.collect();
             if let Some(RecalledContext { canvas, feedback, findings }) = around {
                 row.insert("canvas_context".to_owned(), self.whole(canvas).await?);
                 row.insert("feedback_context".to_owned(), self.whole(feedback).await?);

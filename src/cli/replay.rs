@@ -2,13 +2,13 @@
 
 use std::io::{self, Write};
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::context::Session;
 use super::failure::CommandFailure;
 use super::options::Format;
 use super::recall::{print_notes, vector_of};
-use super::recalled::RecalledRows;
+use super::recalled::{HeadValue, RecalledRows};
 use super::{hints, output};
 use crate::lab::recall::{RowInContext, RowsInContext};
 use crate::lab::{self, replay::TopicReplay};
@@ -68,12 +68,15 @@ fn lines(out: &mut Vec<u8>, ranked: &RankedRow, around: &[(&str, String)]) -> io
     around.iter().try_for_each(|(name, words)| writeln!(out, "            {name}: {}", SafeText::limited(words, LINE)))
 }
 
-fn head(ranked: &RankedRow) -> Map<String, Value> {
-    let mut members = match ranked.row.to_json() {
-        Value::Object(members) => members,
-        _ => Map::new(),
-    };
-    members.insert("relevance".to_owned(), json!(ranked.score.total));
-    members.insert("terms".to_owned(), json!(ranked.score.terms));
+fn head(ranked: &RankedRow) -> Vec<(&'static str, HeadValue<'_>)> {
+    let row = &ranked.row;
+    let columns = row.entity.columns().iter().enumerate();
+    let mut members: Vec<_> = columns.map(|(at, column)| (column.name, HeadValue::Part(row.part(at)))).collect();
+    let mut add = |name, value| members.push((name, HeadValue::Known(value)));
+    if !row.problems.is_empty() {
+        add("problems", json!(row.problems));
+    }
+    add("relevance", json!(ranked.score.total));
+    add("terms", json!(ranked.score.terms));
     members
 }
