@@ -88,12 +88,7 @@ fn csv(out: &mut dyn Write, fields: &[ComparedField<'_>]) -> std::io::Result<()>
     let mut csv = csv::Writer::from_writer(out);
     csv.write_record(["column", "same", "first", "second"])?;
     for ComparedField { column, same, values: [first, second], .. } in fields {
-        csv.write_record([
-            csv_field(&Value::from(*column)),
-            same.to_string(),
-            csv_field(*first),
-            csv_field(*second),
-        ])?;
+        csv.write_record([csv_field(&Value::from(*column)), same.to_string(), csv_field(*first), csv_field(*second)])?;
     }
     csv.flush()
 }

@@ -207,7 +207,8 @@ fn asked_document(text: &str) -> Option<String> {
     }
     let turns: Vec<&RawValue> = serde_json::from_str(text).ok()?;
     let is_user = |turn: &&&RawValue| {
-        turn.get().starts_with('{') && json::path_in(turn.get(), "role").0.as_ref().and_then(Value::as_str) == Some("user")
+        turn.get().starts_with('{')
+            && json::path_in(turn.get(), "role").0.as_ref().and_then(Value::as_str) == Some("user")
     };
     turns.iter().rev().find(is_user).map(|turn| asked(turn))
 }

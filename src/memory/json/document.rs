@@ -151,8 +151,14 @@ mod tests {
         let filler = "x".repeat(SHORT);
         let long = |rest: &str| format!("{{\"filler\": [\"{filler}\", {{\"f\": \"{filler}\"}}], {rest}}}");
         let texts = [
-            r#""a": 1, "b": [1, 2.0]"#, r#""b":[1,2.0],"a":1"#, r#""a": 7, "b": [1, 2.0], "a": 1"#, r#""a": 1, "b": [2.0, 1]"#,
-            r#""a": 1"#, r#""a": 1, "b": {"filler": 1}"#, r#""a": 1.0, "b": [1, 2.0]"#, r#""\u0061": 1, "b": [1, 2e0]"#,
+            r#""a": 1, "b": [1, 2.0]"#,
+            r#""b":[1,2.0],"a":1"#,
+            r#""a": 7, "b": [1, 2.0], "a": 1"#,
+            r#""a": 1, "b": [2.0, 1]"#,
+            r#""a": 1"#,
+            r#""a": 1, "b": {"filler": 1}"#,
+            r#""a": 1.0, "b": [1, 2.0]"#,
+            r#""\u0061": 1, "b": [1, 2e0]"#,
         ]
         .map(long);
         let mut given: Vec<&str> = texts.iter().map(String::as_str).collect();
