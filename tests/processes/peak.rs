@@ -166,6 +166,49 @@ fn a_long_document_is_printed_and_searched_as_its_text() {
     }
 }
 
+/// As [`document`], for all of some statements, each of which sets one text.
+async fn documents(path: &str, statements: &[&str]) {
+    let mut link = SqliteConnection::connect(path).await.expect("the file");
+    let parts = (0..60_000).map(|n| format!("{{\"step\": {n}, \"said\": \"parcel {n}\"}}"));
+    let document = format!("{{\"list\": [{}]}}", parts.collect::<Vec<_>>().join(", "));
+    for set in statements {
+        sqlx::query(AssertSqlSafe(set.to_string())).bind(&document).execute(&mut link).await.expect("a long document");
+    }
+    link.close().await.expect("closed");
+}
+
+#[test]
+fn long_documents_are_compared_and_ranked_as_their_texts() {
+    let folder = TempDir::new().unwrap();
+    let path = demo(folder.path(), "60");
+    let of = |words: &[&str]| {
+        peak(folder.path(), &["-d", &path, "--format", "json"].into_iter().chain(words.to_vec()).collect::<Vec<_>>())
+    };
+    let Some((_, listed)) = of(&["list", "episode", "--limit", "2"]) else { return };
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    let [first, second] = [0, 1].map(|at| listed["rows"][at]["id"].as_str().unwrap());
+    let commands: [&[&str]; 2] =
+        [&["compare", "episode", first, second], &["recall", "parcel 59999", "--ranking", "cases", "-k", "1"]];
+    let before: Vec<u64> = commands.iter().map(|words| of(words).map_or(0, |(most, _)| most)).collect();
+    let [first, second] = [(first, ""), (second, "|| ' '")]
+        .map(|(id, end)| format!("UPDATE episodes SET result = $1 {end} WHERE id = '{id}'"));
+    let case = "UPDATE agent_memory_cases SET prompt = $1 WHERE rowid = (SELECT min(rowid) FROM agent_memory_cases)";
+    block_on(documents(&path, &[&first, &second, case]));
+    let printed: Vec<serde_json::Value> = commands
+        .iter()
+        .zip(before)
+        .filter_map(|(words, few)| {
+            let (many, printed) = of(words)?;
+            // The values of one would take 60 MB.
+            assert!(many < few + 40_000, "{words:?}: {few} kB before, {many} kB with long documents");
+            serde_json::from_str(&printed).ok()
+        })
+        .collect();
+    let result = printed[0]["fields"].as_array().unwrap().iter().find(|field| field["column"] == "result").unwrap();
+    assert_eq!((&result["same"], &result["values"][1]["list"][59_999]["step"]), (&true.into(), &59_999.into()));
+    assert_eq!(printed[1]["rows"][0]["row"]["prompt"]["list"][59_999]["said"], "parcel 59999");
+}
+
 #[test]
 fn texts_that_lose_a_person_are_not_held_together() {
     let folder = TempDir::new().unwrap();
