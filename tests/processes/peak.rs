@@ -172,7 +172,11 @@ async fn documents(path: &str, statements: &[&str]) {
     let parts = (0..60_000).map(|n| format!("{{\"step\": {n}, \"said\": \"parcel {n}\"}}"));
     let document = format!("{{\"list\": [{}]}}", parts.collect::<Vec<_>>().join(", "));
     for set in statements {
-        sqlx::query(AssertSqlSafe((*set).to_owned())).bind(&document).execute(&mut link).await.expect("a long document");
+        sqlx::query(AssertSqlSafe((*set).to_owned()))
+            .bind(&document)
+            .execute(&mut link)
+            .await
+            .expect("a long document");
     }
     link.close().await.expect("closed");
 }
