@@ -7,7 +7,7 @@ use mnemoscope::memory::query::Query;
 use mnemoscope::memory::{Entity, Row};
 use mnemoscope::store::Target;
 use serde_json::{Value, json};
-use sqlx::AssertSqlSafe;
+use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
 
 use crate::support::block_on;
 use crate::support::fixtures::Layout;
@@ -327,6 +327,34 @@ fn people_that_only_episodes_name_keep_their_names_and_handles() {
                     assert_eq!(person(there), here, "{id}");
                 }
             }
+        }
+    });
+}
+
+#[test]
+fn values_that_cannot_be_read_and_secrets_are_told_by_their_columns() {
+    block_on(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        assert_eq!(run(folder.path(), &["demo", "demo.db", "--no-console", "--episodes", "60"]).0, Some(0));
+        let demo = folder.path().join("demo.db");
+        let ids =
+            selected(&demo, "SELECT id FROM episodes WHERE started_at IS NOT NULL AND ?1 = ?1 ORDER BY id", "").await;
+        let id = ids.first().expect("an episode");
+        let secret = "Use AKIAIOSFODNN7EXAMPLE";
+        let change = format!("UPDATE episodes SET importance = 'very high', title = '{secret}' WHERE id = '{id}'");
+        let mut link = SqliteConnection::connect(demo.to_str().expect("a path")).await.expect("the demo");
+        sqlx::query(AssertSqlSafe(change)).execute(&mut link).await.expect("a change");
+        let (targets, _database) = natives(folder.path());
+        for target in &targets {
+            let condition = format!("id = {id}");
+            let words = ["copy", "--from", "demo.db", "--to", &place(target), "--where", &condition, "--apply"];
+            let (code, shown, told_of) = run(folder.path(), &words);
+            assert_eq!(code, Some(0), "{told_of} {shown:#}");
+            let compared = &shown["compared"]["episode"];
+            assert_eq!((&compared["equal"], &compared["cleaned"]["title"]), (&json!(1), &json!(1)), "{compared:#}");
+            // SQLite keeps what stands there, whatever the type of its column.
+            let left_out = matches!(target, Target::Postgres(_)).then_some(1);
+            assert_eq!(compared["left_out"]["importance"], json!(left_out), "{compared:#}");
         }
     });
 }

@@ -545,7 +545,11 @@ fn what_the_database_cannot_store_is_a_bad_line_like_any_other() {
         assert!(matches!(&refused, Err(ChangeError::Usage(words)) if named(words)), "{refused:?}");
         let receipt = done(&world, import::plan(&world.store, ImportFormat::Jsonl, "x.jsonl", lines, true).await).await;
         assert_eq!(receipt.changes.iter().map(|c| c.id.as_str()).collect::<Vec<_>>(), ["good"]);
-        assert!(receipt.disclosures.iter().any(|d| d.contains("2, 3")), "{:?}", receipt.disclosures);
+        assert!(
+            receipt.disclosures.iter().any(|d| d.ends_with("at 2, 3 (episode nul, episode deep)")),
+            "{:?}",
+            receipt.disclosures
+        );
         // Of a trajectory all or nothing goes in.
         let trajectory = |text: &str| {
             json!({"task_id": 9, "trial": 0, "reward": 1.0, "info": {"task": {"user_id": "eve", "instruction": "x"}},

@@ -201,15 +201,13 @@ pub async fn plan_part(
                 contents.bad.len()
             )));
         }
-        let named = |(place, _): &(usize, String)| match contents.unfit.get(place) {
-            Some(name) => name.clone(),
-            None => format!("{} {place}", format.unit()),
-        };
-        let names: Vec<String> = contents.bad.iter().take(20).map(named).collect();
-        let more = if contents.bad.len() > names.len() { ", …" } else { "" };
+        let first = || contents.bad.iter().take(20).map(|(place, _)| place);
+        let places: Vec<String> = first().map(usize::to_string).collect();
+        let names: Vec<&str> = first().filter_map(|place| contents.unfit.get(place)).map(String::as_str).collect();
+        let named = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
         draft.disclosures.push(agreeing(
             contents.bad.len(),
-            &format!("{{#}} {{bad one is|bad ones are}} left out: {}{more}", names.join(", ")),
+            &format!("{{#}} {{bad one is|bad ones are}} left out, at {}{named}", places.join(", ")),
         ));
     }
     known_profiles(store, &mut contents.rows, part.progress).await?;

@@ -49,8 +49,11 @@ struct Seen {
     missing: usize,
     /// Columns that differ, and in how many rows.
     columns: BTreeMap<&'static str, usize>,
-    /// Columns that the target has no place for, and how many rows of the source have a value there.
+    /// Columns that the target has no place for, or whose value could not be read, and how many rows of the source have a
+    /// value there.
     left_out: BTreeMap<&'static str, usize>,
+    /// Columns of which secrets and hidden characters were taken out, and in how many rows.
+    cleaned: BTreeMap<&'static str, usize>,
     /// Columns that the target does not leave empty, and how many rows of the source have no value there.
     filled: BTreeMap<&'static str, usize>,
     vectors: SeenVectors,
@@ -80,6 +83,7 @@ impl Seen {
             "missing": self.missing,
             "columns": self.columns,
             "left_out": self.left_out,
+            "cleaned": self.cleaned,
             "filled": self.filled,
             "vectors": self.vectors,
             "examples": self.examples.iter().flatten().take(NAMED).collect::<Vec<_>>(),
@@ -114,8 +118,14 @@ impl Seen {
                 self.name(0, key(row));
                 continue;
             };
-            let differs = |name: &&'static str| !DERIVED.contains(name) && !is_same(row.get(name), copy.get(name));
-            let differing = entity.columns().iter().map(|c| c.name).filter(differs);
+            let compared = || entity.columns().iter().map(|c| c.name).filter(|name| !DERIVED.contains(name));
+            let is_unread = |row: &Row, name: &str| row.problems.iter().any(|problem| problem.column == name);
+            let unread: Vec<_> = compared().filter(|name| is_unread(row, name) && !is_unread(copy, name)).collect();
+            let differing = compared().filter(|name| !is_same(row.get(name), copy.get(name)));
+            let (cleaned, differing): (Vec<_>, Vec<_>) =
+                differing.partition(|name| is_cleaned(row.get(name), copy.get(name)));
+            add(&mut self.cleaned, cleaned);
+            let differing = differing.into_iter();
             let (columns, homeless): (Vec<_>, Vec<_>) = differing.partition(|name| batch::is_kept(place, row, name));
             let is_filled = |name: &&'static str| row.get(name).is_null() && never_empty.contains(name);
             let (filled, columns): (Vec<_>, Vec<_>) = columns.into_iter().partition(is_filled);
@@ -125,7 +135,8 @@ impl Seen {
                 self.different += 1;
                 self.name(1, key(row));
             }
-            add(&mut self.left_out, homeless.into_iter().filter(|name| !row.get(name).is_null()).collect());
+            let homeless = homeless.into_iter().filter(|name| !row.get(name).is_null() && !unread.contains(name));
+            add(&mut self.left_out, homeless.chain(unread.iter().copied()).collect());
             add(&mut self.filled, filled);
             add(&mut self.columns, columns);
         }
@@ -167,10 +178,13 @@ impl Seen {
     }
 }
 
-/// Whether the copy of a value says the same: a list of nothing is none, and secrets are not copied.
+/// Whether the copy of a value says the same: a list of nothing is none.
 fn is_same(original: &Value, copy: &Value) -> bool {
     let nothing = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
-    original == copy
-        || nothing(original) && nothing(copy)
-        || text_check::check_value(original, &mut TextOddities::default()) == *copy
+    original == copy || nothing(original) && nothing(copy)
+}
+
+/// Whether the copy is the value without its secrets, which are not copied.
+fn is_cleaned(original: &Value, copy: &Value) -> bool {
+    text_check::check_value(original, &mut TextOddities::default()) == *copy
 }
