@@ -358,6 +358,8 @@ pub fn narrow(state: &mut MigrationState, choice: &MigrationChoice) -> Result<()
 }
 
 fn not_offered(unknown: &str, offered: &[&str]) -> ChangeError {
+    let mut offered = offered.to_vec();
+    offered.dedup();
     let known =
         if offered.is_empty() { "none is offered here".to_owned() } else { format!("there is {}", offered.join(", ")) };
     ChangeError::Usage(format!("there is no optional migration `{unknown}` for this database; {known}"))

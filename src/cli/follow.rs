@@ -4,6 +4,8 @@ use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use super::context::Session;
 use super::failure::CommandFailure;
 use super::look::{Selection, entity, mask_rows, query};
@@ -65,8 +67,19 @@ pub(super) async fn run(
                 return Ok(());
             }
         }
+        if is_left() {
+            return Ok(());
+        }
         tokio::time::sleep(PAUSE.max(began.elapsed() * SHARE)).await;
     }
+}
+
+/// Whether the reader went away: a pipe says so although nothing is written to it.
+fn is_left() -> bool {
+    let out = std::io::stdout();
+    let mut asked = [PollFd::new(&out, PollFlags::empty())];
+    poll(&mut asked, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+        && asked[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }
 
 /// Rows that were printed or stood there at the start.

@@ -87,8 +87,8 @@ pub struct PurgeArgs {
     /// Resume a purge that was stopped or ended incomplete. --mentions and --mention may change earlier decisions.
     #[arg(long, conflicts_with_all = ["plan_out", "what_if"])]
     pub resume: bool,
-    /// Write the person's data to this file first; its hash is in the receipt.
-    #[arg(long, value_name = "FILE")]
+    /// Write the person's data to this new folder first; its hash is in the receipt.
+    #[arg(long, value_name = "FOLDER")]
     pub export: Option<PathBuf>,
     /// Erase in each database of this file instead of one: `[[database]]` with url, layout and label.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["plan_out", "what_if"])]

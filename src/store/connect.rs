@@ -482,6 +482,8 @@ async fn not_sqlite(path: &Path, raw_files: &RawFiles) -> OpenError {
     let head = raw_files.head(path, 16).await.unwrap_or_default();
     let hint = if head.starts_with(b"--") || head.starts_with(b"PGDMP") {
         ": it looks like a dump; load it into a server first (psql or pg_restore) and open that"
+    } else if head.starts_with(b"PRAGMA ") || head.starts_with(b"BEGIN TRANSACTIO") {
+        ": it looks like a dump; load it into a file first (sqlite3 NEW.db < DUMP) and open that"
     } else if head == b"SQLite format 3\0" {
         ", or it is damaged"
     } else {

@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mnemoscope::change::{chain, edit, feedback, signal, undo};
 use mnemoscope::memory::Entity;
@@ -255,6 +255,17 @@ fn a_followed_list_prints_each_new_row_once() {
             assert_eq!(next(), "last", "none is printed again");
             child.kill().expect("killed");
             child.wait().expect("its end");
+            // Where nothing is written any more, it ends with its reader.
+            let mut left =
+                desk.command(&["list", "memory", "--follow"]).stdout(Stdio::piped()).spawn().expect("the program");
+            let mut first = String::new();
+            BufReader::new(left.stdout.take().expect("its output")).read_line(&mut first).expect("a line");
+            let ended = std::thread::spawn(move || left.wait().expect("its end"));
+            let patience = Instant::now();
+            while !ended.is_finished() && patience.elapsed() < Duration::from_mins(1) {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            assert!(ended.is_finished() && ended.join().expect("an end").success(), "{first}");
             desk.refused(&["list", "memory_link", "--follow"], 5);
             desk.refused(&["list", "memory", "--follow", "--format", "csv"], 2);
             desk.refused(&["list", "memory", "--follow", "--order", "kind"], 2);
