@@ -1189,3 +1189,28 @@ fn people_whose_ids_are_alike_keep_theirs_and_what_cannot_be_changed_is_disclose
         assert!(said.contains("visitors is outside the layout and looks personal"), "{said}");
     });
 }
+
+#[test]
+fn a_bundle_keeps_bytes_that_are_no_text() {
+    block_on(async {
+        for (world, hex) in [
+            (Some(on_sqlite(Layout::Atom2026).await), "x'c328ff00'"),
+            (on_postgres(Layout::Atom2026).await, "'\\xc328ff00'"),
+        ] {
+            let Some(world) = world else { continue };
+            let bytes = if matches!(world.target, Target::File(_)) { "BLOB" } else { "bytea" };
+            world
+                .run(&format!("ALTER TABLE episodes ADD COLUMN packed {bytes}; UPDATE episodes SET packed = {hex}"))
+                .await;
+            let mut out = Vec::new();
+            purge::bundle(&world.open().await, "user-ana", &[], purge::Sink::Stream(&mut out)).await.expect("a bundle");
+            let text = String::from_utf8(out).expect("text");
+            let packed = text
+                .lines()
+                .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+                .filter_map(|row| row.get("packed").cloned());
+            let packed: Vec<Value> = packed.collect();
+            assert!(!packed.is_empty() && packed.iter().all(|value| value["hex"] == "c328ff00"), "{packed:?}");
+        }
+    });
+}

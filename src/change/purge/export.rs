@@ -128,28 +128,31 @@ fn create(folder: &Path) -> Result<(), ChangeError> {
     private_file::folder(folder).map_err(|e| failed(&e))
 }
 
-/// A stored row with its own columns; packed values are unpacked, bytes that are no text are hexadecimal digits.
+/// A stored row with its own columns. Bytes that are no text are hexadecimal digits, with the text that is packed in them.
 fn row_json(image: &Image) -> Map<String, Value> {
     let value = |raw: &FetchedValue| match raw {
         FetchedValue::Null => Value::Null,
         FetchedValue::Integer(i) => Value::from(*i),
         FetchedValue::Real(x) => Value::from(*x),
-        FetchedValue::Text(text) if text.starts_with("\\x") => {
-            unpacked(text).map_or_else(|| Value::from(text.clone()), Value::from)
-        }
-        other => match readable(other) {
-            Some(text) => Value::from(text),
-            None => match other {
-                FetchedValue::Bytes(bytes) | FetchedValue::BadText(bytes) => json!({ "hex": hex::encode(bytes) }),
-                _ => Value::Null,
-            },
+        // PostgreSQL's bytes.
+        FetchedValue::Text(text) => match text.strip_prefix("\\x").and_then(|digits| hex::decode(digits).ok()) {
+            Some(bytes) => of_bytes(bytes),
+            None => Value::from(text.clone()),
         },
+        FetchedValue::Bytes(bytes) | FetchedValue::BadText(bytes) => of_bytes(bytes.clone()),
     };
     let columns = image.0.iter().filter(|(name, _)| !is_row_number(name));
     columns.map(|(name, raw)| (name.to_string(), value(raw))).collect()
 }
 
-/// PostgreSQL's bytes as text where they hold one.
-fn unpacked(text: &str) -> Option<String> {
-    readable(&FetchedValue::Bytes(hex::decode(text.strip_prefix("\\x")?).ok()?))
+fn of_bytes(bytes: Vec<u8>) -> Value {
+    let bytes = match String::from_utf8(bytes) {
+        Ok(text) => return Value::from(text),
+        Err(none) => none.into_bytes(),
+    };
+    let mut shown = json!({ "hex": hex::encode(&bytes) });
+    if let Some(text) = readable(&FetchedValue::Bytes(bytes)) {
+        shown["text"] = Value::from(text);
+    }
+    shown
 }
