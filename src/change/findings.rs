@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::held::HeldRows;
 use super::prune::case_source;
+use super::purge::owners;
 use super::suppress::Erased;
 use super::{ChangeError, anchor, retain};
 use crate::lab::LabError;
@@ -412,14 +413,16 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// People who are on the list of the erased and are there again. An account that their erasure left is not them.
+    /// People who are on the list of the erased and are there again: with rows, or an account that their erasure did not
+    /// leave.
     async fn resurrected(&mut self) -> Result<(), ChangeError> {
         const KIND: &str = "resurrected";
         if !self.wants(&[KIND]) {
             return Ok(());
         }
-        if let Some(reason) = self.lacks(Entity::Subject) {
-            self.not_applicable(&[KIND], &reason);
+        let listed = self.lacks(Entity::Subject);
+        if let Some(reason) = listed.as_ref().filter(|_| owners::rules(self.store).next().is_none()) {
+            self.not_applicable(&[KIND], reason);
             return Ok(());
         }
         let erased = match Erased::of(self.store).await {
@@ -439,7 +442,9 @@ impl Survey<'_> {
             }
             ControlFlow::Continue(())
         };
-        self.store.walks().each_row(&query, subject).await?;
+        if listed.is_none() {
+            self.store.walks().each_row(&query, subject).await?;
+        }
         let kept = match erased.left_accounts(self.store, &named).await {
             Err(StoreError::Denied { reason, remedy }) => {
                 self.not_applicable(&[KIND], &format!("{reason}; {remedy}"));
@@ -447,7 +452,13 @@ impl Survey<'_> {
             }
             kept => kept?,
         };
-        let back = named.iter().filter(|id| !kept.contains(*id));
+        let mut back: BTreeSet<String> = named.into_iter().filter(|id| !kept.contains(id)).collect();
+        let owner = |owner: String| {
+            if erased.lists(&owner) {
+                back.insert(owner);
+            }
+        };
+        owners::each(&mut self.store.snapshot().await?, owner).await?;
         self.found(KIND, Some(Entity::Subject), FindingTally::of(back, self.most()));
         Ok(())
     }

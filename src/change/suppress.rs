@@ -11,7 +11,7 @@ use super::{ChangeError, Plan};
 use crate::memory::Row;
 use crate::memory::agreeing;
 use crate::store::fetched::FetchedValue;
-use crate::store::stored::{Cell, Mutation, StoredRows, TableName};
+use crate::store::stored::{Cell, Mutation, TableName};
 use crate::store::{Store, StoreError};
 
 const TAG: &[u8] = b"mnemoscope suppression 1\n";
@@ -70,8 +70,7 @@ impl<'s> Erased<'s> {
         self.listed.contains(&hmac(self.key, handle))
     }
 
-    /// Returns those of the given people whose erasure left their account with the application, and of whom nothing
-    /// else exists.
+    /// Returns those of the given people whose erasure left their account with the application.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -84,21 +83,6 @@ impl<'s> Erased<'s> {
             let purge = store.records().purge_of(&hmac(self.key, id)).await?;
             if purge.is_some_and(|purge| !accounts.iter().any(|table| purge.took_from(table))) {
                 left.insert(id.clone());
-            }
-        }
-        let owners =
-            erasure.rules.iter().filter(|r| r.of.is_none() && r.when.is_none() && r.inside.is_whole() && !r.account);
-        for rule in owners {
-            let table = TableName::new(&rule.table.0, &rule.table.1);
-            let shape = store.shapes().shape(&table).await?;
-            let Some(column) = shape.column(&rule.column) else { continue };
-            let asked = left.iter().filter(|id| column.base != "uuid" || uuid::Uuid::try_parse(id).is_ok());
-            let keys = asked.map(|id| vec![FetchedValue::Text(id.clone())]).collect();
-            let rows = StoredRows { table, by: vec![column.name.clone()], keys };
-            for image in store.shapes().images_of(&rows, &rows.by).await? {
-                if let Some(FetchedValue::Text(owner)) = image.get(&column.name) {
-                    left.remove(owner);
-                }
             }
         }
         Ok(left)

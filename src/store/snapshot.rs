@@ -287,6 +287,27 @@ impl Snapshot<'_> {
         wanted: WantedRows<'_>,
         each: impl FnMut(RawRow) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
+        self.selected("SELECT", wanted, each).await
+    }
+
+    /// Hands each row of a table to `each`, of those that are alike in the wanted columns one.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn distinct(
+        &mut self,
+        wanted: WantedRows<'_>,
+        each: impl FnMut(RawRow) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.selected("SELECT DISTINCT", wanted, each).await
+    }
+
+    async fn selected(
+        &mut self,
+        select: &str,
+        wanted: WantedRows<'_>,
+        each: impl FnMut(RawRow) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
         if self.denied.contains(wanted.table) {
             return Ok(());
         }
@@ -294,7 +315,7 @@ impl Snapshot<'_> {
         let mut params = Vec::new();
         let condition = Self::condition(&wanted, &mut params);
         let sql = format!(
-            "SELECT {} FROM {} t WHERE true{condition}",
+            "{select} {} FROM {} t WHERE true{condition}",
             self.projection(&shape, wanted.columns),
             shape::qualified(wanted.table)
         );

@@ -4,6 +4,7 @@
 mod decisions;
 mod keys;
 mod mentions;
+mod owners;
 mod verdict;
 
 use std::collections::BTreeMap;

@@ -2,6 +2,7 @@
 //! pass, verification and a receipt without contents.
 
 mod batches;
+mod co_owners;
 mod column_words;
 mod decide;
 mod desk;
@@ -19,7 +20,7 @@ mod lexemes;
 mod live_traces;
 mod matcher;
 pub mod mention;
-mod owners;
+pub(in crate::change) mod owners;
 mod place;
 mod plan;
 mod planning;

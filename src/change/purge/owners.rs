@@ -1,79 +1,64 @@
-//! Owners of the rows that go: whose they are beside the person, and whether somebody among them is under a legal hold.
+//! Whose the rows are, as the layout says: the value of a column, what stands at a path in it, or a part of it.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 
-use super::graph::{Graph, is_path_alone, name, texts_of};
-use super::plan::PurgePlan;
-use super::taken::{TakenRows, ranges};
+use super::graph::{as_text, name, texts_of};
 use crate::change::ChangeError;
 use crate::layout::erase::{BoundRule, EraseAction};
-use crate::memory::agreeing;
+use crate::memory::digest::wide_digest;
+use crate::store::Store;
+use crate::store::fetched::FetchedValue;
 use crate::store::snapshot::{Snapshot, WantedRows};
-use crate::store::stored::TableName;
 
-/// Says how many rows go that name another owner: what they belong to goes, or they were chosen for what they say.
+/// Owners that are known to have been handed on.
+const REMEMBERED: usize = 100_000;
+
+/// Rules of columns in which no erasure leaves the person, but for a kept account. A part of a value that is only taken out,
+/// such as a word of a search column, owns no row.
+pub fn rules(store: &Store) -> impl Iterator<Item = &BoundRule> {
+    let rules = store.recognised().erasure.rules.iter().filter(|rule| rule.of.is_none() && !rule.account);
+    rules.filter(|rule| rule.inside.is_whole() || rule.action == EraseAction::Delete)
+}
+
+/// The owners that a rule finds in a value of its column.
+pub fn within(raw: &FetchedValue, rule: &BoundRule) -> Vec<String> {
+    if rule.inside.is_whole() { as_text(raw).into_iter().collect() } else { texts_of(raw, &rule.inside) }
+}
+
+/// Hands every owner of rows on; one may come again where there are very many. A column that may not be read has none.
 ///
 /// # Errors
-/// The engine's refusal; [`ChangeError::Refused`] where such an owner is under a legal hold.
-pub async fn disclose(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: &Graph) -> Result<(), ChangeError> {
-    let chosen = plan.options.decisions().delete_any();
-    let held: HashSet<String> = snapshot.store.records().holds().await?.into_iter().map(|(id, _)| id).collect();
-    for (table, taken) in graph.tables.iter().filter(|(_, taken)| !taken.is_empty() && !taken.key.is_empty()) {
-        let goes = |rule: &&BoundRule| rule.action == EraseAction::Delete && name(&rule.table) == *table;
-        let (owners, others): (Vec<&BoundRule>, Vec<&BoundRule>) =
-            graph.rules.iter().filter(goes).partition(|rule| rule.of.is_none());
-        if owners.is_empty() || others.is_empty() && !chosen {
-            continue;
-        }
-        let rows = of_others(snapshot, (table, taken), &owners, (&plan.subject.ids, &held)).await?;
-        if rows > 0 {
-            plan.notes.push(agreeing(
-                rows,
-                &format!(
-                    "{}: {{#}} {{row that goes names|rows that go name}} another owner: what {{it belongs|they belong}} to \
-                     goes, or {{it was|they were}} chosen",
-                    table.title()
-                ),
-            ));
+/// The engine's refusal.
+pub async fn each(snapshot: &mut Snapshot<'_>, mut each: impl FnMut(String)) -> Result<(), ChangeError> {
+    let store = snapshot.store;
+    let mut seen: HashSet<[u64; 2]> = HashSet::new();
+    let may_read = |rule: &&BoundRule| {
+        let table = store.catalog().tables.iter().find(|t| (&t.schema, &t.name) == (&rule.table.0, &rule.table.1));
+        table.and_then(|table| table.column(&rule.column)).is_none_or(|column| !column.denied)
+    };
+    for rule in rules(store).filter(may_read) {
+        let table = name(&rule.table);
+        let columns = [rule.column.clone()];
+        let wanted = WantedRows { table: &table, columns: &columns, when: None, subject: &[] };
+        let take = |row: Vec<FetchedValue>| {
+            for owner in row.first().map(|raw| within(raw, rule)).unwrap_or_default() {
+                let digest = wide_digest(&owner);
+                if !seen.contains(&digest) {
+                    if seen.len() < REMEMBERED {
+                        seen.insert(digest);
+                    }
+                    each(owner);
+                }
+            }
+            ControlFlow::Continue(())
+        };
+        // Of documents nearly each is another.
+        if rule.inside.path.is_some() || !rule.inside.decode.is_empty() {
+            snapshot.stream(wanted, take).await?;
+        } else {
+            snapshot.distinct(wanted, take).await?;
         }
     }
     Ok(())
-}
-
-/// Counts the rows of a table that go and name owners of whom the person is none.
-async fn of_others(
-    snapshot: &mut Snapshot<'_>,
-    (table, taken): (&TableName, &TakenRows),
-    owners: &[&BoundRule],
-    (subject, held): (&[String], &HashSet<String>),
-) -> Result<usize, ChangeError> {
-    let columns: Vec<String> = owners.iter().map(|rule| rule.column.clone()).collect();
-    let (mut rows, mut is_held) = (0, false);
-    for range in ranges(0..taken.len()) {
-        let keys: Vec<_> = taken.keys(range).collect();
-        let wanted = WantedRows { table, columns: &columns, when: None, subject: &[] };
-        snapshot
-            .each_of_keys(wanted, &taken.key, &keys, |row| {
-                let named: Vec<Vec<String>> =
-                    owners.iter().zip(&row).map(|(rule, raw)| texts_of(raw, &rule.inside)).collect();
-                if named.iter().flatten().any(|owner| subject.contains(owner)) {
-                    return;
-                }
-                is_held |= named.iter().flatten().any(|owner| held.contains(owner));
-                // A part of a key is not always somebody's id.
-                let sure = |rule: &BoundRule| rule.inside.is_whole() || is_path_alone(&rule.inside);
-                let names =
-                    |(rule, texts): (&&BoundRule, &Vec<String>)| sure(rule) && texts.iter().any(|t| !t.is_empty());
-                rows += usize::from(owners.iter().zip(&named).any(names));
-            })
-            .await?;
-    }
-    if is_held {
-        return Err(ChangeError::Refused(format!(
-            "a row of {} would go with what it belongs to, or for what it says, and its owner is under a legal hold: `unhold` \
-             them, or choose to leave what takes it along",
-            table.title()
-        )));
-    }
-    Ok(rows)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::co_owners;
 use super::decide;
 use super::disclose;
 use super::effects::{self, KeptRows, NewValue};
@@ -13,7 +14,6 @@ use super::id_set::{IdSet, LostIds};
 use super::keys;
 use super::matcher::Matcher;
 use super::mention::{Mention, Mentions, Met};
-use super::owners;
 use super::plan::{AlteredRow, Nameless, PurgeOptions, PurgePlan};
 use super::rarity;
 use super::recompute;
@@ -515,7 +515,7 @@ async fn finished(
     disclose::effects(&mut plan, &found, &store.recognised().erasure.follows);
     disclose::chains(store, &mut plan, graph).await?;
     disclose::namesakes(store, &mut plan).await?;
-    owners::disclose(snapshot, &mut plan, graph).await?;
+    co_owners::disclose(snapshot, &mut plan, graph).await?;
     disclose::disclosures(snapshot, &mut plan, graph, &found).await?;
     plan.plan_id = digest(&plan);
     graph.check()?;

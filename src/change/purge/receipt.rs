@@ -209,13 +209,13 @@ pub struct TrailFound {
 }
 
 /// Values that a later look found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ValuesFound {
-    /// Values that hold a handle.
+    /// Values and parts of the structure that hold a handle.
     pub hits: usize,
-    /// Values that say whose a row is.
+    /// Rows that belong to the person, as the layout says.
     pub owned: usize,
-    /// Values by table and column.
+    /// Values by table and column; parts of the structure by name.
     pub places: BTreeMap<String, usize>,
 }
 

@@ -1,21 +1,24 @@
 //! A later look at what a receipt says. The receipt names nobody: every word of the database is compared with the HMACs
 //! of the handles.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use super::desk::Desk;
 use super::graph::name;
 use super::mention::Mentions;
+use super::owners;
 use super::receipt::{AccountFate, PurgeReceipt, PurgeRecheck, RecheckFound, TrailFound, ValuesFound};
 use super::verdict::{self, PurgeStatus, Remain, RemainKind};
 use crate::change::suppress::{Key, candidates, hmac};
 use crate::change::{ChangeError, audit, now};
+use crate::layout::erase::BoundRule;
 use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::container::{self, Leaf, Limits};
 use crate::store::fetched::FetchedValue;
-use crate::store::snapshot::WantedRows;
+use crate::store::snapshot::{Snapshot, WantedRows};
+use crate::store::stored::TableName;
 
 /// Words in a row that are tried as one handle: a name or a phone number has blanks.
 const WORDS: usize = 5;
@@ -101,8 +104,25 @@ pub async fn look(
     handles: &HashSet<String>,
     desk: &Desk<'_>,
 ) -> Result<(ValuesFound, Vec<String>), ChangeError> {
-    let (places, unread) = search(store, handles, desk).await?;
-    Ok((ValuesFound { hits: places.values().sum(), owned: owned(store, &places), places }, unread))
+    let mut snapshot = store.snapshot().await?;
+    let relations = snapshot.relations().await?;
+    let unread = relations.unread.iter().map(|(table, reason)| format!("{}: {reason}", table.title())).collect();
+    let mut known = KnownRows { key: desk.key, handles, words: HashMap::new() };
+    let mut found = search(&mut snapshot, &relations.tables, &mut known, desk).await?;
+    for object in snapshot.definitions().await? {
+        if literals(&object.text).any(|text| known.names(&text)) {
+            *found.places.entry(format!("the definition of the {} {}", object.kind, object.name)).or_default() += 1;
+        }
+    }
+    found.hits = found.places.values().sum();
+    Ok((found, unread))
+}
+
+/// The texts that a definition holds as such. Its other words are names of columns, which a handle may be like.
+fn literals(definition: &str) -> impl Iterator<Item = String> {
+    let marked = definition.replace("''", "\0");
+    let texts: Vec<String> = marked.split('\'').skip(1).step_by(2).map(|text| text.replace('\0', "'")).collect();
+    texts.into_iter()
 }
 
 /// The receipt against its own hash, and this against the audit trail.
@@ -116,58 +136,44 @@ async fn check_receipt(store: &Store, receipt: &PurgeReceipt, hash: &str) -> Res
     Err(ChangeError::Broken(format!("the receipt is not what entry {seq} of the audit trail says: it was changed")))
 }
 
-/// Values in columns that say whose a row is: no erasure leaves the person there, but for a kept account.
-fn owned(store: &Store, places: &BTreeMap<String, usize>) -> usize {
-    let rules = &store.recognised().erasure.rules;
-    let owners = rules.iter().filter(|r| r.of.is_none() && r.inside.is_whole() && !r.account);
-    let columns: HashSet<String> = owners.map(|r| format!("{}.{}", name(&r.table).title(), r.column)).collect();
-    places.iter().filter(|(place, _)| columns.contains(*place)).map(|(_, hits)| hits).sum()
-}
-
-/// Counts the values of each column that hold a handle, and lists what could not be read.
+/// Counts the values of each column that hold a handle, and the rows that belong to the person as the layout says.
 async fn search(
-    store: &Store,
-    handles: &HashSet<String>,
+    snapshot: &mut Snapshot<'_>,
+    tables: &[TableName],
+    known: &mut KnownRows<'_>,
     desk: &Desk<'_>,
-) -> Result<(BTreeMap<String, usize>, Vec<String>), ChangeError> {
-    let mut snapshot = store.snapshot().await?;
-    let relations = snapshot.relations().await?;
-    let unread = relations.unread.iter().map(|(table, reason)| format!("{}: {reason}", table.title())).collect();
-    let mut places: BTreeMap<String, usize> = BTreeMap::new();
-    let mut known = KnownRows { key: desk.key, handles, words: HashMap::new() };
+) -> Result<ValuesFound, ChangeError> {
+    let store = snapshot.store;
+    let mut found = ValuesFound::default();
     let mut values = 0;
-    for table in relations.tables {
-        // The list itself holds the HMACs, and no handle.
-        if table.name == "memory_suppressions" {
-            continue;
-        }
-        let shape = store.shapes().shape(&table).await?;
+    // The list itself holds the HMACs, and no handle.
+    for table in tables.iter().filter(|table| table.name != "memory_suppressions") {
+        let shape = store.shapes().shape(table).await?;
         let columns: Vec<String> = shape.columns.iter().map(|c| c.name.clone()).collect();
+        let rules: Vec<&BoundRule> = owners::rules(store).filter(|rule| name(&rule.table) == *table).collect();
         let title = table.title();
-        let wanted = WantedRows { table: &table, columns: &columns, when: None, subject: &[] };
+        let wanted = WantedRows { table, columns: &columns, when: None, subject: &[] };
         snapshot
             .stream(wanted, |row| {
+                let mut is_owned = false;
                 for (column, raw) in columns.iter().zip(&row) {
-                    if matches!(raw, FetchedValue::Null | FetchedValue::Integer(_) | FetchedValue::Real(_)) {
-                        continue;
-                    }
                     values += 1;
                     if values % 4_096 == 0 {
                         (desk.progress)(&title, values);
                     }
-                    let mut holds = false;
-                    container::read(raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
-                        holds = holds || known.holds(leaf.text);
-                    });
-                    if holds {
-                        *places.entry(format!("{title}.{column}")).or_default() += 1;
+                    let mut owns = rules.iter().filter(|rule| rule.column == *column);
+                    let owns = owns.any(|rule| owners::within(raw, rule).iter().any(|owner| known.lists(owner)));
+                    is_owned |= owns;
+                    if owns || known.is_named_in(raw) {
+                        *found.places.entry(format!("{title}.{column}")).or_default() += 1;
                     }
                 }
+                found.owned += usize::from(is_owned);
                 ControlFlow::Continue(())
             })
             .await?;
     }
-    Ok((places, unread))
+    Ok(found)
 }
 
 struct KnownRows<'a> {
@@ -177,7 +183,18 @@ struct KnownRows<'a> {
 }
 
 impl KnownRows<'_> {
-    fn holds(&mut self, text: &str) -> bool {
+    fn is_named_in(&mut self, raw: &FetchedValue) -> bool {
+        if matches!(raw, FetchedValue::Null | FetchedValue::Integer(_) | FetchedValue::Real(_)) {
+            return false;
+        }
+        let mut is_named = false;
+        container::read(raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
+            is_named = is_named || self.names(leaf.text);
+        });
+        is_named
+    }
+
+    fn names(&mut self, text: &str) -> bool {
         // A long run of digits and marks, such as a vector, holds no words.
         let single: Vec<&str> = candidates(text).into_iter().collect();
         if single.into_iter().any(|word| self.is_handle(word)) {
@@ -190,9 +207,10 @@ impl KnownRows<'_> {
 
     fn is_handle(&mut self, word: &str) -> bool {
         let word = word.trim_matches(|c: char| matches!(c, '"' | '\'' | ',' | '.' | ':' | ';' | '!' | '?' | '(' | ')'));
-        if word.is_empty() || word.parse::<f64>().is_ok() && word.contains('.') {
-            return false;
-        }
+        !word.is_empty() && !(word.parse::<f64>().is_ok() && word.contains('.')) && self.lists(word)
+    }
+
+    fn lists(&mut self, word: &str) -> bool {
         if let Some(known) = self.words.get(word) {
             return *known;
         }

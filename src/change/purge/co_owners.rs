@@ -1,0 +1,79 @@
+//! Owners of the rows that go: whose they are beside the person, and whether somebody among them is under a legal hold.
+
+use std::collections::HashSet;
+
+use super::graph::{Graph, is_path_alone, name, texts_of};
+use super::plan::PurgePlan;
+use super::taken::{TakenRows, ranges};
+use crate::change::ChangeError;
+use crate::layout::erase::{BoundRule, EraseAction};
+use crate::memory::agreeing;
+use crate::store::snapshot::{Snapshot, WantedRows};
+use crate::store::stored::TableName;
+
+/// Says how many rows go that name another owner: what they belong to goes, or they were chosen for what they say.
+///
+/// # Errors
+/// The engine's refusal; [`ChangeError::Refused`] where such an owner is under a legal hold.
+pub async fn disclose(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: &Graph) -> Result<(), ChangeError> {
+    let chosen = plan.options.decisions().delete_any();
+    let held: HashSet<String> = snapshot.store.records().holds().await?.into_iter().map(|(id, _)| id).collect();
+    for (table, taken) in graph.tables.iter().filter(|(_, taken)| !taken.is_empty() && !taken.key.is_empty()) {
+        let goes = |rule: &&BoundRule| rule.action == EraseAction::Delete && name(&rule.table) == *table;
+        let (owners, others): (Vec<&BoundRule>, Vec<&BoundRule>) =
+            graph.rules.iter().filter(goes).partition(|rule| rule.of.is_none());
+        if owners.is_empty() || others.is_empty() && !chosen {
+            continue;
+        }
+        let rows = of_others(snapshot, (table, taken), &owners, (&plan.subject.ids, &held)).await?;
+        if rows > 0 {
+            plan.notes.push(agreeing(
+                rows,
+                &format!(
+                    "{}: {{#}} {{row that goes names|rows that go name}} another owner: what {{it belongs|they belong}} to \
+                     goes, or {{it was|they were}} chosen",
+                    table.title()
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Counts the rows of a table that go and name owners of whom the person is none.
+async fn of_others(
+    snapshot: &mut Snapshot<'_>,
+    (table, taken): (&TableName, &TakenRows),
+    owners: &[&BoundRule],
+    (subject, held): (&[String], &HashSet<String>),
+) -> Result<usize, ChangeError> {
+    let columns: Vec<String> = owners.iter().map(|rule| rule.column.clone()).collect();
+    let (mut rows, mut is_held) = (0, false);
+    for range in ranges(0..taken.len()) {
+        let keys: Vec<_> = taken.keys(range).collect();
+        let wanted = WantedRows { table, columns: &columns, when: None, subject: &[] };
+        snapshot
+            .each_of_keys(wanted, &taken.key, &keys, |row| {
+                let named: Vec<Vec<String>> =
+                    owners.iter().zip(&row).map(|(rule, raw)| texts_of(raw, &rule.inside)).collect();
+                if named.iter().flatten().any(|owner| subject.contains(owner)) {
+                    return;
+                }
+                is_held |= named.iter().flatten().any(|owner| held.contains(owner));
+                // A part of a key is not always somebody's id.
+                let sure = |rule: &BoundRule| rule.inside.is_whole() || is_path_alone(&rule.inside);
+                let names =
+                    |(rule, texts): (&&BoundRule, &Vec<String>)| sure(rule) && texts.iter().any(|t| !t.is_empty());
+                rows += usize::from(owners.iter().zip(&named).any(names));
+            })
+            .await?;
+    }
+    if is_held {
+        return Err(ChangeError::Refused(format!(
+            "a row of {} would go with what it belongs to, or for what it says, and its owner is under a legal hold: `unhold` \
+             them, or choose to leave what takes it along",
+            table.title()
+        )));
+    }
+    Ok(rows)
+}

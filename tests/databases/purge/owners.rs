@@ -1,0 +1,171 @@
+//! Whose rows are where the owner is a part, a path or a tag: a later check, the findings and near matches know it as an
+//! erasure does. Small databases of such layouts, on both engines.
+
+use super::*;
+
+/// Tables with a row of `ada-1` and one of `bo-22`, in SQL that both engines take but for `$json`; and rows that bring Ada
+/// back, each with the number of rows that are then Ada's.
+struct OwnedStore {
+    on: &'static [&'static str],
+    tables: &'static str,
+    back: &'static [&'static str],
+}
+
+const BOTH: &[&str] = &["sqlite", "postgres"];
+
+const CHECKPOINTS: &str = "CREATE TABLE checkpoints (thread_id text NOT NULL, checkpoint_ns text NOT NULL DEFAULT '', \
+       checkpoint_id text NOT NULL, parent_checkpoint_id text, type text, checkpoint $json NOT NULL, \
+       metadata $json NOT NULL DEFAULT '{}', PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id)); \
+     CREATE TABLE $writes (thread_id text NOT NULL, checkpoint_ns text NOT NULL DEFAULT '', checkpoint_id text NOT NULL, \
+       task_id text NOT NULL, task_path text, idx int NOT NULL, channel text NOT NULL, type text, $value, \
+       PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id, task_id, idx)); \
+     INSERT INTO checkpoints VALUES ('t1', '', 'c1', NULL, 'json', '{}', '{\"user_id\":\"ada-1\"}'), \
+       ('t2', '', 'c1', NULL, 'json', '{}', '{\"user_id\":\"bo-22\"}')";
+
+const STORES: &[OwnedStore] = &[
+    OwnedStore {
+        on: BOTH,
+        tables: "CREATE TABLE store_migrations (v int PRIMARY KEY); \
+             CREATE TABLE store (prefix text NOT NULL, key text NOT NULL, value $json NOT NULL, created_at timestamp, \
+               updated_at timestamp, expires_at timestamp, ttl_minutes int, PRIMARY KEY (prefix, key)); \
+             INSERT INTO store (prefix, key, value) VALUES ('memories.ada-1', 'k1', '{\"text\":\"likes tea\"}'), \
+               ('memories.bo-22', 'k1', '{\"text\":\"likes coffee\"}')",
+        back: &[
+            "INSERT INTO store (prefix, key, value) VALUES ('memories.ada-1', 'k9', '{\"text\":\"likes seats\"}')",
+            "INSERT INTO store (prefix, key, value) VALUES ('ada-1.profile', 'k9', '{}')",
+        ],
+    },
+    OwnedStore {
+        on: BOTH,
+        tables: "CREATE TABLE agent_sessions (session_id text PRIMARY KEY, created_at timestamp, updated_at timestamp); \
+             CREATE TABLE agent_messages (id integer PRIMARY KEY, session_id text NOT NULL, message_data text NOT NULL, \
+               created_at timestamp, FOREIGN KEY (session_id) REFERENCES agent_sessions (session_id) ON DELETE CASCADE); \
+             INSERT INTO agent_sessions VALUES ('chat:ada-1:1', NULL, NULL), ('chat:bo-22:1', NULL, NULL)",
+        back: &["INSERT INTO agent_sessions VALUES ('chat:ada-1:9', NULL, NULL)"],
+    },
+    OwnedStore {
+        on: BOTH,
+        tables: CHECKPOINTS,
+        back: &[
+            "INSERT INTO checkpoints VALUES ('t9', '', 'c1', NULL, 'json', '{}', '{\"user_id\":\"ada-1\"}')",
+            "INSERT INTO checkpoints VALUES ('ada-1:5', '', 'c1', NULL, 'json', '{}', '{}')",
+        ],
+    },
+    OwnedStore {
+        on: &["sqlite"],
+        tables: "CREATE TABLE memories (id integer PRIMARY KEY, content_hash text UNIQUE NOT NULL, content text NOT NULL, tags text, \
+               memory_type text, metadata text, created_at real, updated_at real, created_at_iso text, updated_at_iso text, \
+               deleted_at real, superseded_by text); \
+             INSERT INTO memories (content_hash, content, tags, metadata) VALUES ('a', 'likes tea', 'food,user:ada-1', '{}'), \
+               ('b', 'likes coffee', '', '{\"user_id\":\"bo-22\"}')",
+        back: &[
+            "INSERT INTO memories (content_hash, content, tags, metadata) VALUES ('p', 'x', 'food,user:ada-1', '{}')",
+            "INSERT INTO memories (content_hash, content, tags, metadata) VALUES ('q', 'x', '', '{\"user_id\":[\"cy\",\"ada-1\"]}')",
+        ],
+    },
+    OwnedStore {
+        on: BOTH,
+        tables: AGNO,
+        back: &[
+            "INSERT INTO agno_memories (memory_id, memory, user_id, created_at) VALUES ('m9', '\"x\"', 'ada-1', 1)",
+        ],
+    },
+];
+
+const AGNO: &str = "CREATE TABLE agno_memories (memory_id text PRIMARY KEY, memory $json NOT NULL, input text, agent_id text, \
+       team_id text, user_id text, topics $json, feedback text, created_at bigint NOT NULL, updated_at bigint); \
+     INSERT INTO agno_memories (memory_id, memory, user_id, created_at) VALUES ('m1', '\"likes tea\"', 'ada-1', 1772461855), \
+       ('m2', '\"likes coffee\"', 'bo-22', 1772461856)";
+
+/// Databases of some tables, one on each engine.
+async fn worlds(tables: &str, on: &[&str]) -> Vec<World> {
+    let mut worlds = Vec::new();
+    for engine in on {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (target, database) = match *engine {
+            "sqlite" => (Target::File(folder.path().join("memory.db")), None),
+            _ => {
+                let Some(database) = Database::fresh() else { continue };
+                (Target::Postgres(database.url().to_owned()), Some(database))
+            }
+        };
+        let (json, writes, value) = match target {
+            Target::File(_) => ("text", "writes", "value blob"),
+            Target::Postgres(_) => ("jsonb", "checkpoint_writes", "blob bytea"),
+        };
+        if let Target::File(path) = &target {
+            std::fs::File::create(path).expect("a file");
+        }
+        let world = World { target, folder, _database: database };
+        let tables = tables.replace("$json", json).replace("$writes", writes).replace("$value", value);
+        world.run(&tables).await;
+        worlds.push(world.ready().await);
+    }
+    worlds
+}
+
+/// What a later check of a receipt answers: exit code, and JSON.
+fn checked(world: &World, receipt: &Value) -> (Option<i32>, Value) {
+    let looked = finished(world, &["purge", "verify", receipt["receipt_id"].as_str().expect("an id")]);
+    let words = String::from_utf8_lossy(&looked.stderr).into_owned();
+    (looked.status.code(), serde_json::from_slice(&looked.stdout).unwrap_or_else(|error| panic!("{error}: {words}")))
+}
+
+fn resurrected(world: &World) -> Value {
+    let looked = finished(world, &["findings", "--kind", "resurrected"]);
+    assert!(looked.status.success(), "{}", String::from_utf8_lossy(&looked.stderr));
+    let found: Value = serde_json::from_slice(&looked.stdout).expect("findings");
+    assert_eq!(found["not_applicable"], json!([]), "{found:#}");
+    found["findings"][0]["examples"].clone()
+}
+
+#[test]
+fn rows_that_are_back_are_found_wherever_the_layout_has_their_owner() {
+    block_on(async {
+        for store in STORES {
+            for world in worlds(store.tables, store.on).await {
+                let done = finished(&world, &["purge", "ada-1", "--mentions", "redact", "--apply"]);
+                let words = String::from_utf8_lossy(&done.stderr).into_owned();
+                assert_eq!(done.status.code(), Some(0), "{words}");
+                let receipt: Value = serde_json::from_slice(&done.stdout).expect("a receipt");
+                let (code, answer) = checked(&world, &receipt);
+                assert_eq!((code, answer["status"].as_str()), (Some(0), Some(world.best())), "{answer:#}");
+                assert_eq!(resurrected(&world), Value::Null, "{}", store.tables);
+                for (rows, back) in (1..).zip(store.back) {
+                    world.run(back).await;
+                    let (code, answer) = checked(&world, &receipt);
+                    assert_eq!((code, answer["status"].as_str()), (Some(6), Some("incomplete")), "{back}: {answer:#}");
+                    let found = &answer["verification"]["logical"];
+                    assert_eq!((&found["owned"], &found["hits"]), (&json!(rows), &json!(rows)), "{back}: {answer:#}");
+                    assert_eq!(resurrected(&world), json!(["ada-1"]), "{back}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_definition_that_names_the_person_since_is_found() {
+    block_on(async {
+        for (made, what) in [
+            ("CREATE VIEW aside AS SELECT 'Ada O''Malley' AS who", "aside"),
+            ("CREATE TABLE later (who text DEFAULT 'ada-1')", "later"),
+        ] {
+            for world in worlds(AGNO, BOTH).await {
+                let purge = ["purge", "ada-1", "--alias", "Ada O'Malley", "--mentions", "redact", "--apply"];
+                let done = finished(&world, &purge);
+                let receipt: Value = serde_json::from_slice(&done.stdout).expect("a receipt");
+                assert_eq!(checked(&world, &receipt).1["verification"]["logical"]["hits"], 0);
+                world.run(made).await;
+                let answer = checked(&world, &receipt).1;
+                let found = &answer["verification"]["logical"];
+                assert!(found["hits"].as_u64() > Some(0) && found["places"].to_string().contains(what), "{answer:#}");
+                assert_eq!(
+                    (found["owned"].as_u64(), world.best() == answer["status"]),
+                    (Some(0), world.best() != "verified"),
+                    "{answer:#}"
+                );
+            }
+        }
+    });
+}
