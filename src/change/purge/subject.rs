@@ -6,7 +6,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use unicode_normalization::UnicodeNormalization as _;
 
+use super::owners;
 use crate::change::ChangeError;
 use crate::layout::erase::{BoundRule, BoundValue, EraseAction};
 use crate::memory::digest::wide_digest;
@@ -508,7 +510,7 @@ async fn others(
     Ok(found.into_iter().collect())
 }
 
-/// Other people with a name or an address like the person's.
+/// Other people with a name, an address or an id like the person's.
 async fn near_of(snapshot: &mut Snapshot<'_>, subject: &PurgeSubject) -> Result<Vec<(String, String)>, ChangeError> {
     let mut all = Vec::new();
     for handle in subject.handles.iter().filter(|h| matches!(&*h.kind, "name" | "e-mail")) {
@@ -518,13 +520,46 @@ async fn near_of(snapshot: &mut Snapshot<'_>, subject: &PurgeSubject) -> Result<
             }
         }
     }
+    all.extend(near_owners(snapshot, &subject.ids, &subject.ids).await?);
     all.truncate(NEAR_SHOWN);
     Ok(all)
 }
 
+/// Owners of rows whose id is a text, or begins with it or is its beginning, but for case, accents, blanks and marks; the
+/// most alike first. `ids` are the person's own.
+async fn near_owners(
+    snapshot: &mut Snapshot<'_>,
+    texts: &[String],
+    ids: &[String],
+) -> Result<Vec<(String, String)>, ChangeError> {
+    let wanted: Vec<String> = texts.iter().map(|text| bare(text)).collect();
+    let mut near: BTreeSet<(usize, String)> = BTreeSet::new();
+    let compare = |owner: String| {
+        let plain = bare(&owner);
+        let is_near = |text: &&String| {
+            let (short, long) = if plain.len() < text.len() { (&plain, *text) } else { (*text, &plain) };
+            letters(short) >= LEAST && long.starts_with(short.as_str())
+        };
+        let more = wanted.iter().filter(is_near).map(|text| plain.len().abs_diff(text.len())).min();
+        if let Some(more) = more.filter(|_| !ids.contains(&owner)) {
+            near.insert((more, owner));
+            if near.len() > NEAR_SHOWN {
+                near.pop_last();
+            }
+        }
+    };
+    owners::each(snapshot, compare).await?;
+    Ok(near.into_iter().map(|(_, owner)| (owner.clone(), owner)).collect())
+}
+
+/// The letters and digits of a text, small and without accents.
+fn bare(text: &str) -> String {
+    text.nfkd().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
 async fn near(snapshot: &mut Snapshot<'_>, text: &str, ids: &[String]) -> Result<Vec<(String, String)>, ChangeError> {
     let handles = snapshot.store.recognised().erasure.handles.clone();
-    let mut near: Vec<(String, String)> = Vec::new();
+    let mut near = if ids.is_empty() { near_owners(snapshot, &[text.to_owned()], ids).await? } else { Vec::new() };
     let lower = text.to_lowercase();
     for handle in handles.iter().filter(|h| matches!(h.kind.as_str(), "name" | "e-mail" | "handle")) {
         let table = TableName::new(handle.table.0.clone(), handle.table.1.clone());

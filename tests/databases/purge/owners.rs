@@ -169,3 +169,38 @@ fn a_definition_that_names_the_person_since_is_found() {
         }
     });
 }
+
+#[test]
+fn ids_that_are_nearly_the_same_are_near() {
+    block_on(async {
+        for world in worlds(AGNO, BOTH).await {
+            let ids = [
+                "kim-berger",
+                "Kim-Berger",
+                "kim-berger ",
+                "kim_berger",
+                "kim-berg\u{e9}r",
+                "kim-berger2",
+                "bo-kim-berger",
+            ];
+            for (row, id) in ids.iter().enumerate() {
+                let row = format!("('k{row}', '\"x\"', '{id}', 1)");
+                world
+                    .run(&format!("INSERT INTO agno_memories (memory_id, memory, user_id, created_at) VALUES {row}"))
+                    .await;
+            }
+            let plan = purge::plan(&world.open().await, "kim-berger", &PurgeOptions::default(), &|_, _| {}).await;
+            let plan = json!(plan.expect("a plan").printed());
+            let near: Vec<&str> =
+                plan["subject"]["near"].as_array().expect("near").iter().filter_map(|n| n["id"].as_str()).collect();
+            assert_eq!(near, ["Kim-Berger", "kim-berger ", "kim-berg\u{e9}r", "kim_berger", "kim-berger2"]);
+            let nobody = finished(&world, &["purge", "KIM-BERGER"]);
+            let words = String::from_utf8_lossy(&nobody.stderr).into_owned();
+            assert!(nobody.status.code() == Some(3) && words.contains("near are Kim-Berger, kim-berger"), "{words}");
+        }
+        for world in worlds(STORES[2].tables, BOTH).await {
+            let nobody = finished(&world, &["purge", "ADA 1"]);
+            assert!(String::from_utf8_lossy(&nobody.stderr).contains("near are ada-1"), "{nobody:?}");
+        }
+    });
+}
