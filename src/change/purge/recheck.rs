@@ -73,8 +73,7 @@ pub async fn recheck(store: &Store, named: &str, desk: &Desk<'_>) -> Result<Purg
         ));
     }
     let status = verdict::status(&findings).max(receipt.status);
-    let standing =
-        "found by the receipt's HMACs, word by word: bytes that the engine has let go of are not looked at again";
+    let standing = "found by the receipt's HMACs, in words and in owners of rows: bytes that the engine has let go of are not looked at again";
     let worst = |finding: &&Remain| finding.kind.allows() == PurgeStatus::Incomplete;
     let mut incomplete: Vec<String> = findings.iter().filter(worst).map(|finding| finding.what.clone()).collect();
     if receipt.status == PurgeStatus::Incomplete && incomplete.is_empty() {
