@@ -206,7 +206,8 @@ impl KnownRows<'_> {
 
     fn is_handle(&mut self, word: &str) -> bool {
         let word = word.trim_matches(|c: char| matches!(c, '"' | '\'' | ',' | '.' | ':' | ';' | '!' | '?' | '(' | ')'));
-        !word.is_empty() && !(word.parse::<f64>().is_ok() && word.contains('.')) && self.lists(word)
+        let is_fraction = word.contains('.') && word.parse::<f64>().is_ok();
+        !word.is_empty() && !is_fraction && self.lists(word)
     }
 
     fn lists(&mut self, word: &str) -> bool {

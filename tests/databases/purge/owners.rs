@@ -82,12 +82,11 @@ async fn worlds(tables: &str, on: &[&str]) -> Vec<World> {
     let mut worlds = Vec::new();
     for engine in on {
         let folder = tempfile::tempdir().expect("a folder");
-        let (target, database) = match *engine {
-            "sqlite" => (Target::File(folder.path().join("memory.db")), None),
-            _ => {
-                let Some(database) = Database::fresh() else { continue };
-                (Target::Postgres(database.url().to_owned()), Some(database))
-            }
+        let (target, database) = if *engine == "sqlite" {
+            (Target::File(folder.path().join("memory.db")), None)
+        } else {
+            let Some(database) = Database::fresh() else { continue };
+            (Target::Postgres(database.url().to_owned()), Some(database))
         };
         let (json, writes, value) = match target {
             Target::File(_) => ("text", "writes", "value blob"),
