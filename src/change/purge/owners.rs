@@ -1,4 +1,4 @@
-//! Whose the rows are, as the layout says: the value of a column, what stands at a path in it, or a part of it.
+//! Owners of rows, as the layout says: the value of a column, what stands at a path in it, or a part of it.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! Whose rows are where the owner is a part, a path or a tag: a later check, the findings and near matches know it as an
+//! Owners that are a part, a path or a tag: a later check, the findings and near matches know them as an
 //! erasure does. Small databases of such layouts, on both engines.
 
 use super::*;
@@ -103,7 +103,7 @@ async fn worlds(tables: &str, on: &[&str]) -> Vec<World> {
     worlds
 }
 
-/// What a later check of a receipt answers: exit code, and JSON.
+/// Checks a receipt later; gives the exit code and the answer.
 fn checked(world: &World, receipt: &Value) -> (Option<i32>, Value) {
     let looked = finished(world, &["purge", "verify", receipt["receipt_id"].as_str().expect("an id")]);
     let words = String::from_utf8_lossy(&looked.stderr).into_owned();
