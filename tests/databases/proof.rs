@@ -446,6 +446,62 @@ fn the_tail_of_a_word_is_looked_for_too() {
     assert!(needles.needles.iter().any(|n| n.form == NeedleForm::Tail && n.bytes == b".example"));
 }
 
+/// Places of a handle among the bytes of a file as they stand, and those that are told of a person who has it.
+async fn places(path: &Path, handle: &str) -> (usize, u64) {
+    let needles = Needles::new(&[handle.to_owned()], &[]);
+    let raw_files = RawFiles::through(Some(crate::support::program()));
+    let told = raw_files.search(&sqlite_files(path), &needles, &mut |_| {}).await.expect("the files").hits();
+    let file = std::fs::read(path).expect("the file");
+    let is_there = |at: &usize| needles.needles.iter().any(|needle| file[*at..].starts_with(&needle.bytes));
+    ((0..file.len()).filter(is_there).count(), told)
+}
+
+#[test]
+fn the_end_of_one_value_and_the_beginning_of_the_next_are_no_handle() {
+    block_on(async {
+        for (encoding, size, vacuum) in
+            [("UTF-8", 512, "NONE"), ("UTF-8", 4_096, "FULL"), ("UTF-16le", 1_024, "NONE"), ("UTF-8", 65_536, "NONE")]
+        {
+            let at = format!("{encoding} {size}");
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("memory.db");
+            let mut link = connect(&path).await;
+            run(
+                &mut link,
+                &format!(
+                    "PRAGMA encoding = '{encoding}'; PRAGMA page_size = {size}; PRAGMA auto_vacuum = {vacuum}; \
+                     PRAGMA secure_delete = ON; \
+                     CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT, owner TEXT, next TEXT); \
+                     CREATE INDEX by_owner ON notes (owner); CREATE INDEX by_body ON notes (body); \
+                     CREATE TABLE pairs (owner TEXT, next TEXT, PRIMARY KEY (owner, next)) WITHOUT ROWID; \
+                     WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 300) \
+                       INSERT INTO notes SELECT n, printf('%.*c', n * n % 9000, 'x'), 'customer-10', n % 2 || ' apples' FROM n; \
+                     INSERT INTO notes VALUES (12544, 'b', 'customer-10', NULL); \
+                     INSERT INTO pairs SELECT DISTINCT owner, '1' || id FROM notes; VACUUM"
+                ),
+            )
+            .await;
+            let (there, told) = places(&path, "customer-101").await;
+            assert!(there > 150, "{at}: {there}");
+            assert_eq!(told, 0, "{at}: of {there}");
+            // Values that are there are told, wherever they stand.
+            for (n, body) in ["''", "printf('%.*c', 20000, 'x')"].into_iter().enumerate() {
+                let row = format!("INSERT INTO notes VALUES ({n} + 20000, {body}, 'customer-101', NULL); VACUUM");
+                run(&mut link, &row).await;
+                // In the table and in the index; the tail of the handle is looked for too, in UTF-8.
+                let forms = if encoding == "UTF-8" { 2 } else { 1 };
+                let (there, told) = places(&path, "customer-101").await;
+                assert_eq!(told, 2 * forms * (n as u64 + 1), "{at}: of {there}");
+            }
+            // So are those in places that are free.
+            run(&mut link, "PRAGMA secure_delete = OFF; DELETE FROM notes WHERE owner = 'customer-101'").await;
+            assert!(places(&path, "customer-101").await.1 > 0, "{at}: deleted");
+            run(&mut link, "PRAGMA secure_delete = ON; VACUUM").await;
+            assert_eq!(places(&path, "customer-101").await.1, 0, "{at}: written again");
+        }
+    });
+}
+
 #[test]
 fn a_watch_over_files_notices_whoever_writes_and_nobody_who_reads() {
     block_on(async {

@@ -231,20 +231,27 @@ impl ByteSearch {
         self.known.get(&needle).is_some_and(|all| all.iter().any(|context| context.fits(bytes, start, end)))
     }
 
-    /// The needles whose last byte is in a part of some bytes: their numbers, and whether a value that stays accounts
-    /// for the place.
-    fn ending(&self, bytes: &[u8], part: Range<usize>) -> Vec<(usize, bool)> {
+    /// The needles whose last byte is in a part of some bytes: their numbers, their places, and whether a value that stays
+    /// accounts for the place.
+    fn ending(&self, bytes: &[u8], part: Range<usize>) -> Vec<(usize, Range<usize>, bool)> {
         let from = part.start.saturating_sub(self.longest);
         let places = self.places(&bytes[from..part.end]).map(|(n, place)| (n, place.start + from..place.end + from));
         let here = places.filter(|(_, place)| place.end > part.start);
-        here.map(|(n, place)| (n, self.is_known(n, bytes, place.start, place.end))).collect()
+        let known = |n, place: &Range<usize>| self.is_known(n, bytes, place.start, place.end);
+        here.map(|(n, place)| (n, place.clone(), known(n, &place))).collect()
     }
 
-    /// Looks through everything that a reader gives; `each` gets the bytes of every piece read.
+    /// Looks through everything that a reader gives; `each` gets the bytes of every piece read, `is_chance` tells a place
+    /// that is none: the end of one value and the beginning of another.
     ///
     /// # Errors
     /// The reader's.
-    pub fn run(&self, mut reader: impl Read, each: &mut impl FnMut(u64)) -> io::Result<ReaderScan> {
+    pub fn run(
+        &self,
+        mut reader: impl Read,
+        each: &mut impl FnMut(u64),
+        is_chance: &mut impl FnMut(&Range<u64>) -> bool,
+    ) -> io::Result<ReaderScan> {
         let mut counts: BTreeMap<(usize, NeedleForm), u64> = BTreeMap::new();
         let mut known = 0;
         let keep = self.longest + 2 * AROUND;
@@ -259,11 +266,12 @@ impl ByteSearch {
             let lanes = if filled < FEW { 1 } else { cores() };
             let end = |lane: usize| counted + until.saturating_sub(counted) * lane / lanes;
             let ending = on_lanes(lanes, |lane| self.ending(bytes, end(lane)..end(lane + 1)));
-            for (number, is_known) in ending.into_iter().flatten() {
+            let before = total - kept as u64;
+            for (number, place, is_known) in ending.into_iter().flatten() {
                 let needle = &self.needles[number];
                 if is_known {
                     known += 1;
-                } else {
+                } else if !is_chance(&(before + place.start as u64..before + place.end as u64)) {
                     *counts.entry((needle.handle, needle.form)).or_default() += 1;
                 }
             }
@@ -429,7 +437,7 @@ mod tests {
     use super::*;
 
     fn scan(bytes: &[u8], needles: &Needles) -> Vec<NeedleCount> {
-        ByteSearch::new(needles).unwrap().run(bytes, &mut |_| {}).unwrap().found
+        ByteSearch::new(needles).unwrap().run(bytes, &mut |_| {}, &mut |_| false).unwrap().found
     }
 
     #[test]
@@ -461,7 +469,8 @@ mod tests {
         };
         let stays = b"\x01\x17ask bob.smithers about itbob.smith-2\x00";
         assert_eq!(count(stays), 0);
-        let known = |bytes: &[u8]| ByteSearch::new(&needles).unwrap().run(bytes, &mut |_| {}).unwrap().known;
+        let known =
+            |bytes: &[u8]| ByteSearch::new(&needles).unwrap().run(bytes, &mut |_| {}, &mut |_| false).unwrap().known;
         assert_eq!((known(stays), known(b"\x00bob.smith\x00")), (4, 0), "each place of the handle and of its tail");
         // Records stand side by side: what follows a value is the next one.
         for gone in [&b"\x00bob.smith\x00"[..], b"bob.smithhello", b"xbob.smith-3"] {

@@ -8,6 +8,7 @@ pub mod disk;
 pub mod holders;
 pub mod index;
 pub mod needles;
+pub mod pages;
 pub mod pass;
 mod postgres;
 pub mod spelling;

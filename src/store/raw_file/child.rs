@@ -9,6 +9,7 @@ use std::time::Instant;
 use super::{ChildReply, ChildRequest, REQUEST};
 use crate::store::proof::bytes::{ByteScan, ByteSearch, FileScan, ReaderScan};
 use crate::store::proof::needles::Needles;
+use crate::store::proof::pages::Pages;
 
 /// Answers the one request that comes on standard input. Ends at once when standard input does: then the parent is gone,
 /// or does not wait any more.
@@ -68,7 +69,9 @@ fn search(files: &[PathBuf], needles: &Needles, each: &mut impl FnMut(u64)) -> i
             Err(error) if error.kind() == io::ErrorKind::NotFound => (Vec::new(), 0, None),
             Err(error) => return Err(at(path)(error)),
             Ok(file) => {
-                let ReaderScan { found, known, bytes } = search.run(file, each).map_err(at(path))?;
+                let mut pages = File::open(path).and_then(Pages::of).map_err(at(path))?;
+                let mut is_chance = |place: &_| pages.as_mut().is_some_and(|pages| pages.is_across(place));
+                let ReaderScan { found, known, bytes } = search.run(file, each, &mut is_chance).map_err(at(path))?;
                 (found, known, Some(bytes))
             }
         };
