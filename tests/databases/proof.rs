@@ -452,8 +452,9 @@ async fn places(path: &Path, handle: &str) -> (usize, u64) {
     let raw_files = RawFiles::through(Some(crate::support::program()));
     let told = raw_files.search(&sqlite_files(path), &needles, &mut |_| {}).await.expect("the files").hits();
     let file = std::fs::read(path).expect("the file");
-    let is_there = |at: &usize| needles.needles.iter().any(|needle| file[*at..].starts_with(&needle.bytes));
-    ((0..file.len()).filter(is_there).count(), told)
+    let plain = needles.needles.iter().filter(|n| matches!(n.form, NeedleForm::Utf8 | NeedleForm::Utf16Le));
+    let count = |needle: &[u8]| file.windows(needle.len()).filter(|bytes| *bytes == needle).count();
+    (plain.map(|needle| count(&needle.bytes)).sum(), told)
 }
 
 #[test]

@@ -8,6 +8,7 @@ use super::id_set::IdSet;
 use super::plan::PurgePlan;
 use super::scan_findings::{PlaceTally, ScanFindings};
 use super::search::known_tables;
+use super::subject::OTHERS_TOO;
 use super::taken::ranges;
 use crate::change::ChangeError;
 use crate::layout::erase::{EraseAction, TableKey};
@@ -140,19 +141,15 @@ pub async fn disclosures(
         ));
     }
     plan.particular.extend(plan.subject.not_looked_for());
-    for handle in plan.subject.handles.iter().filter(|h| h.unsearched.is_some()) {
-        plan.notes.push(format!(
-            "a handle of the kind {} is not looked for in texts: {}",
-            handle.kind,
-            handle.unsearched.as_deref().unwrap_or_default()
-        ));
-    }
+    plan.notes.extend(plan.subject.untold());
     for handle in plan.subject.searched() {
         if let Some(why) = &handle.common {
-            plan.notes.push(format!(
-                "a handle of the kind {} is certain only in columns that name people; in a text it is a possible mention: {why}",
-                handle.kind
-            ));
+            let place = if why == OTHERS_TOO {
+                "is a possible mention wherever it stands"
+            } else {
+                "is certain only in columns that name people; in a text it is a possible mention"
+            };
+            plan.notes.push(format!("a handle of the kind {} {place}: {why}", handle.kind));
         }
     }
     for object in &found.structure {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::desk::{Desk, KeptSession};
 use super::receipt::{ByteHits, ControlFound, FileHits, IndexHits, PurgeVerification, ValueHits};
 use super::remains;
-use super::subject::PersonHandle;
+use super::subject::{OTHERS_TOO, PersonHandle};
 use super::traces::{self, TraceSearch, TraceWatch};
 use super::vectors;
 use super::verdict::{PurgeStatus, Remain, RemainKind};
@@ -171,7 +171,7 @@ pub async fn after(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> Re
     let watch = TraceWatch::begin(store, kept, &handles).await?;
     let values = watch.as_ref().map(|watch| &watch.values);
     let (named, live) = remains::logical(store, desk, kept, values, &mut proof).await?;
-    let indexes = asked(store, kept, &handles, &mut proof).await;
+    let indexes = asked(store, kept, &mut proof).await;
     let indexes = proof.done(indexes, RemainKind::IndexUnread, "asking search indexes")?;
     let hanging = broken(store).await;
     for (key, rows) in proof.done(hanging, RemainKind::Unread, "looking for references to rows that are gone")? {
@@ -195,8 +195,11 @@ pub async fn after(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> Re
 }
 
 /// Asks search indexes. Whether there are any.
-async fn asked(store: &Store, kept: &KeptSession, handles: &[String], proof: &mut Proof) -> Result<bool, ChangeError> {
-    let indexes = store.proof().search_indexes(handles).await?;
+async fn asked(store: &Store, kept: &KeptSession, proof: &mut Proof) -> Result<bool, ChangeError> {
+    // An index answers for other people as well.
+    let own = telling(kept).filter(|handle| handle.common.as_deref() != Some(OTHERS_TOO));
+    let handles: Vec<String> = own.map(|handle| handle.value.clone()).collect();
+    let indexes = store.proof().search_indexes(&handles).await?;
     for index in &indexes {
         let (name, hits) = (&index.table, index.total());
         proof.index += hits;

@@ -1,6 +1,6 @@
 //! Identity of the person: from any handle to the person's ids, and from these to every known handle.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::{self, Display, Formatter};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::memory::digest::wide_digest;
 use crate::memory::json;
 use crate::memory::mention::folded;
 use crate::memory::nearest::nearest;
-use crate::memory::thousands;
+use crate::memory::{agreeing, thousands};
 use crate::store::fetched::FetchedValue;
 use crate::store::proof::spelling::forms;
 use crate::store::snapshot::{HANDLES, HandlesWanted, Snapshot};
@@ -29,6 +29,8 @@ const LEAST_OF_NAME: usize = 2;
 const LONGEST: usize = 1_000;
 /// Handles that are looked through for near matches.
 const NEAR: usize = 5_000;
+/// Reason why it is uncertain whom a handle means.
+pub(super) const OTHERS_TOO: &str = "other people have it too";
 /// Near matches that are shown.
 const NEAR_SHOWN: usize = 8;
 
@@ -127,14 +129,35 @@ fn handles<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PersonHandl
 }
 
 impl PurgeSubject {
-    /// Sentences about values by which the person is known and that are not looked for.
+    /// Sentences about values by which the person is known and that are not looked for. Conversations and banks that are
+    /// known by too little are told by [`Self::untold`].
     pub fn not_looked_for(&self) -> impl Iterator<Item = String> {
         let most = thousands(HANDLES);
-        self.too_many.iter().map(move |place| {
+        let too_many = self.too_many.iter().map(move |place| {
             format!(
                 "{place} knows the person by more than {most} values: beyond these, texts that hold one are not found"
             )
-        })
+        });
+        too_many.chain(self.unsearched(|kind| !is_many(kind)))
+    }
+
+    /// Sentences about ids of conversations and banks that are not looked for.
+    pub fn untold(&self) -> impl Iterator<Item = String> {
+        self.unsearched(is_many)
+    }
+
+    fn unsearched(&self, is_wanted: fn(&str) -> bool) -> impl Iterator<Item = String> {
+        let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+        for handle in self.handles.iter().filter(|handle| is_wanted(&handle.kind)) {
+            if let Some(why) = &handle.unsearched {
+                *counts.entry((&handle.kind, why)).or_default() += 1;
+            }
+        }
+        let words = |((kind, why), count): ((&str, &str), u64)| {
+            let what = format!("{{#}} {{handle|handles}} of the kind {kind} {{is|are}} not looked for in texts: {why}");
+            agreeing(count, &what)
+        };
+        counts.into_iter().map(words).collect::<Vec<_>>().into_iter()
     }
 
     /// The handles that are looked for.
@@ -224,11 +247,14 @@ pub async fn resolve(
     let mut subject = PurgeSubject { given: given.to_owned(), ids, handles, too_many, ..PurgeSubject::default() };
     let alike = alike(snapshot, &subject).await?;
     for handle in subject.handles.iter_mut().filter(|h| &*h.kind != "id" && h.value.len() <= LONGEST) {
-        handle.unsearched = if shared.contains(&handle.value) {
-            Some("other people have it too".to_owned())
-        } else {
-            too_common(handle, &alike)
-        };
+        let is_shared = shared.contains(&handle.value) || is_anothers(handle, &alike);
+        if is_too_short(handle) {
+            handle.unsearched = Some("too short to tell".to_owned());
+        } else if is_shared && is_many(&handle.kind) {
+            handle.unsearched = Some(OTHERS_TOO.to_owned());
+        } else if is_shared {
+            handle.common = Some(OTHERS_TOO.to_owned());
+        }
     }
     subject.others = others(snapshot, &subject, alike).await?;
     subject.near = near_of(snapshot, &subject).await?;
@@ -399,20 +425,14 @@ fn kind_of<'k>(kind: &'k str, value: &str) -> &'k str {
     }
 }
 
-/// Explains why texts are not searched for a handle: it would find other people too. `alike` holds the values by
-/// which these are known.
-fn too_common(handle: &PersonHandle, alike: &BTreeSet<(String, String)>) -> Option<String> {
-    let least = if &*handle.kind == "name" { LEAST_OF_NAME } else { LEAST };
-    if letters(&handle.value) < least {
-        return Some("too short to tell".to_owned());
-    }
-    if is_many(&handle.kind) {
-        return None;
-    }
+fn is_too_short(handle: &PersonHandle) -> bool {
+    letters(&handle.value) < if &*handle.kind == "name" { LEAST_OF_NAME } else { LEAST }
+}
+
+/// Whether one of the values that other people are known by is a handle.
+fn is_anothers(handle: &PersonHandle, alike: &BTreeSet<(String, String)>) -> bool {
     let small = handle.value.to_lowercase();
-    let others: BTreeSet<&str> =
-        alike.iter().filter(|(_, value)| value.to_lowercase() == small).map(|(id, _)| id.as_str()).collect();
-    (!others.is_empty()).then(|| format!("{} other people have it too", others.len()))
+    !is_many(&handle.kind) && alike.iter().any(|(_, value)| value.to_lowercase() == small)
 }
 
 /// There may be very many conversations and banks of one person.
@@ -493,7 +513,9 @@ async fn others(
         found.extend(named.into_iter().map(|(id, _)| id));
     }
     let wanted: HashSet<String> = words.iter().map(|word| folded(word)).collect();
-    let own: HashSet<&str> = subject.handles.iter().map(|handle| handle.value.as_str()).collect();
+    let (shared, own): (Vec<&PersonHandle>, Vec<_>) = subject.handles.iter().partition(|h| h.common.is_some());
+    let own: HashSet<&str> = own.into_iter().map(|handle| handle.value.as_str()).collect();
+    found.extend(shared.into_iter().map(|handle| handle.value.clone()));
     let is_other = |other: &String| {
         let plain = folded(other);
         !own.contains(other.as_str()) && wanted.iter().any(|word| plain.contains(word.as_str()))

@@ -28,6 +28,8 @@
 //! - An id that is short, a number, or a usual word of this database ([`SoughtHandle::common`]) is possible, and certain as the
 //!   whole value where people are named. Within a time, a date or a longer number it is no mention.
 //! - What stands within a handle that somebody else is known by is that person's.
+//! - A handle that somebody else is known by too is possible wherever it stands. Ids are told apart by their spelling: one
+//!   that another equals but for blanks at its ends is possible in a text.
 
 mod beside;
 mod fold;
@@ -187,8 +189,27 @@ enum HandleMeans {
     Handle { handle: usize, certainty: Certainty, capital: bool, looks: WordLooks },
     /// One end of a name, behind which the other may stand; after a first name also after a further word.
     Parted { handle: usize, other: String, is_first: bool, looks: WordLooks },
-    /// Another person's handle; `exactly` is its exact spelling when the person's own differs only in case.
-    Other { exactly: Option<String> },
+    /// Another person's handle; `exactly` tells it where the person's own differs only in case or in blanks at its ends.
+    Other { exactly: Option<ExactSpelling> },
+}
+
+/// Spelling of another person's id that the person's own is nearly the same as.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ExactSpelling {
+    /// The id, as a whole text.
+    whole: String,
+    /// The id within a text; none where the person's own looks the same there.
+    part: Option<String>,
+}
+
+/// A handle, as it was given.
+#[derive(Debug, Clone, Copy)]
+struct KnownHandle {
+    shape: HandleShape,
+    /// Certainty of the handle in a text.
+    told: Certainty,
+    /// Somebody else is known by it too.
+    is_shared: bool,
 }
 
 /// Properties of a word's letters, determined once.
@@ -224,8 +245,7 @@ impl WordLooks {
 /// Handles that are ready to be looked for.
 #[derive(Debug)]
 pub struct MentionFinder {
-    /// The shape of each handle, and whether it is a common word.
-    handles: Vec<(HandleShape, bool)>,
+    handles: Vec<KnownHandle>,
     phones: Vec<(usize, Phone)>,
     /// Handles that are whole numbers.
     numbers: HashMap<String, usize>,
@@ -256,13 +276,26 @@ impl MentionFinder {
             means.push(meaning);
         };
         let others: Vec<(&str, String)> =
-            others.iter().map(|other| (other.trim(), folded(other).trim().to_owned())).collect();
-        let theirs: HashSet<&str> = others.iter().map(|(_, plain)| plain.as_str()).collect();
+            others.iter().map(|other| (other.as_str(), folded(other).trim().to_owned())).collect();
+        let mut theirs: HashMap<&str, Vec<&str>> = HashMap::new();
+        for (other, plain) in &others {
+            theirs.entry(plain).or_default().push(other);
+        }
         let (mut known, mut phones, mut long) = (Vec::new(), Vec::new(), LongWords::default());
-        let (mut mine, mut numbers) = (HashSet::new(), HashMap::new());
+        let (mut mine, mut shared, mut numbers) = (HashMap::new(), HashSet::new(), HashMap::new());
         for (i, sought) in handles.into_iter().enumerate() {
-            known.push((sought.shape, sought.common));
             let plain = folded(&sought.value).trim().to_owned();
+            let alike = theirs.get(plain.as_str()).map(Vec::as_slice).unwrap_or_default();
+            let is_shared = match sought.shape {
+                HandleShape::Id | HandleShape::Session | HandleShape::Profile => alike.contains(&&*sought.value),
+                HandleShape::Mail | HandleShape::Name | HandleShape::Phone => !alike.is_empty(),
+            };
+            let told = match () {
+                () if alike.iter().any(|other| is_shared || other.trim() == sought.value.trim()) => OF_OTHERS_TOO,
+                () if sought.common => A_COMMON_WORD,
+                () => Certainty::Certain,
+            };
+            known.push(KnownHandle { shape: sought.shape, told, is_shared });
             if plain.is_empty() {
                 continue;
             }
@@ -272,8 +305,11 @@ impl MentionFinder {
             if sought.shape == HandleShape::Phone {
                 phones.extend(Phone::new(&plain).map(|phone| (i, phone)));
             }
-            if theirs.contains(plain.as_str()) {
-                mine.insert(plain.clone());
+            if is_shared {
+                shared.insert(plain.clone());
+            }
+            if !alike.is_empty() {
+                mine.insert(plain.clone(), sought.value.trim().to_owned());
             }
             let written = match sought.shape {
                 HandleShape::Name => name::written(&plain),
@@ -297,8 +333,11 @@ impl MentionFinder {
                 }
             }
         }
-        for (other, plain) in others.iter().filter(|(_, plain)| !plain.is_empty()) {
-            let exactly = mine.contains(plain).then(|| (*other).to_owned());
+        for (other, plain) in others.iter().filter(|(_, plain)| !plain.is_empty() && !shared.contains(plain)) {
+            let exactly = mine.get(plain).map(|own| ExactSpelling {
+                whole: (*other).to_owned(),
+                part: Some(other.trim().to_owned()).filter(|part| part != own),
+            });
             for text in name::quoted(plain.clone()) {
                 add(text, HandleMeans::Other { exactly: exactly.clone() });
             }
@@ -381,14 +420,15 @@ impl MentionFinder {
     /// A number is the person's where it is about people; a telephone number wherever it can be nothing else.
     fn number(&self, text: &str, place: MentionText) -> Vec<MentionSpan> {
         let span = |handle, certainty| MentionSpan { handle, start: 0, end: text.len(), certainty };
-        let own = self.numbers.get(text).filter(|handle| place.holds(self.handles[**handle].0));
+        let of_others = |handle: usize| if self.handles[handle].is_shared { OF_OTHERS_TOO } else { Certainty::Certain };
+        let own = self.numbers.get(text).filter(|handle| place.holds(self.handles[**handle].shape));
         if let Some(handle) = own {
-            return vec![span(*handle, Certainty::Certain)];
+            return vec![span(*handle, of_others(*handle))];
         }
         let whole = |phone: &Phone| phone.find(text).iter().any(|(start, end, _)| (*start, *end) == (0, text.len()));
         let called = self.phones.iter().find(|(_, phone)| whole(phone));
         let certainty = if place.people || text.len() > 10 { Certainty::Certain } else { A_NUMBER };
-        called.map(|(handle, _)| span(*handle, certainty)).into_iter().collect()
+        called.map(|(handle, _)| span(*handle, certainty.and(of_others(*handle)))).into_iter().collect()
     }
 
     /// Finds mentions in a text as written, and adds them to `found`.
@@ -424,7 +464,10 @@ impl MentionFinder {
                 }
                 HandleMeans::Other { exactly } => {
                     let span = near.span(start, end);
-                    let theirs = exactly.as_ref().is_none_or(|word| text.get(span.0..span.1) == Some(word));
+                    let is_it = |exactly: &ExactSpelling| {
+                        text == exactly.whole || exactly.part.as_deref() == text.get(span.0..span.1)
+                    };
+                    let theirs = exactly.as_ref().is_none_or(is_it);
                     if theirs && near.before(start) != BesidePlace::Letter && near.behind(end) != BesidePlace::Letter {
                         found.others.push(span);
                     }
@@ -440,7 +483,7 @@ impl MentionFinder {
         });
         for (handle, phone) in &self.phones {
             for (start, end, joined) in phone.find(&trace.text) {
-                let certainty = if joined { WITH_LETTERS } else { Certainty::Certain };
+                let certainty = if joined { WITH_LETTERS } else { self.handles[*handle].told };
                 let (start, end) = near.span(start, end);
                 found.spans.push(MentionSpan { handle: *handle, start, end, certainty });
             }
@@ -456,15 +499,15 @@ impl MentionFinder {
         (start, end): (usize, usize),
         place: MentionText,
     ) -> Option<Certainty> {
-        let (shape, is_common) = *self.handles.get(handle)?;
+        let KnownHandle { shape, told: in_text, is_shared } = *self.handles.get(handle)?;
         let name = shape == HandleShape::Name;
         let whole = near.is_whole(start, end);
-        if whole && place.holds(shape) {
+        if whole && place.holds(shape) && !is_shared {
             return Some(Certainty::Certain);
         }
         let told = if whole { Certainty::Certain } else { near.judge(shape, looks, start, end)? };
         Some(told.and(match () {
-            () if is_common => A_COMMON_WORD,
+            () if !in_text.is_certain() => in_text,
             () if name && !looks.enough => A_SHORT_NAME,
             () => Certainty::Certain,
         }))
@@ -474,6 +517,7 @@ impl MentionFinder {
 const A_NUMBER: Certainty = Certainty::Possible("the same number");
 /// Certainty of an id that is short, a number or a common word.
 pub const A_COMMON_WORD: Certainty = Certainty::Possible("a common word here");
+const OF_OTHERS_TOO: Certainty = Certainty::Possible("other people have it too");
 const A_SHORT_NAME: Certainty = Certainty::Possible("a short name");
 const WITH_LETTERS: Certainty = Certainty::Possible("with letters beside it");
 const LONGER_ADDRESS: Certainty = Certainty::Possible("part of a longer address");

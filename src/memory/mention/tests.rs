@@ -271,6 +271,12 @@ fn what_others_are_known_by_is_theirs() {
         ("e-mail", "o'h@x.org", &[], "('o''h@x.org')", &["o''h@x.org"]),
         ("id", "bob", &["bob-smith"], "bob-smith_2, bob", &["bob"]),
         ("id", "ann", &["ANN"], "ANN ann Ann", &["ann", "Ann"]),
+        ("id", "ann-kay", &["ann-kay "], "met ann-kay here", &["?ann-kay"]),
+        ("id", "ann-kay", &["ann-kay "], "ann-kay ", &[]),
+        ("id", "ann-kay ", &["ann-kay"], "ann-kay", &[]),
+        ("name", "Anna Berg", &["anna berg"], "met Anna Berg, ANNA BERG", &["?Anna Berg", "?ANNA BERG"]),
+        ("e-mail", "ann@x.org", &["ann@x.org"], "ann@x.org", &["?ann@x.org"]),
+        ("phone", "+1-555-906-6204", &["+1-555-906-6204"], "call +1-555-906-6204", &["?+1-555-906-6204"]),
         ("id", "a%b.c", &["a%25b.c"], "a%25b.c a%b.c", &["a%b.c"]),
         ("id", "anya.k", &["tanya.k"], "C:\\home\\tanya.k", &[]),
     ];

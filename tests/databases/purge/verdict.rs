@@ -554,3 +554,69 @@ fn nothing_is_erased_whose_receipt_could_not_be_kept() {
         assert!(world.dump().await == before);
     });
 }
+
+#[test]
+fn what_other_people_are_known_by_too_may_name_the_person_and_is_told() {
+    block_on(async {
+        for (twin, said) in [("Ana Ruiz", "ask Ana Ruiz"), ("user-ana ", "ask user-ana at once")] {
+            for world in atoms().await {
+                let (first, last) = (
+                    "UPDATE users SET first_name = 'Ana', last_name = 'Ruiz' WHERE id IN",
+                    "('user-ana', 'user-twin')",
+                );
+                let id = if twin.starts_with("user") { twin } else { "user-twin" };
+                world
+                    .run(&format!(
+                        "INSERT INTO users (id, email, first_name, last_name, role, status) \
+                           VALUES ('{id}', 'twin@x.example', 'Eva', 'Moll', 'member', 'active'); {first} {last}; \
+                         INSERT INTO chat_sessions (id, user_id, title) VALUES ('s-own', '{id}', 'mine'); \
+                         UPDATE chat_sessions SET title = '{said}' WHERE user_id = 'user-ben'"
+                    ))
+                    .await;
+                let (plan, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+                let titles = &plan["mentions_by_column"]["chat_sessions.title"];
+                let of_ben =
+                    world.count(&format!("chat_sessions WHERE user_id = 'user-ben' AND title = '{said}'")).await;
+                assert!(of_ben > 0, "what may mean somebody else is not replaced unasked");
+                assert_eq!((&titles["certain"], &titles["possible"]), (&json!(0), &json!(of_ben)), "{plan:#}");
+                assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+                assert!(says(&receipt, &["chat_sessions.title", &of_ben.to_string(), "left"]), "{receipt:#}");
+                assert!(!says(&receipt, &["found nowhere"]), "{receipt:#}");
+                assert_eq!(world.count(&format!("users WHERE id = '{id}'")).await, 1);
+                assert_eq!(world.count(&format!("chat_sessions WHERE user_id = '{id}'")).await, 1);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_handle_that_is_not_looked_for_is_told_with_the_reason_and_lowers_the_word() {
+    block_on(async {
+        for world in atoms().await {
+            world.run("UPDATE users SET first_name = 'X', last_name = '' WHERE id = 'user-ana'").await;
+            let (plan, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+            assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+            for told in [&plan, &receipt] {
+                assert!(says(told, &["kind name", "not looked for in texts", "too short"]), "{told:#}");
+            }
+            assert!(!says(&receipt, &["kind name", "found nowhere"]), "{receipt:#}");
+        }
+    });
+}
+
+#[test]
+fn an_id_is_told_from_another_one_with_a_value_behind_it() {
+    block_on(async {
+        let world = on_sqlite(Layout::Atom).await;
+        world
+            .run(
+                "CREATE TABLE spots (id INTEGER PRIMARY KEY, who TEXT, what TEXT); CREATE INDEX of_whom ON spots (who); \
+                 INSERT INTO spots VALUES (97, 'user-an', 'apples'), (98, 'user-an', 'pears')",
+            )
+            .await;
+        let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+        assert_eq!(receipt["status"], "verified", "{receipt:#}");
+        let Target::File(path) = &world.target else { return };
+        assert_eq!(bytes_of(path, "user-ana"), 2, "a row number and a text behind the other id");
+    });
+}
