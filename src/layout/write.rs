@@ -85,6 +85,12 @@ impl CopyForm {
         ("sha256-letters", CopyForm::Sha256Letters),
     ];
 
+    /// Whether the copy does not show the text.
+    #[must_use]
+    pub fn is_digest(self) -> bool {
+        matches!(self, CopyForm::Md5 | CopyForm::Sha256 | CopyForm::Sha256Letters)
+    }
+
     /// The copy of a text.
     #[must_use]
     pub fn of(self, text: &str) -> String {

@@ -184,6 +184,9 @@ pub struct KeptSession {
     pub effects: Vec<String>,
     /// Data that stays according to the plan: shown, but without influence on the final status.
     pub particular: Vec<String>,
+    /// Hashes of texts that lose words, which stay.
+    #[serde(default)]
+    pub old_hashes: Vec<String>,
     /// Values that name the person and stay by choice, by table and column.
     #[serde(default)]
     pub left: BTreeMap<String, usize>,

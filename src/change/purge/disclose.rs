@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::column_words::looks_personal;
 use super::graph::{Graph, as_text, name};
 use super::id_set::IdSet;
+use super::mention::{Mention, Mentions};
 use super::plan::PurgePlan;
 use super::scan_findings::{PlaceTally, ScanFindings};
 use super::search::known_tables;
@@ -112,6 +113,27 @@ pub async fn namesakes(store: &Store, plan: &mut PurgePlan) -> Result<(), Change
     Ok(())
 }
 
+/// Words for hashes that the layout keeps of texts which lose words: they are those of the old ones.
+#[must_use]
+pub fn old_hashes(store: &Store, plan: &PurgePlan) -> Vec<String> {
+    let mut counts: BTreeMap<String, BTreeSet<Vec<String>>> = BTreeMap::new();
+    for source in &store.recognised().sources {
+        let table = table_of(source);
+        for copy in source.write.iter().flat_map(|write| &write.copies).filter(|copy| copy.form.is_digest()) {
+            let of = plain_column(source, &copy.of).map(|(column, _)| column);
+            let is_of = |mention: &&Mention| mention.table == table && of == Some(mention.column.as_str());
+            let redacted = plan.mentions.iter().filter(is_of).filter(|mention| mention.decision == Mentions::Redact);
+            let rows = redacted.map(|mention| mention.key.iter().filter_map(as_text).collect());
+            counts.entry(format!("{}.{}", table.title(), copy.column)).or_default().extend(rows);
+        }
+    }
+    let words = |(place, rows): (String, BTreeSet<Vec<String>>)| {
+        let what = "{#} {hash|hashes} of {a text that is|texts that are} redacted {stays: it tells|stay: they tell} the old text to whoever guesses it";
+        (!rows.is_empty()).then(|| agreeing(rows.len(), &format!("{place}: {what}")))
+    };
+    counts.into_iter().filter_map(words).collect()
+}
+
 /// Words for what remains, and for what cannot be told.
 ///
 /// # Errors
@@ -125,6 +147,7 @@ pub async fn disclosures(
     if found.account > 0 {
         plan.particular.push(agreeing(found.account, "the person's account with the application is kept ({#} {value of it names|values of it name} the person): --account erase takes it"));
     }
+    plan.particular.extend(old_hashes(snapshot.store, plan));
     let unknown = left(plan, found);
     for (place, rows) in &found.stuck {
         plan.particular.push(agreeing(

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::batches::{self, RunTurn};
 use super::decide::{self, NewDecisions};
 use super::desk::{Desk, Hold, KeptSession, PurgeRequest, SessionStage};
-use super::disclose::STANDING;
+use super::disclose::{self, STANDING};
 use super::id_set::IdSet;
 use super::plan::{PurgeOptions, PurgePlan};
 use super::planning;
@@ -397,6 +397,7 @@ async fn prepare(
         pseudonym: batches::pseudonym(),
         effects: plan.effects.clone(),
         particular: plan.particular.clone(),
+        old_hashes: disclose::old_hashes(store, &plan),
         left: plan.tally.iter().map(|(place, tally)| (place.clone(), tally.left_together())).collect(),
         left_references: plan.left_references.clone(),
         notes: plan.notes.clone(),

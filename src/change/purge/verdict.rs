@@ -41,6 +41,8 @@ pub enum RemainKind {
     Trail,
     /// Texts of the database's structure.
     Structure,
+    /// Hashes of texts that have lost words since.
+    OldHash,
     /// Values that nobody could look into.
     Opaque,
     /// Bytes that a server does not show.
@@ -75,6 +77,7 @@ impl RemainKind {
             | RemainKind::Account
             | RemainKind::Trail
             | RemainKind::Structure
+            | RemainKind::OldHash
             | RemainKind::Opaque
             | RemainKind::ServerBytes
             | RemainKind::Untold
@@ -165,6 +168,7 @@ mod tests {
             (&[RemainKind::Account], "verified with disclosures"),
             (&[RemainKind::Trail], "verified with disclosures"),
             (&[RemainKind::Structure], "verified with disclosures"),
+            (&[RemainKind::OldHash], "verified with disclosures"),
             (&[RemainKind::Opaque], "verified with disclosures"),
             (&[RemainKind::ServerBytes], "verified with disclosures"),
             (&[RemainKind::Untold], "verified with disclosures"),

@@ -208,7 +208,7 @@ struct KnownHandle {
     shape: HandleShape,
     /// Certainty of the handle in a text.
     told: Certainty,
-    /// Somebody else is known by it too.
+    /// True when somebody else is known by it too.
     is_shared: bool,
 }
 

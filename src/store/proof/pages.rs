@@ -1,4 +1,4 @@
-//! Where values lie in the pages of an SQLite database file, so that the end of one value and what happens to stand
+//! Places of values in the pages of an SQLite database file, so that the end of one value and what happens to stand
 //! behind it are not taken for a handle.
 
 use std::collections::HashSet;
@@ -41,7 +41,7 @@ struct PageUse {
 
 /// A cell of a page in a tree.
 struct Cell {
-    /// Its bytes in the page.
+    /// Bytes of the cell in the page.
     whole: Range<usize>,
     /// Bytes of the record in the page.
     local: Range<usize>,

@@ -549,6 +549,30 @@ fn a_memory_within_a_document_or_under_a_key_of_several_columns_is_recorded() {
 }
 
 #[test]
+fn a_hash_of_a_text_that_is_redacted_is_told() {
+    for (said, status) in
+        [("met ada-lovelace at the fair", "verified with disclosures"), ("met Cy at the fair", "verified")]
+    {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = store_of(&folder, "memori");
+        run(
+            &database,
+            &format!(
+                "UPDATE memori_entity SET external_id = 'ada-lovelace' WHERE id = 1; \
+                 UPDATE memori_entity_fact SET content = '{said}' WHERE uuid = 'f2'"
+            ),
+        );
+        let receipt =
+            told(&database, &["purge", "ada-lovelace", "--mentions", "redact", "--account", "erase", "--apply"]);
+        assert_eq!(receipt["status"], status, "{receipt:#}");
+        let disclosures = receipt["disclosures"].as_array().expect("a list").iter().filter_map(Value::as_str);
+        let hashes: Vec<&str> = disclosures.filter(|words| words.contains("hash")).collect();
+        let expected = "memori_entity_fact.uniq: 1 hash of a text that is redacted stays: it tells the old text to whoever guesses it";
+        assert_eq!(hashes, if status == "verified" { vec![] } else { vec![expected] });
+    }
+}
+
+#[test]
 fn times_without_an_index_order_rows_however_they_are_spelled() {
     let folder = tempfile::tempdir().expect("a folder");
     let base = "DELETE FROM store; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40) \
