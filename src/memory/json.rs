@@ -185,7 +185,7 @@ fn flat(found: Vec<Value>, rest: &str) -> Option<Value> {
 /// class and message, bytes and pickles a marker with their size. Types that are not known stay as they are.
 #[must_use]
 pub fn plain(value: &Value) -> Value {
-    replace_typed(value, &|name, object| match name {
+    replace_typed(value.clone(), &|name, object| match name {
         "decimal" | "datetime" | "date" | "timedelta" | "enum" => object.get("value").cloned(),
         "set" => object.get("value").map(plain),
         "bytes" => Some(Value::String(format!("<{} bytes>", encoded_bytes(object)?))),
@@ -200,7 +200,7 @@ pub fn plain(value: &Value) -> Value {
 /// Replaces Python pickles, which are programs and never loaded, by a marker with their size, at every depth; all
 /// else stays as stored.
 #[must_use]
-pub fn without_pickles(value: &Value) -> Value {
+pub fn without_pickles(value: Value) -> Value {
     replace_typed(value, &pickle_marker)
 }
 
@@ -215,16 +215,15 @@ fn pickle_marker(name: &str, object: &Map<String, Value>) -> Option<Value> {
 /// it.
 type Replacement = dyn Fn(&str, &Map<String, Value>) -> Option<Value>;
 
-/// Copies a value; where an object names its type, `replacement` may stand in for it.
-fn replace_typed(value: &Value, replacement: &Replacement) -> Value {
+/// A value made anew; where an object names its type, `replacement` may stand in for it.
+fn replace_typed(value: Value, replacement: &Replacement) -> Value {
     match value {
-        Value::Array(elements) => elements.iter().map(|e| replace_typed(e, replacement)).collect(),
-        Value::Object(object) => object
-            .get("__type__")
-            .and_then(Value::as_str)
-            .and_then(|name| replacement(name, object))
-            .unwrap_or_else(|| object.iter().map(|(k, v)| (k.clone(), replace_typed(v, replacement))).collect()),
-        scalar => scalar.clone(),
+        Value::Array(elements) => elements.into_iter().map(|e| replace_typed(e, replacement)).collect(),
+        Value::Object(object) => {
+            let typed = object.get("__type__").and_then(Value::as_str).and_then(|name| replacement(name, &object));
+            typed.unwrap_or_else(|| object.into_iter().map(|(k, v)| (k, replace_typed(v, replacement))).collect())
+        }
+        scalar => scalar,
     }
 }
 
@@ -416,7 +415,7 @@ mod tests {
         );
         let mut kept = value.clone();
         kept["model"] = json!("<pickle, 7 bytes, not loaded>");
-        assert_eq!(without_pickles(&value), kept);
+        assert_eq!(without_pickles(value), kept);
     }
 
     fn any_json() -> impl Strategy<Value = Value> {

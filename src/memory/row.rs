@@ -126,6 +126,12 @@ impl Row {
         }
     }
 
+    /// Sets a canonical column to the text of a JSON object or list, which is read when somebody asks for its value.
+    pub fn set_text(&mut self, column: &str, text: Value) {
+        self.set(column, text);
+        self.unparsed.extend(self.entity.position(column).map(Unparsed::new));
+    }
+
     /// Takes the value of a canonical column out of the row; null when the entity has no such column.
     pub fn take(&mut self, column: &str) -> Value {
         let Some(at) = self.entity.position(column) else { return Value::Null };

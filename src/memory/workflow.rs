@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use super::json::{plain, read, unwrap_json_string, without_pickles};
+use super::json::{JsonPart, is_kept_as_text, members, plain, read, unwrap_json_string, without_pickles};
 use super::row::Row;
 use super::time;
 
@@ -41,6 +41,8 @@ pub struct DerivedEpisode {
     pub actions: Vec<Value>,
     /// Return value of the run; typed values as stored, pickles as a marker.
     pub result: Value,
+    /// The return value is the text of a long JSON document.
+    pub is_result_text: bool,
     /// True for a completed run, false for a failed or cancelled one, else unknown.
     pub success: Option<bool>,
     /// Stored explanation of why it worked, if there is one; never invented.
@@ -52,9 +54,20 @@ pub struct DerivedEpisode {
 }
 
 impl DerivedEpisode {
+    /// Sets the columns of an episode of which something was derived, each to what is made of that, if anything.
+    pub fn fill(self, row: &mut Row, made: impl Fn(&'static str, Value) -> Option<Value>) {
+        let is_result_text = self.is_result_text;
+        for (column, value) in self.values().into_iter().filter(|(_, value)| !value.is_null()) {
+            match made(column, value) {
+                Some(text) if is_result_text && column == "result" => row.set_text(column, text),
+                Some(value) => row.set(column, value),
+                None => {}
+            }
+        }
+    }
+
     /// Lists what was derived by the columns of an episode; null where nothing was.
-    #[must_use]
-    pub fn values(self) -> [(&'static str, Value); 8] {
+    fn values(self) -> [(&'static str, Value); 8] {
         [
             ("observation", json!(self.observation)),
             ("thoughts", Value::from(self.thoughts)),
@@ -89,6 +102,48 @@ impl LogPlace {
     }
 }
 
+/// What a run returned: a value, or the text of a long JSON document.
+#[derive(Debug, Clone, Default)]
+struct Returned {
+    value: Value,
+    is_text: bool,
+}
+
+/// Members of an event's data that are looked at.
+const USED: &[&str] = &[
+    "step_id",
+    "step_name",
+    "args",
+    "kwargs",
+    "workflow_name",
+    "agent_id",
+    "user_id",
+    "result",
+    "why_it_worked",
+    "role",
+    "content",
+    "thought",
+    "error",
+];
+
+/// The data of an event, of a long document only what is looked at; a result apart where it is a long document itself.
+fn data_of(event: &mut Row) -> (Value, Option<String>) {
+    let JsonPart::Document(text) = event.json("data") else { return (event.take("data"), None) };
+    let (mut data, mut result) = (Map::new(), None);
+    for (name, member) in members(text).unwrap_or_default() {
+        if name == "result" {
+            let inner = serde_json::from_str::<String>(member.get());
+            let whole = inner.unwrap_or_else(|_| member.get().to_owned());
+            result = (!whole.contains("pickle") && is_kept_as_text(&whole)).then_some(whole);
+        }
+        if USED.contains(&name.as_str()) {
+            let is_apart = name == "result" && result.is_some();
+            data.insert(name, if is_apart { Value::Null } else { read(member.get()).value });
+        }
+    }
+    (Value::Object(data), result)
+}
+
 /// The log of a run, taken event by event in any order: keeps only what an episode is made of.
 #[derive(Debug, Clone, Default)]
 pub struct RunLog {
@@ -99,7 +154,7 @@ pub struct RunLog {
     last_dated: Option<(LogPlace, String)>,
     end: Option<(LogPlace, &'static str)>,
     start: Option<(LogPlace, Value)>,
-    completion: Option<(LogPlace, Value)>,
+    completion: Option<(LogPlace, Returned)>,
     is_result_logged: bool,
     is_stored_back: bool,
     insight: Option<(LogPlace, String)>,
@@ -127,8 +182,9 @@ impl RunLog {
         let place = LogPlace::of(&event);
         let stored_kind = event.text("kind").unwrap_or_default();
         let kind = stored_kind.replace('.', "_");
-        self.is_result_logged |= stored_kind == "workflow.completed" && event.get("data").get("result").is_some();
-        let data = event.take("data");
+        let is_completion = stored_kind == "workflow.completed";
+        let (mut data, long_result) = data_of(&mut event);
+        self.is_result_logged |= is_completion && data.get("result").is_some();
         let created_at = event.text("created_at");
         self.last_sequence = self.last_sequence.max(place.sequence);
         if self.first.as_ref().is_none_or(|first| place < *first) {
@@ -151,8 +207,9 @@ impl RunLog {
                 self.start = Some((place, data));
             }
             "workflow_completed" => {
-                let result = field(&data, "result").map(stored).unwrap_or_default();
-                keep_last(&mut self.completion, &place, result);
+                let is_text = long_result.is_some();
+                let value = long_result.map(Value::from).or_else(|| take_stored(&mut data, "result"));
+                keep_last(&mut self.completion, &place, Returned { value: value.unwrap_or_default(), is_text });
             }
             "episode_created" => {
                 self.is_stored_back = true;
@@ -161,7 +218,10 @@ impl RunLog {
                 }
             }
             "agent_message" | "agent_thought" => return self.take_thought(&kind, place, &data),
-            "step_completed" | "step_failed" => return self.take_step(&kind, place, &data),
+            "step_completed" | "step_failed" => {
+                let result = long_result.map(|text| read(&text).value).or_else(|| take_stored(&mut data, "result"));
+                return self.take_step(&kind, place, &data, result);
+            }
             _ => return false,
         }
         true
@@ -184,8 +244,7 @@ impl RunLog {
         true
     }
 
-    fn take_step(&mut self, kind: &str, place: LogPlace, data: &Value) -> bool {
-        let result = field(data, "result").map(stored);
+    fn take_step(&mut self, kind: &str, place: LogPlace, data: &Value, result: Option<Value>) -> bool {
         if self.has_thoughts && self.said.is_empty() && kind == "step_completed" {
             let thoughts = result.iter().flat_map(reasoning);
             self.reasoned.extend(thoughts.map(|thought| (place.clone(), thought)));
@@ -238,9 +297,12 @@ impl RunLog {
     pub fn derive(self, run: &WorkflowRun) -> DerivedEpisode {
         let ended_at = self.ended_at(run);
         let begun = run.created_at.as_deref().or(run.started_at.as_deref());
+        let observation = observation(run, self.start());
+        let Returned { value, is_text } = returned(self.completion, run);
         DerivedEpisode {
-            observation: observation(run, self.start()),
-            result: without_pickles(&self.result(run)),
+            observation,
+            result: without_pickles(value),
+            is_result_text: is_text,
             success: success(&run.status),
             insight: self.insight.map(|(_, insight)| insight),
             duration_seconds: begun.zip(ended_at.as_deref()).and_then(|(begun, end)| time::seconds_between(begun, end)),
@@ -270,17 +332,19 @@ impl RunLog {
         let has_ended = matches!(run.status.as_str(), "completed" | "failed" | "cancelled" | "continued_as_new");
         self.last_dated.as_ref().filter(|_| has_ended).map(|(_, at)| at.clone())
     }
+}
 
-    fn result(&self, run: &WorkflowRun) -> Value {
-        match (&run.result, run.parent_run_id.is_some()) {
-            (Value::Null, _) => self.completion.as_ref().map_or(Value::Null, |(_, result)| result.clone()),
-            (Value::Array(wrapped), false) => match wrapped.as_slice() {
-                [only] => only.clone(),
-                _ => run.result.clone(),
-            },
-            (result, _) => result.clone(),
-        }
-    }
+/// What a run returned, as its table has it, else its log.
+fn returned(logged: Option<(LogPlace, Returned)>, run: &WorkflowRun) -> Returned {
+    let value = match (&run.result, run.parent_run_id.is_some()) {
+        (Value::Null, _) => return logged.map(|(_, logged)| logged).unwrap_or_default(),
+        (Value::Array(wrapped), false) => match wrapped.as_slice() {
+            [only] => only.clone(),
+            _ => run.result.clone(),
+        },
+        (result, _) => result.clone(),
+    };
+    Returned { value, is_text: false }
 }
 
 fn keep_last<T>(kept: &mut Option<(LogPlace, T)>, place: &LogPlace, value: T) {
@@ -322,16 +386,21 @@ fn text_field(data: &Value, name: &str) -> Option<String> {
 }
 
 /// A value that is stored as JSON text inside JSON; text that is no JSON stays text.
-fn stored(value: &Value) -> Value {
-    let Some(text) = value.as_str() else { return value.clone() };
+fn stored(value: Value) -> Value {
+    let Some(text) = value.as_str() else { return value };
     let reading = read(text);
-    if reading.value.is_null() && !reading.problems.is_empty() { value.clone() } else { reading.value }
+    if reading.value.is_null() && !reading.problems.is_empty() { value } else { reading.value }
+}
+
+/// Takes a member out of an object, as [`stored`]; none for null.
+fn take_stored(data: &mut Value, name: &str) -> Option<Value> {
+    data.get_mut(name).map(Value::take).filter(|value| !value.is_null()).map(stored)
 }
 
 fn observation(run: &WorkflowRun, start: &Value) -> Option<String> {
-    let logged = |name| field(start, name).map(stored);
+    let logged = |name| field(start, name).cloned().map(stored);
     let (args, kwargs) = match (logged("args"), logged("kwargs")) {
-        (None, None) => (stored(&run.input_args), without_machinery(stored(&run.input_kwargs))),
+        (None, None) => (stored(run.input_args.clone()), without_machinery(stored(run.input_kwargs.clone()))),
         (args, kwargs) => (args.unwrap_or_default(), kwargs.unwrap_or_default()),
     };
     let positional = match args {
@@ -400,7 +469,7 @@ fn action(kind: &str, place: &LogPlace, data: &Value, result: Option<Value>) -> 
     let members = [
         ("step_name", json!(text_field(data, "step_name"))),
         ("status", Value::from(if kind == "step_completed" { "completed" } else { "failed" })),
-        ("result", result.map(|result| without_pickles(&result)).unwrap_or_default()),
+        ("result", result.map(without_pickles).unwrap_or_default()),
         ("error", json!(field(data, "error").map(one_line))),
         ("at", json!(time::canonical(&place.at))),
     ];
@@ -626,9 +695,7 @@ mod tests {
     fn what_was_derived_has_the_columns_of_an_episode() {
         let failed = event("step.failed", "2026-10-20T10:00:07Z", json!({"error": "no"}));
         let mut row = Row::empty(Entity::Episode);
-        for (column, value) in derive(&run("failed"), &[failed]).values() {
-            row.set(column, value);
-        }
+        derive(&run("failed"), &[failed]).fill(&mut row, |_, value| Some(value));
         assert_eq!(row.get("success"), &json!(false));
         assert_eq!(row.number("duration_seconds"), Some(7.0));
         assert_eq!(row.get("actions")[0]["error"], json!("no"));

@@ -317,7 +317,7 @@ fn document(stored: StoredAs, raw: &FetchedValue) -> (Value, Vec<String>) {
     };
     let reading = json::read(&text);
     let value = match stored {
-        StoredAs::Nested => json::without_pickles(&json::nested(reading.value)),
+        StoredAs::Nested => json::without_pickles(json::nested(reading.value)),
         _ => reading.value,
     };
     (value, reading.problems)

@@ -133,11 +133,7 @@ fn complete(row: &mut Row, log: RunLog, part: DerivedPart<'_>) {
         parent_run_id: text("parent_id"),
     };
     let is_wanted = |column| part.columns.is_none_or(|columns| columns.contains(&column));
-    for (column, value) in log.derive(&run).values() {
-        if !value.is_null() && is_wanted(column) {
-            row.set(column, shortened(column, value, part.preview));
-        }
-    }
+    log.derive(&run).fill(row, |column, value| is_wanted(column).then(|| shortened(column, value, part.preview)));
 }
 
 /// A text cut to the characters that are enough.

@@ -420,6 +420,48 @@ fn long_logs_are_not_held_together() {
     }
 }
 
+/// Adds a run with one event of some kind, whose data is made of a JSON document of 5.6 MB.
+async fn add_long_event(path: &Path, kind: &str, data: &str) {
+    let mut link = SqliteConnection::connect(&path.display().to_string()).await.expect("the file");
+    let run = "INSERT INTO workflow_runs (run_id, workflow_name, status, created_at, updated_at, completed_at) VALUES
+        ('run_one', 'one', 'completed', '2026-12-01T07:00:00+00:00', '2026-12-01T07:00:00+00:00', '2026-12-01T07:00:10+00:00')";
+    sqlx::query(run).execute(&mut link).await.expect("a run");
+    let parts: Vec<String> = (0..130_000).map(|n| format!("{{\"step\": {n}, \"said\": \"parcel {n}\"}}")).collect();
+    let event = format!(
+        "INSERT INTO events (event_id, run_id, sequence, type, timestamp, data)
+         VALUES ('evt_one', 'run_one', 1, '{kind}', '2026-12-01T07:00:05+00:00', {data})"
+    );
+    let document = format!("{{\"list\": [{}]}}", parts.join(", "));
+    sqlx::query(AssertSqlSafe(event)).bind(document).execute(&mut link).await.expect("an event");
+    link.close().await.expect("closed");
+}
+
+#[test]
+fn a_long_payload_of_an_event_is_looked_at_as_its_text() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("runs.db");
+    let of = |words: &[&str]| {
+        let start = ["-d", path.to_str().unwrap(), "--format", "json"];
+        peak(folder.path(), &start.into_iter().chain(words.iter().copied()).collect::<Vec<_>>())
+    };
+    for (kind, data) in [
+        ("hook.received", "json_object('step_id', 's', 'payload', json($1))"),
+        ("workflow.completed", "json_object('result', json($1))"),
+        ("workflow.completed", "json_object('result', $1)"),
+    ] {
+        _ = fs::remove_file(&path);
+        block_on(build_sqlite(Layout::Pyworkflow, &path));
+        let Some((few, _)) = of(&["findings"]) else { return };
+        block_on(add_long_event(&path, kind, data));
+        let Some((many, _)) = of(&["findings"]) else { return };
+        // Its values would take 80 MB, or twice that.
+        assert!(many < few + 50_000, "{kind}: {few} kB before, {many} kB with {data}");
+    }
+    let Some((_, shown)) = of(&["show", "episode", "run_one"]) else { return };
+    let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(shown["episode"]["result"]["list"][129_999]["said"], "parcel 129999");
+}
+
 /// Gives one session 120 canvas events of 1 MB that no episode is linked to, and an episode of that session.
 async fn add_session(path: &str) {
     let mut link = SqliteConnection::connect(path).await.expect("the file");

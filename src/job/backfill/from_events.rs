@@ -324,9 +324,7 @@ fn episode_of(run: &str, log: RunLog) -> Option<Row> {
     let [name, agent, user] = ["workflow_name", "agent_id", "user_id"].map(of_start);
     let facts = WorkflowRun { status: end.to_owned(), created_at: begun.clone(), ..WorkflowRun::default() };
     let mut row = Row::empty(Entity::Episode);
-    for (column, value) in log.derive(&facts).values() {
-        row.set(column, value);
-    }
+    log.derive(&facts).fill(&mut row, |_, value| Some(value));
     row.set("id", Value::from(id_of(run)));
     row.set("execution_ids", json!([run]));
     row.set("title", name.clone());
