@@ -47,6 +47,11 @@ impl NewRow {
         self.surplus.is_some() || self.now.contains(&column) || !self.row.get(column).is_null()
     }
 
+    /// Takes out what is written into a canonical column.
+    fn take_given(&mut self, column: &str) -> GivenValue {
+        if self.now.contains(&column) { GivenValue::Now } else { GivenValue::Is(self.row.take(column)) }
+    }
+
     /// The stored columns that a table of this engine takes.
     fn stored<'a>(
         &'a self,
@@ -216,10 +221,10 @@ pub async fn add_to(
         for place in places {
             let Some(mut new) = rows[place].take() else { continue };
             let stored = new.take_stored(&shape, &table);
-            let given = given(&new, &columns);
-            if let Some(surplus) = new.surplus.filter(Surplus::has_vector) {
+            if let Some(surplus) = new.surplus.take_if(|surplus| surplus.has_vector()) {
                 vectors.insert(place, (new.row.id().to_owned(), surplus));
             }
+            let given: Vec<GivenValue> = columns.iter().map(|column| new.take_given(column)).collect();
             let row = [(given.as_slice(), &stored)];
             let insertion = in_order(store.encoder().insertions_as_stored(source, &columns, &row, owner).await?);
             let Mutation::Insert { columns, .. } = &insertion else { continue };

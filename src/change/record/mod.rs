@@ -9,6 +9,8 @@ mod parent;
 mod vector;
 pub(super) mod vectors;
 
+use std::borrow::Cow;
+
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -51,21 +53,25 @@ pub fn canonical_row(entity: Entity, object: &Map<String, Value>, found: &mut Te
             return Err(format!("{} has no column `{name}`{hint}", entity.title()));
         };
         let wrong = |what: &str| format!("`{name}` must be {what}");
+        let given = |value: Option<Value>, what| value.map(Cow::Owned).ok_or_else(|| wrong(what));
         let value = match (column.kind, value) {
-            (_, Value::Null) => Value::Null,
-            (ValueKind::Text, Value::String(_)) | (ValueKind::Json, _) => value.clone(),
+            (_, Value::Null) | (ValueKind::Text, Value::String(_)) | (ValueKind::Json, _) => Cow::Borrowed(value),
+            (ValueKind::List, Value::Array(items)) if items.iter().all(Value::is_string) => Cow::Borrowed(value),
             (ValueKind::Text, _) => return Err(wrong("a text")),
-            (ValueKind::Integer, value) => value.as_i64().map(Value::from).ok_or_else(|| wrong("a whole number"))?,
-            (ValueKind::Real, value) => value.as_f64().map(Value::from).ok_or_else(|| wrong("a number"))?,
-            (ValueKind::Boolean, value) => value.as_bool().map(Value::from).ok_or_else(|| wrong("true or false"))?,
+            (ValueKind::Integer, value) => given(value.as_i64().map(Value::from), "a whole number")?,
+            (ValueKind::Real, value) => given(value.as_f64().map(Value::from), "a number")?,
+            (ValueKind::Boolean, value) => given(value.as_bool().map(Value::from), "true or false")?,
             (ValueKind::Time, value) => {
                 let moment = value.as_str().and_then(time::canonical);
-                moment.map(Value::from).ok_or_else(|| wrong("a time such as 2026-02-04T10:00:00Z"))?
+                given(moment.map(Value::from), "a time such as 2026-02-04T10:00:00Z")?
             }
-            (ValueKind::List, Value::Array(items)) if items.iter().all(Value::is_string) => value.clone(),
             (ValueKind::List, _) => return Err(wrong("a list of texts")),
         };
-        let checked = if column.personal == Personal::Content { text_check::check_value(&value, found) } else { value };
+        let checked = if column.personal == Personal::Content {
+            text_check::check_value(&value, found)
+        } else {
+            value.into_owned()
+        };
         row.set(name, checked);
     }
     Ok(row)
