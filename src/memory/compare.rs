@@ -75,7 +75,7 @@ fn has_many_lines(part: &JsonPart<'_>) -> bool {
 
     impl io::Write for LinesLeft {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            let ends = bytes.iter().filter(|byte| **byte == b'\n').count();
+            let ends = bytes.split(|byte| *byte == b'\n').count() - 1;
             self.0 = self.0.checked_sub(ends).ok_or(io::ErrorKind::FileTooLarge)?;
             Ok(bytes.len())
         }
