@@ -77,6 +77,7 @@ impl Worker {
             Request::LoadDetail(entity, key) => Reply::Detail(load::detail(seen, entity, &key).await),
             Request::LoadWork => Reply::Work(home::work(store).await),
             Request::LoadNames(wanted) => Reply::Named(load::names(seen, wanted).await),
+            Request::LoadHolds => Reply::Holds(load::holds(store).await),
             Request::Watch(_) if self.past => std::future::pending().await,
             Request::Watch(query) => {
                 match live::watch(&self.looked, &query, |rows| self.tell(Reply::News(rows))).await {}

@@ -135,6 +135,12 @@ pub async fn names(store: &Store, wanted: Vec<(Entity, Vec<String>)>) -> Result<
     Ok(named)
 }
 
+/// Ids of the people under a legal hold.
+pub async fn holds(store: &Store) -> Result<Vec<String>, RequestFailure> {
+    let holds = store.records().holds().await.map_err(|e| failure("Legal holds could not be read", &e))?;
+    Ok(holds.into_iter().map(|(person, _)| person).collect())
+}
+
 /// Rows of a kind whose texts hold words, a page of them.
 pub async fn found(
     store: &Store,

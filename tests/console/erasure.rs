@@ -7,6 +7,7 @@ use mnemoscope::change::plan::erasure::{Branch, ErasureCheck, ErasureOutcome, Pr
 use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
 use mnemoscope::console::screens::erase::EraseScreen;
 use mnemoscope::console::screens::home::HomeScreen;
+use mnemoscope::memory::Entity;
 use mnemoscope::ui::{Glyphs, Look, Theme};
 
 use super::changes::{planned, unlocked};
@@ -90,6 +91,32 @@ fn a_hold_is_put_up_with_its_reason_and_taken_away() {
     console.press("8 c H");
     let (_, operation) = planned(&mut console);
     assert_eq!(operation, Operation::Unhold { person: id });
+}
+
+#[test]
+fn a_hold_is_seen_before_an_erasure_is_begun() {
+    for masked in [false, true] {
+        let mut console = if masked { Console::masked(world(), 100, 30) } else { Console::new(world(), 100, 30) };
+        console.press("8");
+        console.hides("held");
+        console.press("enter");
+        console.shows("legal hold");
+        console.hides("held");
+        // Others put up a hold meanwhile.
+        let person = console.database.rows[&Entity::Subject][0].id().to_owned();
+        console.legal_holds = vec![person.clone()];
+        console.press("r esc");
+        let lines = console.lines();
+        let marked: Vec<&String> = lines.iter().filter(|line| line.contains("! held  ")).collect();
+        assert_eq!(marked.len(), 1, "{}", console.text());
+        assert_eq!(marked[0].contains(&person), !masked, "{}", console.text());
+        console.press("enter");
+        console.shows("an erasure is refused until the hold ends");
+        // What could not be read is not taken for nothing.
+        console.failure = Some(RequestFailure::new("Not read", "denied", "ask"));
+        console.press("r");
+        console.hides("held");
+    }
 }
 
 #[test]

@@ -226,6 +226,8 @@ pub struct Console {
     pub saved: Vec<SavedQuestion>,
     /// Erasures that have not ended verified.
     pub unfinished: Vec<UnfinishedErasure>,
+    /// People under a legal hold.
+    pub legal_holds: Vec<String>,
     /// Work that waits for the user.
     pub work: WaitingWork,
     /// Lists that are watched, with the number of the request.
@@ -273,6 +275,7 @@ impl Console {
             failure: None,
             saved: Vec::new(),
             unfinished: Vec::new(),
+            legal_holds: Vec::new(),
             work: WaitingWork::default(),
             watched: Vec::new(),
             painter: Painter::default(),
@@ -351,6 +354,9 @@ impl Console {
             }
             Effect::Ask(ticket, Request::LoadNames(wanted)) => {
                 Message::Reply(ticket, Reply::Named(Ok(self.database.named(&wanted))))
+            }
+            Effect::Ask(ticket, Request::LoadHolds) => {
+                Message::Reply(ticket, Reply::Holds(failed.map_or_else(|| Ok(self.legal_holds.clone()), Err)))
             }
             Effect::Ask(ticket, Request::Watch(query)) => {
                 self.watched.push((ticket, *query));

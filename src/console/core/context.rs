@@ -283,8 +283,13 @@ impl Context {
         }
     }
 
-    /// Reads what the rows that these refer to are called, unless that was done. Pseudonyms stand for themselves.
+    /// Reads what the rows that these refer to are called, unless that was done. Pseudonyms stand for themselves. Of people
+    /// it is read each time who is under a legal hold.
     pub fn read_names<'r>(&mut self, rows: impl IntoIterator<Item = &'r Row>) {
+        let rows: Vec<&Row> = rows.into_iter().collect();
+        if rows.iter().any(|row| row.entity == Entity::Subject) {
+            self.ask_for_all(Request::LoadHolds);
+        }
         if self.masking.is_on() {
             return;
         }

@@ -300,6 +300,7 @@ impl Masking {
             }
             Reply::Erasing(what, _) => self.veil_over(what),
             Reply::Unfinished(found) => found.iter_mut().for_each(|begun| self.name(&mut begun.given)),
+            Reply::Holds(Ok(people)) => people.iter_mut().for_each(|person| self.name(person)),
             Reply::Trail(Ok(entries)) => {
                 for entry in entries {
                     self.changes(&mut entry.changes);

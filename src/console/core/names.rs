@@ -35,7 +35,7 @@ pub fn name_columns(entity: Entity) -> &'static [&'static str] {
     }
 }
 
-/// Names of rows that other rows refer to.
+/// Names of rows that other rows refer to, and who is under a legal hold.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NameBook {
     names: BTreeMap<(Entity, String), String>,
@@ -43,6 +43,8 @@ pub struct NameBook {
     banks: BTreeMap<String, Row>,
     /// Rows whose names were already requested, with or without result.
     asked: BTreeSet<(Entity, String)>,
+    /// People under a legal hold; none while that is not known.
+    held: Option<BTreeSet<String>>,
     /// Counts up with every answer, so that pictures made with the names can be kept.
     version: u64,
 }
@@ -60,6 +62,20 @@ impl NameBook {
         self.of(named_entity(column)?, row.text(column)?)
     }
 
+    /// Whether a person is under a legal hold; none while that is not known.
+    #[must_use]
+    pub fn is_held(&self, person: &str) -> Option<bool> {
+        self.held.as_ref().map(|held| held.contains(person))
+    }
+
+    /// Takes who is under a legal hold; none when that could not be read.
+    pub fn take_held(&mut self, people: Option<Vec<String>>) {
+        let held = people.map(BTreeSet::from_iter);
+        if self.held != held {
+            (self.held, self.version) = (held, self.version + 1);
+        }
+    }
+
     /// Counts the answers.
     #[must_use]
     pub fn version(&self) -> u64 {
@@ -69,7 +85,7 @@ impl NameBook {
     /// The ids that rows refer to and that were not asked for yet; they count as asked for from now on.
     pub fn unknown<'r>(&mut self, rows: impl IntoIterator<Item = &'r Row>) -> Vec<(Entity, Vec<String>)> {
         if self.names.len() > KEPT {
-            *self = NameBook { version: self.version + 1, ..NameBook::default() };
+            *self = NameBook { version: self.version + 1, held: self.held.take(), ..NameBook::default() };
         }
         let mut wanted: BTreeMap<Entity, Vec<String>> = BTreeMap::new();
         for row in rows {

@@ -151,6 +151,8 @@ pub enum Request {
     LoadNames(Vec<(Entity, Vec<String>)>),
     /// Look each second whether something was written, and tell the newest rows of a list when it was.
     Watch(Box<Query>),
+    /// Read who is under a legal hold.
+    LoadHolds,
     /// Read something again that nobody asked for: no sooner than that costs little.
     Renew(Box<Request>),
     /// Find out what waits for somebody.
@@ -296,6 +298,8 @@ pub enum Reply {
     Work(Result<Box<WaitingWork>, RequestFailure>),
     /// Rows that others refer to, with what names them.
     Named(Result<Vec<Row>, RequestFailure>),
+    /// Ids of the people under a legal hold.
+    Holds(Result<Vec<String>, RequestFailure>),
     /// The newest rows of a list that is watched are these now, the newest first.
     News(Vec<Row>),
     /// Rows were written: how many, to which file.
@@ -396,6 +400,7 @@ impl Reply {
             | Reply::Detail(Err(failure))
             | Reply::Related(Err(failure))
             | Reply::Named(Err(failure))
+            | Reply::Holds(Err(failure))
             | Reply::Work(Err(failure))
             | Reply::Exported(Err(failure))
             | Reply::Previewed(Err(failure))

@@ -50,6 +50,7 @@ impl Model {
                 // A bank is named by whom and what it names.
                 self.context.read_names(rows.iter().filter(|row| row.entity == Entity::Profile));
             }
+            Reply::Holds(result) => self.context.names.take_held(result.ok()),
             Reply::Finding(result) => self.context.health.take(ticket, result),
             Reply::Exporting(rows) => {
                 if let Some((_, written)) = &mut self.context.exporting {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::console::core::columns::{ListColumn, ValueStyle, json_name, stand_in, title_column};
 use crate::console::core::names::NameBook;
 use crate::console::view::words;
-use crate::memory::Row;
+use crate::memory::{Entity, Row};
 use crate::ui::{Look, SafeText, StyleRole, TextLine, chart};
 
 /// Columns of a date with the time of day.
@@ -65,6 +65,21 @@ pub fn cell(row: &Row, column: &ListColumn, room: usize, names: &NameBook, look:
         return marked;
     }
     line
+}
+
+/// Before the first value of a person under a legal hold: that an erasure will be refused.
+pub fn hold_mark(row: &Row, names: &NameBook, look: &Look) -> Option<TextLine> {
+    let held = is_held(row, names);
+    held.then(|| TextLine::default().with_glyph(look.glyphs.warning, StyleRole::Warn).with(" held  ", StyleRole::Warn))
+}
+
+/// Columns of that mark; 0 when there is none.
+pub fn hold_width(row: &Row, names: &NameBook) -> usize {
+    if is_held(row, names) { "! held  ".len() } else { 0 }
+}
+
+fn is_held(row: &Row, names: &NameBook) -> bool {
+    row.entity == Entity::Subject && names.is_held(row.id()) == Some(true)
 }
 
 /// Whether a row has no title in the column of titles.

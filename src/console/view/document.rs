@@ -141,6 +141,17 @@ impl<'l> DocumentWriter<'l> {
         }
     }
 
+    /// Whether a person is under a legal hold.
+    pub fn hold(&self, person: &str) -> TextLine {
+        match self.names.is_held(person) {
+            Some(true) => TextLine::default()
+                .with_glyph(self.look.glyphs.warning, StyleRole::Warn)
+                .with(" held: an erasure is refused until the hold ends", StyleRole::Warn),
+            Some(false) => TextLine::of("none", StyleRole::Text),
+            None => TextLine::of("not known", StyleRole::Muted),
+        }
+    }
+
     pub fn finish(self) -> DocumentView {
         self.document
     }

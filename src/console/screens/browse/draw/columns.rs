@@ -34,8 +34,10 @@ impl MeasuredColumns {
             return;
         }
         self.of = of;
-        for spec in cx.list_columns(entity) {
-            let widest = window.rows().map(|row| cell::width(row, spec, &cx.names)).max().unwrap_or_default();
+        for (at, spec) in cx.list_columns(entity).into_iter().enumerate() {
+            let mark = |row| if at == 0 { cell::hold_width(row, &cx.names) } else { 0 };
+            let width = |row| mark(row) + cell::width(row, spec, &cx.names);
+            let widest = window.rows().map(width).max().unwrap_or_default();
             let known = self.widest.entry(spec.column).or_default();
             *known = (*known).max(u16::try_from(widest).unwrap_or(u16::MAX));
         }

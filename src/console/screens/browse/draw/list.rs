@@ -98,6 +98,10 @@ fn column(fitted: &FittedColumn, browse: &ListScreen) -> TableColumn {
 fn table_row(row: &Row, cx: &Context, browse: &ListScreen, fitted: &[FittedColumn], look: &Look) -> TableRow {
     let value = |c: &FittedColumn| cell::cell(row, c.spec, usize::from(c.width), &cx.names, look);
     let mut cells: Vec<TextLine> = fitted.iter().map(value).collect();
+    if let (Some(mut marked), Some(first)) = (cell::hold_mark(row, &cx.names, look), cells.first_mut()) {
+        marked.append(std::mem::take(first));
+        *first = marked;
+    }
     let shown = |name: &str| fitted.iter().any(|c| c.spec.column == name);
     if row.problems.iter().any(|problem| !shown(&problem.column))
         && let Some(cell) = fitted.iter().position(|c| c.spec.max == 0).and_then(|at| cells.get_mut(at))

@@ -35,7 +35,9 @@ pub fn overview(writer: &mut DocumentWriter<'_>, row: &Row) {
     head(writer, row);
     let long = long_columns(row.entity);
     let short = row.entity.columns().iter().map(|c| c.name).filter(|name| !long.contains(name));
-    let pairs: Vec<NamedValue> = short.map(|name| NamedValue::line(label(name), writer.value(row, name))).collect();
+    let hold = (row.entity == Entity::Subject).then(|| NamedValue::line("legal hold", writer.hold(row.id())));
+    let values = short.map(|name| NamedValue::line(label(name), writer.value(row, name)));
+    let pairs: Vec<NamedValue> = hold.into_iter().chain(values).collect();
     writer.pairs(&pairs);
     for name in long {
         long_value(writer, row, name);
