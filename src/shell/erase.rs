@@ -140,6 +140,7 @@ pub async fn run(
     author: &Author,
     told: &(dyn Fn(&str, u64) + Sync),
 ) -> Result<Box<ErasureOutcome>, RequestFailure> {
+    let mut bundle = None;
     let done = async {
         let kept = |e: &dyn std::fmt::Display| {
             ChangeError::Refused(format!("the key of the suppression list cannot be kept: {e}"))
@@ -147,8 +148,10 @@ pub async fn run(
         let key = config::erasure_key(true).map_err(|e| kept(&e))?.ok_or_else(|| kept(&"it was not made"))?;
         let folder = config::state_folder().ok_or_else(|| kept(&"there is no state folder: set MNEMOSCOPE_STATE"))?;
         let exported = if choice.export && !resume {
-            let bundle = folder.join("bundles").join(crate::change::new_id());
-            Some(purge::bundle(store, given, &[], Sink::Folder(&bundle)).await?.1)
+            let to = folder.join("bundles").join(crate::change::new_id());
+            let (_, sha256) = purge::bundle(store, given, &[], Sink::Folder(&to)).await?;
+            bundle = Some(to.display().to_string());
+            Some(sha256)
         } else {
             None
         };
@@ -163,7 +166,16 @@ pub async fn run(
         }
         // What is done is done, whether or not an anchor of it can be kept.
         receipt.anchor_problem = anchor::missed(store).await;
-        Ok(Box::new(purge::outcome(receipt)))
+        Ok(purge::outcome(receipt))
     };
-    done.await.map_err(|error| failure("The person was not erased", &error))
+    match done.await {
+        Ok(outcome) => Ok(Box::new(ErasureOutcome { exported_to: bundle, ..outcome })),
+        Err(error) => {
+            let mut failed = failure("The person was not erased", &error);
+            if let Some(bundle) = bundle {
+                failed.message.push_str(&format!("; the export was written to {bundle}"));
+            }
+            Err(failed)
+        }
+    }
 }

@@ -55,6 +55,7 @@ pub fn outcome(status: &str) -> ErasureOutcome {
         incomplete: if status == "incomplete" { vec!["a reader keeps old pages".into()] } else { Vec::new() },
         disclosures: Vec::new(),
         kept_in: "receipts/r.json".into(),
+        exported_to: None,
         audit_seq: 9,
     }
 }
@@ -112,6 +113,19 @@ fn each_step_is_shown_and_nothing_goes_before_the_id_is_typed() {
     console.tell(Message::Reply(ticket, Reply::Erased(Ok(Box::new(outcome("verified"))))));
     console.shows("receipts/r.json");
     console.shows("verified");
+}
+
+#[test]
+fn the_result_says_where_the_export_went() {
+    let (mut console, id) = opened(unlocked(140, 45));
+    console.press("c x l*5 enter");
+    console.wait();
+    console.press(&format!("'{id}' enter"));
+    let (ticket, _, choice, _) = runs(&mut console).expect("it is asked for");
+    assert!(choice.export);
+    let exported = ErasureOutcome { exported_to: Some("state/bundles/b-1".into()), ..outcome("verified") };
+    console.tell(Message::Reply(ticket, Reply::Erased(Ok(Box::new(exported)))));
+    console.shows("export       state/bundles/b-1");
 }
 
 #[test]

@@ -196,6 +196,8 @@ pub struct ErasureOutcome {
     pub disclosures: Vec<String>,
     /// Place where the receipt is kept.
     pub kept_in: String,
+    /// Folder of the bundle that was exported before; none when this run exported nothing.
+    pub exported_to: Option<String>,
     /// Number of its entry in the audit trail.
     pub audit_seq: i64,
 }

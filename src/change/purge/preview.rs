@@ -192,6 +192,7 @@ pub fn outcome(receipt: PurgeReceipt) -> ErasureOutcome {
         incomplete: receipt.incomplete,
         disclosures: receipt.anchor_problem.into_iter().chain(receipt.disclosures).collect(),
         kept_in: receipt.kept_in.unwrap_or_default(),
+        exported_to: None,
         audit_seq: receipt.audit_seq.unwrap_or_default(),
     }
 }

@@ -89,10 +89,13 @@ pub fn lines(outcome: &ErasureOutcome, width: usize, look: &Look) -> Vec<TextLin
     lines.extend(outcome.verification.iter().flat_map(|check| check_lines(check, width, look)));
     lines.push(TextLine::default());
     lines.push(Section::new("receipt").line(width, look));
-    let pairs = [
+    let mut pairs = vec![
         NamedValue::new("file", SafeText::limited(&outcome.kept_in, 400)),
         NamedValue::new("audit entry", outcome.audit_seq.to_string()),
     ];
+    if let Some(folder) = &outcome.exported_to {
+        pairs.push(NamedValue::new("export", SafeText::limited(folder, 400)));
+    }
     lines.extend(key_values(&pairs, width, look));
     let told = ["`mnemoscope purge verify FILE` looks again at any later time.".to_owned()];
     lines.extend(sentences(&told, StyleRole::Muted, width, look));
