@@ -3,6 +3,24 @@
 use super::text::{Align, SafeText};
 use crate::memory::thousands;
 
+/// A real number without what a computer's arithmetic leaves behind it: six significant digits, or three after the point
+/// where those are more, and no zeros at the end. `0.7` of 0.7000000000000001; `1e300` of what is far from 1.
+#[must_use]
+pub fn real(value: f64) -> String {
+    const DIGITS: i32 = 6;
+    let size = value.abs();
+    if size == 0.0 {
+        return "0".to_owned();
+    }
+    if !(1e-5..1e15).contains(&size) {
+        let short = format!("{value:.*e}", DIGITS as usize - 1);
+        return short.parse().map_or(short, |value: f64| format!("{value:e}"));
+    }
+    let decimals = (DIGITS - 1 - size.log10().floor() as i32).max(3) as usize;
+    let text = format!("{value:.decimals$}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// A count with its thousands apart: `12,400`.
 #[must_use]
 pub fn count(value: u64) -> SafeText {

@@ -20,6 +20,8 @@ pub struct JsonView<'a> {
     pub toggled: &'a BTreeSet<String>,
     /// Columns there are.
     pub width: usize,
+    /// Numbers are shown with all their digits.
+    pub exact: bool,
 }
 
 /// A line of the tree.
@@ -194,6 +196,10 @@ impl TreeWalk<'_, '_> {
         let (text, role) = match value {
             Value::String(text) => {
                 (SafeText::limited(text, self.view.width.saturating_sub(used + 2)), StyleRole::String)
+            }
+            Value::Number(number) if number.is_f64() && !self.view.exact => {
+                let real = figures::real(number.as_f64().unwrap_or_default());
+                return TextLine::of(real, StyleRole::Number);
             }
             Value::Number(number) => return TextLine::of(number.to_string(), StyleRole::Number),
             other => return TextLine::of(other.to_string(), StyleRole::Word),

@@ -282,6 +282,31 @@ fn any_row_is_edited_in_a_form_and_only_what_differs_is_set() {
 }
 
 #[test]
+fn a_real_number_is_shown_as_people_write_it_and_kept_as_it_is() {
+    let mut database = world();
+    for case in database.rows.get_mut(&Entity::Case).expect("cases") {
+        case.set("reward", json!(0.700_000_000_000_000_1));
+        case.set("traces", json!({"gain": 0.300_000_000_000_000_04, "loss": 0.0004}));
+    }
+    let mut console = Console::new(database, 160, 50);
+    unlock(&mut console);
+    console.press("4 enter");
+    console.shows("gain  0.3");
+    console.shows("loss  0.0004");
+    console.hides("0000000");
+    // JSON is what is stored.
+    console.press(". j");
+    console.shows("0.7000000000000001");
+    console.press(". o c e");
+    console.hides("0.7000000000000001");
+    while !console.lines().iter().any(|line| line.contains("▌reward")) {
+        console.press("tab");
+    }
+    console.press("backspace '7' ctrl-s");
+    console.shows("nothing is changed yet");
+}
+
+#[test]
 fn a_value_that_is_none_of_its_kind_is_told_and_not_planned() {
     let mut console = unlocked(100, 34);
     console.press("4 c e");

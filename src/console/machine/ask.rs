@@ -12,6 +12,7 @@ use crate::console::core::screen::Screen;
 use crate::console::overlays::row_form::is_offered;
 use crate::console::view::words;
 use crate::memory::{Entity, Row};
+use crate::ui::figures;
 
 /// Marked rows that can be changed at once: each is planned and applied on its own.
 const AT_ONCE: usize = 200;
@@ -266,7 +267,7 @@ fn too_many(marked: usize, cx: &mut Context) {
 }
 
 fn reward_of(case: &Row) -> String {
-    case.number("reward").map(|reward| reward.to_string()).unwrap_or_default()
+    case.number("reward").map(figures::real).unwrap_or_default()
 }
 
 fn window_of(profile: &Row) -> String {

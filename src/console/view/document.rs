@@ -251,10 +251,10 @@ impl<'l> DocumentWriter<'l> {
         self.line(line.with(text, role));
     }
 
-    /// A JSON value as a tree; long strings are wrapped, or cut to one line.
-    pub fn json(&mut self, value: &Value) {
+    /// A JSON value as a tree; long strings are wrapped, or cut to one line. Its numbers are as stored when `exact`.
+    pub fn json(&mut self, value: &Value, exact: bool) {
         let folded = BTreeSet::new();
-        let view = JsonView { value, open_depth: 64, toggled: &folded, width: self.width };
+        let view = JsonView { value, open_depth: 64, toggled: &folded, width: self.width, exact };
         let lines = view.lines(0, JSON_LINES + 1, self.look);
         let is_text = |pointer: &str| value.pointer(pointer).is_some_and(Value::is_string);
         let open: BTreeSet<String> = lines
@@ -319,7 +319,7 @@ pub fn value_line(row: &Row, column: &str, look: &Look) -> TextLine {
             TextLine::default().with_glyph(look.glyphs.check, StyleRole::Good).with(" yes", StyleRole::Text)
         }
         (Value::Bool(false), _) => TextLine::of("no", StyleRole::Text),
-        (Value::Number(_), _) => TextLine::of(words::number(value).unwrap_or_default(), StyleRole::Text),
+        (Value::Number(_), _) => TextLine::of(words::amount(value), StyleRole::Text),
         (Value::Array(items), _) if items.iter().all(Value::is_string) => {
             let texts: Vec<SafeText> = items.iter().take(100).map(|item| words::one_line(item, 200)).collect();
             TextLine::of(SafeText::join(&texts, ", "), StyleRole::Text)

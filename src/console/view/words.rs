@@ -121,6 +121,13 @@ pub fn number(value: &Value) -> Option<SafeText> {
     value.as_f64().map(|x| format!("{x:.2}").into())
 }
 
+/// A number beside its name: whole ones with their thousands apart, others as [`figures::real`] has them.
+#[must_use]
+pub fn amount(value: &Value) -> SafeText {
+    let whole = || number(value).unwrap_or_default();
+    value.as_f64().filter(|_| value.is_f64()).map_or_else(whole, |real| figures::real(real).into())
+}
+
 /// A score in -1..1, with its sign.
 #[must_use]
 pub fn score(value: f64) -> TextLine {
@@ -177,15 +184,11 @@ fn spoken(value: &Value, width: usize) -> String {
             let field = |(name, value): (&String, &Value)| format!("{name}: {}", nested(value));
             fields.iter().take(width).map(field).collect::<Vec<_>>().join(", ")
         }
-        Value::Number(number) if !(number.is_i64() || number.is_u64()) => real(number.as_f64().unwrap_or_default()),
+        Value::Number(number) if !(number.is_i64() || number.is_u64()) => {
+            figures::real(number.as_f64().unwrap_or_default())
+        }
         other => other.to_string(),
     }
-}
-
-/// A number with at most three digits after the point.
-#[must_use]
-pub fn real(value: f64) -> String {
-    if value.abs() < 1e9 { ((value * 1e3).round() / 1e3).to_string() } else { value.to_string() }
 }
 
 #[cfg(test)]

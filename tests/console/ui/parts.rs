@@ -222,7 +222,7 @@ fn json_folds_by_depth_and_by_hand() {
     let value = json!({"a": {"b/c": [1, {"d": null}]}, "t": "two\nlines", "e": []});
     let lines = |open_depth, toggled: &[&str]| {
         let toggled: BTreeSet<String> = toggled.iter().map(|&pointer| pointer.to_owned()).collect();
-        let view = JsonView { value: &value, open_depth, toggled: &toggled, width: 40 };
+        let view = JsonView { value: &value, open_depth, toggled: &toggled, width: 40, exact: true };
         let lines = view.lines(0, 99, &look());
         assert_eq!(view.count(&look()), lines.len());
         lines
@@ -245,7 +245,7 @@ fn json_folds_by_depth_and_by_hand() {
         ]
     );
     assert_eq!(lines(9, &[])[5].pointer, "/a/b~1c/1/d");
-    let view = JsonView { value: &value, open_depth: 9, toggled: &BTreeSet::new(), width: 40 };
+    let view = JsonView { value: &value, open_depth: 9, toggled: &BTreeSet::new(), width: 40, exact: true };
     let (all, window) = (view.lines(0, 99, &look()), view.lines(2, 3, &look()));
     assert_eq!(window, all[2..5]);
 }

@@ -150,7 +150,7 @@ fn detail(area: Rect, buf: &mut Buffer, look: &Look) {
     let values: Vec<Option<f64>> = (0..16).map(|index| (index != 5).then_some(f64::from(index) / 15.0)).collect();
     lines.push(sparkline(&values, 1.0, 16, StyleRole::Series1, look));
     let value = json!({"ok": true, "n": 1.5, "steps": ["plan", {"tool": HOSTILE}]});
-    let view = JsonView { value: &value, open_depth: 2, toggled: &BTreeSet::new(), width };
+    let view = JsonView { value: &value, open_depth: 2, toggled: &BTreeSet::new(), width, exact: true };
     lines.extend(view.lines(0, 20, look).into_iter().map(|line| line.line));
     LineWindow::scrolled(&lines, 1).render(area, buf, look);
 }

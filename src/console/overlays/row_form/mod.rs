@@ -16,6 +16,7 @@ use crate::console::view::Canvas;
 use crate::memory::assign::{read_value, write_value};
 use crate::memory::entity::Column;
 use crate::memory::{Entity, Personal, Row};
+use crate::ui::figures;
 
 /// Bytes that one value may have.
 const LONGEST: usize = 1_000_000;
@@ -36,7 +37,7 @@ impl RowField {
     #[must_use]
     pub fn is_changed(&self) -> bool {
         match &self.before {
-            Some(before) => self.text.text() != write_value(self.column, before),
+            Some(before) => self.text.text() != written(self.column, before),
             None => !self.text.text().is_empty(),
         }
     }
@@ -53,6 +54,12 @@ impl RowField {
         let wrong = |what: &str| format!("{} takes {what}", self.column.name.replace('_', " "));
         read_value(self.column, &text, cx.now).map_err(wrong)
     }
+}
+
+/// A value as it stands in the form. What is left as it stands there keeps all its digits.
+fn written(column: &Column, value: &Value) -> String {
+    let real = value.as_f64().filter(|_| value.is_f64());
+    real.map_or_else(|| write_value(column, value), figures::real)
 }
 
 /// Whether a column of an entity is set by hand here.
@@ -91,7 +98,7 @@ impl RowForm {
         let is_whole = matches!(&ids[..], [id] if id == row.id());
         let field = |column: &'static Column| {
             let before = is_whole.then(|| row.get(column.name).clone());
-            let text = before.as_ref().map_or_else(String::new, |value| write_value(column, value));
+            let text = before.as_ref().map_or_else(String::new, |value| written(column, value));
             RowField { column, text: TextField::holding(&text), before }
         };
         let fields = row.entity.columns().iter().filter(can_set).map(field).collect();

@@ -165,7 +165,7 @@ fn value(value: &Value, row: Option<&Row>, column: &str, cx: &Context, look: &Lo
     match (value, kind) {
         (Value::Null, _) => TextLine::default().with_glyph(look.glyphs.none, StyleRole::Muted),
         (Value::String(at), Some(ValueKind::Time)) => TextLine::of(words::time(at, true), StyleRole::Text),
-        (Value::Number(_), _) => TextLine::of(words::number(value).unwrap_or_default(), StyleRole::Number),
+        (Value::Number(_), _) => TextLine::of(words::amount(value), StyleRole::Number),
         _ => match row.and_then(|row| cx.names.named_by(row, column)) {
             Some(name) => TextLine::of(SafeText::limited(name, 200), StyleRole::Text),
             None => match words::one_line(value, LONGEST) {

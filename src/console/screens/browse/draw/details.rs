@@ -123,7 +123,7 @@ fn write(detail: &Detail, content: &Content, look: &Look, width: usize, cx: &Con
     let mut writer = DocumentWriter::new(look, width, cx.settings.wrap, &cx.names);
     match (detail.current_tab(), content) {
         (DetailTab::Raw, Content::Episode(context)) => episode::raw(&mut writer, context),
-        (DetailTab::Raw, Content::Row(row)) => writer.json(&row.to_json()),
+        (DetailTab::Raw, Content::Row(row)) => writer.json(&row.to_json(), true),
         (DetailTab::Story, Content::Episode(context)) => story::write(&mut writer, &detail.story, context),
         (tab, Content::Episode(context)) => episode::tab(&mut writer, context, &detail.related, tab),
         (DetailTab::Where, Content::Row(_)) => {

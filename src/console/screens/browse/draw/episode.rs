@@ -39,7 +39,7 @@ pub fn raw(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     for entity in context.more.keys() {
         more(writer, context, *entity);
     }
-    writer.json(&context.to_json());
+    writer.json(&context.to_json(), true);
 }
 
 /// Writes how many more rows of a kind there are; the line leads to all of them.

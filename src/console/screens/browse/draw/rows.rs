@@ -129,7 +129,7 @@ pub fn long_value(writer: &mut DocumentWriter<'_>, row: &Row, column: &str) {
         }
         value if is_json && !is_empty(value) => {
             writer.section(&label(column), None);
-            writer.json(value);
+            writer.json(value, false);
         }
         _ => {}
     }
