@@ -459,6 +459,7 @@ async fn inverse(
 fn entry(plan: &Plan, author: &Author, receipt: &Receipt, undo: Option<String>) -> NewEntry {
     let mut public = plan.facts.as_object().cloned().unwrap_or_default();
     public.insert("operation".to_owned(), Value::from(plan.operation.clone()));
+    public.insert("changes_total".to_owned(), json!(plan.changes_total));
     public.insert("counts".to_owned(), json!(plan.counts));
     public.insert("plan_id".to_owned(), Value::from(plan.plan_id.clone()));
     public.insert("receipt_id".to_owned(), Value::from(receipt.receipt_id.clone()));

@@ -39,6 +39,8 @@ impl ListedEntry {
 pub struct EntryFacts {
     /// Rows by table and verb.
     pub counts: Option<Counts>,
+    /// Number of rows whose values before and after were noted; more than are kept of a long change.
+    pub changes_total: Option<usize>,
     /// Ticket that asked for the change.
     pub ticket: Option<String>,
     /// Reason why the entry cannot be undone; `None` when it can.
@@ -58,6 +60,7 @@ impl EntryFacts {
         let text = |key: &str| public[key].as_str().map(str::to_owned);
         EntryFacts {
             counts: serde_json::from_value(public["counts"].clone()).ok(),
+            changes_total: public["changes_total"].as_u64().and_then(|total| usize::try_from(total).ok()),
             ticket: text("ticket"),
             undo_reason: text("undo_reason"),
             undo_of: public["undo_of"].as_i64(),

@@ -305,6 +305,7 @@ fn entry(listed: ListedEntry) -> ReceiptEntry {
         ticket: facts.ticket,
         counts: facts.counts.unwrap_or_default(),
         changes: listed.changes.unwrap_or_default(),
+        changes_total: facts.changes_total,
         undo_reason: facts.undo_reason,
         undo_of: facts.undo_of,
     }

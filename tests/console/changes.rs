@@ -11,7 +11,7 @@ use mnemoscope::memory::Entity;
 use mnemoscope::memory::utility::Signal;
 use serde_json::{Value, json};
 
-use super::fake::{Console, world};
+use super::fake::{Console, asked, world};
 
 /// A plan as it is shown.
 pub fn plan(operation: &str, danger: ChangeDanger, changes: &Value) -> Plan {
@@ -216,6 +216,38 @@ fn what_was_done_is_told_by_its_name_and_number_of_rows() {
 }
 
 #[test]
+fn a_change_of_many_rows_is_told_by_their_number_and_kind() {
+    let gone =
+        |id: u32| json!({"entity": "case", "id": format!("case-{id}"), "before": {"reward": 0.1}, "after": null});
+    let cases: serde_json::Value = (0..5).map(gone).collect();
+    let counts = json!({"agent_memory_cases": {"delete": 112}, "agent_memory_embeddings": {"delete": 193}});
+    let mut console = unlocked(160, 50);
+    console.press("2 j t c");
+    let (ticket, _) = planned(&mut console);
+    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(plan("signal", ChangeDanger::Safe, &cases))))));
+    let (request, ..) = applied(&mut console);
+    let mut told = receipt("prune", 8);
+    told.changes = serde_json::from_value(cases.clone()).expect("changes");
+    told.changes_total = 112;
+    told.counts = serde_json::from_value(counts.clone()).expect("counts");
+    let done = AppliedPlan { receipts: vec![(0, told)], refusal: None };
+    console.tell(Message::Reply(request, Reply::Applied(None, done)));
+    console.shows("done (112 cases, 305 rows)");
+    console.press("R");
+    let (ticket, _) = asked(&mut console, |request| matches!(request, Request::LoadTrail(None)));
+    let of = |seq, changes_total| ReceiptEntry {
+        changes: serde_json::from_value(cases.clone()).expect("changes"),
+        changes_total,
+        counts: serde_json::from_value(counts.clone()).expect("counts"),
+        ..entry(seq, "prune", None)
+    };
+    console.tell(Message::Reply(ticket, Reply::Trail(Ok(vec![of(2, Some(112)), of(1, None)]))));
+    console.shows("prune  112 cases, 305 rows");
+    // Older entries do not say how many there were.
+    console.shows("prune  cases, 305 rows");
+}
+
+#[test]
 fn a_signal_is_chosen_by_its_time_and_by_whom() {
     let mut console = unlocked(160, 50);
     let signals = console.database.rows.get_mut(&Entity::UtilityEvent).expect("signals");
@@ -363,6 +395,7 @@ pub fn entry(seq: i64, action: &str, undo_of: Option<i64>) -> ReceiptEntry {
         reason: Some("told in the chat".to_owned()),
         ticket: None,
         counts: serde_json::from_value(json!({"agent_feedback": {"update": 1}})).expect("counts"),
+        changes_total: None,
         changes: serde_json::from_value(removal()).expect("changes"),
         undo_reason: (action == "migrate").then(|| "a migration is not undone".to_owned()),
         undo_of,

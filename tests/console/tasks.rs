@@ -260,6 +260,7 @@ fn the_last_change_is_undone_and_seen() {
         reason: None,
         ticket: None,
         counts: mnemoscope::change::plan::Counts::new(),
+        changes_total: None,
         changes: Vec::new(),
         undo_reason: None,
         undo_of: Some(5),

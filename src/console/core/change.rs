@@ -2,13 +2,14 @@
 
 use serde_json::Value;
 
+use super::columns::plural;
 use super::command::CommandId;
 use super::proposal::Proposal;
 use super::ticket::{RequestFailure, Ticket};
 use crate::change::operation::Operation;
 use crate::change::plan::erasure::UnfinishedErasure;
-use crate::change::plan::{Change, Receipt};
-use crate::memory::{Entity, Row};
+use crate::change::plan::{Change, Counts, Receipt};
+use crate::memory::{Entity, Row, agreeing};
 
 /// Whether the session may change anything, what is under way, and what was done.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -94,6 +95,25 @@ pub enum Refusal {
     },
     /// Anything else.
     Failed(RequestFailure),
+}
+
+/// Words for a change of several rows of the kind that it is about: `112 cases`; `cases` where their number is not known.
+/// None when it is about one row; `total` is how many changes there are beside those that were kept.
+#[must_use]
+pub fn many(changes: &[Change], total: Option<usize>) -> Option<String> {
+    let kind = &changes.first()?.entity;
+    let like = changes.iter().filter(|change| change.entity == *kind).count();
+    let rows = plural(Entity::parse(kind)?);
+    let number = if like == changes.len() { total } else { total.filter(|all| *all == changes.len()).map(|_| like) };
+    let number = number.map(|number| agreeing(number as u64, &format!("{{#}} {rows}")));
+    (like > 1).then(|| number.unwrap_or_else(|| rows.to_owned()))
+}
+
+/// Words for the number of rows written; none when none was.
+#[must_use]
+pub fn rows_written(counts: &Counts) -> Option<String> {
+    let rows: usize = counts.values().flat_map(|verbs| verbs.values()).sum();
+    (rows > 0).then(|| agreeing(rows as u64, "{#} {row|rows}"))
 }
 
 /// The columns of a change, each with what it was and what it becomes; null when there is nothing.

@@ -3,7 +3,7 @@
 use super::model::Model;
 use crate::change::operation::Operation;
 use crate::change::plan::{Change, ChangeDanger, NO_ANCHOR, Plan};
-use crate::console::core::change::{AppliedPlan, DoneChange, PendingOperation, Refusal};
+use crate::console::core::change::{AppliedPlan, DoneChange, PendingOperation, Refusal, many, rows_written};
 use crate::console::core::command::CommandId;
 use crate::console::core::context::{ConfirmedPlan, Context, ToastTone};
 use crate::console::core::gate::REPEATS;
@@ -13,7 +13,7 @@ use crate::console::core::request::Request;
 use crate::console::overlays::Overlay;
 use crate::console::overlays::confirm::Confirmation;
 use crate::console::overlays::conflict::{Conflict, three_way};
-use crate::memory::{Entity, agreeing};
+use crate::memory::Entity;
 
 impl Model {
     /// Takes a plan: what is safe is done at once, everything else waits for a yes.
@@ -154,16 +154,15 @@ impl Context {
         }
     }
 
-    /// Says what a change did: the operation, what the row is called, and how many rows were written.
+    /// Says what a change did: the operation, what the row is called or how many there are, and how many rows were written.
     fn done_words(&self, done: &DoneChange) -> String {
         let name = done.receipt.changes.first().filter(|_| !self.masking.is_on()).and_then(|change| {
             let own = || change.after["title"].as_str().or(change.before["title"].as_str());
             let named = Entity::parse(&change.entity).and_then(|entity| self.names.of(entity, &change.id));
             named.or_else(own).map(str::to_owned)
         });
-        let rows: usize = done.receipt.counts.values().flat_map(|verbs| verbs.values()).sum();
-        let rows = (rows > 0).then(|| agreeing(rows as u64, "{#} {row|rows}"));
-        let more: Vec<String> = name.into_iter().chain(rows).collect();
+        let about = many(&done.receipt.changes, Some(done.receipt.changes_total)).or(name);
+        let more: Vec<String> = about.into_iter().chain(rows_written(&done.receipt.counts)).collect();
         let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
         format!("{}: done{more}", done.operation.title())
     }

@@ -2,6 +2,7 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
+use crate::console::core::change::{many, rows_written};
 use crate::console::core::context::Context;
 use crate::console::core::names::NameBook;
 use crate::console::screens::receipts::{ReceiptEntry, ReceiptsScreen};
@@ -89,9 +90,13 @@ fn row(receipts: &ReceiptsScreen, entry: &ReceiptEntry, names: &NameBook, look: 
     TableRow { cells, marked: false, stale: receipts.pending.as_ref().is_some_and(|(_, replaces)| *replaces) }
 }
 
-/// The first row that an entry changed: its kind, and what it is called.
+/// The row that an entry changed: its kind, and what it is called; how many there are where it changed several.
 fn about(entry: &ReceiptEntry, names: &NameBook) -> Option<SafeText> {
     let change = entry.changes.first()?;
+    if let Some(many) = many(&entry.changes, entry.changes_total) {
+        let words: Vec<String> = [many].into_iter().chain(rows_written(&entry.counts)).collect();
+        return Some(words.join(", ").into());
+    }
     let entity = Entity::parse(&change.entity)?;
     let name = names.of(entity, &change.id).unwrap_or(&change.id);
     Some(SafeText::join(&[entity.title().into(), SafeText::limited(name, 60)], " "))

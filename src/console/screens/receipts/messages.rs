@@ -24,6 +24,8 @@ pub struct ReceiptEntry {
     pub counts: Counts,
     /// Rows before and after, as far as they were kept.
     pub changes: Vec<Change>,
+    /// Number of those rows, more than were kept of a long change; none when the entry does not say.
+    pub changes_total: Option<usize>,
     /// Reason why the change cannot be undone; `None` when it can.
     pub undo_reason: Option<String>,
     /// The entry that it takes back.
