@@ -116,6 +116,24 @@ fn each_step_is_shown_and_nothing_goes_before_the_id_is_typed() {
 }
 
 #[test]
+fn a_page_is_a_screenful_also_after_the_mentions() {
+    let (mut console, id) = opened(unlocked(100, 30));
+    console.press("l*2");
+    console.press("l*3 enter");
+    console.wait();
+    console.press(&format!("'{id}' enter"));
+    let (ticket, ..) = runs(&mut console).expect("it is asked for");
+    let many = (0..60).map(|n| format!("told number {n}")).collect();
+    let long = ErasureOutcome { disclosures: many, ..outcome("verified") };
+    console.tell(Message::Reply(ticket, Reply::Erased(Ok(Box::new(long)))));
+    console.draw();
+    console.press("pgdn*2");
+    console.shows("told number 40");
+    console.press("pgup*2");
+    console.shows("receipts/r.json");
+}
+
+#[test]
 fn the_result_says_where_the_export_went() {
     let (mut console, id) = opened(unlocked(140, 45));
     console.press("c x l*5 enter");

@@ -35,6 +35,7 @@ impl PanelList<'_> {
         drawn: &mut Drawn,
     ) {
         let lines = TableView::capacity(area);
+        drawn.measures.list_rows = lines;
         let top = (self.selected + 1).saturating_sub(lines.max(1));
         let rows: Vec<TableRow> = (top..self.count).take(lines).filter_map(row).collect();
         let table = TableView {

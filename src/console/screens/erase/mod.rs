@@ -346,6 +346,10 @@ impl Screen for EraseScreen {
         }
     }
 
+    fn page(&self, cx: &Context) -> usize {
+        if self.is_at_mentions() { cx.measures.list_rows } else { cx.measures.detail_rows }
+    }
+
     fn scroll_by(&mut self, by: isize, cx: &mut Context) {
         self.scroll = self.scroll.saturating_add_signed(by).min(cx.last_line());
     }

@@ -63,7 +63,6 @@ fn card(cx: &Context, screen: &FindScreen) -> Card {
 fn draw_list(cx: &Context, screen: &FindScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let pane = PaneFrame { focused: true, note: note(screen), ..PaneFrame::new("find") };
     let inside = pane.render(area, buf, look);
-    drawn.measures.list_rows = usize::from(inside.height.saturating_sub(1));
     let columns = [
         TableColumn::new("kind", Width::Fixed(9)),
         TableColumn::new("row", Width::Grow { min: 14, weight: 2 }),

@@ -65,7 +65,6 @@ fn draw_list(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect, b
     let pane = PaneFrame { note, foot, focused, ..PaneFrame::new("findings") };
     let inside = pane.render(area, buf, look);
     drawn.hits.add(inside, ClickTarget::List);
-    drawn.measures.list_rows = usize::from(inside.height.saturating_sub(1));
     let before = cx.opened.found_before.as_ref();
     // Where nothing has changed, the room is for words.
     let has_changes = groups.iter().any(|group| change(health, group, before).is_some());

@@ -134,7 +134,6 @@ fn summary(inbox: &InboxScreen, judged: usize) -> SafeText {
 fn draw_list(inbox: &InboxScreen, cx: &Context, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let focused = inbox.pane == InboxPane::List;
     let inside = PaneFrame { focused, ..PaneFrame::new("inbox") }.render(area, buf, look);
-    drawn.measures.list_rows = usize::from(inside.height.saturating_sub(1));
     let ages = inbox.items.iter().map(|row| age(row, cx).as_str().chars().count());
     let columns = [
         // A date where something is older than a month.

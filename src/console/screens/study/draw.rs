@@ -14,8 +14,7 @@ use crate::console::view::panel_list::PanelList;
 use crate::console::view::panes::failure_card;
 use crate::console::view::sheet::Sheet;
 use crate::ui::{
-    Align, Card, CardTone, KeyHint, Look, PaneFrame, SafeText, StyleRole, TableView, TextLine, Total, figures,
-    look as lay,
+    Align, Card, CardTone, KeyHint, Look, PaneFrame, SafeText, StyleRole, TextLine, Total, figures, look as lay,
 };
 
 /// Draws the screen.
@@ -73,7 +72,6 @@ fn draw_list(cx: &Context, study: &StudyScreen, look: &Look, area: Rect, buf: &m
         StudyKind::Agents => Some(agents::row(study, cx, at, look)),
         _ => policies::row(cx, study, at, look),
     };
-    drawn.measures.list_rows = TableView::capacity(inside);
     list.draw(row, look, inside, buf, drawn);
 }
 
