@@ -7,7 +7,7 @@ use mnemoscope::console::screens::browse::ListScreen;
 use mnemoscope::console::screens::home::HomeScreen;
 use mnemoscope::console::screens::home::messages::{WaitingFeedback, WaitingWork};
 use mnemoscope::job::plan::{JobProgress, JobState};
-use mnemoscope::memory::Entity;
+use mnemoscope::memory::{Entity, Problem};
 use serde_json::json;
 
 use super::fake::{Console, asked, many, now, row, world};
@@ -187,4 +187,18 @@ fn every_outcome_is_counted() {
     }
     let mut console = Console::new(database, 200, 50);
     console.shows("and 2 more outcomes, of 2 rows");
+}
+
+#[test]
+fn what_stands_out_agrees_with_its_number() {
+    let mut database = world();
+    let episodes = database.rows.get_mut(&Entity::Episode).expect("episodes");
+    let problem =
+        |column: &str| Problem { column: column.to_owned(), problem: "no time".to_owned(), raw: "?".to_owned() };
+    episodes[0].problems.push(problem("ended_at"));
+    let mut console = Console::new(database.clone(), 140, 40);
+    console.shows("1 episode holds a value that cannot be read");
+    database.rows.get_mut(&Entity::Episode).expect("episodes")[1].problems.push(problem("ended_at"));
+    let mut console_of_two = Console::new(database, 140, 40);
+    console_of_two.shows("2 episodes hold a value that cannot be read");
 }

@@ -196,6 +196,17 @@ fn a_key_that_repeats_gives_one_verdict() {
 }
 
 #[test]
+fn help_gives_a_key_one_meaning() {
+    let mut console = inbox(100, 400);
+    console.press("?");
+    let lines = console.lines();
+    let here: Vec<&String> = lines.iter().take_while(|line| !line.contains("Elsewhere:")).collect();
+    let edits: Vec<&&String> = here.iter().filter(|line| line.contains("│ c e ")).collect();
+    assert_eq!(edits.len(), 1, "{edits:?}");
+    assert!(edits[0].contains("Opens the form"), "{edits:?}");
+}
+
+#[test]
 fn what_was_told_already_needs_no_look() {
     let mut console = unlocked(160, 50);
     console.press("I");

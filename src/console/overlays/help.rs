@@ -202,11 +202,22 @@ fn sections<'m>(layer: &HelpLayer, map: &'m KeyMap) -> Vec<HelpSection<'m>> {
         let numbers = layer.numbers.iter().map(|(number, working)| HelpLine::named(number, working.clone()));
         sections.push(("Numbers here".to_owned(), numbers.collect()));
     }
-    let keys = |scopes: &[CommandScope], fit: bool| -> Vec<_> {
-        let of = |scope: &CommandScope| keys_in(*scope, map, |id| layer.unfit.contains(&id) != fit);
-        scopes.iter().flat_map(of).collect()
+    // A screen's own meaning of a key goes before the one that it has elsewhere.
+    let mut taken: Vec<&str> = Vec::new();
+    let mut keys = |scope: CommandScope| {
+        let mut both = [true, false].map(|fit| keys_in(scope, map, |id| layer.unfit.contains(&id) != fit));
+        both.iter_mut().flatten().for_each(|line| line.keys.retain(|key| !taken.contains(key)));
+        taken.extend(both.iter().flatten().flat_map(|line| &line.keys));
+        both
     };
-    let here = keys(scopes, true);
+    let (mut here, mut unfit) = (Vec::new(), Vec::new());
+    for scope in scopes {
+        let [fits, other] = keys(*scope);
+        here.extend(fits);
+        unfit.extend(other);
+    }
+    let [everywhere, other] = keys(CommandScope::Everywhere);
+    unfit.extend(other);
     if !here.is_empty() {
         sections.push((format!("Keys here: {title}"), here));
     }
@@ -214,10 +225,9 @@ fn sections<'m>(layer: &HelpLayer, map: &'m KeyMap) -> Vec<HelpSection<'m>> {
         "Words here".to_owned(),
         layer.words.iter().map(|(word, means)| HelpLine::named(word, *means)).collect(),
     ));
-    sections.push((CommandScope::Everywhere.title().to_owned(), keys(&[CommandScope::Everywhere], true)));
+    sections.push((CommandScope::Everywhere.title().to_owned(), everywhere));
     let overlays = IN_OVERLAYS.iter().map(|(keys, help)| HelpLine::named(keys, *help)).collect();
     sections.push(("Menus and fields".to_owned(), overlays));
-    let unfit = keys(&[scopes, [CommandScope::Everywhere].as_slice()].concat(), false);
     if !unfit.is_empty() {
         sections.push(("Not here, or not for what is selected".to_owned(), unfit));
     }

@@ -181,7 +181,7 @@ fn notable(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Ho
         let line = TextLine::default().with_glyph(look.glyphs.diamond, StyleRole::Warn);
         let line = line.with(format!(" {} ", standout.count), StyleRole::Number);
         let room = width.saturating_sub(line.width());
-        (first + index, line.with(SafeText::limited(standout.text, room), StyleRole::Text))
+        (first + index, line.with(SafeText::limited(&standout.text, room), StyleRole::Text))
     };
     let standouts = home.standouts();
     if standouts.is_empty() {

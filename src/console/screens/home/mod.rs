@@ -6,7 +6,7 @@ pub mod messages;
 use std::collections::BTreeMap;
 
 use crate::change::plan::erasure::UnfinishedErasure;
-use crate::console::core::columns::{naming_columns, read_columns};
+use crate::console::core::columns::{naming_columns, plural, read_columns};
 use crate::console::core::command::{CommandId, CommandScope};
 use crate::console::core::condition::Conditions;
 use crate::console::core::context::Context;
@@ -24,7 +24,7 @@ use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::findings::{Finding, kind_named};
 use crate::memory::query::{Page, Query};
 use crate::memory::time;
-use crate::memory::{Entity, Row};
+use crate::memory::{Entity, Row, agreeing};
 use crate::ui::StyleRole;
 use messages::{WaitingFeedback, WaitingWork};
 
@@ -52,7 +52,7 @@ pub struct Standout {
     /// Number of such rows among the newest.
     pub count: usize,
     /// Description of the rows.
-    pub text: &'static str,
+    pub text: String,
     /// Destination where the rows are listed.
     pub to: Destination,
 }
@@ -324,26 +324,28 @@ impl HomeScreen {
     pub fn standouts(&self) -> Vec<Standout> {
         let Some(entity) = self.rows().first().map(|row| row.entity) else { return Vec::new() };
         let count = |holds: &dyn Fn(&Row) -> bool| self.rows().iter().filter(|row| holds(row)).count();
-        let listed = |text: &'static str, count: usize, filter: Filter| {
+        let listed = |text: &str, count: usize, filter: Filter| {
             let conditions = Conditions { filters: vec![filter], canvas: None };
-            Standout { count, text, to: Destination::List(entity, conditions) }
+            Standout { count, text: agreeing(count as u64, text), to: Destination::List(entity, conditions) }
         };
-        let below = |text: &'static str, column: &'static str, limit: f64| {
+        let below = |text: &str, column: &'static str, limit: f64| {
             let low = |row: &Row| row.number(column).is_some_and(|value| value < limit);
             listed(text, count(&low), Filter::new(column, Operator::Less, Operand::Real(limit)))
         };
         let failure = Filter::new("outcome", Operator::Equal, Operand::Text("failure".to_owned()));
         let mut found = vec![
             listed("failed", count(&|row: &Row| row.text("outcome") == Some("failure")), failure),
-            below("were disliked", "feedback_score", 0.0),
-            below("have a low utility", "utility", LOW),
-            below("have a low reward", "reward", LOW),
+            below("{was|were} disliked", "feedback_score", 0.0),
+            below("{has|have} a low utility", "utility", LOW),
+            below("{has|have} a low reward", "reward", LOW),
         ];
         let unreadable = |row: &&Row| !row.problems.is_empty();
         if let Some(first) = self.rows().iter().find(unreadable) {
             let count = self.rows().iter().filter(unreadable).count();
             let to = Destination::Row(entity, first.id().to_owned());
-            found.push(Standout { count, text: "hold something that cannot be read; see the newest", to });
+            let (one, several) = (entity.title(), plural(entity));
+            let text = format!("{{{one} holds|{several} hold}} a value that cannot be read; see the newest");
+            found.push(Standout { count, text: agreeing(count as u64, &text), to });
         }
         found.retain(|standout| standout.count > 0);
         found
