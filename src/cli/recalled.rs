@@ -27,7 +27,7 @@ pub type Head = fn(&RankedRow) -> Vec<(&'static str, HeadValue<'_>)>;
 #[derive(Serialize)]
 #[serde(untagged)]
 pub enum HeadValue<'r> {
-    /// What is known of the row.
+    /// Facts that are known of the row.
     Known(Value),
     /// The whole row.
     Row(&'r Row),

@@ -102,7 +102,7 @@ impl LogPlace {
     }
 }
 
-/// What a run returned: a value, or the text of a long JSON document.
+/// Result of a run: a value, or the text of a long JSON document.
 #[derive(Debug, Clone, Default)]
 struct Returned {
     value: Value,
@@ -334,7 +334,7 @@ impl RunLog {
     }
 }
 
-/// What a run returned, as its table has it, else its log.
+/// Result of a run, as its table has it, else its log.
 fn returned(logged: Option<(LogPlace, Returned)>, run: &WorkflowRun) -> Returned {
     let value = match (&run.result, run.parent_run_id.is_some()) {
         (Value::Null, _) => return logged.map(|(_, logged)| logged).unwrap_or_default(),

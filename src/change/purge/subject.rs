@@ -261,7 +261,7 @@ pub async fn resolve(
     Ok(subject)
 }
 
-/// What is meant by a text: as it stands where that is somebody's id, else without the blanks around it.
+/// Reads what a text means: as it stands where that is somebody's id, else without the blanks around it.
 async fn meant<'t>(snapshot: &mut Snapshot<'_>, text: &'t str) -> Result<&'t str, ChangeError> {
     let trimmed = check(text)?;
     let is_id = trimmed.len() < text.len() && ids_of(snapshot, text).await?.iter().any(|id| id == text);

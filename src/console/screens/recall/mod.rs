@@ -240,7 +240,7 @@ fn situation_of(row: &Row, masked: bool) -> Option<Inquiry> {
     Some(Inquiry { agent, like: Some(like), ..Inquiry::new(ranking) })
 }
 
-/// What an access asked for, ranked as it was then.
+/// Situation that an access asked for, ranked as it was then.
 fn situation_of_access(row: &Row, masked: bool) -> Option<Inquiry> {
     let ranking = Ranking::ALL.into_iter().find(|ranking| row.text("kind") == Some(ranking.name()));
     let given = |column: &str| row.text(column).filter(|text| !text.trim().is_empty() && !masked).map(str::to_owned);
