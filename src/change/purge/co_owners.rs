@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::graph::{Graph, is_path_alone, name, texts_of};
+use super::graph::{Graph, is_path_alone, name};
+use super::owners::within;
 use super::plan::PurgePlan;
 use super::taken::{TakenRows, ranges};
 use crate::change::ChangeError;
@@ -58,8 +59,7 @@ async fn of_others(
         let wanted = WantedRows { table, columns: &columns, when: None, subject: &[] };
         snapshot
             .each_of_keys(wanted, &taken.key, &keys, |row| {
-                let named: Vec<Vec<String>> =
-                    owners.iter().zip(&row).map(|(rule, raw)| texts_of(raw, &rule.inside)).collect();
+                let named: Vec<Vec<String>> = owners.iter().zip(&row).map(|(rule, raw)| within(raw, rule)).collect();
                 if named.iter().flatten().any(|owner| subject.contains(owner)) {
                     return;
                 }
