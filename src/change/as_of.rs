@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::ChangeError;
@@ -169,7 +168,7 @@ fn inverses(opened: &OpenedEntry) -> Option<Vec<Mutation>> {
     if opened.facts().undo_reason.is_some() {
         return None;
     }
-    let kept = KeptUndo::deserialize(opened.private.get("undo")?).ok()?;
+    let kept: KeptUndo = serde_json::from_str(opened.private.get("undo")?).ok()?;
     Some(kept.inverses.into_iter().map(|inverse| inverse.mutation).collect())
 }
 

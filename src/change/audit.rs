@@ -430,8 +430,8 @@ pub struct OpenedEntry {
     pub entry: TrailEntry,
     /// Public facts of the entry.
     pub public: Value,
-    /// Private values of the entry that are there, by field.
-    pub private: BTreeMap<String, Value>,
+    /// Private values of the entry that are there, as JSON text by field: what an undo needs may be very much.
+    pub private: BTreeMap<String, String>,
 }
 
 impl OpenedEntry {
@@ -496,7 +496,7 @@ fn opened(entry: TrailEntry, values: Vec<PrivateValue>) -> Result<OpenedEntry, C
                 value.field, entry.seq
             )));
         }
-        private.insert(value.field, serde_json::from_str(&value.value).unwrap_or_default());
+        private.insert(value.field, value.value);
     }
     Ok(OpenedEntry { public: serde_json::from_str(&entry.public).unwrap_or_default(), entry, private })
 }
@@ -528,7 +528,7 @@ pub async fn list(store: &Store, after: i64, limit: usize) -> Result<Vec<ListedE
     let shown = |entry: &TrailEntry| {
         let of_entry = |field: &str| {
             let value = values.iter().find(|v| v.seq == entry.seq && v.field == field);
-            value.and_then(|v| serde_json::from_str::<Value>(&v.value).ok()).unwrap_or_default()
+            value.map_or("null", |v| v.value.as_str())
         };
         ListedEntry {
             seq: entry.seq,
@@ -536,8 +536,8 @@ pub async fn list(store: &Store, after: i64, limit: usize) -> Result<Vec<ListedE
             actor: entry.actor.clone(),
             action: entry.action.clone(),
             public: serde_json::from_str(&entry.public).unwrap_or_default(),
-            reason: of_entry("reason").as_str().map(str::to_owned),
-            changes: serde_json::from_value(of_entry("changes")).ok(),
+            reason: serde_json::from_str(of_entry("reason")).unwrap_or_default(),
+            changes: serde_json::from_str(of_entry("changes")).ok(),
             hash: entry.hash.clone(),
         }
     };

@@ -12,7 +12,7 @@ use super::feedback::{addable, writable};
 use super::record::vectors;
 use crate::layout::{BoundOrigin, BoundSource, Derivation, Engine, Fill};
 use crate::memory::agreeing;
-use crate::memory::{Entity, Row, feedback, json};
+use crate::memory::{Entity, Row, feedback};
 use crate::store::encode::{GivenValue, goes_within, key_columns, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
 use crate::store::shape::{ShapeColumn, TableShape};
@@ -44,12 +44,12 @@ impl NewRow {
 
     /// Whether something is written into a canonical column: of a row out of an export also that there is nothing.
     fn is_given(&self, column: &str) -> bool {
-        self.surplus.is_some() || self.now.contains(&column) || !self.row.get(column).is_null()
+        self.surplus.is_some() || self.now.contains(&column) || !self.row.json(column).is_null()
     }
 
     /// Takes out what is written into a canonical column.
     fn take_given(&mut self, column: &str) -> GivenValue {
-        if self.now.contains(&column) { GivenValue::Now } else { GivenValue::Is(self.row.take(column)) }
+        if self.now.contains(&column) { GivenValue::Now } else { GivenValue::take(&mut self.row, column) }
     }
 
     /// The stored columns that a table of this engine takes.
@@ -194,7 +194,7 @@ pub async fn add_to(
     let lost: Vec<&str> = lost
         .into_iter()
         .filter(|c| !DERIVED.contains(c) && (source.derive != Some(Derivation::EpisodeLinks) || !source.derives(c)))
-        .filter(|c| rows.iter().any(|r| !r.row.get(c).is_null() && !is_kept(source, &r.row, c)))
+        .filter(|c| rows.iter().any(|r| !r.row.json(c).is_null() && !is_kept(source, &r.row, c)))
         .collect();
     if !lost.is_empty() {
         let table = table_of(source).title();
@@ -209,7 +209,7 @@ pub async fn add_to(
         let new = &rows[place];
         let mut names: Vec<String> = new.stored(&shape, &table).map(|(name, _)| name.clone()).collect();
         names.sort();
-        let filled = |c: &&str| !never_empty.contains(c) || new.now.contains(c) || !new.row.get(c).is_null();
+        let filled = |c: &&str| !never_empty.contains(c) || new.now.contains(c) || !new.row.json(c).is_null();
         let columns: Vec<&str> = columns.iter().copied().filter(filled).collect();
         alike.entry((generation, names, columns)).or_default().push(place);
     }
@@ -379,7 +379,7 @@ pub async fn unfit(store: &Store, entity: Entity, rows: &[&NewRow]) -> Result<Ve
 }
 
 fn given(new: &NewRow, columns: &[&str]) -> Vec<GivenValue> {
-    let value = |c: &&str| if new.now.contains(c) { GivenValue::Now } else { GivenValue::Is(new.row.get(c).clone()) };
+    let value = |c: &&str| if new.now.contains(c) { GivenValue::Now } else { GivenValue::of(&new.row, c) };
     columns.iter().map(value).collect()
 }
 
@@ -433,7 +433,7 @@ pub fn is_kept(source: &BoundSource, row: &Row, column: &str) -> bool {
         (BoundOrigin::Column { alias, .. }, _) if alias != "t" => true,
         (BoundOrigin::Column { name, .. }, Some(path)) => row.entity.columns().iter().any(|whole| {
             plain_column(source, whole.name).is_some_and(|(stored, _)| stored == name)
-                && json::path(row.get(whole.name), path).is_some_and(|part| part == *row.get(column))
+                && row.within(whole.name, path).is_some_and(|part| part == *row.get(column))
         }),
         _ => false,
     })

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::audit::{NO_TRAIL, without};
 use super::plan::{Change, ChangeDanger, Plan, SHOWN};
-use super::{ChangeError, now};
+use super::{ChangeError, ChangeSide, now};
 use crate::layout::BoundSource;
 use crate::memory::digest::{Digest, digest};
 use crate::memory::{Entity, Row};
@@ -243,22 +243,20 @@ impl<'s> Draft<'s> {
     /// Notes a row that changes: the columns that differ.
     pub fn alters(&mut self, before: &Row, after: &Row) {
         let entity = before.entity;
-        let differs = |column: &&str| before.get(column) != after.get(column);
+        let differs = |column: &&str| !before.json(column).is_same(after.json(column));
         let columns: Vec<&str> = entity.columns().iter().map(|c| c.name).filter(differs).collect();
-        let part = |row: &Row| -> Value {
-            Value::Object(columns.iter().map(|c| ((*c).to_owned(), row.get(c).clone())).collect())
-        };
-        self.note(entity, before.id(), part(before), part(after));
+        let side = |row: &Row| ChangeSide::of(row, columns.iter().copied());
+        self.note(entity, before.id(), side(before), side(after));
     }
 
     /// Notes a new row.
     pub fn adds(&mut self, row: &Row) {
-        self.note(row.entity, row.id(), Value::Null, row.to_json());
+        self.note(row.entity, row.id(), Value::Null, row);
     }
 
     /// Notes a row that goes.
     pub fn removes(&mut self, row: &Row) {
-        self.note(row.entity, row.id(), row.to_json(), Value::Null);
+        self.note(row.entity, row.id(), row, Value::Null);
     }
 
     /// Whether a further change would be kept in full: where it would not, [`Draft::count`] is enough.
@@ -273,9 +271,16 @@ impl<'s> Draft<'s> {
     }
 
     /// Notes a change in words of its own.
-    pub fn note(&mut self, entity: Entity, id: &str, before: Value, after: Value) {
+    pub fn note(
+        &mut self,
+        entity: Entity,
+        id: &str,
+        before: impl Into<ChangeSide>,
+        after: impl Into<ChangeSide>,
+    ) {
         self.changes_total += 1;
         if self.wants_more() {
+            let (before, after) = (before.into(), after.into());
             self.changes.push(Change { entity: entity.name().to_owned(), id: id.to_owned(), before, after });
         }
     }

@@ -59,7 +59,7 @@ pub async fn edit(
     }
     settle(store, &found, &mut row).await?;
     let changed: Vec<&'static str> =
-        entity.columns().iter().map(|c| c.name).filter(|c| row.get(c) != found.row.get(c)).collect();
+        entity.columns().iter().map(|c| c.name).filter(|c| !row.json(c).is_same(found.row.json(c))).collect();
     if changed.is_empty() {
         return Ok(draft.seal());
     }

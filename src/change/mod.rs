@@ -32,6 +32,7 @@ pub mod record;
 pub mod remove;
 pub mod retain;
 pub mod reward;
+pub mod side;
 pub mod signal;
 pub mod suppress;
 pub mod undo;
@@ -48,7 +49,8 @@ use waiting::WaitingTries;
 pub use apply::{Author, apply};
 pub use draft::Draft;
 pub use operation::Operation;
-pub use plan::{Change, ChangeDanger, Plan, Receipt};
+pub use plan::{Change, ChangeDanger, Plan, Receipt, ShownPlan};
+pub use side::ChangeSide;
 
 /// Reason why a change was not made. Nothing was written.
 #[derive(Debug, thiserror::Error)]

@@ -483,8 +483,8 @@ impl Operation {
         let change = |seen: &Map<String, Value>| Change {
             entity: entity.name().to_owned(),
             id: id.clone(),
-            before: Value::Object(seen.clone()),
-            after: Value::Object(set),
+            before: Value::Object(seen.clone()).into(),
+            after: Value::Object(set).into(),
         };
         (!seen.is_empty()).then(|| change(seen))
     }

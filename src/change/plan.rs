@@ -9,10 +9,10 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::ChangeError;
+use super::{ChangeError, ChangeSide};
 use crate::memory::{Entity, Row};
 use crate::store::own::TRAIL;
 use crate::store::stored::{Mutation, RowWatch};
@@ -46,9 +46,9 @@ pub struct Change {
     /// Id of the row.
     pub id: String,
     /// Columns that change, before.
-    pub before: Value,
+    pub before: ChangeSide,
     /// The same, after.
-    pub after: Value,
+    pub after: ChangeSide,
 }
 
 impl Change {
@@ -56,7 +56,7 @@ impl Change {
     pub fn mask(&mut self, mut masked: impl FnMut(&mut Row)) {
         // Plan files may name any entity: what is not known is not shown.
         let Some(entity) = Entity::parse(&self.entity) else {
-            (self.before, self.after) = (Value::Null, Value::Null);
+            (self.before, self.after) = (ChangeSide::default(), ChangeSide::default());
             return;
         };
         let mut named = Row::empty(entity);
@@ -66,11 +66,7 @@ impl Change {
             id.clone_into(&mut self.id);
         }
         for side in [&mut self.before, &mut self.after] {
-            let Value::Object(fields) = side else { continue };
-            let mut row = Row::empty(entity);
-            fields.iter().for_each(|(column, value)| row.set(column, value.clone()));
-            masked(&mut row);
-            fields.iter_mut().for_each(|(column, value)| *value = row.get(column).clone());
+            side.mask(entity, &mut masked);
         }
     }
 }
@@ -223,26 +219,57 @@ impl Plan {
 
     /// The shape that commands print.
     #[must_use]
-    pub fn to_json(&self) -> Value {
-        let changes: Vec<Value> = self.changes.iter().take(SHOWN).map(|c| json!(c)).collect();
-        let mut shown = json!({
-            "plan_id": self.plan_id,
-            "operation": self.operation,
-            "danger": self.danger,
-            "counts": self.counts,
-            "changes": null,
-            "changes_shown": changes.len(),
-            "changes_total": self.changes_total,
-            "effects": self.effects,
-            "disclosures": self.disclosures,
-            "created_at": self.created_at,
-            "database_id": self.database_id,
-            "fingerprint": self.fingerprint(),
-        });
-        // Moved in: a change may hold a list of a million ids.
-        shown["changes"] = Value::Array(changes);
-        shown
+    pub fn into_shown(mut self) -> ShownPlan {
+        let fingerprint = self.fingerprint();
+        self.changes.truncate(SHOWN);
+        ShownPlan {
+            plan_id: self.plan_id,
+            operation: self.operation,
+            danger: self.danger,
+            counts: self.counts,
+            changes_shown: self.changes.len(),
+            changes: self.changes,
+            changes_total: self.changes_total,
+            effects: self.effects,
+            disclosures: self.disclosures,
+            created_at: self.created_at,
+            database_id: self.database_id,
+            fingerprint,
+            more: Map::new(),
+        }
     }
+}
+
+/// A plan as commands print it.
+#[derive(Debug, Serialize)]
+pub struct ShownPlan {
+    /// See [`Plan`].
+    pub plan_id: String,
+    /// See [`Plan`].
+    pub operation: String,
+    /// See [`Plan`].
+    pub danger: ChangeDanger,
+    /// See [`Plan`].
+    pub counts: Counts,
+    /// The first of [`SHOWN`].
+    pub changes: Vec<Change>,
+    /// Number of these.
+    pub changes_shown: usize,
+    /// See [`Plan`].
+    pub changes_total: usize,
+    /// See [`Plan`].
+    pub effects: Vec<String>,
+    /// See [`Plan`].
+    pub disclosures: Vec<String>,
+    /// See [`Plan`].
+    pub created_at: String,
+    /// See [`Plan`].
+    pub database_id: String,
+    /// SHA-256 of what was read, in hexadecimal digits.
+    pub fingerprint: String,
+    /// Members that only some commands print.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
 }
 
 /// Receipt of a change: what it did.
@@ -390,7 +417,7 @@ mod tests {
         let rows = crate::store::stored::StoredRows::with(&table, "id", FetchedValue::Text("c \"1\"".to_owned()));
         let state = crate::store::stored::ReadState::of(&[], vec!["id".to_owned()]);
         let change =
-            Change { entity: "case".into(), id: "c".into(), before: json!({"b": 1, "a": null}), after: json!(2) };
+            Change { entity: "case".into(), id: "c".into(), before: json!({"b": 1, "a": null}).into(), after: json!(2).into() };
         let mut plan = Plan {
             plan_id: String::new(),
             operation: "prune".to_owned(),
@@ -415,7 +442,7 @@ mod tests {
         assert_eq!(plan.to_file(), canonical(&whole) + "\n");
         whole.as_object_mut().unwrap().remove("plan_id");
         assert_eq!(plan.digest(), digest_of(&whole));
-        assert_eq!(plan.to_json()["fingerprint"], digest_of(&json!(plan.watches)));
+        assert_eq!(plan.fingerprint(), digest_of(&json!(plan.watches)));
         plan.plan_id = plan.digest();
         assert_eq!(Plan::from_file(&plan.to_file()).unwrap(), plan);
         assert!(Plan::from_file(&plan.to_file().replace("because", "for fun")).is_err());
@@ -427,8 +454,8 @@ mod tests {
         let change = |entity: &str| Change {
             entity: entity.to_owned(),
             id: "maria".to_owned(),
-            before: json!({ "user_id": "maria", "title": "Call Maria" }),
-            after: Value::Null,
+            before: json!({ "user_id": "maria", "title": "Call Maria" }).into(),
+            after: ChangeSide::default(),
         };
         for (entity, id) in [("subject", None), ("episode", Some("maria")), ("ledger", Some("maria"))] {
             let mut masked = change(entity);

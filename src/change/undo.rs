@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::apply::{InverseMutation, KeptUndo, describe};
@@ -44,7 +43,7 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
         )));
     };
     let broken = |e: serde_json::Error| ChangeError::Broken(format!("entry {seq} cannot be read: {e}"));
-    let kept = KeptUndo::deserialize(kept).map_err(broken)?;
+    let kept: KeptUndo = serde_json::from_str(kept).map_err(broken)?;
     draft.trail = again(kept.trail);
     draft.undo_trail = kept.again;
     draft.facts.insert("undo_of".to_owned(), Value::from(seq));
@@ -270,8 +269,8 @@ async fn hanging(store: &Store, values: &Values) -> Result<Vec<String>, ChangeEr
 }
 
 fn changes(opened: &OpenedEntry) -> Vec<Change> {
-    let changes = opened.private.get("changes").cloned().unwrap_or_default();
-    serde_json::from_value(changes).unwrap_or_default()
+    let changes = opened.private.get("changes");
+    changes.and_then(|changes| serde_json::from_str(changes).ok()).unwrap_or_default()
 }
 
 /// The restoring change as it fits now: times that have moved on stay, a row number that is taken is left out.

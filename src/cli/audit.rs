@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::columns::{cell, zone_of};
@@ -79,7 +80,7 @@ async fn list(session: &Session<'_>, limit: usize, before: Option<i64>) -> Resul
     }
     let next = rows.last().map(|row| row.seq).filter(|seq| *seq > 1);
     match session.format() {
-        Format::Json => output::json(&json!({ "rows": rows, "next": next })),
+        Format::Json => output::json(&ListedEntries { rows: &rows, next }),
         Format::Jsonl => output::piped(|out| rows.iter().try_for_each(|row| output::json_line(out, row))),
         Format::Csv => output::csv_table(&rows.iter().map(|row| json!(row)).collect::<Vec<_>>()),
         Format::Table => output::piped(|out| {
@@ -96,6 +97,13 @@ async fn list(session: &Session<'_>, limit: usize, before: Option<i64>) -> Resul
             output::table(out, &columns, &cells)
         }),
     }
+}
+
+/// Entries as JSON has them.
+#[derive(Serialize)]
+struct ListedEntries<'r> {
+    rows: &'r [ListedEntry],
+    next: Option<i64>,
 }
 
 fn as_cells(row: &ListedEntry) -> Vec<SafeText> {

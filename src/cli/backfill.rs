@@ -155,16 +155,17 @@ async fn plan(session: &Session<'_>, kind: &BackfillKind, given: BackfillArgumen
     let mut plan = job::look(&store, &*job, &mut |seen| line.say(&format!("{seen} rows looked at"))).await?;
     line.clear();
     mask_changes(session, &mut plan.changes);
-    let mut shown = plan.to_json();
-    shown["looked_at"] = plan.facts["seen"].clone();
-    shown["undo"] = Value::from(match &plan.undo_reason {
+    let undo = match &plan.undo_reason {
         Some(reason) => format!("cannot be undone: {reason}"),
         None => format!(
             "each batch is undone by `{}`, the last one first; the receipt names them",
             store.invocation().line(["undo", "SEQ", "--apply"])
         ),
-    });
-    output::value(session.format(), &shown)?;
+    };
+    let more = [("looked_at", plan.facts["seen"].take()), ("undo", Value::from(undo))];
+    let mut shown = plan.into_shown();
+    shown.more.extend(more.map(|(name, value)| (name.to_owned(), value)));
+    output::shape(session.format(), &shown)?;
     if std::io::stderr().is_terminal() {
         output::tell("this is a plan, nothing was written; --apply does it");
     }
@@ -197,7 +198,7 @@ async fn carry_out(
     let mut receipt = outcome.receipt();
     receipt.anchor_problem = anchor::missed(&store).await;
     mask_changes(session, &mut receipt.receipt.changes);
-    output::value(session.format(), &json!(receipt))?;
+    output::shape(session.format(), &receipt)?;
     if outcome.is_complete() {
         return Ok(());
     }

@@ -223,6 +223,8 @@ async fn apply_file(session: &Session<'_>, file: &Path, by: &By) -> Result<(), C
         return purge::apply_kept(session, &kept?, &author(by)).await;
     }
     let plan = Plan::from_file(&text)?;
+    // It may be long.
+    drop(text);
     let store = session.store().await?;
     let mut receipt = change::apply(&store, &plan, &author(by)).await?;
     receipt.disclosures.extend(anchor::missed(&store).await);

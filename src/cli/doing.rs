@@ -103,11 +103,9 @@ pub(super) async fn carry_out(
         None
     };
     mask_changes(session, &mut planned.changes);
-    let mut shown = planned.to_json();
-    if let Some(recall) = recall {
-        shown["recall"] = json!(recall);
-    }
-    output::value(session.format(), &shown)?;
+    let mut shown = planned.into_shown();
+    shown.more.extend(recall.map(|recall| ("recall".to_owned(), json!(recall))));
+    output::shape(session.format(), &shown)?;
     if std::io::stderr().is_terminal() {
         output::tell("this is a plan, nothing was written; --apply does it");
     }
@@ -136,7 +134,7 @@ pub(super) fn keep_text(file: &Path, text: &str) -> Result<(), CommandFailure> {
 pub(super) fn print_receipt(session: &Session<'_>, mut receipt: Receipt) -> Result<(), CommandFailure> {
     mask_changes(session, &mut receipt.changes);
     let stands = receipt.audit_seq.map(|seq| format!("the change of entry {seq} stands: "));
-    output::value(session.format(), &json!(receipt)).map_err(|failure| CommandFailure {
+    output::shape(session.format(), &receipt).map_err(|failure| CommandFailure {
         message: format!("{}{}", stands.unwrap_or_default(), failure.message),
         ..failure
     })

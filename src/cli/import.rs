@@ -6,7 +6,7 @@ use std::io::{self, BufRead as _, BufReader, BufWriter, Read, Seek as _, Write a
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::context::Session;
 use super::doing::{Doing, PLAN_BYTES, author, carry_out, mask_changes};
@@ -16,7 +16,7 @@ use super::output;
 use super::part_totals::PartTotals;
 use crate::change::import::{self, ImportPart, ImportProgress, ListError, PartSize};
 use crate::change::operation::ImportFormat;
-use crate::change::{self, Operation, Plan};
+use crate::change::{self, Operation, Plan, ShownPlan};
 use crate::ground::input_file::{InputError, InputFile};
 use crate::ground::scratch_file::scratch_file;
 use crate::memory::nearest::unknown;
@@ -136,35 +136,32 @@ fn trajectories(path: &Path) -> Result<File, CommandFailure> {
 #[derive(Default)]
 struct Together {
     totals: PartTotals,
-    first: Value,
+    first: Option<ShownPlan>,
 }
 
 impl Together {
-    fn add(&mut self, plan: &Plan) {
-        self.totals.add(plan);
-        if self.first.is_null() {
-            self.first = plan.to_json();
-        }
+    fn add(&mut self, plan: Plan) {
+        self.totals.add(&plan);
+        self.first.get_or_insert_with(|| plan.into_shown());
     }
 
-    fn to_json(&self, is_applied: bool) -> Value {
+    fn into_shown(self, is_applied: bool) -> Option<ShownPlan> {
         let effect = format!(
             "the file goes in in {} parts of up to about {} MB, each a change of its own: should one fail, run it again, what is \
              there is passed over",
             self.totals.parts,
             PART_BYTES >> 20
         );
-        let mut shown = self.first.clone();
-        shown["parts"] = json!(self.totals.parts);
-        shown["counts"] = json!(self.totals.counts);
-        shown["changes_total"] = json!(self.totals.changes);
-        shown["effects"] = json!([effect]);
-        shown["disclosures"] = json!(self.totals.disclosures());
+        let mut shown = self.first?;
+        let mut add = |name: &str, value| shown.more.insert(name.to_owned(), value);
+        add("parts", json!(self.totals.parts));
         if is_applied {
-            shown["status"] = json!(if self.totals.counts.is_empty() { "nothing to do" } else { "applied" });
-            shown["receipts"] = json!(self.totals.receipts);
+            add("status", json!(if self.totals.counts.is_empty() { "nothing to do" } else { "applied" }));
+            add("receipts", json!(self.totals.receipts));
         }
-        shown
+        (shown.effects, shown.disclosures) = (vec![effect], self.totals.disclosures());
+        (shown.counts, shown.changes_total) = (self.totals.counts, self.totals.changes);
+        Some(shown)
     }
 }
 
@@ -200,7 +197,7 @@ pub async fn run(session: &Session<'_>, args: &ImportArgs) -> Result<(), Command
         drop(next);
         next = parts.next()?;
     }
-    output::shape(session.format(), &together.to_json(doing.apply))
+    output::shape(session.format(), &together.into_shown(doing.apply))
 }
 
 async fn put_in(
@@ -215,12 +212,12 @@ async fn put_in(
     if !doing.apply {
         let mut planned = plan().await?;
         mask_changes(session, &mut planned.changes);
-        together.add(&planned);
+        together.add(planned);
         return Ok(());
     }
     let (mut planned, receipt) = change::plan_and_apply(store, &author(&doing.by), plan).await?;
     mask_changes(session, &mut planned.changes);
-    together.add(&planned);
+    together.add(planned);
     together.totals.add_receipt(&receipt, store).await;
     Ok(())
 }

@@ -32,15 +32,16 @@ impl FirstChanges {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use crate::change::ChangeSide;
+    use serde_json::json;
 
     #[test]
     fn long_changes_are_shown_only_in_part() {
         let change = |length: usize| Change {
             entity: "episode".to_owned(),
             id: "ep-1".to_owned(),
-            before: Value::Null,
-            after: json!("x".repeat(length)),
+            before: ChangeSide::default(),
+            after: json!("x".repeat(length)).into(),
         };
         let kept = |length: usize| {
             let mut first = FirstChanges::default();

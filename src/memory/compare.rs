@@ -7,7 +7,7 @@ use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
 use super::entity::{Column, Personal, ValueKind};
-use super::json::{JsonPart, is_same};
+use super::json::JsonPart;
 use super::row::Row;
 
 /// Words, or lines of longer texts, up to which two texts are compared piece by piece: the work grows with the product.
@@ -52,13 +52,10 @@ pub fn compare(first: &Row, second: &Row) -> Vec<FieldPair> {
     let columns = first.entity.columns();
     let pair = |(at, column): (usize, &Column)| {
         let parts = [first.part(at), second.part(at)];
-        if parts.iter().all(|part| matches!(part, JsonPart::Value(Value::Null))) {
+        if parts.iter().all(JsonPart::is_null) {
             return None;
         }
-        let same = match parts {
-            [JsonPart::Value(first), JsonPart::Value(second)] => first == second,
-            [first, second] => is_same(&first.text(), &second.text()),
-        };
+        let same = parts[0].is_same(parts[1]);
         let differ = !same && !parts.iter().any(has_many_lines);
         let words = match differ.then(|| parts.map(|part| text_of(column, part))) {
             Some([Some(a), Some(b)]) => pieces(&a, &b),

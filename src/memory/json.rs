@@ -10,7 +10,7 @@ mod texts;
 
 use serde_json::{Map, Value};
 
-pub use document::{JsonPart, is_kept_as_text, is_same};
+pub use document::{JsonPart, is_kept_as_text};
 pub use members::members;
 pub use nested::{nested, nested_text};
 pub use place::path_in;

@@ -144,6 +144,17 @@ impl Row {
         read.unwrap_or(stored)
     }
 
+    /// Takes the text of a JSON object or list out of the row; none where a column holds something else.
+    #[must_use]
+    pub fn take_text(&mut self, column: &str) -> Option<String> {
+        let at = self.entity.position(column)?;
+        self.unparsed.iter().position(|it| it.at == at).map(|it| self.unparsed.remove(it))?;
+        match std::mem::take(&mut self.values[at]) {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// The row's id; empty for an entity without one.
     #[must_use]
     pub fn id(&self) -> &str {

@@ -7,6 +7,8 @@ use std::ops::Range;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::json::{JsonText, each_text};
+
 /// Oddities found in incoming text.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct TextOddities {
@@ -205,6 +207,24 @@ pub fn check_value(value: &Value, found: &mut TextOddities) -> Value {
         }
         other => other.clone(),
     }
+}
+
+/// [`check_value`] for a JSON document that stays its text. Whether it may: what a text within it holds is only counted
+/// where none of them is a secret.
+#[must_use]
+pub fn check_document(text: &str, found: &mut TextOddities) -> bool {
+    let mut odd = TextOddities::default();
+    let mut holds_secret = false;
+    let read = each_text(text, &mut |part| {
+        holds_secret |= matches!(part, JsonText::Member(key, text) if is_secret_under(key, text));
+        let (JsonText::Key(text) | JsonText::Member(_, text) | JsonText::Item(text)) = part;
+        odd.add(&check(text).1);
+    });
+    let stays = read.is_ok() && !holds_secret && odd.secrets.is_empty();
+    if stays {
+        found.add(&odd);
+    }
+    stays
 }
 
 /// Whether a text is a secret by the key that it stands under.

@@ -17,6 +17,7 @@ use crate::layout::write::Removal;
 use crate::layout::{
     BoundColumn, BoundOrigin, BoundSource, Codec, Engine, Fill, StoredAs, TextPart, TimeSpelling, Write,
 };
+use crate::memory::json::{JsonPart, JsonText};
 use crate::memory::{Entity, Row, ValueKind, json};
 
 /// A canonical value to be stored.
@@ -24,8 +25,44 @@ use crate::memory::{Entity, Row, ValueKind, json};
 pub enum GivenValue {
     /// This value.
     Is(Value),
+    /// The value of this text, which is a JSON document that is kept as its text.
+    Document(String),
     /// The time of the change.
     Now,
+}
+
+impl GivenValue {
+    /// The value of a canonical column of a row.
+    #[must_use]
+    pub fn of(row: &Row, column: &str) -> Self {
+        match row.json(column) {
+            JsonPart::Value(value) => GivenValue::Is(value.clone()),
+            JsonPart::Document(text) => GivenValue::Document(text.to_owned()),
+        }
+    }
+
+    /// As [`GivenValue::of`], and takes it out of the row.
+    #[must_use]
+    pub fn take(row: &mut Row, column: &str) -> Self {
+        row.take_text(column).map_or_else(|| GivenValue::Is(row.take(column)), GivenValue::Document)
+    }
+
+    /// Puts it into a canonical column of a row; the time of the change is no value.
+    pub fn put(self, row: &mut Row, column: &str) {
+        match self {
+            GivenValue::Is(value) => row.set(column, value),
+            GivenValue::Document(text) => row.set_text(column, Value::from(text)),
+            GivenValue::Now => {}
+        }
+    }
+
+    fn part(&self) -> Option<JsonPart<'_>> {
+        match self {
+            GivenValue::Is(value) => Some(JsonPart::Value(value)),
+            GivenValue::Document(text) => Some(JsonPart::Document(text)),
+            GivenValue::Now => None,
+        }
+    }
 }
 
 impl<T: Into<Value>> From<T> for GivenValue {
@@ -73,8 +110,9 @@ impl LocatedRow<'_> {
     ) -> Result<Mutation, String> {
         let mut set: Vec<(String, Cell)> = Vec::new();
         for (column, value) in values {
-            if let (Some((name, way)), GivenValue::Is(value)) = (self.way_in_use(column), value) {
-                let new = put_within(engine, self.source, column, way, value, current(&set, &self.image, name))?;
+            if let (Some((name, way)), Some(value)) = (self.way_in_use(column), value.part()) {
+                let old = current(&set, &self.image, name);
+                let new = put_within(engine, self.source, column, way, &value.to_value(), old)?;
                 set.retain(|(known, _)| known != name);
                 set.push((name.to_owned(), Cell::Is(new)));
             } else {
@@ -389,10 +427,7 @@ pub fn encode(
     column: &str,
     given: &GivenValue,
 ) -> Result<Vec<(String, Cell)>, String> {
-    match given {
-        GivenValue::Is(value) => encode_value(engine, source, shape, column, Some(value)),
-        GivenValue::Now => encode_value(engine, source, shape, column, None),
-    }
+    encode_value(engine, source, shape, column, given.part())
 }
 
 /// As [`encode`]; without a value, the time of the change.
@@ -404,13 +439,13 @@ pub(super) fn encode_value(
     source: &BoundSource,
     shape: &TableShape,
     column: &str,
-    value: Option<&Value>,
+    value: Option<JsonPart<'_>>,
 ) -> Result<Vec<(String, Cell)>, String> {
     let title = table_of(source).title();
     let kind = source.entity.column(column).map_or(ValueKind::Text, |c| c.kind);
     let times = source.write.as_ref().map_or(TimeSpelling::Canonical, |w| w.times);
     let mut cells = Vec::new();
-    if let ("id", Some(names), Some(Value::String(id))) = (column, key_columns(source, "id"), value) {
+    if let ("id", Some(names), Some(JsonPart::Value(Value::String(id)))) = (column, key_columns(source, "id"), value) {
         let parts = key_parts(id, names.len());
         let parts = parts.ok_or_else(|| format!("{title}: the id `{id}` is no JSON list of {}", names.join(", ")))?;
         return Ok(names.into_iter().map(str::to_owned).zip(parts.into_iter().map(Cell::Is)).collect());
@@ -425,16 +460,18 @@ pub(super) fn encode_value(
         let cell = match value {
             None => Cell::Now(spelling(engine, way, times)),
             Some(value) => {
-                let value = mapped(way, value, position == 0);
-                Cell::Is(
-                    raw(engine, way, kind, &stored.declared, times, &value)
-                        .map_err(|e| format!("{title}.{name} {e}"))?,
-                )
+                let raw = match value {
+                    JsonPart::Value(value) => {
+                        raw(engine, way, kind, &stored.declared, times, &mapped(way, value, position == 0))
+                    }
+                    JsonPart::Document(text) => document(engine, &stored.declared, text),
+                };
+                Cell::Is(raw.map_err(|e| format!("{title}.{name} {e}"))?)
             }
         };
         cells.push((stored.name.clone(), cell));
     }
-    if cells.is_empty() && value != Some(&Value::Null) {
+    if cells.is_empty() && !value.is_some_and(|value| value.is_null()) {
         return Err(format!("{title} has no column of its own for the {} `{column}`", source.entity.title()));
     }
     Ok(cells)
@@ -509,6 +546,21 @@ fn raw(
         }
     }
     Ok(FetchedValue::Text(text))
+}
+
+/// A JSON document as it is stored: as its value would be.
+fn document(engine: Engine, declared: &str, text: &str) -> Result<FetchedValue, String> {
+    let is_nul = |text: JsonText<'_>| match text {
+        JsonText::Key(text) | JsonText::Item(text) | JsonText::Member(_, text) => text.contains('\0'),
+    };
+    if engine == Engine::Postgres && declared.eq_ignore_ascii_case("jsonb") {
+        let mut has_nul = false;
+        json::each_text(text, &mut |text| has_nul |= is_nul(text)).map_err(|error| error.to_string())?;
+        if has_nul {
+            return Err("cannot hold a NUL character".to_owned());
+        }
+    }
+    Ok(FetchedValue::Text(JsonPart::Document(text).to_string()))
 }
 
 /// Whether a text within a value holds NUL, which JSON spells in letters.
@@ -840,8 +892,8 @@ impl<'a> RowEncoder<'a> {
         // What stands within a stored value is put into it once that is there.
         let inside = values.iter().filter(|(column, _)| within(column));
         for (column, value) in inside {
-            if let GivenValue::Is(value) = value {
-                self.put_into(source, column, value, &mut cells)?;
+            if let Some(value) = value.part() {
+                self.put_into(source, column, &value.to_value(), &mut cells)?;
             }
         }
         for (name, new) in

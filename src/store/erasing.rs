@@ -67,7 +67,7 @@ impl<'a> RecordReader<'a> {
             return Ok(HashSet::new());
         }
         let sql = "SELECT hmac FROM memory_suppressions WHERE kind <> $1";
-        let rows = self.fetch_own("memory_suppressions", sql, &[FetchedValue::Text(SHARED.to_owned())]).await?;
+        let rows = self.fetch_own(sql, &[FetchedValue::Text(SHARED.to_owned())]).await?;
         Ok(rows.iter().map(|row| text(row, 0)).collect())
     }
 
@@ -80,7 +80,7 @@ impl<'a> RecordReader<'a> {
             return Ok(Vec::new());
         }
         let sql = "SELECT subject, reason FROM memory_holds ORDER BY subject";
-        let rows = self.fetch_own("memory_holds", sql, &[]).await?;
+        let rows = self.fetch_own(sql, &[]).await?;
         Ok(rows.iter().map(|row| (text(row, 0), text(row, 1))).collect())
     }
 
@@ -93,7 +93,7 @@ impl<'a> RecordReader<'a> {
             "SELECT {PURGE} FROM memory_purges p JOIN memory_suppressions s ON s.session = p.id WHERE s.hmac = $1 \
              ORDER BY p.created_at DESC LIMIT 1"
         );
-        let rows = self.fetch_own("memory_purges", &sql, &[FetchedValue::Text(hmac.to_owned())]).await?;
+        let rows = self.fetch_own(&sql, &[FetchedValue::Text(hmac.to_owned())]).await?;
         Ok(rows.first().map(purge))
     }
 
@@ -103,7 +103,7 @@ impl<'a> RecordReader<'a> {
     /// The engine's refusal.
     pub async fn purge_session(self, id: &str) -> Result<Option<PurgeSession>, StoreError> {
         let sql = format!("SELECT {PURGE} FROM memory_purges p WHERE p.id = $1");
-        let rows = self.fetch_own("memory_purges", &sql, &[FetchedValue::Text(id.to_owned())]).await?;
+        let rows = self.fetch_own(&sql, &[FetchedValue::Text(id.to_owned())]).await?;
         Ok(rows.first().map(purge))
     }
 }

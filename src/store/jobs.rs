@@ -159,7 +159,7 @@ impl RecordReader<'_> {
             return Ok(Vec::new());
         }
         let sql = format!("SELECT {COLUMNS} FROM memory_jobs ORDER BY created_at DESC, id LIMIT 500");
-        match self.fetch_own("memory_jobs", &sql, &[]).await {
+        match self.fetch_own(&sql, &[]).await {
             // That they cannot be read is said among the capabilities.
             Err(StoreError::Denied { .. }) => Ok(Vec::new()),
             rows => Ok(job_rows(rows?)),
@@ -183,7 +183,7 @@ impl RecordReader<'_> {
             "SELECT entity, row_id, problem FROM {} WHERE job_id = $1 ORDER BY number LIMIT {limit}",
             qualified(&quarantine(own))
         );
-        let rows = self.fetch_own("memory_job_quarantine", &sql, &[FetchedValue::Text(id.to_owned())]).await?;
+        let rows = self.fetch_own(&sql, &[FetchedValue::Text(id.to_owned())]).await?;
         let text = |raw: &FetchedValue| if let FetchedValue::Text(text) = raw { text.clone() } else { String::new() };
         Ok(rows.iter().map(|row| std::array::from_fn(|at| row.get(at).map(text).unwrap_or_default())).collect())
     }

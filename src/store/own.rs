@@ -140,6 +140,11 @@ pub struct PrivateValue {
     pub value: String,
 }
 
+/// Whether a text names a table, and not only one whose name begins with it.
+fn is_named(text: &str, table: &str) -> bool {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == table)
+}
+
 const APPLIED: &str = "SELECT version, name, checksum, database_id, applied_at FROM memory_migrations ORDER BY version";
 const MIGRATED: &str = "SELECT public FROM memory_audit WHERE action = 'migrate' ORDER BY seq";
 const MAY_APPEND: &str = "SELECT has_table_privilege('memory_audit', 'INSERT') \
@@ -260,7 +265,7 @@ impl<'a> RecordReader<'a> {
     pub async fn own(self) -> Result<Option<OwnTables>, StoreError> {
         let there = self.store.fetch_text(&there(self.store.engine(), &[LIST])).await?;
         let Some(schema) = there.first().map(|row| text(row, 0)) else { return Ok(None) };
-        match self.fetch_own("memory_migrations", APPLIED, &[]).await {
+        match self.fetch_own(APPLIED, &[]).await {
             Err(StoreError::Denied { reason, remedy }) => {
                 let (database_id, applied) = (String::new(), Vec::new());
                 Ok(Some(OwnTables { database_id, schema, applied, unread: Some((reason, remedy)) }))
@@ -273,20 +278,25 @@ impl<'a> RecordReader<'a> {
     ///
     /// # Errors
     /// [`StoreError::Denied`] with what would help, or the engine's refusal.
-    pub(super) async fn fetch_own(self, name: &str, sql: &str, params: &[Param]) -> Result<Vec<RawRow>, StoreError> {
+    pub(super) async fn fetch_own(self, sql: &str, params: &[Param]) -> Result<Vec<RawRow>, StoreError> {
         let denied = |table: &CatalogTable| {
             let (denied, role) = (DeniedTable::whole(table), &self.store.catalog.role);
             StoreError::Denied { reason: denied.reason(role), remedy: denied.remedy(role) }
         };
-        let known = self.store.catalog.table(name);
-        if let Some(table) = known.filter(|table| table.denied) {
+        let known = |name: &&str| self.store.catalog.table(name);
+        let names: Vec<&str> = TABLES.iter().copied().filter(|name| is_named(sql, name)).collect();
+        if let Some(table) = names.iter().filter_map(known).find(|table| table.denied) {
             return Err(denied(table));
         }
         match self.store.sessions.fetch(sql, params).await.map_err(StoreError::from) {
             // Made, or taken from us, since the database was opened.
             Err(error) if error.is_denied() => {
-                let named = CatalogTable { name: name.to_owned(), visible: true, ..CatalogTable::default() };
-                Err(denied(known.unwrap_or(&named)))
+                let words = error.to_string();
+                let Some(name) = names.iter().find(|name| is_named(&words, name)).or(names.first()) else {
+                    return Err(error);
+                };
+                let named = CatalogTable { name: (*name).to_owned(), visible: true, ..CatalogTable::default() };
+                Err(denied(known(name).unwrap_or(&named)))
             }
             rows => rows,
         }
@@ -333,7 +343,7 @@ impl<'a> RecordReader<'a> {
     /// # Errors
     /// The engine's refusal.
     pub async fn migration_entries(self) -> Result<Vec<String>, StoreError> {
-        Ok(self.fetch_own("memory_audit", MIGRATED, &[]).await?.iter().map(|row| text(row, 0)).collect())
+        Ok(self.fetch_own(MIGRATED, &[]).await?.iter().map(|row| text(row, 0)).collect())
     }
 
     /// Whether whoever is logged in may append to the trail, which is there.
@@ -355,7 +365,7 @@ impl<'a> RecordReader<'a> {
     /// # Errors
     /// The engine's refusal.
     pub async fn trail_head(self) -> Result<Option<(i64, String)>, StoreError> {
-        Ok(self.fetch_own("memory_audit_head", HEAD, &[]).await?.first().map(|row| (number(row, 0), text(row, 1))))
+        Ok(self.fetch_own(HEAD, &[]).await?.first().map(|row| (number(row, 0), text(row, 1))))
     }
 
     /// Entries after a number, in order, at most `limit`.
@@ -390,7 +400,7 @@ impl<'a> RecordReader<'a> {
             prev_hash: text(row, 7),
             hash: text(row, 8),
         };
-        Ok(self.fetch_own("memory_audit", &sql, &[]).await?.iter().map(entry).collect())
+        Ok(self.fetch_own(&sql, &[]).await?.iter().map(entry).collect())
     }
 
     /// Number of the entry with a receipt's SHA-256, among the latest ones.
@@ -419,7 +429,7 @@ impl<'a> RecordReader<'a> {
             "SELECT seq, field, salt, value FROM memory_audit_private WHERE seq BETWEEN {from} AND {to}{of} \
              ORDER BY seq, field"
         );
-        Ok(self.fetch_own("memory_audit_private", &sql, &[]).await?.iter().map(private_value).collect())
+        Ok(self.fetch_own(&sql, &[]).await?.iter().map(private_value).collect())
     }
 
     /// Entries after one number up to another that keep an undo, the latest first, with the bytes of each.
@@ -431,7 +441,7 @@ impl<'a> RecordReader<'a> {
             "SELECT seq, octet_length(value) FROM memory_audit_private WHERE seq > {after} AND seq <= {to} \
              AND field = 'undo' ORDER BY seq DESC"
         );
-        let rows = self.fetch_own("memory_audit_private", &sql, &[]).await?;
+        let rows = self.fetch_own(&sql, &[]).await?;
         Ok(rows.iter().map(|row| (number(row, 0), number(row, 1))).collect())
     }
 
@@ -441,7 +451,7 @@ impl<'a> RecordReader<'a> {
     /// The engine's refusal.
     pub async fn each_private(self, after: i64, to: i64, mut each: impl FnMut(PrivateValue)) -> Result<(), StoreError> {
         // Says who may not read it, as for our other tables.
-        self.fetch_own("memory_audit_private", "SELECT seq FROM memory_audit_private LIMIT 0", &[]).await?;
+        self.fetch_own("SELECT seq FROM memory_audit_private LIMIT 0", &[]).await?;
         let sql = format!(
             "SELECT seq, field, salt, value FROM memory_audit_private WHERE seq > {after} AND seq <= {to} \
              ORDER BY seq, field"

@@ -15,7 +15,6 @@ use super::shape::TableShape;
 use super::stored::{Cell, Image, StoredRows, TableName};
 use super::{ShapeReader, StoreError};
 use crate::layout::{BoundFrom, BoundSource, Engine};
-use crate::memory::json::JsonPart;
 use crate::memory::{Entity, Row, time};
 
 /// Stored values of a table by column.
@@ -202,15 +201,8 @@ impl ShapeReader<'_> {
     fn of_row(self, source: &BoundSource, shape: &TableShape, image: &Image, row: &Row, key: &[String]) -> Surplus {
         let mut usual: HashMap<String, Cell> = HashMap::new();
         for (at, column) in source.entity.columns().iter().enumerate() {
-            match row.part(at) {
-                JsonPart::Value(value) => usual.extend(
-                    encode_value(self.store.engine(), source, shape, column.name, Some(value)).unwrap_or_default(),
-                ),
-                part @ JsonPart::Document(_) => usual.extend(
-                    plain_column(source, column.name)
-                        .map(|(name, _)| (name.to_owned(), Cell::Is(FetchedValue::Text(part.to_string())))),
-                ),
-            }
+            let value = Some(row.part(at));
+            usual.extend(encode_value(self.store.engine(), source, shape, column.name, value).unwrap_or_default());
         }
         let mapped = |name: &str| {
             let ways = source.entity.columns().iter().filter_map(|c| plain_column(source, c.name));

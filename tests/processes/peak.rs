@@ -214,6 +214,46 @@ fn long_documents_are_compared_and_ranked_as_their_texts() {
 }
 
 #[test]
+fn a_long_document_is_put_in_and_its_row_changed_as_its_text() {
+    let folder = TempDir::new().unwrap();
+    let path = demo(folder.path(), "60");
+    peak(folder.path(), &["-d", &path, "migrate", "--apply"]);
+    let file = folder.path().join("rows.jsonl");
+    let of = |words: &[&str]| {
+        let words: Vec<&str> = ["-d", &path, "--format", "json"].iter().chain(words).copied().collect();
+        let (most, printed) = peak(folder.path(), &words)?;
+        Some((most, serde_json::from_str::<serde_json::Value>(&printed).unwrap()))
+    };
+    let change = |id: &str, count: usize| {
+        let parts: Vec<String> =
+            (0..count).map(|n| format!("{{\"step\": {n}, \"said\": \"parcel {n}\"}}")).collect();
+        let list = parts.join(", ");
+        let line =
+            format!("{{\"entity\": \"episode\", \"id\": \"{id}\", \"result\": {{\"list\": [{list}]}}, \"title\": \"x\"}}");
+        fs::write(&file, line).unwrap();
+        let import = ["import", "jsonl", file.to_str().unwrap(), "--apply"];
+        let (planned, applied) = (of(&import[..3])?, of(&import)?);
+        let result = &applied.1["changes"][0]["after"]["result"];
+        assert_eq!(result["list"][count - 1]["said"], format!("parcel {}", count - 1), "{id}");
+        let (edited, removed) = (of(&["edit", "episode", id, "title=y"])?, of(&["remove", "episode", id])?);
+        assert_eq!(edited.1["changes"][0]["after"], serde_json::json!({ "title": "y" }));
+        let (listed, undone) =
+            (of(&["audit", "list"])?, of(&["undo", &applied.1["audit_seq"].to_string(), "--apply"])?);
+        let sides = [
+            &planned.1["changes"][0]["after"],
+            &removed.1["changes"][0]["before"],
+            &listed.1["rows"][0]["changes"][0]["after"],
+            &undone.1["changes"][0]["before"],
+        ];
+        assert!(sides.iter().all(|side| side["result"] == *result), "{id}");
+        Some([planned.0, applied.0, edited.0, removed.0, listed.0, undone.0])
+    };
+    let (Some(few), Some(many)) = (change("short", 10), change("long", 60_000)) else { return };
+    // Its values would take 55 to 97 MB.
+    assert!(few.iter().zip(many).all(|(few, many)| many < few + 48_000), "{few:?} kB of a short one, {many:?} of a long one");
+}
+
+#[test]
 fn texts_that_lose_a_person_are_not_held_together() {
     let folder = TempDir::new().unwrap();
     let path = demo(folder.path(), "300");

@@ -11,8 +11,10 @@ use super::super::batch::{self, NewRow};
 use super::super::record::canonical_row;
 use super::ImportContents;
 use crate::memory::agreeing;
-use crate::memory::text_check::{TextOddities, check};
-use crate::memory::{Entity, json};
+use crate::memory::entity::Personal;
+use crate::memory::json::{JsonPart, is_kept_as_text};
+use crate::memory::text_check::{TextOddities, check, check_document};
+use crate::memory::{Entity, Row, ValueKind, json};
 use crate::store::Store;
 use crate::store::encode::plain_column;
 use crate::store::fetched::FetchedValue;
@@ -157,9 +159,19 @@ fn vector(text: &str) -> Result<Vec<f32>, String> {
     numbers.iter().map(read).collect::<Option<_>>().ok_or_else(|| "`vector` must be a list of numbers".to_owned())
 }
 
-/// The object of a line, each value read by itself: one may nest as deep as a stored value can, and the line is a level
+/// Contents of a line.
+#[derive(Default)]
+struct LineContents<'l> {
+    /// Its values by their columns, null in place of a long document.
+    object: Map<String, Value>,
+    /// The texts of long documents by their columns.
+    documents: Vec<(String, &'l str)>,
+    surplus: Option<Surplus>,
+}
+
+/// The contents of a line, each value read by itself: one may nest as deep as a stored value can, and the line is a level
 /// more.
-fn object(line: &str) -> Result<(Map<String, Value>, Option<Surplus>), String> {
+fn contents_of(line: &str) -> Result<LineContents<'_>, String> {
     let mut parts: BTreeMap<String, &RawValue> =
         serde_json::from_str(line).map_err(|e| format!("not a JSON object: {e}"))?;
     let vector = parts.remove("vector").map(|part| vector(part.get())).transpose()?;
@@ -168,21 +180,43 @@ fn object(line: &str) -> Result<(Map<String, Value>, Option<Surplus>), String> {
         (None, Some(vector)) => Some(Surplus { vector: Some(vector), ..Surplus::default() }),
         (None, None) => None,
     };
-    let mut object = Map::new();
+    let mut line = LineContents { surplus, ..LineContents::default() };
     for (name, part) in parts {
-        let value = json::exactly(part.get()).map_err(|problem| format!("`{name}`: {problem}"))?;
-        object.insert(name, value);
+        let value = if is_kept_as_text(part.get()) {
+            line.documents.push((name.clone(), part.get()));
+            Value::Null
+        } else {
+            json::exactly(part.get()).map_err(|problem| format!("`{name}`: {problem}"))?
+        };
+        line.object.insert(name, value);
     }
-    Ok((object, surplus))
+    Ok(line)
+}
+
+/// Puts the long documents into their row. One that holds a secret becomes a value without it, and so does one in a column
+/// that may be none.
+fn put_documents(row: &mut Row, documents: Vec<(String, &str)>, found: &mut TextOddities) -> Result<(), String> {
+    for (name, text) in documents {
+        let column = row.entity.column(&name).filter(|column| column.kind == ValueKind::Json);
+        if column.is_some_and(|column| column.personal != Personal::Content || check_document(text, found)) {
+            row.set_text(&name, Value::from(JsonPart::Document(text).to_string()));
+        } else {
+            let value = json::exactly(text).map_err(|problem| format!("`{name}`: {problem}"))?;
+            let mut alone = canonical_row(row.entity, &Map::from_iter([(name.clone(), value)]), found)?;
+            row.set(&name, alone.take(&name));
+        }
+    }
+    Ok(())
 }
 
 fn row(contents: &mut ImportContents, line: &str) -> Result<NewRow, String> {
-    let (mut object, surplus) = object(line)?;
+    let LineContents { mut object, documents, surplus } = contents_of(line)?;
     let name = object.get("entity").and_then(Value::as_str).ok_or("it does not say its `entity`")?;
     let entity = Entity::parse(name).ok_or_else(|| format!("unknown entity `{name}`"))?;
     object.remove("entity");
     object.remove("problems");
-    let row = canonical_row(entity, &object, &mut contents.found)?;
+    let mut row = canonical_row(entity, &object, &mut contents.found)?;
+    put_documents(&mut row, documents, &mut contents.found)?;
     let key = if entity.column("id").is_some() { "id" } else { "memory_id" };
     if row.text(key).is_none_or(|id| id.trim().is_empty()) {
         return Err(format!("it has no {key}"));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::disclose;
 use super::graph::as_text;
@@ -14,6 +14,7 @@ use super::scan_findings::PlaceTally;
 use super::subject::PersonHandle;
 use super::taken::GoingRows;
 use crate::change::plan::erasure::Mentions;
+use crate::change::ChangeSide;
 use crate::change::plan::{Change, Counts};
 use crate::memory::mask::Mask;
 use crate::store::fetched::FetchedValue;
@@ -176,8 +177,8 @@ impl PurgePlan {
             Change {
                 entity: a.table.title(),
                 id: id(&key),
-                before: json!({ "columns": columns }),
-                after: json!({ "why": a.update.why.iter().map(|why| &**why).collect::<Vec<_>>() }),
+                before: json!({ "columns": columns }).into(),
+                after: json!({ "why": a.update.why.iter().map(|why| &**why).collect::<Vec<_>>() }).into(),
             }
         });
         let gone = self.deletes.iter().flat_map(|rows| {
@@ -187,8 +188,8 @@ impl PurgePlan {
         let gone = gone.map(|(entity, key)| Change {
             entity,
             id: id(&key),
-            before: json!({ "there": true }),
-            after: Value::Null,
+            before: json!({ "there": true }).into(),
+            after: ChangeSide::default(),
         });
         altered.chain(gone).take(SHOWN).collect()
     }

@@ -83,7 +83,7 @@ fn named<'c>(change: &'c Change, names: &'c NameBook) -> Option<&'c str> {
     let whole = [&change.before, &change.after].into_iter().find(|side| !side.is_null());
     let is_whole = change.before.is_null() || change.after.is_null();
     let is_words = |name: &&str| !name.starts_with('{');
-    whole.filter(|_| is_whole).and_then(side).filter(is_words).or_else(|| names.of(entity, &change.id))
+    whole.filter(|_| is_whole).and_then(|whole| side(whole)).filter(is_words).or_else(|| names.of(entity, &change.id))
 }
 
 fn text(change: &Change, column: &str, value: &Value, names: &NameBook) -> SafeText {

@@ -189,18 +189,15 @@ impl MadeRows {
         let is_event = row.entity == Entity::WorkflowEvent;
         let given = |column: &&str| match *column {
             "created_at" if is_event => GivenValue::Now,
-            column => GivenValue::Is(row.take(column)),
+            column => GivenValue::take(&mut row, column),
         };
         let values = [columns.iter().map(given).collect()];
         let insertion = draft.store.encoder().insertions(source, columns, &values, None).await?;
         if draft.wants_more() {
             for (column, value) in columns.iter().zip(values.into_iter().flatten()) {
-                if let GivenValue::Is(value) = value {
-                    row.set(column, value);
-                }
+                value.put(&mut row, column);
             }
-            let (entity, id) = (row.entity, row.id().to_owned());
-            draft.note(entity, &id, Value::Null, row.into_json());
+            draft.adds(&row);
         } else {
             draft.count(1);
         }

@@ -32,6 +32,21 @@ impl JsonPart<'_> {
         }
     }
 
+    /// Whether both have the same value.
+    #[must_use]
+    pub fn is_same(self, other: JsonPart<'_>) -> bool {
+        match (self, other) {
+            (JsonPart::Value(first), JsonPart::Value(second)) => first == second,
+            (first, second) => is_same(&first.text(), &second.text()),
+        }
+    }
+
+    /// Whether it is null.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        matches!(self, JsonPart::Value(Value::Null))
+    }
+
     /// The JSON text of it, blanks as they are.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {

@@ -148,8 +148,8 @@ mod tests {
         let change = Change {
             entity: "feedback".to_owned(),
             id: "fb-1".to_owned(),
-            before: json!({"kind": "rating", "rating": 2}),
-            after: json!({"kind": "thumbs_up", "rating": 2}),
+            before: json!({"kind": "rating", "rating": 2}).into(),
+            after: json!({"kind": "thumbs_up", "rating": 2}).into(),
         };
         let mut row = Row::empty(Entity::Feedback);
         row.set("kind", json!("thumbs_down"));
