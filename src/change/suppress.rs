@@ -10,6 +10,7 @@ use unicode_normalization::UnicodeNormalization as _;
 use super::{ChangeError, Plan};
 use crate::memory::Row;
 use crate::memory::agreeing;
+use crate::memory::json::{JsonPart, JsonText, each_text};
 use crate::store::fetched::FetchedValue;
 use crate::store::stored::{Cell, Mutation, TableName};
 use crate::store::{Store, StoreError};
@@ -94,13 +95,27 @@ impl<'s> Erased<'s> {
         candidates(text).into_iter().any(|word| self.listed.contains(&hmac(self.key, word)))
     }
 
-    /// Whether a text within a JSON value does.
+    /// Whether a text within a part of a row does.
     #[must_use]
-    pub fn is_within(&self, value: &Value) -> bool {
+    pub fn is_within(&self, part: JsonPart<'_>) -> bool {
+        match part {
+            JsonPart::Value(value) => self.is_within_value(value),
+            JsonPart::Document(text) => {
+                let mut is_named = false;
+                let read = each_text(text, &mut |part| {
+                    let (JsonText::Key(text) | JsonText::Member(_, text) | JsonText::Item(text)) = part;
+                    is_named |= self.is_in(text);
+                });
+                is_named || read.is_err()
+            }
+        }
+    }
+
+    fn is_within_value(&self, value: &Value) -> bool {
         match value {
             Value::String(text) => self.is_in(text),
-            Value::Array(items) => items.iter().any(|item| self.is_within(item)),
-            Value::Object(object) => object.iter().any(|(key, item)| self.is_in(key) || self.is_within(item)),
+            Value::Array(items) => items.iter().any(|item| self.is_within_value(item)),
+            Value::Object(object) => object.iter().any(|(key, item)| self.is_in(key) || self.is_within_value(item)),
             _ => false,
         }
     }

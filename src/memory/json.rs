@@ -10,13 +10,16 @@ mod texts;
 
 use serde_json::{Map, Value};
 
-pub use document::{JsonPart, is_kept_as_text};
+pub use document::{JsonPart, LONG, is_kept_as_text};
 pub use members::members;
 pub use nested::{nested, nested_text};
 pub use place::path_in;
 pub use plain::{is_plain, keeps_digits};
 use reader::{WideNumber, read_with};
 pub use texts::{JsonText, each_text};
+
+/// Member that names the type of a typed value.
+pub const TYPE: &str = "__type__";
 
 /// Levels of arrays and objects that become values; what lies deeper stays text.
 pub const MAX_DEPTH: usize = 128;
@@ -220,7 +223,7 @@ fn replace_typed(value: Value, replacement: &Replacement) -> Value {
     match value {
         Value::Array(elements) => elements.into_iter().map(|e| replace_typed(e, replacement)).collect(),
         Value::Object(object) => {
-            let typed = object.get("__type__").and_then(Value::as_str).and_then(|name| replacement(name, &object));
+            let typed = object.get(TYPE).and_then(Value::as_str).and_then(|name| replacement(name, &object));
             typed.unwrap_or_else(|| object.into_iter().map(|(k, v)| (k, replace_typed(v, replacement))).collect())
         }
         scalar => scalar,

@@ -1,10 +1,13 @@
 //! Episodes derived from a workflow engine's event log: what a run was asked, thought, did and came to.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt::Write as _;
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::json::{JsonPart, is_kept_as_text, members, plain, read, unwrap_json_string, without_pickles};
+use super::json::{JsonPart, LONG, TYPE, is_kept_as_text, members, plain, read, unwrap_json_string, without_pickles};
 use super::row::Row;
 use super::time;
 
@@ -38,7 +41,7 @@ pub struct DerivedEpisode {
     pub thoughts: Vec<String>,
     /// Completed and failed steps, in order: objects with `step_name`, `status` (`completed` or `failed`), `result` (typed
     /// values as stored, pickles as a marker), `error` and `at`. A step that was tried again is there once for each try.
-    pub actions: Vec<Value>,
+    pub actions: StepActions,
     /// Return value of the run; typed values as stored, pickles as a marker.
     pub result: Value,
     /// The return value is the text of a long JSON document.
@@ -56,28 +59,104 @@ pub struct DerivedEpisode {
 impl DerivedEpisode {
     /// Sets the columns of an episode of which something was derived, each to what is made of that, if anything.
     pub fn fill(self, row: &mut Row, made: impl Fn(&'static str, Value) -> Option<Value>) {
-        let is_result_text = self.is_result_text;
-        for (column, value) in self.values().into_iter().filter(|(_, value)| !value.is_null()) {
-            match made(column, value) {
-                Some(text) if is_result_text && column == "result" => row.set_text(column, text),
-                Some(value) => row.set(column, value),
-                None => {}
-            }
-        }
-    }
-
-    /// Lists what was derived by the columns of an episode; null where nothing was.
-    fn values(self) -> [(&'static str, Value); 8] {
-        [
+        let (actions, are_text) = self.actions.into_json();
+        let texts = [("result", self.is_result_text), ("actions", are_text)];
+        let values = [
             ("observation", json!(self.observation)),
             ("thoughts", Value::from(self.thoughts)),
-            ("actions", Value::from(self.actions)),
+            ("actions", actions),
             ("result", self.result),
             ("success", json!(self.success)),
             ("insight", json!(self.insight)),
             ("ended_at", json!(self.ended_at)),
             ("duration_seconds", json!(self.duration_seconds)),
-        ]
+        ];
+        for (column, value) in values.into_iter().filter(|(_, value)| !value.is_null()) {
+            match made(column, value) {
+                Some(text) if texts.contains(&(column, true)) => row.set_text(column, text),
+                Some(value) => row.set(column, value),
+                None => {}
+            }
+        }
+    }
+}
+
+/// A completed or failed step.
+#[derive(Debug, Clone, PartialEq)]
+struct StepAction {
+    name: Option<Box<str>>,
+    is_completed: bool,
+    /// JSON text.
+    result: Box<str>,
+    error: Option<Box<str>>,
+    /// Id of the step.
+    id: Option<Box<str>>,
+}
+
+/// The completed and failed steps of a run, in order. A run may have very many, of which values would take several times
+/// as much as their texts.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StepActions {
+    steps: Vec<(LogPlace, StepAction)>,
+    /// Each is told with the id of its step.
+    with_ids: bool,
+}
+
+impl StepActions {
+    /// The steps as a list of objects: a value, or the text of a long JSON document.
+    #[must_use]
+    pub fn into_json(self) -> (Value, bool) {
+        let bytes = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
+        let length = |(_, step): &(LogPlace, StepAction)| {
+            let texts = [&step.name, &step.error, &step.id];
+            STEP + step.result.len() + texts.into_iter().map(bytes).sum::<usize>()
+        };
+        let mut text = String::with_capacity(self.steps.iter().map(length).sum());
+        if text.capacity() < LONG {
+            let value = |(place, step): (LogPlace, StepAction)| step.to_value(&place, self.with_ids);
+            return (self.steps.into_iter().map(value).collect(), false);
+        }
+        for (place, step) in self.steps {
+            text.push(if text.is_empty() { '[' } else { ',' });
+            step.write(&place, &mut text, self.with_ids);
+        }
+        text.push(']');
+        if is_kept_as_text(&text) { (Value::from(text), true) } else { (read(&text).value, false) }
+    }
+}
+
+/// Bytes of the names of a step's members and of its time.
+const STEP: usize = 128;
+
+impl StepAction {
+    /// The members before its result.
+    fn head(&self) -> [(&'static str, Value); 2] {
+        let status = if self.is_completed { "completed" } else { "failed" };
+        [("step_name", json!(self.name)), ("status", Value::from(status))]
+    }
+
+    /// The members behind it.
+    fn tail(&self, place: &LogPlace, with_id: bool) -> impl Iterator<Item = (&'static str, Value)> {
+        let members = [("error", json!(self.error)), ("at", json!(time::canonical(&place.at)))];
+        members.into_iter().chain(with_id.then(|| ("step_id", json!(self.id))))
+    }
+
+    fn to_value(&self, place: &LogPlace, with_id: bool) -> Value {
+        let result = [("result", read(&self.result).value)];
+        let members = self.head().into_iter().chain(result).chain(self.tail(place, with_id));
+        Value::Object(members.map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    fn write(&self, place: &LogPlace, text: &mut String, with_id: bool) {
+        text.push('{');
+        for (name, value) in self.head() {
+            _ = write!(text, "\"{name}\":{value},");
+        }
+        _ = write!(text, "\"result\":{}", self.result);
+        for (name, value) in self.tail(place, with_id) {
+            _ = write!(text, ",\"{name}\":{value}");
+        }
+        text.push('}');
     }
 }
 
@@ -113,12 +192,9 @@ struct Returned {
 const USED: &[&str] = &[
     "step_id",
     "step_name",
-    "args",
-    "kwargs",
     "workflow_name",
     "agent_id",
     "user_id",
-    "result",
     "why_it_worked",
     "role",
     "content",
@@ -126,22 +202,78 @@ const USED: &[&str] = &[
     "error",
 ];
 
-/// The data of an event, of a long document only what is looked at; a result apart where it is a long document itself.
-fn data_of(event: &mut Row) -> (Value, Option<String>) {
-    let JsonPart::Document(text) = event.json("data") else { return (event.take("data"), None) };
-    let (mut data, mut result) = (Map::new(), None);
-    for (name, member) in members(text).unwrap_or_default() {
-        if name == "result" {
-            let inner = serde_json::from_str::<String>(member.get());
-            let whole = inner.unwrap_or_else(|_| member.get().to_owned());
-            result = (!whole.contains("pickle") && is_kept_as_text(&whole)).then_some(whole);
+/// The data of an event: of a long document only what is looked at.
+#[derive(Default)]
+struct EventData {
+    value: Value,
+    /// The result where it is a long document itself.
+    result: Option<String>,
+    /// The arguments of a long document as lines of text, and whether there are any.
+    arguments: Option<Vec<String>>,
+}
+
+impl EventData {
+    fn of(event: &mut Row) -> EventData {
+        let JsonPart::Document(text) = event.json("data") else {
+            return EventData { value: event.take("data"), ..EventData::default() };
+        };
+        let (mut data, mut result, mut arguments) = (Map::new(), None, None);
+        for (name, member) in members(text).unwrap_or_default() {
+            let member = member.get();
+            match name.as_str() {
+                "args" | "kwargs" if member != "null" => {
+                    let lines = long_lines(&text_within(member), name == "args");
+                    let known = arguments.get_or_insert_with(Vec::new);
+                    // Positional ones come first, wherever they stand.
+                    let at = if name == "args" { 0 } else { known.len() };
+                    known.splice(at..at, lines);
+                }
+                "result" => {
+                    let whole = text_within(member);
+                    let is_apart = !whole.contains("pickle") && is_kept_as_text(&whole);
+                    data.insert(name, if is_apart { Value::Null } else { read(member).value });
+                    result = is_apart.then(|| whole.into_owned());
+                }
+                used if USED.contains(&used) => _ = data.insert(name, read(member).value),
+                _ => {}
+            }
         }
-        if USED.contains(&name.as_str()) {
-            let is_apart = name == "result" && result.is_some();
-            data.insert(name, if is_apart { Value::Null } else { read(member.get()).value });
-        }
+        EventData { value: Value::Object(data), result, arguments }
     }
-    (Value::Object(data), result)
+}
+
+/// The text in a JSON string, else the JSON text.
+fn text_within(text: &str) -> Cow<'_, str> {
+    serde_json::from_str::<String>(text).map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+/// Arguments as lines of text, as [`lines`] makes them of their values, one value at a time.
+fn long_lines(text: &str, is_positional: bool) -> Vec<String> {
+    match serde_json::from_str::<Vec<&RawValue>>(text) {
+        Ok(items) if is_positional => items.into_iter().flat_map(|item| lines_of_text(item.get())).collect(),
+        Err(_) if text.trim_start().starts_with('[') && is_positional => positional(read(text).value),
+        _ if text.trim() == "null" => Vec::new(),
+        _ => lines_of_text(text),
+    }
+}
+
+fn lines_of_text(text: &str) -> Vec<String> {
+    match members(text) {
+        Some(members) if members.iter().any(|(name, _)| name == TYPE) => lines(&read(text).value),
+        Some(members) => {
+            members.into_iter().map(|(name, value)| format!("{name}: {}", line_of_text(value.get()))).collect()
+        }
+        None => vec![line_of_text(text)],
+    }
+}
+
+fn line_of_text(text: &str) -> String {
+    if !text.contains(TYPE) && is_kept_as_text(text) {
+        return JsonPart::Document(text).to_string();
+    }
+    let reading = read(text);
+    // A text that is no JSON stays text.
+    if reading.value.is_null() && !reading.problems.is_empty() { text.to_owned() } else { one_line(&plain(&reading.value)) }
 }
 
 /// The log of a run, taken event by event in any order: keeps only what an episode is made of.
@@ -153,7 +285,8 @@ pub struct RunLog {
     last_sequence: Option<i64>,
     last_dated: Option<(LogPlace, String)>,
     end: Option<(LogPlace, &'static str)>,
-    start: Option<(LogPlace, Value)>,
+    /// Data of the event that started the run, and its arguments as text where these are long.
+    start: Option<(LogPlace, Value, Option<Vec<String>>)>,
     completion: Option<(LogPlace, Returned)>,
     is_result_logged: bool,
     is_stored_back: bool,
@@ -161,8 +294,7 @@ pub struct RunLog {
     said: Vec<(LogPlace, String)>,
     /// Thoughts in the results of steps, which count where none was said.
     reasoned: Vec<(LogPlace, String)>,
-    /// Actions as they are shown, each with the id of its step: a run may have very many, which are held once.
-    actions: Vec<(LogPlace, Value, Option<Box<str>>)>,
+    actions: Vec<(LogPlace, StepAction)>,
     /// Name of each step that any event of the run names, where its id says another one or none: a failure has no name, and
     /// ids repeat across runs only.
     step_names: HashMap<String, (LogPlace, String)>,
@@ -183,7 +315,7 @@ impl RunLog {
         let stored_kind = event.text("kind").unwrap_or_default();
         let kind = stored_kind.replace('.', "_");
         let is_completion = stored_kind == "workflow.completed";
-        let (mut data, long_result) = data_of(&mut event);
+        let EventData { value: mut data, result: long_result, arguments } = EventData::of(&mut event);
         self.is_result_logged |= is_completion && data.get("result").is_some();
         let created_at = event.text("created_at");
         self.last_sequence = self.last_sequence.max(place.sequence);
@@ -203,8 +335,8 @@ impl RunLog {
             self.name_step(id, &place, name);
         }
         match kind.as_str() {
-            "workflow_started" if self.start.as_ref().is_none_or(|(first, _)| place < *first) => {
-                self.start = Some((place, data));
+            "workflow_started" if self.start.as_ref().is_none_or(|(first, ..)| place < *first) => {
+                self.start = Some((place, data, arguments));
             }
             "workflow_completed" => {
                 let is_text = long_result.is_some();
@@ -219,7 +351,9 @@ impl RunLog {
             }
             "agent_message" | "agent_thought" => return self.take_thought(&kind, place, &data),
             "step_completed" | "step_failed" => {
-                let result = long_result.map(|text| read(&text).value).or_else(|| take_stored(&mut data, "result"));
+                let result = long_result.map(StepResult::Text);
+                let value = || take_stored(&mut data, "result").map(StepResult::Value);
+                let result = result.or_else(value).unwrap_or(StepResult::Value(Value::Null));
                 return self.take_step(&kind, place, &data, result);
             }
             _ => return false,
@@ -244,14 +378,14 @@ impl RunLog {
         true
     }
 
-    fn take_step(&mut self, kind: &str, place: LogPlace, data: &Value, result: Option<Value>) -> bool {
+    fn take_step(&mut self, kind: &str, place: LogPlace, data: &Value, result: StepResult) -> bool {
         if self.has_thoughts && self.said.is_empty() && kind == "step_completed" {
-            let thoughts = result.iter().flat_map(reasoning);
-            self.reasoned.extend(thoughts.map(|thought| (place.clone(), thought)));
+            let thoughts = result.reasoning();
+            self.reasoned.extend(thoughts.into_iter().map(|thought| (place.clone(), thought)));
         }
         if self.has_actions {
-            let action = action(kind, &place, data, result);
-            self.actions.push((place, action, step_id(data).map(String::into_boxed_str)));
+            let action = action(kind, data, result);
+            self.actions.push((place, action));
         }
         self.has_actions || self.has_thoughts
     }
@@ -259,7 +393,7 @@ impl RunLog {
     /// Data of the event that started the run; null where the log has none.
     #[must_use]
     pub fn start(&self) -> &Value {
-        self.start.as_ref().map_or(&Value::Null, |(_, data)| data)
+        self.start.as_ref().map_or(&Value::Null, |(_, data, _)| data)
     }
 
     /// Time of the first event.
@@ -297,7 +431,11 @@ impl RunLog {
     pub fn derive(self, run: &WorkflowRun) -> DerivedEpisode {
         let ended_at = self.ended_at(run);
         let begun = run.created_at.as_deref().or(run.started_at.as_deref());
-        let observation = observation(run, self.start());
+        let long = self.start.as_ref().and_then(|(.., arguments)| arguments.as_ref());
+        let observation = match long {
+            Some(lines) => (!lines.is_empty()).then(|| lines.join("\n")),
+            None => observation(run, self.start()),
+        };
         let Returned { value, is_text } = returned(self.completion, run);
         DerivedEpisode {
             observation,
@@ -308,21 +446,14 @@ impl RunLog {
             duration_seconds: begun.zip(ended_at.as_deref()).and_then(|(begun, end)| time::seconds_between(begun, end)),
             ended_at,
             thoughts: in_order(if self.said.is_empty() { self.reasoned } else { self.said }),
-            actions: named(self.actions, &self.step_names).map(|(action, _)| action).collect(),
+            actions: named(self.actions, &self.step_names),
         }
     }
 
     /// The run's actions as an `episode_created` event keeps them: each with the id of its step.
     #[must_use]
-    pub fn actions_to_store(self) -> Value {
-        let stored = |(action, id): (Value, Option<Box<str>>)| {
-            let Value::Object(shown) = action else { return action };
-            let mut stored = Map::with_capacity(shown.len() + 1);
-            stored.extend(shown);
-            stored.insert("step_id".to_owned(), json!(id));
-            Value::Object(stored)
-        };
-        named(self.actions, &self.step_names).map(stored).collect()
+    pub fn actions_to_store(self) -> StepActions {
+        StepActions { with_ids: true, ..named(self.actions, &self.step_names) }
     }
 
     fn ended_at(&self, run: &WorkflowRun) -> Option<String> {
@@ -403,14 +534,20 @@ fn observation(run: &WorkflowRun, start: &Value) -> Option<String> {
         (None, None) => (stored(run.input_args.clone()), without_machinery(stored(run.input_kwargs.clone()))),
         (args, kwargs) => (args.unwrap_or_default(), kwargs.unwrap_or_default()),
     };
-    let positional = match args {
+    let mut told = positional(args);
+    if !kwargs.is_null() {
+        told.extend(lines(&kwargs));
+    }
+    (!told.is_empty()).then(|| told.join("\n"))
+}
+
+/// Positional arguments as lines of text.
+fn positional(args: Value) -> Vec<String> {
+    match args {
         Value::Null => Vec::new(),
-        Value::Array(args) => args,
-        other => vec![other],
-    };
-    let named = (!kwargs.is_null()).then_some(kwargs);
-    let lines: Vec<String> = positional.into_iter().chain(named).flat_map(|value| lines(&value)).collect();
-    (!lines.is_empty()).then(|| lines.join("\n"))
+        Value::Array(args) => args.iter().flat_map(lines).collect(),
+        other => lines(&other),
+    }
 }
 
 /// Named arguments without those that the engine adds to a run's own (they start with an underscore).
@@ -452,8 +589,11 @@ fn reasoning(result: &Value) -> Vec<String> {
     std::iter::once(result).chain(assistant).flat_map(own_reasoning).collect()
 }
 
+/// Members that hold reasoning.
+const REASONING: [&str; 3] = ["thought", "thoughts", "reasoning"];
+
 fn own_reasoning(holder: &Value) -> Vec<String> {
-    let held = ["thought", "thoughts", "reasoning"].into_iter().filter_map(|key| holder.get(key));
+    let held = REASONING.into_iter().filter_map(|key| holder.get(key));
     held.flat_map(|value| match plain(value) {
         Value::Array(several) => several,
         Value::Null => Vec::new(),
@@ -464,33 +604,56 @@ fn own_reasoning(holder: &Value) -> Vec<String> {
     .collect()
 }
 
-/// The action of an event; its name where the event itself says it.
-fn action(kind: &str, place: &LogPlace, data: &Value, result: Option<Value>) -> Value {
-    let members = [
-        ("step_name", json!(text_field(data, "step_name"))),
-        ("status", Value::from(if kind == "step_completed" { "completed" } else { "failed" })),
-        ("result", result.map(without_pickles).unwrap_or_default()),
-        ("error", json!(field(data, "error").map(one_line))),
-        ("at", json!(time::canonical(&place.at))),
-    ];
-    // There may be very many: no room is taken for members that do not come.
-    let mut action = Map::with_capacity(members.len());
-    action.extend(members.map(|(name, value)| (name.to_owned(), value)));
-    Value::Object(action)
+/// Result of a step: a value, or the text of a long JSON document.
+enum StepResult {
+    Value(Value),
+    Text(String),
 }
 
-/// The actions in order, each with the name of its step where any event of the run names it, and with its id.
-fn named(
-    mut actions: Vec<(LogPlace, Value, Option<Box<str>>)>,
-    names: &HashMap<String, (LogPlace, String)>,
-) -> impl Iterator<Item = (Value, Option<Box<str>>)> {
-    actions.sort_unstable_by(|(a, ..), (b, ..)| a.cmp(b));
-    actions.into_iter().map(|(_, mut action, id)| {
-        if let Some(id) = id.as_deref().filter(|_| action["step_name"].is_null()) {
-            action["step_name"] = names.get(id).map_or_else(|| name_in_id(id), |(_, name)| Some(name)).into();
+impl StepResult {
+    /// Reasoning in it: its own, and that of the assistant's messages in it.
+    fn reasoning(&self) -> Vec<String> {
+        match self {
+            StepResult::Value(result) => reasoning(result),
+            StepResult::Text(text) => {
+                let told = |(name, _): &(String, &RawValue)| name == "messages" || REASONING.contains(&name.as_str());
+                let told = members(text).unwrap_or_default().into_iter().filter(told);
+                reasoning(&Value::Object(told.map(|(name, value)| (name, read(value.get()).value)).collect()))
+            }
         }
-        (action, id)
-    })
+    }
+
+    /// JSON text of it.
+    fn into_text(self) -> String {
+        match self {
+            StepResult::Value(result) => without_pickles(result).to_string(),
+            StepResult::Text(text) => text,
+        }
+    }
+}
+
+/// The action of an event; its name where the event itself says it.
+fn action(kind: &str, data: &Value, result: StepResult) -> StepAction {
+    let boxed = |text: Option<String>| text.map(String::into_boxed_str);
+    StepAction {
+        name: boxed(text_field(data, "step_name")),
+        is_completed: kind == "step_completed",
+        result: result.into_text().into_boxed_str(),
+        error: boxed(field(data, "error").map(one_line)),
+        id: boxed(step_id(data)),
+    }
+}
+
+/// The actions in order, each with the name of its step where any event of the run names it.
+fn named(mut actions: Vec<(LogPlace, StepAction)>, names: &HashMap<String, (LogPlace, String)>) -> StepActions {
+    actions.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+    for (_, action) in &mut actions {
+        if let Some(id) = action.id.as_deref().filter(|_| action.name.is_none()) {
+            let name = names.get(id).map_or_else(|| name_in_id(id), |(_, name)| Some(name));
+            action.name = name.map(Box::from);
+        }
+    }
+    StepActions { steps: actions, with_ids: false }
 }
 
 fn step_id(data: &Value) -> Option<String> {
@@ -561,7 +724,7 @@ mod tests {
         assert_eq!((derived.success, derived.duration_seconds, derived.insight), (Some(true), Some(2.5), None));
         assert_eq!(derived.ended_at.as_deref(), Some("2026-10-20T10:00:02.500000Z"));
         assert_eq!(
-            json!(derived.actions),
+            derived.actions.into_json().0,
             json!([
                 {"step_name": "charge", "status": "completed", "error": null, "at": "2026-10-20T10:00:01.000000Z",
                  "result": {"at": {"__type__": "date", "value": "2026-10-20"}, "m": "<pickle, 3 bytes, not loaded>"}},
@@ -619,7 +782,8 @@ mod tests {
             event("step_failed", "", json!({"error": {"code": 7}})),
             event("step.completed", "", json!({"step_id": "step_late_0123456789abcdef", "step_name": "named later"})),
         ];
-        let actions = derive(&run("failed"), &events).actions;
+        let actions = derive(&run("failed"), &events).actions.into_json().0;
+        let actions = actions.as_array().unwrap();
         let names: Vec<Option<&str>> = actions.iter().map(|a| a["step_name"].as_str()).collect();
         assert_eq!(names, [Some("named later"), Some("started"), Some("charge_card"), None, None, Some("named later")]);
         let errors: Vec<Option<&str>> = actions.iter().map(|a| a["error"].as_str()).collect();
@@ -630,7 +794,7 @@ mod tests {
     #[test]
     fn each_completion_of_a_step_is_an_action() {
         let completed = event("step.completed", "", json!({"step_id": "s", "step_name": "n", "result": "1"}));
-        assert_eq!(derive(&run("completed"), &[completed.clone(), completed]).actions.len(), 2);
+        assert_eq!(derive(&run("completed"), &[completed.clone(), completed]).actions.steps.len(), 2);
     }
 
     #[test]
@@ -675,7 +839,7 @@ mod tests {
             let mut events =
                 vec![event("step.failed", "2026-10-20T10:00:07Z", json!({"step_id": "s1", "error": "no"}))];
             let before = derive(&run(status), &events);
-            assert_eq!(log(&events).actions_to_store()[0]["step_id"], json!("s1"));
+            assert_eq!(log(&events).actions_to_store().into_json().0[0]["step_id"], json!("s1"));
             events.push(event("episode_created", "2026-10-29T16:00:00Z", json!({"actions": [], "why_it_worked": ""})));
             assert_eq!(derive(&run(status), &events), before, "{status}");
         }
@@ -729,7 +893,7 @@ mod tests {
         assert_eq!(derived, derive(&run("completed"), &events));
         assert_eq!((derived.observation.as_deref(), derived.insight.as_deref()), (Some("first"), Some("late")));
         assert_eq!((derived.result, derived.thoughts), (json!(2), vec!["a".to_owned(), "b".to_owned()]));
-        assert_eq!(derived.actions[1]["step_name"], "b");
+        assert_eq!(derived.actions.steps[1].1.name.as_deref(), Some("b"));
     }
 
     #[test]
@@ -739,7 +903,7 @@ mod tests {
             let mut log = RunLog::for_columns(Some(wanted));
             let is_kept = log.take(step.clone());
             let derived = log.derive(&run("completed"));
-            (is_kept, derived.thoughts.len(), derived.actions.len())
+            (is_kept, derived.thoughts.len(), derived.actions.steps.len())
         };
         assert_eq!(derived(&["observation"]), (false, 0, 0));
         assert_eq!(derived(&["thoughts"]), (true, 1, 0));
@@ -751,7 +915,7 @@ mod tests {
         for data in [Value::Null, json!("text"), json!([1]), json!({"result": "{broken", "step_id": 5, "role": 1})] {
             let kinds = ["workflow.started", "step.completed", "step.failed", "agent_message", "episode_created"];
             let events: Vec<Row> = kinds.iter().map(|kind| event(kind, "never", data.clone())).collect();
-            assert_eq!(derive(&run("completed"), &events).actions.len(), 2, "{data}");
+            assert_eq!(derive(&run("completed"), &events).actions.steps.len(), 2, "{data}");
         }
     }
 }

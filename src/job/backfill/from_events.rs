@@ -13,6 +13,7 @@ use crate::change::suppress::Erased;
 use crate::change::{ChangeDanger, ChangeError, Draft, now};
 use crate::job::{BatchAsk, Job, JobBatch};
 use crate::layout::BoundSource;
+use crate::memory::json::{JsonPart, is_kept_as_text};
 use crate::memory::query::PART;
 use crate::memory::workflow::{RunLog, WorkflowRun};
 use crate::memory::{Entity, Row};
@@ -233,8 +234,11 @@ async fn to_log(
         event.set("run_id", episode.get("id").clone());
         event.set("sequence", Value::from(log.last_sequence().map_or(0, |n| n.saturating_add(1))));
         event.set("kind", Value::from("episode_created"));
-        event.set("data", stored_back(episode, log));
-        if erased.is_some_and(|erased| erased.owns(episode) || erased.is_within(event.get("data"))) {
+        match stored_back(episode, log) {
+            (text, true) => event.set_text("data", text),
+            (data, false) => event.set("data", data),
+        }
+        if erased.is_some_and(|erased| erased.owns(episode) || erased.is_within(event.json("data"))) {
             made.spared += 1;
             continue;
         }
@@ -245,24 +249,33 @@ async fn to_log(
 }
 
 /// The data of an `episode_created` event, as pyworkflow's plan of episodic memory has it: an episode is its run, of the
-/// time when that began.
-fn stored_back(episode: &Row, log: RunLog) -> Value {
-    let mut data = json!({
-        "episode_id": episode.get("id"),
-        "observation": episode.get("observation"),
-        "thoughts": episode.get("thoughts"),
-        "actions": null,
-        "result": episode.get("result"),
-        "success": episode.get("success"),
-        "workflow_name": episode.get("workflow_name"),
-        "why_it_worked": episode.get("insight"),
-        "embedding": null,
-        "timestamp": episode.text("started_at").map_or_else(now, str::to_owned),
-        "duration_seconds": episode.get("duration_seconds"),
-    });
-    // There may be very many: the macro would copy them.
-    data["actions"] = log.actions_to_store();
-    data
+/// time when that began. A value, or the text of a long JSON document.
+fn stored_back(episode: &Row, log: RunLog) -> (Value, bool) {
+    let (actions, are_text) = log.actions_to_store().into_json();
+    let actions = match &actions {
+        Value::String(text) if are_text => JsonPart::Document(text),
+        value => JsonPart::Value(value),
+    };
+    let began = Value::from(episode.text("started_at").map_or_else(now, str::to_owned));
+    let members = [
+        ("episode_id", episode.json("id")),
+        ("observation", episode.json("observation")),
+        ("thoughts", episode.json("thoughts")),
+        ("actions", actions),
+        ("result", episode.json("result")),
+        ("success", episode.json("success")),
+        ("workflow_name", episode.json("workflow_name")),
+        ("why_it_worked", episode.json("insight")),
+        ("embedding", JsonPart::Value(&Value::Null)),
+        ("timestamp", JsonPart::Value(&began)),
+        ("duration_seconds", episode.json("duration_seconds")),
+    ];
+    let text = members.iter().map(|(name, part)| format!("\"{name}\":{part}")).collect::<Vec<_>>().join(",");
+    let text = format!("{{{text}}}");
+    if is_kept_as_text(&text) {
+        return (Value::from(text), true);
+    }
+    (Value::Object(members.iter().map(|(name, part)| ((*name).to_owned(), part.to_value())).collect()), false)
 }
 
 /// The same run always gives the same id: an episode cannot be stored twice.
@@ -283,7 +296,8 @@ async fn to_rows(
     for run in runs {
         let Some(SizedLog { log, size }) = logs.remove(run) else { continue };
         let Some(episode) = episode_of(run, log) else { continue };
-        if erased.is_some_and(|erased| erased.is_within(&episode.to_json())) {
+        let names = |erased: &Erased<'_>| (0..episode.values.len()).any(|at| erased.is_within(episode.part(at)));
+        if erased.is_some_and(names) {
             made.spared += 1;
             continue;
         }

@@ -229,7 +229,7 @@ async fn batch(job: &OverRows, ask: BatchAsk<'_>) -> Result<JobBatch, ChangeErro
 
 /// Whether new values would bring an erased person back: it is their row, or the values name them.
 fn would_return(erased: &Erased<'_>, row: &Row, values: &[(&'static str, Value)]) -> bool {
-    erased.owns(row) || values.iter().any(|(_, value)| erased.is_within(value))
+    erased.owns(row) || values.iter().any(|(_, value)| erased.is_within(value.into()))
 }
 
 /// Notes a change without what was there before, which must not be kept.
