@@ -271,13 +271,7 @@ impl<'s> Draft<'s> {
     }
 
     /// Notes a change in words of its own.
-    pub fn note(
-        &mut self,
-        entity: Entity,
-        id: &str,
-        before: impl Into<ChangeSide>,
-        after: impl Into<ChangeSide>,
-    ) {
+    pub fn note(&mut self, entity: Entity, id: &str, before: impl Into<ChangeSide>, after: impl Into<ChangeSide>) {
         self.changes_total += 1;
         if self.wants_more() {
             let (before, after) = (before.into(), after.into());

@@ -15,7 +15,7 @@ use crate::store::bulk::NATIVE_SCHEMA;
 use crate::store::companion::{self, Companion};
 use crate::store::fetched::FetchedValue;
 use crate::store::migrating::{ForeignMigrations, ReadableSource};
-use crate::store::migration::{Migration, MigrationStep, Standing};
+use crate::store::migration::{self, Migration, MigrationStep, Standing};
 use crate::store::own::{AppliedMigration, OwnTables};
 use crate::store::stored::{Cell, Mutation, TableName};
 use crate::store::write::{WriteError, WriteTransaction};
@@ -158,7 +158,7 @@ pub async fn state(store: &Store) -> Result<MigrationState, ChangeError> {
     if let Some(path) = store.companion().and_then(Companion::missing) {
         pending.insert(0, companion_step(path));
     }
-    let known = crate::store::migration::all(store.engine());
+    let known = migration::all(store.engine());
     let done = |a: &AppliedMigration| {
         let migration = known.iter().find(|m| m.name == a.name);
         Some(DoneMigration {
@@ -240,7 +240,7 @@ async fn drift(store: &Store, own: Option<&OwnTables>) -> Result<Vec<Drift>, Cha
 }
 
 fn explain_drift(applied: &AppliedMigration, text: Option<&str>, engine: Engine) -> Drift {
-    let known = crate::store::migration::all(engine).into_iter().find(|m| m.name == applied.name);
+    let known = migration::all(engine).into_iter().find(|m| m.name == applied.name);
     let (message, diff) = match (&known, text) {
         (None, _) => ("this version knows no such migration: another version applied it", String::new()),
         (Some(_), None) => ("the statements that were applied were not kept: they cannot be compared", String::new()),
@@ -325,6 +325,7 @@ pub async fn apply_chosen(
             store.invocation().line(["migrate"])
         )));
     }
+    check_number(store, choice)?;
     let wanted = choose(&store.schema().standings(own.as_ref(), &store.shapes().structure().await?), choice)?;
     let mut applied = apply_own(store, author, choice.to).await?;
     let mut readable = Vec::new();
@@ -346,8 +347,9 @@ pub async fn apply_chosen(
 /// Leaves of what is pending what would be applied by that choice.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] for an optional migration that is not offered.
-pub fn narrow(state: &mut MigrationState, choice: &MigrationChoice) -> Result<(), ChangeError> {
+/// [`ChangeError::Usage`] for an optional migration that is not offered, or a number that no migration has.
+pub fn narrow(store: &Store, state: &mut MigrationState, choice: &MigrationChoice) -> Result<(), ChangeError> {
+    check_number(store, choice)?;
     let named = |o: &OfferedMigration, name: &String| o.option == *name || o.migration.name == *name;
     if let Some(unknown) = choice.optional.iter().find(|name| !state.optional.iter().any(|o| named(o, name))) {
         let offered: Vec<&str> = state.optional.iter().map(|o| o.option.as_str()).collect();
@@ -355,6 +357,17 @@ pub fn narrow(state: &mut MigrationState, choice: &MigrationChoice) -> Result<()
     }
     state.pending.retain(|migration| choice.to.is_none_or(|to| migration.version <= to));
     Ok(())
+}
+
+fn check_number(store: &Store, choice: &MigrationChoice) -> Result<(), ChangeError> {
+    let known = migration::all(store.engine());
+    match choice.to.filter(|to| known.iter().all(|migration| migration.version != *to)) {
+        None => Ok(()),
+        Some(to) => Err(ChangeError::Usage(format!(
+            "there is no migration {to}; `{}` lists them with their numbers",
+            store.invocation().line(["migrate"])
+        ))),
+    }
 }
 
 fn not_offered(unknown: &str, offered: &[&str]) -> ChangeError {
@@ -376,7 +389,7 @@ fn choose(standings: &[Standing], choice: &MigrationChoice) -> Result<Vec<Migrat
     }
     let chosen = |m: &Migration| choice.optional.iter().any(|name| named(m, name));
     let wanted = |s: &&Standing| s.migration.optional.is_none() || s.begun || chosen(&s.migration);
-    let due = standings.iter().filter(|s| s.migration.series != crate::store::migration::OWN && s.is_pending());
+    let due = standings.iter().filter(|s| s.migration.series != migration::OWN && s.is_pending());
     let due = due.filter(wanted).map(|s| s.migration.clone());
     Ok(due.filter(|m| choice.to.is_none_or(|to| m.version <= to)).collect())
 }

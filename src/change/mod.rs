@@ -101,6 +101,10 @@ fn listed(rows: &[String]) -> String {
 impl From<WriteError> for ChangeError {
     fn from(error: WriteError) -> Self {
         match error {
+            WriteError::Store(error) if error.is_lost() => ChangeError::Failed(format!(
+                "the connection was lost before the change was final, so nothing of it was written: {error}; run it again once \
+                 the server answers"
+            )),
             WriteError::Store(error) => ChangeError::Store(error),
             WriteError::ReadOnly(_) | WriteError::Rejected(_) | WriteError::Displaced(_) => {
                 ChangeError::Refused(error.to_string())

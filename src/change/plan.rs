@@ -416,8 +416,12 @@ mod tests {
         let table = crate::store::stored::TableName::new("main", "cases");
         let rows = crate::store::stored::StoredRows::with(&table, "id", FetchedValue::Text("c \"1\"".to_owned()));
         let state = crate::store::stored::ReadState::of(&[], vec!["id".to_owned()]);
-        let change =
-            Change { entity: "case".into(), id: "c".into(), before: json!({"b": 1, "a": null}).into(), after: json!(2).into() };
+        let change = Change {
+            entity: "case".into(),
+            id: "c".into(),
+            before: json!({"b": 1, "a": null}).into(),
+            after: json!(2).into(),
+        };
         let mut plan = Plan {
             plan_id: String::new(),
             operation: "prune".to_owned(),

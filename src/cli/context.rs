@@ -102,12 +102,17 @@ impl Session<'_> {
         let global = self.global;
         if let Some(name) = global.profile.as_ref().filter(|name| !self.config.profile.contains_key(*name)) {
             let known = self.config.profile.keys().map(String::as_str);
-            return Err(CommandFailure::usage(unknown("profile in the settings", name, known)));
+            return Err(CommandFailure::not_found(unknown("profile in the settings", name, known)));
         }
         let Some(text) = self.chosen(named) else { return Ok(None) };
         let profile = self.profile_named(named);
         let standby = self.config.profile.get(&text).and_then(|profile| profile.read.clone());
         let database = match self.config.profile.get(&text) {
+            Some(profile) if profile.database.is_empty() => {
+                return Err(CommandFailure::usage(format!(
+                    "the profile `{text}` of the settings names no database: give it `database`, or `write` beside `read`"
+                )));
+            }
             Some(profile) => profile.database.clone(),
             None => text,
         };

@@ -145,8 +145,8 @@ pub fn say(before: &str, words: &str) {
 impl From<OpenError> for CommandFailure {
     fn from(error: OpenError) -> Self {
         let code = match error {
-            OpenError::NoFile(_) => 3,
-            OpenError::UnknownLayout(..) | OpenError::Url(_) | OpenError::Layout(_) | OpenError::LayoutFile(..) => 2,
+            OpenError::NoFile(_) | OpenError::UnknownLayout(..) => 3,
+            OpenError::Url(_) | OpenError::Layout(_) | OpenError::LayoutFile(..) => 2,
             OpenError::LayoutDoesNotFit(..) => 5,
             _ => 1,
         };
@@ -173,6 +173,9 @@ impl From<StoreError> for CommandFailure {
             error if error.fault() == Some(EngineFault::Damaged) => Some(DAMAGED.to_owned()),
             error if error.fault() == Some(EngineFault::Full) => {
                 Some("make room on the disk that holds the database, then run it again".to_owned())
+            }
+            error if error.is_lost() => {
+                Some("the connection was lost: run it again once the server answers".to_owned())
             }
             _ => None,
         };

@@ -274,9 +274,11 @@ async fn write_metrics(store: &Store, found: &[Finding], file: &Path) -> Result<
     for run in latest.values() {
         metrics.figure("job_rows_seen", &[("job", &run.name), ("state", run.state.word())], run.seen as f64);
     }
-    metrics.head("job_rows_total", "Rows that the latest run of a job has to look at.");
+    metrics.head("job_rows_expected", "Rows that the latest run of a job has to look at.");
     for run in latest.values() {
-        run.total.into_iter().for_each(|total| metrics.figure("job_rows_total", &[("job", &run.name)], total as f64));
+        run.total
+            .into_iter()
+            .for_each(|total| metrics.figure("job_rows_expected", &[("job", &run.name)], total as f64));
     }
     add_recall(&mut metrics, store).await;
     metrics.head("trail_ok", "Whether the audit trail is what was written and fits its anchors; absent without one.");

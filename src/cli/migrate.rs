@@ -77,7 +77,7 @@ async fn migrated(session: &Session<'_>, args: &MigrateArgs) -> Result<(), Comma
     }
     let mut state = migrate::state(&store).await?;
     if !apply {
-        migrate::narrow(&mut state, &choice)?;
+        migrate::narrow(&store, &mut state, &choice)?;
     }
     print(session, &state, outcome.as_ref(), anchored)?;
     match state.refused {

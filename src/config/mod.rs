@@ -24,8 +24,9 @@ use crate::ground::private_file;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DatabaseProfile {
-    /// Path, folder, URL, or libpq's words. A password is better kept in `.pgpass` or PGPASSWORD.
-    #[serde(alias = "write")]
+    /// Path, folder, URL, or libpq's words; empty where the profile names none. A password is better kept in `.pgpass` or
+    /// PGPASSWORD.
+    #[serde(default, alias = "write")]
     pub database: String,
     /// A standby that follows `database`: rows are looked at there, and planned and changed in `database`.
     pub read: Option<String>,

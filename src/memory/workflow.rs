@@ -273,7 +273,11 @@ fn line_of_text(text: &str) -> String {
     }
     let reading = read(text);
     // A text that is no JSON stays text.
-    if reading.value.is_null() && !reading.problems.is_empty() { text.to_owned() } else { one_line(&plain(&reading.value)) }
+    if reading.value.is_null() && !reading.problems.is_empty() {
+        text.to_owned()
+    } else {
+        one_line(&plain(&reading.value))
+    }
 }
 
 /// The log of a run, taken event by event in any order: keeps only what an episode is made of.

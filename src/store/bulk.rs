@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use sqlx::query::Query;
 use sqlx::sqlite::{Sqlite, SqliteSynchronous};
@@ -270,23 +271,27 @@ fn statements(schema: &str) -> Vec<String> {
     statements
 }
 
-/// The file in the making; removed with what SQLite may have put beside it when it goes out of use.
+/// The file in the making; removed with what SQLite may have put beside it when it goes out of use. It is locked until then,
+/// so that another process sees whether somebody makes it still.
 #[derive(Debug)]
-struct Partial(UnfinishedPath);
+struct Partial(UnfinishedPath, #[expect(dead_code, reason = "held for its lock")] fs::File);
 
 impl Partial {
     /// A new file in the target's folder, under a name of its own.
     fn beside(target: &Path) -> Result<Partial, BulkError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let name = target.file_name().ok_or_else(|| BulkError::NotAFile(target.to_owned()))?;
+        remove_stale(target);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let mut partial = OsString::from(".");
         partial.push(name);
         partial.push(format!(".{}-{number}.partial", std::process::id()));
         let path = target.with_file_name(partial);
-        let partial = Partial(UnfinishedPath::new(&path));
-        fs::OpenOptions::new().write(true).create_new(true).open(&path).map_err(at(&path))?;
-        Ok(partial)
+        let unfinished = UnfinishedPath::new(&path);
+        let file = fs::OpenOptions::new().write(true).create_new(true).open(&path).map_err(at(&path))?;
+        // Not every file system has locks.
+        let _ = file.try_lock();
+        Ok(Partial(unfinished, file))
     }
 }
 
@@ -297,6 +302,34 @@ impl Drop for Partial {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// Age from which a file in the making is locked, if somebody makes it.
+const STALE: Duration = Duration::from_secs(60);
+
+/// Removes what killed processes left beside a target of the same name.
+fn remove_stale(target: &Path) {
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Some(name) = target.file_name().map(|name| format!(".{}.", name.to_string_lossy())) else { return };
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for path in entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| is_stale(path, &name)) {
+        for path in journals(&path).into_iter().chain([path]) {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Whether a path is that of a file in the making, of which the name begins so, and nobody makes it any more.
+fn is_stale(path: &Path, begins: &str) -> bool {
+    let own = path.file_name().map(|own| own.to_string_lossy().into_owned()).unwrap_or_default();
+    let number = own.strip_prefix(begins).and_then(|rest| rest.strip_suffix(".partial")).unwrap_or_default();
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    if !number.split_once('-').is_some_and(|(process, count)| is_number(process) && is_number(count)) {
+        return false;
+    }
+    let Ok(file) = fs::File::open(path) else { return false };
+    let changed = file.metadata().and_then(|about| about.modified());
+    changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > STALE)) && file.try_lock().is_ok()
 }
 
 /// Refuses a target that holds something, unless it is to be replaced. A journal without a database counts as
@@ -347,6 +380,29 @@ mod tests {
             assert_eq!(statement.lines().filter(|line| begins(line)).count(), 1, "{statement}");
         }
         assert_eq!(all.len(), NATIVE_SCHEMA.lines().filter(|line| begins(line)).count());
+    }
+
+    #[test]
+    fn what_a_killed_process_left_goes_and_what_is_being_made_stays() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let make = |name: &str, age: u64| {
+            let file = fs::File::create(folder.path().join(name)).unwrap();
+            file.set_modified(std::time::SystemTime::now() - Duration::from_secs(age)).unwrap();
+            file
+        };
+        make(".a.db.71-0.partial", 120);
+        make(".a.db.71-0.partial-journal", 120);
+        let stay =
+            [".a.db.72-0.partial", ".a.db.73-0.partial", ".a.db.x-0.partial", ".b.db.71-0.partial", "a.db.partial"];
+        let held = make(stay[0], 120);
+        held.lock().unwrap();
+        make(stay[1], 1);
+        stay[2..].iter().for_each(|name| drop(make(name, 120)));
+        remove_stale(&folder.path().join("a.db"));
+        let mut left: Vec<String> =
+            fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        left.sort();
+        assert_eq!(left, stay);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use mnemoscope::store::Target;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
 
+use crate::asking::assert_fits;
 use crate::support::block_on;
 use crate::support::fixtures::Layout;
 use crate::support::world::*;
@@ -49,6 +50,7 @@ fn rows_of_another_layout_are_copied_into_a_native_database_and_compared() {
             let before = ids(&target, Entity::Episode).await.len();
             let (code, plan, words) = run(folder.path(), &["copy", "--from", &from, "--to", &to]);
             assert_eq!((code, &plan["status"]), (Some(0), &json!("planned")), "{words}");
+            assert_fits("copy", &plan);
             assert_eq!(ids(&target, Entity::Episode).await.len(), before, "a plan writes nothing");
             let (code, shown, words) = run(folder.path(), &["copy", "--from", &from, "--to", &to, "--apply"]);
             // PostgreSQL's texts hold no NUL: the one episode with one stays behind, and that is said.
@@ -58,6 +60,7 @@ fn rows_of_another_layout_are_copied_into_a_native_database_and_compared() {
             };
             assert_eq!(code, Some(if left.is_empty() { 0 } else { 6 }), "{words} {shown:#}");
             assert_eq!(shown["counts"], plan["counts"]);
+            assert_fits("copy", &shown);
             let episodes = ids(&source, Entity::Episode).await;
             let there = ids(&target, Entity::Episode).await;
             assert!(episodes.iter().all(|id| there.contains(id) != left.contains(id)));

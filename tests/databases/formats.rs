@@ -164,6 +164,69 @@ fn no_rows_at_all_are_wrong_usage_and_a_closed_pipe_is_no_error() {
     }
 }
 
+/// The names of a command and of those below it, with their own options.
+fn own_options(name: &str, command: &clap::Command, found: &mut Vec<(String, Vec<String>)>) {
+    let options = command.get_arguments().filter(|arg| !arg.is_hide_set() && !arg.is_global_set());
+    found.push((name.to_owned(), options.filter_map(|arg| Some(format!("--{}", arg.get_long()?))).collect()));
+    for below in command.get_subcommands().filter(|below| below.get_name() != "help" && !below.is_hide_set()) {
+        own_options(&format!("{name} {}", below.get_name()), below, found);
+    }
+}
+
+#[test]
+fn the_manual_page_stands_alone_and_holds_every_option() {
+    use clap::CommandFactory as _;
+    let page = Desk::new().text(&["man"]).replace('\\', "");
+    let mut commands = Vec::new();
+    for command in mnemoscope::cli::args::Cli::command().get_subcommands().filter(|command| !command.is_hide_set()) {
+        own_options(command.get_name(), command, &mut commands);
+    }
+    for (name, options) in commands {
+        let heading = if name.contains(' ') { format!(".SS \"{name}\"") } else { format!(".SS {name}") };
+        let (_, part) = page.split_once(&format!("{heading}\n")).unwrap_or_else(|| panic!("no {heading}"));
+        let part = part.split("\n.S").next().unwrap_or_default();
+        assert!(options.iter().all(|option| part.contains(option)), "{name}: {options:?} {part}");
+    }
+    assert!(!page.contains("(1)"), "it refers to no other page");
+    let sections = ["EXIT STATUS", "ENVIRONMENT", "FILES"]
+        .map(|name| format!(".SH \"{name}\"").replace("\"ENVIRONMENT\"", "ENVIRONMENT").replace("\"FILES\"", "FILES"));
+    assert!(sections.iter().all(|section| page.contains(section)), "{sections:?}");
+    assert!(page.starts_with(&format!(".TH mnemoscope 1 \"\" \"mnemoscope {}\"", env!("CARGO_PKG_VERSION"))));
+}
+
+#[test]
+fn what_is_not_there_ends_with_3_and_an_unknown_number_with_2() {
+    let desk = Desk::new();
+    let config = desk.folder.path().join("config.toml");
+    std::fs::write(
+        &config,
+        format!("[profile.half]\nread = \"x.db\"\n[profile.good]\ndatabase = {:?}\n", desk.database),
+    )
+    .unwrap();
+    let ask = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
+        command.args(words).env("MNEMOSCOPE_CONFIG", &config).env("MNEMOSCOPE_STATE", desk.folder.path());
+        let done = command.output().unwrap();
+        (done.status.code(), String::from_utf8(done.stderr).unwrap())
+    };
+    for (words, code, said) in [
+        (&["-d", "good", "layouts", "test", "/nonexistent"][..], 3, "no layout"),
+        (&["layouts", "show", "nope"], 3, "no layout"),
+        (&["-d", "good", "--layout", "nope", "status"], 3, "no layout"),
+        (&["--profile", "nope", "status"], 3, "no profile"),
+        (&["-d", "nope", "status"], 3, "no such file"),
+        (&["-d", "good", "migrate", "--to", "99"], 2, "no migration 99"),
+        (&["-d", "good", "migrate", "--to", "99", "--apply"], 2, "no migration 99"),
+        (&["-d", "good", "migrate", "--to", "2"], 0, ""),
+        // A profile that is wrong stops only what names it.
+        (&["-d", "half", "status"], 2, "names no database"),
+        (&["-d", "good", "status"], 0, ""),
+    ] {
+        let answer = ask(words);
+        assert!(answer.0 == Some(code) && answer.1.contains(said), "{words:?}: {answer:?}");
+    }
+}
+
 #[test]
 fn every_ranking_says_whether_vectors_or_words_were_compared() {
     let desk = Desk::new();

@@ -38,10 +38,15 @@ impl World {
             return None;
         }
         build_postgres(layout, database.url()).await;
+        Some(World::around(database).await)
+    }
+
+    /// A database with a role that may read nothing in it.
+    async fn around(database: Database) -> World {
         let role = format!("reader_{:08x}", rand::random::<u32>());
         let world = World { database, role, state: tempfile::tempdir().expect("a folder") };
         world.run("CREATE ROLE $role LOGIN PASSWORD 'x'; GRANT USAGE ON SCHEMA public TO $role").await;
-        Some(world)
+        world
     }
 
     /// Runs statements as the owner; `$role` stands for the role.
@@ -173,6 +178,75 @@ fn a_reader_of_the_product_tables_is_not_locked_out_by_ours() {
         assert_eq!(world.reader(&["audit", "verify"]).code, Some(0));
         let status = world.read(&["status"]);
         assert!(!says(&status["capabilities"], &["may not read"]), "{status:#}");
+        world.end().await;
+    });
+}
+
+#[test]
+fn the_table_that_is_refused_is_the_one_that_is_named() {
+    block_on(async {
+        let Some(world) = World::of(Layout::Atom).await else { return };
+        world
+            .run("GRANT ALL ON ALL TABLES IN SCHEMA public TO $role; REVOKE SELECT ON memory_suppressions FROM $role")
+            .await;
+        let listed =
+            "INSERT INTO memory_suppressions (hmac, session, kind, created_at) VALUES ('h', 's', 'handle', 'now')";
+        world.run(listed).await;
+        let refused = world.reader(&["purge", "user-ana", "--apply"]);
+        let error: Value = serde_json::from_str(&refused.words).unwrap_or_else(|e| panic!("{e}: {}", refused.words));
+        let remedy = error["error"]["remedy"].as_str().unwrap_or_default().to_owned();
+        assert_eq!(
+            (refused.code, &*remedy),
+            (Some(5), &*format!("GRANT SELECT ON memory_suppressions TO {}", world.role))
+        );
+        world.run(&remedy).await;
+        let done = world.reader(&["purge", "user-ana", "--apply"]);
+        assert!(!done.words.contains("may not read"), "{}", done.words);
+        world.end().await;
+    });
+}
+
+const ROWS_OF_TWO: &str = "INSERT INTO episodes (id, user_id, execution_ids) VALUES ('e-ana', 'ana', '[\"r-ana\"]'), ('e-bo', 'bo', '[\"r-bo\"]'); \
+    INSERT INTO episode_segments (id, episode_id) VALUES ('s-ana', 'e-ana'), ('s-bo', 'e-bo'), ('s-none', NULL); \
+    INSERT INTO utility_events (id, episode_id) VALUES ('u-ana', 'e-ana'), ('u-bo', 'e-bo'); \
+    INSERT INTO episode_memories (episode_id, memory_id) VALUES ('e-ana', 'm'), ('e-bo', 'm'); \
+    INSERT INTO workflow_events (id, run_id) VALUES ('w-ana', 'r-ana'), ('w-bo', 'r-bo'); \
+    INSERT INTO memory_access (id, user_id) VALUES ('a-ana', 'ana'), ('a-bo', 'bo'); \
+    INSERT INTO agent_memory_profiles (id, user_id) VALUES ('b-ana', 'ana'), ('b-bo', 'bo'); \
+    INSERT INTO agent_memory_policies (id, profile_id) VALUES ('p-ana', 'b-ana'), ('p-bo', 'b-bo'); \
+    INSERT INTO subjects (id) VALUES ('ana'), ('bo')";
+
+#[test]
+fn row_level_security_covers_what_hangs_on_the_rows_of_others() {
+    block_on(async {
+        let Some(database) = Database::fresh() else { return };
+        let world = World::around(database).await;
+        assert_eq!(world.owner(&["--layout", "mnemoscope", "migrate", "--apply"]).code, Some(0));
+        world.run(ROWS_OF_TWO).await;
+        let secured = world.owner(&["migrate", "--apply", "--optional", "row-level-security"]);
+        assert_eq!(secured.code, Some(0), "{}", secured.words);
+        world.run("GRANT SELECT ON ALL TABLES IN SCHEMA public TO $role").await;
+        let mut link = PgConnection::connect(&world.url_of_role()).await.expect("the role");
+        for table in [
+            "episodes",
+            "episode_segments",
+            "utility_events",
+            "episode_memories",
+            "workflow_events",
+            "memory_access",
+            "agent_memory_profiles",
+            "agent_memory_policies",
+            "subjects",
+        ] {
+            for (user, expected) in [("", 0), ("ana", 1)] {
+                let sql = format!("SELECT count(*), count(*) FILTER (WHERE t::text LIKE '%ana%') FROM {table} t");
+                let set = format!("SELECT set_config('mnemoscope.user_id', '{user}', false)");
+                sqlx::query(AssertSqlSafe(set)).execute(&mut link).await.expect("the user");
+                let seen: (i64, i64) = sqlx::query_as(AssertSqlSafe(sql)).fetch_one(&mut link).await.expect(table);
+                assert_eq!(seen, (expected, expected), "{table} as `{user}`");
+            }
+        }
+        link.close().await.expect("closed");
         world.end().await;
     });
 }

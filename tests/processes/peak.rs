@@ -225,11 +225,11 @@ fn a_long_document_is_put_in_and_its_row_changed_as_its_text() {
         Some((most, serde_json::from_str::<serde_json::Value>(&printed).unwrap()))
     };
     let change = |id: &str, count: usize| {
-        let parts: Vec<String> =
-            (0..count).map(|n| format!("{{\"step\": {n}, \"said\": \"parcel {n}\"}}")).collect();
+        let parts: Vec<String> = (0..count).map(|n| format!("{{\"step\": {n}, \"said\": \"parcel {n}\"}}")).collect();
         let list = parts.join(", ");
-        let line =
-            format!("{{\"entity\": \"episode\", \"id\": \"{id}\", \"result\": {{\"list\": [{list}]}}, \"title\": \"x\"}}");
+        let line = format!(
+            "{{\"entity\": \"episode\", \"id\": \"{id}\", \"result\": {{\"list\": [{list}]}}, \"title\": \"x\"}}"
+        );
         fs::write(&file, line).unwrap();
         let import = ["import", "jsonl", file.to_str().unwrap(), "--apply"];
         let (planned, applied) = (of(&import[..3])?, of(&import)?);
@@ -250,7 +250,10 @@ fn a_long_document_is_put_in_and_its_row_changed_as_its_text() {
     };
     let (Some(few), Some(many)) = (change("short", 10), change("long", 60_000)) else { return };
     // Its values would take 55 to 97 MB.
-    assert!(few.iter().zip(many).all(|(few, many)| many < few + 48_000), "{few:?} kB of a short one, {many:?} of a long one");
+    assert!(
+        few.iter().zip(many).all(|(few, many)| many < few + 48_000),
+        "{few:?} kB of a short one, {many:?} of a long one"
+    );
 }
 
 #[test]
