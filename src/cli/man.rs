@@ -54,7 +54,7 @@ const MORE: [(&str, &[(&str, &str)]); 3] = [
 ///
 /// # Errors
 /// The writer's.
-pub fn render(program: Command, out: &mut dyn Write) -> io::Result<()> {
+pub fn render(program: &Command, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, ".TH mnemoscope 1 \"\" \"mnemoscope {}\" \"User Commands\"", env!("CARGO_PKG_VERSION"))?;
     let man = Man::new(program.clone());
     man.render_name_section(out)?;

@@ -214,7 +214,7 @@ fn run(cli: &Cli) -> Result<(), CommandFailure> {
             clap_complete::generate(*shell, &mut Cli::command(), "mnemoscope", &mut script);
             return output::piped(|out| out.write_all(&script));
         }
-        Some(Command::Man) => return output::piped(|out| man::render(Cli::command(), out)),
+        Some(Command::Man) => return output::piped(|out| man::render(&Cli::command(), out)),
         _ => {}
     }
     let config = config::load().map_err(|e| CommandFailure::usage(format!("{e:#}")))?;

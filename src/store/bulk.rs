@@ -305,7 +305,7 @@ impl Drop for Partial {
 }
 
 /// Age from which a file in the making is locked, if somebody makes it.
-const STALE: Duration = Duration::from_secs(60);
+const STALE: Duration = Duration::from_mins(1);
 
 /// Removes what killed processes left beside a target of the same name.
 fn remove_stale(target: &Path) {

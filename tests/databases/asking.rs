@@ -494,6 +494,8 @@ fn what_is_printed_fits_its_schema() {
                 ("evaluate", vec!["evaluate"]),
                 ("policy_list", vec!["policy", "list"]),
                 ("backfill", vec!["backfill"]),
+                ("plan", vec!["backfill", "links"]),
+                ("receipt", vec!["backfill", "links", "--apply"]),
                 ("layouts", vec!["layouts"]),
                 ("layouts_columns", vec!["layouts", "columns", "memory"]),
                 ("migrate", vec!["migrate"]),
