@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::anchor;
 use super::audit::{self, AppendError, NewEntry};
 use super::draft::writable;
-use super::plan::{Change, Plan, Receipt, canonical};
+use super::plan::{Change, Plan, Receipt, canonical, canonical_list};
 use super::read_back::ReadBack;
 use super::undo::refused_later;
 use super::waiting::WaitingTries;
@@ -235,20 +235,20 @@ fn receipt(plan: &Plan) -> Receipt {
 }
 
 /// The changes of a plan with the time at which they are made, also as that of new rows.
-fn stamped(plan: &Plan, at: &str) -> Vec<Change> {
-    let mut changes = plan.changes.clone();
-    for change in changes.iter_mut().filter(|c| c.before.is_null()) {
-        if let Some(created) = change.after.get_mut("created_at").filter(|created| created.is_null()) {
+fn stamped(plan: &Plan, at: &str) -> impl Iterator<Item = Change> {
+    plan.changes.iter().cloned().map(move |mut change| {
+        let created = change.after.get_mut("created_at").filter(|created| created.is_null());
+        if let Some(created) = created.filter(|_| change.before.is_null()) {
             *created = Value::from(at);
         }
-    }
-    changes
+        change
+    })
 }
 
 /// The receipt of what was done. `later` says why an undo would be refused now; it may be possible once what it refers to is
 /// there again, so the entry does not keep it.
 fn done(store: &Store, plan: &Plan, mut receipt: Receipt, seq: i64, later: Option<String>) -> Receipt {
-    receipt.changes = stamped(plan, &receipt.applied_at);
+    receipt.changes = stamped(plan, &receipt.applied_at).collect();
     receipt.audit_seq = Some(seq);
     receipt.undo_reason = plan.undo_reason.clone().or(later);
     if receipt.undo_reason.is_none() {
@@ -471,7 +471,7 @@ fn entry(plan: &Plan, author: &Author, receipt: &Receipt, undo: Option<String>) 
     if let Some(reason) = &plan.undo_reason {
         public.insert("undo_reason".to_owned(), Value::from(reason.clone()));
     }
-    let mut private = BTreeMap::from([("changes".to_owned(), canonical(&stamped(plan, &receipt.applied_at)))]);
+    let mut private = BTreeMap::from([("changes".to_owned(), canonical_list(stamped(plan, &receipt.applied_at)))]);
     private.extend(undo.map(|undo| ("undo".to_owned(), undo)));
     if let Some(reason) = author.reason.as_ref().or(plan.reason.as_ref()) {
         let (clean, _) = crate::memory::text_check::check(reason);

@@ -314,13 +314,24 @@ pub fn digest_of(value: &impl Serialize) -> String {
 }
 
 /// Hands on the canonical JSON of a list, item by item.
-fn each_item(items: &[impl Serialize], take: &mut dyn FnMut(&str)) {
+fn each_item(items: impl IntoIterator<Item: Serialize>, take: &mut dyn FnMut(&str)) {
     take("[");
-    for (i, item) in items.iter().enumerate() {
+    for (i, item) in items.into_iter().enumerate() {
         take(if i == 0 { "" } else { "," });
-        each_sorted(&plain(item), take);
+        let text = plain(&item);
+        // It may be long.
+        drop(item);
+        each_sorted(&text, take);
     }
     take("]");
+}
+
+/// As [`canonical`], of a list of which only one item is held at a time.
+#[must_use]
+pub fn canonical_list(items: impl IntoIterator<Item: Serialize>) -> String {
+    let mut text = String::new();
+    each_item(items, &mut |part| text.push_str(part));
+    text
 }
 
 /// SHA-256 of the canonical JSON of several values, a line each. Only one of them is held at a time.

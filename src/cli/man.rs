@@ -6,7 +6,7 @@ use clap::{Arg, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
 
-/// What the help of no command says: names and meanings, by section.
+/// Names and meanings, by section, that the help of no command says.
 const MORE: [(&str, &[(&str, &str)]); 3] = [
     (
         "EXIT STATUS",
@@ -55,7 +55,9 @@ const MORE: [(&str, &[(&str, &str)]); 3] = [
 /// # Errors
 /// The writer's.
 pub fn render(program: &Command, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, ".TH mnemoscope 1 \"\" \"mnemoscope {}\" \"User Commands\"", env!("CARGO_PKG_VERSION"))?;
+    // Not by the library: it drops an empty date, and the version would stand in its place.
+    let (quote, version) = ('"', env!("CARGO_PKG_VERSION"));
+    writeln!(out, ".TH mnemoscope 1 {quote}{quote} {quote}mnemoscope {version}{quote} {quote}User Commands{quote}")?;
     let man = Man::new(program.clone());
     man.render_name_section(out)?;
     man.render_synopsis_section(out)?;

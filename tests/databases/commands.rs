@@ -507,7 +507,7 @@ fn unknown_words_are_answered_with_the_nearest_known_one() {
         (&["recal", "x"], 2, "did you mean `recall`?"),
         (&["findigs", "--kind", "x"], 2, "did you mean `findings`?"),
         (&["prodution"], 2, "did you mean `production`?"),
-        (&["--profile", "prodution", "status"], 2, "did you mean `production`?"),
+        (&["--profile", "prodution", "status"], 3, "did you mean `production`?"),
         (&["-d", "prodution", "status"], 3, "did you mean the profile `production`?"),
     ] {
         let output = desk.typed(arguments, &[]);
@@ -524,7 +524,7 @@ fn unknown_words_are_answered_with_the_nearest_known_one() {
         (&["findings", "mute", "chain_cycl", "--reason", "seen"], 2, "did you mean `chain_cycle`?"),
         (&["findings", "mute", "no-kind-and-no-row", "--reason", "seen"], 2, "there is no kind of finding"),
         (&["findings", "--kind", "chain-cicle"], 2, "did you mean `chain_cycle`?"),
-        (&["--layout", "mnemoskope", "status"], 2, "did you mean `mnemoscope`?"),
+        (&["--layout", "mnemoskope", "status"], 3, "did you mean `mnemoscope`?"),
         (&["backfill", "metdata"], 2, "did you mean `metadata`?"),
         (&["signal", &episode, "confimed"], 2, "did you mean `confirmed`?"),
         (&["feedback", "add", &episode, "--kind", "thumbs_upp"], 2, "did you mean `thumbs_up`?"),

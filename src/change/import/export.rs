@@ -162,7 +162,7 @@ fn vector(text: &str) -> Result<Vec<f32>, String> {
 /// Contents of a line.
 #[derive(Default)]
 struct LineContents<'l> {
-    /// Its values by their columns, null in place of a long document.
+    /// Values by their columns, null in place of a long document.
     object: Map<String, Value>,
     /// The texts of long documents by their columns.
     documents: Vec<(String, &'l str)>,
