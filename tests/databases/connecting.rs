@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -427,4 +427,30 @@ fn a_certificate_that_is_not_accepted_is_said_to_be_so_and_why() {
         &at("localhost", expired.port, &format!("sslmode=verify-full&sslrootcert={root}")),
         &[certificate, "has expired"],
     );
+}
+
+#[test]
+fn a_connection_that_ends_in_the_middle_of_a_change_is_said_to_have_written_nothing() {
+    let Some(database) = Database::fresh() else { return };
+    let (url, desk) = (database.url(), Desk::new());
+    block_on(async {
+        assert!(desk.run(&["-d", url, "--layout", "mnemoscope", "migrate", "--apply"]).status.success());
+        let mut link = PgConnection::connect(url).await.expect("the server");
+        let slow = "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(60); RETURN NEW; END'; \
+             CREATE TRIGGER slow BEFORE UPDATE ON episodes FOR EACH ROW EXECUTE FUNCTION slow(); INSERT INTO episodes (id, title) VALUES ('e', 'sent')";
+        sqlx::raw_sql(slow).execute(&mut link).await.expect("a slow table");
+        let mut command = desk.command(&["-d", url, "edit", "episode", "e", "title=other", "--apply"]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program");
+        let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() \
+             AND wait_event = 'PgSleep' AND query LIKE 'UPDATE%'";
+        let until = Instant::now() + Duration::from_secs(60);
+        while sqlx::query_scalar::<_, i64>(end).fetch_one(&mut link).await.expect("an answer") == 0 {
+            assert!(Instant::now() < until, "no change came");
+        }
+        let output = child.wait_with_output().expect("its end");
+        assert_eq!(output.status.code(), Some(1), "{}", told(&output));
+        fails(&output, &["connection was lost", "nothing of it was written", "57P01", "run it again"]);
+        let title = sqlx::query_scalar::<_, String>("SELECT title FROM episodes").fetch_one(&mut link).await;
+        assert_eq!(title.expect("the title"), "sent");
+    });
 }
