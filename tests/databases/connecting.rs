@@ -443,7 +443,7 @@ fn a_connection_that_ends_in_the_middle_of_a_change_is_said_to_have_written_noth
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program");
         let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() \
              AND wait_event = 'PgSleep' AND query LIKE 'UPDATE%'";
-        let until = Instant::now() + Duration::from_secs(60);
+        let until = Instant::now() + Duration::from_mins(1);
         while sqlx::query_scalar::<_, i64>(end).fetch_one(&mut link).await.expect("an answer") == 0 {
             assert!(Instant::now() < until, "no change came");
         }
