@@ -116,6 +116,7 @@ fn long_episode() -> EpisodeContext {
         feedback: rows(Entity::Feedback, 100, &[("kind", json!("rating"))]),
         chain: Chain { ids: vec!["ep_000000".to_owned()], children: Vec::new(), cycle: false, missing_parent: None },
         relatives: std::collections::BTreeMap::new(),
+        is_cut: false,
         utility: rows(Entity::UtilityEvent, 50, &[("signal", json!("ignored"))]),
         links: Vec::new(),
         memories: Vec::new(),

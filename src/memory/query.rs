@@ -184,8 +184,10 @@ pub struct EpisodeContext {
     pub feedback: Vec<Row>,
     /// The chain it stands in.
     pub chain: Chain,
-    /// Titles and times of the chain's episodes and children, by id.
+    /// Titles and times of the chain's episodes, and of those below it, by id.
     pub relatives: BTreeMap<String, Row>,
+    /// Episodes further below it were not all read.
+    pub is_cut: bool,
     /// Signals in time order.
     pub utility: Vec<Row>,
     /// Links to memories, in order of rank.
@@ -239,7 +241,27 @@ impl EpisodeContext {
         self.chain.children.iter().filter_map(|id| self.relative(id))
     }
 
-    /// An episode of its chain, itself among them, or a child.
+    /// The episodes that follow one, as far as they were read, oldest first.
+    #[must_use]
+    pub fn followers(&self, id: &str) -> Vec<&Row> {
+        let follows = |row: &&Row| row.text("parent_id") == Some(id) && !self.chain.ids.iter().any(|up| up == row.id());
+        let mut rows: Vec<&Row> = self.relatives.values().filter(follows).collect();
+        rows.sort_by(|a, b| a.text("started_at").cmp(&b.text("started_at")));
+        rows
+    }
+
+    /// The other episodes of the chain, above and below it.
+    #[must_use]
+    pub fn chain_total(&self) -> usize {
+        let apart = |row: &&Row| {
+            let is = |ids: &[String]| ids.iter().any(|id| id == row.id());
+            !is(&self.chain.ids) && !is(&self.chain.children)
+        };
+        let further = self.relatives.values().filter(apart).count();
+        (self.chain.ids.len() + self.chain.children.len() + further).saturating_sub(1)
+    }
+
+    /// An episode of its chain, itself among them, or one below it.
     #[must_use]
     pub fn relative(&self, id: &str) -> Option<&Row> {
         if id == self.episode.id() { Some(&self.episode) } else { self.relatives.get(id) }

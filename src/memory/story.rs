@@ -257,6 +257,7 @@ mod tests {
             feedback: Vec::new(),
             chain: Chain { ids: vec!["e".to_owned()], children: Vec::new(), cycle: false, missing_parent: None },
             relatives: std::collections::BTreeMap::new(),
+            is_cut: false,
             utility: Vec::new(),
             links: Vec::new(),
             memories: Vec::new(),

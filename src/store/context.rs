@@ -50,6 +50,9 @@ const NAME: usize = 200;
 /// Rows of a kind that the console shows of an episode, where there are more.
 const FIRST: usize = 200;
 
+/// Generations below the children of an episode that are read with its chain.
+const DEPTH: usize = 16;
+
 /// Columns that lead from an episode to others of its chain, and that findings look at.
 const LINKING: &[&str] = &["id", "agent_id", "parent_id", "started_at"];
 
@@ -71,6 +74,8 @@ pub struct EpisodeChain {
     pub relatives: BTreeMap<String, Row>,
     /// The children, by which their rows are read.
     pub children: HangingRows,
+    /// Episodes further below it were not all read.
+    pub is_cut: bool,
 }
 
 /// An episode with everything that hangs on it, of which many rows are not read yet.
@@ -138,7 +143,7 @@ impl ContextReader<'_> {
         let (segments, canvas, feedback, utility) = (next(), next(), next(), next());
         let (mut links, events, accesses) = (next(), next(), next());
         let memories = self.first_memories(&mut links, &mut more).await?;
-        let EpisodeChain { chain, relatives, .. } = chain;
+        let EpisodeChain { chain, relatives, is_cut, .. } = chain;
         Ok(Some(EpisodeContext {
             episode,
             segments,
@@ -146,6 +151,7 @@ impl ContextReader<'_> {
             feedback,
             chain,
             relatives,
+            is_cut,
             utility,
             links,
             memories,
@@ -306,15 +312,47 @@ impl ContextReader<'_> {
         self.collect(&mut children, "parent_id", &of_it, Some(LINKING)).await?;
         let children = children.finish()?;
         let ids: Vec<String> = children.ids().map(|(id, _)| id.into_owned()).collect();
+        let mut is_cut = false;
         if is_named {
             let first: Vec<&str> = ids.iter().take(FIRST).map(String::as_str).collect();
             let rows = self.relatives("id", &first, relatives).await?;
             known.extend(rows.into_iter().map(|row| (row.id().to_owned(), row)));
+            is_cut = self.descendants(ids.iter().take(FIRST).cloned().collect(), &mut known).await?;
         }
         let alone =
             Chain { ids: vec![episode.id().to_owned()], children: Vec::new(), cycle: false, missing_parent: None };
         let chain = walk.finish(ids).unwrap_or(alone);
-        Ok(EpisodeChain { chain, relatives: known, children })
+        Ok(EpisodeChain { chain, relatives: known, children, is_cut })
+    }
+
+    /// The episodes below these, as far as `FIRST` of them and `DEPTH` generations; whether there are more.
+    async fn descendants(
+        self,
+        mut parents: Vec<String>,
+        known: &mut BTreeMap<String, Row>,
+    ) -> Result<bool, StoreError> {
+        let mut found = 0;
+        for _ in 0..DEPTH {
+            let mut ids: Vec<String> = Vec::new();
+            let take = |row: Row, _| {
+                if !known.contains_key(row.id()) && row.text("parent_id") != Some(row.id()) {
+                    ids.push(row.id().to_owned());
+                }
+                if found + ids.len() > FIRST { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            self.store.each_related(Entity::Episode, "parent_id", &parents, LINKING, take).await?;
+            let is_cut = found + ids.len() > FIRST;
+            ids.truncate(FIRST - found);
+            found += ids.len();
+            let named: Vec<&str> = ids.iter().map(String::as_str).collect();
+            let rows = self.relatives("id", &named, Relatives::Named).await?;
+            known.extend(rows.into_iter().map(|row| (row.id().to_owned(), row)));
+            if is_cut || ids.is_empty() {
+                return Ok(is_cut);
+            }
+            parents = ids;
+        }
+        Ok(true)
     }
 
     /// The episodes with one of these values in a column.

@@ -105,8 +105,16 @@ impl Database {
         let links =
             ParentLinks::new(episodes.iter().map(|e| (e.id().to_owned(), e.text("parent_id").map(str::to_owned))));
         let chain = links.chain(id).expect("it is there");
-        let related = chain.ids.iter().chain(&chain.children);
-        let relatives = related.filter_map(|id| Some((id.clone(), episodes.iter().find(|e| e.id() == id)?.clone())));
+        let mut related = chain.children.clone();
+        let mut read = 0;
+        while let Some(parent) = related.get(read).cloned() {
+            let fresh: Vec<String> = links.children(&parent).into_iter().filter(|c| !related.contains(c)).collect();
+            related.extend(fresh);
+            read += 1;
+        }
+        related.extend(chain.ids.iter().filter(|other| *other != id).cloned());
+        let relatives =
+            related.into_iter().filter_map(|id| Some((id.clone(), episodes.iter().find(|e| e.id() == id)?.clone())));
         let canvas = of(Entity::CanvasEvent);
         let findings = if canvas.is_empty() {
             let message = "no canvas context: its session has no canvas events".to_owned();
@@ -123,6 +131,7 @@ impl Database {
             canvas,
             feedback: of(Entity::Feedback),
             relatives: relatives.collect(),
+            is_cut: false,
             chain,
             utility: of(Entity::UtilityEvent),
             links: of(Entity::MemoryLink),

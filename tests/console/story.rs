@@ -140,3 +140,31 @@ fn an_episode_with_very_many_canvas_events_shows_the_first_and_leads_to_all() {
     console.click("and 1,050 more");
     console.shows("canvas events where episode_id = 'ep-1'");
 }
+
+#[test]
+fn a_chain_shows_all_that_follows_and_tells_its_episodes_apart_where_titles_are_cut() {
+    let mut database = world();
+    let episodes = database.rows.get_mut(&Entity::Episode).expect("episodes");
+    episodes.retain(|row| row.id() == "ep-1");
+    let mut parent = "ep-1".to_owned();
+    for (day, part) in ["second look", "day after", "closed"].iter().enumerate() {
+        let id = format!("ep-later-{day}");
+        episodes.push(row(
+            Entity::Episode,
+            &[
+                ("id", json!(id)),
+                ("parent_id", json!(parent)),
+                ("title", json!(format!("Reconcile the August ledger of all customers: {part}"))),
+                ("started_at", json!(format!("2026-02-0{}T10:00:00.000000Z", day + 1))),
+            ],
+        ));
+        parent = id;
+    }
+    let mut console = Console::new(database, 80, 24);
+    console.press("2 G enter . c");
+    for shown in ["chain 3", "day after", "closed"] {
+        console.shows(shown);
+    }
+    console.press(". t");
+    console.shows("second look");
+}

@@ -82,6 +82,27 @@ pub fn age(text: &str, now: DateTime<Utc>) -> SafeText {
     }
 }
 
+/// A name in that room. Where it is cut, the words go that it has in common with the name of what is before it.
+#[must_use]
+pub fn told_apart(name: &str, before: Option<&str>, room: usize, look: &Look) -> SafeText {
+    const LONGEST: usize = 200;
+    let whole = SafeText::limited(name, LONGEST);
+    if whole.width() <= room {
+        return whole;
+    }
+    let alike = before.unwrap_or_default().chars().zip(name.chars()).take_while(|(a, b)| a == b);
+    let shared = &name[..alike.map(|(_, c)| c.len_utf8()).sum()];
+    let rest = &name[shared.len()..];
+    let is_within = rest.starts_with(char::is_alphanumeric) && shared.ends_with(char::is_alphanumeric);
+    let cut = if is_within { shared.rfind(char::is_whitespace).unwrap_or(0) } else { shared.len() };
+    let rest = name[cut..].trim_start_matches(|c: char| !c.is_alphanumeric());
+    if cut == 0 || rest.is_empty() {
+        return look.fit(&whole, room);
+    }
+    let words = SafeText::join(&[SafeText::glyphs(look.glyphs.ellipsis, 1), SafeText::limited(rest, LONGEST)], " ");
+    look.fit(&words, room)
+}
+
 /// Returns the style role of a state: the word carries the meaning, the glyph and the colour only help.
 #[must_use]
 pub fn state_role(word: &str) -> StyleRole {

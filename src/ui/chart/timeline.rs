@@ -74,7 +74,13 @@ impl Timeline<'_> {
     /// Columns for guides and labels: what they need, at most somewhat less than half.
     fn label_width(&self, width: u16, look: &Look) -> u16 {
         let widest = self.rows.iter().map(|row| guides(&row.levels, look).width() + row.label.width()).max();
-        widest.unwrap_or(0).min(usize::from(width) * 9 / 20) as u16
+        widest.unwrap_or(0).min(Self::label_room(usize::from(width))) as u16
+    }
+
+    /// Columns that guides and labels have at most, of so many: all of them where there are no bars.
+    #[must_use]
+    pub fn label_room(width: usize) -> usize {
+        if width < 48 { width } else { width * 9 / 20 }
     }
 
     /// The time at the beginning of each stretch, as far as there is room, and a sign where time was squeezed.
@@ -84,7 +90,10 @@ impl Timeline<'_> {
         for (index, stretch) in stretches.iter().enumerate() {
             let next = stretches.get(index + 1).map_or(usize::from(line.width), |next| next.column);
             let label = (self.tick)(stretch.from);
-            if stretch.column >= free && stretch.column + label.width() <= next.max(free) {
+            let fits = |label: &SafeText| stretch.column >= free && stretch.column + label.width() <= next.max(free);
+            // Where there is no room for the time of day, the day says something.
+            let day = || SafeText::new(label.as_str().split(' ').next().unwrap_or_default());
+            if let Some(label) = Some(label.clone()).filter(fits).or_else(|| Some(day()).filter(fits)) {
                 look.text(right_of(line, stretch.column as u16), buf, &label, StyleRole::Muted);
                 free = stretch.column + label.width() + 1;
             }

@@ -83,7 +83,7 @@ impl DetailTab {
         let Some(Content::Episode(context)) = &detail.content else { return None };
         Some(match self {
             DetailTab::Story => detail.story.moments.len(),
-            DetailTab::Chain => (context.chain.ids.len() + context.chain.children.len()).saturating_sub(1),
+            DetailTab::Chain => context.chain_total(),
             DetailTab::Segments => context.total(Entity::Segment),
             DetailTab::Canvas => context.total(Entity::CanvasEvent),
             DetailTab::Feedback => context.total(Entity::Feedback),

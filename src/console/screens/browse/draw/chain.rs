@@ -7,7 +7,7 @@ use crate::console::view::document::DocumentWriter;
 use crate::console::view::words;
 use crate::memory::query::EpisodeContext;
 use crate::memory::{Row, time};
-use crate::ui::chart::{Timeline, TimelineRow};
+use crate::ui::chart::{Timeline, TimelineRow, guides};
 use crate::ui::{Look, SafeText, StyleRole, TextLine};
 
 fn seconds(row: &Row, column: &str) -> Option<f64> {
@@ -28,22 +28,13 @@ pub fn write(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
         let line = TextLine::default().with_glyph(g.warning, StyleRole::Warn).with(" The parent ", StyleRole::Text);
         writer.line(line.with(SafeText::limited(missing, 80), StyleRole::Warn).with(" is not there.", StyleRole::Text));
     }
-    let own = context.episode.id();
-    let mut rows = Vec::new();
-    let mut ids = Vec::new();
-    for (depth, id) in chain.ids.iter().enumerate() {
-        rows.push(chain_row(context, id, vec![false; depth], *id == own, look));
-        ids.push(id.clone());
-    }
-    let depth = chain.ids.len().saturating_sub(1);
     let rest = other_children(context);
-    let children: Vec<&Row> = context.children().collect();
-    for (index, child) in children.iter().enumerate() {
-        let mut levels = vec![false; depth];
-        levels.push(index + 1 < children.len() || rest.is_some());
-        rows.push(chain_row(context, child.id(), levels, false, look));
-        ids.push(child.id().to_owned());
+    let mut tree = ChainTree { context, look, width: writer.width, rows: Vec::new(), ids: Vec::new() };
+    for (depth, id) in chain.ids.iter().enumerate() {
+        tree.add(id, vec![false; depth]);
     }
+    tree.add_below(context.children().collect(), vec![false; chain.ids.len().saturating_sub(1)], rest.is_some());
+    let ChainTree { rows, ids, .. } = tree;
     if rows.len() <= 1 {
         writer.text("This episode has no parent and no children.", StyleRole::Muted);
         return;
@@ -60,27 +51,59 @@ pub fn write(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     writer.link_rows(&ids, rows.len());
     writer.blank();
     if let Some(rest) = rest {
-        and_more(writer, chain.ids.len() + chain.children.len() - ids.len(), rest);
+        and_more(writer, chain.children.len() - context.children().count(), rest);
+    }
+    if context.is_cut {
+        writer.text("More episodes follow: they are shown in the chain of the last ones here.", StyleRole::Warn);
     }
     writer.text("f goes to one of them, and so does a click", StyleRole::Muted);
 }
 
-fn chain_row(context: &EpisodeContext, id: &str, levels: Vec<bool>, own: bool, look: &Look) -> TimelineRow {
-    let row = context.relative(id);
-    let mut label = TextLine::default();
-    if own {
-        label.push_glyphs(look.glyphs.diamond, 1, StyleRole::Accent);
-        label.push(" ", StyleRole::Text);
+/// The rows of the tree, from top to bottom.
+struct ChainTree<'c> {
+    context: &'c EpisodeContext,
+    look: &'c Look,
+    width: usize,
+    rows: Vec<TimelineRow>,
+    ids: Vec<String>,
+}
+
+impl<'c> ChainTree<'c> {
+    /// Adds episodes that follow the same one, each with those below it.
+    fn add_below(&mut self, siblings: Vec<&'c Row>, levels: Vec<bool>, are_more: bool) {
+        let last = siblings.len().saturating_sub(1);
+        for (index, row) in siblings.into_iter().enumerate() {
+            // Parents may run in a circle.
+            if self.ids.iter().any(|id| id == row.id()) {
+                continue;
+            }
+            let levels = [&levels[..], &[index < last || are_more]].concat();
+            self.add(row.id(), levels.clone());
+            self.add_below(self.context.followers(row.id()), levels, false);
+        }
     }
-    let name = row.map_or_else(|| id.to_owned(), row_name);
-    label.push(SafeText::limited(&name, 60), if own { StyleRole::Heading } else { StyleRole::Text });
-    let outcome = row.and_then(|row| row.text("outcome")).unwrap_or_default();
-    let role = words::state_role(outcome);
-    TimelineRow {
-        levels,
-        label,
-        from: row.and_then(|row| seconds(row, "started_at")),
-        to: row.and_then(|row| seconds(row, "ended_at").or_else(|| seconds(row, "started_at"))),
-        role: if role == StyleRole::Muted { StyleRole::Accent } else { role },
+
+    fn add(&mut self, id: &str, levels: Vec<bool>) {
+        let row = self.context.relative(id);
+        let mut label = TextLine::default();
+        let is_own = id == self.context.episode.id();
+        if is_own {
+            label.push_glyphs(self.look.glyphs.diamond, 1, StyleRole::Accent);
+            label.push(" ", StyleRole::Text);
+        }
+        let name = row.map_or_else(|| id.to_owned(), row_name);
+        let before = row.and_then(|row| self.context.relative(row.text("parent_id")?)).map(row_name);
+        let room = Timeline::label_room(self.width).saturating_sub(guides(&levels, self.look).width() + label.width());
+        let name = words::told_apart(&name, before.as_deref(), room, self.look);
+        label.push(name, if is_own { StyleRole::Heading } else { StyleRole::Text });
+        let role = words::state_role(row.and_then(|row| row.text("outcome")).unwrap_or_default());
+        self.ids.push(id.to_owned());
+        self.rows.push(TimelineRow {
+            levels,
+            label,
+            from: row.and_then(|row| seconds(row, "started_at")),
+            to: row.and_then(|row| seconds(row, "ended_at").or_else(|| seconds(row, "started_at"))),
+            role: if role == StyleRole::Muted { StyleRole::Accent } else { role },
+        });
     }
 }

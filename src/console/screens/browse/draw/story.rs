@@ -135,7 +135,8 @@ fn chain(context: &EpisodeContext, canvas: &mut Canvas<'_>, line: Rect) -> u16 {
     1
 }
 
-/// The episodes of the chain with their titles, those as long as all of it fits; one of the children stands for them.
+/// The episodes of the chain with their titles, those as long as all of it fits; of several that follow the same one the
+/// first stands for them.
 fn links<'c>(context: &'c EpisodeContext, own: usize, room: usize, look: &Look) -> Vec<(TextLine, Option<&'c str>)> {
     const TITLES: [usize; 5] = [80, 60, 40, 30, 20];
     let chain = &context.chain;
@@ -147,12 +148,16 @@ fn links<'c>(context: &'c EpisodeContext, own: usize, room: usize, look: &Look) 
             pieces.push((piece, (index != own).then_some(id.as_str())));
             before = context.relative(id);
         }
-        if let [child, others @ ..] = &chain.children[..] {
-            let mut piece = link(context, Some(&context.episode), (child, false), title, look);
+        let mut next: Vec<&str> = chain.children.iter().map(String::as_str).collect();
+        while let [child, others @ ..] = &next[..] {
+            let mut piece = link(context, before, (child, false), title, look);
             if !others.is_empty() {
                 piece.push(format!(" and {} more", others.len()), StyleRole::Muted);
             }
-            pieces.push((piece, Some(child)));
+            pieces.push((piece, Some(*child)));
+            before = context.relative(child);
+            next = context.followers(child).into_iter().map(Row::id).collect();
+            next.retain(|id| !pieces.iter().any(|(_, known)| *known == Some(*id)));
         }
         pieces
     };
@@ -183,9 +188,10 @@ fn link(
     }
     let role = words::state_role(row.and_then(|row| row.text("outcome")).unwrap_or_default());
     line.push_glyphs(if own { g.diamond } else { g.dot }, 1, role);
-    let name = SafeText::limited(&row.map_or_else(|| id.to_owned(), row_name), 200);
+    let name = row.map_or_else(|| id.to_owned(), row_name);
+    let name = words::told_apart(&name, before.map(row_name).as_deref(), title, look);
     line.push_blanks(1);
-    line.push(look.fit(&name, title), if own { StyleRole::Heading } else { StyleRole::Link });
+    line.push(name, if own { StyleRole::Heading } else { StyleRole::Link });
     line
 }
 
