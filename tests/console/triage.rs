@@ -477,3 +477,31 @@ fn masked_texts_are_not_written_back() {
     let fields = FeedbackFields { kind: Some("thumbs_up".to_owned()), instead_of, ..FeedbackFields::default() };
     assert_eq!(planned(&mut console).1, Operation::EditFeedback { id: "fb-2".to_owned(), fields });
 }
+
+#[test]
+fn the_inbox_and_the_changes_follow_what_others_write_and_other_screens_say_that_they_are_old() {
+    let mut console = inbox(120, 40);
+    console.press("j");
+    let before = console.id();
+    let mut row = console.database.rows[&Entity::Feedback][0].clone();
+    row.set("id", json!("fb-of-others"));
+    row.set("kind", json!("thumbs_down"));
+    row.set("created_at", json!("2026-02-04T10:59:00.000000Z"));
+    console.beat();
+    console.shows("0 of 2 looked at");
+    console.database.rows.entry(Entity::Feedback).or_default().push(row);
+    console.beat();
+    console.shows("0 of 3 looked at");
+    assert_eq!(console.id(), before, "the same row is selected");
+    // What is looked for or counted is not done again unasked.
+    console.press("/ 'October' enter");
+    console.hides("written since");
+    console.beat();
+    console.hides("written since");
+    console.beat();
+    console.shows("written since: r");
+    let before = console.id();
+    console.press("r");
+    console.hides("written since");
+    assert_eq!(console.id(), before, "the same row is selected");
+}

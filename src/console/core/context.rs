@@ -12,7 +12,7 @@ use super::columns::{ListColumn, any_column, list_columns, stands_in, title_colu
 use super::command::CommandId;
 use super::health::Health;
 use super::jobs::RunningJobs;
-use super::live::Renewal;
+use super::live::{LiveTail, PlaceWatch, Renewal};
 use super::masking::Masking;
 use super::menu::{Menu, MenuChoice, Purpose};
 use super::message::{Destination, Effect, Measures, RequestFailure, Ticket};
@@ -25,7 +25,7 @@ use crate::change::plan::past::AsOf;
 use crate::change::plan::{Change, SHOWN};
 use crate::console::overlays::unlock::messages::PendingStep;
 use crate::memory::mask::Mask;
-use crate::memory::query::{Capability, CountKind, StoreStatus};
+use crate::memory::query::{Capability, CountKind, Query, StoreStatus};
 use crate::memory::{Entity, Row};
 
 /// Tone of a message.
@@ -170,6 +170,8 @@ pub struct Context {
     pub status_failure: Option<RequestFailure>,
     /// The status is read again because others wrote.
     pub status_renewal: Renewal,
+    /// Whether others wrote since the place that is shown was read.
+    pub watch: PlaceWatch,
     /// Measures of what was drawn last.
     pub measures: Measures,
     /// The message in the footer.
@@ -214,6 +216,7 @@ impl Context {
             status_pending: None,
             status_failure: None,
             status_renewal: Renewal::default(),
+            watch: PlaceWatch::default(),
             measures: Measures::default(),
             toast: None,
             changing: Changing::default(),
@@ -272,6 +275,21 @@ impl Context {
     /// Reads something again because others wrote; the reply goes to whoever asks now.
     pub fn renew(&mut self, request: Request) -> Ticket {
         self.ask(Request::Renew(Box::new(request)))
+    }
+
+    /// Watches what others write as long as a place is shown that what they write makes old; else watches nothing.
+    pub fn watch_place(&mut self, place: u64, may_age: bool) {
+        if self.watch.place != place || !may_age {
+            let left = self.watch.watching.take();
+            self.cancel(left);
+            self.watch = PlaceWatch::default();
+            self.watch.place = place;
+        }
+        let watched = self.held().next().filter(|_| may_age && self.watch.watching.is_none());
+        if let Some(entity) = watched {
+            let query = Query { limit: 1, ..LiveTail::query(Query::new(entity)) };
+            self.watch.watching = Some(self.ask_for_all(Request::Watch(Box::new(query))));
+        }
     }
 
     /// Others wrote: the state of the database is read again. What is known of it stays until then.

@@ -124,6 +124,26 @@ impl Renewal {
     }
 }
 
+/// Watch over a place that does not list rows: whether others wrote since it was read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PlaceWatch {
+    /// Number of the place.
+    pub place: u64,
+    /// It is being watched.
+    pub watching: Option<Ticket>,
+    /// The first that is heard is no news.
+    heard: bool,
+    /// Others wrote since the place was read.
+    pub is_aged: bool,
+}
+
+impl PlaceWatch {
+    /// Whether what was heard under this number means that others wrote meanwhile.
+    pub fn hears(&mut self, ticket: Ticket) -> bool {
+        self.watching == Some(ticket) && std::mem::replace(&mut self.heard, true)
+    }
+}
+
 /// Whether a column tells rows apart or orders them.
 fn is_key(entity: Entity, column: &str) -> bool {
     matches!(column, "id" | "source") || column == entity.time_column() || entity == Entity::MemoryLink

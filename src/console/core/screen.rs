@@ -325,6 +325,16 @@ pub trait Screen: std::any::Any {
         self.lists().is_some()
     }
 
+    /// Whether what others write makes it old, and it does not watch that itself.
+    fn may_age(&self) -> bool {
+        false
+    }
+
+    /// Others wrote: reads again what is shown, where that is soon done. Whether it does.
+    fn others_wrote(&mut self, _cx: &mut Context) -> bool {
+        false
+    }
+
     /// Rows that came since it was read, as far as it is watched.
     fn news(&self) -> usize {
         0

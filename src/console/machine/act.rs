@@ -126,6 +126,7 @@ impl Model {
         let cx = &mut self.context;
         (cx.status, cx.status_failure, cx.changing.unfinished) = (None, None, None);
         cx.names.doubt();
+        cx.watch.is_aged = false;
         let waited = cx.status_pending.take().into_iter().chain(cx.status_renewal.release());
         cx.cancel(waited);
         if self.screen().shows_findings() {

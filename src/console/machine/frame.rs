@@ -52,6 +52,9 @@ fn top(model: &Model, look: &Look, line: Rect, buf: &mut Buffer) {
         };
         badges.push(Badge::new(SafeText::join(&[lead.into(), at], ""), role));
     }
+    if model.context.watch.is_aged {
+        badges.push(Badge::new(signed(look.glyphs.arrow_up, "written since: r"), StyleRole::Accent));
+    }
     if line.width >= 120 {
         badges.push(Badge::new(model.context.settings.zone.name(model.context.now), StyleRole::Label));
     }

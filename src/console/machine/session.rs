@@ -37,6 +37,10 @@ impl Model {
                     Err(failure) => self.context.status_failure = Some(failure),
                 }
             }
+            Reply::News(_) if self.context.watch.hears(ticket) => {
+                let follows = self.at_screen(|screen, cx| screen.others_wrote(cx));
+                self.context.watch.is_aged |= !follows;
+            }
             Reply::Places(result) => self.kept.take(ticket, result, &mut self.context),
             Reply::Databases(known) => self.switch.choose(&known, &mut self.context),
             Reply::Tried(result) => self.switch.tried(result, &mut self.context),

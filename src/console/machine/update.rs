@@ -162,6 +162,8 @@ impl Model {
         }
         if self.history.here().epoch != self.context.changing.epoch {
             self.history.here_mut().epoch = self.context.changing.epoch;
+            // What was written here is no news.
+            self.context.watch_place(self.history.here().id, false);
             self.refresh();
         }
         if !self.screen().shows_findings() {
@@ -170,6 +172,8 @@ impl Model {
             self.context.cancel(looking);
         }
         self.at_screen(Screen::settle);
+        let may_age = self.screen().may_age() && self.context.past.is_none();
+        self.context.watch_place(self.history.here().id, may_age);
         if !self.screen().is_reading() {
             self.context.read_status();
         }

@@ -11,6 +11,7 @@ use crate::console::core::message::{Destination, RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Screen, ScreenFace};
 use crate::console::core::twin::words;
+use crate::console::core::window::RowKey;
 use crate::console::view::Canvas;
 use crate::memory::search::{SEARCHED, Search, SearchHit};
 use crate::memory::{Entity, Row};
@@ -63,6 +64,8 @@ pub struct FindScreen {
     pub pending: Option<(Ticket, Entity)>,
     /// Lines of the selected row that lie above.
     pub scroll: usize,
+    /// The row that was selected before all was looked for again.
+    again: Option<RowKey>,
 }
 
 impl FindScreen {
@@ -104,6 +107,10 @@ impl FindScreen {
             Ok(page) => {
                 kind.next = page.next;
                 self.found.extend(page.rows);
+                let is_it = |(row, _): &(Row, SearchHit)| Some(RowKey::of(row)) == self.again;
+                if let Some(at) = self.found.iter().position(is_it) {
+                    (self.selected, self.again) = (at, None);
+                }
             }
             Err(failure) => kind.failure = Some(failure),
         }
@@ -169,6 +176,11 @@ impl Screen for FindScreen {
 
     fn select(&mut self, position: usize) {
         (self.selected, self.scroll) = (position.min(self.found.len().saturating_sub(1)), 0);
+        self.again = None;
+    }
+
+    fn may_age(&self) -> bool {
+        true
     }
 
     fn release(&mut self) -> Vec<Ticket> {
@@ -176,6 +188,7 @@ impl Screen for FindScreen {
     }
 
     fn forget(&mut self) {
+        self.again = self.current().map(|(row, _)| RowKey::of(row)).or(self.again.take());
         self.found.clear();
         self.kinds.clear();
     }

@@ -93,6 +93,8 @@ pub struct InboxScreen {
     pub more: bool,
     /// They were read.
     pub filled: bool,
+    /// Others wrote, or it was left, since the rows were read.
+    aged: bool,
     /// The pending request, and the stage that it reads.
     pub pending: Option<(Ticket, InboxStage)>,
     /// Reason why the rows could not be read.
@@ -240,18 +242,26 @@ impl InboxScreen {
         self.untold = !keeps_signals;
         match (self.pending.take(), result) {
             (None, _) => {}
+            // What cannot be read again now stays as it was.
+            (Some(_), Err(_)) if self.filled => {}
             (Some(_), Err(failure)) => self.failure = Some(failure),
             (Some((_, InboxStage::Signals)), Ok(page)) => self.fill(&page.rows, cx),
             (Some((_, InboxStage::Feedback)), Ok(page)) => {
                 self.more = page.next.is_some();
                 self.found = page.rows.into_iter().filter(|row| worth_a_look(row).is_some()).collect();
                 if keeps_signals && !self.found.is_empty() {
-                    self.pending = Some((cx.ask(Request::LoadPage(Box::new(signals_query()))), InboxStage::Signals));
+                    self.read(signals_query(), InboxStage::Signals, cx);
                 } else {
                     self.fill(&[], cx);
                 }
             }
         }
+    }
+
+    /// Reads rows; again, where they were read before: then at a time when it costs little.
+    fn read(&mut self, query: Query, stage: InboxStage, cx: &mut Context) {
+        let request = Request::LoadPage(Box::new(query));
+        self.pending = Some((if self.filled { cx.renew(request) } else { cx.ask(request) }, stage));
     }
 
     /// Whether a verdict can be given on the selected row.
@@ -325,13 +335,20 @@ impl InboxScreen {
 
     /// Takes the rows in that were found, without those that have been looked at.
     fn fill(&mut self, signals: &[Row], cx: &mut Context) {
-        let selected = self.current().map(|row| row.id().to_owned());
+        let before = self.current().cloned();
         let judged = |row: &Row| self.judged.iter().any(|judged| judged.id == row.id());
         self.items = untold(&self.found, signals).filter(|row| !judged(row)).cloned().collect();
         self.filled = true;
         cx.read_names(&self.items);
-        let again = self.items.iter().position(|row| Some(row.id()) == selected.as_deref());
+        let is_it = |row: &Row| before.as_ref().is_some_and(|before| row.id() == before.id());
+        let again = self.items.iter().position(is_it);
         self.selected = again.unwrap_or(self.selected.min(self.items.len().saturating_sub(1)));
+        if before.is_some() && self.current() != before.as_ref() {
+            self.ahead.doubt();
+        }
+        if before.is_some() && again.is_none() {
+            self.note.clear();
+        }
     }
 
     /// Notes a verdict and goes on to the next row.
@@ -369,17 +386,31 @@ impl Screen for InboxScreen {
     }
 
     fn settle(&mut self, cx: &mut Context) {
-        if self.pending.is_some() || self.failure.is_some() {
+        if self.failure.is_some() {
             return;
+        }
+        if self.pending.is_none() && (!self.filled || std::mem::take(&mut self.aged)) {
+            self.read(feedback_query(), InboxStage::Feedback, cx);
         }
         if self.filled {
             if cx.holds(Entity::Episode).is_ok() {
                 self.read_episode(cx);
             }
             self.look_ahead(cx);
-        } else {
-            self.pending = Some((cx.ask(Request::LoadPage(Box::new(feedback_query()))), InboxStage::Feedback));
         }
+    }
+
+    fn may_age(&self) -> bool {
+        true
+    }
+
+    fn others_wrote(&mut self, _cx: &mut Context) -> bool {
+        self.aged = true;
+        true
+    }
+
+    fn left(&mut self, _cx: &mut Context) {
+        self.aged = true;
     }
 
     fn reply(&mut self, ticket: Ticket, reply: Reply, cx: &mut Context) {
@@ -521,7 +552,7 @@ impl Screen for InboxScreen {
     }
 
     fn forget(&mut self) {
-        self.filled = false;
+        (self.filled, self.aged) = (false, false);
         self.failure = None;
         self.episode = None;
         self.owners.clear();

@@ -29,6 +29,8 @@ pub struct ReceiptsScreen {
     pub more: bool,
     /// They were read.
     pub filled: bool,
+    /// Others wrote, or it was left, since the newest were read.
+    aged: bool,
     /// They are being waited for; whether they replace those that are there.
     pub pending: Option<(Ticket, bool)>,
     /// Reason why the entries could not be read.
@@ -62,11 +64,21 @@ impl ReceiptsScreen {
 
     fn fill(&mut self, entries: Vec<ReceiptEntry>, replaces: bool) {
         let selected = self.current().map(|entry| entry.seq);
+        let more = entries.len() == ENTRIES && entries.last().is_some_and(|entry| entry.seq > 1);
+        // Entries never change: older ones that were read before are still true.
+        let older = match entries.last().filter(|_| replaces && self.filled && more) {
+            Some(last) if self.entries.iter().any(|entry| entry.seq == last.seq) => {
+                self.entries.iter().filter(|entry| entry.seq < last.seq).cloned().collect()
+            }
+            _ => Vec::new(),
+        };
         if replaces {
             self.entries.clear();
         }
-        self.more = entries.len() == ENTRIES && entries.last().is_some_and(|entry| entry.seq > 1);
-        self.entries.extend(entries);
+        if older.is_empty() {
+            self.more = more;
+        }
+        self.entries.extend(entries.into_iter().chain(older));
         self.filled = true;
         let again = self.entries.iter().position(|entry| Some(entry.seq) == selected);
         self.selected = again.unwrap_or(self.selected.min(self.entries.len().saturating_sub(1)));
@@ -102,6 +114,10 @@ impl Screen for ReceiptsScreen {
             self.pending = Some((cx.ask(Request::LoadTrail(None)), true));
             return;
         }
+        if std::mem::take(&mut self.aged) {
+            self.pending = Some((cx.renew(Request::LoadTrail(None)), true));
+            return;
+        }
         let near_end = self.selected + NEAR >= self.entries.len();
         let last = self.entries.last().map(|entry| entry.seq);
         if let Some(last) = last.filter(|_| self.more && near_end) {
@@ -117,8 +133,23 @@ impl Screen for ReceiptsScreen {
                 cx.read_names_of_changes(&first);
                 self.fill(entries, replaces);
             }
+            // What cannot be read again now stays as it was.
+            Err(_) if self.filled && replaces => {}
             Err(failure) => self.failure = Some(failure),
         }
+    }
+
+    fn may_age(&self) -> bool {
+        true
+    }
+
+    fn others_wrote(&mut self, _cx: &mut Context) -> bool {
+        self.aged = true;
+        true
+    }
+
+    fn left(&mut self, _cx: &mut Context) {
+        self.aged = true;
     }
 
     fn command(&mut self, id: CommandId, cx: &mut Context) {
@@ -161,7 +192,7 @@ impl Screen for ReceiptsScreen {
     }
 
     fn forget(&mut self) {
-        self.filled = false;
+        (self.filled, self.aged) = (false, false);
         self.failure = None;
     }
 

@@ -242,6 +242,10 @@ impl Screen for ReplayScreen {
         Some(Operation::Link { child, parent: self.parent()?.id.clone() })
     }
 
+    fn may_age(&self) -> bool {
+        true
+    }
+
     fn release(&mut self) -> Vec<Ticket> {
         self.pending.take().into_iter().collect()
     }

@@ -131,7 +131,11 @@ impl Screen for TablesScreen {
             Reply::Tables(result) => {
                 self.pending = None;
                 match result {
-                    Ok(tables) => self.tables = Some(tables),
+                    Ok(tables) => {
+                        let again = tables.iter().position(|table| table.name == self.rows.table);
+                        self.selected = again.unwrap_or(self.selected);
+                        self.tables = Some(tables);
+                    }
                     Err(failure) => self.failure = Some(failure),
                 }
             }
@@ -204,6 +208,10 @@ impl Screen for TablesScreen {
         self.in_rows = !self.in_rows;
     }
 
+    fn may_age(&self) -> bool {
+        true
+    }
+
     fn release(&mut self) -> Vec<Ticket> {
         let waited = [&mut self.pending, &mut self.rows.pending, &mut self.rows.counting, &mut self.drafting];
         waited.into_iter().filter_map(Option::take).collect()
@@ -211,7 +219,7 @@ impl Screen for TablesScreen {
 
     fn forget(&mut self) {
         (self.tables, self.failure) = (None, None);
-        self.rows = TableRows::default();
+        self.rows = TableRows { table: std::mem::take(&mut self.rows.table), ..TableRows::default() };
     }
 
     fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {
