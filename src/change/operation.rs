@@ -380,7 +380,7 @@ impl Operation {
             }
             Operation::Signal { episode, signal, .. } => {
                 let word = signal.word();
-                Face::about(episode, format!("Tell episode {episode}: {word}"), words(["signal", episode, word]))
+                Face::about(episode, format!("Signal {word} for episode {episode}"), words(["signal", episode, word]))
             }
             Operation::Retract { id } => {
                 Face::about(id, format!("Retract signal {id}"), words(["signal", "retract", id]))

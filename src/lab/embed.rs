@@ -76,10 +76,10 @@ pub async fn vector_of(
     text: &str,
 ) -> Result<Vec<f32>, String> {
     if !store.embeddings().has_vectors(kind) {
-        return Err(format!("this database keeps no vectors of {}s: compared by keywords", kind.title()));
+        return Err(format!("compared by keywords: this database keeps no vectors of {}s", kind.title()));
     }
     match endpoint {
-        None => Err("no embedding endpoint is named in the profile: compared by keywords".to_owned()),
+        None => Err("compared by keywords: no embedding endpoint is named in the profile".to_owned()),
         Some(Err(why)) => Err(format!("compared by keywords: {why}")),
         Some(Ok(endpoint)) => embed(endpoint, text).await.map_err(|why| format!("compared by keywords: {why}")),
     }

@@ -60,13 +60,13 @@ impl ResolvedQuestion {
                 asked.vector = store.embeddings().vectors(row.entity, std::slice::from_ref(id)).await?.remove(id);
             }
             if asked.vector.is_none() && request.ranking != Ranking::Proven {
-                asked.notes.push(format!("the {} {id} has no vector: compared by keywords", row.entity.title()));
+                asked.notes.push(format!("compared by keywords: the {} {id} has no vector", row.entity.title()));
             }
             asked.row = Some(row);
         }
         if asked.vector.is_some() && !store.embeddings().has_vectors(compared) {
             asked.vector = None;
-            asked.notes.push(format!("this database keeps no vectors of {}s: compared by keywords", compared.title()));
+            asked.notes.push(format!("compared by keywords: this database keeps no vectors of {}s", compared.title()));
         }
         Ok(asked)
     }

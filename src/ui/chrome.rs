@@ -275,8 +275,11 @@ fn mark_tab(place: Rect, line: Rect, buf: &mut Buffer, look: &Look) {
     if !look.glyphs.is_ascii() && !look.theme.is_mono() {
         return;
     }
+    let is_free = |x: u16| buf.cell((x, place.y)).is_none_or(|cell| cell.symbol() == " ");
+    // Where the next tab is that near, there is no room for brackets.
+    let is_apart = place.right() + 1 >= line.right() || is_free(place.right() + 1);
     for (x, bracket) in [(place.x.checked_sub(1), "["), (Some(place.right()), "]")] {
-        if let Some(x) = x.filter(|x| (line.left()..line.right()).contains(x)) {
+        if let Some(x) = x.filter(|x| is_apart && (line.left()..line.right()).contains(x)) {
             look.text(Rect { x, width: 1, ..place }, buf, &bracket.into(), StyleRole::Accent);
         }
     }

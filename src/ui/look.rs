@@ -97,7 +97,7 @@ impl Look {
         let quiet = [StyleRole::Stale, StyleRole::Muted].map(|role| self.style(role).fg);
         for position in area.intersection(buf.area).positions() {
             let cell = &mut buf[position];
-            if hides_colours && is_bar(cell) {
+            if hides_colours && is_bar(cell) && cell.fg != Color::Reset {
                 continue;
             }
             let is_bare = cell.fg == Color::Reset || quiet.contains(&Some(cell.fg));

@@ -359,6 +359,7 @@ impl ConsoleCommand {
             CommandId::Panel(ScreenKind::Inbox) => Some(Entity::Feedback),
             CommandId::Panel(ScreenKind::Prune) => Some(Entity::Case),
             CommandId::Panel(ScreenKind::Replay) => Some(Entity::Episode),
+            CommandId::Panel(ScreenKind::Policies) => Some(Entity::Policy),
             _ => None,
         }
     }
@@ -418,7 +419,7 @@ commands! {
     CommandId::PageDown, Everywhere, ["pgdn", "ctrl-d", "ctrl-f"], "Page down", "", "Goes a screenful down.";
     CommandId::First, Everywhere, ["g", "home"], "First", "", "Goes to the first row.";
     CommandId::Last, Everywhere, ["G", "end"], "Last", "", "Goes to the last row.";
-    CommandId::ScrollDetail(true), Everywhere, ["ctrl-e"], "Scroll details down", "", "Scrolls the details down, while the list keeps the keys.";
+    CommandId::ScrollDetail(true), Everywhere, ["ctrl-e"], "Scroll details down", "scroll", "Scrolls the details down, while the list keeps the keys.";
     CommandId::ScrollDetail(false), Everywhere, ["ctrl-y"], "Scroll details up", "", "Scrolls the details up.";
     CommandId::Open, Everywhere, ["enter"], "Open", "open", "Opens the selected row; in its details, what they lead to.";
     CommandId::Palette, Everywhere, [":", "ctrl-p"], "Palette", "jump", "Finds a screen or a command by a few letters; an entity and an id open that row.";
@@ -464,7 +465,7 @@ commands! {
     CommandId::Change(CommandAsk::Retract), Rows, ["t x"], "Retract signal", "", "Takes a signal back; the utility is replayed without it.";
     CommandId::Change(CommandAsk::Unlink), Rows, ["c u"], "Unlink", "", "Takes the episode's parent away.";
     CommandId::Change(CommandAsk::ActivatePolicy), Study, ["c a"], "Activate policy", "activate", "Puts the selected version to use; the others stay.";
-    CommandId::Change(CommandAsk::TrainPolicy), Study, ["c t"], "Train policy", "train", "Trains a new version from what the bank's cases recalled; it is stored for review.";
+    CommandId::Change(CommandAsk::TrainPolicy), Rows, ["c t"], "Train policy", "train", "Trains a new version of the bank's policy, or its first one, from what its cases recalled; it is stored for review.";
     CommandId::Panel(ScreenKind::Recall), Everywhere, ["W"], "Recall: why is this remembered", "", "Ranks a situation, that of the selected row or one in words, and takes every score apart.";
     CommandId::Recall(recall::RecallCommand::Write), Recall, ["/"], "Write a situation", "situation", "Writes the situation in words.";
     CommandId::Recall(recall::RecallCommand::Rank(Ranking::Boosted)), Recall, ["n 1"], "Boosted", "", "Ranks episodes by time and likeness, boosted by canvas and feedback.";
@@ -546,7 +547,7 @@ commands! {
     CommandId::Panel(ScreenKind::Replay), Everywhere, ["V"], "Replay", "", "Shows a topic, or what is around the selected episode, as a time line with suggested parents.";
     CommandId::UndoLast, Everywhere, ["Z"], "Undo the last change", "", "Plans the inverse of the last change of this session.";
     CommandId::Lock, Everywhere, ["U"], "Unlock or lock", "", "Makes changes possible after a confirmation, or impossible again.";
-    CommandId::Focus, Everywhere, ["tab", "backtab"], "Other pane", "", "Goes from the list to the details and back; on the first screen to its next part.";
+    CommandId::Focus, Everywhere, ["tab", "backtab"], "Other pane", "other pane", "Goes from the list to the details and back; on the first screen to its next part.";
     CommandId::TabRight, Rows, ["l", "right"], "Next tab", "tabs", "Shows the next tab of the details.";
     CommandId::TabLeft, Rows, ["h", "left"], "Previous tab", "", "Shows the previous tab of the details.";
     CommandId::Resize(true), Rows, ["+"], "Larger list", "", "Makes the list larger and the details smaller; it stays so.";

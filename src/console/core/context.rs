@@ -16,7 +16,7 @@ use super::live::{LiveTail, PlaceWatch, Renewal};
 use super::masking::Masking;
 use super::menu::{Menu, MenuChoice, Purpose};
 use super::message::{Destination, Effect, Measures, RequestFailure, Ticket};
-use super::names::NameBook;
+use super::names::{NAMED, NameBook, owners};
 pub use super::opened::{ConsoleSettings, OpenBeside, OpenedDatabase};
 use super::proposal::Proposal;
 use super::request::Request;
@@ -325,11 +325,21 @@ impl Context {
 
     /// Reads what the rows of a plan are called, unless that was done.
     pub fn read_names_of_changes(&mut self, changes: &[Change]) {
-        for entity in [Entity::Episode, Entity::Memory, Entity::Case, Entity::Agent, Entity::Subject, Entity::Profile] {
-            let of = |change: &&Change| Entity::parse(&change.entity) == Some(entity);
-            let shown = changes.iter().take(SHOWN).filter(of).map(|change| change.id.as_str());
-            self.read_names_of(entity, shown);
+        let of = |change: &'_ Change| Entity::parse(&change.entity).map(|entity| (entity, change.id.clone()));
+        let shown = changes.iter().take(SHOWN);
+        let owned = |change| owners(change).map(|(entity, id)| (entity, id.to_owned())).collect::<Vec<_>>();
+        let wanted: Vec<(Entity, String)> =
+            shown.flat_map(|change| of(change).into_iter().chain(owned(change))).collect();
+        for entity in NAMED {
+            let ids = wanted.iter().filter(|(of, _)| *of == entity).map(|(_, id)| id.as_str());
+            self.read_names_of(entity, ids);
         }
+    }
+
+    /// A title with names in the place of ids, as far as they may be shown.
+    #[must_use]
+    pub fn in_title(&self, title: &str) -> String {
+        if self.masking.is_on() { title.to_owned() } else { self.names.in_title(title) }
     }
 
     fn ask_names(&mut self, mut wanted: Vec<(Entity, Vec<String>)>) {

@@ -98,7 +98,7 @@ impl ConfirmGate {
     /// The words for a gate that cannot be passed yet.
     #[must_use]
     pub fn waiting_words(&self) -> &'static str {
-        if self.early { "too soon: press it again in a moment" } else { "a moment" }
+        if self.early { "too soon: press it again in a moment" } else { "can be confirmed in a moment" }
     }
 
     /// Whether confirming would do it now.

@@ -133,7 +133,8 @@ impl Menu {
     /// The entries that match what was typed, best first; all of them in order when nothing was.
     #[must_use]
     pub fn matching(&self) -> Vec<&MenuItem> {
-        let text = self.input.text().trim();
+        // Names are found as the settings spell them, too: `audit-trails`.
+        let text = &*self.input.text().trim().replace('-', " ");
         if text.is_empty() {
             return self.items.iter().collect();
         }

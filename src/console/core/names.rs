@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::columns::row_title;
+use crate::change::plan::Change;
 use crate::memory::{Entity, Row};
+use crate::ui::SafeText;
 
 /// Names kept at most; beyond that all are forgotten and read again.
 const KEPT: usize = 20_000;
@@ -35,6 +37,29 @@ pub fn name_columns(entity: Entity) -> &'static [&'static str] {
     }
 }
 
+/// Entities whose rows have names.
+pub const NAMED: [Entity; 6] =
+    [Entity::Episode, Entity::Memory, Entity::Case, Entity::Agent, Entity::Subject, Entity::Profile];
+
+/// Stands for the rest of an id.
+const CUT: char = '…';
+
+/// The rows that a changed row belongs to, whatever names it has itself.
+pub fn owners(change: &Change) -> impl Iterator<Item = (Entity, &str)> {
+    const COLUMNS: [&str; 4] = ["episode_id", "memory_id", "profile_id", "user_id"];
+    COLUMNS.into_iter().filter_map(|column| {
+        let id = change.after[column].as_str().or(change.before[column].as_str())?;
+        Some((named_entity(column)?, id))
+    })
+}
+
+/// Whether an id is 32 hexadecimal digits in five parts.
+fn is_uuid(id: &str) -> bool {
+    id.len() == 36
+        && id.split('-').map(str::len).eq([8, 4, 4, 4, 12])
+        && id.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit())
+}
+
 /// Names of rows that other rows refer to, and who is under a legal hold.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NameBook {
@@ -60,6 +85,28 @@ impl NameBook {
     #[must_use]
     pub fn named_by(&self, row: &Row, column: &str) -> Option<&str> {
         self.of(named_entity(column)?, row.text(column)?)
+    }
+
+    /// What a change is called: the row's own name, else that of the row that it belongs to.
+    #[must_use]
+    pub fn of_change(&self, change: &Change) -> Option<String> {
+        let entity = Entity::parse(&change.entity)?;
+        let named = |(entity, id)| self.of(entity, id).map(str::to_owned);
+        named((entity, &change.id)).or_else(|| owners(change).find_map(named))
+    }
+
+    /// A title with names in the place of ids; of a long id without a name its beginning.
+    #[must_use]
+    pub fn in_title(&self, title: &str) -> String {
+        const LONGEST: usize = 60;
+        let word = |word: &str| {
+            let id = word.trim_end_matches([':', ',']);
+            let name = NAMED.iter().find_map(|entity| self.of(*entity, id));
+            let short = || Some(format!("{}{CUT}", id.get(..8)?)).filter(|_| is_uuid(id));
+            let name = name.map(|name| SafeText::limited(name, LONGEST).to_string()).or_else(short);
+            name.map_or_else(|| word.to_owned(), |name| format!("{name}{}", &word[id.len()..]))
+        };
+        title.split(' ').map(word).collect::<Vec<_>>().join(" ")
     }
 
     /// Whether a person is under a legal hold; none while that is not known.

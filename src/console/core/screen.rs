@@ -84,7 +84,9 @@ pub trait Screen: std::any::Any {
 
     /// Commands shown in the footer, the most useful first.
     fn hints(&self) -> Vec<CommandId> {
-        command::hinted(self.scope()).chain([CommandId::Close, CommandId::Palette, CommandId::Refresh]).collect()
+        use CommandId::{Close, Focus, Palette, Refresh, ScrollDetail};
+        let pane = self.has_panes().then_some(Focus);
+        command::hinted(self.scope()).chain(pane).chain([Close, Palette, ScrollDetail(true), Refresh]).collect()
     }
 
     /// Word in the footer for a command that does something of its own here.
@@ -227,6 +229,11 @@ pub trait Screen: std::any::Any {
     /// The place, to be kept; none when its name says it all, or it cannot be kept.
     fn kept(&self) -> Option<KeptPlace> {
         None
+    }
+
+    /// Whether what is shown has a tab of that title.
+    fn has_tab(&self, _title: &str) -> bool {
+        false
     }
 
     /// Shows the tab of that title; whether there is one.

@@ -64,7 +64,9 @@ impl ChangeSubject<'_> {
                 no("the episode follows no other one")
             }
             CommandAsk::ActivatePolicy if self.selected_id(Entity::Policy).is_none() => no("no policy is selected"),
-            CommandAsk::TrainPolicy if self.selected_bank().is_none() => no("no policy of a bank is selected"),
+            CommandAsk::TrainPolicy if self.selected_bank().is_none() => {
+                no("no bank is selected: a profile, a case, or a policy of one")
+            }
             CommandAsk::Reward | CommandAsk::Hold(_) if self.selected_id(Entity::Case).is_none() => {
                 no("no case is selected")
             }
@@ -75,10 +77,11 @@ impl ChangeSubject<'_> {
         }
     }
 
-    /// The bank of the selected policy.
+    /// The bank that is selected, or that the selected policy or case is of.
     fn selected_bank(&self) -> Option<String> {
-        let row = self.screen().row().filter(|row| row.entity == Entity::Policy)?;
-        row.text("profile_id").map(str::to_owned)
+        let of_bank = |row: &&Row| matches!(row.entity, Entity::Policy | Entity::Case);
+        let named = || self.screen().row().filter(of_bank)?.text("profile_id").map(str::to_owned);
+        self.selected_id(Entity::Profile).or_else(named)
     }
 
     /// The rows of that kind that a change could be about: the selected one, else those of the selected episode.

@@ -13,7 +13,6 @@ use crate::console::core::request::Request;
 use crate::console::overlays::Overlay;
 use crate::console::overlays::confirm::Confirmation;
 use crate::console::overlays::conflict::{Conflict, three_way};
-use crate::memory::Entity;
 
 impl Model {
     /// Takes a plan: what is safe is done at once, everything else waits for a yes.
@@ -38,7 +37,9 @@ impl Model {
         if empty {
             self.at_screen(|screen, _| screen.refused());
             self.context.cancel([ticket]);
-            return self.context.say(ToastTone::Info, format!("{}: there is nothing to do", proposal.title()));
+            return self
+                .context
+                .say(ToastTone::Info, format!("{}: there is nothing to do", self.context.in_title(&proposal.title())));
         }
         let rows = plan.counts.values().flat_map(|verbs| verbs.values()).sum::<usize>();
         let subject = proposal.subject().map_or_else(|| rows.to_string(), |id| to_type(id, plan.danger));
@@ -119,10 +120,10 @@ impl Context {
         let cx = self;
         if let Err((reason, remedy)) = cx.may_change() {
             let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
-            return cx.say(ToastTone::Warn, format!("{}: {reason}{remedy}", proposal.title()));
+            return cx.say(ToastTone::Warn, format!("{}: {reason}{remedy}", cx.in_title(&proposal.title())));
         }
         if let Some(pending) = &cx.changing.pending {
-            let text = format!("{} is under way", pending.proposal.title());
+            let text = format!("{} is under way", cx.in_title(&pending.proposal.title()));
             return cx.say(ToastTone::Warn, text);
         }
         let ticket = cx.ask(Request::Plan(Box::new(proposal.clone())));
@@ -140,7 +141,7 @@ impl Context {
         let nothing = done.receipt.audit_seq.is_none();
         let text = match proposal.changes() {
             [_, _, ..] => format!("{count} of {} changes made", proposal.changes().len()),
-            _ if nothing => format!("{}: there was nothing to do", proposal.title()),
+            _ if nothing => format!("{}: there was nothing to do", self.in_title(&proposal.title())),
             _ => self.done_words(done),
         };
         let no_anchor = done.receipt.disclosures.iter().find(|words| words.starts_with(NO_ANCHOR)).cloned();
@@ -156,15 +157,17 @@ impl Context {
 
     /// Says what a change did: the operation, what the row is called or how many there are, and how many rows were written.
     fn done_words(&self, done: &DoneChange) -> String {
+        let title = self.in_title(&done.operation.title());
         let name = done.receipt.changes.first().filter(|_| !self.masking.is_on()).and_then(|change| {
-            let own = || change.after["title"].as_str().or(change.before["title"].as_str());
-            let named = Entity::parse(&change.entity).and_then(|entity| self.names.of(entity, &change.id));
-            named.or_else(own).map(str::to_owned)
+            let own = || change.after["title"].as_str().or(change.before["title"].as_str()).map(str::to_owned);
+            self.names.of_change(change).or_else(own)
         });
+        // What the title says is not said again.
+        let name = name.filter(|name| !title.contains(name.as_str()));
         let about = many(&done.receipt.changes, Some(done.receipt.changes_total)).or(name);
         let more: Vec<String> = about.into_iter().chain(rows_written(&done.receipt.counts)).collect();
         let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
-        format!("{}: done{more}", done.operation.title())
+        format!("{title}: done{more}")
     }
 
     /// Takes back what was done last in this session.

@@ -77,6 +77,7 @@ impl Model {
             CommandId::NextDatabase | CommandId::CloseDatabase if self.context.beside.is_empty() => {
                 Err(("no other database is open".to_owned(), Some("ctrl-o opens one".to_owned())))
             }
+            CommandId::ShowTab(title) if !screen.has_tab(title) => no("what is shown here has no such tab"),
             CommandId::Compare => self.to_compare().map(|_| ()).map_err(|reason| (reason.to_owned(), None)),
             CommandId::Resize(_) if screen.lists().is_none() => no("the panes here have a fixed size"),
             CommandId::Zoom if !screen.zooms() => no("no pane can be zoomed here"),
@@ -261,7 +262,9 @@ impl Model {
             own => own == scope,
         };
         let keys = &self.context.settings.keys;
-        let items = COMMANDS.iter().filter(is_here).map(|command| {
+        // To look for words from here is the same as to look for words.
+        let is_other = |command: &&ConsoleCommand| command.id != CommandId::FindHere;
+        let items = COMMANDS.iter().filter(is_here).filter(is_other).map(|command| {
             let unavailable = self.available(command).err().map(|(reason, _)| reason);
             MenuItem {
                 label: command.title.to_owned(),

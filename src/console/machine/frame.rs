@@ -146,7 +146,9 @@ fn footer(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut 
     };
     // What lies over the screen has the keys, and names its own.
     let has_keys = model.overlays.is_empty();
-    let of_screen = model.screen().hints().into_iter().filter(|_| has_keys);
+    // What makes no sense here and now is not offered.
+    let fits = |id: &CommandId| COMMANDS.iter().any(|command| command.id == *id && model.fits(command).is_ok());
+    let of_screen = model.screen().hints().into_iter().filter(|id| has_keys && fits(id));
     let shown: Vec<(CommandId, KeyHint)> = of_screen.filter_map(|id| hint(&id)).collect();
     let always = [CommandId::Help, CommandId::Quit].iter().filter(|_| has_keys).filter_map(hint);
     let always: Vec<KeyHint> = always.map(|(_, hint)| hint).collect();
@@ -168,7 +170,7 @@ fn footer(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut 
     }
     if let Some(pending) = &model.context.changing.pending {
         let doing = if pending.applying { "applying" } else { "planning" };
-        going_on(&format!("{doing}: {}", pending.proposal.title()), line, buf, look);
+        going_on(&format!("{doing}: {}", model.context.in_title(&pending.proposal.title())), line, buf, look);
     }
 }
 

@@ -144,10 +144,20 @@ impl Layer for PromptLayer {
     }
 }
 
+/// Lines that say at most what a line means.
+const TOLD: usize = 3;
+
 /// The line at the foot of the screen, with what it means above it.
 fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let has_completions = !prompt.completions.is_empty();
-    let height = 4 + u16::from(has_completions);
+    // Nothing is wrong before something is written.
+    let is_wrong = prompt.verdict.is_err() && !prompt.input.text().trim().is_empty();
+    let (Ok(told) | Err(told)) = &prompt.verdict;
+    let role = if is_wrong { StyleRole::Bad } else { StyleRole::Muted };
+    let room = usize::from(area.width.saturating_sub(4)).max(1);
+    let told: Vec<SafeText> = look.spelled(&SafeText::limited(told, TOLD * room)).wrap(room).take(TOLD).collect();
+    let lines = told.len().max(1) as u16;
+    let height = 3 + lines + u16::from(has_completions);
     let place = Rect { y: area.bottom().saturating_sub(height), height: height.min(area.height), ..area };
     Look::clear(place, buf);
     let title = match prompt.purpose {
@@ -201,22 +211,17 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
         }
     };
     let foot = hint_line(&hints, usize::from(place.width.saturating_sub(8)));
-    // Nothing is wrong before something is written.
-    let is_wrong = prompt.verdict.is_err() && !prompt.input.text().trim().is_empty();
     let tone = is_wrong.then_some(StyleRole::Bad);
     let pane = PaneFrame { foot, focused: true, tone, ..PaneFrame::new(title) };
     drawn.hits.add(place, ClickTarget::Overlay);
     let inside = pane.render(place, buf, look);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
     input_line(&prompt.input, "", look, lay::row(inside, 0), buf);
-    let room = usize::from(inside.width);
-    let (text, role) = match &prompt.verdict {
-        Ok(meant) => (SafeText::limited(meant, room), StyleRole::Muted),
-        Err(wrong) => (SafeText::limited(wrong, room), if is_wrong { StyleRole::Bad } else { StyleRole::Muted }),
-    };
-    look.text(lay::row(inside, 1), buf, &text, role);
+    for (at, text) in told.iter().enumerate() {
+        look.text(lay::row(inside, 1 + at as u16), buf, text, role);
+    }
     if has_completions {
         let names: Vec<SafeText> = prompt.completions.iter().map(|name| SafeText::limited(name, 30)).collect();
-        look.text(lay::row(inside, 2), buf, &SafeText::join(&names, "  "), StyleRole::Accent);
+        look.text(lay::row(inside, 1 + lines), buf, &SafeText::join(&names, "  "), StyleRole::Accent);
     }
 }

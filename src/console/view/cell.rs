@@ -89,7 +89,7 @@ fn is_untitled(row: &Row, column: &ListColumn) -> bool {
 }
 
 fn absent(look: &Look) -> TextLine {
-    TextLine::default().with_glyph(look.glyphs.separator, StyleRole::Track)
+    TextLine::default().with_glyph(look.glyphs.separator, StyleRole::Muted)
 }
 
 fn shown(value: &Value, show: ValueStyle, room: usize, look: &Look) -> TextLine {

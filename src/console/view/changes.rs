@@ -62,7 +62,8 @@ pub fn change_lines(changes: &[Change], total: usize, names: &NameBook, width: u
 
 fn heading(change: &Change, names: &NameBook, width: usize, look: &Look) -> TextLine {
     let entity = Entity::parse(&change.entity).map_or_else(|| change.entity.clone(), Entity::title);
-    let id = SafeText::limited(&change.id, 60);
+    // The word at the end says how it changes: it keeps its room.
+    let id = SafeText::limited(&change.id, width.saturating_sub(entity.len() + NOTE).min(60));
     let mut title = SafeText::join(&[SafeText::limited(&entity, 40), " ".into(), id], "");
     let name = named(change, names).map(|name| SafeText::limited(name, width.saturating_sub(title.width() + NOTE)));
     if let Some(name) = name.filter(|name| name.width() > 0) {

@@ -50,7 +50,10 @@ impl Dialog<'_> {
             ChangeDanger::Grave => StyleRole::Danger,
             _ => StyleRole::Warn,
         };
-        let pane = PaneFrame { note: self.note.clone(), tone: Some(tone), ..PaneFrame::new(self.title.clone()) };
+        // Whatever it is about, how dangerous it is can be read.
+        let room = usize::from(WIDTH.min(area.width)).saturating_sub(self.note.width() + 7);
+        let title = look.fit(&self.title, room);
+        let pane = PaneFrame { note: self.note.clone(), tone: Some(tone), ..PaneFrame::new(title) };
         let modal = Modal { pane, width: WIDTH.min(area.width), height };
         drawn.hits.add(modal.area(area), ClickTarget::Overlay);
         let inside = modal.render(area, buf, look);

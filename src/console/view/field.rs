@@ -4,10 +4,13 @@ use ratatui::{buffer::Buffer, layout::Rect};
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::console::core::text::TextField;
+use crate::ui::table::scrollbar;
 use crate::ui::{Look, SafeText, StyleRole, look as lay};
 
 /// Asks once before what was written goes.
-pub(in crate::console) const UNPLANNED: &str = "esc again throws away what was written; ctrl-s plans it";
+pub(in crate::console) const UNSAVED: &str = "esc again throws away what was written";
+/// What saving comes to first.
+pub(in crate::console) const PLANS: &str = "ctrl-s shows what would change, before anything does";
 
 /// A text with its cursor, as many lines of it as fit, the cursor among them.
 pub(in crate::console) fn draw_text(text: &TextField, focused: bool, look: &Look, area: Rect, buf: &mut Buffer) {
@@ -27,10 +30,15 @@ pub(in crate::console) fn draw_text(text: &TextField, focused: bool, look: &Look
             }
             let safe = SafeText::new(symbol);
             if row.width() + safe.width() > width {
-                rows.push(std::mem::take(&mut row));
-                if number == cursor_line && passed <= cursor_at {
-                    cursor = (rows.len(), 0);
+                // A word that fits into a row is not broken.
+                let kept = word_start(&row);
+                let (first, rest) = row.as_str().split_at(kept);
+                let (first, rest) = (SafeText::new(first), SafeText::new(rest));
+                if number == cursor_line && cursor.0 == rows.len() && cursor.1 >= first.width() {
+                    cursor = (rows.len() + 1, cursor.1 - first.width());
                 }
+                rows.push(first);
+                row = rest;
             }
             row.append(&safe);
             passed += symbol.chars().count();
@@ -44,8 +52,18 @@ pub(in crate::console) fn draw_text(text: &TextField, focused: bool, look: &Look
     for (index, row) in rows.iter().skip(top).take(height).enumerate() {
         look.text(lay::row(area, index as u16), buf, row, StyleRole::Text);
     }
+    let all = text.lines().len().max(first + rows.len());
+    if rows.len() > height || first > 0 {
+        scrollbar((first + top) as u64, height as u64, all as u64, area, buf, look);
+    }
     if focused {
         let place = Rect { x: area.x + cursor.1 as u16, y: area.y + (cursor.0 - top) as u16, width: 1, height: 1 };
         buf.set_style(place.intersection(area), look.style(StyleRole::Hit));
     }
+}
+
+/// Where the last word of a row begins, if there is a blank before it; else where the row ends.
+fn word_start(row: &SafeText) -> usize {
+    let text = row.as_str();
+    if text.ends_with(' ') { text.len() } else { text.rfind(' ').map_or(text.len(), |blank| blank + 1) }
 }

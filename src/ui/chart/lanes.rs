@@ -257,6 +257,8 @@ fn render_label(
     if label.width() >= LEAST.min(mark.label.width()) && !label.is_empty() {
         let place = Rect { width: label.width() as u16 + 2, ..right_of(line, column as u16 + 1) };
         let label = SafeText::join(&[" ".into(), label, " ".into()], "");
+        // The span below it leaves no colour.
+        Look::clear(place.intersection(line), buf);
         look.text(place, buf, &label, StyleRole::Text);
     }
 }

@@ -12,7 +12,7 @@ pub fn sparkline(values: &[Option<f64>], max: f64, width: usize, role: StyleRole
         let (from, to) = (column * values.len() / columns, (column + 1) * values.len() / columns);
         let known: Vec<f64> = values[from..to].iter().flatten().copied().filter(|value| value.is_finite()).collect();
         if known.is_empty() {
-            line.push_glyphs(look.glyphs.separator, 1, StyleRole::Track);
+            line.push_glyphs(look.glyphs.separator, 1, StyleRole::Muted);
             continue;
         }
         let mean = known.iter().sum::<f64>() / known.len() as f64;
@@ -28,7 +28,7 @@ pub fn bucket_line(buckets: &[u64], columns: usize, role: StyleRole, look: &Look
     let mut line = TextLine::default();
     for count in buckets {
         if *count == 0 {
-            line.push_glyphs(look.glyphs.separator, columns, StyleRole::Track);
+            line.push_glyphs(look.glyphs.separator, columns, StyleRole::Muted);
         } else {
             line.push_glyphs(look.glyphs.rising[eighth(share(*count as f64, max), true)], columns, role);
         }

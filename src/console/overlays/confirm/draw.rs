@@ -14,7 +14,7 @@ use crate::ui::{KeyHint, Look, SafeText, Section, StyleRole, TextLine};
 
 /// Draws a plan.
 pub fn draw(cx: &Context, confirmation: &Confirmation, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    let title = SafeText::limited(&confirmation.proposal.title(), 80);
+    let title = SafeText::limited(&cx.in_title(&confirmation.proposal.title()), 80);
     let note = danger_words(cx, confirmation.plan.danger, look);
     let lines = |width: usize| plan_lines(confirmation, &cx.names, width, look);
     let mut hints = if confirmation.gate.step == ChangeDanger::Grave {

@@ -4,6 +4,7 @@ use ratatui::{buffer::Buffer, layout::Rect};
 use serde_json::Value;
 
 use crate::console::core::ClickTarget;
+use crate::console::core::context::Context;
 use crate::console::overlays::conflict::{Conflict, MovedRow};
 use crate::console::view::Drawn;
 use crate::console::view::changes::sentences;
@@ -14,16 +15,16 @@ use crate::ui::scroll::LineWindow;
 use crate::ui::{Align, KeyHint, Look, Modal, PaneFrame, SafeText, Section, StyleRole, TextLine, look as lay};
 
 /// Draws it.
-pub fn draw(conflict: &Conflict, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+pub fn draw(cx: &Context, conflict: &Conflict, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     const WIDTH: u16 = 112;
     let width = usize::from(WIDTH.min(area.width)).saturating_sub(6);
-    let height = (lines(conflict, width, look).len() as u16).saturating_add(5).min(area.height);
+    let height = (lines(cx, conflict, width, look).len() as u16).saturating_add(5).min(area.height);
     let pane = PaneFrame { tone: Some(StyleRole::Bad), ..PaneFrame::new("Somebody else was here first") };
     let modal = Modal { pane, width: WIDTH.min(area.width), height };
     drawn.hits.add(modal.area(area), ClickTarget::Overlay);
     let inside = modal.render(area, buf, look);
     let body = Rect { height: inside.height.saturating_sub(2), ..inside };
-    let lines = lines(conflict, usize::from(body.width.saturating_sub(2)), look);
+    let lines = lines(cx, conflict, usize::from(body.width.saturating_sub(2)), look);
     drawn.measures.overlay_lines = lines.len();
     drawn.measures.overlay_rows = usize::from(body.height);
     let first = conflict.scroll.min(lines.len().saturating_sub(usize::from(body.height)));
@@ -38,8 +39,9 @@ pub fn draw(conflict: &Conflict, look: &Look, area: Rect, buf: &mut Buffer, draw
     hint_line(&hints, usize::from(inside.width)).render(foot, buf, look);
 }
 
-fn lines(conflict: &Conflict, width: usize, look: &Look) -> Vec<TextLine> {
-    let mut told = vec![format!("{}: nothing was written", conflict.proposal.title()), conflict.message.clone()];
+fn lines(cx: &Context, conflict: &Conflict, width: usize, look: &Look) -> Vec<TextLine> {
+    let mut told =
+        vec![format!("{}: nothing was written", cx.in_title(&conflict.proposal.title())), conflict.message.clone()];
     told.extend(conflict.rows.iter().cloned());
     let mut lines = sentences(&told, StyleRole::Bad, width, look);
     for moved in &conflict.moved {

@@ -132,8 +132,8 @@ impl Layer for Conflict {
         self.scroll = scrolled(self.scroll, by, cx);
     }
 
-    fn draw(&self, _cx: &Context, canvas: &mut Canvas<'_>) {
-        draw::draw(self, canvas.look, canvas.area, canvas.buf, canvas.drawn);
+    fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {
+        draw::draw(cx, self, canvas.look, canvas.area, canvas.buf, canvas.drawn);
     }
 }
 

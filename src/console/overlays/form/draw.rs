@@ -1,12 +1,14 @@
 //! The form for feedback.
 
-use ratatui::{buffer::Buffer, layout::Rect};
+use ratatui::layout::Rect;
 
+use crate::change::plan::ChangeDanger;
 use crate::console::core::ClickTarget;
+use crate::console::core::context::Context;
 use crate::console::overlays::form::{Form, FormField, FormSubject};
-use crate::console::view::Drawn;
+use crate::console::view::Canvas;
 use crate::console::view::changes::sentences;
-use crate::console::view::field::{UNPLANNED, draw_text};
+use crate::console::view::field::{PLANS, UNSAVED, draw_text};
 use crate::console::view::words;
 use crate::memory::feedback::RATING;
 use crate::ui::chrome::hint_line;
@@ -14,11 +16,16 @@ use crate::ui::scroll::LineWindow;
 use crate::ui::{KeyHint, Look, Modal, PaneFrame, SafeText, Section, StyleRole, TextLine, look as lay};
 
 /// Draws it.
-pub fn draw(form: &Form, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+pub fn draw(form: &Form, cx: &Context, canvas: &mut Canvas<'_>) {
+    let (look, area, buf, drawn) = (canvas.look, canvas.area, &mut *canvas.buf, &mut *canvas.drawn);
     let title = match &form.subject {
-        FormSubject::Edit(id) => SafeText::join(&["Edit feedback ".into(), SafeText::limited(id, 60)], ""),
-        FormSubject::Add(id) => SafeText::join(&["Add feedback to ".into(), SafeText::limited(id, 60)], ""),
+        FormSubject::Edit(id) => format!("Edit feedback {id}"),
+        FormSubject::Add(id) => format!("Add feedback to {id}"),
     };
+    let title = SafeText::limited(&cx.in_title(&title), 80);
+    // What is added is safe: it is done at once, unless everything here needs more care.
+    let is_at_once = matches!(form.subject, FormSubject::Add(_)) && cx.care(ChangeDanger::Safe) == ChangeDanger::Safe;
+    let (verb, saves) = if is_at_once { ("add", "ctrl-s adds it at once; Z takes it back") } else { ("plan", PLANS) };
     let check = form.check();
     let pane = PaneFrame { tone: check.is_err().then_some(StyleRole::Warn), ..PaneFrame::new(title) };
     let modal = Modal { pane, width: 88.min(area.width), height: 22.min(area.height) };
@@ -48,13 +55,13 @@ pub fn draw(form: &Form, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut 
     LineWindow::scrolled(&told, 0).render(Rect { height: told.len() as u16, ..below }, buf, look);
     let rest = lay::below(below, told.len() as u16);
     let verdict = match &check {
-        _ if form.closing => TextLine::of(UNPLANNED, StyleRole::Warn),
+        _ if form.closing => TextLine::of(UNSAVED, StyleRole::Warn),
         Err(reason) => TextLine::of(SafeText::limited(reason, width), StyleRole::Warn),
-        Ok(()) => TextLine::of("ctrl-s plans it; a safe plan is applied at once, and Z undoes it", StyleRole::Muted),
+        Ok(()) => TextLine::of(saves, StyleRole::Muted),
     };
     verdict.render(lay::row(rest, 0), buf, look);
     let hints = [
-        KeyHint::new("ctrl-s", "plan"),
+        KeyHint::new("ctrl-s", verb),
         KeyHint::new("tab", "next field"),
         KeyHint::new("1-5", "rating"),
         KeyHint::new("esc", "close"),

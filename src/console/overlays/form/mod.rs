@@ -12,7 +12,7 @@ use crate::console::core::message::ClickTarget;
 use crate::console::core::text::TextField;
 use crate::console::view::Canvas;
 use crate::memory::feedback::{RATING, THUMBS_DOWN, THUMBS_UP};
-use crate::memory::{Row, text_check};
+use crate::memory::{Entity, Row, text_check};
 
 /// Kinds that can be given.
 const KINDS: [&str; 3] = [THUMBS_UP, THUMBS_DOWN, RATING];
@@ -256,15 +256,20 @@ impl Layer for Form {
         LayerStep::Stays
     }
 
-    fn draw(&self, _cx: &Context, canvas: &mut Canvas<'_>) {
-        draw::draw(self, canvas.look, canvas.area, canvas.buf, canvas.drawn);
+    fn opened(&mut self, cx: &mut Context) {
+        if let FormSubject::Add(episode) = &self.subject {
+            cx.read_names_of(Entity::Episode, [episode.as_str()]);
+        }
+    }
+
+    fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {
+        draw::draw(self, cx, canvas);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::Entity;
     use serde_json::json;
 
     fn row(kind: &str, rating: Option<i64>) -> Row {

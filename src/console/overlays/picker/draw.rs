@@ -4,6 +4,7 @@ use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::console::core::ClickTarget;
 use crate::console::core::columns::row_name;
+use crate::console::core::context::Context;
 use crate::console::overlays::picker::Picker;
 use crate::console::view::Drawn;
 use crate::console::view::keys::input_line;
@@ -12,9 +13,9 @@ use crate::ui::chrome::hint_line;
 use crate::ui::{Align, KeyHint, Look, Modal, PaneFrame, SafeText, StyleRole, TextLine, look as lay};
 
 /// Draws it.
-pub fn draw(picker: &Picker, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+pub fn draw(cx: &Context, picker: &Picker, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let foot = hint_line(&[KeyHint::new("enter", "plan the link"), KeyHint::new("esc", "close")], 60);
-    let title = SafeText::join(&["Parent of ".into(), SafeText::limited(&picker.child, 60)], "");
+    let title = SafeText::limited(&cx.in_title(&format!("Parent of {}", picker.child)), 80);
     let modal = Modal {
         pane: PaneFrame { foot, ..PaneFrame::new(title) },
         width: 108.min(area.width),
@@ -28,9 +29,7 @@ pub fn draw(picker: &Picker, look: &Look, area: Rect, buf: &mut Buffer, drawn: &
         (Some(problem), _) => TextLine::of(SafeText::limited(problem, width), StyleRole::Bad),
         (None, Some(failure)) => TextLine::of(SafeText::limited(&failure.message, width), StyleRole::Bad),
         (None, None) if !picker.pending.is_empty() => TextLine::of("searching", StyleRole::Muted),
-        (None, None) => {
-            TextLine::of("words of the title, part of an id, or conditions such as outcome = success", StyleRole::Muted)
-        }
+        (None, None) => TextLine::of("words of a title, part of an id, or outcome = failure", StyleRole::Muted),
     };
     told.render(lay::row(inside, 1), buf, look);
     let body = lay::below(inside, 3);

@@ -170,7 +170,7 @@ impl Layer for Picker {
         }
     }
 
-    fn draw(&self, _cx: &Context, canvas: &mut Canvas<'_>) {
-        draw::draw(self, canvas.look, canvas.area, canvas.buf, canvas.drawn);
+    fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {
+        draw::draw(cx, self, canvas.look, canvas.area, canvas.buf, canvas.drawn);
     }
 }

@@ -7,8 +7,9 @@ use crate::console::core::ClickTarget;
 use crate::console::core::columns::plural;
 use crate::console::core::context::Context;
 use crate::console::view::Canvas;
-use crate::console::view::field::{UNPLANNED, draw_text};
+use crate::console::view::field::{PLANS, UNSAVED, draw_text};
 use crate::ui::chrome::hint_line;
+use crate::ui::table::scrollbar;
 use crate::ui::{Align, KeyHint, Look, Modal, PaneFrame, SafeText, Section, StyleRole, TextLine, look as lay};
 
 /// Columns of a name.
@@ -18,7 +19,7 @@ const NAME: usize = 20;
 pub fn draw(form: &RowForm, cx: &Context, canvas: &mut Canvas<'_>) {
     let look = canvas.look;
     let title = match &form.ids[..] {
-        [id] => format!("Edit {} {id}", form.entity.title()),
+        [id] => cx.in_title(&format!("Edit {} {id}", form.entity.title())),
         ids => format!("Edit {} marked {}", ids.len(), plural(form.entity)),
     };
     let foot = hint_line(
@@ -55,6 +56,12 @@ fn draw_fields(form: &RowForm, area: Rect, canvas: &mut Canvas<'_>) {
     let look = canvas.look;
     let rows = usize::from(area.height).max(1);
     let top = (form.at + 1).saturating_sub(rows);
+    let count = form.fields.len();
+    let is_cut = count > rows;
+    if is_cut {
+        scrollbar(top as u64, rows as u64, count as u64, area, canvas.buf, look);
+    }
+    let area = Rect { width: area.width.saturating_sub(if is_cut { 2 } else { 0 }), ..area };
     for (row, (at, field)) in form.fields.iter().enumerate().skip(top).take(rows).enumerate() {
         let place = lay::row(area, row as u16);
         line(field, at == form.at, usize::from(area.width), look).render(place, canvas.buf, look);
@@ -93,14 +100,14 @@ fn line(field: &RowField, chosen: bool, width: usize, look: &Look) -> TextLine {
 /// Builds the line with the values that the column takes, or with what is wrong with the typed text.
 fn verdict(form: &RowForm, field: &RowField, cx: &Context, width: usize) -> TextLine {
     if form.closing {
-        return TextLine::of(UNPLANNED, StyleRole::Warn);
+        return TextLine::of(UNSAVED, StyleRole::Warn);
     }
     if let (true, Err(wrong)) = (field.is_changed(), field.value(cx)) {
         return TextLine::of(SafeText::limited(&wrong, width), StyleRole::Bad);
     }
     let unit = field.column.unit().map(|unit| format!(", {unit}")).unwrap_or_default();
     let words = match (field.is_changed(), form.masked) {
-        (true, _) => "changed; ctrl-s shows what would change, before anything does".to_owned(),
+        (true, _) => format!("changed; {PLANS}"),
         (false, true) => format!("{}{unit}; what names people is masked and left out", field.column.kind.title()),
         (false, false) => format!("{}{unit}; empty or null for none", field.column.kind.title()),
     };

@@ -144,6 +144,10 @@ impl RowForm {
 }
 
 impl Layer for RowForm {
+    fn opened(&mut self, cx: &mut Context) {
+        cx.read_names_of(self.entity, self.ids.iter().take(1).map(String::as_str));
+    }
+
     fn key(&mut self, key: Key, cx: &mut Context) -> LayerStep {
         if cx.changing.pending.is_some() {
             return LayerStep::Stays;

@@ -1,7 +1,8 @@
 //! One row on the whole screen.
 
-use super::detail::{Detail, DetailTab};
+use super::detail::{Detail, DetailTab, tabs};
 use super::{draw, follow};
+use crate::console::core::columns::row_title;
 use crate::console::core::command::{ChainStep, CommandId};
 use crate::console::core::context::{Context, Lack};
 use crate::console::core::live::LiveTail;
@@ -38,7 +39,8 @@ impl Screen for CardScreen {
     }
 
     fn title(&self, _cx: &Context) -> String {
-        format!("{} {}", self.detail.entity.title(), self.detail.id())
+        let name = self.row().and_then(row_title).unwrap_or_else(|| self.detail.id().to_owned());
+        format!("{} {name}", self.detail.entity.title())
     }
 
     fn hints(&self) -> Vec<CommandId> {
@@ -145,6 +147,10 @@ impl Screen for CardScreen {
 
     fn show_tab(&mut self, tab: usize) {
         self.detail.show_tab(tab);
+    }
+
+    fn has_tab(&self, title: &str) -> bool {
+        tabs(self.detail.entity).iter().any(|tab| tab.title() == title)
     }
 
     fn show_named_tab(&mut self, title: &str) -> bool {

@@ -30,7 +30,7 @@ use crate::console::view::Canvas;
 use crate::memory::kept::KeptPlace;
 use crate::memory::query::{Order, Page, Query};
 use crate::memory::{Entity, Row};
-use detail::{Detail, DetailTab};
+use detail::{Detail, DetailTab, tabs};
 use draw::MeasuredColumns;
 
 /// Milliseconds that the cursor rests on a row before its details are read, while others are being read.
@@ -337,8 +337,12 @@ impl Screen for ListScreen {
 
     fn can(&self, id: CommandId, cx: &Context) -> Result<(), Lack> {
         let no = |reason: &str| Err((reason.to_owned(), None));
+        let is_alone = cx.measures.list_rows > 0 && cx.measures.detail_rows == 0;
         match id {
             CommandId::Relative(_) if self.entity != Entity::Episode => no("only where an episode is shown"),
+            CommandId::TabRight | CommandId::TabLeft if self.pane == BrowsePane::List && is_alone => {
+                no("the details are not shown; enter opens them")
+            }
             CommandId::Follow if self.detail.row().is_none() => no("no row is loaded"),
             CommandId::ClearFilter if self.conditions.is_empty() => no("there is no filter"),
             CommandId::Unmark if self.marks.is_empty() => no("nothing is marked"),
@@ -484,6 +488,10 @@ impl Screen for ListScreen {
             order: self.order.as_ref().map(|order| format!("{}:{}", order.column, direction(order))),
             ..KeptPlace::default()
         })
+    }
+
+    fn has_tab(&self, title: &str) -> bool {
+        tabs(self.entity).iter().any(|tab| tab.title() == title)
     }
 
     fn show_named_tab(&mut self, title: &str) -> bool {

@@ -276,10 +276,12 @@ impl Screen for EraseScreen {
         let asks = (chooses && self.step == STEPS.len() - 2).then_some(CommandId::Open);
         let is_decision = |id: &CommandId| matches!(id, CommandId::Turn(EraseChoice::Decide(..)));
         let own = command::hinted(CommandScope::Erase).filter(|_| chooses);
-        let (decisions, others): (Vec<_>, Vec<_>) = own.partition(is_decision);
+        let (decisions, mut others): (Vec<_>, Vec<_>) = own.partition(is_decision);
         let decisions = decisions.into_iter().filter(|_| decides);
-        let own = asks.into_iter().chain(decisions).chain(others);
-        own.chain([CommandId::Close, CommandId::Palette, CommandId::Refresh]).collect()
+        // How it goes on stands first.
+        let next = others.iter().position(|id| *id == CommandId::Turn(EraseChoice::Next)).map(|at| others.remove(at));
+        let own = asks.into_iter().chain(next).chain(decisions).chain(others);
+        own.chain([CommandId::Close, CommandId::Palette, CommandId::PageDown, CommandId::Refresh]).collect()
     }
 
     fn hint_word(&self, id: CommandId) -> Option<&'static str> {
@@ -301,6 +303,13 @@ impl Screen for EraseScreen {
     }
 
     /// Asks for the plan where it is missing.
+    /// What was decided about the same person before stands until it is decided otherwise.
+    fn inherit(&mut self, earlier: &Self, _here: bool) {
+        if earlier.outcome.is_none() && [earlier.given.as_str(), earlier.id()].contains(&self.given.as_str()) {
+            self.choice.clone_from(&earlier.choice);
+        }
+    }
+
     fn settle(&mut self, cx: &mut Context) {
         if self.stale && self.step != mentions::STEP {
             (self.preview, self.stale) = (None, false);

@@ -7,11 +7,12 @@ pub mod messages;
 
 pub use messages::LookNews;
 
-use crate::console::core::command::{CommandId, CommandScope};
+use crate::console::core::command::{CommandId, CommandScope, hinted};
 use crate::console::core::context::{Context, Lack, LayerOpening, ToastTone};
 use crate::console::core::health::{FindingGroup, Health, Name};
 use crate::console::core::menu::{Prompt, Purpose};
 use crate::console::core::message::{Destination, RequestFailure, Ticket};
+use crate::console::core::names::NAMED;
 use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Judged, Screen, ScreenFace, ScreenKind};
 use crate::console::view::Canvas;
@@ -166,13 +167,20 @@ impl FindingsScreen {
 
 /// Examples before and after the selected one whose names are read.
 const SEEN: usize = 40;
-/// Entities whose rows have names.
-const NAMED: [Entity; 6] =
-    [Entity::Episode, Entity::Memory, Entity::Case, Entity::Agent, Entity::Subject, Entity::Profile];
 
 impl Screen for FindingsScreen {
     fn face(&self) -> ScreenFace {
         ScreenFace::own("findings", ScreenKind::Findings, CommandScope::Findings)
+    }
+
+    fn hints(&self) -> Vec<CommandId> {
+        use CommandId::{Close, Focus, Open, Palette, Refresh, ScrollDetail};
+        let shared = [Focus, Close, Palette, ScrollDetail(true), Refresh];
+        [Open].into_iter().chain(hinted(CommandScope::Findings)).chain(shared).collect()
+    }
+
+    fn hint_word(&self, id: CommandId) -> Option<&'static str> {
+        (id == CommandId::Open).then_some("example")
     }
 
     /// Returns the command that fixes the finding; its ids are quoted already.

@@ -24,8 +24,14 @@ use crate::ui::{
 pub fn draw(inbox: &InboxScreen, cx: &Context, canvas: &mut Canvas<'_>) {
     let (look, area) = (canvas.look, canvas.area);
     let head = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..lay::row(area, 0) };
-    progress(inbox, look).render(head, canvas.buf, look);
     let (list, talk, verdict) = panes(inbox, lay::below(area, 1));
+    let mut line = progress(inbox, look);
+    if let (None, Some(row)) = (verdict, inbox.current()) {
+        let told = verdict::meaning(row, InboxVerdict::Right, cx);
+        line.push("   a ", StyleRole::Key);
+        line.push(SafeText::limited(&told, 80), StyleRole::Text);
+    }
+    line.render(head, canvas.buf, look);
     draw_list(inbox, cx, look, list, canvas.buf, canvas.drawn);
     let focused = inbox.pane == InboxPane::Verdict;
     if let Some(area) = talk.filter(|_| !focused) {

@@ -290,7 +290,7 @@ impl InboxScreen {
             None => {
                 self.note_verdict(id, verdict, None);
                 if verdict == InboxVerdict::Right {
-                    cx.say(ToastTone::Info, "noted for this session only: no signals are kept here that could tell");
+                    cx.say(ToastTone::Info, "noted for this session only, because this database keeps no signals");
                 }
             }
         }

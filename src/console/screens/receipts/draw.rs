@@ -98,8 +98,8 @@ fn about(entry: &ReceiptEntry, names: &NameBook) -> Option<SafeText> {
         return Some(words.join(", ").into());
     }
     let entity = Entity::parse(&change.entity)?;
-    let name = names.of(entity, &change.id).unwrap_or(&change.id);
-    Some(SafeText::join(&[entity.title().into(), SafeText::limited(name, 60)], " "))
+    let name = names.of_change(change).unwrap_or_else(|| change.id.clone());
+    Some(SafeText::join(&[entity.title().into(), SafeText::limited(&name, 60)], " "))
 }
 
 fn action(entry: &ReceiptEntry) -> SafeText {

@@ -7,7 +7,7 @@ pub use messages::{ENTRIES, ReceiptEntry};
 
 use crate::change::operation::Operation;
 use crate::change::plan::Change;
-use crate::console::core::command::{CommandId, CommandScope};
+use crate::console::core::command::{CommandId, CommandScope, hinted};
 use crate::console::core::context::{Context, ToastTone};
 use crate::console::core::message::{Destination, RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
@@ -96,6 +96,16 @@ impl ReceiptsScreen {
 impl Screen for ReceiptsScreen {
     fn face(&self) -> ScreenFace {
         ScreenFace::own("changes", ScreenKind::Receipts, CommandScope::Receipts)
+    }
+
+    fn hints(&self) -> Vec<CommandId> {
+        use CommandId::{Close, Focus, Open, Palette, Refresh, ScrollDetail};
+        let shared = [Focus, Close, Palette, ScrollDetail(true), Refresh];
+        [Open].into_iter().chain(hinted(CommandScope::Receipts)).chain(shared).collect()
+    }
+
+    fn hint_word(&self, id: CommandId) -> Option<&'static str> {
+        (id == CommandId::Open).then_some("its row")
     }
 
     fn twin(&self, _cx: &Context) -> Vec<String> {

@@ -7,12 +7,15 @@ mod recall;
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::console::core::ClickTarget;
+use crate::console::core::command::{CommandAsk, CommandId};
 use crate::console::core::context::Context;
 use crate::console::screens::study::{StudyAnswer, StudyKind, StudyScreen, WaitingQuestion};
 use crate::console::view::Drawn;
+use crate::console::view::keys::hint_of;
 use crate::console::view::panel_list::PanelList;
 use crate::console::view::panes::failure_card;
 use crate::console::view::sheet::Sheet;
+use crate::memory::Entity;
 use crate::ui::{
     Align, Card, CardTone, KeyHint, Look, PaneFrame, SafeText, StyleRole, TextLine, Total, figures, look as lay,
 };
@@ -56,7 +59,7 @@ fn draw_list(cx: &Context, study: &StudyScreen, look: &Look, area: Rect, buf: &m
     let card = match (study.list_failure(), study.entries()) {
         (Some(failure), _) => Some(failure_card(cx, failure)),
         (None, 0) if !study.filled => Some(waiting_card(study.waiting.as_ref())),
-        (None, 0) => Some(Card::new(CardTone::Plain, format!("There are no {title} here"))),
+        (None, 0) => Some(nothing_card(cx)),
         _ => None,
     };
     let list = PanelList {
@@ -73,6 +76,19 @@ fn draw_list(cx: &Context, study: &StudyScreen, look: &Look, area: Rect, buf: &m
         _ => policies::row(cx, study, at, look),
     };
     list.draw(row, look, inside, buf, drawn);
+}
+
+/// Policies are trained from the cases of a bank.
+fn nothing_card(cx: &Context) -> Card {
+    let card = Card::new(CardTone::Plain, "No policy was trained here");
+    match cx.holds(Entity::Profile) {
+        Ok(()) => card.hint(hint_of(cx, CommandId::Palette, "profiles")).hint(hint_of(
+            cx,
+            CommandId::Change(CommandAsk::TrainPolicy),
+            "trains one for the bank selected there",
+        )),
+        Err(_) => card,
+    }
 }
 
 fn draw_found(cx: &Context, study: &StudyScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {

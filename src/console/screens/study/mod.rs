@@ -187,8 +187,10 @@ impl Screen for StudyScreen {
         let learn = [CommandId::Change(CommandAsk::ActivatePolicy), CommandId::Change(CommandAsk::TrainPolicy)];
         let own: &[CommandId] = if self.kind == StudyKind::Policies { &learn } else { &[] };
         let open = (self.kind != StudyKind::Recall).then_some(CommandId::Open);
-        let shared = [CommandId::Close, CommandId::Palette, CommandId::Refresh];
-        open.into_iter().chain(own.iter().copied()).chain(shared).collect()
+        let pane = self.has_panes().then_some(CommandId::Focus);
+        let shared = [CommandId::Close, CommandId::Palette, CommandId::ScrollDetail(true), CommandId::Refresh];
+        let open = open.into_iter().chain(pane);
+        open.chain(own.iter().copied()).chain(shared).collect()
     }
 
     fn row(&self) -> Option<&Row> {

@@ -102,7 +102,8 @@ fn draw_rows(cx: &Context, screen: &TablesScreen, look: &Look, area: Rect, buf: 
     let growth = growth_rows(screen, inside.height);
     let above = Rect { height: inside.height - growth, ..inside };
     // The selected row stands below with all of it that there is room for.
-    let below = (above.height / 3).max(4).min(above.height.saturating_sub(4));
+    let wanted = screen.rows.page.columns.len() as u16 + 1;
+    let below = (above.height / 2).min(wanted).max(4).min(above.height.saturating_sub(4));
     let grid = Rect { height: above.height - below, ..above };
     draw_grid(screen, look, grid, buf);
     draw_row(screen, look, Rect { height: below, ..lay::below(above, grid.height) }, buf);
@@ -114,7 +115,8 @@ fn growth_rows(screen: &TablesScreen, height: u16) -> u16 {
     let is_told = matches!(screen.rows.growth, Some(Err(_)));
     match height {
         0..=7 => 0,
-        8..=17 => 2,
+        // The rows themselves come first.
+        8..=17 => 0,
         _ if is_told => 2,
         18..=27 => 5,
         _ => 9,
@@ -248,9 +250,15 @@ fn draw_grid(screen: &TablesScreen, look: &Look, area: Rect, buf: &mut Buffer) {
 fn draw_row(screen: &TablesScreen, look: &Look, area: Rect, buf: &mut Buffer) {
     let Some(row) = screen.rows.page.rows.get(screen.row) else { return };
     let width = usize::from(area.width).saturating_sub(2);
-    crate::ui::Section::new("this row").line(width, look).render(lay::row(area, 0), buf, look);
+    let left = row.len().saturating_sub(screen.first_column);
+    let lines = usize::from(area.height.saturating_sub(1));
+    let note =
+        if left > lines { format!("{lines} of {left} columns; l shows those further right") } else { String::new() };
+    let section =
+        crate::ui::Section { note: TextLine::of(note, StyleRole::Muted), ..crate::ui::Section::new("this row") };
+    section.line(width, look).render(lay::row(area, 0), buf, look);
     let columns = screen.rows.page.columns.iter().zip(row).skip(screen.first_column);
-    for (line, (name, value)) in columns.take(usize::from(area.height.saturating_sub(1))).enumerate() {
+    for (line, (name, value)) in columns.take(lines).enumerate() {
         let label = look.pad(&SafeText::limited(name, 22), 22, Align::Left);
         let room = width.saturating_sub(25);
         let text = match value {

@@ -4,7 +4,7 @@
 pub(in crate::console) mod draw;
 pub mod messages;
 
-use crate::console::core::command::{CommandId, CommandScope};
+use crate::console::core::command::{CommandId, CommandScope, hinted};
 use crate::console::core::context::{Context, Lack};
 use crate::console::core::message::{Effect, RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
@@ -110,6 +110,16 @@ impl TablesScreen {
 impl Screen for TablesScreen {
     fn face(&self) -> ScreenFace {
         ScreenFace::own("tables", ScreenKind::Tables, CommandScope::Tables)
+    }
+
+    fn hints(&self) -> Vec<CommandId> {
+        use CommandId::{Close, Focus, Open, Palette, Refresh};
+        let open = (!self.in_rows).then_some(Open);
+        open.into_iter().chain(hinted(CommandScope::Tables)).chain([Focus, Close, Palette, Refresh]).collect()
+    }
+
+    fn hint_word(&self, id: CommandId) -> Option<&'static str> {
+        (id == CommandId::Open).then_some("rows")
     }
 
     fn twin(&self, _cx: &Context) -> Vec<String> {

@@ -51,12 +51,12 @@ fn key(verdict: InboxVerdict) -> &'static str {
 }
 
 /// Explains a verdict in one sentence.
-fn meaning(row: &Row, verdict: InboxVerdict, cx: &Context) -> String {
+pub(super) fn meaning(row: &Row, verdict: InboxVerdict, cx: &Context) -> String {
     match verdict {
         InboxVerdict::Right if cx.holds(crate::memory::Entity::UtilityEvent).is_err() => {
-            "Noted for this session: no signals are kept here that could tell.".to_owned()
+            "The user is right: noted for this session only, because this database keeps no signals.".to_owned()
         }
-        InboxVerdict::Right => format!("The user is right. Tells the episode: {}.", meant(row).word()),
+        InboxVerdict::Right => format!("The user is right: signals \"{}\" for the episode.", meant(row).word()),
         InboxVerdict::Flipped if row.text("kind") == Some(THUMBS_UP) => "Thumbs up becomes thumbs down.".to_owned(),
         InboxVerdict::Flipped => "Thumbs down becomes thumbs up.".to_owned(),
         _ => "Takes the feedback away.".to_owned(),
@@ -76,7 +76,7 @@ fn lines(inbox: &InboxScreen, row: &Row, cx: &Context, width: usize, look: &Look
     match &ahead.plan {
         Some(Ok(plan)) => lines.extend(planned(plan, &cx.names, width, look)),
         Some(Err(why)) => {
-            lines.push(TextLine::of("  not known", StyleRole::Muted));
+            lines.push(TextLine::of("  what it would change is not known", StyleRole::Muted));
             lines.extend(sentences(why, StyleRole::Warn, width, look));
         }
         None => {}

@@ -213,7 +213,7 @@ fn version_line(version: &Version, wide: bool, look: &Look) -> TextLine {
         TextLine::of(cell(SafeText::new(&row.get("version").to_string()), 7, Align::Right, look), StyleRole::Number);
     let sign = if version.in_use { look.glyphs.dot } else { look.glyphs.separator };
     line.push_blanks(1);
-    line.push_glyphs(sign, 1, if version.in_use { StyleRole::Good } else { StyleRole::Track });
+    line.push_glyphs(sign, 1, if version.in_use { StyleRole::Good } else { StyleRole::Muted });
     line.push_blanks(1);
     let word = row.text("status").unwrap_or("-");
     line.push(cell(SafeText::limited(word, 20), 9, Align::Left, look), words::state_role(word));
