@@ -261,7 +261,7 @@ fn warn(draft: &mut Draft<'_>, policy: &Row) {
         Some("better than chance") => {}
         Some(verdict) => draft
             .disclosures
-            .push(format!("when it was trained it was {verdict} on held-out pairs: it is advised not to activate it")),
+            .push(format!("on pairs that it was not trained on, it was {verdict}: better do not activate it")),
         None => draft.disclosures.push(format!(
             "how good it is on held-out pairs is not recorded; `{}` measures it",
             draft.store.invocation().about(&["policy", "evaluate"], &[policy.id()], &[])

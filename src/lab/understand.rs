@@ -494,7 +494,7 @@ fn no_code(store: &Store) -> Option<&'static str> {
     Some(if named("atom-2026-02") {
         "the formula in Atom's code reads agent_episodes; this database has no confidence, supervision and skills"
     } else {
-        "only Atom has a formula for readiness in its code"
+        "only the application Atom has a formula of its own for readiness"
     })
 }
 

@@ -212,7 +212,7 @@ fn what_was_done_is_told_by_its_name_and_number_of_rows() {
         serde_json::from_value(json!({"episodes": {"update": 1}, "utility_events": {"insert": 1}})).expect("counts");
     let done = AppliedPlan { receipts: vec![(0, told)], refusal: None };
     console.tell(Message::Reply(request, Reply::Applied(None, done)));
-    console.shows("confirmed: done (Reconcile the October invoices, 2 rows)");
+    console.shows("Signal confirmed for episode Reconcile the October invoices: done (2 rows)");
 }
 
 #[test]

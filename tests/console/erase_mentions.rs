@@ -142,3 +142,13 @@ fn pictures_of_decisions() {
     }
     insta::assert_snapshot!("erasure-decisions", pages);
 }
+
+#[test]
+fn what_was_decided_stands_when_the_same_person_is_opened_again() {
+    let (mut console, id) = at_mentions(unlocked(100, 30));
+    console.press("x d esc c p");
+    let (_, again, choice) = asked(&mut console);
+    assert_eq!(again, id);
+    let decided: Vec<(&str, Mentions)> = choice.each.iter().map(|(id, what)| (id.as_str(), *what)).collect();
+    assert_eq!(decided, [("m_0000000001", Mentions::Redact), ("m_0000000002", Mentions::Delete)]);
+}

@@ -692,6 +692,13 @@ pub fn world() -> Database {
     Database { rows }
 }
 
+/// The same, where policies are kept.
+pub fn learned() -> Database {
+    let mut database = world();
+    database.rows.insert(Entity::Policy, Vec::new());
+    database
+}
+
 /// Takes the newest request of a kind that the console made and that nobody answers by itself.
 pub fn asked(console: &mut Console, wanted: impl Fn(&Request) -> bool) -> (Ticket, Request) {
     let found = |effect: &Effect| matches!(effect, Effect::Ask(_, request) if wanted(request));

@@ -27,7 +27,7 @@ fn an_entry_of_the_first_screen_opens_and_esc_comes_back() {
     console.click("Reconcile the October invoices");
     console.press("enter");
     assert_eq!(console.selected(), Some((Entity::Episode, "ep-1".to_owned())));
-    console.shows("home › episode ep-1");
+    console.shows("home › episode Reconcile the October invoices");
     console.press("esc");
     console.shows("this database");
 }
@@ -243,7 +243,7 @@ fn a_relation_is_followed_and_the_way_back_is_kept() {
     let mut console = Console::new(world(), 160, 50);
     console.press("2 f 'parent' enter");
     assert_eq!(console.selected(), Some((Entity::Episode, "ep-1".to_owned())));
-    console.shows("episodes › episode ep-1");
+    console.shows("episodes › episode Reconcile the October invoices");
     console.press("f 'confirmed' enter");
     console.press("esc");
     console.press("f 'ada' enter");
@@ -718,5 +718,15 @@ fn ctrl_c_closes_what_is_open_over_the_screen_and_ends_the_console_on_a_bare_one
         assert!(!console.asked.contains(&Effect::Quit), "{opens}");
         console.press("ctrl-c");
         assert!(console.asked.contains(&Effect::Quit), "{opens}");
+    }
+}
+
+#[test]
+fn the_palette_finds_names_as_the_settings_spell_them() {
+    for (name, title) in [("audit-trails", "Audit trails"), ("canvas-events", "Canvas events")] {
+        let mut console = Console::new(world(), 100, 30);
+        console.press(&format!(": '{name}'"));
+        console.shows(title);
+        console.hides("nothing matches");
     }
 }

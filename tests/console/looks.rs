@@ -12,7 +12,7 @@ use ratatui::buffer::Buffer;
 use serde_json::json;
 
 use super::changes::{applied, entry, plan, planned, unlocked};
-use super::fake::{Console, world};
+use super::fake::{Console, learned, world};
 
 /// The screen as text.
 pub fn picture(buffer: &Buffer) -> String {
@@ -86,7 +86,11 @@ fn agents() {
 
 #[test]
 fn policies() {
-    pictures("policies", "L j enter");
+    for (width, height) in SIZES {
+        let mut console = Console::new(learned(), width, height);
+        console.press("L j enter");
+        insta::assert_snapshot!(format!("policies-{width}x{height}"), picture(&console.draw()));
+    }
 }
 
 #[test]

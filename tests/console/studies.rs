@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use mnemoscope::change::operation::{Operation, TRAINING_SEED};
 use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure};
 use mnemoscope::console::screens::study::{StudyAnswer, StudyQuestion};
 use mnemoscope::memory::Entity;
@@ -22,7 +23,8 @@ use mnemoscope::recall::understand::{graduation, quality as work};
 use mnemoscope::store::scratch::scratch;
 use serde_json::{Value, json};
 
-use super::fake::{Console, row, world};
+use super::changes::{planned, unlock};
+use super::fake::{Console, learned, row, world};
 
 /// Answers a study question as a memory would, by the rules themselves.
 pub fn answer(question: &StudyQuestion) -> StudyAnswer {
@@ -268,7 +270,7 @@ fn evaluation() -> Evaluation {
 }
 
 fn at(keys: &str) -> Console {
-    let mut console = Console::new(world(), 180, 48);
+    let mut console = Console::new(learned(), 180, 48);
     console.press(keys);
     console
 }
@@ -360,7 +362,8 @@ fn activating_is_a_change_like_any_other() {
 #[test]
 fn evaluation_shows_metrics_controls_and_latency() {
     let mut console = at("E");
-    for text in ["hit rate", "precision@4", "the same for other K", "50 of 50 rows come back", "2 of 50 get an answer"]
+    for text in
+        ["hit rate", "precision@4", "with other numbers of rows", "50 of 50 rows come back", "2 of 50 get an answer"]
     {
         console.shows(text);
     }
@@ -371,7 +374,7 @@ fn evaluation_shows_metrics_controls_and_latency() {
 
 #[test]
 fn what_cannot_be_answered_says_why() {
-    let mut console = Console::new(world(), 180, 48);
+    let mut console = Console::new(learned(), 180, 48);
     console.failure =
         Some(RequestFailure::new("There are no policies to show", "made-up keeps no policies", "use another layout"));
     console.press("L");
@@ -380,6 +383,26 @@ fn what_cannot_be_answered_says_why() {
     console.press("r");
     console.shows("versions");
     console.shows("po-2");
+}
+
+#[test]
+fn what_the_database_does_not_hold_is_said_calmly_and_nothing_is_read() {
+    let mut console = Console::new(world(), 180, 48);
+    console.press("L");
+    console.shows("made-up has no policy");
+    console.hides("try again");
+}
+
+#[test]
+fn the_first_policy_of_a_bank_is_trained_from_the_bank() {
+    let mut database = world();
+    let bank = row(Entity::Profile, &[("id", json!("bank-1")), ("user_id", json!("ada@example.org"))]);
+    database.rows.insert(Entity::Profile, vec![bank]);
+    let mut console = Console::new(database, 180, 48);
+    unlock(&mut console);
+    console.press(": 'profiles' enter c t");
+    let expected = Operation::TrainPolicy { bank: "bank-1".to_owned(), pairs: None, seed: TRAINING_SEED };
+    assert_eq!(planned(&mut console).1, expected);
 }
 
 #[test]

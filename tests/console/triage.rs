@@ -99,7 +99,7 @@ fn feedback_that_only_a_list_links_is_shown_with_its_own_episode_and_judged_with
     console.shows("Reconcile the October invoices");
     console.press("j");
     console.shows("Book the missing invoices");
-    console.shows("Noted for this session");
+    console.shows("noted for this session");
     console.press("a");
     console.shows("1 of 2 looked at");
     // One that no list holds has no episode, and never that of the row before.
@@ -126,7 +126,7 @@ fn the_inbox_shows_the_conversation_and_what_each_verdict_would_do() {
     let mut console = inbox(200, 50);
     console.shows("where are the two invoices?");
     console.shows("here the feedback was given");
-    console.shows("Tells the episode: corrected.");
+    console.shows("signals \"corrected\" for");
     console.wait();
     let (ticket, operation) = looked_ahead(&mut console);
     assert_eq!(operation, Operation::Signal { episode: "ep-1".to_owned(), signal: Signal::Corrected, reason: None });
@@ -262,7 +262,7 @@ fn any_row_is_edited_in_a_form_and_only_what_differs_is_set() {
     for (width, height) in [(160, 50), (60, 20)] {
         let mut console = unlocked(width, height);
         console.press("2 j c e");
-        console.shows("Edit episode ep-1");
+        console.shows("Edit episode Reconcile");
         console.press("ctrl-s");
         assert!(!console.asked.iter().any(|effect| matches!(effect, Effect::Ask(_, Request::Plan(..)))));
         // What follows from other columns is no field.
@@ -280,12 +280,12 @@ fn any_row_is_edited_in_a_form_and_only_what_differs_is_set() {
             Reply::Planned(Ok(Box::new(plan("edit", ChangeDanger::Guarded, &removal())))),
         ));
         console.press("esc");
-        console.shows("Edit episode ep-1");
+        console.shows("Edit episode Reconcile");
         // What was written is not thrown away unasked, and any other key goes on with it.
         for keys in ["esc", "x esc", "backspace ctrl-c"] {
             console.press(keys);
             console.shows("esc again throws away");
-            console.shows("Edit episode ep-1");
+            console.shows("Edit episode Reconcile");
         }
         console.press("esc");
         assert!(console.model.overlays.is_empty());
@@ -504,4 +504,39 @@ fn the_inbox_and_the_changes_follow_what_others_write_and_other_screens_say_that
     console.press("r");
     console.hides("written since");
     assert_eq!(console.id(), before, "the same row is selected");
+}
+
+#[test]
+fn a_form_says_whether_it_writes_at_once() {
+    let mut console = unlocked(100, 30);
+    console.press("2 j c a right");
+    console.shows("ctrl-s adds it at once; Z takes it back");
+    console.shows("Add feedback to Reconcile the October invoices");
+    console.model.context.opened.production = true;
+    console.press("left");
+    console.shows("ctrl-s shows what would change, before anything does");
+}
+
+#[test]
+fn a_long_title_never_pushes_out_how_dangerous_a_change_is() {
+    let mut console = unlocked(60, 20);
+    console.press("2 j c f 'Please' enter tab tab 'x' ctrl-s");
+    let (ticket, _) = planned(&mut console);
+    let planned = plan("feedback.edit", ChangeDanger::Guarded, &removal());
+    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(planned)))));
+    console.shows("guarded");
+}
+
+#[test]
+fn a_key_that_does_nothing_here_is_not_offered() {
+    let mut console = unlocked(80, 24);
+    console.press("2");
+    let foot = console.lines().pop().expect("a footer");
+    assert!(foot.contains("enter open") && !foot.contains("tabs"), "{foot}");
+    console.press("enter");
+    let foot = console.lines().pop().expect("a footer");
+    assert!(foot.contains("l tabs"), "{foot}");
+    console.press(".");
+    console.shows("Story");
+    console.hides("Where");
 }

@@ -395,7 +395,7 @@ fn readers_take_the_highest_active_version_so_an_older_one_is_copied_as_the_newe
             let (newer, older) = (found[0].2.clone(), found[1].2.clone());
             let plan = policy::activate(store, &newer).await.expect("a plan");
             assert_eq!(plan.counts["agent_memory_policies"]["update"], 1);
-            assert!(plan.disclosures.iter().any(|d| d.contains("advised not to activate")), "{:?}", plan.disclosures);
+            assert!(plan.disclosures.iter().any(|d| d.contains("better do not activate")), "{:?}", plan.disclosures);
             change::apply(store, &plan, &author()).await.expect("a receipt");
             assert!(policy::activate(store, &newer).await.expect("a plan").is_empty());
             // Numbers that no float holds, and a key that stands twice: a copy is as it is stored.

@@ -43,7 +43,7 @@ pub fn effects(plan: &mut PurgePlan, found: &ScanFindings, follows: &[TableKey])
     let mut effects: Vec<String> =
         counted.into_iter().map(|(why, rows)| agreeing(rows, &format!("{why}: {{#}} {{row|rows}}"))).collect();
     effects.extend(found.loosened.iter().map(|(place, values)| {
-        agreeing(*values, &format!("{place}: {{#}} {{value named|values named}} rows that go"))
+        agreeing(*values, &format!("{place}: {{#}} {{value names a row that is|values name rows that are}} erased"))
     }));
     if let Some(account) = &plan.nameless {
         effects.push(format!("{} gets one nameless account, for pseudonyms to refer to", account.table.title()));

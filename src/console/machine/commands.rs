@@ -77,7 +77,9 @@ impl Model {
             CommandId::NextDatabase | CommandId::CloseDatabase if self.context.beside.is_empty() => {
                 Err(("no other database is open".to_owned(), Some("ctrl-o opens one".to_owned())))
             }
-            CommandId::ShowTab(title) if !screen.has_tab(title) => no("what is shown here has no such tab"),
+            CommandId::ShowTab(title) if !screen.has_tab(title) => {
+                Err((format!("what is shown here has no tab \"{title}\""), None))
+            }
             CommandId::Compare => self.to_compare().map(|_| ()).map_err(|reason| (reason.to_owned(), None)),
             CommandId::Resize(_) if screen.lists().is_none() => no("the panes here have a fixed size"),
             CommandId::Zoom if !screen.zooms() => no("no pane can be zoomed here"),
@@ -99,7 +101,7 @@ impl Model {
         if let Err((reason, remedy)) = self.available(command) {
             if let (Some(_), Some(remedy)) = (command.needs(), &remedy) {
                 let what = format!("{} cannot be shown", command.title);
-                return self.context.fail(RequestFailure::new(what, reason, remedy.clone()));
+                return self.context.fail(RequestFailure::absent(what, reason, remedy.clone()));
             }
             let goes_on = if is_locked { " and continues with it" } else { "" };
             let remedy = remedy.map(|remedy| format!("; {remedy}{goes_on}")).unwrap_or_default();
@@ -141,9 +143,7 @@ impl Model {
             CommandId::CopyRows(form) => copies::copy_rows(self.history.here().screen(), form, &mut self.context),
             CommandId::CopyRunbook => copies::copy_runbook(&mut self.context),
             CommandId::ShowTab(title) => {
-                if !self.at_screen(|screen, _| screen.show_named_tab(title)) {
-                    self.context.say(ToastTone::Info, format!("what is shown here has no tab \"{title}\""));
-                }
+                self.at_screen(|screen, _| screen.show_named_tab(title));
             }
             CommandId::KeepPlace => kept::ask_name(self.history.here(), &mut self.context),
             CommandId::GoToKept => self.kept.offer(KeptStep::Go, &mut self.context),

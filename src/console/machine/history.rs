@@ -90,7 +90,7 @@ impl History {
             let reason = missing.reason.clone().unwrap_or_default();
             let remedy = missing.remedy.clone().unwrap_or_else(|| "nothing can be done here".to_owned());
             let what = format!("{} cannot be shown", plural(entity));
-            return cx.fail(RequestFailure::new(what, reason, remedy));
+            return cx.fail(RequestFailure::absent(what, reason, remedy));
         }
         if matches!(destination, Destination::Panel(kind) if self.here().kind() == Some(*kind)) {
             return;

@@ -35,17 +35,23 @@ impl Layer for FailureLayer {
 }
 
 fn draw_failure(failure: &RequestFailure, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+    // What the database does not hold is no failure, and trying again does not help.
+    let is_absence = failure.is_absence();
+    let (tone, frame) = if is_absence { (CardTone::Plain, None) } else { (CardTone::Bad, Some(StyleRole::Bad)) };
     let mut card =
-        Card::new(CardTone::Bad, SafeText::limited(&failure.what, 120)).line(SafeText::limited(&failure.message, 600));
-    if let Some(code) = failure.code.as_ref().filter(|_| !failure.is_absence()) {
+        Card::new(tone, SafeText::limited(&failure.what, 120)).line(SafeText::limited(&failure.message, 600));
+    if let Some(code) = failure.code.as_ref().filter(|_| !is_absence) {
         card = card.line(SafeText::limited(code, 200));
     }
     if let Some(remedy) = &failure.remedy {
         card = card.line(SafeText::limited(remedy, 400));
     }
-    let card = card.hint(KeyHint::new("enter", "close")).hint(KeyHint::new("r", "try again"));
+    card = card.hint(KeyHint::new("enter", "close"));
+    if !is_absence {
+        card = card.hint(KeyHint::new("r", "try again"));
+    }
     let height = card.height(68, look) + 4;
-    let modal = Modal { pane: PaneFrame { tone: Some(StyleRole::Bad), ..PaneFrame::new("") }, width: 76, height };
+    let modal = Modal { pane: PaneFrame { tone: frame, ..PaneFrame::new("") }, width: 76, height };
     drawn.hits.add(modal.area(area), ClickTarget::Overlay);
     let inside = modal.render(area, buf, look);
     card.render(inside, buf, look);

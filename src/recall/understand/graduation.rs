@@ -112,10 +112,10 @@ pub struct GraduationStep {
 pub fn documented(quality: &WeightedMean, periods: &Periods, interventions: &Interventions) -> DocumentedReadiness {
     let canvas_improved = periods.improvement.map(|by| by >= IMPROVEMENT);
     let note = if interventions.rate.is_some() {
-        "readiness is the quality score; the document names the intervention rate and a 20 % rise of canvas success as \
-         criteria and states no threshold for quality or interventions"
+        "readiness is the quality score; the documentation of graduation also names the intervention rate and a 20 % rise of canvas success, but no \
+         threshold for quality or interventions"
     } else {
-        "readiness is the quality score; interventions are not recorded here, and the document states no thresholds"
+        "readiness is the quality score; interventions are not recorded here, and its documentation names no thresholds"
     };
     DocumentedReadiness { readiness: quality.score, canvas_improved, note }
 }

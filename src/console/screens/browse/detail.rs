@@ -549,7 +549,7 @@ pub fn relations(row: &Row) -> Vec<(String, Relation)> {
     let found = match row.entity {
         Entity::Episode => {
             let into = list(Entity::Episode, Conditions::equal("consolidated_into", id));
-            vec![into.map(|(_, relation)| ("consolidated from".to_owned(), relation))]
+            vec![into.map(|(_, relation)| ("episodes consolidated into this one".to_owned(), relation))]
         }
         Entity::Segment | Entity::UtilityEvent | Entity::CanvasEvent | Entity::Feedback => {
             vec![one("episode", Entity::Episode, "episode_id")]

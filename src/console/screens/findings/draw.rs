@@ -192,13 +192,20 @@ fn meaning(group: &FindingGroup<'_>, cx: &Context, width: usize, look: &Look) ->
     }
     lines.push(line);
     let remedy = group.findings.first().map(|finding| finding.remedy.as_str()).unwrap_or_default();
+    let does = if remedy.starts_with("show ") || remedy.starts_with("compare ") { " shows it: " } else { " fixes: " };
     let fix = TextLine::of("x", StyleRole::Key)
-        .with(" fixes: ", StyleRole::Muted)
-        .with(SafeText::limited(remedy, 300), StyleRole::Accent)
-        .with("   ", StyleRole::Text)
-        .with("m", StyleRole::Key)
-        .with(" mutes", StyleRole::Muted);
-    lines.extend(fix.flow(width, look));
+        .with(does, StyleRole::Muted)
+        .with(SafeText::limited(remedy, 300), StyleRole::Accent);
+    let mute = TextLine::of("m", StyleRole::Key).with(" mutes", StyleRole::Muted);
+    // The two words of a key are not parted.
+    if fix.width() + mute.width() + 3 <= width {
+        let mut both = fix.with("   ", StyleRole::Text);
+        both.append(mute);
+        lines.push(both);
+    } else {
+        lines.extend(fix.flow(width, look));
+        lines.push(mute);
+    }
     lines
 }
 

@@ -7,13 +7,13 @@ use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::console::core::command::CommandId;
 use crate::console::core::context::Context;
-use crate::console::screens::inbox::{InboxPane, InboxScreen, InboxVerdict, LOOKED_THROUGH};
+use crate::console::screens::inbox::{InboxPane, InboxScreen, InboxVerdict, LOOKED_THROUGH, meant};
 use crate::console::view::keys::hint_of;
 use crate::console::view::panel_list::PanelList;
 use crate::console::view::panes::failure_card;
 use crate::console::view::words;
 use crate::console::view::{Canvas, Drawn};
-use crate::memory::Row;
+use crate::memory::{Entity, Row};
 use crate::ui::chart::meter;
 use crate::ui::{
     Card, CardTone, KeyHint, Look, PaneFrame, SafeText, StyleRole, TableColumn, TableRow, TextLine, Total, Width,
@@ -27,9 +27,12 @@ pub fn draw(inbox: &InboxScreen, cx: &Context, canvas: &mut Canvas<'_>) {
     let (list, talk, verdict) = panes(inbox, lay::below(area, 1));
     let mut line = progress(inbox, look);
     if let (None, Some(row)) = (verdict, inbox.current()) {
-        let told = verdict::meaning(row, InboxVerdict::Right, cx);
+        let does = match cx.holds(Entity::UtilityEvent) {
+            Ok(()) => format!("signals \"{}\"", meant(row).word()),
+            Err(_) => "notes it".to_owned(),
+        };
         line.push("   a ", StyleRole::Key);
-        line.push(SafeText::limited(&told, 80), StyleRole::Text);
+        line.push(does, StyleRole::Text);
     }
     line.render(head, canvas.buf, look);
     draw_list(inbox, cx, look, list, canvas.buf, canvas.drawn);

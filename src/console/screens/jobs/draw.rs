@@ -145,7 +145,7 @@ fn run_lines(run: &JobProgress, width: usize, look: &Look) -> Vec<TextLine> {
         NamedValue::new("looked at", SafeText::new(&format!("{}{total}", figures::count(run.seen)))),
         NamedValue::new("changed", figures::count(run.changed)),
         NamedValue::new("batches", batches(run)),
-        NamedValue::new("heard of", words::time(&run.updated_at, true)),
+        NamedValue::new("last news", words::time(&run.updated_at, true)),
     ];
     if run.quarantined > 0 {
         pairs.push(NamedValue::line("set aside", TextLine::of(figures::count(run.quarantined), StyleRole::Warn)));

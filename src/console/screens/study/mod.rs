@@ -189,8 +189,7 @@ impl Screen for StudyScreen {
         let open = (self.kind != StudyKind::Recall).then_some(CommandId::Open);
         let pane = self.has_panes().then_some(CommandId::Focus);
         let shared = [CommandId::Close, CommandId::Palette, CommandId::ScrollDetail(true), CommandId::Refresh];
-        let open = open.into_iter().chain(pane);
-        open.chain(own.iter().copied()).chain(shared).collect()
+        open.into_iter().chain(own.iter().copied()).chain(pane).chain(shared).collect()
     }
 
     fn row(&self) -> Option<&Row> {

@@ -115,8 +115,7 @@ fn growth_rows(screen: &TablesScreen, height: u16) -> u16 {
     let is_told = matches!(screen.rows.growth, Some(Err(_)));
     match height {
         0..=7 => 0,
-        // The rows themselves come first.
-        8..=17 => 0,
+        8..=17 => 2,
         _ if is_told => 2,
         18..=27 => 5,
         _ => 9,

@@ -157,7 +157,7 @@ pub(in crate::console) fn last_words(erasure: &EraseScreen) -> Vec<String> {
         if named > 0 && erasure.choice.mentions == Mentions::Leave {
             words.push(agreeing(
                 named as u64,
-                "{#} {value|values} of other people {names|name} this person and {stays|stay}, but for those decided one \
+                "{#} {value|values} of other people {names|name} this person and {stays|stay}, except those decided one \
                  by one: the proof will say so.",
             ));
         }

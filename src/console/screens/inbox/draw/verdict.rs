@@ -51,7 +51,7 @@ fn key(verdict: InboxVerdict) -> &'static str {
 }
 
 /// Explains a verdict in one sentence.
-pub(super) fn meaning(row: &Row, verdict: InboxVerdict, cx: &Context) -> String {
+fn meaning(row: &Row, verdict: InboxVerdict, cx: &Context) -> String {
     match verdict {
         InboxVerdict::Right if cx.holds(crate::memory::Entity::UtilityEvent).is_err() => {
             "The user is right: noted for this session only, because this database keeps no signals.".to_owned()

@@ -155,7 +155,7 @@ fn columns(bars: u16, compared: Option<bool>, mixed: bool) -> Vec<TableColumn> {
     if mixed {
         columns.push(TableColumn::new("kind", Width::Fixed(7)).priority(2));
     }
-    columns.push(TableColumn::new("from", Width::Fixed(11)).priority(3));
+    columns.push(TableColumn::new("time", Width::Fixed(11)).priority(3));
     columns
 }
 

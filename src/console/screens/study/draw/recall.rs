@@ -72,7 +72,7 @@ fn quality(sheet: &mut Sheet<'_>, found: &Evaluation) {
     if quality.sweep.is_empty() {
         return;
     }
-    sheet.section("the same for other K");
+    sheet.section("with other numbers of rows (K)");
     sheet.line(TextLine::of("  K  hit rate    nDCG  precision", StyleRole::Header));
     for at in &quality.sweep {
         let role = if at.k == k { StyleRole::Accent } else { StyleRole::Number };
@@ -130,17 +130,12 @@ fn spread(sheet: &mut Sheet<'_>, title: &str, spread: &RecallSpread) {
             StyleRole::Series1,
         ),
         bar(
-            "top 1 % take",
+            "top 1 % get",
             spread.top_1_percent_share,
             most,
             if swamped { StyleRole::Warn } else { StyleRole::Series1 },
         ),
-        bar(
-            "say the same",
-            spread.redundancy,
-            format!("of {} pairs", thousands(spread.pairs)).into(),
-            StyleRole::Series1,
-        ),
+        bar("alike", spread.redundancy, format!("of {} pairs", thousands(spread.pairs)).into(), StyleRole::Series1),
         bar("older than 90 days", spread.stale_share, age.into(), StyleRole::Series1),
         bar("bad feedback", spread.bad_share, format!("of {} known", thousands(spread.bad_n)).into(), StyleRole::Bad),
     ];
