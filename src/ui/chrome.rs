@@ -194,9 +194,9 @@ impl Tabs {
         let places = self.places(area);
         for (index, place) in &places {
             self.tab_line(*index).render(*place, buf, look);
-            if *index == self.active {
-                mark_tab(*place, row(area, 0), buf, look);
-            }
+        }
+        if let Some((_, place)) = places.iter().find(|(index, _)| *index == self.active) {
+            mark_tab(*place, row(area, 0), buf, look);
         }
         let (line, g) = (row(margin(area), 0), look.glyphs);
         if line.is_empty() || line.width == area.width {

@@ -342,6 +342,12 @@ impl Context {
         if self.masking.is_on() { title.to_owned() } else { self.names.in_title(title) }
     }
 
+    /// Sentences with names in the place of ids.
+    #[must_use]
+    pub fn in_titles(&self, texts: &[String]) -> Vec<String> {
+        texts.iter().map(|text| self.in_title(text)).collect()
+    }
+
     fn ask_names(&mut self, mut wanted: Vec<(Entity, Vec<String>)>) {
         wanted.retain(|(entity, ids)| !ids.is_empty() && self.holds(*entity).is_ok());
         if !wanted.is_empty() {

@@ -100,11 +100,12 @@ impl NameBook {
     pub fn in_title(&self, title: &str) -> String {
         const LONGEST: usize = 60;
         let word = |word: &str| {
-            let id = word.trim_end_matches([':', ',']);
+            let start = word.len() - word.trim_start_matches('(').len();
+            let id = word[start..].trim_end_matches([':', ',', ')']);
             let name = NAMED.iter().find_map(|entity| self.of(*entity, id));
             let short = || Some(format!("{}{CUT}", id.get(..8)?)).filter(|_| is_uuid(id));
             let name = name.map(|name| SafeText::limited(name, LONGEST).to_string()).or_else(short);
-            name.map_or_else(|| word.to_owned(), |name| format!("{name}{}", &word[id.len()..]))
+            name.map_or_else(|| word.to_owned(), |name| [&word[..start], &name, &word[start + id.len()..]].concat())
         };
         title.split(' ').map(word).collect::<Vec<_>>().join(" ")
     }

@@ -158,7 +158,7 @@ impl Context {
     /// Says what a change did: the operation, what the row is called or how many there are, and how many rows were written.
     fn done_words(&self, done: &DoneChange) -> String {
         let title = self.in_title(&done.operation.title());
-        let name = done.receipt.changes.first().filter(|_| !self.masking.is_on()).and_then(|change| {
+        let name = done.receipt.changes.iter().filter(|_| !self.masking.is_on()).find_map(|change| {
             let own = || change.after["title"].as_str().or(change.before["title"].as_str()).map(str::to_owned);
             self.names.of_change(change).or_else(own)
         });

@@ -7,6 +7,7 @@ use crate::console::core::jobs::{LeavingChoice, LiveJob};
 use crate::console::core::menu::{Menu, MenuChoice, MenuItem};
 use crate::console::core::message::{Effect, RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
+use crate::console::core::screen::Screen;
 use crate::console::core::twin::resume_line;
 use crate::console::overlays::Overlay;
 use crate::console::overlays::menu::MenuLayer;
@@ -38,7 +39,7 @@ impl Model {
                 }
             }
             Reply::News(_) if self.context.watch.hears(ticket) => {
-                let follows = self.at_screen(|screen, cx| screen.others_wrote(cx));
+                let follows = self.at_screen(Screen::others_wrote);
                 self.context.watch.is_aged |= !follows;
             }
             Reply::Places(result) => self.kept.take(ticket, result, &mut self.context),

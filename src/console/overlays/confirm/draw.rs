@@ -4,7 +4,6 @@ use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::change::plan::{ChangeDanger, Plan};
 use crate::console::core::context::Context;
-use crate::console::core::names::NameBook;
 use crate::console::core::what_if::RecallAhead;
 use crate::console::overlays::confirm::Confirmation;
 use crate::console::view::Drawn;
@@ -16,7 +15,7 @@ use crate::ui::{KeyHint, Look, SafeText, Section, StyleRole, TextLine};
 pub fn draw(cx: &Context, confirmation: &Confirmation, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let title = SafeText::limited(&cx.in_title(&confirmation.proposal.title()), 80);
     let note = danger_words(cx, confirmation.plan.danger, look);
-    let lines = |width: usize| plan_lines(confirmation, &cx.names, width, look);
+    let lines = |width: usize| plan_lines(cx, confirmation, width, look);
     let mut hints = if confirmation.gate.step == ChangeDanger::Grave {
         vec![KeyHint::new("ctrl-y", "copy command")]
     } else {
@@ -47,14 +46,14 @@ fn danger_words(cx: &Context, danger: ChangeDanger, look: &Look) -> TextLine {
     }
 }
 
-fn plan_lines(confirmation: &Confirmation, names: &NameBook, width: usize, look: &Look) -> Vec<TextLine> {
+fn plan_lines(cx: &Context, confirmation: &Confirmation, width: usize, look: &Look) -> Vec<TextLine> {
     let plan: &Plan = &confirmation.plan;
     let mut lines = count_lines(&plan.counts, width, look);
     // What must be known stands where nobody has to scroll for it.
     lines.extend(told("To be known", &plan.disclosures, StyleRole::Warn, width, look));
     lines.push(TextLine::default());
-    lines.extend(change_lines(&plan.changes, plan.changes_total, names, width, look));
-    lines.extend(told("What else comes of it", &plan.effects, StyleRole::Muted, width, look));
+    lines.extend(change_lines(&plan.changes, plan.changes_total, &cx.names, width, look));
+    lines.extend(told("What else comes of it", &cx.in_titles(&plan.effects), StyleRole::Muted, width, look));
     if let Some(ahead) = &confirmation.ahead {
         lines.extend(crate::console::view::what_if::lines(ahead, width, look));
     }

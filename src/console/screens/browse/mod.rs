@@ -15,7 +15,7 @@ pub use card::CardScreen;
 pub use counted::CountedRows;
 
 use crate::console::core::columns::{plural, read_columns};
-use crate::console::core::command::{ChainStep, CommandId};
+use crate::console::core::command::{ChainStep, CommandAsk, CommandId};
 use crate::console::core::condition::{Conditions, KnownValues, canvas_text};
 use crate::console::core::context::{Context, Lack, ToastTone};
 use crate::console::core::live::{LiveTail, Renewal};
@@ -23,7 +23,7 @@ use crate::console::core::menu::{MenuChoice, Prompt, Purpose};
 use crate::console::core::message::{RequestFailure, Ticket};
 use crate::console::core::proposal::Proposal;
 use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Judged, Screen, ScreenFace};
+use crate::console::core::screen::{Judged, Screen, ScreenFace, ScreenKind};
 use crate::console::core::twin::words;
 use crate::console::core::window::{PageWindow, RowKey, WantedPage};
 use crate::console::view::Canvas;
@@ -242,6 +242,16 @@ impl ListScreen {
     }
 }
 
+/// What rows of a kind are most often looked up for.
+fn task_of(entity: Entity) -> Option<CommandId> {
+    match entity {
+        Entity::Episode | Entity::Memory | Entity::Case | Entity::Access => Some(CommandId::Panel(ScreenKind::Recall)),
+        Entity::Feedback => Some(CommandId::Change(CommandAsk::EditFeedback)),
+        Entity::Subject => Some(CommandId::Erase),
+        _ => None,
+    }
+}
+
 impl Screen for ListScreen {
     fn face(&self) -> ScreenFace {
         ScreenFace::shared("", CommandId::List(self.entity))
@@ -259,11 +269,26 @@ impl Screen for ListScreen {
             Close, CopyId, Export, Filter, Focus, Follow, Mark, Open, Palette, Relative, Sort, TabRight, Tail, Zoom,
         };
         match self.pane {
-            BrowsePane::List => vec![Open, Filter, Sort, Follow, TabRight, Palette, Tail, Mark, Export, CopyId, Zoom],
+            BrowsePane::List => {
+                let rest = [Sort, Follow, TabRight, Palette, Tail, Mark, Export, CopyId, Zoom];
+                [Open, Filter].into_iter().chain(task_of(self.entity)).chain(rest).collect()
+            }
             BrowsePane::Detail if self.detail.current_tab() == DetailTab::Story => {
                 vec![Open, TabRight, Relative(ChainStep::Parent), Relative(ChainStep::Children), Follow, Close, Palette]
             }
-            BrowsePane::Detail => vec![TabRight, Follow, Close, Palette, CopyId, Focus, Zoom],
+            BrowsePane::Detail => {
+                let rest = [Follow, Close, Palette, CopyId, Focus, Zoom];
+                [TabRight].into_iter().chain(task_of(self.entity)).chain(rest).collect()
+            }
+        }
+    }
+
+    fn hint_word(&self, id: CommandId) -> Option<&'static str> {
+        match id {
+            CommandId::Panel(ScreenKind::Recall) => Some("why recalled"),
+            CommandId::Erase => Some("erase"),
+            CommandId::Change(CommandAsk::EditFeedback) => Some("correct it"),
+            _ => None,
         }
     }
 

@@ -39,7 +39,11 @@ fn padded(area: Rect) -> Rect {
 }
 
 fn draw_step(cx: &Context, erasure: &EraseScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    let title = SafeText::join(&["erase ".into(), SafeText::limited(&erasure.given, 60)], "");
+    let mut title = SafeText::join(&["erase ".into(), SafeText::limited(&erasure.given, 60)], "");
+    let known = erasure.preview.iter().flat_map(|preview| &preview.known);
+    if let Some(name) = known.into_iter().find(|known| known.kind == "name" && known.value != erasure.given) {
+        title = SafeText::join(&[title, SafeText::limited(&name.value, 40)], "  ");
+    }
     let pane = PaneFrame { focused: true, tone: Some(StyleRole::Danger), ..PaneFrame::new(title) };
     let inside = padded(pane.render(body, buf, look));
     steps_line(erasure, usize::from(inside.width), look).render(lay::row(inside, 0), buf, look);

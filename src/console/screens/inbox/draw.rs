@@ -28,10 +28,12 @@ pub fn draw(inbox: &InboxScreen, cx: &Context, canvas: &mut Canvas<'_>) {
     let mut line = progress(inbox, look);
     if let (None, Some(row)) = (verdict, inbox.current()) {
         let does = match cx.holds(Entity::UtilityEvent) {
-            Ok(()) => format!("signals \"{}\"", meant(row).word()),
-            Err(_) => "notes it".to_owned(),
+            Ok(()) => meant(row).word(),
+            Err(_) => "noted",
         };
-        line.push("   a ", StyleRole::Key);
+        line.push("  a ", StyleRole::Key);
+        line.push(look.arrow(), StyleRole::Muted);
+        line.push(" ", StyleRole::Text);
         line.push(does, StyleRole::Text);
     }
     line.render(head, canvas.buf, look);

@@ -32,15 +32,15 @@ pub fn draw(cx: &Context, prune: &PruneScreen, look: &Look, body: Rect, buf: &mu
         let height = (RULES.len() as u16 + 2).min(body.height / 2);
         (Rect { height, ..body }, Rect { y: body.y + height, height: body.height - height, ..body })
     };
-    draw_rules(prune, look, rules, buf, drawn);
+    draw_rules(cx, prune, look, rules, buf, drawn);
     draw_preview(cx, prune, look, preview, buf, drawn);
 }
 
-fn draw_rules(prune: &PruneScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+fn draw_rules(cx: &Context, prune: &PruneScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let pane = PaneFrame { focused: true, ..PaneFrame::new("rules") };
     let inside = pane.render(area, buf, look);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
-    let mut lines: Vec<TextLine> = RULES.iter().map(|rule| rule_line(prune, *rule, look)).collect();
+    let mut lines: Vec<TextLine> = RULES.iter().map(|rule| rule_line(cx, prune, *rule, look)).collect();
     let height = usize::from(inside.height);
     if height > RULES.len() + 3 {
         lines.push(TextLine::default());
@@ -58,7 +58,7 @@ fn draw_rules(prune: &PruneScreen, look: &Look, area: Rect, buf: &mut Buffer, dr
     }
 }
 
-fn rule_line(prune: &PruneScreen, rule: PruneRule, look: &Look) -> TextLine {
+fn rule_line(cx: &Context, prune: &PruneScreen, rule: PruneRule, look: &Look) -> TextLine {
     let rules = &prune.rules;
     let on = |on: bool| (if on { "yes" } else { "no" }.to_owned(), on);
     let (name, (value, set)) = match rule {
@@ -88,6 +88,7 @@ fn rule_line(prune: &PruneScreen, rule: PruneRule, look: &Look) -> TextLine {
         PruneRule::Agent => ("only this agent", only(rules.agent.as_ref(), prune.of.1.as_ref())),
     };
     let label = look.pad(&SafeText::from(name), 24, Align::Left);
+    let value = cx.in_title(&value);
     let role = if set { StyleRole::Warn } else { StyleRole::Muted };
     TextLine::of(label, StyleRole::Label).with(SafeText::limited(&value, 20), role)
 }
@@ -126,13 +127,13 @@ fn draw_preview(cx: &Context, prune: &PruneScreen, look: &Look, area: Rect, buf:
         return;
     }
     let Some(plan) = &prune.preview else { return };
-    let lines = preview_lines(plan, usize::from(inside.width.saturating_sub(2)), look);
+    let lines = preview_lines(cx, plan, usize::from(inside.width.saturating_sub(2)), look);
     drawn.measures.detail_rows = usize::from(inside.height);
     drawn.measures.detail_lines = lines.len();
     LineWindow::scrolled(&lines, prune.scroll).render(inside, buf, look);
 }
 
-fn preview_lines(plan: &Plan, width: usize, look: &Look) -> Vec<TextLine> {
+fn preview_lines(cx: &Context, plan: &Plan, width: usize, look: &Look) -> Vec<TextLine> {
     if plan.changes_total == 0 {
         let mut lines = vec![TextLine::of("No case goes by these rules.", StyleRole::Good)];
         lines.extend(sentences(&plan.disclosures, StyleRole::Warn, width, look));
@@ -153,7 +154,7 @@ fn preview_lines(plan: &Plan, width: usize, look: &Look) -> Vec<TextLine> {
             lines.extend(inner);
         }
     };
-    part("banks", sentences(&plan.effects, StyleRole::Info, width, look));
+    part("banks", sentences(&cx.in_titles(&plan.effects), StyleRole::Info, width, look));
     part("to know", sentences(&plan.disclosures, StyleRole::Warn, width, look));
     part("cases", plan.changes.iter().take(SAMPLES).flat_map(|change| sample(change, width, look)).collect());
     lines

@@ -154,11 +154,13 @@ impl Screen for PruneScreen {
 
     /// From a profile or an agent it starts narrowed to that one's banks; from another row, whose it is can be chosen
     /// here.
-    fn enter(&mut self, origin: &ScreenOrigin, _cx: &mut Context) -> bool {
+    fn enter(&mut self, origin: &ScreenOrigin, cx: &mut Context) -> bool {
         let of = (origin.person.clone(), origin.id_of(Entity::Agent, "agent_id"));
         if of == (None, None) {
             return false;
         }
+        cx.read_names_of(Entity::Subject, of.0.as_deref());
+        cx.read_names_of(Entity::Agent, of.1.as_deref());
         let entity = origin.selected.as_ref().map(|(entity, _)| *entity);
         if entity == Some(Entity::Profile) {
             self.rules.user.clone_from(&of.0);
@@ -176,11 +178,14 @@ impl Screen for PruneScreen {
         }
     }
 
-    fn reply(&mut self, _ticket: Ticket, reply: Reply, _cx: &mut Context) {
+    fn reply(&mut self, _ticket: Ticket, reply: Reply, cx: &mut Context) {
         let Reply::Previewed(result) = reply else { return };
         self.pending = None;
         match result {
-            Ok(plan) => (self.preview, self.current, self.scroll) = (Some(plan), true, 0),
+            Ok(plan) => {
+                cx.read_names_of_changes(&plan.changes);
+                (self.preview, self.current, self.scroll) = (Some(plan), true, 0);
+            }
             Err(failure) => self.failure = Some(failure),
         }
     }

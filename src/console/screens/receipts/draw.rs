@@ -98,7 +98,7 @@ fn about(entry: &ReceiptEntry, names: &NameBook) -> Option<SafeText> {
         return Some(words.join(", ").into());
     }
     let entity = Entity::parse(&change.entity)?;
-    let name = names.of_change(change).unwrap_or_else(|| change.id.clone());
+    let name = entry.changes.iter().find_map(|change| names.of_change(change)).unwrap_or_else(|| change.id.clone());
     Some(SafeText::join(&[entity.title().into(), SafeText::limited(&name, 60)], " "))
 }
 

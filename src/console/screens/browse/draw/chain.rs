@@ -33,7 +33,7 @@ pub fn write(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     for (depth, id) in chain.ids.iter().enumerate() {
         tree.add(id, vec![false; depth]);
     }
-    tree.add_below(context.children().collect(), vec![false; chain.ids.len().saturating_sub(1)], rest.is_some());
+    tree.add_below(context.children().collect(), &vec![false; chain.ids.len().saturating_sub(1)], rest.is_some());
     let ChainTree { rows, ids, .. } = tree;
     if rows.len() <= 1 {
         writer.text("This episode has no parent and no children.", StyleRole::Muted);
@@ -70,16 +70,16 @@ struct ChainTree<'c> {
 
 impl<'c> ChainTree<'c> {
     /// Adds episodes that follow the same one, each with those below it.
-    fn add_below(&mut self, siblings: Vec<&'c Row>, levels: Vec<bool>, are_more: bool) {
+    fn add_below(&mut self, siblings: Vec<&'c Row>, levels: &[bool], are_more: bool) {
         let last = siblings.len().saturating_sub(1);
         for (index, row) in siblings.into_iter().enumerate() {
             // Parents may run in a circle.
             if self.ids.iter().any(|id| id == row.id()) {
                 continue;
             }
-            let levels = [&levels[..], &[index < last || are_more]].concat();
+            let levels = [levels, &[index < last || are_more]].concat();
             self.add(row.id(), levels.clone());
-            self.add_below(self.context.followers(row.id()), levels, false);
+            self.add_below(self.context.followers(row.id()), &levels, false);
         }
     }
 
