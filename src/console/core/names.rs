@@ -87,7 +87,7 @@ impl NameBook {
         self.of(named_entity(column)?, row.text(column)?)
     }
 
-    /// What a change is called: the row's own name, else that of the row that it belongs to.
+    /// Returns the name of a changed row, else that of the row that it belongs to.
     #[must_use]
     pub fn of_change(&self, change: &Change) -> Option<String> {
         let entity = Entity::parse(&change.entity)?;

@@ -9,7 +9,7 @@ use crate::ui::{Look, SafeText, StyleRole, look as lay};
 
 /// Asks once before what was written goes.
 pub(in crate::console) const UNSAVED: &str = "esc again throws away what was written";
-/// What saving comes to first.
+/// Says that a plan comes first.
 pub(in crate::console) const PLANS: &str = "ctrl-s shows what would change, before anything does";
 
 /// A text with its cursor, as many lines of it as fit, the cursor among them.
@@ -62,7 +62,7 @@ pub(in crate::console) fn draw_text(text: &TextField, focused: bool, look: &Look
     }
 }
 
-/// Where the last word of a row begins, if there is a blank before it; else where the row ends.
+/// Returns the start of the last word of a row, if there is a blank before it; else the end of the row.
 fn word_start(row: &SafeText) -> usize {
     let text = row.as_str();
     if text.ends_with(' ') { text.len() } else { text.rfind(' ').map_or(text.len(), |blank| blank + 1) }

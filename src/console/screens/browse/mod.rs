@@ -242,7 +242,7 @@ impl ListScreen {
     }
 }
 
-/// What rows of a kind are most often looked up for.
+/// Returns the command for which rows of a kind are looked up most often.
 fn task_of(entity: Entity) -> Option<CommandId> {
     match entity {
         Entity::Episode | Entity::Memory | Entity::Case | Entity::Access => Some(CommandId::Panel(ScreenKind::Recall)),
