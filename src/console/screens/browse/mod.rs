@@ -362,10 +362,9 @@ impl Screen for ListScreen {
 
     fn can(&self, id: CommandId, cx: &Context) -> Result<(), Lack> {
         let no = |reason: &str| Err((reason.to_owned(), None));
-        let is_alone = cx.measures.list_rows > 0 && cx.measures.detail_rows == 0;
         match id {
             CommandId::Relative(_) if self.entity != Entity::Episode => no("only where an episode is shown"),
-            CommandId::TabRight | CommandId::TabLeft if self.pane == BrowsePane::List && is_alone => {
+            CommandId::TabRight | CommandId::TabLeft if self.pane == BrowsePane::List && draw::is_alone(self, cx) => {
                 no("the details are not shown; enter opens them")
             }
             CommandId::Follow if self.detail.row().is_none() => no("no row is loaded"),

@@ -35,10 +35,21 @@ pub fn draw_list(screen: &ListScreen, cx: &Context, canvas: &mut Canvas<'_>) {
 /// Columns that a step makes a list wider, and rows that it makes it higher.
 const STEP: (i16, i16) = (6, 2);
 
+/// Columns from which list and details stand beside each other.
+const WIDE: u16 = 120;
+/// Rows from which they stand above each other.
+const HIGH: u16 = 26;
+
+/// Whether one of the two has the whole screen.
+pub fn is_alone(browse: &ListScreen, cx: &Context) -> bool {
+    /// Rows of the lines around a screen.
+    const FRAME: u16 = 3;
+    let (width, height) = cx.size;
+    browse.zoomed || (width < WIDE && height.saturating_sub(FRAME) < HIGH)
+}
+
 /// Divides the body between list and details. Neither gets more than it can fill while the other lacks room.
 fn panes(browse: &ListScreen, cx: &Context, body: Rect) -> (Option<Rect>, Option<Rect>) {
-    const WIDE: u16 = 120;
-    const HIGH: u16 = 26;
     let one = |pane| if pane == BrowsePane::List { (Some(body), None) } else { (None, Some(body)) };
     if browse.zoomed {
         return one(browse.pane);
