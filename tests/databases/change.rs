@@ -1,7 +1,7 @@
 //! Changes with a plan: what is written, that it can be taken back to the byte, that nothing is written by halves, and
 //! that the audit trail shows tampering. On each layout that can hold feedback, on both engines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 
 use crate::support::block_on;
@@ -11,8 +11,8 @@ use crate::support::world::*;
 use mnemoscope::change::operation::{FeedbackFields, ImportFormat};
 use mnemoscope::change::{self, ChangeError, Plan, audit, feedback, import, migrate, remove, undo};
 use mnemoscope::change::{chain, profile, reward, signal};
-use mnemoscope::memory::Entity;
 use mnemoscope::memory::utility::{self, Signal};
+use mnemoscope::memory::{Entity, Row};
 use mnemoscope::store::fetched::FetchedValue;
 use mnemoscope::store::stored::{Mutation, StoredRows, TableName};
 use mnemoscope::store::{OpenOptions, Store, Target};
@@ -492,6 +492,32 @@ fn chains_are_linked_and_unlinked_and_never_closed_to_a_circle() {
         assert_eq!(store.row(Entity::Episode, "ep-3").await.unwrap().unwrap().text("parent_id"), None);
         done(&world, undo::undo(store, receipt.audit_seq.unwrap()).await).await;
         assert_eq!(store.row(Entity::Episode, "ep-3").await.unwrap().unwrap().text("parent_id"), Some("ep-2"));
+    });
+}
+
+#[test]
+fn all_that_follows_an_episode_is_read_with_its_chain() {
+    block_on(async {
+        for world in [Some(native().await), native_on_postgres().await].into_iter().flatten() {
+            let store = &world.store;
+            let ids = ids(&world, Entity::Episode).await;
+            let [root, child, below, one, other] = &ids[..5] else { panic!("{ids:?}") };
+            for id in &ids {
+                if store.row(Entity::Episode, id).await.unwrap().unwrap().text("parent_id").is_some() {
+                    done(&world, chain::unlink(store, id).await).await;
+                }
+            }
+            for (child, parent) in [(child, root), (below, child), (one, below), (other, below)] {
+                done(&world, chain::link(store, child, parent).await).await;
+            }
+            let context = store.contexts().episode(root).await.unwrap().expect("the root");
+            let after = |id: &str| context.followers(id).into_iter().map(Row::id).collect::<BTreeSet<&str>>();
+            assert_eq!(after(child), BTreeSet::from([below.as_str()]));
+            assert_eq!(after(below), BTreeSet::from([one.as_str(), other.as_str()]));
+            assert_eq!((context.chain_total(), context.is_cut), (4, false));
+            // What is printed are the episode's own children.
+            assert_eq!(context.to_json()["chain"]["children"].as_array().map(Vec::len), Some(1));
+        }
     });
 }
 
