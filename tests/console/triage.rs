@@ -520,16 +520,20 @@ fn a_form_says_whether_it_writes_at_once() {
 #[test]
 fn a_long_title_never_pushes_out_how_dangerous_a_change_is() {
     let mut console = unlocked(60, 20);
-    console.press("2 j c f 'Please' enter tab tab 'x' ctrl-s");
+    for row in console.database.rows.get_mut(&Entity::Episode).expect("episodes") {
+        row.set("title", json!("Reconcile the invoices of October, November and December with the archive"));
+    }
+    console.press("2 j c e tab 'x' ctrl-s");
     let (ticket, _) = planned(&mut console);
-    let planned = plan("feedback.edit", ChangeDanger::Guarded, &removal());
+    let planned = plan("edit", ChangeDanger::Guarded, &removal());
     console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(planned)))));
+    console.shows("Edit episode Reconcile");
     console.shows("guarded");
 }
 
 #[test]
 fn a_key_that_does_nothing_here_is_not_offered() {
-    let mut console = unlocked(80, 24);
+    let mut console = unlocked(118, 24);
     console.press("2");
     let foot = console.lines().pop().expect("a footer");
     assert!(foot.contains("enter open") && !foot.contains("tabs"), "{foot}");
