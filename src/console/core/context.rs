@@ -21,8 +21,8 @@ pub use super::opened::{ConsoleSettings, OpenBeside, OpenedDatabase};
 use super::proposal::Proposal;
 use super::request::Request;
 use super::router::{Asker, Router};
+use crate::change::plan::Change;
 use crate::change::plan::past::AsOf;
-use crate::change::plan::{Change, SHOWN};
 use crate::console::overlays::unlock::messages::PendingStep;
 use crate::memory::mask::Mask;
 use crate::memory::query::{Capability, CountKind, Query, StoreStatus};
@@ -324,12 +324,11 @@ impl Context {
     }
 
     /// Reads what the rows of a plan are called, unless that was done.
-    pub fn read_names_of_changes(&mut self, changes: &[Change]) {
-        let of = |change: &'_ Change| Entity::parse(&change.entity).map(|entity| (entity, change.id.clone()));
-        let shown = changes.iter().take(SHOWN);
+    pub fn read_names_of_changes<'c>(&mut self, changes: impl IntoIterator<Item = &'c Change>) {
+        let of = |change: &Change| Entity::parse(&change.entity).map(|entity| (entity, change.id.clone()));
         let owned = |change| owners(change).map(|(entity, id)| (entity, id.to_owned())).collect::<Vec<_>>();
         let wanted: Vec<(Entity, String)> =
-            shown.flat_map(|change| of(change).into_iter().chain(owned(change))).collect();
+            changes.into_iter().flat_map(|change| of(change).into_iter().chain(owned(change))).collect();
         for entity in NAMED {
             let ids = wanted.iter().filter(|(of, _)| *of == entity).map(|(_, id)| id.as_str());
             self.read_names_of(entity, ids);

@@ -2,7 +2,7 @@
 
 use super::model::Model;
 use crate::change::operation::Operation;
-use crate::change::plan::{Change, ChangeDanger, NO_ANCHOR, Plan};
+use crate::change::plan::{Change, ChangeDanger, NO_ANCHOR, Plan, SHOWN};
 use crate::console::core::change::{AppliedPlan, DoneChange, PendingOperation, Refusal, many, rows_written};
 use crate::console::core::command::CommandId;
 use crate::console::core::context::{ConfirmedPlan, Context, ToastTone};
@@ -25,7 +25,7 @@ impl Model {
             Ok(plan) => *plan,
             Err(refusal) => return self.refused(&proposal, &proposal.wished(), refusal),
         };
-        self.context.read_names_of_changes(&plan.changes);
+        self.context.read_names_of_changes(plan.changes.iter().take(SHOWN));
         let empty = plan.is_empty() && plan.counts.is_empty();
         if let Proposal::Backfill { name, resume: true } = &proposal
             && empty

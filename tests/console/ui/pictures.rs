@@ -7,8 +7,8 @@ use mnemoscope::ui::{
     Modal, PaneFrame, SafeText, Section, SortMark, StyleRole, TabLabel, TableBody, TableColumn, TableRow, TableView,
     Tabs, TextLine, Theme, ToastLine, Total, Width,
     chart::{
-        CalendarHeat, DivergingBar, DivergingBars, Gauge, Histogram, LineChart, LinePoint, StackedBar, StackedBars,
-        Timeline, TimelineRow, bucket_line, diverging, meter, sparkline,
+        CalendarHeat, ChartLane, DivergingBar, DivergingBars, Gauge, Histogram, LaneChart, LaneMark, LineChart,
+        LinePoint, StackedBar, StackedBars, Timeline, TimelineRow, bucket_line, diverging, meter, sparkline,
     },
     figures, key_values,
     keyvalue::NamedValue,
@@ -327,5 +327,48 @@ proptest! {
             prop_assert_eq!(meter(value, width, StyleRole::Text, &look).width(), width);
             prop_assert!(diverging(value, width, &look).width() <= width);
         }
+    }
+}
+
+#[test]
+fn words_in_a_lane_have_the_colour_of_text_and_marks_of_missing_values_can_be_seen() {
+    let look = unicode();
+    let mark = LaneMark { at: 0.0, glyph: look.glyphs.dot, role: StyleRole::Warn, label: "update".into(), moment: 0 };
+    let lane = ChartLane { label: "canvas".into(), marks: vec![mark], spans: vec![(0.0, 100.0)], level: None };
+    let tick = |_: f64| ("11-27".into(), "04:20".into());
+    let chart = LaneChart {
+        lanes: &[lane],
+        moments: &[0.0, 100.0],
+        is_time: true,
+        selected: None,
+        tick: &tick,
+        pause: &|_| SafeText::default(),
+    };
+    let mut buf = Buffer::empty(Rect::new(0, 0, 60, 3));
+    chart.render(buf.area, &mut buf, &look);
+    let line: Vec<&str> = (0..60).map(|x| buf[(x, 1)].symbol()).collect();
+    let at = (0..54).find(|at| line[*at..].concat().starts_with("update")).expect("the word");
+    let word: BTreeSet<_> = (at..at + 6).map(|x| format!("{:?}", buf[(x as u16, 1)].fg)).collect();
+    assert_eq!(word, BTreeSet::from(["Reset".to_owned()]), "not that of the span below it");
+    let holes = sparkline(&[None, Some(0.5), None], 1.0, 3, StyleRole::Accent, &look);
+    holes.render(Rect { height: 1, ..buf.area }, &mut buf, &look);
+    assert_eq!(buf[(0, 0)].fg, look.theme.style(StyleRole::Muted).fg.expect("a colour"));
+}
+
+#[test]
+fn without_colours_a_bar_shows_on_the_selection_and_brackets_have_a_blank_beside_them() {
+    let look = Look::new(Theme::dark().at(Depth::Mono), Glyphs::unicode());
+    let mut buf = Buffer::empty(Rect::new(0, 0, 40, 1));
+    TextLine::default().with_glyph(look.glyphs.fills[0], StyleRole::Series1).render(buf.area, &mut buf, &look);
+    look.select(buf.area, &mut buf, StyleRole::Selection);
+    assert!(buf[(0, 0)].modifier.contains(ratatui::style::Modifier::REVERSED), "else it is light on light");
+    for (width, shown) in [(40, "[1 home]  2 episodes"), (19, " 1 home 2 episodes")] {
+        let titles = ["1 home", "2 episodes"];
+        let label = |title: &str| TabLabel { title: title.into(), ..TabLabel::default() };
+        let tabs = Tabs { tabs: titles.map(label).to_vec(), active: 0 };
+        let mut buf = Buffer::empty(Rect::new(0, 0, width, 1));
+        tabs.render(buf.area, &mut buf, &look);
+        let line: String = (0..width).map(|x| buf[(x, 0)].symbol()).collect();
+        assert_eq!(line.trim_end(), shown);
     }
 }

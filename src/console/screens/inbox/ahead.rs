@@ -3,7 +3,7 @@
 
 use super::InboxVerdict;
 use crate::change::operation::Operation;
-use crate::change::plan::Plan;
+use crate::change::plan::{Plan, SHOWN};
 use crate::console::core::change::Refusal;
 use crate::console::core::context::Context;
 use crate::console::core::message::Ticket;
@@ -63,7 +63,7 @@ impl VerdictAhead {
         match reply {
             Reply::Planned(result) if self.planned == Some(ticket) => {
                 if let Ok(plan) = &result {
-                    cx.read_names_of_changes(&plan.changes);
+                    cx.read_names_of_changes(plan.changes.iter().take(SHOWN));
                     self.recall = Some(RecallAhead::begin(ticket, false, cx));
                 }
                 self.plan = Some(result.map_err(|refusal| match refusal {

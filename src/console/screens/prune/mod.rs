@@ -3,7 +3,7 @@
 pub(in crate::console) mod draw;
 
 use crate::change::operation::{Operation, Pruning};
-use crate::change::plan::Plan;
+use crate::change::plan::{Plan, SHOWN};
 use crate::console::core::command::{CommandId, CommandScope};
 use crate::console::core::context::Context;
 use crate::console::core::message::{RequestFailure, Ticket};
@@ -183,7 +183,7 @@ impl Screen for PruneScreen {
         self.pending = None;
         match result {
             Ok(plan) => {
-                cx.read_names_of_changes(&plan.changes);
+                cx.read_names_of_changes(plan.changes.iter().take(SHOWN));
                 (self.preview, self.current, self.scroll) = (Some(plan), true, 0);
             }
             Err(failure) => self.failure = Some(failure),

@@ -6,7 +6,6 @@ pub mod messages;
 pub use messages::{ENTRIES, ReceiptEntry};
 
 use crate::change::operation::Operation;
-use crate::change::plan::Change;
 use crate::console::core::command::{CommandId, CommandScope, hinted};
 use crate::console::core::context::{Context, ToastTone};
 use crate::console::core::message::{Destination, RequestFailure, Ticket};
@@ -15,6 +14,9 @@ use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
 use crate::console::core::twin::words;
 use crate::console::view::Canvas;
 use crate::memory::Entity;
+
+/// Rows of an entry that name it.
+const NAMED: usize = 3;
 
 /// The list of changes.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -139,8 +141,7 @@ impl Screen for ReceiptsScreen {
         let (Reply::Trail(result), Some((_, replaces))) = (reply, self.pending.take()) else { return };
         match result {
             Ok(entries) => {
-                let first: Vec<Change> = entries.iter().filter_map(|entry| entry.changes.first().cloned()).collect();
-                cx.read_names_of_changes(&first);
+                cx.read_names_of_changes(entries.iter().flat_map(|entry| entry.changes.iter().take(NAMED)));
                 self.fill(entries, replaces);
             }
             // What cannot be read again now stays as it was.
