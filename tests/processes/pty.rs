@@ -133,6 +133,7 @@ fn every_size_is_drawn_right() {
     ];
     let is_whole = |screen: &vt100::Screen| parts.iter().all(|part| screen.contents().contains(part));
     terminal.screen_is("every part of the screen", is_whole);
+    terminal.settle();
     let before = terminal.contents();
     terminal.resize(60, 20);
     terminal.screen_is("a list in 60 columns", |screen| {
