@@ -252,6 +252,8 @@ pub fn bind(layout: &Layout, engine: Engine, catalog: &Catalog, erasure: &mut Er
             erasure.rules.push(bound);
         }
     }
+    let inherited = inherited_owners(&erasure.rules);
+    erasure.rules.extend(inherited);
     let follows = layout.follows.iter().filter_map(|name| catalog.table(name));
     erasure.follows.extend(follows.map(|table| (table.schema.clone(), table.name.clone())));
     if let Some(account) = &layout.account {
@@ -265,6 +267,27 @@ pub fn bind(layout: &Layout, engine: Engine, catalog: &Catalog, erasure: &mut Er
             erasure.accounts.push(BoundAccount { table, id, nameless });
         }
     }
+}
+
+/// Owner rules of rows that refer to others by the column that names the owner: they name the owner themselves, also when
+/// what they belong to is gone.
+fn inherited_owners(rules: &[BoundRule]) -> Vec<BoundRule> {
+    let goes = |rule: &&BoundRule| rule.action == EraseAction::Delete && !rule.account;
+    let owners = || rules.iter().filter(goes).filter(|rule| rule.of.is_none() && rule.when.is_none());
+    let mut found: Vec<BoundRule> = Vec::new();
+    for link in rules.iter().filter(goes).filter(|rule| rule.when.is_none() && rule.inside.is_whole()) {
+        let named = link.to.iter().map(|to| (&link.column, to)).chain(link.also.iter().map(|(own, to)| (own, to)));
+        for (column, to) in named {
+            for owner in owners().filter(|owner| link.of.as_ref() == Some(&owner.table) && owner.column == *to) {
+                let (table, column) = (link.table.clone(), column.clone());
+                let own = BoundRule { table, columns: vec![column.clone()], column, ..owner.clone() };
+                if !rules.contains(&own) && !found.contains(&own) {
+                    found.push(own);
+                }
+            }
+        }
+    }
+    found
 }
 
 fn bind_rule(rule: &EraseRule, engine: Engine, find: &mut RuleFinder<'_>) -> Option<BoundRule> {
