@@ -143,6 +143,49 @@ fn rows_that_are_back_are_found_wherever_the_layout_has_their_owner() {
     });
 }
 
+/// Layouts whose rows repeat the key that names their owner, and rows of `ada-1` and `bo-22` whose parents are gone.
+const ORPHANS: &[(usize, &str, &str)] = &[
+    (
+        0,
+        "store_vectors",
+        "CREATE TABLE store_vectors (prefix text NOT NULL, key text NOT NULL, field_name text NOT NULL, embedding text, \
+           PRIMARY KEY (prefix, key, field_name)); \
+         INSERT INTO store_vectors VALUES ('ada-1.profile', 'gone', 'text', '[1]'), ('bo-22.profile', 'gone', 'text', '[1]')",
+    ),
+    (
+        1,
+        "turn_usage",
+        "CREATE TABLE turn_usage (id integer PRIMARY KEY, session_id text NOT NULL); \
+         INSERT INTO turn_usage VALUES (1, 'chat:ada-1:7'), (2, 'chat:bo-22:7')",
+    ),
+    (
+        2,
+        "$writes",
+        "INSERT INTO $writes (thread_id, checkpoint_id, task_id, idx, channel) VALUES ('chat/ada-1/7', 'c', 't', 1, 'm'), \
+           ('bo-22:7', 'c', 't', 1, 'm')",
+    ),
+];
+
+#[test]
+fn rows_whose_parent_is_gone_go_where_their_own_key_names_the_person() {
+    block_on(async {
+        for (store, table, rows) in ORPHANS {
+            for world in worlds(&format!("{}; {rows}", STORES[*store].tables), STORES[*store].on).await {
+                let writes = if matches!(world.target, Target::File(_)) { "writes" } else { "checkpoint_writes" };
+                let table = table.replace("$writes", writes);
+                let done = finished(&world, &["purge", "ada-1", "--apply"]);
+                let words = String::from_utf8_lossy(&done.stderr).into_owned();
+                assert_eq!(done.status.code(), Some(0), "{words}");
+                let receipt: Value = serde_json::from_slice(&done.stdout).expect("a receipt");
+                let counts = receipt["counts"].as_object().expect("counts");
+                let name = counts.keys().find(|name| name.ends_with(&table));
+                assert_eq!(name.map(|name| &counts[name]["delete"]), Some(&json!(1)), "{receipt:#}");
+                assert_eq!(world.count(&table).await, 1, "{table}");
+            }
+        }
+    });
+}
+
 #[test]
 fn a_definition_that_names_the_person_since_is_found() {
     block_on(async {
