@@ -16,8 +16,12 @@ fn main() {
     // A build for development would be made again with each commit.
     let released = variable("PROFILE") == "release";
     let commit = released.then(|| git(&["rev-parse", "--short=12", "HEAD"])).flatten();
-    if let Some(head) = git(&["rev-parse", "--git-path", "HEAD"]).filter(|head| released && Path::new(head).exists()) {
-        println!("cargo::rerun-if-changed={head}");
+    // The log of HEAD grows with each commit; HEAD itself often only names the branch.
+    for file in ["HEAD", "logs/HEAD"] {
+        if let Some(file) = git(&["rev-parse", "--git-path", file]).filter(|file| released && Path::new(file).exists())
+        {
+            println!("cargo::rerun-if-changed={file}");
+        }
     }
     let source = match (commit, released) {
         (Some(commit), _) => format!("commit {commit}"),

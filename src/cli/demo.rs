@@ -28,7 +28,7 @@ pub struct DemoArgs {
     /// Number of episodes that have a vector, the newest ones; needs a file.
     #[arg(long, requires = "path", default_value_t = DemoOptions::default().vectors)]
     vectors: u64,
-    /// Seed: the same seed gives the same database.
+    /// Seed: the same seed gives the same database, as long before its end.
     #[arg(long, default_value_t = DemoOptions::default().seed)]
     seed: u64,
     /// Time at which the demo's story ends: RFC 3339 or an age [default: now].

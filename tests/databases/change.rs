@@ -216,6 +216,37 @@ fn a_world_that_moved_is_a_conflict_and_nothing_is_written() {
 }
 
 #[test]
+fn nothing_goes_along_that_no_undo_could_bring_back() {
+    block_on(async {
+        for mut world in [Some(native().await), native_on_postgres().await].into_iter().flatten() {
+            with_user(&world).await;
+            let episode = some_episode(&world).await;
+            meddle(
+                &world,
+                &format!(
+                    "CREATE TABLE asides (episode_id TEXT REFERENCES episodes (id) ON DELETE CASCADE, note TEXT); \
+                     INSERT INTO asides VALUES ('{episode}', 'a note')"
+                ),
+            )
+            .await;
+            world.store = open(&world.target).await;
+            let before = dump(&world).await;
+            let (folder, place) = (tempfile::tempdir().expect("a folder"), address(&world));
+            let (code, receipt, words) = run(folder.path(), &["-d", &place, "remove", "episode", &episode, "--apply"]);
+            if matches!(world.target, Target::Postgres(_)) {
+                assert!(code == Some(5) && words.contains("asides hang on what goes"), "{code:?} {words}");
+            } else {
+                assert_eq!(receipt["counts"]["asides"]["delete"], 1, "{receipt:#} {words}");
+                run(folder.path(), &["-d", &place, "undo", &receipt["audit_seq"].to_string(), "--apply"]);
+            }
+            let after = dump(&world).await;
+            assert_eq!(after["asides"], before["asides"]);
+            assert_eq!(after["episodes"], before["episodes"]);
+        }
+    });
+}
+
+#[test]
 fn a_row_that_comes_to_one_that_goes_is_a_conflict() {
     block_on(async {
         for world in [Some(native().await), native_on_postgres().await].into_iter().flatten() {

@@ -46,7 +46,7 @@ pub const ORDER: [Entity; 14] = [
 ];
 
 /// Bytes that one plan takes while it is made and applied.
-const HELD: usize = 96 << 20;
+const HELD: usize = 84 << 20;
 
 /// Copies of a row, in its several forms, while it is planned and written.
 const COPIES: usize = 2;

@@ -83,6 +83,15 @@ pub async fn hanging_on(
         return Ok(RowsGoing { over: fullest.map(|(table, _)| table.clone()), ..RowsGoing::default() });
     }
     let referring = referring(&mut snapshot, &graph).await?;
+    // The engine would take or empty them along, where no plan counts them and no undo brings them back.
+    let is_keyless = |watch: &&RowWatch| graph.relations.keys.get(&watch.rows.table).is_none_or(Vec::is_empty);
+    if let Some(lost) = referring.iter().filter(is_keyless).find(|watch| watch.state.count > 0) {
+        return Err(ChangeError::Refused(format!(
+            "rows of {} hang on what goes and have no primary key by which they could be changed and brought back: give the \
+             table one, or delete these rows first",
+            lost.rows.table.title()
+        )));
+    }
     let follows = &store.recognised().erasure.follows;
     let followed = |table: &TableName| follows.iter().any(|other: &TableKey| *other == key_of(table));
     let mut out = RowsGoing { referring, ..RowsGoing::default() };

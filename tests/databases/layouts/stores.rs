@@ -692,6 +692,17 @@ fn memories_are_recalled_by_words_and_by_vectors() {
 }
 
 #[test]
+fn conversations_beside_memories_do_not_take_their_place_in_a_recall() {
+    for beside in ["langgraph-checkpoints", "openai-agents"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = made(&folder, "store", STORES[0].statements);
+        run(&database, STORES.iter().find(|store| store.layout == beside).expect("a store").statements);
+        let found = told(&database, &["recall", "coffee", "--ranking", "similar"]);
+        assert_eq!(found["rows"][0]["id"], json!("[\"memories.ada-11\",\"k1\"]"), "{beside}: {found:#}");
+    }
+}
+
+#[test]
 fn a_store_without_its_search_index_is_searched_row_by_row() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = STORES.iter().find(|store| store.layout == "mcp-memory-service").expect("the store");
