@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use super::names_in_sql::lacking;
 use super::{Catalog, Engine, Inside, Layout, Need, Sql};
 
 /// A column by which a person is known.
@@ -234,7 +235,7 @@ pub fn bind(layout: &Layout, engine: Engine, catalog: &Catalog, erasure: &mut Er
         let Some(id) = find.column(&name, &handle.id) else { continue };
         let value = match &handle.value {
             HandleValue::Column(column) => find.column(&name, column).map(BoundValue::Column),
-            HandleValue::Sql(sql) => sql.on(engine).map(|sql| BoundValue::Sql(sql.to_owned())),
+            HandleValue::Sql(sql) => find.sql(&name, sql.on(engine)).map(BoundValue::Sql),
         };
         let Some(value) = value else { continue };
         let bound = BoundHandle { table, id, value, kind: handle.kind.clone() };
@@ -311,6 +312,11 @@ fn bind_rule(rule: &EraseRule, engine: Engine, find: &mut RuleFinder<'_>) -> Opt
         // A table has them in some versions and not in others.
         rule.columns.iter().filter_map(|c| find.there(&name, c)).collect()
     };
+    let when = rule.when.as_ref().and_then(|sql| sql.on(engine));
+    let when = match when {
+        Some(_) => Some(find.sql(&name, when)?),
+        None => None,
+    };
     Some(BoundRule {
         column: find.column(&name, &rule.column)?,
         table,
@@ -318,7 +324,7 @@ fn bind_rule(rule: &EraseRule, engine: Engine, find: &mut RuleFinder<'_>) -> Opt
         of: of.map(|(key, _)| key),
         to,
         also,
-        when: rule.when.as_ref().and_then(|sql| sql.on(engine)).map(str::to_owned),
+        when,
         action: rule.action,
         columns,
         value: rule.value.clone(),
@@ -347,6 +353,16 @@ impl RuleFinder<'_> {
 
     fn there(&self, table: &str, column: &str) -> Option<String> {
         Some(self.catalog.table(table)?.column(column)?.name.clone())
+    }
+
+    /// An SQL text over a table all of whose names are there.
+    fn sql(&mut self, table: &str, sql: Option<&str>) -> Option<String> {
+        let sql = sql?;
+        if let Some(words) = lacking(sql, self.catalog.table(table), self.catalog) {
+            self.missing.push((self.line, format!("{}.{table}", self.key), words));
+            return None;
+        }
+        Some(sql.to_owned())
     }
 
     fn column(&mut self, table: &str, column: &str) -> Option<String> {

@@ -10,6 +10,7 @@ pub mod draft;
 pub mod erase;
 mod extend;
 pub mod inside;
+mod names_in_sql;
 pub mod parse;
 mod pattern;
 pub mod recognise;

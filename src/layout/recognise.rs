@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::names_in_sql::lacking;
 use super::write::Removal;
 use super::{
     BoundVector, Catalog, ColumnOrigin, ColumnSpec, Derivation, Engine, EpisodeLink, FromClause, Inside, Layout, Need,
@@ -498,12 +499,15 @@ fn bind_column(
         let origin = match &spec.value {
             ColumnOrigin::Value(value) => BoundOrigin::Value(value.clone()),
             ColumnOrigin::Sql(sql) => {
-                if let Some(text) = sql.on(engine) {
-                    BoundOrigin::Sql(text.to_owned())
-                } else {
+                let Some(text) = sql.on(engine) else {
                     lose(format!("has no SQL for {}", engine.name()), true);
                     continue;
+                };
+                if let Some(lacking) = lacking(text, None, catalog) {
+                    lose(lacking, false);
+                    continue;
                 }
+                BoundOrigin::Sql(text.to_owned())
             }
             ColumnOrigin::Column(column) => match find_column(column, aliases) {
                 Ok(origin) => origin,

@@ -76,6 +76,10 @@ impl<'a> SchemaDoor<'a> {
                 format!("table `{name}` is not there, so the rule erases nothing; `requires` says what may be missing");
             return Ok(Some(with_nearest(words, name, catalog.tables.iter().map(|table| table.name.as_str()))));
         }
+        // What a condition names and is not there is told already.
+        if self.store.recognised().erasure.missing.iter().any(|(line, ..)| *line == rule.line) {
+            return Ok(None);
+        }
         let when = rule.when.as_ref().and_then(|sql| sql.on(self.store.engine()));
         let (Some(table), Some(when)) = (catalog.table(&rule.table), when) else { return Ok(None) };
         let table = qualified(&TableName::new(table.schema.clone(), table.name.clone()));

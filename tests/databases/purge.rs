@@ -1216,3 +1216,17 @@ fn a_bundle_keeps_bytes_that_are_no_text() {
         }
     });
 }
+
+#[test]
+fn a_table_or_column_that_only_a_condition_names_may_be_missing() {
+    block_on(async {
+        for world in [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await].into_iter().flatten() {
+            world.run("DROP TABLE canvas_audit; ALTER TABLE users DROP COLUMN first_name").await;
+            let planned = finished(&world, &["purge", "user-ana"]);
+            let words = String::from_utf8_lossy(&planned.stderr).into_owned();
+            assert_eq!(planned.status.code(), Some(0), "{words}");
+            let plan: Value = serde_json::from_slice(&planned.stdout).expect("a plan");
+            assert!(!plan["counts"].as_object().expect("counts").is_empty(), "{plan:#}");
+        }
+    });
+}

@@ -692,6 +692,17 @@ fn memories_are_recalled_by_words_and_by_vectors() {
 }
 
 #[test]
+fn a_table_that_is_missing_takes_only_the_columns_that_are_read_from_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = made(&folder, "memori", STORES.iter().find(|s| s.layout == "memori").expect("a store").statements);
+    let before = listed(&database, "memory", &[]);
+    run(&database, "DROP TABLE memori_session");
+    let after = listed(&database, "memory", &[]);
+    let texts = |rows: &[Value]| rows.iter().map(|row| row["text"].clone()).collect::<Vec<_>>();
+    assert_eq!((texts(&after), after.is_empty()), (texts(&before), false));
+}
+
+#[test]
 fn conversations_beside_memories_do_not_take_their_place_in_a_recall() {
     for beside in ["langgraph-checkpoints", "openai-agents"] {
         let folder = tempfile::tempdir().expect("a folder");
