@@ -10,7 +10,7 @@ use unicode_normalization::UnicodeNormalization as _;
 use super::{ChangeError, Plan};
 use crate::memory::Row;
 use crate::memory::agreeing;
-use crate::memory::json::{JsonPart, JsonText, each_text};
+use crate::memory::json::{JsonPart, each_text};
 use crate::store::fetched::FetchedValue;
 use crate::store::stored::{Cell, Mutation, TableName};
 use crate::store::{Store, StoreError};
@@ -102,10 +102,7 @@ impl<'s> Erased<'s> {
             JsonPart::Value(value) => self.is_within_value(value),
             JsonPart::Document(text) => {
                 let mut is_named = false;
-                let read = each_text(text, &mut |part| {
-                    let (JsonText::Key(text) | JsonText::Member(_, text) | JsonText::Item(text)) = part;
-                    is_named |= self.is_in(text);
-                });
+                let read = each_text(text, &mut |part| is_named |= self.is_in(part.text()));
                 is_named || read.is_err()
             }
         }

@@ -235,7 +235,7 @@ pub fn bind(layout: &Layout, engine: Engine, catalog: &Catalog, erasure: &mut Er
         let Some(id) = find.column(&name, &handle.id) else { continue };
         let value = match &handle.value {
             HandleValue::Column(column) => find.column(&name, column).map(BoundValue::Column),
-            HandleValue::Sql(sql) => find.sql(&name, sql.on(engine)).map(BoundValue::Sql),
+            HandleValue::Sql(sql) => sql.on(engine).and_then(|sql| find.sql(&name, sql)).map(BoundValue::Sql),
         };
         let Some(value) = value else { continue };
         let bound = BoundHandle { table, id, value, kind: handle.kind.clone() };
@@ -312,9 +312,8 @@ fn bind_rule(rule: &EraseRule, engine: Engine, find: &mut RuleFinder<'_>) -> Opt
         // A table has them in some versions and not in others.
         rule.columns.iter().filter_map(|c| find.there(&name, c)).collect()
     };
-    let when = rule.when.as_ref().and_then(|sql| sql.on(engine));
-    let when = match when {
-        Some(_) => Some(find.sql(&name, when)?),
+    let when = match rule.when.as_ref().and_then(|sql| sql.on(engine)) {
+        Some(sql) => Some(find.sql(&name, sql)?),
         None => None,
     };
     Some(BoundRule {
@@ -356,8 +355,7 @@ impl RuleFinder<'_> {
     }
 
     /// An SQL text over a table all of whose names are there.
-    fn sql(&mut self, table: &str, sql: Option<&str>) -> Option<String> {
-        let sql = sql?;
+    fn sql(&mut self, table: &str, sql: &str) -> Option<String> {
         if let Some(words) = lacking(sql, self.catalog.table(table), self.catalog) {
             self.missing.push((self.line, format!("{}.{table}", self.key), words));
             return None;

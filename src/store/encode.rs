@@ -17,7 +17,7 @@ use crate::layout::write::Removal;
 use crate::layout::{
     BoundColumn, BoundOrigin, BoundSource, Codec, Engine, Fill, StoredAs, TextPart, TimeSpelling, Write,
 };
-use crate::memory::json::{JsonPart, JsonText};
+use crate::memory::json::JsonPart;
 use crate::memory::{Entity, Row, ValueKind, json};
 
 /// A canonical value to be stored.
@@ -550,12 +550,9 @@ fn raw(
 
 /// A JSON document as it is stored: as its value would be.
 fn document(engine: Engine, declared: &str, text: &str) -> Result<FetchedValue, String> {
-    let is_nul = |text: JsonText<'_>| match text {
-        JsonText::Key(text) | JsonText::Item(text) | JsonText::Member(_, text) => text.contains('\0'),
-    };
     if engine == Engine::Postgres && declared.eq_ignore_ascii_case("jsonb") {
         let mut has_nul = false;
-        json::each_text(text, &mut |text| has_nul |= is_nul(text)).map_err(|error| error.to_string())?;
+        json::each_text(text, &mut |part| has_nul |= part.text().contains('\0')).map_err(|error| error.to_string())?;
         if has_nul {
             return Err("cannot hold a NUL character".to_owned());
         }

@@ -15,6 +15,15 @@ pub enum JsonText<'t> {
     Item(&'t str),
 }
 
+impl<'t> JsonText<'t> {
+    /// The string itself, whatever it is.
+    #[must_use]
+    pub fn text(self) -> &'t str {
+        let (JsonText::Key(text) | JsonText::Member(_, text) | JsonText::Item(text)) = self;
+        text
+    }
+}
+
 /// Function that looks at a string.
 type Look<'f> = &'f mut dyn FnMut(JsonText<'_>);
 
