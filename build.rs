@@ -1,7 +1,41 @@
-//! Names the source and the target of the build, for `--version`, and says what is left out of a program to hand out.
+//! Packs the files that ship inside the program, names the source and the target of the build, for `--version`, and says
+//! what is left out of a program to hand out.
 
+use std::fs;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::Command;
+
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+
+/// Folders below `assets/` with files that are read at run time: a quarter as large when packed.
+const PACKED: [&str; 5] = ["demo", "layouts", "migrations", "schemas", "themes"];
+
+/// Writes path and text of each file of a folder below `assets/`, each ended by a zero byte.
+fn pack(folder: &str, into: &mut impl io::Write) -> io::Result<()> {
+    let mut entries = fs::read_dir(format!("assets/{folder}"))?.collect::<io::Result<Vec<_>>>()?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let path = format!("{folder}/{}", entry.file_name().display());
+        if entry.file_type()?.is_dir() {
+            pack(&path, into)?;
+        } else if !path.ends_with(".md") {
+            write!(into, "{path}\0{}\0", fs::read_to_string(entry.path())?)?;
+        }
+    }
+    Ok(())
+}
+
+fn pack_assets() -> io::Result<()> {
+    let target = fs::File::create(Path::new(&std::env::var_os("OUT_DIR").unwrap_or_default()).join("assets.deflate"))?;
+    let mut into = DeflateEncoder::new(target, Compression::best());
+    for folder in PACKED {
+        println!("cargo::rerun-if-changed=assets/{folder}");
+        pack(folder, &mut into)?;
+    }
+    into.finish()?.flush()
+}
 
 /// Runs a git command; `None` outside of a checkout.
 fn git(words: &[&str]) -> Option<String> {
@@ -9,7 +43,8 @@ fn git(words: &[&str]) -> Option<String> {
     Some(String::from_utf8(answer.stdout).ok()?.trim().to_owned())
 }
 
-fn main() {
+fn main() -> io::Result<()> {
+    pack_assets()?;
     let variable = |name| std::env::var(name).unwrap_or_default();
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-env=BUILD_TARGET={}", variable("TARGET"));
@@ -45,4 +80,5 @@ fn main() {
             println!("cargo::rustc-link-arg-bins=-Wl,--icf=all");
         }
     }
+    Ok(())
 }

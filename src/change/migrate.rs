@@ -211,7 +211,7 @@ fn companion_step(path: &Path) -> PendingMigration {
     PendingMigration {
         version: 0,
         name: companion::STEP.to_owned(),
-        sql: NATIVE_SCHEMA.to_owned(),
+        sql: NATIVE_SCHEMA.clone(),
         lock_risk: "none: the palace itself is not touched".to_owned(),
         effect: format!("{} is made: episodes, feedback and signals about the palace go there", path.display()),
         steps: Vec::new(),

@@ -101,7 +101,7 @@ pub async fn build(
     options: &DemoOptions,
     mut progress: impl FnMut(DemoProgress),
 ) -> Result<Summary, BulkError> {
-    let mut loader = Loader::create(path, NATIVE_SCHEMA, options.existing).await?;
+    let mut loader = Loader::create(path, &NATIVE_SCHEMA, options.existing).await?;
     let (sender, mut receiver) = mpsc::channel(WAITING);
     let told = *options;
     // Telling is all computing; it ends when there is no more to tell or nobody listens.

@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use crate::ground::assets;
+
 /// A kind of canvas with what is shown on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -91,4 +93,4 @@ pub struct Topic {
 
 /// All topics, in the order of the file: a story names them by their position.
 pub static TOPICS: LazyLock<Vec<Topic>> =
-    LazyLock::new(|| serde_json::from_str(include_str!("../../assets/demo/topics.json")).unwrap_or_default());
+    LazyLock::new(|| serde_json::from_str(assets::text("demo/topics.json")).unwrap_or_default());

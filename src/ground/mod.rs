@@ -1,6 +1,7 @@
-//! Foundation of every layer: files that users name, read within limits; private files, files without a name, and the
+//! Foundation of every layer: files that ship inside the program; files that users name, read within limits; private files, files without a name, and the
 //! removal of unfinished ones; databases named without passwords; the words that name a server.
 
+pub mod assets;
 pub mod input_file;
 pub mod location;
 mod open_files;

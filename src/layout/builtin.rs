@@ -1,23 +1,14 @@
 //! The layouts that ship with the product.
 
-use include_dir::{Dir, include_dir};
-
 use super::parse::requirements;
 use super::recognise::unmet;
 use super::{Catalog, Engine, Layout, LayoutError, parse};
-
-static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/assets/layouts");
+use crate::ground::assets;
 
 /// Name and text of each shipped layout file, by name.
 #[must_use]
 pub fn texts() -> Vec<(&'static str, &'static str)> {
-    let mut texts: Vec<_> = FILES
-        .files()
-        .filter(|f| f.path().extension().is_some_and(|e| e == "toml"))
-        .filter_map(|f| Some((f.path().file_stem()?.to_str()?, f.contents_utf8()?)))
-        .collect();
-    texts.sort_unstable();
-    texts
+    assets::within("layouts").filter_map(|(file, text)| Some((file.strip_suffix(".toml")?, text))).collect()
 }
 
 /// All shipped layouts.

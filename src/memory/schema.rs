@@ -4,12 +4,10 @@
 use serde_json::{Map, Value, json};
 
 use super::entity::{Column, Entity, ValueKind};
+use crate::ground::assets;
 
 /// Version of all schemas: it grows when a key goes or means something else, not when one is added.
 pub const VERSION: u32 = 1;
-
-/// Answers of commands, and the parts that they share.
-const OUTPUTS: &str = include_str!("../../assets/schemas/outputs.json");
 
 /// Names that [`schema`] knows: answers first, then entities.
 #[must_use]
@@ -50,8 +48,9 @@ pub fn schema(name: &str) -> Option<Value> {
     Some(Value::Object(object))
 }
 
+/// Answers of commands, and the parts that they share.
 fn document() -> Value {
-    serde_json::from_str(OUTPUTS).unwrap_or_default()
+    serde_json::from_str(assets::text("schemas/outputs.json")).unwrap_or_default()
 }
 
 /// Adds the parts that a schema refers to, and those that they refer to.

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -13,13 +14,15 @@ use sqlx::sqlite::{Sqlite, SqliteSynchronous};
 use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteLockingMode};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 
+use crate::ground::assets;
 use crate::ground::unfinished::UnfinishedPath;
 
 /// Tables and indexes of the native layout.
-pub const NATIVE_SCHEMA: &str = concat!(
-    include_str!("../../assets/migrations/mnemoscope/sqlite/0001_native.sql"),
-    include_str!("../../assets/migrations/mnemoscope/sqlite/0003_whole_memories.sql"),
-);
+pub static NATIVE_SCHEMA: LazyLock<String> = LazyLock::new(|| {
+    ["0001_native.sql", "0003_whole_memories.sql"]
+        .map(|file| assets::text(&format!("migrations/mnemoscope/sqlite/{file}")))
+        .concat()
+});
 
 /// Values in one statement: enough to make its cost small, few enough that a batch stays small too.
 const VALUES_PER_STATEMENT: usize = 2_400;
@@ -374,7 +377,7 @@ mod tests {
     #[test]
     fn schema_is_cut_into_whole_statements() {
         let begins = |line: &str| line.starts_with("CREATE ") || line.starts_with("ALTER TABLE ");
-        let all = statements(NATIVE_SCHEMA);
+        let all = statements(&NATIVE_SCHEMA);
         for statement in &all {
             assert!(begins(statement) && statement.ends_with(';'), "{statement}");
             assert_eq!(statement.lines().filter(|line| begins(line)).count(), 1, "{statement}");

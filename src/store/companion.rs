@@ -56,7 +56,7 @@ pub async fn make(path: &Path) -> Result<(), BulkError> {
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(folder).map_err(|source| BulkError::File { path: folder.to_owned(), source })?;
     }
-    match Loader::create(path, NATIVE_SCHEMA, ExistingTarget::Refuse).await?.finish(|_, _| {}).await {
+    match Loader::create(path, &NATIVE_SCHEMA, ExistingTarget::Refuse).await?.finish(|_, _| {}).await {
         Ok(_) | Err(BulkError::Exists(_)) => Ok(()),
         Err(error) => Err(error),
     }

@@ -4,13 +4,11 @@
 //! `requires`, `optional`, `blank`, `was`) and consists of steps, each begun by `-- step: NAME`. What a step makes is read from
 //! its statement: a step whose things are all there is not run again, so that a migration can be taken up where it stopped.
 
-use include_dir::{Dir, include_dir};
 use sha2::{Digest as _, Sha256};
 
 use super::structure::{Structure, StructurePart};
+use crate::ground::assets;
 use crate::layout::{Catalog, Engine};
-
-static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/assets/migrations");
 
 /// The series, each with the number that its own are counted from, so that one list holds them all.
 const SERIES: &[(&str, i64)] =
@@ -68,11 +66,9 @@ pub struct MigrationStep {
 #[must_use]
 pub fn of(series: &str, engine: Engine) -> Vec<Migration> {
     let Some((series, base)) = SERIES.iter().find(|(name, _)| *name == series).copied() else { return Vec::new() };
-    let Some(folder) = FILES.get_dir(format!("{series}/{}", engine.name())) else { return Vec::new() };
-    let read = |file: &'static include_dir::File<'static>| {
-        read(series, base, file.path().file_stem()?.to_str()?, file.contents_utf8()?)
-    };
-    let mut all: Vec<Migration> = folder.files().filter_map(read).collect();
+    let read = |(file, sql): (&'static str, _)| read(series, base, file.strip_suffix(".sql")?, sql);
+    let mut all: Vec<Migration> =
+        assets::within(&format!("migrations/{series}/{}", engine.name())).filter_map(read).collect();
     all.sort_by_key(|m| m.version);
     all
 }

@@ -1,6 +1,7 @@
 //! Styles of things by their meaning: roles, and the themes that give each role a style.
 
 use super::colour::Tint;
+use crate::ground::assets;
 use ratatui::style::{Color, Modifier, Style};
 
 mod file;
@@ -201,25 +202,20 @@ impl ThemeInk {
     }
 }
 
-/// The themes that come with the program: name and file.
-const BUILT_IN: [(&str, &str); 4] = [
-    ("dark", include_str!("../../assets/themes/dark.toml")),
-    ("light", include_str!("../../assets/themes/light.toml")),
-    ("contrast", include_str!("../../assets/themes/contrast.toml")),
-    ("mono", include_str!("../../assets/themes/mono.toml")),
-];
+/// The themes that come with the program, the first of which is the usual one.
+const BUILT_IN: [&str; 4] = ["dark", "light", "contrast", "mono"];
 
 impl Theme {
     /// The names of the themes that come with the program.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        BUILT_IN.iter().map(|(name, _)| *name)
+        BUILT_IN.into_iter()
     }
 
     /// A theme that comes with the program, in true colour.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        let (name, file) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
-        Self::parse(name, file).ok()
+        let name = BUILT_IN.into_iter().find(|known| *known == name)?;
+        Self::parse(name, assets::text(&format!("themes/{name}.toml"))).ok()
     }
 
     /// The theme for terminals with a dark background.

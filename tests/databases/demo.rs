@@ -361,7 +361,7 @@ async fn a_file_that_fails_or_is_given_up_leaves_nothing() {
     let path = folder.path().join("demo.db");
     let left = || std::fs::read_dir(folder.path()).unwrap().count();
 
-    let mut loader = Loader::create(&path, NATIVE_SCHEMA, ExistingTarget::Refuse).await.unwrap();
+    let mut loader = Loader::create(&path, &NATIVE_SCHEMA, ExistingTarget::Refuse).await.unwrap();
     let twice = || BulkBatch { table: &AGENTS, values: vec![BulkValue::Text("a".into()), BulkValue::Text("a".into())] };
     assert!(matches!(loader.insert(twice()).await, Err(BulkError::Database(_))));
     assert!(left() > 0);

@@ -186,7 +186,7 @@ fn run(world: &World, arguments: &[&str]) -> String {
 
 /// A native database without a row.
 async fn empty(postgres: bool) -> Option<World> {
-    let (folder, schema) = (tempfile::tempdir().expect("a folder"), mnemoscope::store::bulk::NATIVE_SCHEMA);
+    let (folder, schema) = (tempfile::tempdir().expect("a folder"), mnemoscope::store::bulk::NATIVE_SCHEMA.as_str());
     if postgres {
         let database = crate::support::postgres::Database::fresh()?;
         let target = Target::Postgres(database.url().to_owned());

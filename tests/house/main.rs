@@ -12,18 +12,16 @@ use std::path::{Path, PathBuf};
 /// Each layer with the layers that it may use; `change::plan` opens that module only. `main.rs` and `lib.rs`, the root, may use all.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("ground", &[]),
-    ("memory", &[]),
+    ("memory", &["ground::assets"]),
     ("recall", &["memory"]),
-    ("layout", &["memory"]),
+    ("layout", &["ground::assets", "memory"]),
     ("store", &["ground", "layout", "memory"]),
     ("lab", &["ground", "store", "layout", "recall", "memory"]),
     ("change", &["ground", "lab", "store", "layout", "recall", "memory"]),
     ("job", &["ground", "change", "lab", "store", "layout", "recall", "memory"]),
-    ("change", &["ground", "store", "layout", "recall", "memory"]),
-    ("job", &["ground", "change", "store", "layout", "recall", "memory"]),
     ("demo", &["ground", "store", "layout", "recall", "memory"]),
     ("config", &["console::core::key_map", "ground", "recall", "memory"]),
-    ("ui", &["memory::nearest", "memory::thousands"]),
+    ("ui", &["ground::assets", "memory::nearest", "memory::thousands"]),
     ("console", &["ui", "recall", "memory", "change::operation", "change::plan", "job::plan"]),
     (
         "shell",

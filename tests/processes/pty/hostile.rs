@@ -82,7 +82,7 @@ pub fn build(path: &Path) {
     runtime.block_on(async {
         let options = SqliteConnectOptions::new().filename(path).create_if_missing(true).foreign_keys(false);
         let mut link = options.connect().await.unwrap();
-        sqlx::raw_sql(NATIVE_SCHEMA).execute(&mut link).await.unwrap();
+        sqlx::raw_sql(NATIVE_SCHEMA.as_str()).execute(&mut link).await.unwrap();
         for table in [
             "agents",
             "subjects",
