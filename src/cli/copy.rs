@@ -28,6 +28,8 @@ use crate::store::Store;
 
 /// Bytes of lines that one change puts in.
 const PART_BYTES: usize = 6 << 20;
+/// Rows that are looked at together.
+const STRIDE: usize = 500;
 
 /// From where, and where to.
 #[derive(Debug, Clone, Args)]
@@ -222,22 +224,27 @@ async fn put_in(
     Ok(next)
 }
 
-/// The pages of a question, one after the other.
+/// The rows of a question, some at a time.
 struct Pages<'s> {
     store: &'s Store,
     /// The question for the next page; none after the last.
     query: Option<Query>,
+    /// Rows of the page before that were not given out yet.
+    rows: std::vec::IntoIter<Row>,
 }
 
 impl<'s> Pages<'s> {
     fn of(store: &'s Store, query: Query) -> Self {
-        Pages { store, query: Some(query) }
+        Pages { store, query: Some(query), rows: Vec::new().into_iter() }
     }
 
     async fn next(&mut self) -> Result<Option<Vec<Row>>, CommandFailure> {
-        let Some(query) = self.query.take() else { return Ok(None) };
-        let page = self.store.page(&query).await?;
-        self.query = page.next.map(|next| Query { start: PageStart::After(next), ..query });
-        Ok(Some(page.rows))
+        if self.rows.len() == 0 {
+            let Some(query) = self.query.take() else { return Ok(None) };
+            let page = self.store.page(&query).await?;
+            self.query = page.next.map(|next| Query { start: PageStart::After(next), ..query });
+            self.rows = page.rows.into_iter();
+        }
+        Ok(Some(self.rows.by_ref().take(STRIDE).collect()))
     }
 }

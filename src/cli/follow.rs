@@ -20,8 +20,6 @@ use crate::store::Store;
 const PAUSE: Duration = Duration::from_secs(1);
 /// A look that takes long is made more seldom: it may take this part of the time.
 const SHARE: u32 = 10;
-/// Rows read at a time.
-const STRIDE: usize = 500;
 /// Newest rows that are looked at each time for those that were written late, with an earlier time.
 const LATE: usize = 500;
 /// Rows that are remembered, so that each is printed once.
@@ -139,7 +137,7 @@ impl Tail<'_> {
     /// Prints what has come since; whether the reader is still there.
     async fn look(&mut self) -> Result<bool, CommandFailure> {
         let column = self.query.entity.time_column();
-        let mut later = Query { limit: STRIDE, ..self.query.clone() }.in_parts();
+        let mut later = self.query.clone().in_parts();
         later.order = self.query.entity.column(column).map(|c| Order { column: c.name, descending: false });
         if let (Some(latest), Some(order)) = (&self.latest, &later.order) {
             let value = Operand::Time(latest.clone());

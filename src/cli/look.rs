@@ -24,7 +24,7 @@ use crate::store::episode_of::EpisodeIndex;
 use crate::store::surplus::{StoredForm, Surplus};
 use crate::ui::text::SafeText;
 
-/// Rows read at a time when all of them are wanted.
+/// Rows that are printed together.
 const STRIDE: usize = 500;
 
 /// Choice and order of an entity's rows.
@@ -237,14 +237,20 @@ async fn stream(
     let mask = session.mask();
     let index = EpisodeIndex::default();
     loop {
-        query.limit = most.map_or(STRIDE, |most| most - printed);
+        query.limit = most.map_or(query.limit, |most| query.limit.min(most - printed));
         let mut page = store.page_of(&query, &index).await?;
         if let Some(mask) = &mask {
             page.rows.iter_mut().for_each(|row| mask.row(row));
         }
         let is_export = matches!(printer, Printer::Export) && mask.is_none();
-        let surplus = if is_export { store.shapes().surplus(query.entity, &page.rows).await? } else { Vec::new() };
-        let is_read = printer.rows(query.entity, &page.rows, &surplus)?;
+        let mut is_read = true;
+        for rows in page.rows.chunks(STRIDE) {
+            let surplus = if is_export { store.shapes().surplus(query.entity, rows).await? } else { Vec::new() };
+            is_read = printer.rows(query.entity, rows, &surplus)?;
+            if !is_read {
+                break;
+            }
+        }
         printed += page.rows.len();
         match page.next {
             Some(next) if is_read && most.is_none_or(|most| printed < most) => query.start = PageStart::After(next),

@@ -20,6 +20,9 @@ pub const PAGE: usize = 50;
 /// Bytes of stored values that end a page where pages are read one after the other.
 pub const PART: usize = 8 << 20;
 
+/// Rows that end it.
+const PART_ROWS: usize = 65_536;
+
 /// A question for rows of one entity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
@@ -50,10 +53,11 @@ pub struct Query {
 }
 
 impl Query {
-    /// The same in pages that end before their rows take much memory: for those who read page after page.
+    /// The same in pages that end before their rows take much memory: for those who read page after page. They hold many
+    /// rows, because each page sorts all of them where no index has their order.
     #[must_use]
     pub fn in_parts(self) -> Self {
-        Query { bytes: Some(PART), ..self }
+        Query { bytes: Some(PART), limit: PART_ROWS, ..self }
     }
 
     /// The first page of an entity, newest first, whole rows.

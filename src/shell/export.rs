@@ -47,7 +47,7 @@ pub async fn write(
         }
         only => {
             let wanted: Option<HashSet<&RowKey>> = only.as_ref().map(|keys| keys.iter().collect());
-            let mut query = Query { limit: BATCH, start: PageStart::First, ..export.query.clone() }.in_parts();
+            let mut query = Query { start: PageStart::First, ..export.query.clone() }.in_parts();
             loop {
                 let page = load::page(store, &query).await?;
                 let is_wanted = |row: &Row| wanted.as_ref().is_none_or(|keys| keys.contains(&RowKey::of(row)));

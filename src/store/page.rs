@@ -226,7 +226,8 @@ impl Store {
         let parts = walk.parts(edge, forward);
         for (number, part) in parts.iter().enumerate() {
             let mut edge = edge.clone();
-            let mut batch = (query.limit + 1 - found.len()).min(BATCH);
+            let open = query.limit + 1 - found.len();
+            let mut batch = if selective { open.min(BATCH) } else { open };
             loop {
                 let mut statement = begun(self.engine(), &projection, source, walk, query.search.as_ref());
                 for filter in &filters {
@@ -353,7 +354,7 @@ impl Store {
             let mut twins = after.as_ref().map(|after| Twins::of(after, index));
             let walk = SourceOrder::new(self.engine(), source, id_column(query.entity), false, Sortable::AsStored);
             let walk = walk.ok_or_else(|| StoreError::Unordered(source.label.clone()))?;
-            let all = Query { limit: BATCH, start: PageStart::First, ..query.clone() }.in_parts();
+            let all = Query { limit: BATCH, start: PageStart::First, ..query.clone().in_parts() };
             let mut edge = Edge::Begin;
             loop {
                 let asked = PreparedQuery { query: &all, ..asked };

@@ -13,9 +13,6 @@ use crate::memory::query::Query;
 use crate::memory::{Entity, Row, digest};
 use crate::store::scratch;
 
-/// Rows read at a time.
-const STRIDE: usize = 500;
-
 /// Bytes of hashes of the ids of one kind of rows; more are in a scratch file.
 const HELD: usize = 2 << 20;
 
@@ -92,7 +89,7 @@ impl<'a> Chosen<'a> {
     /// # Errors
     /// Code 2 where one of them cannot be read.
     pub fn query(&self, entity: Entity) -> Result<Query, CommandFailure> {
-        let mut query = Query { limit: STRIDE, ..Query::new(entity) }.in_parts();
+        let mut query = Query::new(entity).in_parts();
         for text in self.conditions.iter().filter_map(|text| condition(entity, text)) {
             query.filters.push(filter(entity, &text, self.now)?);
         }

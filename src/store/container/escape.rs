@@ -15,12 +15,38 @@ pub(super) struct EscapedReading {
     marks: Vec<EscapeMark>,
 }
 
-/// One escape.
+/// One escape. A text of megabytes may hold one at every other letter, so places are kept small: no engine stores a
+/// value of 4 GiB.
 #[derive(Debug)]
 struct EscapeMark {
-    text: Range<usize>,
-    stored: Range<usize>,
+    text_start: u32,
+    stored_start: u32,
+    text_length: u8,
+    stored_length: u8,
     notation: EscapeNotation,
+}
+
+impl EscapeMark {
+    /// None beyond 4 GiB.
+    fn new(text: Range<usize>, stored: Range<usize>, notation: EscapeNotation) -> Option<Self> {
+        Some(EscapeMark {
+            text_start: u32::try_from(text.start).ok()?,
+            stored_start: u32::try_from(stored.start).ok()?,
+            text_length: u8::try_from(text.len()).ok()?,
+            stored_length: u8::try_from(stored.len()).ok()?,
+            notation,
+        })
+    }
+
+    fn text(&self) -> Range<usize> {
+        let start = self.text_start as usize;
+        start..start + usize::from(self.text_length)
+    }
+
+    fn stored(&self) -> Range<usize> {
+        let start = self.stored_start as usize;
+        start..start + usize::from(self.stored_length)
+    }
 }
 
 /// Notation for a character that cannot be written as itself.
@@ -101,7 +127,7 @@ impl EscapedReading {
             out.push_str(&text[copied..at]);
             let start = out.len();
             out.push(c);
-            marks.push(EscapeMark { text: start..out.len(), stored: at..end, notation });
+            marks.extend(EscapeMark::new(start..out.len(), at..end, notation));
             (copied, at) = (end, end);
         }
         if marks.is_empty() {
@@ -113,23 +139,23 @@ impl EscapedReading {
 
     /// Whether a range of the text holds or touches a resolved escape.
     pub fn is_new(&self, range: &Range<usize>) -> bool {
-        let first = self.marks.partition_point(|mark| mark.text.end < range.start);
-        self.marks.get(first).is_some_and(|mark| mark.text.start <= range.end)
+        let first = self.marks.partition_point(|mark| mark.text().end < range.start);
+        self.marks.get(first).is_some_and(|mark| mark.text().start <= range.end)
     }
 
     /// Whether a range of the text holds or touches something percent-encoded.
     pub fn is_percent(&self, range: &Range<usize>) -> bool {
-        let first = self.marks.partition_point(|mark| mark.text.end < range.start);
-        let mut touching = self.marks[first..].iter().take_while(|mark| mark.text.start <= range.end);
+        let first = self.marks.partition_point(|mark| mark.text().end < range.start);
+        let mut touching = self.marks[first..].iter().take_while(|mark| mark.text().start <= range.end);
         touching.any(|mark| mark.notation == EscapeNotation::Percent)
     }
 
     /// Whether an escape stands right before or after a range of the stored text, and none within.
     pub fn is_beside(&self, range: &Range<usize>) -> bool {
-        let first = self.marks.partition_point(|mark| mark.stored.end < range.start);
+        let first = self.marks.partition_point(|mark| mark.stored().end < range.start);
         let mut beside = false;
-        for mark in self.marks[first..].iter().take_while(|mark| mark.stored.start <= range.end) {
-            if mark.stored.end > range.start && mark.stored.start < range.end {
+        for mark in self.marks[first..].iter().take_while(|mark| mark.stored().start <= range.end) {
+            if mark.stored().end > range.start && mark.stored().start < range.end {
                 return false;
             }
             beside = true;
@@ -139,19 +165,19 @@ impl EscapedReading {
 
     /// The stored bytes that a range of the text stands for.
     fn stored(&self, range: &Range<usize>) -> Range<usize> {
-        let after = self.marks.partition_point(|mark| mark.text.end <= range.start);
+        let after = self.marks.partition_point(|mark| mark.text().end <= range.start);
         let start = match (self.marks.get(after), after.checked_sub(1).map(|i| &self.marks[i])) {
-            (Some(mark), _) if mark.text.start <= range.start => mark.stored.start,
-            (_, Some(before)) => before.stored.end + (range.start - before.text.end),
+            (Some(mark), _) if mark.text().start <= range.start => mark.stored().start,
+            (_, Some(before)) => before.stored().end + (range.start - before.text().end),
             (_, None) => range.start,
         };
         if range.is_empty() {
             return start..start;
         }
-        let before = self.marks.partition_point(|mark| mark.text.start < range.end);
+        let before = self.marks.partition_point(|mark| mark.text().start < range.end);
         let end = match before.checked_sub(1).map(|i| &self.marks[i]) {
-            Some(mark) if mark.text.end >= range.end => mark.stored.end,
-            Some(mark) => mark.stored.end + (range.end - mark.text.end),
+            Some(mark) if mark.text().end >= range.end => mark.stored().end,
+            Some(mark) => mark.stored().end + (range.end - mark.text().end),
             None => range.end,
         };
         start..end
@@ -159,7 +185,7 @@ impl EscapedReading {
 
     /// An edit of the text as an edit of the stored bytes, escaped as the escapes there are.
     pub fn carried_back(&self, edit: &Edit) -> Edit {
-        let near = self.marks.partition_point(|mark| mark.text.end < edit.range.start);
+        let near = self.marks.partition_point(|mark| mark.text().end < edit.range.start);
         let notation =
             self.marks.get(near).or(self.marks.last()).map_or(EscapeNotation::Backslash, |mark| mark.notation);
         Edit { range: self.stored(&edit.range), bytes: escaped(&edit.bytes, notation) }
