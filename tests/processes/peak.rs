@@ -269,6 +269,23 @@ fn texts_that_lose_a_person_are_not_held_together() {
     assert!(many < few + 60_000, "{few} kB with short rows, {many} kB with long ones");
 }
 
+#[test]
+fn escapes_of_a_document_within_a_document_take_few_bytes_each() {
+    let folder = TempDir::new().unwrap();
+    let path = demo(folder.path(), "20");
+    // Half a million escapes in 4 MB.
+    let packed =
+        "UPDATE episodes SET metadata = json_object('inner', (SELECT '{' || group_concat('\"k\":' || n, ',') || '}'
+        FROM (WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 250000) SELECT n FROM n)))
+        WHERE id = (SELECT min(id) FROM episodes WHERE user_id <> 'dana.whitfield')";
+    let words = ["-d", &path, "--format", "json", "purge", "dana.whitfield"];
+    let Some((before, _)) = peak(folder.path(), &words) else { return };
+    block_on(documents(&path, &[packed]));
+    let Some((after, _)) = peak(folder.path(), &words) else { return };
+    // The stored text, the one within it, and 12 bytes for each escape, twice while their list grows.
+    assert!(after < before + 28_000, "{before} kB without the document, {after} kB with it");
+}
+
 /// Adds episodes of one person, each with a part.
 async fn add_person(path: &str, count: i64) {
     let mut link = SqliteConnection::connect(path).await.expect("the file");
