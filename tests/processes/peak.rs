@@ -235,18 +235,20 @@ fn a_long_document_is_put_in_and_its_row_changed_as_its_text() {
         let (planned, applied) = (of(&import[..3])?, of(&import)?);
         let result = &applied.1["changes"][0]["after"]["result"];
         assert_eq!(result["list"][count - 1]["said"], format!("parcel {}", count - 1), "{id}");
-        let (edited, removed) = (of(&["edit", "episode", id, "title=y"])?, of(&["remove", "episode", id])?);
+        let plan = folder.path().join(id);
+        let plan = plan.to_str().unwrap();
+        let edited = of(&["edit", "episode", id, "title=y"])?;
+        let (removed, gone) = (of(&["remove", "episode", id, "--plan-out", plan])?, of(&["apply", plan])?);
         assert_eq!(edited.1["changes"][0]["after"], serde_json::json!({ "title": "y" }));
-        let (listed, undone) =
-            (of(&["audit", "list"])?, of(&["undo", &applied.1["audit_seq"].to_string(), "--apply"])?);
+        let (listed, undone) = (of(&["audit", "list"])?, of(&["undo", &gone.1["audit_seq"].to_string(), "--apply"])?);
         let sides = [
             &planned.1["changes"][0]["after"],
             &removed.1["changes"][0]["before"],
-            &listed.1["rows"][0]["changes"][0]["after"],
-            &undone.1["changes"][0]["before"],
+            &listed.1["rows"][0]["changes"][0]["before"],
+            &undone.1["changes"][0]["after"],
         ];
         assert!(sides.iter().all(|side| side["result"] == *result), "{id}");
-        Some([planned.0, applied.0, edited.0, removed.0, listed.0, undone.0])
+        Some([planned.0, applied.0, edited.0, removed.0, gone.0, listed.0, undone.0])
     };
     let (Some(few), Some(many)) = (change("short", 10), change("long", 60_000)) else { return };
     // Its values would take 55 to 97 MB.
