@@ -756,7 +756,7 @@ mod tests {
 
     #[test]
     fn every_key_is_in_the_reference() {
-        let page = include_str!("../../assets/layouts/README.md");
+        let page = include_str!("../../docs/layouts.md");
         let keys = TOP_KEYS.iter().chain(SOURCE_KEYS).chain(COLUMN_KEYS).chain(erase::RULE_KEYS);
         for key in keys {
             let told = [format!("`{key}`"), format!("[[{key}]]"), format!("`[{key}]`"), format!("{key} = ")];

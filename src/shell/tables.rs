@@ -56,5 +56,5 @@ pub async fn draft(store: &Store) -> Result<String, RequestFailure> {
     let location = store.location();
     let drafted =
         draft::draft(&draft::name_of(location), &format!("Drafted from {location}"), &tables, &store.engine());
-    drafted.map_err(|why| RequestFailure::new(what, why, "write one by hand: assets/layouts/README.md"))
+    drafted.map_err(|why| RequestFailure::new(what, why, "write one by hand: docs/layouts.md"))
 }

@@ -6,7 +6,7 @@ use mnemoscope::cli::args::Cli;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const DOCUMENTS: &[&str] = &["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "assets/layouts/README.md"];
+const DOCUMENTS: &[&str] = &["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"];
 
 /// Every document, relative to the root.
 fn documents() -> Vec<String> {

@@ -2,6 +2,7 @@
 #![allow(clippy::large_futures, reason = "a test holds few of them")]
 
 mod beside;
+mod book;
 mod fire;
 mod hostile;
 mod interrupted;

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::stores::{made, told};
 
-const PAGE: &str = include_str!("../../../assets/layouts/README.md");
+const PAGE: &str = include_str!("../../../docs/layouts.md");
 
 /// The fenced blocks of the page in a language.
 fn blocks(language: &str) -> Vec<String> {

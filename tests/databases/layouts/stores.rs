@@ -729,7 +729,7 @@ fn a_store_without_its_search_index_is_searched_row_by_row() {
 
 /// The part of the language's page between a heading and the next, by the language of its fenced blocks.
 fn example(language: &str) -> String {
-    let page = include_str!("../../../assets/layouts/README.md");
+    let page = include_str!("../../../docs/layouts.md");
     let part =
         page.split("## A worked example").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("the example");
     let block = part.split(&format!("```{language}\n")).nth(1).and_then(|rest| rest.split("```").next());

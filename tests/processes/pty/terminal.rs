@@ -399,6 +399,25 @@ impl Terminal {
         }
     }
 
+    /// Waits for the end and quits each console that opens meanwhile; the exit code.
+    pub fn ended_without_consoles(&mut self) -> u32 {
+        let is_open = |seen: &Seen| seen.emulator.screen().alternate_screen();
+        loop {
+            let (length, open, closed) = {
+                let seen = self.seen();
+                (seen.raw.len(), is_open(&seen), seen.closed)
+            };
+            if closed {
+                return self.ended();
+            } else if open {
+                self.press("q");
+                self.wait("the end of the console", |seen| seen.closed || !is_open(seen));
+            } else {
+                self.wait("more", |seen| seen.closed || seen.raw.len() > length);
+            }
+        }
+    }
+
     /// Waits for the end, whatever brought it about.
     pub fn gone(&mut self) {
         let start = Instant::now();

@@ -1,0 +1,118 @@
+//! Every command of the README and of the book works: each page is followed as a person would, in a terminal, from its first
+//! block to its last, in a folder of its own.
+//!
+//! Blocks of `sh` are run by bash, which stops at the first command that fails, also in a pipe. A block whose first line is
+//! `# NAME.toml` is a file that the commands use. What a page takes from its reader is in `surroundings` and `PLACES`.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use crate::pty::terminal::{Home, PROGRAM, Start};
+use crate::support::fixtures::{Layout, build_sqlite};
+use crate::support::postgres::Database;
+use crate::support::{alone_in, block_on, demo_in};
+
+/// Programs that build, measure, or change the machine. Their lines are left out.
+const ELSEWHERE: &[&str] = &["cargo", "python3", "systemctl", "systemd-sysusers"];
+
+/// What a page says, and what stands for it here.
+const PLACES: &[(&str, &str)] =
+    &[("/var/lib/node_exporter/", ""), ("/tmp/", ""), ("--episodes 100000", "--episodes 1000"), (SERVER, "$SERVER")];
+const SERVER: &str = "postgres://reader@db.example/memory";
+/// Bytes of what was said last that a failure shows.
+const TOLD: usize = 1500;
+/// The profile of the pages, of a database on a server.
+const PROFILE: &str = "support";
+
+const BOT: &str = "CREATE TABLE ticket_memory (ticket_id TEXT PRIMARY KEY, ticket_text TEXT, bot TEXT, customer TEXT, \
+     opened TEXT, state TEXT); \
+     INSERT INTO ticket_memory VALUES ('t1', 'Late load of Alder', 'desk', 'ann', '2026-02-04T10:00:00Z', 'solved'), \
+     ('t2', 'Wrong invoice for May', 'desk', 'bo', '2026-02-05T10:00:00Z', 'dropped')";
+const TRAJECTORIES: &str = r#"[{"task_id": 0, "trial": 0, "reward": 1.0, "traj": [{"role": "user", "content": "Book a flight."}],
+    "info": {"task": {"user_id": "ann", "instruction": "Book it."}}}]"#;
+
+/// The fenced blocks of a page in a language.
+fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
+    let fence = format!("\n```{language}\n");
+    page.split(&fence).skip(1).filter_map(|rest| rest.split("\n```").next()).collect()
+}
+
+/// The script of a page, and the files that it names.
+fn script(page: &str) -> (String, Vec<(&str, &str)>) {
+    let mut script = blocks(page, "sh").join("\n");
+    for (said, here) in PLACES {
+        script = script.replace(said, here);
+    }
+    let files = blocks(page, "toml");
+    let named = |block: &&'_ str| block.starts_with("# ") && block.lines().next().is_some_and(|l| l.ends_with(".toml"));
+    let files = files.into_iter().filter(named).map(|block| (block[2..].split('\n').next().unwrap_or_default(), block));
+    (script, files.collect())
+}
+
+/// What a page takes from its reader: databases, files, programs. None without the server that it needs.
+fn surroundings(home: &Home, script: &str) -> Option<Option<Database>> {
+    let folder = home.path();
+    if !script.contains("demo demo.db") {
+        demo_in(folder, 250);
+    }
+    block_on(build_sqlite(Layout::Atom, &folder.join("agent.db")));
+    Connection::open(folder.join("bot.db")).and_then(|bot| bot.execute_batch(BOT)).expect("a database");
+    fs::write(folder.join("trajectories.json"), TRAJECTORIES).expect("a file");
+    let programs = folder.join("bin");
+    fs::create_dir(&programs).expect("a folder");
+    symlink(PROGRAM, programs.join("mnemoscope")).expect("a link");
+    for program in ELSEWHERE {
+        symlink("/bin/true", programs.join(program)).expect("a link");
+    }
+    if !script.contains("$SERVER") && !script.contains(&format!(" {PROFILE} ")) {
+        return Some(None);
+    }
+    let database = Database::fresh()?;
+    let made = alone_in(folder).args(["-d", database.url(), "--layout", "mnemoscope", "migrate", "--apply"]).output();
+    assert!(made.is_ok_and(|made| made.status.success()), "the tables of the server");
+    let profile = format!("[profile.{PROFILE}]\ndatabase = \"{}\"\n", database.url());
+    fs::write(folder.join("config.toml"), profile).expect("a file");
+    Some(Some(database))
+}
+
+/// Runs the commands of a page; what was said when one of them fails.
+fn follow(page: &str) -> Result<(), String> {
+    let (script, files) = script(page);
+    if script.is_empty() {
+        return Ok(());
+    }
+    let home = Home::new();
+    let Some(database) = surroundings(&home, &script) else { return Ok(()) };
+    for (name, text) in files {
+        fs::write(home.path().join(name), text).expect("a file");
+    }
+    fs::write(home.path().join("page.sh"), script).expect("a file");
+    let path = format!("{}:{}", home.path().join("bin").display(), std::env::var("PATH").unwrap_or_default());
+    let shell = Start::new(&home, &["-eux", "-o", "pipefail", "page.sh"]).program("bash").with("PATH", path);
+    let server = database.as_ref().map_or("", |database| database.url());
+    let mut terminal = shell.with("SERVER", server).run();
+    match terminal.ended_without_consoles() {
+        0 => Ok(()),
+        code => {
+            let told = terminal.raw();
+            Err(format!("exit code {code}, after\n{}", String::from_utf8_lossy(&told[told.len().saturating_sub(TOLD)..])))
+        }
+    }
+}
+
+#[test]
+fn every_command_of_the_book_works() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let book = fs::read_dir(root.join("docs")).expect("the book").map(|page| page.expect("a page").path());
+    let pages = book.filter(|page| page.extension().is_some_and(|e| e == "md")).chain([root.join("README.md")]);
+    let failed = std::thread::scope(|scope| {
+        let follow = |page: &Path| follow(&fs::read_to_string(page).expect("a page"));
+        let running: Vec<_> = pages.map(|page| scope.spawn(move || (follow(&page), page))).collect();
+        let ended = running.into_iter().map(|page| page.join().expect("a page's end"));
+        ended.filter_map(|(end, page)| Some(format!("{}: {}", page.display(), end.err()?))).collect::<Vec<_>>()
+    });
+    assert!(failed.is_empty(), "{}", failed.join("\n\n"));
+}
