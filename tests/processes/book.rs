@@ -18,7 +18,7 @@ use crate::support::{alone_in, block_on, demo_in};
 /// Programs that build, measure, or change the machine. Their lines are left out.
 const ELSEWHERE: &[&str] = &["cargo", "python3", "systemctl", "systemd-sysusers"];
 
-/// What a page says, and what stands for it here.
+/// Texts of the pages, and what stands for them here.
 const PLACES: &[(&str, &str)] =
     &[("/var/lib/node_exporter/", ""), ("/tmp/", ""), ("--episodes 100000", "--episodes 1000"), (SERVER, "$SERVER")];
 const SERVER: &str = "postgres://reader@db.example/memory";
@@ -52,7 +52,7 @@ fn script(page: &str) -> (String, Vec<(&str, &str)>) {
     (script, files.collect())
 }
 
-/// What a page takes from its reader: databases, files, programs. None without the server that it needs.
+/// Makes what a page takes from its reader: databases, files, programs. None without the server that it needs.
 fn surroundings(home: &Home, script: &str) -> Option<Option<Database>> {
     let folder = home.path();
     if !script.contains("demo demo.db") {
@@ -98,7 +98,10 @@ fn follow(page: &str) -> Result<(), String> {
         0 => Ok(()),
         code => {
             let told = terminal.raw();
-            Err(format!("exit code {code}, after\n{}", String::from_utf8_lossy(&told[told.len().saturating_sub(TOLD)..])))
+            Err(format!(
+                "exit code {code}, after\n{}",
+                String::from_utf8_lossy(&told[told.len().saturating_sub(TOLD)..])
+            ))
         }
     }
 }
