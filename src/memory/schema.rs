@@ -1,5 +1,11 @@
 //! JSON Schemas of what commands print: one for each entity, made from its canonical columns, and those of whole answers,
-//! which are in `assets/schemas/outputs.json`.
+//! which `assets/schemas/outputs.json` says in short.
+//!
+//! In short, an object lists its keys, and `?` after a key says that it may be missing. A list holds what its items are. A text
+//! is a type, a part or an entity by its name, `any`, `=word` for that word, or `a|b` for one of several; `[x]` is an array of
+//! x, `{x}` an object with any keys whose values are x, `x?` may be null, and ` -- ` begins a description. Of an object,
+//! `$title` and `$description` are words, `$null` says that it may be null, `$all` names parts whose keys it has too, `$more`
+//! is what further keys hold, `$items` makes it an array of them, and `$raw` is a schema as it is.
 
 use serde_json::{Map, Value, json};
 
@@ -20,10 +26,7 @@ pub fn names() -> Vec<String> {
 /// Returns a short title for the output or entity of that name.
 #[must_use]
 pub fn title(name: &str) -> Option<String> {
-    match document()["outputs"][name]["title"].as_str() {
-        Some(title) => Some(title.to_owned()),
-        None => Entity::parse(name).map(|entity| format!("A row of {}", entity.title())),
-    }
+    schema(name)?["title"].as_str().map(str::to_owned)
 }
 
 /// The schema of that name; a plural and a hyphen are taken too. None for an unknown one.
@@ -31,9 +34,10 @@ pub fn title(name: &str) -> Option<String> {
 pub fn schema(name: &str) -> Option<Value> {
     let document = document();
     let plain = name.replace('-', "_");
-    let (name, body) = match document["outputs"].get(&plain) {
-        Some(output) => (plain, output.clone()),
-        None => Entity::parse(name).map(|entity| (entity.name().to_owned(), row(entity)))?,
+    let (name, body) = match &document["outputs"][&plain] {
+        Value::Null => Entity::parse(name).map(|entity| (entity.name().to_owned(), row(entity)))?,
+        Value::String(part) => (plain, expanded(&document["parts"][part])),
+        output => (plain, expanded(output)),
     };
     let mut object = Map::new();
     object.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
@@ -41,7 +45,7 @@ pub fn schema(name: &str) -> Option<Value> {
     object.insert("version".to_owned(), json!(VERSION));
     object.extend(body.as_object().cloned().unwrap_or_default());
     let mut parts = Map::new();
-    gather(&Value::Object(object.clone()), &document["$defs"], &mut parts);
+    gather(&Value::Object(object.clone()), &document["parts"], &mut parts);
     if !parts.is_empty() {
         object.insert("$defs".to_owned(), Value::Object(parts));
     }
@@ -53,6 +57,86 @@ fn document() -> Value {
     serde_json::from_str(assets::text("schemas/outputs.json")).unwrap_or_default()
 }
 
+/// The schema that is said in short.
+fn expanded(short: &Value) -> Value {
+    match short {
+        Value::String(words) => {
+            let (kind, description) = words.split_once(" -- ").unwrap_or((words, ""));
+            let mut schema = named(kind);
+            if !description.is_empty() {
+                schema["description"] = json!(description);
+            }
+            schema
+        }
+        Value::Array(items) => json!({ "type": "array", "items": items.first().map(expanded) }),
+        Value::Object(members) => object(members),
+        other => other.clone(),
+    }
+}
+
+fn named(kind: &str) -> Value {
+    let within = |open: char, close: char| kind.strip_prefix(open).and_then(|rest| rest.strip_suffix(close)).map(named);
+    if let Some(kind) = kind.strip_suffix('?') {
+        or_null(named(kind))
+    } else if let Some(items) = within('[', ']') {
+        json!({ "type": "array", "items": items })
+    } else if let Some(values) = within('{', '}') {
+        json!({ "type": "object", "additionalProperties": values })
+    } else if let Some(word) = kind.strip_prefix('=') {
+        json!({ "const": word })
+    } else if kind.contains('|') {
+        json!({ "enum": kind.split('|').collect::<Vec<_>>() })
+    } else {
+        match kind {
+            "any" => json!({}),
+            "string" | "integer" | "number" | "boolean" | "null" => json!({ "type": kind }),
+            part => reference(part),
+        }
+    }
+}
+
+fn reference(part: &str) -> Value {
+    json!({ "$ref": format!("#/$defs/{part}") })
+}
+
+fn or_null(mut schema: Value) -> Value {
+    match schema.get_mut("type") {
+        Some(kind) => *kind = json!([kind, "null"]),
+        None => schema = json!({ "anyOf": [schema, { "type": "null" }] }),
+    }
+    schema
+}
+
+fn object(members: &Map<String, Value>) -> Value {
+    if let Some(raw) = members.get("$raw") {
+        return raw.clone();
+    }
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for (name, short) in members.iter().filter(|(name, _)| !name.starts_with('$')) {
+        let optional = name.strip_suffix('?');
+        required.extend(optional.is_none().then_some(name));
+        properties.insert(optional.unwrap_or(name).to_owned(), expanded(short));
+    }
+    let mut schema = match members.get("$items") {
+        Some(items) => json!({ "type": "array", "items": expanded(items) }),
+        None => json!({ "type": "object", "properties": properties, "required": required }),
+    };
+    for (key, short) in members {
+        match key.as_str() {
+            "$title" => schema["title"] = short.clone(),
+            "$description" => schema["description"] = short.clone(),
+            "$null" => schema = or_null(schema),
+            "$more" => schema["additionalProperties"] = expanded(short),
+            "$all" => {
+                let parts = short.as_array().into_iter().flatten().filter_map(Value::as_str);
+                schema["allOf"] = parts.map(reference).collect();
+            }
+            _ => {}
+        }
+    }
+    schema
+}
+
 /// Adds the parts that a schema refers to, and those that they refer to.
 fn gather(schema: &Value, shared: &Value, parts: &mut Map<String, Value>) {
     match schema {
@@ -60,7 +144,7 @@ fn gather(schema: &Value, shared: &Value, parts: &mut Map<String, Value>) {
             if let Some(name) = object.get("$ref").and_then(Value::as_str).and_then(|r| r.strip_prefix("#/$defs/"))
                 && !parts.contains_key(name)
             {
-                let part = shared.get(name).cloned().or_else(|| Entity::parse(name).map(row)).unwrap_or_default();
+                let part = shared.get(name).map(expanded).or_else(|| Entity::parse(name).map(row)).unwrap_or_default();
                 parts.insert(name.to_owned(), part.clone());
                 gather(&part, shared, parts);
             }
@@ -104,6 +188,21 @@ fn column(column: &Column) -> Value {
 mod tests {
     use super::*;
 
+    /// Lists the arrays and objects of a schema of whose contents it says nothing.
+    fn open(schema: &Value) -> Vec<&Value> {
+        let is =
+            |kind: &str| schema["type"] == kind || schema["type"].as_array().is_some_and(|k| k.contains(&json!(kind)));
+        let says = |keys: &[&str]| keys.iter().any(|key| schema.get(key).is_some());
+        let is_open = is("array") && !says(&["items", "prefixItems"])
+            || is("object") && !says(&["properties", "additionalProperties"]);
+        let inner: Vec<&Value> = match schema {
+            Value::Object(object) => object.values().collect(),
+            Value::Array(items) => items.iter().collect(),
+            _ => Vec::new(),
+        };
+        is_open.then_some(schema).into_iter().chain(inner.into_iter().flat_map(open)).collect()
+    }
+
     #[test]
     fn every_name_has_a_schema_whose_parts_are_all_there() {
         for name in names() {
@@ -112,7 +211,9 @@ mod tests {
             assert!(title(&name).is_some_and(|title| !title.is_empty()), "{name}");
             let parts = schema["$defs"].as_object().cloned().unwrap_or_default();
             assert!(parts.values().all(Value::is_object), "{name}: {parts:?}");
+            assert_eq!(open(&schema), Vec::<&Value>::new(), "{name} says nothing about what these hold");
         }
+        assert_eq!(open(&json!({"type": ["array", "null"], "a": {"type": "object"}})).len(), 2);
         assert!(schema("episodes").is_some() && schema("episode-context").is_some());
         assert_eq!(schema("nonsense"), None);
     }

@@ -425,8 +425,10 @@ fn a_look_back_takes_back_what_fits_in_memory_and_names_how_far_that_is() {
 fn strict(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
-            if object.contains_key("properties") || object.contains_key("allOf") {
-                object.entry("unevaluatedProperties").or_insert(Value::Bool(false));
+            if (object.contains_key("properties") || object.contains_key("allOf"))
+                && !object.contains_key("additionalProperties")
+            {
+                object.insert("unevaluatedProperties".to_owned(), Value::Bool(false));
             }
             object.iter_mut().filter(|(key, _)| *key != "allOf").for_each(|(_, value)| strict(value));
         }
@@ -439,11 +441,15 @@ fn strict(schema: &mut Value) {
 pub fn assert_fits(name: &str, value: &Value) {
     let mut document = schema::schema(name).unwrap_or_else(|| panic!("no schema {name}"));
     // Parts that are met together with others name some of the keys only.
-    let parts = document.as_object_mut().and_then(|object| object.remove("$defs"));
-    strict(&mut document);
-    if let Some(parts) = parts {
-        document["$defs"] = parts;
+    let said = document.to_string();
+    let mut parts = document.as_object_mut().and_then(|object| object.remove("$defs")).unwrap_or_else(|| json!({}));
+    for (name, part) in parts.as_object_mut().expect("parts") {
+        if !said.contains(&format!("\"allOf\":[{{\"$ref\":\"#/$defs/{name}\"")) {
+            strict(part);
+        }
     }
+    strict(&mut document);
+    document["$defs"] = parts;
     let mut compiler = boon::Compiler::new();
     let mut known = boon::Schemas::new();
     compiler.add_resource("mem:///schema.json", document).expect("a schema");
@@ -465,10 +471,13 @@ fn what_is_printed_fits_its_schema() {
             let linked = linked.take().as_str().map_or_else(|| episode.clone(), str::to_owned);
             let ids = desk.json(&["list", "episode", "--limit", "2"]);
             let ids: Vec<String> = ids["rows"].as_array().expect("rows").iter().map(id_of).collect();
+            let person = id_of(&desk.rows(&["list", "subject"])[0]);
             let agent = desk.json(&["show", "episode", &episode])["episode"]["agent_id"].clone();
             let agent = agent.as_str().expect("an agent").to_owned();
             for (name, arguments) in [
                 ("plan", add.to_vec()),
+                ("plan", [&add[..], &["--what-if"]].concat()),
+                ("purge_plan", vec!["purge", &person, "--what-if"]),
                 ("receipt", [&add[..], &["--apply"]].concat()),
                 ("status", vec!["status"]),
                 ("episode_context", vec!["show", "episode", &episode]),
