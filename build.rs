@@ -28,7 +28,7 @@ fn pack(folder: &str, into: &mut impl io::Write) -> io::Result<()> {
 }
 
 fn pack_assets() -> io::Result<()> {
-    let target = fs::File::create(Path::new(&std::env::var_os("OUT_DIR").unwrap_or_default()).join("assets.deflate"))?;
+    let target = fs::File::create(Path::new(&variable("OUT_DIR")).join("assets.deflate"))?;
     let mut into = DeflateEncoder::new(target, Compression::best());
     for folder in PACKED {
         println!("cargo::rerun-if-changed=assets/{folder}");
@@ -43,9 +43,24 @@ fn git(words: &[&str]) -> Option<String> {
     Some(String::from_utf8(answer.stdout).ok()?.trim().to_owned())
 }
 
+fn variable(name: &str) -> String {
+    std::env::var(name).unwrap_or_default()
+}
+
+/// Whether the linker of this build takes an argument: it is given a program of nothing to link.
+fn links_with(argument: &str) -> bool {
+    let source = Path::new(&variable("OUT_DIR")).join("probe.rs");
+    let mut rustc = Command::new(variable("RUSTC"));
+    let flags = variable("CARGO_ENCODED_RUSTFLAGS");
+    rustc.args(flags.split('\x1f').filter(|flag| !flag.is_empty()));
+    rustc.args(std::env::var("RUSTC_LINKER").map(|linker| format!("-Clinker={linker}")));
+    rustc.args(["--target", &variable("TARGET"), &format!("-Clink-arg={argument}"), "-o"]);
+    rustc.arg(source.with_extension("bin")).arg(&source);
+    fs::write(&source, "fn main() {}").is_ok() && rustc.output().is_ok_and(|linked| linked.status.success())
+}
+
 fn main() -> io::Result<()> {
     pack_assets()?;
-    let variable = |name| std::env::var(name).unwrap_or_default();
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-env=BUILD_TARGET={}", variable("TARGET"));
     // A build for development would be made again with each commit.
@@ -75,8 +90,8 @@ fn main() -> io::Result<()> {
         println!("cargo::rustc-link-arg-bins=-Wl,--no-eh-frame-hdr");
         // Cargo forgets `strip` where a package has a level of its own.
         println!("cargo::rustc-link-arg-bins=-Wl,--strip-all");
-        // Functions of the same code are kept once, where Rust brings the linker that can do that.
-        if variable("TARGET") == "x86_64-unknown-linux-gnu" {
+        // Functions of the same code are kept once, where the linker can do that.
+        if links_with("-Wl,--icf=all") {
             println!("cargo::rustc-link-arg-bins=-Wl,--icf=all");
         }
     }

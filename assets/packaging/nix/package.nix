@@ -1,10 +1,14 @@
+# Needs a nixpkgs with Rust 1.95.
 # nix-build -E 'with import <nixpkgs> {}; callPackage ./assets/packaging/nix/package.nix { }'
 { lib, rustPlatform, installShellFiles }:
 
 rustPlatform.buildRustPackage {
   pname = "mnemoscope";
   version = (lib.importTOML ../../../Cargo.toml).package.version;
-  src = lib.cleanSource ../../..;
+  src = lib.cleanSourceWith {
+    src = lib.cleanSource ../../..;
+    filter = path: _: baseNameOf path != "target";
+  };
   cargoLock.lockFile = ../../../Cargo.lock;
   buildType = "dist";
   nativeBuildInputs = [ installShellFiles ];
