@@ -11,6 +11,7 @@ use super::look::Selection;
 use super::options::{Global, at_least_one};
 use super::queries::QueriesCommand;
 use super::raw::RawSelection;
+use crate::memory::Entity;
 
 /// Heading of the options that every command takes, so that its own stand together before them.
 const EVERYWHERE: &str = "Options of every command";
@@ -202,15 +203,22 @@ pub enum Command {
     Man,
 }
 
+fn is_of_trail(entity: &str) -> bool {
+    Entity::parse(entity) == Some(Entity::AuditEntry)
+}
+
 impl Command {
     /// Whether the command looks at rows as they are and at nothing else, so that a standby will do. The trail is read where it
     /// is written: a standby that is behind would look like a trail that was cut. So is what a person is given of their data.
     #[must_use]
     pub fn looks(&self) -> bool {
         match self {
-            Command::List { as_of, .. } | Command::Show { as_of, .. } => as_of.is_none(),
+            Command::List { entity, as_of, .. } | Command::Show { entity, as_of, .. } => {
+                as_of.is_none() && !is_of_trail(entity)
+            }
             Command::Recall(recall) | Command::Context { recall, .. } => recall.as_of.is_none(),
-            Command::Export { entities, .. } => entities.first().is_none_or(|first| first != "subject"),
+            Command::Export { entities, .. } => !entities.iter().any(|name| name == "subject" || is_of_trail(name)),
+            Command::Compare(compare) => !is_of_trail(&compare.entity),
             Command::Tables
             | Command::Table { .. }
             | Command::Chain { .. }
@@ -218,7 +226,6 @@ impl Command {
             | Command::Insights { .. }
             | Command::Graduation { .. }
             | Command::Evaluate(_)
-            | Command::Compare(_)
             | Command::Find(_) => true,
             _ => false,
         }

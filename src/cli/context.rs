@@ -108,9 +108,10 @@ impl Session<'_> {
         let profile = self.profile_named(named);
         let standby = self.config.profile.get(&text).and_then(|profile| profile.read.clone());
         let database = match self.config.profile.get(&text) {
-            Some(profile) if profile.database.is_empty() => {
+            Some(profile) if profile.database.is_empty() || profile.write.is_some() => {
+                let many = if profile.write.is_some() { "two databases" } else { "no database" };
                 return Err(CommandFailure::usage(format!(
-                    "the profile `{text}` of the settings names no database: give it `database`, or `write` beside `read`"
+                    "the profile `{text}` of the settings names {many}: give it `database`, or `write` beside `read`"
                 )));
             }
             Some(profile) => profile.database.clone(),
@@ -177,15 +178,13 @@ impl Session<'_> {
     /// # Errors
     /// Nothing said which one, or it cannot be opened.
     pub async fn store(&self) -> Result<Store, CommandFailure> {
-        let Some((mut target, mut options)) = self.target(None)? else {
+        let Some((target, mut options)) = self.target(None)? else {
             return Err(CommandFailure::usage(NO_DATABASE));
         };
         // What looks needs no other server than the one where rows are looked at; what does not needs that one alone.
-        let replica = options.replica.take();
-        if let Some(replica) = replica.filter(|_| self.looks) {
-            target = replica;
-        }
-        let store = Store::open(&target, &options).await.map_err(|error| self.unopened(error))?;
+        options.replica = options.replica.filter(|_| self.looks);
+        let opened = Store::open_for_looking(&target, &options).await;
+        let store = opened.map_err(|error| self.unopened(error))?;
         if let Some(reason) = store.recognised().closed().filter(|_| self.changes) {
             return Err(CommandFailure::refused(reason));
         }

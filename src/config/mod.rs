@@ -26,8 +26,10 @@ use crate::ground::private_file;
 pub struct DatabaseProfile {
     /// Path, folder, URL, or libpq's words; empty where the profile names none. A password is better kept in `.pgpass` or
     /// PGPASSWORD.
-    #[serde(default, alias = "write")]
+    #[serde(default)]
     pub database: String,
+    /// The other name of `database`, beside `read`; once the settings are read, only there where both are named.
+    pub write: Option<String>,
     /// A standby that follows `database`: rows are looked at there, and planned and changed in `database`.
     pub read: Option<String>,
     /// Command of the shell whose first line is the server's password: `pass show memory`, `secret-tool lookup …`. It runs each
@@ -188,6 +190,11 @@ pub fn load() -> anyhow::Result<Config> {
     let Some(text) = read_text(&path, SETTINGS_BYTES)? else { return Ok(Config::default()) };
     let mut config: Config = parse_toml(&path, &text)?;
     config.keys.iter_mut().for_each(|bound| bound.line = line_at(&text, bound.line));
+    for profile in config.profile.values_mut() {
+        if profile.database.is_empty() {
+            profile.database = profile.write.take().unwrap_or_default();
+        }
+    }
     Ok(config)
 }
 

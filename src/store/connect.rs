@@ -12,6 +12,7 @@ use super::companion::{self, Companion};
 use super::engine_error::{EngineFault, explain, fault};
 use super::fetched::FetchedValue;
 use super::file_state::stamp;
+use super::identity::{self, Identity};
 use super::migration::is_blank;
 use super::raw_file::{RawFiles, UnreadBytes};
 use super::server::{self, Server};
@@ -249,12 +250,28 @@ impl Store {
             let beside = Store::open_one(replica, options).await?;
             let is_it = async { Ok::<_, StoreError>(store.identity().await?.0.is(&beside.identity().await?.0)) };
             if !is_it.await.unwrap_or(false) {
-                let message =
-                    format!("it is no standby of {}, as far as both servers say; check `read`", store.location());
-                return Err(OpenError::Other { location: replica.shown(), message });
+                return Err(no_standby(replica, target));
             }
             store.notes.push(format!("rows are looked at in {}, which may be behind", replica.shown()));
             store.replica = Some(Arc::new(beside));
+        }
+        Ok(store)
+    }
+
+    /// Opens the standby of a database alone, where one is named, else the database. What the database itself says of its
+    /// identity is compared if it says so in time: rows are looked at also while it is away.
+    ///
+    /// # Errors
+    /// [`OpenError`], each kind with what to do about it.
+    pub async fn open_for_looking(target: &Target, options: &OpenOptions) -> Result<Store, OpenError> {
+        let Some(replica) = &options.replica else { return Store::open_one(target, options).await };
+        let followed = tokio::time::timeout(PATIENCE, identity_of(target, options));
+        let (store, followed) = tokio::join!(Store::open_one(replica, options), followed);
+        let store = store?;
+        if let Ok(Some(followed)) = followed
+            && store.identity().await.is_ok_and(|(looked_at, _)| followed.differs(&looked_at))
+        {
+            return Err(no_standby(replica, target));
         }
         Ok(store)
     }
@@ -656,6 +673,19 @@ fn cannot_open(error: &sqlx::Error) -> bool {
     }
 }
 
+fn no_standby(replica: &Target, target: &Target) -> OpenError {
+    let message = format!("it is no standby of {}, as far as both servers say; check `read`", target.shown());
+    OpenError::Other { location: replica.shown(), message }
+}
+
+/// Identity of a database; none where it does not say.
+async fn identity_of(target: &Target, options: &OpenOptions) -> Option<Identity> {
+    match target {
+        Target::File(path) => Some(Identity::of_file(path)),
+        Target::Postgres(url) => identity::of_server(&open_postgres(url, options).await.ok()?.sessions).await.ok(),
+    }
+}
+
 async fn open_postgres(words: &str, options: &OpenOptions) -> Result<OpenedConnection, OpenError> {
     let named = Server::named(words, options.connect_timeout, options.statement_timeout);
     let server = Arc::new(named.map_err(OpenError::Url)?);
@@ -673,6 +703,9 @@ async fn open_postgres(words: &str, options: &OpenOptions) -> Result<OpenedConne
     notes.extend(server.choice().map(|host| format!("of the hosts that were named, this is {host}")));
     Ok(OpenedConnection { sessions, notes, blocked: None, copy: None, companion: None })
 }
+
+/// Time that a database gets to say what it is, while its standby is opened.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 const STANDBY: &str = "this server is a standby: it follows another one and takes no writes";
 

@@ -7,7 +7,8 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
-use super::fetched::{FetchedValue, RawRow};
+use super::fetched::FetchedValue;
+use super::session::Sessions;
 use super::{Store, StoreError};
 use crate::layout::Engine;
 
@@ -53,10 +54,37 @@ impl Identity {
         };
         same_file || (same_server && same_database)
     }
+
+    /// Whether both say what they are, and it is not the same.
+    #[must_use]
+    pub fn differs(&self, other: &Identity) -> bool {
+        let told = |identity: &Identity| identity.server.is_some() || identity.made.is_some();
+        told(self) && told(other) && !self.is(other)
+    }
 }
 
-const SERVER: &str = "SELECT system_identifier::text FROM pg_control_system()";
-const DATABASE: &str = "SELECT oid::text, datname::text FROM pg_database WHERE datname = current_database()";
+/// What a server says of itself, and the same without what some servers do not tell.
+const SERVER: [&str; 2] = [
+    "SELECT system_identifier::text, oid::text, datname::text FROM pg_control_system(), pg_database \
+     WHERE datname = current_database()",
+    "SELECT NULL::text, oid::text, datname::text FROM pg_database WHERE datname = current_database()",
+];
+
+/// Identity of the database that a server was asked for.
+///
+/// # Errors
+/// The engine's refusal, but for what a server does not tell everybody.
+pub(super) async fn of_server(sessions: &Sessions) -> Result<Identity, sqlx::Error> {
+    let rows = match sessions.fetch(SERVER[0], &[]).await {
+        Ok(rows) => rows,
+        Err(_) => sessions.fetch(SERVER[1], &[]).await?,
+    };
+    let told = |at: usize| match rows.first().and_then(|row| row.get(at)) {
+        Some(FetchedValue::Text(text)) => Some(text.clone()),
+        _ => None,
+    };
+    Ok(Identity { server: told(0), database: told(1).zip(told(2)), ..Identity::default() })
+}
 
 impl Store {
     /// Reads the identity of the database, and notes in words which part of it is not known. No file is opened.
@@ -70,16 +98,10 @@ impl Store {
             let unknown = identity.file.is_none() || identity.made.is_none();
             return Ok((identity, unknown.then(|| note.to_owned())));
         }
-        let text = |row: &RawRow, at: usize| match row.get(at) {
-            Some(FetchedValue::Text(text)) => Some(text.clone()),
-            _ => None,
-        };
-        let server = self.fetch_text(SERVER).await.ok().and_then(|rows| text(rows.first()?, 0));
-        let database = self.fetch_text(DATABASE).await?;
-        let database = database.first().and_then(|row| Some((text(row, 0)?, text(row, 1)?)));
+        let identity = of_server(&self.sessions).await?;
         let note = "the server does not tell its identifier (pg_control_system): it is known by its address and its trail only";
-        let unknown = server.is_none();
-        Ok((Identity { server, database, ..Identity::default() }, unknown.then(|| note.to_owned())))
+        let unknown = identity.server.is_none();
+        Ok((identity, unknown.then(|| note.to_owned())))
     }
 }
 
@@ -103,6 +125,8 @@ mod tests {
         assert!(!file(7, Some(3)).is(&file(8, Some(3))));
         assert!(!file(7, None).is(&file(7, None)), "nothing tells them apart");
         assert!(!Identity::default().is(&Identity::default()));
+        assert!(file(7, Some(3)).differs(&file(8, Some(3))) && file(7, Some(3)).differs(&server("s", "5", "app")));
+        assert!(!file(7, Some(3)).differs(&file(7, Some(3))) && !file(7, None).differs(&file(8, Some(3))));
     }
 
     #[test]

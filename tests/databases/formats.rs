@@ -200,7 +200,7 @@ fn what_is_not_there_ends_with_3_and_an_unknown_number_with_2() {
     let config = desk.folder.path().join("config.toml");
     std::fs::write(
         &config,
-        format!("[profile.half]\nread = \"x.db\"\n[profile.good]\ndatabase = {:?}\n", desk.database),
+        format!("[profile.half]\nread = \"x.db\"\n[profile.two]\ndatabase = \"x.db\"\nwrite = \"y.db\"\n[profile.good]\nwrite = {:?}\n", desk.database),
     )
     .unwrap();
     let ask = |words: &[&str]| {
@@ -220,6 +220,7 @@ fn what_is_not_there_ends_with_3_and_an_unknown_number_with_2() {
         (&["-d", "good", "migrate", "--to", "2"], 0, ""),
         // A profile that is wrong stops only what names it.
         (&["-d", "half", "status"], 2, "names no database"),
+        (&["-d", "two", "status"], 2, "names two databases"),
         (&["-d", "good", "status"], 0, ""),
     ] {
         let answer = ask(words);

@@ -125,6 +125,10 @@ fn rows_are_looked_at_on_the_standby_and_changed_on_the_primary() {
     done(&pair.run(&["-d", "memory", "edit", "episode", "e-1", "title=third", "--apply"]));
     assert_eq!(pair.titles(&pair.primary.url), ["third", "second"]);
     assert_eq!(pair.titles("memory"), ["first", "second"], "the standby stands still");
+    let seqs = |database: &str| done(&pair.run(&["-d", database, "list", "audit_entry"]))["rows"].clone();
+    assert_eq!(seqs("memory"), seqs(&pair.primary.url), "the trail is that of the primary");
+    let exported = |database: &str| pair.run(&["-d", database, "export", "audit_entry"]).stdout;
+    assert_eq!(exported("memory"), exported(&pair.primary.url));
     // What is planned next sees the change, and the trail is whole: both are read from the primary.
     let plan = done(&pair.run(&["-d", "memory", "edit", "episode", "e-1", "title=fourth"]));
     assert_eq!(plan["changes"][0]["before"]["title"], "third");
@@ -142,6 +146,26 @@ fn without_the_primary_rows_are_looked_at_and_nothing_is_changed() {
     assert_eq!(pair.titles("memory"), ["first", "second"]);
     let refused = pair.run(&["-d", "memory", "edit", "episode", "e-1", "title=third", "--apply"]);
     assert_eq!(refused.status.code(), Some(1), "{}", String::from_utf8_lossy(&refused.stderr));
+}
+
+#[test]
+fn a_standby_of_another_database_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let refused = |write: &str, read: &str| {
+        let profile = format!("[profile.memory]\nwrite = \"{write}\"\nread = \"{read}\"\n");
+        std::fs::write(folder.path().join("config.toml"), profile).expect("the settings");
+        let told = run(folder.path(), &["-d", "memory", "list", "episode"]);
+        let words = String::from_utf8_lossy(&told.stderr).into_owned();
+        assert_eq!((told.status.code(), words.contains("check `read`")), (Some(1), true), "{words}");
+    };
+    let demos = ["a.db", "b.db"].map(|name| folder.path().join(name).display().to_string());
+    for demo in &demos {
+        assert!(run(folder.path(), &["demo", demo, "--episodes", "20", "--no-console"]).status.success());
+    }
+    refused(&demos[0], &demos[1]);
+    let (Some(one), Some(other)) = (Database::fresh(), Database::fresh()) else { return };
+    refused(one.url(), other.url());
+    refused(&demos[0], other.url());
 }
 
 #[test]
