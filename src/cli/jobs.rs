@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -23,16 +24,20 @@ use crate::change::{self, ChangeError, Operation, anchor};
 use crate::config::mutes;
 use crate::ground::private_file;
 use crate::job::backfill::{BackfillArguments, BackfillKind};
-use crate::job::plan::{JobProgress, JobSettings, JobWish};
+use crate::job::plan::{JobProgress, JobSettings, JobState, JobWish};
 use crate::job::{self, JobEntry, record};
 use crate::lab::judge::{self, EvaluationRequest};
 use crate::lab::silent;
 use crate::memory::findings::{Finding, Severity};
 use crate::recall::judge::ranked::K;
 use crate::store::Store;
+use crate::store::jobs::JobRow;
 
 /// Times that everything is looked at again until nothing is due.
 const ROUNDS: usize = 1_000;
+
+/// Time between two looks whether a runner gave a sign of life.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// Actions on jobs.
 #[derive(Debug, Clone, Subcommand)]
@@ -44,7 +49,7 @@ pub enum JobsCommand {
 /// Options for running jobs.
 #[derive(Debug, Clone, Args)]
 pub struct JobsRun {
-    /// Continue until nothing is due.
+    /// Continue until nothing is due; a job whose runner fell silent is waited for, 15 s at most.
     #[arg(long)]
     pub until_idle: bool,
     /// File of retention rules [default: retention.toml in this folder, or beside the settings file].
@@ -78,7 +83,7 @@ pub(super) async fn run(session: &Session<'_>, command: &JobsCommand) -> Result<
     for _ in 0..if asked.until_idle { ROUNDS } else { 1 } {
         let resumed = resume(session, &store, asked, &mut done).await?;
         let retained = keep(&store, asked, &mut done).await?;
-        if !resumed && !retained {
+        if !resumed && !retained && !(asked.until_idle && left_alone(&store).await?) {
             break;
         }
     }
@@ -123,6 +128,28 @@ async fn resume(
         }
     }
     Ok(any)
+}
+
+/// Waits until each runner gives a sign of life, or a job is held for it no more; whether there is such a job.
+async fn left_alone(store: &Store) -> Result<bool, CommandFailure> {
+    let mut held = active(store).await?;
+    held.retain(record::alive);
+    while !held.is_empty() {
+        tokio::time::sleep(PAUSE).await;
+        let rows = active(store).await?;
+        let same = |row: &JobRow| rows.iter().find(|now| now.id == row.id && now.heartbeat_at == row.heartbeat_at);
+        held.retain(|row| same(row).is_some());
+        if held.iter().filter_map(same).any(|row| !record::alive(row)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+async fn active(store: &Store) -> Result<Vec<JobRow>, CommandFailure> {
+    let mut rows = store.records().jobs().await?;
+    rows.retain(|row| JobState::parse(&row.state).is_some_and(JobState::is_active));
+    Ok(rows)
 }
 
 /// Notes something that could not be done, once.

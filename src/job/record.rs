@@ -57,7 +57,10 @@ fn host() -> String {
 fn began(process: u32) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name before it, in brackets, may hold blanks.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19).map(str::to_owned)
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    // A process that ended, and whose parent has not asked how.
+    fields.next().filter(|state| *state != "Z")?;
+    fields.nth(18).map(str::to_owned)
 }
 
 /// The runner for people.

@@ -606,6 +606,18 @@ fn due_work_is_done_without_a_console_and_figures_are_written() {
             }
             let (code, shown, words) = run(folder.path(), &arguments);
             assert_eq!((code, shown["retention"].as_array().map(Vec::len)), (Some(0), Some(0)), "{words}");
+            // A run of another machine, which fell silent 12 s ago: it is held for its runner for 3 s more.
+            let (code, _, words) = run(folder.path(), &["-d", &database, "backfill", "links", "--apply"]);
+            assert_eq!(code, Some(0), "{words}");
+            let silent = chrono::Utc::now() - chrono::TimeDelta::seconds(12);
+            let silent = mnemoscope::memory::time::spell_utc(silent).expect("a time");
+            let owner = r#"{"host": "elsewhere", "process": 1, "began": "1"}"#;
+            let left = format!(
+                "UPDATE memory_jobs SET state = 'running', ended_at = NULL, owner = '{owner}', heartbeat_at = '{silent}'"
+            );
+            meddle(&world, &left).await;
+            let (code, shown, words) = run(folder.path(), &arguments);
+            assert_eq!((code, shown["jobs"].as_array().map(Vec::len)), (Some(0), Some(1)), "{words}");
             let nowhere = folder.path().join("no-folder/figures.prom");
             let (code, shown, words) =
                 run(folder.path(), &[&arguments[..6], &[nowhere.to_str().expect("a path")]].concat());
