@@ -63,7 +63,7 @@ impl Identity {
     }
 }
 
-/// What a server says of itself, and the same without what some servers do not tell.
+/// Questions for what a server says of itself, the second without what some servers do not tell.
 const SERVER: [&str; 2] = [
     "SELECT system_identifier::text, oid::text, datname::text FROM pg_control_system(), pg_database \
      WHERE datname = current_database()",
