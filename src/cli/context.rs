@@ -178,12 +178,11 @@ impl Session<'_> {
     /// # Errors
     /// Nothing said which one, or it cannot be opened.
     pub async fn store(&self) -> Result<Store, CommandFailure> {
-        let Some((target, mut options)) = self.target(None)? else {
+        let Some((target, options)) = self.target(None)? else {
             return Err(CommandFailure::usage(NO_DATABASE));
         };
         // What looks needs no other server than the one where rows are looked at; what does not needs that one alone.
-        options.replica = options.replica.filter(|_| self.looks);
-        let opened = Store::open_for_looking(&target, &options).await;
+        let opened = Store::open_for(self.looks, &target, &options).await;
         let store = opened.map_err(|error| self.unopened(error))?;
         if let Some(reason) = store.recognised().closed().filter(|_| self.changes) {
             return Err(CommandFailure::refused(reason));

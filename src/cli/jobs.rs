@@ -83,7 +83,8 @@ pub(super) async fn run(session: &Session<'_>, command: &JobsCommand) -> Result<
     for _ in 0..if asked.until_idle { ROUNDS } else { 1 } {
         let resumed = resume(session, &store, asked, &mut done).await?;
         let retained = keep(&store, asked, &mut done).await?;
-        if !resumed && !retained && !(asked.until_idle && left_alone(&store).await?) {
+        let busy = resumed || retained || asked.until_idle && left_alone(&store).await?;
+        if !busy {
             break;
         }
     }

@@ -252,19 +252,24 @@ impl Store {
             if !is_it.await.unwrap_or(false) {
                 return Err(no_standby(replica, target));
             }
-            store.notes.push(format!("rows are looked at in {}, which may be behind", replica.shown()));
+            store.notes.push(looked_at_in(replica));
             store.replica = Some(Arc::new(beside));
         }
         Ok(store)
     }
 
-    /// Opens the standby of a database alone, where one is named, else the database. What the database itself says of its
-    /// identity is compared if it says so in time: rows are looked at also while it is away.
+    /// Opens a database for a command, or, when it `looks` at rows and a standby is named, the standby alone. What the database
+    /// itself says of its identity is compared if it says so in time: rows are looked at also while it is away.
     ///
     /// # Errors
     /// [`OpenError`], each kind with what to do about it.
-    pub async fn open_for_looking(target: &Target, options: &OpenOptions) -> Result<Store, OpenError> {
+    pub async fn open_for(looks: bool, target: &Target, options: &OpenOptions) -> Result<Store, OpenError> {
         let Some(replica) = &options.replica else { return Store::open_one(target, options).await };
+        if !looks {
+            let mut store = Store::open_one(target, options).await?;
+            store.notes.push(looked_at_in(replica));
+            return Ok(store);
+        }
         let followed = tokio::time::timeout(PATIENCE, identity_of(target, options));
         let (store, followed) = tokio::join!(Store::open_one(replica, options), followed);
         let store = store?;
@@ -671,6 +676,10 @@ fn cannot_open(error: &sqlx::Error) -> bool {
         }
         _ => false,
     }
+}
+
+fn looked_at_in(replica: &Target) -> String {
+    format!("rows are looked at in {}, which may be behind", replica.shown())
 }
 
 fn no_standby(replica: &Target, target: &Target) -> OpenError {

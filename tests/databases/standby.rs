@@ -129,6 +129,8 @@ fn rows_are_looked_at_on_the_standby_and_changed_on_the_primary() {
     assert_eq!(seqs("memory"), seqs(&pair.primary.url), "the trail is that of the primary");
     let exported = |database: &str| pair.run(&["-d", database, "export", "audit_entry"]).stdout;
     assert_eq!(exported("memory"), exported(&pair.primary.url));
+    let status = done(&pair.run(&["-d", "memory", "status"]));
+    assert!(status["database"]["notes"].to_string().contains("rows are looked at in postgres://"), "{status:#}");
     // What is planned next sees the change, and the trail is whole: both are read from the primary.
     let plan = done(&pair.run(&["-d", "memory", "edit", "episode", "e-1", "title=fourth"]));
     assert_eq!(plan["changes"][0]["before"]["title"], "third");

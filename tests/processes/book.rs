@@ -5,7 +5,7 @@
 //! `# NAME.toml` is a file that the commands use. What a page takes from its reader is in `surroundings` and `PLACES`.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use rusqlite::Connection;
@@ -41,19 +41,21 @@ fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
 }
 
 /// The script of a page, and the files that it names.
-fn script(page: &str) -> (String, Vec<(&str, &str)>) {
+fn script<'a>(page: &'a str) -> (String, Vec<(&'a str, &'a str)>) {
     let mut script = blocks(page, "sh").join("\n");
     for (said, here) in PLACES {
         script = script.replace(said, here);
     }
-    let files = blocks(page, "toml");
-    let named = |block: &&'_ str| block.starts_with("# ") && block.lines().next().is_some_and(|l| l.ends_with(".toml"));
-    let files = files.into_iter().filter(named).map(|block| (block[2..].split('\n').next().unwrap_or_default(), block));
+    let named = |block: &'a str| {
+        let name = block.strip_prefix("# ")?.lines().next()?;
+        Path::new(name).extension().is_some_and(|extension| extension == "toml").then_some((name, block))
+    };
+    let files = blocks(page, "toml").into_iter().filter_map(named);
     (script, files.collect())
 }
 
-/// Makes what a page takes from its reader: databases, files, programs. None without the server that it needs.
-fn surroundings(home: &Home, script: &str) -> Option<Option<Database>> {
+/// Makes what a page takes from its reader: databases, files, programs.
+fn surroundings(home: &Home, script: &str) {
     let folder = home.path();
     if !script.contains("demo demo.db") {
         demo_in(folder, 250);
@@ -65,17 +67,20 @@ fn surroundings(home: &Home, script: &str) -> Option<Option<Database>> {
     fs::create_dir(&programs).expect("a folder");
     symlink(PROGRAM, programs.join("mnemoscope")).expect("a link");
     for program in ELSEWHERE {
-        symlink("/bin/true", programs.join(program)).expect("a link");
+        let program = programs.join(program);
+        fs::write(&program, "#!/bin/sh\n").expect("a file");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("its mode");
     }
-    if !script.contains("$SERVER") && !script.contains(&format!(" {PROFILE} ")) {
-        return Some(None);
-    }
+}
+
+/// Makes the database on a server, and its profile. None where tests do without a server.
+fn server(folder: &Path) -> Option<Database> {
     let database = Database::fresh()?;
     let made = alone_in(folder).args(["-d", database.url(), "--layout", "mnemoscope", "migrate", "--apply"]).output();
     assert!(made.is_ok_and(|made| made.status.success()), "the tables of the server");
     let profile = format!("[profile.{PROFILE}]\ndatabase = \"{}\"\n", database.url());
     fs::write(folder.join("config.toml"), profile).expect("a file");
-    Some(Some(database))
+    Some(database)
 }
 
 /// Runs the commands of a page; what was said when one of them fails.
@@ -85,7 +90,12 @@ fn follow(page: &str) -> Result<(), String> {
         return Ok(());
     }
     let home = Home::new();
-    let Some(database) = surroundings(&home, &script) else { return Ok(()) };
+    surroundings(&home, &script);
+    let asks_a_server = script.contains("$SERVER") || script.contains(&format!(" {PROFILE} "));
+    let database = if asks_a_server { server(home.path()) } else { None };
+    if asks_a_server && database.is_none() {
+        return Ok(());
+    }
     for (name, text) in files {
         fs::write(home.path().join(name), text).expect("a file");
     }
