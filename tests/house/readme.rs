@@ -24,16 +24,17 @@ fn document(name: &str) -> String {
     fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// The lines of a document's blocks of code.
-fn code(text: &str) -> Vec<&str> {
-    let mut inside = false;
-    text.lines()
-        .filter(|line| {
-            let fence = line.starts_with("```");
-            inside ^= fence;
-            inside && !fence
-        })
-        .collect()
+/// The lines of a document's blocks of code, each with the block's language.
+fn code(text: &str) -> Vec<(&str, &str)> {
+    let mut block = None;
+    let line_of_code = |line| {
+        if let Some(language) = str::strip_prefix(line, "```") {
+            block = if block.is_some() { None } else { Some(language) };
+            return None;
+        }
+        Some((block?, line))
+    };
+    text.lines().filter_map(line_of_code).collect()
 }
 
 /// The words that a shell would hand to `mnemoscope`, when the line calls it. What follows a redirection, a pipe, or a comment goes.
@@ -65,8 +66,9 @@ fn each_command_in_the_documents_is_understood() {
     let mut tried = 0;
     for name in documents() {
         let text = document(&name).replace("\\\n", "");
-        for words in code(&text).into_iter().filter_map(call) {
+        for (language, words) in code(&text).into_iter().filter_map(|(language, line)| Some((language, call(line)?))) {
             tried += 1;
+            assert_eq!(language, "sh", "{name}: commands are run where their block says `sh`: {}", words.join(" "));
             if let Err(error) = Cli::try_parse_from(&words) {
                 panic!("{name}: {}\n{error}", words.join(" "));
             }
@@ -100,7 +102,7 @@ fn the_summary_names_every_page() {
 fn the_readme_names_the_two_commands() {
     let readme = document("README.md");
     for command in ["cargo run --release -- demo", "cargo test"] {
-        assert!(code(&readme).iter().any(|line| line.starts_with(command)), "{command} is not in the README");
+        assert!(code(&readme).iter().any(|(_, line)| line.starts_with(command)), "{command} is not in the README");
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
@@ -123,7 +123,12 @@ fn every_command_of_the_book_works() {
     let pages = book.filter(|page| page.extension().is_some_and(|e| e == "md")).chain([root.join("README.md")]);
     let failed = std::thread::scope(|scope| {
         let follow = |page: &Path| follow(&fs::read_to_string(page).expect("a page"));
-        let running: Vec<_> = pages.map(|page| scope.spawn(move || (follow(&page), page))).collect();
+        let run = |page: PathBuf| {
+            // What is skipped is told by the name of its thread.
+            let named = std::thread::Builder::new().name(page.display().to_string());
+            named.spawn_scoped(scope, move || (follow(&page), page)).expect("a thread")
+        };
+        let running: Vec<_> = pages.map(run).collect();
         let ended = running.into_iter().map(|page| page.join().expect("a page's end"));
         ended.filter_map(|(end, page)| Some(format!("{}: {}", page.display(), end.err()?))).collect::<Vec<_>>()
     });
