@@ -6,6 +6,7 @@ use super::ChangeError;
 use super::draft::Draft;
 use super::feedback::writable;
 use super::plan::{ChangeDanger, Plan};
+use crate::layout::BoundOrigin;
 use crate::memory::Entity;
 use crate::store::Store;
 use crate::store::encode::{GivenValue, LocatedRow, plain_column};
@@ -78,10 +79,12 @@ async fn set_parent(draft: &mut Draft<'_>, found: &LocatedRow<'_>, parent: Value
     if *found.row.get("parent_id") == parent {
         return Ok(());
     }
-    if found.image.get(column) == Some(&crate::store::fetched::FetchedValue::Null) && parent.is_null() {
+    if parent.is_null()
+        && let Some(other) = told_by_others(store, found).await?
+    {
+        let link = store.invocation().line(["link", found.row.id(), "PARENT"]);
         return Err(ChangeError::Refused(format!(
-            "the parent {} is not stored in {}.{column}: it comes from other rows, which stay",
-            found.row.get("parent_id"),
+            "without a parent in {}.{column}, the parent {other} is read from other rows, which stay: `{link}` sets another one",
             found.table().title()
         )));
     }
@@ -93,4 +96,14 @@ async fn set_parent(draft: &mut Draft<'_>, found: &LocatedRow<'_>, parent: Value
     draft.alters(&found.row, &shown);
     draft.push(update);
     Ok(())
+}
+
+/// The parent that an episode has by other rows when its own row names none.
+async fn told_by_others(store: &Store, found: &LocatedRow<'_>) -> Result<Option<String>, ChangeError> {
+    let mut source = found.source.clone();
+    for (column, ways) in Entity::Episode.columns().iter().zip(&mut source.columns) {
+        ways.retain(|way| column.name != "parent_id" || matches!(way.origin, BoundOrigin::Sql(_)));
+    }
+    let rows = store.related_in(&source, "id", &[found.row.id().to_owned()], &[], Some(&["id", "parent_id"])).await?;
+    Ok(rows.first().and_then(|row| row.text("parent_id")).map(str::to_owned))
 }

@@ -456,7 +456,11 @@ impl Store {
         Ok(rows)
     }
 
-    pub(super) async fn related_in(
+    /// As [`Store::related`], of one source, in no order.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn related_in(
         &self,
         source: &BoundSource,
         column: &str,

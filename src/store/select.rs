@@ -631,7 +631,7 @@ pub fn narrow_any(
     true
 }
 
-/// The condition that a column is one of the values; none when the database cannot decide that.
+/// The condition that one of the ways to a column gives one of the values; none when the database cannot decide that.
 pub fn any_of(
     engine: Engine,
     source: &BoundSource,
@@ -639,7 +639,25 @@ pub fn any_of(
     values: &[String],
     statement: &mut SelectStatement,
 ) -> Option<String> {
-    let [column] = source.column(name) else { return None };
+    let known = statement.params.len();
+    let ways = source.column(name).iter().map(|way| way_is_any_of(engine, source, name, way, values, statement));
+    match ways.collect::<Option<Vec<String>>>() {
+        Some(ways) if !ways.is_empty() => Some(format!("({})", ways.join(" OR "))),
+        _ => {
+            statement.params.truncate(known);
+            None
+        }
+    }
+}
+
+fn way_is_any_of(
+    engine: Engine,
+    source: &BoundSource,
+    name: &str,
+    column: &BoundColumn,
+    values: &[String],
+    statement: &mut SelectStatement,
+) -> Option<String> {
     if let Some(lookup) = &column.lookup {
         let marks: Vec<_> = values.iter().map(|v| statement.bind(engine, Param::Text(v.clone()), "text")).collect();
         return Some(lookup.replace("$ids", &marks.join(", ")));

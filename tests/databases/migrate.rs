@@ -459,3 +459,46 @@ fn a_table_of_somebody_else_that_bears_one_of_our_names_is_not_taken_for_ours() 
         }
     });
 }
+
+#[test]
+fn parents_that_edges_of_a_graph_tell_outlive_the_columns_that_a_migration_adds() {
+    let Some(world) = block_on(worlds(Layout::NousHead)).pop() else { return };
+    let (folder, Target::Postgres(url)) = (world._folder.path(), &world.target) else { return };
+    let asked = |words: &[&str]| {
+        let (code, answer, said) = told(folder, url, words);
+        assert_eq!(code, Some(0), "{words:?}: {said}");
+        answer
+    };
+    let episodes = || asked(&["list", "episode"])["rows"].as_array().expect("rows").clone();
+    let told_of = |rows: &[serde_json::Value]| {
+        rows.iter().map(|row| (row["parent_id"].clone(), row["metadata"].clone())).collect::<Vec<_>>()
+    };
+    let before = episodes();
+    let child = before.iter().find(|row| row["parent_id"].is_string()).expect("one with a parent")["id"].clone();
+    let child = child.as_str().expect("an id");
+    let chain = asked(&["chain", child]);
+    let parent = chain["chain"][0]["id"].as_str().expect("a root");
+    let children = asked(&["chain", parent])["children"].clone();
+    asked(&["migrate", "--apply"]);
+    assert_eq!(told_of(&episodes()), told_of(&before));
+    assert_eq!(asked(&["chain", child])["chain"].as_array().map(Vec::len), chain["chain"].as_array().map(Vec::len));
+    assert_eq!(asked(&["chain", parent])["children"].as_array().map(Vec::len), children.as_array().map(Vec::len));
+    // The edge would tell it again: nothing is said to be done that is not.
+    let (code, _, said) = told(folder, url, &["unlink", child, "--apply"]);
+    assert!(code == Some(5) && said.contains("other rows"), "{said}");
+    let alone = before.iter().find(|row| row["parent_id"].is_null() && row["id"] != parent).expect("one without");
+    let other = alone["id"].as_str().expect("an id");
+    let linked = asked(&["link", child, other, "--apply"])["audit_seq"].to_string();
+    let parent_of = |id: &str| episodes().iter().find(|row| row["id"] == id).expect("the row")["parent_id"].clone();
+    assert_eq!(parent_of(child), other);
+    asked(&["undo", &linked, "--apply"]);
+    assert_eq!(told_of(&episodes()), told_of(&before));
+    let (_, plan, _) = told(folder, url, &["backfill", "parents"]);
+    let changes = plan["changes"].as_array().cloned().unwrap_or_default();
+    assert!(changes.iter().all(|change| change["before"]["parent_id"].is_null()), "{changes:?}");
+    // One whose parent only its own row tells has none when that is taken away.
+    let text = format!("UPDATE heart.episodes SET parent_episode_id = '{parent}' WHERE id = '{other}'");
+    block_on(run(&world.target, &text));
+    asked(&["unlink", other, "--apply"]);
+    assert!(parent_of(other).is_null());
+}

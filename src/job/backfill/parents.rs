@@ -47,7 +47,9 @@ pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
 }
 
 async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
-    let open = |found: &&WalkedRow| bench.revising.is_absent(&found.stored, "parent_id");
+    let open = |found: &&WalkedRow| {
+        bench.revising.is_absent(&found.stored, "parent_id") && found.row.get("parent_id").is_null()
+    };
     let ids: Vec<String> = bench.found.iter().filter(open).map(|f| f.row.id().to_owned()).collect();
     let store = bench.store;
     let vectors = store.embeddings().vectors(Entity::Episode, &ids).await?;

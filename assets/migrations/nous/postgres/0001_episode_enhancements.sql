@@ -1,6 +1,7 @@
 -- The planned columns for chains and structured metadata, and their indexes.
+-- was: 5305b75718c344c32306bdcdb2b6a02e121c10b2885e8b9a4b6dac7fc6897446
 -- requires: heart.episodes/agent_id heart.episodes/started_at
--- effect: an episode can name its parent and hold structured metadata, chains and topics are read through indexes; old rows stay as they are, their metadata an empty object; from then on parents and metadata are read here, no longer from the edges of the graph and the structured summary: `backfill parents` and `backfill metadata` fill them
+-- effect: an episode can name its parent and hold structured metadata, chains and topics are read through indexes; old rows stay as they are, their metadata an empty object; a parent that is not set is still read from the edges of the graph, and empty metadata from the structured summary
 -- lock risk: each column locks the table for an instant and waits for that at most 500 ms at a time; indexes are built concurrently, readers and writers go on
 
 -- step: episodes name their parent
