@@ -11,6 +11,7 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use super::dialect::{self, PgType};
+use super::encode::plain_column;
 use super::page::named_ids;
 use super::select::{Projection, SelectStatement, any_of};
 use super::walk::{NarrowCondition, RowWalk};
@@ -60,7 +61,7 @@ impl EpisodeBelonging {
     }
 }
 
-impl ContextReader<'_> {
+impl<'a> ContextReader<'a> {
     /// Reads the filters of a list for the episode, when that is not a stored column; `None` when they say nothing
     /// that narrows the rows.
     ///
@@ -120,7 +121,7 @@ impl ContextReader<'_> {
         let mut executions: Vec<String> = executions.into_iter().map(str::to_owned).collect();
         executions.sort_unstable();
         let mut runs = EpisodeLinks::default();
-        for of_runs in self.store.sources_of(Entity::Episode).unwrap_or_default() {
+        for of_runs in self.that_link_to(source.entity) {
             let narrow = vec![NarrowCondition::Names("execution_ids", &executions)];
             let found = self
                 .store
@@ -191,6 +192,15 @@ impl ContextReader<'_> {
         Ok(())
     }
 
+    /// The episodes' sources from which a row of `to` may get its episode; other layouts' conversations are none of them.
+    fn that_link_to(self, to: Entity) -> impl Iterator<Item = &'a BoundSource> {
+        let links = move |source: &&BoundSource| {
+            let names = !source.column("execution_ids").is_empty() || source.links.iter().any(|link| link.to == to);
+            names && plain_column(source, "id").is_some()
+        };
+        self.store.sources_of(Entity::Episode).unwrap_or_default().into_iter().filter(links)
+    }
+
     /// The episodes whose lists name some of the ids, each with those that it names.
     async fn naming(
         self,
@@ -201,7 +211,7 @@ impl ContextReader<'_> {
     ) -> Result<EpisodeLinks, StoreError> {
         let wanted: HashSet<&str> = ids.iter().map(String::as_str).collect();
         let mut naming = EpisodeLinks::default();
-        for source in self.store.sources_of(Entity::Episode).unwrap_or_default() {
+        for source in self.that_link_to(to) {
             let projection = Projection::new(self.store.engine(), source, Some(columns), None);
             let mut statement = projection.select(source, &[]);
             narrow_to_naming(self.store.engine(), source, to, ids, &mut statement);
@@ -228,7 +238,7 @@ impl ContextReader<'_> {
         columns: &[&str],
     ) -> Result<Option<EpisodeLinks>, StoreError> {
         let mut all = EpisodeLinks::default();
-        for source in self.store.sources_of(Entity::Episode).unwrap_or_default() {
+        for source in self.that_link_to(to) {
             let projection = Projection::new(self.store.engine(), source, Some(columns), None);
             self.store
                 .scan(&projection.select(source, &[]), |mut raw| {
