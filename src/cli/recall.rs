@@ -274,7 +274,7 @@ async fn ranked(
     let request = request_of(session, store, &asked, &at).await?;
     let (found, _) = lab::recall::ranked(store, &request).await?;
     if found.rows.is_empty() {
-        let entity = if asked.ranking == Ranking::Cases { Entity::Case } else { Entity::Episode };
+        let entity = lab::kind_of(store, asked.ranking);
         hints::options(store, entity, &[("agent_id", asked.agent.as_deref()), ("user_id", asked.user.as_deref())])
             .await;
     }
@@ -297,7 +297,7 @@ async fn request_of(
 ) -> Result<lab::RecallRequest, CommandFailure> {
     let mut request = asked.request(at);
     if let Some(text) = asked.text_to_embed() {
-        let kind = if asked.ranking == Ranking::Cases { Entity::Case } else { Entity::Episode };
+        let kind = lab::kind_of(store, asked.ranking);
         (request.vector, request.vector_note) = vector_of(session, store, kind, text).await?;
     }
     Ok(request)

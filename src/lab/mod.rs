@@ -24,7 +24,7 @@ use crate::memory::{Entity, Row};
 use crate::store::{Store, StoreError};
 
 pub use crate::recall::answer::{RecallAnswer, RecallRequest, RecalledItem};
-pub use recall::{recall, timed};
+pub use recall::{kind_of, recall, timed};
 
 /// Reason why the lab has no answer.
 #[derive(Debug, thiserror::Error)]

@@ -85,6 +85,7 @@ pub async fn ranked(store: &Store, request: &RecallRequest) -> Result<(RankedSit
     let begun = Instant::now();
     let mut asked = ResolvedQuestion::of(store, request, kind).await?;
     asked.notes.extend(idle(request));
+    asked.notes.extend(unranked(store, request.ranking));
     let situation = millis_since(begun);
     let begun = Instant::now();
     let known = asked.notes.len();
@@ -127,18 +128,36 @@ pub async fn ranked(store: &Store, request: &RecallRequest) -> Result<(RankedSit
 
 /// Returns the entity that a ranking is over: cases, or episodes; memories when a database keeps no episodes, or when
 /// all layouts that keep some name memories as the rows to recall.
-fn kind_of(store: &Store, ranking: Ranking) -> Entity {
-    let episodes = store.sources_of(Entity::Episode).unwrap_or_default();
-    let by_memories = |layout: &String| {
-        store.recognised().layouts.iter().any(|l| l.name == *layout && l.recalled == Some(Entity::Memory))
-    };
+#[must_use]
+pub fn kind_of(store: &Store, ranking: Ranking) -> Entity {
+    let mut episodes = store.sources_of(Entity::Episode).unwrap_or_default().into_iter();
     let recalls_memories =
-        store.sources_of(Entity::Memory).is_ok() && episodes.iter().all(|source| by_memories(&source.layout));
+        store.sources_of(Entity::Memory).is_ok() && episodes.all(|source| names_memories(store, &source.layout));
     match ranking {
         Ranking::Cases => Entity::Case,
         _ if recalls_memories => Entity::Memory,
         _ => Entity::Episode,
     }
+}
+
+/// Whether a layout names memories as the rows to recall.
+fn names_memories(store: &Store, layout: &str) -> bool {
+    store.recognised().layouts.iter().any(|l| l.name == layout && l.recalled == Some(Entity::Memory))
+}
+
+/// Tells of memories that a ranking does not look at because another layout keeps episodes.
+fn unranked(store: &Store, ranking: Ranking) -> Option<String> {
+    if ranking == Ranking::Proven || kind_of(store, ranking) != Entity::Episode {
+        return None;
+    }
+    let episodes = store.sources_of(Entity::Episode).unwrap_or_default();
+    let alone = |name: &str| names_memories(store, name) || episodes.iter().all(|source| source.layout != name);
+    let memories = store.sources_of(Entity::Memory).unwrap_or_default();
+    let layout = &memories.into_iter().find(|source| alone(&source.layout))?.layout;
+    Some(format!(
+        "episodes are ranked, and the memories of the layout {layout} are not: `--layout {layout}` ranks those, and \
+         `--ranking proven` ranks both"
+    ))
 }
 
 /// The agent and the person whose rows are asked for.
@@ -489,7 +508,10 @@ fn sought(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuestion) 
     let nothing = |name: &Option<SoughtName>| name.as_ref().is_none_or(SoughtName::is_empty);
     let nowhere = nothing(&sought.domain) && nothing(&sought.topic);
     let by_text = nowhere && asked.is_something() && kind_of(store, Ranking::Proven) == Entity::Memory;
-    if nowhere && !by_text {
+    if by_text {
+        let words = "neither domain nor topic is asked for: in their place counts 0.6 x how like the text is";
+        asked.notes.push(words.to_owned());
+    } else if nowhere {
         asked.notes.push("the question has no domain and no topic: both terms are 0 for every row".to_owned());
     }
     if request.text.is_some() && !by_text {

@@ -62,6 +62,11 @@ impl ResolvedQuestion {
             if asked.vector.is_none() && request.ranking != Ranking::Proven {
                 asked.notes.push(format!("compared by keywords: the {} {id} has no vector", row.entity.title()));
             }
+            let memories = [row.entity, compared].contains(&Entity::Memory);
+            if row.entity != compared && memories && request.ranking != Ranking::Proven {
+                let (title, ranked) = (row.entity.title(), compared.title());
+                asked.notes.push(format!("`{id}` is a {title} and only compared: this ranking is over {ranked} rows"));
+            }
             asked.row = Some(row);
         }
         if asked.vector.is_some() && !store.embeddings().has_vectors(compared) {

@@ -7,10 +7,9 @@ use crate::config::queries;
 use crate::console::core::RequestFailure;
 use crate::lab::embed::{self, Endpoint};
 use crate::lab::{self, LabError};
-use crate::memory::{Entity, time};
+use crate::memory::time;
 use crate::recall::answer::{RecallAnswer, RecallRequest, StageTimes};
 use crate::recall::inquiry::{Inquiry, SavedQuestion};
-use crate::recall::rank::Ranking;
 use crate::store::Store;
 
 /// Endpoint for vectors of texts, or the reason why the profile's is not usable; `None` when the profile names none.
@@ -41,7 +40,7 @@ pub async fn rank(
 async fn request(store: &Store, embedding: &Embedding, inquiry: &Inquiry, at: &str) -> RecallRequest {
     let mut request = inquiry.request(at);
     if let Some(text) = inquiry.text_to_embed() {
-        let kind = if inquiry.ranking == Ranking::Cases { Entity::Case } else { Entity::Episode };
+        let kind = lab::kind_of(store, inquiry.ranking);
         match embed::vector_of(store, kind, embedding.as_ref(), text).await {
             Ok(vector) => request.vector = Some(vector),
             Err(why) => request.vector_note = Some(why),

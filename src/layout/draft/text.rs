@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::owner::{self, OwnerGuess, PeopleTable};
 use super::source::{self, ColumnGuess, ColumnReading, DraftedSource, KnownTable, ReadPlace, VectorGuess};
 use super::{DraftSql, SampledTable, Sure};
+use crate::memory::Entity;
 
 /// Letters of a comment.
 const COMMENT: usize = 200;
@@ -68,6 +69,9 @@ fn head(out: &mut String, name: &str, title: &str, sources: &[DraftedSource<'_>]
     let _ = writeln!(out, "engines = [{}]", quoted(sql.engine().name()));
     let _ = writeln!(out, "writable = false");
     let _ = writeln!(out, "requires = [{}]", needs.join(", "));
+    if sources.iter().any(|source| source.entity == Entity::Memory) {
+        let _ = writeln!(out, "recall = \"memory\" # sessions are conversations, in which the memories are recalled");
+    }
 }
 
 fn write_source(out: &mut String, source: &DraftedSource<'_>, owners: &[OwnerGuess], sql: &dyn DraftSql) {
