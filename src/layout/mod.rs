@@ -121,8 +121,10 @@ pub struct TablePattern {
     pub only: bool,
     /// Pattern for the table's name, in any case: `*` stands for any letters.
     pub like: String,
-    /// Patterns that the table's name must not match.
+    /// Patterns that the table's name must not match, or a pattern named before, of which it must not be.
     pub unlike: Vec<String>,
+    /// Ending that the table's name has beyond that of another table with these columns.
+    pub twin: Option<String>,
 }
 
 /// One of several shapes that a layout is found in.

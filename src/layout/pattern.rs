@@ -12,10 +12,15 @@ pub fn spelled_out<'l>(layout: &'l Layout, catalog: &Catalog) -> Cow<'l, Layout>
         return Cow::Borrowed(layout);
     }
     let mut layout = layout.clone();
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
     for pattern in std::mem::take(&mut layout.patterns) {
         let mark = format!("{{{}}}", pattern.name);
-        let tables: Vec<String> =
-            catalog.tables.iter().filter(|t| fits(&pattern, t)).map(CatalogTable::title).collect();
+        let is_other = |t: &&CatalogTable| {
+            !found.iter().any(|(mark, tables)| pattern.unlike.contains(mark) && tables.contains(&t.title()))
+        };
+        let fitting = catalog.tables.iter().filter(|t| fits(&pattern, t) && is_twin(&pattern, t, catalog));
+        let tables: Vec<String> = fitting.filter(is_other).map(CatalogTable::title).collect();
+        found.push((mark.clone(), tables.clone()));
         if let Some(first) = tables.first() {
             let put = NameInPlace { mark: mark.clone(), name: first.clone() };
             put.needs(&mut layout.requires);
@@ -46,13 +51,25 @@ fn table_of(source: &Source) -> &str {
     }
 }
 
-/// Whether a table is of the kind.
-fn fits(pattern: &TablePattern, table: &CatalogTable) -> bool {
+/// Whether a table is called like another with the same columns, and has the ending of a twin, where that is asked.
+fn is_twin(pattern: &TablePattern, table: &CatalogTable, catalog: &Catalog) -> bool {
+    pattern.twin.as_ref().is_none_or(|ending| {
+        let of = table.name.strip_suffix(ending.as_str());
+        catalog.tables.iter().any(|t| t.schema == table.schema && Some(&*t.name) == of && has_columns(pattern, t))
+    })
+}
+
+fn has_columns(pattern: &TablePattern, table: &CatalogTable) -> bool {
     let has = |(name, types): &(String, Vec<String>)| {
         let of_type = |declared: &str| types.is_empty() || types.iter().any(|t| declared.contains(t.as_str()));
         table.column(name).is_some_and(|c| of_type(&c.declared))
     };
     pattern.has.iter().all(has)
+}
+
+/// Whether a table is of the kind.
+fn fits(pattern: &TablePattern, table: &CatalogTable) -> bool {
+    has_columns(pattern, table)
         && (!pattern.only || table.columns.len() == pattern.has.len())
         && is_like(&pattern.like, &table.name)
         && !pattern.unlike.iter().any(|unlike| is_like(unlike, &table.name))

@@ -109,7 +109,7 @@ impl LayoutReader<'_> {
         let mut patterns = Vec::new();
         for (i, (at, table)) in self.tables(root, "", "pattern").into_iter().enumerate() {
             let prefix = format!("pattern[{i}]");
-            self.check_keys(table, &prefix, &["name", "has", "only", "like", "unlike"]);
+            self.check_keys(table, &prefix, &["name", "has", "only", "like", "unlike", "twin"]);
             let line = self.line(at);
             let column = |text: &String| {
                 let need = need(&format!("t/{text}"), line);
@@ -122,8 +122,9 @@ impl LayoutReader<'_> {
             let only = self.boolean(table, &prefix, "only");
             let like = self.text(table, &prefix, "like").unwrap_or_else(|| "*".to_owned());
             let unlike = self.plain_texts(table, &prefix, "unlike");
+            let twin = self.text(table, &prefix, "twin");
             if let Some(name) = self.required_text(table, &prefix, "name") {
-                patterns.push(TablePattern { name, has, only, like, unlike });
+                patterns.push(TablePattern { name, has, only, like, unlike, twin });
             }
         }
         patterns
