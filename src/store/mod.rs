@@ -120,7 +120,9 @@ pub enum StoreError {
     #[error("the rows of {0} cannot be put in order: its id is not one plain column")]
     Unordered(String),
     /// Several rows under one id: none of them can be named.
-    #[error("several rows of {0} have the id `{1}`: none of them can be changed by its id")]
+    #[error(
+        "several rows of {0} have the id `{1}`: none of them can be changed by it; with `--layout NAME` it is that of one layout"
+    )]
     Ambiguous(String, String),
     /// A value that the database has no place for.
     #[error("{0}")]

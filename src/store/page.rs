@@ -551,7 +551,9 @@ impl Store {
         let alike = rows.len();
         rows.truncate(1);
         if let Some(row) = rows.first_mut().filter(|_| alike > 1 && column == "id") {
-            let problem = format!("{alike} rows have this id: this is one of them, and none can be changed by it");
+            let problem = format!(
+                "{alike} rows have this id: this is one of them, and none can be changed by it; `--layout NAME` shows one layout's"
+            );
             row.problems.push(Problem { column: "id".to_owned(), problem, raw: id.to_owned() });
         }
         self.contexts().fill_all_episodes(entity, &mut rows).await?;
