@@ -22,7 +22,7 @@ const MOST: usize = 1_000;
 /// they go.
 ///
 /// # Errors
-/// [`ChangeError::Usage`], [`ChangeError::NotFound`], or [`ChangeError::Refused`] where a memory is another person's, is only
+/// [`ChangeError::Usage`], [`ChangeError::NotFound`], or [`ChangeError::Refused`] where a memory is another person's or agent's, is only
 /// read, has been superseded, or where a legal hold stands on its owner.
 pub async fn plan(store: &Store, id: &str, copies: &[String]) -> Result<Plan, ChangeError> {
     let ids: BTreeSet<&String> = copies.iter().collect();
@@ -51,6 +51,9 @@ pub async fn plan(store: &Store, id: &str, copies: &[String]) -> Result<Plan, Ch
         if found.row.get("user_id") != kept.row.get("user_id") {
             return Err(ChangeError::Refused(format!("memory {copy} is another person's than {id}")));
         }
+        if found.row.get("agent_id") != kept.row.get("agent_id") {
+            return Err(ChangeError::Refused(format!("memory {copy} is another agent's than {id}")));
+        }
         going.push(found);
     }
     follow(&mut draft, &kept, &going).await?;
@@ -59,7 +62,7 @@ pub async fn plan(store: &Store, id: &str, copies: &[String]) -> Result<Plan, Ch
     keep(&mut draft, &kept, gained).await?;
     draft.effects.push(agreeing(
         going.len(),
-        &format!("{{#}} {{copy goes|copies go}}: what named {{it|them}} names memory {id}"),
+        &format!("{{#}} {{copy goes|copies go}}: lists and links that named {{it|them}} name memory {id}"),
     ));
     remove::take_whole(&mut draft, &going, Some(id)).await?;
     Ok(draft.seal())

@@ -19,7 +19,7 @@ impl Term {
     /// A term that adds value x weight. A value that is not finite counts as 0, so that no score is lost.
     #[must_use]
     pub fn new(name: &'static str, value: f64, weight: f64) -> Self {
-        let value = if value.is_finite() { value } else { 0.0 };
+        let value = if value.is_finite() { value + 0.0 } else { 0.0 };
         // Nothing times less than nothing is 0, not -0.
         Term { name, value, weight, contribution: value * weight + 0.0 }
     }

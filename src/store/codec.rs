@@ -42,7 +42,7 @@ pub fn decode(source: &BoundSource, projection: &Projection, raw: &mut RawRow) -
                     }
                     None => fill(&mut row, i, slot, raw),
                 }
-                if slot.column.inside.is_whole() && slot.column.is_mapped() {
+                if slot.column.is_mapped() {
                     match source.entity.columns()[i].name {
                         "status" => raw_status = stored_word(slot, raw),
                         "outcome" => raw_outcome = stored_word(slot, raw),
@@ -107,7 +107,11 @@ fn fill(row: &mut Row, i: usize, slot: &Slot, raw: &RawRow) {
     };
     row.values[i] = value;
     for problem in problems {
-        row.problems.push(Problem { column: column.name.to_owned(), problem, raw: quoted(stored) });
+        let problem = Problem { column: column.name.to_owned(), problem, raw: quoted(stored) };
+        // Several ways may lead into one broken value.
+        if !row.problems.contains(&problem) {
+            row.problems.push(problem);
+        }
     }
 }
 
@@ -151,7 +155,11 @@ fn score(row: &mut Row, source: &BoundSource) {
 }
 
 fn stored_word(slot: &Slot, raw: &RawRow) -> Option<String> {
-    match raw.get(slot.at?)? {
+    let stored = raw.get(slot.at?)?;
+    if !slot.column.inside.is_whole() {
+        return within::found(stored, &slot.column.inside).0.as_ref().and_then(word);
+    }
+    match stored {
         FetchedValue::Text(text) => Some(text.clone()),
         FetchedValue::Integer(i) => Some(i.to_string()),
         _ => None,

@@ -1,4 +1,4 @@
-//! Memories that say the same as others of the same person, by vector or by words, and facts that contradict one another.
+//! Memories that say the same as others of the same person and agent, by vector or by words, and facts that contradict one another.
 
 use super::{ChangeError, FindingNews, Survey};
 use crate::lab::LabError;
@@ -21,7 +21,7 @@ pub(super) const PAIRED: &[&str] = &[COPIES, "contradicting_facts"];
 const PROGRESS: usize = 2_000;
 
 /// Columns of a memory that are read.
-const COLUMNS: &[&str] = &["id", "user_id", "collection", "text", "status", "metadata", "created_at"];
+const COLUMNS: &[&str] = &["id", "user_id", "agent_id", "collection", "text", "status", "metadata", "created_at"];
 
 impl Survey<'_> {
     pub(super) async fn memories(&mut self) -> Result<(), ChangeError> {

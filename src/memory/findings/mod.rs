@@ -164,7 +164,7 @@ pub const KINDS: &[FindingKind] = &[
     kind(
         "near_duplicate_memory",
         Severity::Low,
-        "{group of memories of one person says|groups of memories of one person say} the same (cosine above 0.95, or nine in ten words)",
+        "{group of memories of one person and agent says|groups of memories of one person and agent say} the same (cosine above 0.95, or nine in ten words)",
         "compare memory $id",
     ),
     kind(

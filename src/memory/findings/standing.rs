@@ -1,5 +1,5 @@
 //! Findings about memories that say the same, and about facts. However many memories there are, they are put in order outside
-//! of memory, and those of one person and collection are compared.
+//! of memory, and those of one person, agent and collection are compared.
 
 use std::collections::HashSet;
 use std::io;
@@ -15,7 +15,7 @@ use crate::memory::packed::records::{Record, RecordSorter, RecordStream, SortedR
 use crate::memory::packed::space::MakeSpace;
 use crate::memory::{Row, time};
 
-/// Memories of one person and collection up to which they are compared with one another: the work grows with their square.
+/// Memories of one person, agent and collection up to which they are compared with one another: the work grows with their square.
 const COMPARED: usize = 2_000;
 /// Words of a text that are looked at.
 const WORDS: usize = 200;
@@ -104,7 +104,8 @@ impl StandingMemories {
         let mut held: Vec<u32> = words.iter().take(WORDS).map(|word| (digest(word) >> 32) as u32).collect();
         held.sort_unstable();
         held.dedup();
-        let [person, rest, name, one, other] = group(row, &[row.text("collection").unwrap_or_default()]);
+        let [person, rest, name, one, other] =
+            group(row, &["collection", "agent_id"].map(|column| row.text(column).unwrap_or_default()));
         let begin = (self.words.len() << 8 | held.len()) as u64;
         self.texts.add([person, rest, name, one, other, place, created as u64, digest(&words.join(" ")), begin]);
         held.into_iter().for_each(|word| self.words.push(word));
@@ -133,7 +134,7 @@ impl StandingMemories {
     }
 }
 
-/// Memories of one person and collection after the other.
+/// Memories of one person, agent and collection after the other.
 pub struct MemoryGroups {
     sorted: SortedRecords<TEXT>,
     ids: IdList,
