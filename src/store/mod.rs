@@ -195,7 +195,7 @@ pub struct Store {
     /// A layout that was asked for and that an empty database does not have yet.
     intended: Option<String>,
     /// Reason and remedy when a known layout fits tables outside the search path, once that was checked.
-    elsewhere: OnceLock<Option<(String, Option<String>)>>,
+    elsewhere: OnceLock<Option<HiddenLayout>>,
     shapes: shape::TableShapes,
     /// Abilities that the server lacks or does not disclose.
     refusals: Arc<ability::RefusedAbilities>,
@@ -279,8 +279,8 @@ impl Store {
     #[must_use]
     pub fn why_missing(&self, entity: Entity) -> (String, Option<String>) {
         let Some(layout) = self.recognised.layouts.first() else {
-            if let Some(hidden) = self.outside_search_path() {
-                return hidden;
+            if let Some((hidden, _)) = self.outside_search_path() {
+                return hidden.clone();
             }
             let remedy = "describe it in a layout file and open it with --layout FILE (`layouts check FILE` helps)";
             return ("no known layout fits it".to_owned(), Some(remedy.to_owned()));
@@ -300,17 +300,18 @@ impl Store {
             Some((_, reason)) => (reason.clone(), None),
             None => match lost() {
                 Some(missing) => (missing.message.clone(), None),
-                None => self
-                    .outside_search_path()
-                    .unwrap_or_else(|| (format!("the layout {} has no source for it here", layout.name), None)),
+                None => match self.outside_search_path() {
+                    Some((hidden, entities)) if entities.contains(&entity) => hidden.clone(),
+                    _ => (format!("the layout {} has no source for it here", layout.name), None),
+                },
             },
         }
     }
 
     /// A known layout whose tables are in a schema that the search path does not name, and how to name it. Every entity
     /// that is missing asks for it: it is looked for once.
-    fn outside_search_path(&self) -> Option<(String, Option<String>)> {
-        self.elsewhere.get_or_init(|| beyond_search_path(self.engine(), &self.catalog)).clone()
+    fn outside_search_path(&self) -> Option<&HiddenLayout> {
+        self.elsewhere.get_or_init(|| beyond_search_path(self.engine(), &self.catalog)).as_ref()
     }
 
     async fn fetch(&self, statement: &SelectStatement) -> Result<Vec<RawRow>, StoreError> {
@@ -395,8 +396,11 @@ impl Store {
     }
 }
 
+/// Reason and remedy of tables that are not found, and the entities that they hold.
+type HiddenLayout = ((String, Option<String>), Vec<Entity>);
+
 /// A known layout whose tables are in a schema that the search path does not name, and how to name it.
-fn beyond_search_path(engine: Engine, catalog: &Catalog) -> Option<(String, Option<String>)> {
+fn beyond_search_path(engine: Engine, catalog: &Catalog) -> Option<HiddenLayout> {
     let schemas: BTreeSet<&str> = catalog.tables.iter().filter(|t| !t.visible).map(|t| t.schema.as_str()).collect();
     let layouts = crate::layout::builtin::all().unwrap_or_default();
     for schema in schemas.into_iter().filter(|_| engine == Engine::Postgres) {
@@ -404,16 +408,15 @@ fn beyond_search_path(engine: Engine, catalog: &Catalog) -> Option<(String, Opti
         catalog.tables.iter_mut().for_each(|table| table.visible = table.schema == schema);
         let fits = |layout: &&Layout| unmet(layout, Engine::Postgres, &catalog).is_empty();
         if let Some(layout) = layouts.iter().find(fits) {
-            return Some((
-                format!(
-                    "its tables fit the layout {}, but are in the schema `{schema}`, which is not in the search path",
-                    layout.name
-                ),
-                Some(format!(
-                    "ALTER ROLE CURRENT_USER SET search_path TO {}, or `?options[search_path]={schema}` at the end of the URL",
-                    dialect::quote(schema)
-                )),
-            ));
+            let reason = format!(
+                "its tables fit the layout {}, but are in the schema `{schema}`, which is not in the search path",
+                layout.name
+            );
+            let mut remedy = format!("ALTER ROLE CURRENT_USER SET search_path TO {}", dialect::quote(schema));
+            if schema.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '_')) {
+                remedy.push_str(&format!(", or `?options[search_path]={schema}` at the end of the URL"));
+            }
+            return Some(((reason, Some(remedy)), layout.sources.iter().map(|source| source.entity).collect()));
         }
     }
     None
