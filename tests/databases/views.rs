@@ -451,6 +451,12 @@ fn tables_outside_of_the_search_path_are_hinted_at() {
         let store = open(&world.target).await;
         let Err(error) = store.sources_of(Entity::Episode) else { panic!("they are not found") };
         assert!(error.to_string().contains("not in the search path"), "{error}");
+        let remedy = store.why_missing(Entity::Episode).1.expect("a remedy");
+        assert!(remedy.ends_with("`?options[search_path]=aside` at the end of the URL"), "{remedy}");
+        // A name in quotes has no place in an address.
+        meddle(&world, "ALTER SCHEMA aside RENAME TO \"a Side\"").await;
+        let remedy = open(&world.target).await.why_missing(Entity::Episode).1.expect("a remedy");
+        assert_eq!(remedy, "ALTER ROLE CURRENT_USER SET search_path TO \"a Side\"");
     });
 }
 

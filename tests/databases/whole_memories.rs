@@ -186,7 +186,9 @@ const FACTS: &str = "INSERT INTO memories (id, kind, text, user_id, metadata, cr
     ('m-ulm', 'fact', '', 'bo', '{\"subject\":\"Ada\",\"predicate\":\"lives in\",\"object\":\"Ulm\"}', '2026-02-02T00:00:00.000000Z'), \
     ('m-tea', 'note', 'Ada likes green tea in the morning.', 'ada-1', NULL, '2026-02-03T00:00:00.000000Z'), \
     ('m-tea-again', 'note', 'ada likes: green tea in the morning', 'ada-1', NULL, '2026-02-04T00:00:00.000000Z'), \
-    ('m-tea-bo', 'note', 'Ada likes green tea in the morning', 'bo', NULL, '2026-02-04T00:00:00.000000Z')";
+    ('m-tea-bo', 'note', 'Ada likes green tea in the morning', 'bo', NULL, '2026-02-04T00:00:00.000000Z'); \
+    INSERT INTO memories (id, kind, text, user_id, agent_id, created_at) VALUES \
+    ('m-tea-desk', 'note', 'Ada likes green tea in the morning', 'ada-1', 'desk', '2026-02-04T00:00:00.000000Z')";
 
 /// New native databases that hold these rows: a file in the folder, and on the server where there is one.
 async fn natives(folder: &Path, database: Option<&Database>, rows: &str) -> Vec<Target> {
@@ -237,6 +239,8 @@ fn facts_that_contradict_and_near_copies_are_found_and_superseded() {
                 on(&["undo", &receipt["audit_seq"].to_string(), "--apply"]);
                 assert_eq!(on(&["findings", "--kind", kind]).1["findings"][0]["count"], json!(1), "{kind} is back");
             }
+            let (code, _, words) = on(&["merge", "m-tea", "m-tea-desk"]);
+            assert!(code == Some(5) && words.contains("another agent's"), "{words}");
             let (code, _, words) = on(&["supersede", "m-tea", "--by", "m-tea-bo", "--apply"]);
             assert_eq!(code, Some(5), "another person's: {words}");
         }

@@ -254,6 +254,7 @@ async fn a_draft_finds_texts_times_and_people_in_shapes_that_no_layout_knows() {
         let time = row["created_at"].as_str().unwrap_or_default();
         assert!(time.starts_with(kind.time), "{}: {row}\n{text}", kind.name);
         assert!(row.get("problems").is_none(), "{}: {row}", kind.name);
+        assert_eq!(text.contains("recall = \"memory\""), text.contains("[[memory]]"), "{text}");
     }
 }
 

@@ -302,3 +302,22 @@ fn a_deleted_agent_of_letta_is_told() {
     ));
     assert_eq!(statuses(), ["active", "deleted", "active"]);
 }
+
+#[test]
+fn collections_of_mem0_are_known_with_half_vectors_more_columns_and_any_name() {
+    let Some(database) = Database::fresh().filter(Database::has_vector) else { return };
+    let statements = r#"CREATE EXTENSION vector;
+        CREATE TABLE company_entities (id uuid PRIMARY KEY, vector halfvec(2), payload jsonb, text_search tsvector);
+        CREATE TABLE company_entities_entities (id uuid PRIMARY KEY, vector halfvec(2), payload jsonb);
+        INSERT INTO company_entities VALUES
+          ('00000000-0000-0000-0000-000000000001', '[1,0]', '{"data":"Ada likes tea","user_id":"ada-1"}', NULL),
+          ('00000000-0000-0000-0000-000000000002', '[0,1]', '{"data":"Bo likes coffee","user_id":"bo-22"}', NULL);
+        INSERT INTO company_entities_entities VALUES ('00000000-0000-0000-0000-000000000005', '[1,0]', '{"data":"Ada"}');"#;
+    block_on(fill(database.url(), statements));
+    let home = tempfile::tempdir().expect("a folder");
+    let told = |arguments: &[&str]| told_in(home.path(), Path::new(database.url()), arguments);
+    let rows = |entity: &str| told(&["list", entity])["rows"].as_array().map(Vec::len);
+    assert_eq!((rows("memory"), rows("segment")), (Some(2), Some(1)));
+    let like = ["recall", "--like", "00000000-0000-0000-0000-000000000001", "--ranking", "similar"];
+    assert_eq!(told(&like)["query"]["used"], "vector");
+}

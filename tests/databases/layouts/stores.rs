@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use sqlx::Connection as _;
 use tempfile::TempDir;
 
-use crate::support::world::ours;
+use crate::support::fixtures::Layout;
+use crate::support::world::{address, meddle, on_postgres, on_sqlite, ours};
 use crate::support::{block_on, program};
 
 /// A store with rows of two people, Ada and Bo.
@@ -711,6 +712,104 @@ fn conversations_beside_memories_do_not_take_their_place_in_a_recall() {
         let found = told(&database, &["recall", "coffee", "--ranking", "similar"]);
         assert_eq!(found["rows"][0]["id"], json!("[\"memories.ada-11\",\"k1\"]"), "{beside}: {found:#}");
     }
+}
+
+/// A table that a store lacks, and how many rows of an entity are there all the same, with the text of the first.
+const WITHOUT: &[(&str, &str, &str, usize, &str)] = &[
+    ("langgraph-store", "DROP TABLE store_migrations", "memory", 3, "Bo likes coffee"),
+    ("open-webui", "ALTER TABLE chat ADD COLUMN more TEXT", "segment", 1, "Ada asks for tea"),
+];
+
+#[test]
+fn a_store_without_a_side_table_is_known_and_its_words_are_read_from_where_they_are() {
+    for (layout, statement, entity, rows, first) in WITHOUT {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = STORES.iter().find(|store| store.layout == *layout).expect("a store");
+        let database = made(&folder, layout, store.statements);
+        run(&database, statement);
+        let found = listed(&database, entity, &[]);
+        let text = if *entity == "memory" { "text" } else { "content" };
+        assert_eq!((found.len(), &found[0][text]), (*rows, &json!(first)), "{layout}: {found:#?}");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let history = "CREATE TABLE history (id TEXT PRIMARY KEY, memory_id TEXT, old_memory TEXT, new_memory TEXT, event TEXT, \
+          created_at DATETIME, updated_at DATETIME, is_deleted INTEGER, actor_id TEXT, role TEXT);
+        INSERT INTO history VALUES ('h1', 'm1', NULL, 'Ada likes tea', 'ADD', '2026-01-01T00:00:00+00:00', NULL, 0, NULL, NULL);";
+    let database = made(&folder, "history", history);
+    assert_eq!(listed(&database, "audit_entry", &[])[0]["payload"]["new_memory"], "Ada likes tea");
+}
+
+#[test]
+fn runs_of_agno_without_messages_and_words_of_feedback_are_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = STORES.iter().find(|store| store.layout == "agno").expect("a store");
+    let more = "UPDATE agno_memories SET feedback = 'wrong: twice', updated_at = 1772461855123456 WHERE memory_id = 'm2';
+        CREATE TABLE agno_runs (run_id VARCHAR PRIMARY KEY, session_id VARCHAR, run_index INTEGER, run_data JSON, created_at BIGINT);
+        INSERT INTO agno_runs VALUES ('r1', 's1', 0, '{\"input\":{\"input_content\":\"in\"},\"content\":\"out\",\"messages\":[],
+          \"member_responses\":[{\"content\":\"member\"}]}', 1772461855), ('r2', 's1', 1, 'no JSON', 1772461855),
+          ('r3', 's1', 2, '{\"input\":{\"input_content\":\"hi\"},\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}', 1772461855);";
+    let database = made(&folder, "agno", &format!("{}{more}", store.statements));
+    let mut said: Vec<Value> = listed(&database, "segment", &[]).iter().map(|row| row["content"].clone()).collect();
+    said.sort_by_key(Value::to_string);
+    assert_eq!(said, ["hi", "in", "member", "out"]);
+    let feedback = listed(&database, "feedback", &["--where", "id=m2"]);
+    assert_eq!((&feedback[0]["kind"], &feedback[0]["correction"]), (&json!("comment"), &json!("wrong: twice")));
+    // Microseconds stand among seconds.
+    assert_eq!(feedback[0]["created_at"], "2026-03-02T14:30:55.123456Z");
+}
+
+#[test]
+fn a_checkpoint_without_a_type_is_read_or_says_once_why_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = STORES.iter().find(|store| store.layout == "langgraph-checkpoints").expect("the store");
+    let more =
+        "UPDATE checkpoints SET type = NULL; UPDATE checkpoints SET checkpoint = x'c1c1' WHERE checkpoint_id = 'c2';";
+    let database = made(&folder, "types", &format!("{}{more}", store.statements));
+    let episodes = listed(&database, "episode", &[]);
+    let of = |id: &str| episodes.iter().find(|row| row["id"] == id).expect("an episode").clone();
+    assert_eq!(of("ada-1:0")["detail"], "Ada asks for tea");
+    let problems = of("t9")["problems"].as_array().expect("problems").clone();
+    let mut columns: Vec<&str> = problems.iter().filter_map(|problem| problem["column"].as_str()).collect();
+    columns.sort_unstable();
+    assert_eq!(columns, ["detail", "ended_at", "started_at"], "{problems:#?}");
+}
+
+#[test]
+fn memories_beside_other_layouts_episodes_are_named_in_the_answer() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = made(&folder, "store", STORES[0].statements);
+    let runs = "CREATE TABLE workflow_runs (run_id TEXT PRIMARY KEY, workflow_name TEXT, status TEXT, created_at TIMESTAMP,
+          updated_at TIMESTAMP, started_at TIMESTAMP, completed_at TIMESTAMP, input_args TEXT, input_kwargs TEXT, result TEXT,
+          error TEXT, metadata TEXT, parent_run_id TEXT, continued_from_run_id TEXT);
+        CREATE TABLE events (event_id TEXT PRIMARY KEY, run_id TEXT, sequence INTEGER, type TEXT, timestamp TIMESTAMP, data TEXT);
+        CREATE TABLE hooks (hook_id TEXT PRIMARY KEY, run_id TEXT, status TEXT, payload TEXT, created_at TIMESTAMP);";
+    run(&database, runs);
+    let id = "[\"memories.ada-11\",\"k1\"]";
+    let found = told(&database, &["recall", "--like", id, "--ranking", "similar"]);
+    let notes = found["query"]["notes"].to_string();
+    assert!(notes.contains("is a memory and only compared") && notes.contains("`--layout langgraph-store`"), "{notes}");
+    let found = told(&database, &["--layout", "langgraph-store", "recall", "coffee", "--ranking", "similar"]);
+    assert_eq!(found["rows"][0]["id"], id);
+    let found = told(&database, &["recall", "coffee", "--ranking", "proven"]);
+    assert!(!found.to_string().contains("-0.0"), "{found:#}");
+}
+
+#[test]
+fn feedback_finds_its_episode_beside_conversations_with_keys_of_several_columns() {
+    block_on(async {
+        let worlds = [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await];
+        for world in worlds.into_iter().flatten() {
+            let folder = tempfile::tempdir().expect("a folder");
+            let database = PathBuf::from(address(&world));
+            let asked = |arguments: &[&str]| told_in(folder.path(), &database, arguments)["rows"].clone();
+            let (feedback, recall) = (["list", "feedback"], ["recall", "x", "--ranking", "boosted"]);
+            let before = (asked(&feedback), asked(&recall).as_array().map(Vec::len));
+            let conversations = STORES.iter().find(|store| store.layout == "google-adk").expect("a store");
+            meddle(&world, conversations.statements).await;
+            let (after, recalled) = (asked(&feedback), asked(&recall).as_array().map(Vec::len));
+            assert_eq!((after, recalled > Some(0)), (before.0, before.1 > Some(0)));
+        }
+    });
 }
 
 #[test]
