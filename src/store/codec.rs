@@ -305,8 +305,8 @@ fn moment(stored: StoredAs, raw: &FetchedValue) -> (Value, Vec<String>) {
         _ => None,
     };
     let read = match (stored, number, raw) {
-        (StoredAs::Epoch, Some(seconds), _) => time::from_epoch_real(in_seconds(seconds)),
-        (StoredAs::EpochMillis, Some(millis), _) => time::from_epoch_real(in_seconds(millis / 1000.0)),
+        (StoredAs::Epoch, Some(seconds), _) => time::from_epoch_real(seconds),
+        (StoredAs::EpochMillis, Some(millis), _) => time::from_epoch_real(millis / 1000.0),
         (_, _, FetchedValue::Text(text)) => time::canonical(text),
         _ => None,
     };
@@ -314,14 +314,6 @@ fn moment(stored: StoredAs, raw: &FetchedValue) -> (Value, Vec<String>) {
         Some(time) => (Value::from(time), Vec::new()),
         None => (Value::Null, vec!["is not a time".to_owned()]),
     }
-}
-
-/// A number of seconds. What would be more than 3,000 years is of a smaller unit: milliseconds, micro- or nanoseconds.
-fn in_seconds(mut number: f64) -> f64 {
-    while number.abs() >= 1e11 && number.is_finite() {
-        number /= 1000.0;
-    }
-    number
 }
 
 fn document(stored: StoredAs, raw: &FetchedValue) -> (Value, Vec<String>) {

@@ -35,7 +35,7 @@ impl Clock {
             Clock::Typed => "a type of times",
             Clock::Zoned => "times as text with a zone",
             Clock::Naive => "times as text without a zone (taken as UTC)",
-            Clock::Seconds => "seconds since 1970, or micro- or nanoseconds",
+            Clock::Seconds => "seconds since 1970",
             Clock::Millis => "milliseconds since 1970",
         }
     }
@@ -214,11 +214,10 @@ fn shape(column: &SampledColumn, engine: Engine, values: &[&Sample], texts: &[&s
 }
 
 fn of_numbers(name: &str, values: &[&Sample], numbers: &[f64]) -> ValueShape {
-    let in_unit = |unit: f64| numbers.iter().all(|x| SECONDS.contains(&(x / unit)));
-    if names::is_time(name) && [1.0, 1e6, 1e9].into_iter().any(in_unit) {
+    if names::is_time(name) && numbers.iter().all(|x| SECONDS.contains(x)) {
         return ValueShape::Time(Clock::Seconds);
     }
-    if names::is_time(name) && in_unit(1e3) {
+    if names::is_time(name) && numbers.iter().all(|x| SECONDS.contains(&(x / 1000.0))) {
         return ValueShape::Time(Clock::Millis);
     }
     if values.iter().all(|v| matches!(v, Sample::Integer(_))) { ValueShape::Whole } else { ValueShape::Real }
