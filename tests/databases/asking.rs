@@ -471,6 +471,8 @@ fn what_is_printed_fits_its_schema() {
             let linked = linked.take().as_str().map_or_else(|| episode.clone(), str::to_owned);
             let ids = desk.json(&["list", "episode", "--limit", "2"]);
             let ids: Vec<String> = ids["rows"].as_array().expect("rows").iter().map(id_of).collect();
+            let anchors = desk.state.path().join("anchors.jsonl").display().to_string();
+            let layout = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/layouts/mnemoscope.toml");
             let person = id_of(&desk.rows(&["list", "subject"])[0]);
             let agent = desk.json(&["show", "episode", &episode])["episode"]["agent_id"].clone();
             let agent = agent.as_str().expect("an agent").to_owned();
@@ -483,6 +485,7 @@ fn what_is_printed_fits_its_schema() {
                 ("episode_context", vec!["show", "episode", &episode]),
                 ("episode_context", vec!["show", "episode", &linked, "--as-of", "1"]),
                 ("chain", vec!["chain", &episode]),
+                ("parents", vec!["chain", &episode, "--suggest-parents"]),
                 ("list", vec!["list", "feedback"]),
                 ("list", vec!["list", "feedback", "--as-of", "1d"]),
                 ("findings", vec!["findings"]),
@@ -505,7 +508,11 @@ fn what_is_printed_fits_its_schema() {
                 ("backfill", vec!["backfill"]),
                 ("plan", vec!["backfill", "links"]),
                 ("receipt", vec!["backfill", "links", "--apply"]),
+                ("backfill", vec!["backfill"]),
+                ("audit_anchor", vec!["audit", "anchor", &anchors]),
+                ("audit_accept", vec!["audit", "accept", "--reason", "known"]),
                 ("layouts", vec!["layouts"]),
+                ("layouts_check", vec!["layouts", "check", layout]),
                 ("layouts_columns", vec!["layouts", "columns", "memory"]),
                 ("migrate", vec!["migrate"]),
                 ("migrate", vec!["migrate", "--apply"]),
@@ -514,6 +521,9 @@ fn what_is_printed_fits_its_schema() {
             ] {
                 assert_fits(name, &desk.json(&arguments));
             }
+            // The demo's awkward rows are faults.
+            let tried = desk.run(&["layouts", "test", layout]).stdout;
+            assert_fits("layouts_test", &serde_json::from_slice(&tried).expect("JSON"));
             let error = desk.refused(&["show", "episode", "nobody", "--format", "json"], 3);
             assert_fits("error", &serde_json::from_str(&error).expect("JSON"));
             assert_eq!(desk.json(&["schema", "plan"]), schema::schema("plan").expect("a schema"));
