@@ -302,10 +302,18 @@ impl Store {
                 Some(missing) => (missing.message.clone(), None),
                 None => match self.outside_search_path() {
                     Some((hidden, entities)) if entities.contains(&entity) => hidden.clone(),
-                    _ => (format!("the layout {} has no source for it here", layout.name), None),
+                    _ => (format!("the layout {} has no source for it here", layout.name), self.of_one_person(entity)),
                 },
             },
         }
+    }
+
+    /// Tells what can be asked about people where no layout lists them, but rows name them.
+    fn of_one_person(&self, entity: Entity) -> Option<String> {
+        let named = || self.recognised.sources.iter().any(|source| !source.column("user_id").is_empty());
+        let show = self.invocation.line(["show", "subject", "ID"]);
+        (entity == Entity::Subject && named())
+            .then(|| format!("rows name people in `user_id`: `{show}` tells what there is of one"))
     }
 
     /// A known layout whose tables are in a schema that the search path does not name, and how to name it. Every entity
