@@ -43,6 +43,7 @@ pub fn schema(name: &str) -> Option<Value> {
     object.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
     object.insert("$id".to_owned(), json!(format!("urn:mnemoscope:schema:{VERSION}:{name}")));
     object.insert("version".to_owned(), json!(VERSION));
+    object.insert("title".to_owned(), body["title"].clone());
     object.extend(body.as_object().cloned().unwrap_or_default());
     let mut parts = Map::new();
     gather(&Value::Object(object.clone()), &document["parts"], &mut parts);
