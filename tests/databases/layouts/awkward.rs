@@ -232,7 +232,17 @@ fn rows_of_two_tables_with_the_same_id_are_both_there_and_neither_is_changed() {
     }
     told(&database, &["--layout", layout, "migrate", "--apply"]);
     let (code, words) = refused(&database, &["--layout", layout, "edit", "memory", "n1", "text=x", "--apply"]);
-    assert!(code == Some(5) && words.contains("several rows"), "{code:?} {words}");
+    assert!(code == Some(5) && words.contains("several rows") && words.contains("`--layout NAME`"), "{code:?} {words}");
     let row = told(&database, &["--layout", layout, "show", "memory", "n1"]);
-    assert!(row["problems"][0]["problem"].as_str().is_some_and(|p| p.starts_with("2 rows")), "{row:#}");
+    let said = |p: &str| p.starts_with("2 rows") && p.contains("`--layout NAME`");
+    assert!(row["problems"][0]["problem"].as_str().is_some_and(said), "{row:#}");
+    // Each layout alone has one of the rows, which can be named.
+    let two = ["claude-mem", "google-adk-memory"]
+        .map(|name| STORES.iter().find(|store| store.layout == name).expect("a store").statements);
+    let database = made(&folder, "stores", &two.concat());
+    told(&database, &["migrate", "--apply"]);
+    assert_eq!(refused(&database, &["edit", "memory", "1", "text=x", "--apply"]).0, Some(5));
+    told(&database, &["--layout", "google-adk-memory", "edit", "memory", "1", "text=Ada rows", "--apply"]);
+    let row = told(&database, &["--layout", "google-adk-memory", "show", "memory", "1"]);
+    assert_eq!((&row["text"], &row["problems"]), (&json!("Ada rows"), &Value::Null));
 }

@@ -8,7 +8,9 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use super::stores::told_in;
 use crate::support::block_on;
+use crate::support::fixtures::Layout;
 use crate::support::postgres::Database;
+use crate::support::world::{address, meddle, on_postgres};
 
 /// A store with rows of two people, Ada (`ada-1`) and Bo (`bo-22`).
 struct ServerStore {
@@ -320,4 +322,13 @@ fn collections_of_mem0_are_known_with_half_vectors_more_columns_and_any_name() {
     assert_eq!((rows("memory"), rows("segment")), (Some(2), Some(1)));
     let like = ["recall", "--like", "00000000-0000-0000-0000-000000000001", "--ranking", "similar"];
     assert_eq!(told(&like)["query"]["used"], "vector");
+}
+
+#[test]
+fn people_of_nous_are_listed_also_where_they_have_no_names() {
+    let Some(world) = block_on(on_postgres(Layout::NousHead)) else { return };
+    block_on(meddle(&world, "ALTER TABLE heart.episodes DROP COLUMN user_display_name"));
+    let home = tempfile::tempdir().expect("a folder");
+    let listed = told_in(home.path(), Path::new(&address(&world)), &["list", "subject"]);
+    assert_eq!(listed["rows"][0]["id"], "user-ana", "{listed:#}");
 }
