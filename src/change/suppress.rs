@@ -20,14 +20,30 @@ const TAG: &[u8] = b"mnemoscope suppression 1\n";
 /// The key under which handles are listed.
 pub type Key = [u8; 32];
 
-/// HMAC-SHA256 of a handle, in any case and composition of its letters, in hexadecimal digits.
+/// HMACs of many handles with one key, which is worked in once.
+pub struct HandleHashes(Option<Hmac<Sha256>>);
+
+impl HandleHashes {
+    /// Those with a key.
+    #[must_use]
+    pub fn new(key: &Key) -> Self {
+        // HMAC takes keys of any length.
+        HandleHashes(Hmac::new_from_slice(key).ok().map(|mac| mac.chain_update(TAG)))
+    }
+
+    /// HMAC-SHA256 of a handle, in any case and composition of its letters, in hexadecimal digits.
+    #[must_use]
+    pub fn of(&self, handle: &str) -> String {
+        let Some(mac) = self.0.clone() else { return String::new() };
+        let letters = handle.trim().nfc().collect::<String>().to_lowercase();
+        hex::encode(mac.chain_update(letters).finalize().into_bytes())
+    }
+}
+
+/// As [`HandleHashes::of`], of one handle.
 #[must_use]
 pub fn hmac(key: &Key, handle: &str) -> String {
-    // HMAC takes keys of any length.
-    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else { return String::new() };
-    mac.update(TAG);
-    mac.update(handle.trim().nfc().collect::<String>().to_lowercase().as_bytes());
-    hex::encode(mac.finalize().into_bytes())
+    HandleHashes::new(key).of(handle)
 }
 
 /// The words of a text that may be handles: the whole of it, and its parts between blanks and quotes.

@@ -10,7 +10,7 @@ use super::mention::Mentions;
 use super::owners;
 use super::receipt::{AccountFate, PurgeReceipt, PurgeRecheck, RecheckFound, TrailFound, ValuesFound};
 use super::verdict::{self, PurgeStatus, Remain, RemainKind};
-use crate::change::suppress::{Key, candidates, hmac};
+use crate::change::suppress::{HandleHashes, candidates};
 use crate::change::{ChangeError, audit, now};
 use crate::layout::erase::BoundRule;
 use crate::memory::agreeing;
@@ -106,7 +106,7 @@ pub async fn look(
     let mut snapshot = store.snapshot().await?;
     let relations = snapshot.relations().await?;
     let unread = relations.unread.iter().map(|(table, reason)| format!("{}: {reason}", table.title())).collect();
-    let mut known = KnownRows { key: desk.key, handles, words: HashMap::new() };
+    let mut known = KnownRows { hashes: HandleHashes::new(&desk.key), handles, words: HashMap::new() };
     let mut found = search(&mut snapshot, &relations.tables, &mut known, desk).await?;
     for object in snapshot.definitions().await? {
         if literals(&object.text).any(|text| known.names(&text)) {
@@ -176,7 +176,7 @@ async fn search(
 }
 
 struct KnownRows<'a> {
-    key: Key,
+    hashes: HandleHashes,
     handles: &'a HashSet<String>,
     words: HashMap<String, bool>,
 }
@@ -214,7 +214,7 @@ impl KnownRows<'_> {
         if let Some(known) = self.words.get(word) {
             return *known;
         }
-        let held = self.handles.contains(&hmac(&self.key, word));
+        let held = self.handles.contains(&self.hashes.of(word));
         if self.words.len() < REMEMBERED {
             self.words.insert(word.to_owned(), held);
         }
