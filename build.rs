@@ -20,7 +20,7 @@ fn pack(folder: &str, into: &mut impl io::Write) -> io::Result<()> {
         let path = format!("{folder}/{}", entry.file_name().display());
         if entry.file_type()?.is_dir() {
             pack(&path, into)?;
-        } else if !path.ends_with(".md") {
+        } else {
             write!(into, "{path}\0{}\0", fs::read_to_string(entry.path())?)?;
         }
     }

@@ -12,7 +12,7 @@ use super::feedback::writable;
 use super::remove::CHANGING;
 use super::{ChangeError, batch};
 use crate::layout::BoundSource;
-use crate::memory::{Entity, Row, utility};
+use crate::memory::{Entity, Row, thousands, utility};
 use crate::store::Store;
 use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
@@ -28,7 +28,7 @@ const ASKED: usize = 500;
 /// memories that the same plan links to it. Nothing where memories are not stored with a utility or a number of uses.
 ///
 /// # Errors
-/// The engine's refusal.
+/// The engine's refusal, or more memories than one change holds.
 pub(super) async fn follow(draft: &mut Draft<'_>, episode: &Row, linked: &[String]) -> Result<(), ChangeError> {
     let store = draft.store;
     let Ok(sources) = store.sources_of(Entity::Memory) else { return Ok(()) };
@@ -38,6 +38,14 @@ pub(super) async fn follow(draft: &mut Draft<'_>, episode: &Row, linked: &[Strin
     }
     let mut memories: BTreeSet<String> = ends(draft, "episode_id", episode.id(), "memory_id").await?;
     memories.extend(linked.iter().cloned());
+    if memories.len() > CHANGING {
+        return Err(ChangeError::Refused(format!(
+            "episode {} used {} memories: one change holds {} at most",
+            episode.id(),
+            thousands(memories.len()),
+            thousands(CHANGING)
+        )));
+    }
     for memory in memories {
         // A link may lead nowhere, or into a memory that is only read here, such as a palace.
         for source in &keeping {

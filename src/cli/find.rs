@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::context::Session;
+use super::document::RowsDocument;
 use super::failure::CommandFailure;
 use super::look::entity;
 use super::options::{Format, at_least_one};
@@ -15,7 +16,7 @@ use crate::store::Store;
 use crate::store::find::FoundPage;
 use crate::ui::text::SafeText;
 
-/// Rows read at a time when all of them are wanted.
+/// Rows read at a time.
 const STRIDE: usize = 500;
 
 /// Words to look for, and the rows to look in.
@@ -45,16 +46,19 @@ pub(super) async fn run(session: &Session<'_>, asked: &Find) -> Result<(), Comma
     let store = session.store().await?;
     let entities = if named.is_empty() { held(&store)? } else { named };
     let format = session.format();
-    let all = asked.limit.is_none() && matches!(format, Format::Jsonl | Format::Csv);
-    let limit = if all { STRIDE } else { asked.limit.unwrap_or(PAGE) };
+    let all = matches!(format, Format::Jsonl | Format::Csv);
+    let mut left = asked.limit.or((!all).then_some(PAGE));
+    let mut document = (format == Format::Json).then(RowsDocument::begin);
     let mut after = asked.after.clone();
     let mut begun = false;
     loop {
+        let limit = left.map_or(STRIDE, |left| left.min(STRIDE));
         let page = store.find(&search, &entities, limit, after.as_deref()).await?;
+        left = left.map(|left| left - page.rows.len());
         let shown: Vec<Value> = rows(session, &page);
         let open = match format {
-            Format::Json => return output::json(&json!({ "rows": shown, "next": page.next })),
-            Format::Table => return print(&search, &shown, page.next.as_deref()),
+            Format::Json => document.as_mut().map_or(Ok(true), |document| document.rows(&shown))?,
+            Format::Table => print(&search, &shown)?,
             Format::Jsonl => output::piped_open(|out| shown.iter().try_for_each(|row| output::json_line(out, row)))?,
             Format::Csv => output::piped_open(|out| {
                 let mut csv = csv::Writer::from_writer(out);
@@ -66,12 +70,34 @@ pub(super) async fn run(session: &Session<'_>, asked: &Find) -> Result<(), Comma
                 csv.flush()
             })?,
         };
-        begun = true;
-        match page.next.filter(|_| all && open) {
-            Some(next) => after = Some(next),
-            None => return Ok(()),
+        begun |= !shown.is_empty();
+        match page.next {
+            Some(next) if open && left != Some(0) => after = Some(next),
+            next => return end(document, begun, format, next),
         }
     }
+}
+
+/// Prints what follows the rows.
+fn end(
+    document: Option<RowsDocument>,
+    is_any: bool,
+    format: Format,
+    next: Option<String>,
+) -> Result<(), CommandFailure> {
+    if let Some(document) = document {
+        return document.end(&json!({ "next": next }));
+    }
+    if format != Format::Table {
+        return Ok(());
+    }
+    if !is_any {
+        output::piped(|out| writeln!(out, "nothing was found"))?;
+    }
+    if let Some(next) = next {
+        output::tell(&format!("more rows follow: --limit shows more, --after {next} continues"));
+    }
+    Ok(())
 }
 
 fn searched(name: &str) -> Result<Entity, CommandFailure> {
@@ -108,19 +134,16 @@ fn rows(session: &Session<'_>, page: &FoundPage) -> Vec<Value> {
     page.rows.iter().map(shown).collect()
 }
 
-fn print(search: &Search, rows: &[Value], next: Option<&str>) -> Result<(), CommandFailure> {
-    output::piped(|out| {
+/// Prints rows; whether the reader is still there.
+fn print(search: &Search, rows: &[Value]) -> Result<bool, CommandFailure> {
+    output::piped_open(|out| {
         for row in rows {
             let word = |name: &str| SafeText::new(row[name].as_str().unwrap_or_default()).to_string();
             writeln!(out, "{} {}  {}", word("entity"), output::ink().heading(word("id")), word("column"))?;
             writeln!(out, "    {}", lit(search, row["snippet"].as_str().unwrap_or_default()))?;
         }
-        if rows.is_empty() { writeln!(out, "nothing was found") } else { Ok(()) }
-    })?;
-    if let Some(next) = next {
-        output::tell(&format!("more rows follow: --limit shows more, --after {next} continues"));
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// A snippet with what was looked for in colour.

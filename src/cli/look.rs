@@ -16,7 +16,7 @@ use crate::change::as_of::AsOf;
 use crate::change::import::ORDER;
 use crate::memory::filter::Filter;
 use crate::memory::nearest::unknown;
-use crate::memory::query::{CanvasFilter, Capability, CountKind, Order, PAGE, PageStart, Query};
+use crate::memory::query::{CanvasFilter, Capability, CountKind, Order, PAGE, PART, PageStart, Query};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 use crate::store::context::Relatives;
@@ -188,14 +188,17 @@ pub async fn list(
         }
         return Ok(());
     }
-    let mut page = store.page(&query).await?;
+    let mut page = store.page(&Query { limit: query.limit, ..query.clone().in_parts() }).await?;
     if page.rows.is_empty() {
         hints::values(&store, &query).await;
     }
+    let is_cut = page.next.is_some() && page.rows.len() < query.limit;
     mask_rows(session, &mut page.rows);
     print_table(query.entity, &page.rows)?;
     columns::tell_cut(page.rows.iter().flat_map(|row| &row.values).filter_map(serde_json::Value::as_str));
-    if let Some(next) = &page.next {
+    if is_cut {
+        output::tell(&format!("a table ends with {} MB of rows: --format csv or jsonl prints all", PART >> 20));
+    } else if let Some(next) = &page.next {
         // A cursor is long: it is for whoever takes pages one by one, or a program.
         let is_asked = after.is_some() || session.global.verbose > 0 || !std::io::stdout().is_terminal();
         if is_asked {

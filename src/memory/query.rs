@@ -21,7 +21,7 @@ pub const PAGE: usize = 50;
 pub const PART: usize = 8 << 20;
 
 /// Rows that end it.
-const PART_ROWS: usize = 65_536;
+pub const PART_ROWS: usize = 65_536;
 
 /// A question for rows of one entity.
 #[derive(Debug, Clone, PartialEq)]

@@ -14,9 +14,6 @@ use crate::memory::filter::Filter;
 use crate::memory::query::{PageStart, Query};
 use crate::memory::{Entity, Row};
 
-/// Rows read at a time where a derivation completes them.
-const STRIDE: usize = 500;
-
 /// Rows that one statement reads where writers wait for its end.
 const PART: usize = 1_000;
 
@@ -151,8 +148,7 @@ impl RowWalks<'_> {
     }
 
     async fn each_paged(self, query: &Query, mut each: impl FnMut(Row) -> ControlFlow<()>) -> Result<(), StoreError> {
-        let query = Query { limit: STRIDE, start: PageStart::First, order: None, canvas: None, ..query.clone() };
-        let mut query = query.in_parts();
+        let mut query = Query { start: PageStart::First, order: None, canvas: None, ..query.clone() }.in_parts();
         loop {
             let page = self.store.page(&query).await?;
             for row in page.rows {
