@@ -82,7 +82,7 @@ impl DerefMut for ChangeSide {
 
 impl<'de> Deserialize<'de> for ChangeSide {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <&RawValue>::deserialize(deserializer)?;
+        let text = Box::<RawValue>::deserialize(deserializer)?;
         let Some(members) = members(text.get()) else {
             return serde_json::from_str::<Value>(text.get()).map(ChangeSide::from).map_err(D::Error::custom);
         };
