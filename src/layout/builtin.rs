@@ -8,7 +8,10 @@ use crate::ground::assets;
 /// Name and text of each shipped layout file, by name.
 #[must_use]
 pub fn texts() -> Vec<(&'static str, &'static str)> {
-    assets::within("layouts").filter_map(|(file, text)| Some((file.strip_suffix(".toml")?, text))).collect()
+    let named = |(file, text): (&'static str, _)| Some((file.strip_suffix(".toml")?, text));
+    let mut texts: Vec<_> = assets::within("layouts").filter_map(named).collect();
+    texts.sort_unstable();
+    texts
 }
 
 /// All shipped layouts.

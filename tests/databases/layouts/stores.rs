@@ -743,7 +743,7 @@ fn a_store_without_a_side_table_is_known_and_its_words_are_read_from_where_they_
 fn runs_of_agno_without_messages_and_words_of_feedback_are_read() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = STORES.iter().find(|store| store.layout == "agno").expect("a store");
-    let more = "UPDATE agno_memories SET feedback = 'wrong: twice', updated_at = 1772461855123456 WHERE memory_id = 'm2';
+    let more = "UPDATE agno_memories SET feedback = 'wrong: twice' WHERE memory_id = 'm2';
         CREATE TABLE agno_runs (run_id VARCHAR PRIMARY KEY, session_id VARCHAR, run_index INTEGER, run_data JSON, created_at BIGINT);
         INSERT INTO agno_runs VALUES ('r1', 's1', 0, '{\"input\":{\"input_content\":\"in\"},\"content\":\"out\",\"messages\":[],
           \"member_responses\":[{\"content\":\"member\"}]}', 1772461855), ('r2', 's1', 1, 'no JSON', 1772461855),
@@ -754,8 +754,6 @@ fn runs_of_agno_without_messages_and_words_of_feedback_are_read() {
     assert_eq!(said, ["hi", "in", "member", "out"]);
     let feedback = listed(&database, "feedback", &["--where", "id=m2"]);
     assert_eq!((&feedback[0]["kind"], &feedback[0]["correction"]), (&json!("comment"), &json!("wrong: twice")));
-    // Microseconds stand among seconds.
-    assert_eq!(feedback[0]["created_at"], "2026-03-02T14:30:55.123456Z");
 }
 
 #[test]
