@@ -17,13 +17,15 @@ use crate::change::import::ORDER;
 use crate::memory::filter::Filter;
 use crate::memory::nearest::unknown;
 use crate::memory::query::{CanvasFilter, Capability, CountKind, Order, PAGE, PART, PageStart, Query};
-use crate::memory::{Entity, Row};
+use crate::memory::{Entity, Row, thousands};
 use crate::store::Store;
 use crate::store::context::Relatives;
 use crate::store::episode_of::EpisodeIndex;
 use crate::store::surplus::{StoredForm, Surplus};
 use crate::ui::text::SafeText;
 
+/// Rows of a table at most: all are held while its columns are measured.
+const TABLE: usize = 10_000;
 /// Rows that are printed together.
 const STRIDE: usize = 500;
 
@@ -188,7 +190,8 @@ pub async fn list(
         }
         return Ok(());
     }
-    let mut page = store.page(&Query { limit: query.limit, ..query.clone().in_parts() }).await?;
+    let shown = query.limit.min(TABLE);
+    let mut page = store.page(&Query { limit: shown, ..query.clone().in_parts() }).await?;
     if page.rows.is_empty() {
         hints::values(&store, &query).await;
     }
@@ -197,7 +200,11 @@ pub async fn list(
     print_table(query.entity, &page.rows)?;
     columns::tell_cut(page.rows.iter().flat_map(|row| &row.values).filter_map(serde_json::Value::as_str));
     if is_cut {
-        output::tell(&format!("a table ends with {} MB of rows: --format csv or jsonl prints all", PART >> 20));
+        output::tell(&format!(
+            "a table ends with {} rows, or {} MB: --format csv or jsonl prints more",
+            thousands(TABLE),
+            PART >> 20
+        ));
     } else if let Some(next) = &page.next {
         // A cursor is long: it is for whoever takes pages one by one, or a program.
         let is_asked = after.is_some() || session.global.verbose > 0 || !std::io::stdout().is_terminal();

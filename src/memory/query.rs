@@ -20,8 +20,8 @@ pub const PAGE: usize = 50;
 /// Bytes of stored values that end a page where pages are read one after the other.
 pub const PART: usize = 8 << 20;
 
-/// Rows that end it.
-pub const PART_ROWS: usize = 65_536;
+/// Rows that end it: as values, a row takes several times its bytes.
+pub const PART_ROWS: usize = 2_048;
 
 /// A question for rows of one entity.
 #[derive(Debug, Clone, PartialEq)]

@@ -153,7 +153,7 @@ pub(super) async fn each(
     columns: Vec<&'static str>,
     mut take: impl FnMut(Row),
 ) -> Result<(), ChangeError> {
-    let mut query = Query { columns: Some(columns), limit: PAGE, ..Query::new(entity) }.in_parts();
+    let mut query = Query { columns: Some(columns), limit: PAGE, ..Query::new(entity).in_parts() };
     loop {
         let page = store.page(&query).await?;
         page.rows.into_iter().for_each(&mut take);
