@@ -21,7 +21,7 @@ pub const PAGE: usize = 50;
 pub const PART: usize = 8 << 20;
 
 /// Rows that end it: as values, a row takes several times its bytes.
-pub const PART_ROWS: usize = 2_048;
+const PART_ROWS: usize = 2_048;
 
 /// A question for rows of one entity.
 #[derive(Debug, Clone, PartialEq)]

@@ -18,11 +18,11 @@ use super::stored_order::StoredOrder;
 use super::{Store, StoreError};
 use crate::layout::{BoundSource, Derivation, Engine, EpisodeLink, LinkBy};
 use crate::memory::filter::{Filter, Operand, Operator};
-use crate::memory::query::{Order, PART_ROWS, Page, PageStart, Query};
+use crate::memory::query::{Order, Page, PageStart, Query};
 use crate::memory::search::{self, Search};
 use crate::memory::{Entity, Problem, Row};
 
-/// Rows fetched at a time at most where filters let few through, unless bytes end a page.
+/// Rows fetched at a time at most where filters or words let few through.
 const BATCH: usize = 2_000;
 /// Rows of a page at most: more is as good as all.
 const LIMIT: usize = i32::MAX as usize;
@@ -220,8 +220,6 @@ impl Store {
         let projection = Projection::new(engine, source, wanted.as_deref(), query.preview);
         let key_at = projection.len();
         let selective = !query.filters.is_empty() || query.canvas.is_some() || query.search.is_some();
-        // Where no index has the order, each statement sorts all rows.
-        let most = query.bytes.map_or(BATCH, |_| PART_ROWS);
         let belonging = self.contexts().belonging(source, &filters).await?;
         let (mut found, mut held) = (Vec::new(), 0);
         let bytes = query.bytes.unwrap_or(usize::MAX);
@@ -229,7 +227,7 @@ impl Store {
         for (number, part) in parts.iter().enumerate() {
             let mut edge = edge.clone();
             let open = query.limit + 1 - found.len();
-            let mut batch = if selective { open.min(most) } else { open };
+            let mut batch = if selective { open.min(BATCH) } else { open };
             loop {
                 let mut statement = begun(self.engine(), &projection, source, walk, query.search.as_ref());
                 for filter in &filters {
@@ -279,7 +277,7 @@ impl Store {
                 }
                 batch = match (is_broken_off, selective) {
                     (true, _) => read,
-                    (false, true) => (batch * 4).min(most),
+                    (false, true) => (batch * 4).min(BATCH),
                     (false, false) => query.limit + 1 - found.len(),
                 };
             }
