@@ -71,9 +71,7 @@ pub fn dot(a: &[f32], b: &[f32]) -> f32 {
     let (b_chunks, b_rest) = b.as_chunks::<LANES>();
     let mut lanes = [0.0_f32; LANES];
     for (x, y) in a_chunks.iter().zip(b_chunks) {
-        for ((lane, x), y) in lanes.iter_mut().zip(x).zip(y) {
-            *lane += x * y;
-        }
+        lanes = std::array::from_fn(|at| lanes[at] + x[at] * y[at]);
     }
     lanes.iter().sum::<f32>() + a_rest.iter().zip(b_rest).map(|(x, y)| x * y).sum::<f32>()
 }

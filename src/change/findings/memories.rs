@@ -1,5 +1,7 @@
 //! Memories that say the same as others of the same person and agent, by vector or by words, and facts that contradict one another.
 
+use std::collections::HashMap;
+
 use super::{ChangeError, FindingNews, Survey};
 use crate::lab::LabError;
 use crate::layout::BoundSource;
@@ -19,6 +21,9 @@ pub(super) const PAIRED: &[&str] = &[COPIES, "contradicting_facts"];
 
 /// Memories that are compared between two words of progress.
 const PROGRESS: usize = 2_000;
+
+/// Memories whose vectors are read at once, with the rest of their group.
+const TOGETHER: usize = 400;
 
 /// Columns of a memory that are read.
 const COLUMNS: &[&str] = &["id", "user_id", "agent_id", "collection", "text", "status", "metadata", "created_at"];
@@ -53,29 +58,32 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// Compares the memories of each group by vectors, or by words.
+    /// Compares the memories of each group by vectors, or by words. The vectors of several small groups are read at once.
     async fn copies(&mut self, groups: &MemoryGroups) -> Result<FindingTally, ChangeError> {
         let (mut tally, most) = (FindingTally::default(), self.most());
         let mut stream = groups.stream().map_err(LabError::from)?;
         let mut compared = 0;
-        while let Some(group) = stream.next().map_err(LabError::from)?.filter(|_| !self.stopped) {
-            if group.is_empty() {
-                continue;
+        loop {
+            let some = stream.some(TOGETHER).map_err(LabError::from)?;
+            if some.is_empty() || self.stopped {
+                return Ok(tally);
             }
-            let vectors = unit_vectors(self.store, &group).await?;
-            let near = |a: usize, b: usize| {
-                let (a, b) = vectors.get(a)?.as_ref().zip(vectors.get(b)?.as_ref())?;
-                Some(a.len() == b.len() && dot(a, b) > NEAR)
-            };
-            copies(&group, near, most, &mut tally);
-            compared += group.len();
+            let vectors = unit_vectors(self.store, &some).await?;
+            for group in &some {
+                let vectors: Vec<_> = group.iter().map(|memory| vectors.get(&memory.id)).collect();
+                let near = |a: usize, b: usize| {
+                    let (a, b) = vectors[a].zip(vectors[b])?;
+                    Some(a.len() == b.len() && dot(a, b) > NEAR)
+                };
+                copies(group, near, most, &mut tally);
+                compared += group.len();
+            }
             if compared >= PROGRESS {
                 compared = 0;
                 self.tell(FindingNews::Read(self.read, "memory"));
                 tokio::task::yield_now().await;
             }
         }
-        Ok(tally)
     }
 
     /// Whether memories can be made one.
@@ -96,12 +104,12 @@ impl Survey<'_> {
     }
 }
 
-/// The vectors of some memories, each of length 1.
-async fn unit_vectors(store: &Store, group: &[StandingMemory]) -> Result<Vec<Option<Vec<f32>>>, ChangeError> {
+/// The vectors of the memories of some groups, each of length 1, by id.
+async fn unit_vectors(store: &Store, groups: &[Vec<StandingMemory>]) -> Result<HashMap<String, Vec<f32>>, ChangeError> {
     if !store.embeddings().has_vectors(Entity::Memory) {
-        return Ok(Vec::new());
+        return Ok(HashMap::new());
     }
-    let ids: Vec<String> = group.iter().map(|memory| memory.id.clone()).collect();
-    let mut vectors = store.embeddings().vectors(Entity::Memory, &ids).await?;
-    Ok(ids.iter().map(|id| vectors.remove(id).and_then(unit)).collect())
+    let ids: Vec<String> = groups.iter().flatten().map(|memory| memory.id.clone()).collect();
+    let vectors = store.embeddings().vectors(Entity::Memory, &ids).await?;
+    Ok(vectors.into_iter().filter_map(|(id, vector)| Some((id, unit(vector)?))).collect())
 }

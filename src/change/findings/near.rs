@@ -13,11 +13,14 @@ use crate::store::Store;
 pub(super) const NEAR_COPY: &str = "near_duplicate_case";
 pub(super) const LEFT: &str = "vector_duplicates_left";
 
+/// Cases of small banks whose vectors are read at once.
+const TOGETHER: usize = 400;
+
 /// Comparisons between two words of progress, in cases.
 const PROGRESS: usize = 500;
 
 impl Survey<'_> {
-    /// Compares the vectors of each bank; large banks only where this kind alone is asked for.
+    /// Compares the vectors of each bank, those of small ones together; large banks only where this kind alone is asked for.
     pub(super) async fn near_copies(&mut self, banks: &CaseBanks) -> Result<(), ChangeError> {
         if !self.wants(&[NEAR_COPY]) {
             return Ok(());
@@ -33,7 +36,11 @@ impl Survey<'_> {
         let largest = if self.wanted.kind == Some(NEAR_COPY) { usize::MAX } else { COMPARED };
         let mut copies = FirstOf::new(self.most());
         let mut stream = banks.stream().map_err(LabError::from)?;
-        while let Some(cases) = stream.next(largest).map_err(LabError::from)? {
+        loop {
+            let cases = stream.next(largest, TOGETHER).map_err(LabError::from)?;
+            if cases.is_empty() {
+                break;
+            }
             self.compare(banks, &cases, &mut copies).await?;
             if self.stopped {
                 return Ok(());
@@ -46,8 +53,8 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// Counts the cases whose vector is nearly that of one before them and whose message is not: those are told as
-    /// copies already. The vectors of two parts of the bank are held at most.
+    /// Counts the cases whose vector is nearly that of one before them in their bank. The vectors of two parts are held at
+    /// most.
     async fn compare(
         &mut self,
         banks: &CaseBanks,
@@ -109,8 +116,6 @@ struct ComparedCase {
 
 impl ComparedCase {
     fn is_near(&self, before: &ComparedCase) -> bool {
-        self.case.message != before.case.message
-            && self.unit.len() == before.unit.len()
-            && dot(&self.unit, &before.unit) > NEAR
+        self.case.differs(&before.case) && self.unit.len() == before.unit.len() && dot(&self.unit, &before.unit) > NEAR
     }
 }

@@ -369,7 +369,16 @@ pub struct CaseBanks {
 pub struct BankCase {
     place: u32,
     /// Stands for its message, or for itself where that has no hash.
-    pub message: Digest,
+    message: Digest,
+    bank: u64,
+}
+
+impl BankCase {
+    /// Whether both are of one bank and have other messages: those of one message are told as copies already.
+    #[must_use]
+    pub fn differs(&self, other: &BankCase) -> bool {
+        self.bank == other.bank && self.message != other.message
+    }
 }
 
 impl CaseBanks {
@@ -397,21 +406,28 @@ impl CaseBanks {
 pub struct BankStream<'b>(RecordStream<'b, 3>);
 
 impl BankStream<'_> {
-    /// The cases of the next bank that are recalled, in the order in which they came; none of a bank that has more than
-    /// `most`.
+    /// The cases of the next banks that are recalled, in the order in which they came: of one bank, and of further ones until
+    /// there are `together`. Of a bank that has more than `most` there are none; none at all where no bank is left.
     ///
     /// # Errors
     /// As [`CaseBanks::stream`].
-    pub fn next(&mut self, most: usize) -> io::Result<Option<Vec<BankCase>>> {
-        let Some(profile) = self.0.group() else { return Ok(None) };
-        let (mut cases, mut count) = (Vec::new(), 0);
-        while let Some([_, place, message]) = self.0.next_of(profile)? {
-            count += 1;
-            if count <= most && message != HELD_BACK {
-                cases.push(BankCase { place: place as u32, message });
+    pub fn next(&mut self, most: usize, together: usize) -> io::Result<Vec<BankCase>> {
+        let mut cases = Vec::new();
+        while cases.len() < together
+            && let Some(bank) = self.0.group()
+        {
+            let (before, mut count) = (cases.len(), 0);
+            while let Some([_, place, message]) = self.0.next_of(bank)? {
+                count += 1;
+                if count <= most && message != HELD_BACK {
+                    cases.push(BankCase { place: place as u32, message, bank });
+                }
+            }
+            if count > most {
+                cases.truncate(before);
             }
         }
-        Ok(Some(if count > most { Vec::new() } else { cases }))
+        Ok(cases)
     }
 }
 
@@ -518,17 +534,17 @@ mod tests {
             }
             bank.written().unwrap();
             let banks = bank.into_banks().unwrap();
-            let read = |most| {
+            let read = |most, together| {
                 let mut stream = banks.stream().unwrap();
-                let mut all = Vec::new();
-                while let Some(cases) = stream.next(most).unwrap() {
-                    all.push(banks.ids(&cases).unwrap());
-                }
+                let cases =
+                    std::iter::from_fn(|| Some(stream.next(most, together).unwrap()).filter(|all| !all.is_empty()));
+                let mut all: Vec<Vec<String>> = cases.map(|cases| banks.ids(&cases).unwrap()).collect();
                 all.sort_unstable();
                 all
             };
-            assert_eq!(read(4), [vec!["c0", "c3"], vec!["c1", "c2", "c4", "c5"]]);
-            assert_eq!(read(3), [vec![], vec!["c0", "c3"]]);
+            assert_eq!(read(4, 1), [vec!["c0", "c3"], vec!["c1", "c2", "c4", "c5"]]);
+            assert_eq!(read(4, 6).concat().len(), 6);
+            assert_eq!(read(3, 1), [["c0", "c3"]]);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Findings about memories that say the same, and about facts. However many memories there are, they are put in order outside
 //! of memory, and those of one person, agent and collection are compared.
 
-use std::collections::HashSet;
 use std::io;
 
 use super::FindingTally;
@@ -166,24 +165,37 @@ pub struct GroupStream<'g> {
 }
 
 impl GroupStream<'_> {
-    /// The memories of the next person and collection, in the order in which they came; none where one is alone, or they are
-    /// too many to be compared with one another.
+    /// The next groups, until they have so many memories together; none where there are no more.
     ///
     /// # Errors
     /// As [`MemoryGroups::stream`].
-    pub fn next(&mut self) -> io::Result<Option<Vec<StandingMemory>>> {
-        let Some(first) = self.records.next()? else { return Ok(None) };
-        let (mut group, mut count) = (vec![first], 1);
-        while self.records.peek().is_some_and(|next| next[..GROUP] == first[..GROUP]) {
-            count += 1;
-            group.extend(self.records.next()?.filter(|_| count <= COMPARED));
+    pub fn some(&mut self, memories: usize) -> io::Result<Vec<Vec<StandingMemory>>> {
+        let (mut some, mut count) = (Vec::new(), 0);
+        while count < memories
+            && let Some(group) = self.next()?
+        {
+            count += group.len();
+            some.push(group);
         }
-        if !(2..=COMPARED).contains(&count) {
-            return Ok(Some(Vec::new()));
+        Ok(some)
+    }
+
+    /// The memories of the next person and collection, in the order in which they came. One that is alone, and those that are
+    /// too many to be compared with one another, are passed over.
+    fn next(&mut self) -> io::Result<Option<Vec<StandingMemory>>> {
+        while let Some(first) = self.records.next()? {
+            let (mut group, mut count) = (vec![first], 1);
+            while self.records.peek().is_some_and(|next| next[..GROUP] == first[..GROUP]) {
+                count += 1;
+                group.extend(self.records.next()?.filter(|_| count <= COMPARED));
+            }
+            if (2..=COMPARED).contains(&count) {
+                let memories = group.iter().map(|record| self.groups.memory(record)).collect();
+                self.groups.pages.check()?;
+                return Ok(Some(memories));
+            }
         }
-        let memories = group.iter().map(|record| self.groups.memory(record)).collect();
-        self.groups.pages.check()?;
-        Ok(Some(memories))
+        Ok(None)
     }
 }
 
@@ -197,19 +209,19 @@ pub fn copies(
 ) {
     let mut order: Vec<usize> = (0..memories.len()).collect();
     order.sort_by_key(|at| (memories[*at].created, &memories[*at].id));
-    let mut taken: HashSet<usize> = HashSet::new();
+    let mut taken = vec![false; memories.len()];
     for (place, first) in order.iter().enumerate() {
-        if taken.contains(first) {
+        if taken[*first] {
             continue;
         }
         let same = |other: &&usize| {
             let (a, b) = (&memories[*first], &memories[**other]);
-            !taken.contains(*other)
+            !taken[**other]
                 && (a.text == b.text || near(*first, **other).unwrap_or_else(|| share(&a.words, &b.words) >= SHARED))
         };
         let group: Vec<usize> = order[place + 1..].iter().filter(same).copied().collect();
         if !group.is_empty() {
-            taken.extend(&group);
+            group.iter().for_each(|at| taken[*at] = true);
             let ids = std::iter::once(first).chain(&group).map(|at| memories[*at].id.clone());
             tally.group(ids.collect(), most);
         }
@@ -251,7 +263,7 @@ mod tests {
         let mut tally = FindingTally::default();
         let groups = all.into_groups().unwrap();
         let mut stream = groups.stream().unwrap();
-        while let Some(group) = stream.next().unwrap() {
+        for group in stream.some(usize::MAX).unwrap() {
             copies(&group, |_, _| near, 9, &mut tally);
         }
         tally
@@ -305,8 +317,8 @@ mod tests {
             wanted.retain(|_, ids| ids.len() > 1);
             let groups = standing.into_groups().unwrap();
             let mut stream = groups.stream().unwrap();
-            let groups = std::iter::from_fn(|| stream.next().unwrap()).filter(|group| !group.is_empty());
-            let found: Vec<Vec<String>> = groups.map(|group| group.into_iter().map(|one| one.id).collect()).collect();
+            let groups = stream.some(usize::MAX).unwrap();
+            let found: Vec<Vec<String>> = groups.into_iter().map(|group| group.into_iter().map(|one| one.id).collect()).collect();
             prop_assert_eq!(found, wanted.into_values().collect::<Vec<_>>());
         }
     }
