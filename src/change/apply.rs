@@ -1,7 +1,7 @@
 //! Executes a plan: everything that was read is checked again under lock, then data and audit entry are written in one
 //! transaction.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -137,7 +137,7 @@ where
             let mut writer = store.write_within(&at, patience).await?;
             let outcome = async {
                 for watch in earlier.watches.iter().filter(|watch| !watch.is_of_number()) {
-                    writer.images(&watch.rows).await?;
+                    writer.is_state(&watch.rows, &watch.state).await?;
                 }
                 let plan = plan().await?;
                 super::suppress::check(store, &plan).await?;
@@ -353,6 +353,7 @@ async fn check(
 ) -> Result<HashMap<String, Vec<Image>>, FailedTransaction> {
     let mut before = HashMap::new();
     let mut moved = Vec::new();
+    let restored = restored(plan);
     for watch in &plan.watches {
         if watch.is_of_number() {
             let count = writer.remaining(&watch.rows).await?;
@@ -361,16 +362,17 @@ async fn check(
             }
             continue;
         }
-        // Whole rows are only needed where they are to be restored.
-        let images = match (&plan.undo_reason, &watch.state.columns[..]) {
-            (Some(_), columns @ [_, ..]) => writer.images_of(&watch.rows, columns).await?,
-            _ => writer.images(&watch.rows).await?,
+        let key = key_of(&watch.rows);
+        let (same, count) = if restored.contains(&key) {
+            let images = writer.images(&watch.rows).await?;
+            let state = (watch.state.holds(&images), images.len());
+            before.insert(key, images);
+            state
+        } else {
+            writer.is_state(&watch.rows, &watch.state).await?
         };
-        if !watch.state.holds(&images) {
-            moved.push(describe(&watch.rows, watch.state.count, images.len()));
-        }
-        if plan.undo_reason.is_none() {
-            before.insert(key_of(&watch.rows), images);
+        if !same {
+            moved.push(describe(&watch.rows, watch.state.count, count));
         }
     }
     if moved.is_empty() {
@@ -378,6 +380,17 @@ async fn check(
     }
     Err(ChangeError::Conflict { message: "somebody else changed what this plan relies on".to_owned(), rows: moved }
         .into())
+}
+
+/// What finds the rows that an undo of the plan would bring back.
+fn restored(plan: &Plan) -> HashSet<String> {
+    if plan.undo_reason.is_some() {
+        return HashSet::new();
+    }
+    let changed =
+        plan.mutations.iter().filter(|mutation| !matches!(mutation, Mutation::Insert { .. } | Mutation::Revise(_)));
+    let parts = |rows: StoredRows| rows.parts().map(|part| key_of(&part)).chain([key_of(&rows)]).collect::<Vec<_>>();
+    changed.filter_map(Mutation::rows).flat_map(parts).collect()
 }
 
 pub(super) fn key_of(rows: &StoredRows) -> String {
@@ -451,7 +464,7 @@ async fn inverse(
     };
     let mut state = StateReading::of(columns);
     for part in rows.in_parts(PART) {
-        state.add(&writer.images(&part).await?);
+        writer.images(&part).await?.iter().for_each(|image| state.add(image));
     }
     Ok(Some(InverseMutation { mutation, expect: state.close(), stamps }))
 }

@@ -250,7 +250,7 @@ impl Stores<'_> {
                     continue;
                 };
                 let value = if entity == Entity::Feedback {
-                    ("feedback_score", json!(feedback.score(&id)))
+                    ("feedback_score", json!(feedback.score()))
                 } else {
                     ("canvas_action_count", json!(canvas.len()))
                 };

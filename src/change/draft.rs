@@ -129,18 +129,29 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// Reads stored rows and remembers what they were. Read canonical rows after this, never before: what moves in
-    /// between is then seen when the plan is applied.
+    /// Remembers what stored rows are, of which none is held; gives their number. Read canonical rows after this, never
+    /// before: what moves in between is then seen when the plan is applied.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn watch(&mut self, rows: StoredRows) -> Result<Vec<Image>, StoreError> {
+    pub async fn watch(&mut self, rows: StoredRows) -> Result<usize, StoreError> {
+        let state = self.store.shapes().state_of(&rows, Vec::new()).await?;
+        let count = state.count;
+        self.rely(RowWatch { state, rows });
+        Ok(count)
+    }
+
+    /// As [`Draft::watch`], with the rows.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn watch_images(&mut self, rows: StoredRows) -> Result<Vec<Image>, StoreError> {
         let images = self.store.shapes().images(&rows).await?;
         self.remember(rows, &images, Vec::new());
         Ok(images)
     }
 
-    /// As [`Draft::watch`], but only some columns are read and remembered: for very many rows that cannot be restored.
+    /// As [`Draft::watch_images`], but only some columns are read and remembered: for very many rows that cannot be restored.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -309,7 +320,7 @@ impl<'s> Draft<'s> {
                 if self.is_full() {
                     return Ok(());
                 }
-                let images = self.watch(part).await?;
+                let images = self.watch_images(part).await?;
                 self.undo_size += images.iter().map(Image::size).sum::<usize>();
             }
         }

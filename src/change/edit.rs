@@ -217,7 +217,7 @@ pub(super) async fn drop_vector(draft: &mut Draft<'_>, found: &LocatedRow<'_>) -
     };
     if let Some(key) = &shelf.key {
         let rows = StoredRows::with(&shelf.table, key, FetchedValue::Text(found.row.id().to_owned()));
-        if draft.watch(rows.clone()).await?.is_empty() {
+        if draft.watch(rows.clone()).await? == 0 {
             return Ok(());
         }
         draft.push(Mutation::Delete(rows));

@@ -16,6 +16,7 @@ use crate::memory::query::{PageStart, Query};
 use crate::memory::{Entity, Row, feedback, id_list, text_check};
 use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
+use crate::store::hanging::HangingRows;
 use crate::store::stored::{Cell, Mutation, StoredRows};
 use crate::store::{Store, StoreError, named_ids};
 
@@ -74,9 +75,9 @@ pub async fn add(store: &Store, episode: &str, said: &FeedbackFields) -> Result<
     row.set("correction", correction.map_or(Value::Null, Value::from));
     score(&mut row, target);
     if !said.again
-        && let Some(there) = feedback_of(&mut draft, &found).await?.iter().find(|there| says_the_same(there, &row))
+        && let Some(there) = says_the_same(&mut draft, &found, &row).await?
     {
-        let words = format!("feedback {} says the same of this episode already; --again adds another", there.id());
+        let words = format!("feedback {there} says the same of this episode already; --again adds another");
         draft.effects.push(words);
         return Ok(draft.seal());
     }
@@ -108,8 +109,7 @@ pub async fn add(store: &Store, episode: &str, said: &FeedbackFields) -> Result<
     let insertion = store.encoder().insertion(target, &values, Some(&found.image)).await?;
     draft.adds(&row);
     draft.push(insertion);
-    let added = row.clone();
-    follow(&mut draft, &found, ListChange::With(&id), |rows| rows.push(added)).await?;
+    follow(&mut draft, &found, ListChange::With(&id), (None, Some(&row))).await?;
     Ok(draft.seal())
 }
 
@@ -161,13 +161,7 @@ pub async fn edit(store: &Store, id: &str, said: &FeedbackFields) -> Result<Plan
     draft.alters(&found.row, &row);
     draft.push(update);
     for episode in hanging(&mut draft, &found).await? {
-        let edited = row.clone();
-        let place = |rows: &mut Vec<Row>| {
-            for old in rows.iter_mut().filter(|r| same(r, &edited)) {
-                *old = edited.clone();
-            }
-        };
-        follow(&mut draft, &episode, ListChange::None, place).await?;
+        follow(&mut draft, &episode, ListChange::None, (Some(&found.row), Some(&row))).await?;
     }
     Ok(draft.seal())
 }
@@ -185,20 +179,33 @@ pub async fn remove(store: &Store, id: &str) -> Result<Plan, ChangeError> {
     let shape = store.shapes().shape(&found.table()).await?;
     draft.push(found.removal(store.engine(), &shape).map_err(ChangeError::Refused)?);
     for episode in hanging(&mut draft, &found).await? {
-        follow(&mut draft, &episode, ListChange::Without(id), |rows| rows.retain(|r| !same(r, &found.row))).await?;
+        follow(&mut draft, &episode, ListChange::Without(id), (Some(&found.row), None)).await?;
     }
     Ok(draft.seal())
 }
 
-/// Whether two rows of one episode say the same by the same person.
-fn says_the_same(a: &Row, b: &Row) -> bool {
+/// The id of feedback on an episode by which the same person says the same.
+async fn says_the_same(
+    draft: &mut Draft<'_>,
+    episode: &LocatedRow<'_>,
+    new: &Row,
+) -> Result<Option<String>, ChangeError> {
     let said = |row: &Row, column: &str| row.text(column).unwrap_or_default().trim().to_owned();
-    let equal = ["kind", "user_id", "correction"].iter().all(|column| said(a, column) == said(b, column));
-    equal && a.get("rating") == b.get("rating")
-}
-
-fn same(a: &Row, b: &Row) -> bool {
-    a.id() == b.id() && a.get("source") == b.get("source")
+    let is_same = |row: &&Row| {
+        let equal = ["kind", "user_id", "correction"].iter().all(|column| said(row, column) == said(new, column));
+        equal && row.get("rating") == new.get("rating")
+    };
+    let there = feedback_of(draft, episode, None).await?;
+    let mut parts = draft.store.contexts().parts(there);
+    loop {
+        let rows = parts.next().await?;
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        if let Some(row) = rows.iter().find(is_same) {
+            return Ok(Some(row.id().to_owned()));
+        }
+    }
 }
 
 /// A rating belongs to the kind `rating`, and that kind needs one.
@@ -361,18 +368,17 @@ enum ListChange<'a> {
     Without(&'a str),
 }
 
-/// Brings an episode's list and aggregate in line with its feedback, which `change` alters as the plan will.
+/// Brings an episode's list and aggregate in line with its feedback, of which one row is to become another one.
 async fn follow(
     draft: &mut Draft<'_>,
     episode: &LocatedRow<'_>,
     list: ListChange<'_>,
-    change: impl FnOnce(&mut Vec<Row>),
+    (was, is): (Option<&Row>, Option<&Row>),
 ) -> Result<(), ChangeError> {
     let store = draft.store;
-    let mut rows = feedback_of(draft, episode).await?;
-    let before = aggregate(&rows);
-    change(&mut rows);
-    let after = aggregate(&rows);
+    let rows = feedback_of(draft, episode, Some(feedback::SCORED)).await?;
+    let before = rows.score();
+    let after = ScoreTally::of(store, &rows, (was, is))?;
     let mut set: Vec<(String, Cell)> = Vec::new();
     let mut shown = episode.row.clone();
     let shape = store.shapes().shape(&episode.table()).await?;
@@ -391,8 +397,8 @@ async fn follow(
         }
     }
     let stored = episode.row.number("feedback_score");
-    if plain_column(episode.source, "feedback_score").is_some() && stored != after {
-        shown.set("feedback_score", after.map_or(Value::Null, Value::from));
+    if plain_column(episode.source, "feedback_score").is_some() && stored != after.mean {
+        shown.set("feedback_score", after.mean.map_or(Value::Null, Value::from));
     }
     if shown == episode.row {
         return Ok(());
@@ -407,27 +413,53 @@ async fn follow(
         return Ok(());
     };
     set.extend(scored);
-    explain(draft, episode.row.id(), &rows, stored, before, after);
+    explain(draft, episode.row.id(), stored, before, &after);
     draft.alters(&episode.row, &shown);
     draft.push(Mutation::Update { table, key, set });
     Ok(())
 }
 
-fn explain(
-    draft: &mut Draft<'_>,
-    id: &str,
-    rows: &[Row],
-    stored: Option<f64>,
-    before: Option<f64>,
-    after: Option<f64>,
-) {
+/// Feedback of an episode as it will be.
+struct ScoreTally {
+    mean: Option<f64>,
+    /// Rows whose score counts.
+    counting: usize,
+    rows: usize,
+}
+
+impl ScoreTally {
+    /// The feedback of an episode, of which one row becomes another one.
+    fn of(
+        store: &Store,
+        there: &HangingRows,
+        (was, is): (Option<&Row>, Option<&Row>),
+    ) -> Result<ScoreTally, ChangeError> {
+        let sources = store.sources_of(Entity::Feedback)?;
+        let number = |row: &Row| sources.iter().position(|source| row.text("source") == Some(&source.label));
+        let gone = was.map(|row| (row.id(), number(row)));
+        let new = is.filter(|row| row.get("counts") == &Value::Bool(true)).and_then(|row| row.number("score"));
+        let kept = there.scores().filter_map(|(id, source, score)| match gone {
+            Some(gone) if gone == (&*id, Some(usize::from(source))) => is.map(|_| new),
+            _ => Some(score),
+        });
+        let scores: Vec<Option<f64>> = kept.chain(is.filter(|_| was.is_none()).map(|_| new)).collect();
+        let counting = scores.iter().flatten();
+        Ok(ScoreTally {
+            mean: feedback::aggregate(counting.clone().copied()),
+            counting: counting.count(),
+            rows: scores.len(),
+        })
+    }
+}
+
+fn explain(draft: &mut Draft<'_>, id: &str, stored: Option<f64>, before: Option<f64>, after: &ScoreTally) {
     let word = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{x:.3}"));
-    let counting = rows.iter().filter(|r| r.get("counts") == &Value::Bool(true)).count();
     draft.effects.push(format!(
-        "episode {id}: the feedback score goes from {} to {}, the mean of {counting} of {} rows",
+        "episode {id}: the feedback score goes from {} to {}, the mean of {} of {} rows",
         word(stored),
-        word(after),
-        rows.len()
+        word(after.mean),
+        after.counting,
+        after.rows
     ));
     let close = |a: Option<f64>, b: Option<f64>| match (a, b) {
         (Some(a), Some(b)) => (a - b).abs() < 1e-9,
@@ -445,14 +477,18 @@ fn explain(
         Some(x) if x < 0.0 => -0.3,
         _ => 0.0,
     };
-    let moved: f64 = boost(after) - boost(stored);
+    let moved: f64 = boost(after.mean) - boost(stored);
     if moved != 0.0 {
         draft.effects.push(format!("episode {id}: its boosted recall score changes by {moved:+.1}"));
     }
 }
 
-/// Feedback of an episode, read after everything that decides it was noted down.
-async fn feedback_of(draft: &mut Draft<'_>, episode: &LocatedRow<'_>) -> Result<Vec<Row>, ChangeError> {
+/// Feedback of an episode, read after everything that decides it was noted down: all columns, or those that are named.
+async fn feedback_of(
+    draft: &mut Draft<'_>,
+    episode: &LocatedRow<'_>,
+    wanted: Option<&[&str]>,
+) -> Result<HangingRows, ChangeError> {
     let store = draft.store;
     let named = named_ids(&episode.row, &episode.source.links, Entity::Feedback);
     let back = episode.source.links.iter().any(|l| l.to == Entity::Feedback && l.by == LinkBy::Back);
@@ -471,12 +507,9 @@ async fn feedback_of(draft: &mut Draft<'_>, episode: &LocatedRow<'_>) -> Result<
             draft.watch(StoredRows::with(&table, column, FetchedValue::Text(episode.row.id().to_owned()))).await?;
         }
     }
-    Ok(store.linked(&[&episode.row], &episode.source.links, Entity::Feedback).await?.pop().unwrap_or_default())
-}
-
-fn aggregate(rows: &[Row]) -> Option<f64> {
-    let counting = rows.iter().filter(|r| r.get("counts") == &Value::Bool(true));
-    feedback::aggregate(counting.filter_map(|r| r.number("score")))
+    let links = &episode.source.links;
+    let mut found = store.contexts().linked(&[&episode.row], links, Entity::Feedback, wanted).await?;
+    found.pop().ok_or_else(|| ChangeError::Failed(format!("feedback of episode {} was not read", episode.row.id())))
 }
 
 /// The stored list with or without an id, in its own storage class and spelling, and the ids in it; none when it stays

@@ -21,6 +21,7 @@ use crate::memory::{Entity, Row, agreeing, thousands};
 use crate::store::Store;
 use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
+use crate::store::hanging::HangingRows;
 use crate::store::row_list::row_digest;
 use crate::store::stored::{Mutation, StoredRows, TableName};
 
@@ -370,6 +371,9 @@ async fn leave_lists(
     Ok(())
 }
 
+/// Columns that are read of canvas events that stay.
+const COUNTED: &[&str] = &["id", "episode_id", "created_at"];
+
 /// The number of canvas actions of episodes whose canvas events go.
 async fn recount(draft: &mut Draft<'_>, located: &[&LocatedRow<'_>], going: &GoingKeys<'_>) -> Result<(), ChangeError> {
     let store = draft.store;
@@ -383,8 +387,9 @@ async fn recount(draft: &mut Draft<'_>, located: &[&LocatedRow<'_>], going: &Goi
         {
             continue;
         }
-        let linked = store.linked(&[&found.row], &found.source.links, Entity::CanvasEvent).await?.pop();
-        let left = linked.unwrap_or_default().iter().filter(|event| !gone.contains(event.id())).count();
+        let links = &found.source.links;
+        let linked = store.contexts().linked(&[&found.row], links, Entity::CanvasEvent, Some(COUNTED)).await?.pop();
+        let left = linked.iter().flat_map(HangingRows::ids).filter(|(id, _)| !gone.contains(&**id)).count();
         if found.row.get("canvas_action_count").as_u64() == Some(left as u64) {
             continue;
         }

@@ -61,7 +61,7 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
             continue;
         }
         let Some(rows) = inverse.mutation.rows() else { continue };
-        let images = draft.watch(rows.clone()).await?;
+        let images = draft.watch_images(rows.clone()).await?;
         if inverse.expect.holds(&images) {
             let mutation = fitted(store, inverse, &images).await?;
             draft.push(mutation);
@@ -156,7 +156,7 @@ async fn leaning(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> {
                     key.is_some_and(|key| g.keys.contains(&key))
                 })
             };
-            let images = draft.watch(referring.clone()).await?;
+            let images = draft.watch_images(referring.clone()).await?;
             let count = images.iter().filter(|image| !going(image)).count();
             if count > 0 {
                 let (from, to) = (referring.table.title(), rows.table.title());

@@ -7,6 +7,9 @@ pub const THUMBS_DOWN: &str = "thumbs_down";
 /// Kind of a row whose rating counts.
 pub const RATING: &str = "rating";
 
+/// Columns of the rows that the aggregate of an episode is made of.
+pub const SCORED: &[&str] = &["id", "episode_id", "kind", "rating", "score", "counts", "source", "created_at"];
+
 /// Score of one feedback row, in -1..1, chosen by its kind alone: `thumbs_up` 1, `thumbs_down` -1 (whatever rating
 /// such a row also holds), `rating` 1 to 5: -1, -0.5, 0, 0.5, 1.
 ///

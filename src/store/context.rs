@@ -231,8 +231,8 @@ impl ContextReader<'_> {
     pub async fn recalled(self, episodes: &[&Row]) -> Result<Vec<RecalledContext>, StoreError> {
         let (links, room) = (self.episode_links(), key_room());
         let (canvas, feedback) = tokio::try_join!(
-            self.linked_to_each(episodes, &links, Entity::CanvasEvent, &room),
-            self.linked_to_each(episodes, &links, Entity::Feedback, &room),
+            self.linked_to_each(episodes, &links, Entity::CanvasEvent, None, &room),
+            self.linked_to_each(episodes, &links, Entity::Feedback, None, &room),
         )?;
         let mut contexts = Vec::with_capacity(episodes.len());
         for ((episode, canvas), feedback) in episodes.iter().zip(canvas).zip(feedback) {
@@ -436,12 +436,28 @@ impl ContextReader<'_> {
         Ok(())
     }
 
+    /// The rows that lists and back-links of each episode lead to, in time order. With some columns only, `wanted` must name
+    /// the id, the episode and the time, and of feedback the source.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn linked(
+        self,
+        episodes: &[&Row],
+        links: &[EpisodeLink],
+        to: Entity,
+        wanted: Option<&[&str]>,
+    ) -> Result<Vec<HangingRows>, StoreError> {
+        self.linked_to_each(episodes, links, to, wanted, &key_room()).await
+    }
+
     /// As [`ContextReader::linked_to`] of several episodes: where no index leads to their rows, these are read once.
     async fn linked_to_each(
         self,
         episodes: &[&Row],
         links: &[EpisodeLink],
         to: Entity,
+        wanted: Option<&[&str]>,
         room: &PageStore,
     ) -> Result<Vec<HangingRows>, StoreError> {
         let rank = |_: &Row| (0, None);
@@ -452,9 +468,9 @@ impl ContextReader<'_> {
             named_ids(episode, links, to).into_iter().for_each(|id| named.entry(id).or_default().push(at));
             back.entry(Cow::Borrowed(episode.id())).or_default().push(at);
         }
-        self.collect_each(&mut each, "id", &named).await?;
+        self.collect_each(&mut each, "id", &named, wanted).await?;
         if has_back_link(links, to) {
-            self.collect_each(&mut each, "episode_id", &back).await?;
+            self.collect_each(&mut each, "episode_id", &back, wanted).await?;
         }
         each.into_iter().map(RowCollector::finish).collect()
     }
@@ -773,7 +789,7 @@ fn stored_numbers(episode: &Row, canvas: &HangingRows, feedback: &HangingRows, f
     if episode.get("feedback_score").is_null() && feedback.is_empty() {
         return;
     }
-    let mean = feedback.score(episode.id());
+    let mean = feedback.score();
     let stored = episode.number("feedback_score");
     let same = match (stored, mean) {
         (Some(a), Some(b)) => (a - b).abs() < 1e-6,

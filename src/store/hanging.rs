@@ -126,7 +126,7 @@ impl HangingRows {
     }
 
     /// The ids of the rows in order, each with the number of its source; of links the ids of what is at their other end.
-    pub(super) fn ids(&self) -> impl Iterator<Item = (Cow<'_, str>, u16)> + Send + '_ {
+    pub fn ids(&self) -> impl Iterator<Item = (Cow<'_, str>, u16)> + Send + '_ {
         (0..self.len()).map(|at| match &self.kept {
             Kept::Whole(rows) => (Cow::Borrowed(self.found.id(&rows[at].1)), rows[at].0),
             Kept::Keys(keys) => (keys.id(at), keys.source(at)),
@@ -141,11 +141,16 @@ impl HangingRows {
         })
     }
 
+    /// The ids of feedback in order, each with the number of its source, and its score where that counts.
+    pub fn scores(&self) -> impl Iterator<Item = (Cow<'_, str>, u16, Option<f64>)> {
+        let counted = self.facts("").map(|(_, facts)| facts.score.filter(|_| facts.counts == Some(true)));
+        self.ids().zip(counted).map(|((id, source), score)| (id, source, score))
+    }
+
     /// The aggregate of feedback on an episode: the mean of the scores that count.
     #[must_use]
-    pub fn score(&self, episode: &str) -> Option<f64> {
-        let counted = self.facts(episode).filter(|(_, facts)| facts.counts == Some(true));
-        feedback::aggregate(counted.filter_map(|(_, facts)| facts.score))
+    pub fn score(&self) -> Option<f64> {
+        feedback::aggregate(self.scores().filter_map(|(.., score)| score))
     }
 
     /// The rows that are held whole.
@@ -284,6 +289,7 @@ impl<'a> ContextReader<'a> {
         into: &mut [RowCollector<'_>],
         column: &str,
         places: &BTreeMap<Cow<'_, str>, Vec<usize>>,
+        wanted: Option<&[&str]>,
     ) -> Result<(), StoreError> {
         let Some(entity) = into.first().map(|rows| rows.found.entity) else { return Ok(()) };
         let values: Vec<&str> = places.keys().map(|value| &**value).collect();
@@ -294,7 +300,7 @@ impl<'a> ContextReader<'a> {
             others.iter().for_each(|at| into[*at].take(number, row.clone(), size));
             into[*last].take(number, row, size);
         };
-        self.each_found(entity, column, &values, None, take).await
+        self.each_found(entity, column, &values, wanted, take).await
     }
 
     /// Hands out the rows whose column is one of some values, each with the number of its source and its bytes.

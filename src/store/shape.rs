@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::dialect::quote;
 use super::fetched::{FetchedValue, Param, RawRow, row_size};
 use super::row_number::{free_name_sql, has_key_index, hidden, is_numbered};
-use super::stored::{Image, ROW, StoredRows, TableName};
+use super::stored::{Image, ROW, ReadState, StateReading, StoredRows, TableName};
 use super::{ShapeReader, StoreError};
 use crate::layout::Engine;
 
@@ -66,10 +66,10 @@ impl TableShape {
         self.columns.iter().find(|c| c.name.eq_ignore_ascii_case(name))
     }
 
-    /// The same with some of its columns only, and those that find rows.
+    /// The same with some of its columns only, and those that find rows; with all where none is named.
     #[must_use]
     pub fn narrowed(&self, columns: &[String], by: &[String]) -> TableShape {
-        let wanted = |name: &str| columns.iter().chain(by).any(|column| column == name);
+        let wanted = |name: &str| columns.is_empty() || columns.iter().chain(by).any(|column| column == name);
         TableShape {
             columns: self.columns.iter().filter(|c| wanted(&c.name)).cloned().collect(),
             row_number: self.row_number.clone().filter(|number| wanted(number)),
@@ -410,7 +410,17 @@ pub fn count_statements(engine: Engine, shape: &TableShape, rows: &StoredRows) -
 #[must_use]
 pub fn images(shape: &TableShape, answers: Vec<RawRow>) -> Vec<Image> {
     let names = shape.names();
-    answers.into_iter().map(|row| Image(names.iter().cloned().zip(row).collect())).collect()
+    answers.into_iter().map(|row| image(&names, row)).collect()
+}
+
+fn image(names: &[Arc<str>], row: RawRow) -> Image {
+    Image(names.iter().cloned().zip(row).collect())
+}
+
+/// Takes answers one after the other into a reading of their state.
+pub fn state_taker<'r>(shape: &TableShape, into: &'r mut StateReading) -> impl FnMut(RawRow) + use<'r> {
+    let names = shape.names();
+    move |row| into.add(&image(&names, row))
 }
 
 impl ShapeReader<'_> {
@@ -470,6 +480,24 @@ impl ShapeReader<'_> {
         Ok(images(&shape, answers))
     }
 
+    /// The state of stored rows as they are now, without a lock, as far as some columns go, or all where none is named.
+    ///
+    /// # Errors
+    /// As [`ShapeReader::shape`].
+    pub async fn state_of(self, rows: &StoredRows, columns: Vec<String>) -> Result<ReadState, StoreError> {
+        let shape = self.shape(&rows.table).await?.narrowed(&columns, &rows.by);
+        let mut state = StateReading::of(columns);
+        for (sql, params) in image_statements(self.store.engine(), &shape, rows, false) {
+            let mut take = state_taker(&shape, &mut state);
+            let each = |row| {
+                take(row);
+                ControlFlow::Continue(())
+            };
+            self.store.sessions.scan(&sql, &params, each).await?;
+        }
+        Ok(state.close())
+    }
+
     /// As [`ShapeReader::images_of`], and whether they are more than some bytes: then none are given.
     ///
     /// # Errors
@@ -523,11 +551,6 @@ impl ShapeReader<'_> {
     /// # Errors
     /// As [`ShapeReader::shape`].
     pub async fn images(self, rows: &StoredRows) -> Result<Vec<Image>, StoreError> {
-        let shape = self.shape(&rows.table).await?;
-        let mut answers = Vec::new();
-        for (sql, params) in image_statements(self.store.engine(), &shape, rows, false) {
-            answers.extend(self.store.sessions.fetch(&sql, &params).await?);
-        }
-        Ok(images(&shape, answers))
+        self.images_of(rows, &[]).await
     }
 }

@@ -1,5 +1,6 @@
 //! Statements on a connection that writes to an SQLite file.
 
+use futures::TryStreamExt as _;
 use sqlx::query::Query;
 use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Decode, Row as _, TypeInfo as _, ValueRef as _};
@@ -18,7 +19,24 @@ pub(super) fn bound(sql: &str, params: Vec<Param>) -> Query<'static, Sqlite, Sql
     })
 }
 
-/// All rows of a statement, as the connection sees them.
+/// Hands out each row of a statement as it comes, as the connection sees it.
+///
+/// # Errors
+/// SQLite's refusal.
+pub(super) async fn scan(
+    link: &mut SqliteConnection,
+    sql: &str,
+    params: &[Param],
+    mut each: impl FnMut(RawRow),
+) -> Result<(), sqlx::Error> {
+    let mut rows = bound(sql, params.to_vec()).fetch(link);
+    while let Some(stored) = rows.try_next().await? {
+        each(row(&stored)?);
+    }
+    Ok(())
+}
+
+/// All rows of a statement.
 ///
 /// # Errors
 /// SQLite's refusal.
@@ -27,7 +45,9 @@ pub(super) async fn fetch(
     sql: &str,
     params: &[Param],
 ) -> Result<Vec<RawRow>, sqlx::Error> {
-    bound(sql, params.to_vec()).fetch_all(link).await?.iter().map(row).collect()
+    let mut rows = Vec::new();
+    scan(link, sql, params, |row| rows.push(row)).await?;
+    Ok(rows)
 }
 
 fn row(row: &SqliteRow) -> Result<RawRow, sqlx::Error> {

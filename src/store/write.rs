@@ -1,5 +1,6 @@
 //! The only SQL that writes: one connection, opened when it is first needed, and one transaction at a time on it.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,7 @@ use super::revise;
 use super::server::ServerLink;
 use super::session::Opener;
 use super::shape::{self, TableShape};
-use super::stored::{Cell, Image, Mutation, StoredRows, TableName};
+use super::stored::{Cell, Image, Mutation, ReadState, StateReading, StoredRows, TableName};
 use super::{Store, StoreError, companion};
 use super::{sqlite_reader, sqlite_writer};
 use crate::layout::Engine;
@@ -130,10 +131,23 @@ impl WriteConnection {
     }
 
     async fn fetch(&mut self, sql: &str, params: &[Param]) -> Result<Vec<RawRow>, sqlx::Error> {
+        let mut rows = Vec::new();
+        self.scan(sql, params, |row| rows.push(row)).await?;
+        Ok(rows)
+    }
+
+    /// Hands out each row of a statement as it comes.
+    async fn scan(&mut self, sql: &str, params: &[Param], mut each: impl FnMut(RawRow)) -> Result<(), sqlx::Error> {
         tracing::debug!(%sql, "fetch for writing");
         match self {
-            WriteConnection::Sqlite(link) => sqlite_writer::fetch(link, sql, params).await,
-            WriteConnection::Postgres(link) => link.fetch(sql, params).await,
+            WriteConnection::Sqlite(link) => sqlite_writer::scan(link, sql, params, each).await,
+            WriteConnection::Postgres(link) => {
+                let mut take = |rows: Vec<RawRow>| {
+                    rows.into_iter().for_each(&mut each);
+                    std::future::ready(ControlFlow::Continue(()))
+                };
+                link.batches(sql, params, &mut take).await.map(drop)
+            }
         }
     }
 
@@ -332,17 +346,19 @@ impl WriteTransaction<'_> {
         Ok(shape::images(&shape, answers))
     }
 
-    /// Some columns of stored rows as they are now, and those that find them, locked as by [`WriteTransaction::images`].
+    /// Whether stored rows are in a state, which is read one after the other and locked as by [`WriteTransaction::images`],
+    /// and how many they are.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn images_of(&mut self, rows: &StoredRows, columns: &[String]) -> Result<Vec<Image>, WriteError> {
-        let shape = self.shape(&rows.table).await?.narrowed(columns, &rows.by);
-        let mut answers = Vec::new();
+    pub async fn is_state(&mut self, rows: &StoredRows, state: &ReadState) -> Result<(bool, usize), WriteError> {
+        let shape = self.shape(&rows.table).await?.narrowed(&state.columns, &rows.by);
+        let mut reading = StateReading::like(state);
         for (sql, params) in shape::image_statements(self.engine(), &shape, rows, true) {
-            answers.extend(self.link()?.fetch(&sql, &params).await?);
+            self.link()?.scan(&sql, &params, shape::state_taker(&shape, &mut reading)).await?;
         }
-        Ok(shape::images(&shape, answers))
+        let now = reading.close();
+        Ok((now == *state, now.count))
     }
 
     /// Counts those of some rows that are there now, as this transaction sees them and without locking any.

@@ -73,15 +73,16 @@ async fn feedback_scores(
     let mut episodes = IdSet::new(graph.pages());
     let listed = found.recompute.iter().filter(|(what, ..)| *what == Recompute::Feedback);
     listed.filter_map(|(_, _, key)| as_text(key.first()?)).for_each(|id| episodes.insert(&id));
-    let mut gone: HashMap<&str, IdSet> = HashMap::new();
+    // By the numbers of their sources.
+    let mut gone: HashMap<u16, IdSet> = HashMap::new();
     let Ok(sources) = store.sources_of(Entity::Feedback) else { return Ok(()) };
     // Most episodes of feedback that goes go too: nothing is made again for these.
     let tables: Vec<TableName> =
         store.sources_of(Entity::Episode).unwrap_or_default().into_iter().map(table_of).collect();
     let goes = |id: &FetchedValue| matches!(&tables[..], [table] if graph.has(table, std::slice::from_ref(id)));
-    for source in sources {
+    for (number, source) in sources.into_iter().enumerate() {
         let Some(taken) = graph.taken(&table_of(source)) else { continue };
-        let own = gone.entry(&source.label).or_insert_with(|| IdSet::new(graph.pages()));
+        let own = gone.entry(number as u16).or_insert_with(|| IdSet::new(graph.pages()));
         let first = |row: RawRow| as_text(row.first()?);
         taken.rows(0..taken.len()).filter_map(first).for_each(|id| own.insert(&id));
         if let (Some((back, _)), Some(by)) = (plain_column(source, "episode_id"), taken.key.first()) {
@@ -111,13 +112,13 @@ async fn feedback_scores(
         located.sort_unstable_by(|a, b| (&a.source.label, a.row.id()).cmp(&(&b.source.label, b.row.id())));
         for of_source in located.chunk_by(|a, b| a.source.label == b.source.label) {
             let rows: Vec<&Row> = of_source.iter().map(|episode| &episode.row).collect();
-            let reactions = store.linked(&rows, &of_source[0].source.links, Entity::Feedback).await?;
+            let links = &of_source[0].source.links;
+            let reactions = store.contexts().linked(&rows, links, Entity::Feedback, Some(feedback::SCORED)).await?;
             for (episode, rows) in of_source.iter().zip(reactions) {
-                let stays = |row: &&Row| {
-                    let gone = gone.get(row.text("source").unwrap_or_default());
-                    row.get("counts") == &Value::Bool(true) && !gone.is_some_and(|gone| gone.contains(row.id()))
-                };
-                let score = feedback::aggregate(rows.iter().filter(stays).filter_map(|row| row.number("score")));
+                let left = rows.scores().filter_map(|(id, source, score)| {
+                    score.filter(|_| !gone.get(&source).is_some_and(|gone| gone.contains(&id)))
+                });
+                let score = feedback::aggregate(left);
                 if score != episode.row.number("feedback_score") {
                     let value = score.map_or(Value::Null, Value::from);
                     set(snapshot, graph, episode, "feedback_score", value, updates).await?;

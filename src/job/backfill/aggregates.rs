@@ -1,6 +1,6 @@
 //! Computes stored counts of canvas events and aggregate feedback scores again from the rows that are linked.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::rows::{self, RowBackfill, RowBench, RowPart, RowVerdict};
 use crate::change::ChangeError;
@@ -41,34 +41,31 @@ const TOGETHER: usize = 100;
 /// Columns that are read of a canvas event.
 const CANVAS: &[&str] = &["id", "episode_id", "created_at"];
 
-/// Columns that are read of feedback.
-const SAID: &[&str] = &["id", "episode_id", "kind", "rating", "score", "counts", "source", "created_at"];
-
 async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
     let mut verdicts = Vec::with_capacity(bench.found.len());
     let links = &bench.source.links;
     for some in bench.found.chunks(TOGETHER) {
         let rows: Vec<&Row> = some.iter().map(|f| &f.row).collect();
-        let canvas = bench.store.linked_columns(&rows, links, Entity::CanvasEvent, Some(CANVAS)).await?;
-        let said = bench.store.linked_columns(&rows, links, Entity::Feedback, Some(SAID)).await?;
-        verdicts
-            .extend(rows.iter().zip(canvas.iter().zip(&said)).map(|(row, (canvas, said))| verdict(row, canvas, said)));
+        let contexts = bench.store.contexts();
+        let canvas = contexts.linked(&rows, links, Entity::CanvasEvent, Some(CANVAS)).await?;
+        let said = contexts.linked(&rows, links, Entity::Feedback, Some(feedback::SCORED)).await?;
+        let linked = canvas.iter().zip(&said);
+        verdicts.extend(rows.iter().zip(linked).map(|(row, (canvas, said))| verdict(row, canvas.len(), said.score())));
     }
     Ok(verdicts)
 }
 
-fn verdict(row: &Row, canvas: &[Row], said: &[Row]) -> RowVerdict {
+/// Compares what is stored with the number of canvas events and the mean of feedback.
+fn verdict(row: &Row, canvas: usize, mean: Option<f64>) -> RowVerdict {
     let mut values = Vec::new();
     // A list that cannot be read is not an empty one.
     let lost = !row.is_readable("metadata") && row.get("metadata").is_null();
     let unlinked = !row.is_readable("canvas_ids") || lost;
     let unscored = !row.is_readable("feedback_ids");
     let count = row.get("canvas_action_count");
-    if !unlinked && count.as_i64() != Some(canvas.len() as i64) && !(count.is_null() && canvas.is_empty()) {
-        values.push(("canvas_action_count", json!(canvas.len())));
+    if !unlinked && count.as_i64() != Some(canvas as i64) && !(count.is_null() && canvas == 0) {
+        values.push(("canvas_action_count", json!(canvas)));
     }
-    let counted = said.iter().filter(|f| f.get("counts") == &Value::Bool(true));
-    let mean = feedback::aggregate(counted.filter_map(|f| f.number("score")));
     let stored = row.number("feedback_score");
     let same = match (stored, mean) {
         (Some(a), Some(b)) => (a - b).abs() < 1e-6,

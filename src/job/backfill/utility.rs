@@ -240,7 +240,7 @@ async fn watch(draft: &mut Draft<'_>, silent: &[&WalkedRow]) -> Result<HashSet<S
         return Ok(HashSet::new());
     };
     let keys = silent.iter().map(|f| vec![FetchedValue::Text(f.row.id().to_owned())]).collect();
-    let images = draft.watch(StoredRows { table: table_of(source), by: vec![column.to_owned()], keys }).await?;
+    let images = draft.watch_images(StoredRows { table: table_of(source), by: vec![column.to_owned()], keys }).await?;
     let named = images.iter().filter_map(|image| match image.get(column) {
         Some(FetchedValue::Text(id)) => Some(id.clone()),
         _ => None,
