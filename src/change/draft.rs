@@ -238,6 +238,23 @@ impl<'s> Draft<'s> {
         Ok(located)
     }
 
+    /// As [`Draft::seek`], for many ids at once: the rows that are there, by their ids.
+    ///
+    /// # Errors
+    /// As [`Draft::seek`].
+    pub async fn seek_all(
+        &mut self,
+        entity: Entity,
+        ids: &[String],
+    ) -> Result<HashMap<String, LocatedRow<'s>>, ChangeError> {
+        ids.iter().try_for_each(|id| check_id(entity, id))?;
+        let located = self.store.encoder().locate_all(entity, ids).await?;
+        for row in located.values() {
+            self.remember(row.rows(), std::slice::from_ref(&row.image), Vec::new());
+        }
+        Ok(located)
+    }
+
     /// As [`Draft::seek`], among the rows of one source.
     ///
     /// # Errors

@@ -6,10 +6,11 @@ use super::draft::Draft;
 use super::feedback::{addable, writable};
 use super::held::HeldRows;
 use super::plan::{ChangeDanger, Plan};
+use super::remove::CHANGING;
 use super::{ChangeError, new_id, now, uses};
 use crate::layout::BoundSource;
-use crate::memory::utility::{self, Signal};
-use crate::memory::{Entity, Row, text_check, time};
+use crate::memory::utility::{self, Signal, UtilityStep};
+use crate::memory::{Entity, Row, text_check, thousands, time};
 use crate::store::Store;
 use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
@@ -96,6 +97,9 @@ fn target(store: &Store) -> Result<&BoundSource, ChangeError> {
     writable(source).map(|_| source)
 }
 
+/// Columns of the signals that are replayed.
+const REPLAYED: &[&str] = &["id", "episode_id", "signal", "before", "after", "created_at"];
+
 /// The signals of an episode, oldest first, read after they were noted down.
 async fn history(
     draft: &mut Draft<'_>,
@@ -108,7 +112,7 @@ async fn history(
             .await?;
     }
     let id = [episode.row.id().to_owned()];
-    Ok(draft.store.related(Entity::UtilityEvent, "episode_id", &id).await?)
+    Ok(draft.store.related_columns(Entity::UtilityEvent, "episode_id", &id, Some(REPLAYED)).await?)
 }
 
 /// Utility before the first signal: as the first one says, else as the episode has it, else the usual start.
@@ -132,6 +136,34 @@ fn moment_after(history: &[Row]) -> GivenValue {
     }
 }
 
+/// Signals that are changed at a time.
+const AT_ONCE: usize = 400;
+
+/// Writes replayed steps back.
+async fn replayed(
+    draft: &mut Draft<'_>,
+    source: &BoundSource,
+    moved: &[(&Row, &UtilityStep)],
+) -> Result<(), ChangeError> {
+    let store = draft.store;
+    let shape = store.shapes().shape(&table_of(source)).await?;
+    let ids: Vec<String> = moved.iter().map(|(event, _)| event.id().to_owned()).collect();
+    let found = draft.seek_all(Entity::UtilityEvent, &ids).await?;
+    for (event, step) in moved {
+        let Some(found) = found.get(event.id()) else {
+            return Err(ChangeError::NotFound(format!("the signal {} is not there any more", event.id())));
+        };
+        let values = [("before", GivenValue::from(step.before)), ("after", GivenValue::from(step.after))];
+        let update = found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?;
+        let mut after = found.row.clone();
+        after.set("before", Value::from(step.before));
+        after.set("after", Value::from(step.after));
+        draft.alters(&found.row, &after);
+        draft.push(update);
+    }
+    Ok(())
+}
+
 /// Writes the replayed steps back where they differ, and the utility that comes of them.
 async fn settle(
     draft: &mut Draft<'_>,
@@ -141,24 +173,24 @@ async fn settle(
     replay: &utility::UtilityReplay,
 ) -> Result<(), ChangeError> {
     let store = draft.store;
-    let mut moved = 0;
-    for (event, step) in history.iter().zip(&replay.steps) {
-        if event.number("before") == Some(step.before) && event.number("after") == Some(step.after) {
-            continue;
-        }
-        let found = draft.locate(Entity::UtilityEvent, event.id()).await?;
-        let shape = store.shapes().shape(&table_of(source)).await?;
-        let values = [("before", GivenValue::from(step.before)), ("after", GivenValue::from(step.after))];
-        let update = found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?;
-        let mut after = found.row.clone();
-        after.set("before", Value::from(step.before));
-        after.set("after", Value::from(step.after));
-        draft.alters(&found.row, &after);
-        draft.push(update);
-        moved += 1;
+    let differs = |(event, step): &(&Row, &UtilityStep)| {
+        event.number("before") != Some(step.before) || event.number("after") != Some(step.after)
+    };
+    let moved: Vec<(&Row, &UtilityStep)> = history.iter().zip(&replay.steps).filter(differs).collect();
+    if moved.len() > CHANGING {
+        return Err(ChangeError::Refused(format!(
+            "{} signals of the episode have another before and after when replayed, and one change holds {} at most: set these \
+             columns in the database first, each to the utility before and after its signal",
+            thousands(moved.len()),
+            thousands(CHANGING)
+        )));
     }
-    if moved > 0 {
-        draft.effects.push(format!("{moved} other signals of the episode have another before and after when replayed"));
+    for some in moved.chunks(AT_ONCE) {
+        replayed(draft, source, some).await?;
+    }
+    if !moved.is_empty() {
+        let count = moved.len();
+        draft.effects.push(format!("{count} other signals of the episode have another before and after when replayed"));
     }
     let unknown = replay.unknown().len();
     if unknown > 0 {
