@@ -33,20 +33,31 @@ const ACCEPTED: &str = "accepted.jsonl";
 
 /// Location of a database: the words for it, and the identity that it gives itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct AnchorSpot {
+pub struct AnchorSpot {
     place: String,
     #[serde(default)]
     identity: Identity,
 }
 
 impl AnchorSpot {
-    async fn of(store: &Store) -> Result<(AnchorSpot, Option<String>), ChangeError> {
+    /// Where a database is, and which part of that is not known.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn of(store: &Store) -> Result<(AnchorSpot, Option<String>), ChangeError> {
         let (identity, note) = store.identity().await?;
         Ok((AnchorSpot { place: store.place().to_owned(), identity }, note))
     }
 
+    /// Whether the file of a database still stands there.
+    #[must_use]
+    pub fn stands(&self) -> bool {
+        self.identity.is(&Identity::of_file(Path::new(&self.place)))
+    }
+
     /// Whether both are one place. Where two servers say who they are, their address says nothing more.
-    fn is(&self, other: &AnchorSpot) -> bool {
+    #[must_use]
+    pub fn is(&self, other: &AnchorSpot) -> bool {
         let servers = (&self.identity.server, &other.identity.server);
         let apart = matches!(servers, (Some(one), Some(other)) if one != other);
         !apart && (self.place == other.place || self.identity.is(&other.identity))

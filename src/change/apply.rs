@@ -199,20 +199,28 @@ async fn settle(
                 Err(waiting.gave_up(&error))
             }
         }
+        // What a failing disk has taken is seen when the database is opened again, not now.
+        Err(FailedTransaction::Unknown(_, cause)) if cause.is_of_disk() => {
+            Err(uncertain(store, &cause, "", receipt_id))
+        }
         // Lost at the end: the trail says whether it was done. Never repeated blindly.
         Err(FailedTransaction::Unknown(seq, cause)) => match committed(store, seq, receipt_id).await {
             Ok(true) => Ok(Some(seq)),
             Ok(false) if waiting.again().await => Ok(None),
             Ok(false) => Err(cause.into()),
-            Err(error) => Err(ChangeError::Failed(format!(
-                "{cause}, and it could not be found out whether the change was made ({error}). Before doing it again look \
-                 with `{}` for the receipt {receipt_id}: where it stands, the change was made",
-                store.invocation().line(["audit", "list"])
-            ))),
+            Err(error) => Err(uncertain(store, &cause, &format!(" ({error})"), receipt_id)),
         },
         Err(FailedTransaction::Write(error)) => Err(error.into()),
         Err(FailedTransaction::Change(error)) => Err(error),
     }
+}
+
+fn uncertain(store: &Store, cause: &WriteError, why: &str, receipt_id: &str) -> ChangeError {
+    ChangeError::Uncertain(format!(
+        "{cause}, and it could not be found out whether the change was made{why}. Before doing it again look with `{}` for the \
+         receipt {receipt_id}: where it stands, the change was made",
+        store.invocation().line(["audit", "list"])
+    ))
 }
 
 fn receipt(plan: &Plan) -> Receipt {

@@ -75,9 +75,15 @@ pub enum ChangeError {
     /// The audit trail is not what it should be.
     #[error("{0}")]
     Broken(String),
+    /// An erasure cannot go on as it was planned; what its earlier batches did stays.
+    #[error("{0}")]
+    Paused(String),
     /// A failure of any other kind.
     #[error("{0}")]
     Failed(String),
+    /// Nobody knows whether it was written.
+    #[error("{0}")]
+    Uncertain(String),
     /// Reading failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -115,7 +121,7 @@ impl From<WriteError> for ChangeError {
             WriteError::Missed { .. } => {
                 ChangeError::Conflict { message: format!("{error}: plan again"), rows: Vec::new() }
             }
-            WriteError::Unknown(_) => ChangeError::Failed(error.to_string()),
+            WriteError::Unknown(_) => ChangeError::Uncertain(error.to_string()),
         }
     }
 }

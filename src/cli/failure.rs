@@ -197,10 +197,10 @@ impl From<ChangeError> for CommandFailure {
     fn from(error: ChangeError) -> Self {
         let code = match error {
             ChangeError::Store(error) => return error.into(),
-            ChangeError::Failed(_) => 1,
+            ChangeError::Failed(_) | ChangeError::Uncertain(_) => 1,
             ChangeError::Usage(_) => 2,
             ChangeError::NotFound(_) => 3,
-            ChangeError::Conflict { .. } => 4,
+            ChangeError::Conflict { .. } | ChangeError::Paused(_) => 4,
             ChangeError::Refused(_) => 5,
             ChangeError::Broken(_) => 7,
         };

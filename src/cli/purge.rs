@@ -303,7 +303,9 @@ fn with_command(error: ChangeError, again: &str) -> ChangeError {
     let whole = |message: String| message.replacen("--resume", &format!("`{again}`"), 1);
     match error {
         ChangeError::Refused(message) => ChangeError::Refused(whole(message)),
-        ChangeError::Conflict { message, rows } => ChangeError::Conflict { message: whole(message), rows },
+        ChangeError::Paused(message) => ChangeError::Paused(whole(message)),
+        ChangeError::Failed(message) => ChangeError::Failed(whole(message)),
+        ChangeError::Uncertain(message) => ChangeError::Uncertain(whole(message)),
         other => other,
     }
 }

@@ -12,7 +12,7 @@ use rustix::fs::OFlags;
 use super::open_files::is_open_here;
 use super::unfinished::UnfinishedPath;
 
-/// Longest time that a file may be in the making.
+/// Longest time that a file may be in the making where no lock tells.
 const MAKING: Duration = Duration::from_hours(1);
 
 /// No link is followed, and a pipe that nobody reads does not keep us waiting.
@@ -41,6 +41,8 @@ impl PrivateFile {
         let part = whole.with_file_name(format!(".mnemoscope-{:016x}.part", rand::random::<u64>()));
         let part = UnfinishedPath::new(&part);
         let file = OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(part.path())?;
+        // Let go with the process: nobody takes it for abandoned before. Not every file system has locks.
+        let _ = file.try_lock();
         Ok(PrivateFile { part, whole: whole.to_path_buf(), file: BufWriter::new(file) })
     }
 
@@ -196,7 +198,8 @@ pub fn lock_file(path: &Path) -> io::Result<File> {
 #[must_use]
 pub fn is_abandoned(path: &Path) -> bool {
     let age = || fs::metadata(path).ok()?.modified().ok()?.elapsed().ok();
-    path.extension().is_some_and(|end| end == "part") && age().is_some_and(|age| age > MAKING)
+    let is_free = || File::open(path).is_ok_and(|file| file.try_lock().is_ok());
+    path.extension().is_some_and(|end| end == "part") && (is_free() || age().is_some_and(|age| age > MAKING))
 }
 
 /// Makes a folder, and those above it, that nobody else can look into; one that is there stays as it is.

@@ -225,6 +225,8 @@ pub fn failure(what: &str, error: &ChangeError) -> RequestFailure {
         ChangeError::Refused(_) => "nothing was written",
         ChangeError::Broken(_) => "look at the trail with: audit verify",
         ChangeError::Failed(_) => "try again",
+        ChangeError::Paused(_) => "resume it",
+        ChangeError::Uncertain(_) => "look whether it was written before you do it again",
     };
     RequestFailure::new(what, error.to_string(), remedy)
 }

@@ -23,6 +23,17 @@ pub(super) fn lost(error: &sqlx::Error) -> bool {
     }
 }
 
+/// Whether the disk failed under SQLite. What was written to its log by then may be found there when the database is opened
+/// again.
+pub(super) fn is_disk(error: &sqlx::Error) -> bool {
+    let sqlx::Error::Database(error) = error else { return false };
+    error
+        .code()
+        .filter(|code| code.len() < 5)
+        .and_then(|code| code.parse::<i32>().ok())
+        .is_some_and(|code| code & 0xff == 10)
+}
+
 /// Reason for an engine's error that people can do something about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EngineFault {

@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, Connection as _};
 use tokio::sync::MutexGuard;
 
 use super::dialect::quote;
-use super::engine_error::{explain, is_late, lost};
+use super::engine_error::{explain, is_disk, is_late, lost};
 use super::fetched::{FetchedValue, Param, RawRow, integer, text};
 use super::revise;
 use super::server::ServerLink;
@@ -65,12 +65,20 @@ pub enum WriteError {
         /// Rows it hit.
         hit: u64,
     },
-    /// The connection was lost while the change was made final: it may have been or not.
-    #[error("the connection was lost at the end: {}", explain(.0))]
+    /// The connection was lost, or the disk failed, while the change was made final: it may have been or not.
+    #[error("{} at the end: {}", if is_disk(.0) { "the disk failed" } else { "the connection was lost" }, explain(.0))]
     Unknown(sqlx::Error),
     /// Reading failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl WriteError {
+    /// Whether the disk failed while the change was made final.
+    #[must_use]
+    pub fn is_of_disk(&self) -> bool {
+        matches!(self, WriteError::Unknown(error) if is_disk(error))
+    }
 }
 
 impl From<sqlx::Error> for WriteError {
@@ -548,7 +556,7 @@ impl WriteTransaction<'_> {
                 Ok(())
             }
             Err(error) => {
-                let decided = matches!(&error, sqlx::Error::Database(_)) && !lost(&error);
+                let decided = matches!(&error, sqlx::Error::Database(_)) && !lost(&error) && !is_disk(&error);
                 if decided {
                     self.rollback().await;
                     return Err(error.into());

@@ -264,8 +264,46 @@ fn two_that_begin_at_once_do_not_share_a_session() {
 fn nothing_is_begun_by_a_resume_that_says_no_choices() {
     let world = block_on(on_sqlite(Layout::Atom));
     let state = tempfile::tempdir().expect("a folder");
-    let resumed = finished(&world, state.path(), &purge(&["--resume"]));
-    assert_eq!(resumed.status.code(), Some(3), "{}", words(&resumed));
-    assert!(words(&resumed).contains("nothing was written"));
+    for resume in [&["--resume"][..], &["--resume", "--apply", "--batch", "50"]] {
+        let resumed = finished(&world, state.path(), &purge(resume));
+        assert_eq!(resumed.status.code(), Some(3), "{}", words(&resumed));
+        assert!(words(&resumed).contains("nothing was written"));
+    }
     assert_eq!(block_on(texts(&world, "SELECT id FROM users WHERE id = 'user-ana'")).len(), 1);
+}
+
+#[test]
+fn a_purge_in_a_copy_of_the_database_leaves_the_session_of_the_other_alone() {
+    let (world, state) = (block_on(on_sqlite(Layout::Atom)), tempfile::tempdir().expect("a folder"));
+    let Target::File(path) = &world.target else { panic!("a file") };
+    // Both have the id that their trail was given.
+    let copy = state.path().join("copy.db");
+    block_on(meddle(&world, &format!("VACUUM INTO '{}'", copy.display())));
+    kill(standing_at(&world, state.path(), 40).expect("it came so far"));
+    let in_copy = |arguments: &[&str]| {
+        let database = copy.display().to_string();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
+        command.args(["-d", &database, "--format", "json"]).args(arguments).env("MNEMOSCOPE_STATE", state.path());
+        command.output().expect("the program")
+    };
+    let none = in_copy(&purge(&["--resume"]));
+    assert_eq!(none.status.code(), Some(3), "{}", words(&none));
+    let done = in_copy(&purge(&["--mentions", "redact", "--apply"]));
+    assert!(done.status.success(), "{}", words(&done));
+    let resumed = finished(&world, state.path(), &purge(&["--resume"]));
+    assert!(resumed.status.success(), "{}: {}", path.display(), words(&resumed));
+    assert!(files(&state.path().join("purges")).is_empty());
+}
+
+#[test]
+fn a_session_that_was_being_written_when_its_run_was_killed_is_gone_with_the_erasure() {
+    let (world, state) = (block_on(on_sqlite(Layout::Atom)), tempfile::tempdir().expect("a folder"));
+    kill(standing_at(&world, state.path(), 40).expect("it came so far"));
+    let folder = state.path().join("purges");
+    let session = files(&folder).into_iter().find(|path| path.extension().is_some_and(|end| end == "session"));
+    let part = folder.join(".mnemoscope-0123456789abcdef.part");
+    std::fs::copy(session.expect("a session"), part).expect("a copy");
+    let resumed = finished(&world, state.path(), &purge(&["--resume"]));
+    assert!(resumed.status.success(), "{}", words(&resumed));
+    assert!(files(&folder).is_empty(), "{:?}", files(&folder));
 }

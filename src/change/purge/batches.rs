@@ -64,9 +64,10 @@ impl From<ChangeError> for Halt {
     }
 }
 
-/// Runs a transaction until nobody is in the way, for as long as a person waits.
+/// Runs a transaction until nobody is in the way, for as long as a person waits. `failed` makes an error of what kept it from
+/// being made.
 macro_rules! attempt {
-    ($store:expr, $at:ident, |$writer:ident| $body:expr) => {{
+    ($store:expr, $at:ident, $failed:expr, |$writer:ident| $body:expr) => {{
         let mut waiting = WaitingTries::begin();
         loop {
             let $at = now();
@@ -91,13 +92,13 @@ macro_rules! attempt {
                 Ok(value) => break Ok(value),
                 Err(Halt::Write(error @ WriteError::Busy(_))) => {
                     if !waiting.again().await {
-                        break Err(waiting.gave_up(&error));
+                        break Err($failed(error));
                     }
                 }
                 Err(Halt::Write(WriteError::Missed { table, expected, hit })) => {
                     break Err(paused(&format!("{table}: {hit} of {expected} rows were there")));
                 }
-                Err(Halt::Write(error)) => break Err(ChangeError::from(error)),
+                Err(Halt::Write(error)) => break Err($failed(error)),
                 Err(Halt::Change(error)) => break Err(error),
             }
         }
@@ -105,8 +106,18 @@ macro_rules! attempt {
 }
 
 fn paused(why: &str) -> ChangeError {
-    let message = format!("{why}: the purge is paused, --resume plans the rest again");
-    ChangeError::Conflict { message, rows: Vec::new() }
+    ChangeError::Paused(format!("{why}: the purge is paused, --resume plans the rest again"))
+}
+
+/// Why an erasure that has begun stops here.
+fn stopped(error: WriteError) -> ChangeError {
+    const STAYS: &str = "the purge is paused, and what its earlier batches did stays; --resume plans the rest again";
+    match error {
+        WriteError::Unknown(_) => ChangeError::Uncertain(format!("{error}: {STAYS}")),
+        WriteError::ReadOnly(_) | WriteError::Rejected(_) => ChangeError::Refused(format!("{error}: {STAYS}")),
+        WriteError::Displaced(words) => ChangeError::Refused(format!("{words}: {STAYS}")),
+        error => ChangeError::Failed(format!("{error}: {STAYS}")),
+    }
 }
 
 /// Rows are there as they were read, and the database did not let them go or change.
@@ -115,7 +126,7 @@ fn held_back(what: &str) -> ChangeError {
         "{what}: a trigger, a rule or a policy (row-level security) of the database keeps them so. The purge is paused; drop \
          or disable that for this erasure, or run as a role that it lets through, then --resume"
     );
-    ChangeError::Conflict { message, rows: Vec::new() }
+    ChangeError::Paused(message)
 }
 
 /// Explains why rows failed to change although they were just seen as the plan read them.
@@ -144,7 +155,7 @@ pub async fn begin(
     desk: &Desk<'_>,
     kept: &KeptSession,
 ) -> Result<RunTurn, ChangeError> {
-    attempt!(store, at, |writer| async {
+    attempt!(store, at, ChangeError::from, |writer| async {
         // Whoever begins holds the head of the trail: two that are about one person come one after the other.
         writer.images(&StoredRows::with(&own.table("memory_audit_head"), "id", writer.number(1))).await?;
         let alone = kept.subject.handles.iter().filter(|h| kept.subject.is_alone(h)).map(|h| &h.value);
@@ -204,7 +215,7 @@ pub async fn take_over(
     decisions: &NewDecisions,
 ) -> Result<RunTurn, ChangeError> {
     let turn = RunTurn(session.updated_at.clone());
-    attempt!(store, at, |writer| async {
+    attempt!(store, at, stopped, |writer| async {
         let set = vec![
             ("status".to_owned(), Cell::Is(FetchedValue::Text("running".to_owned()))),
             ("updated_at".to_owned(), Cell::Is(FetchedValue::Text(at.clone()))),
@@ -286,7 +297,7 @@ pub async fn run(
         (desk.progress)("deleting", (position * plan.options.batch) as u64);
         let mut after = counts.clone();
         steps.iter().for_each(|step| count(&mut after, plan, step));
-        let reached: Result<(i64, RunTurn), ChangeError> = attempt!(store, at, |writer| async {
+        let reached: Result<(i64, RunTurn), ChangeError> = attempt!(store, at, stopped, |writer| async {
             for step in steps {
                 make(&mut writer, store, kept, plan, step).await?;
             }
@@ -305,7 +316,7 @@ pub async fn run(
         counts = after;
     }
     if !plan.redacts.is_empty() {
-        attempt!(store, at, |writer| async {
+        attempt!(store, at, stopped, |writer| async {
             let public = facts(desk, kept);
             let redacts = Vec::from_iter(plan.redacts.clone());
             audit::redact(&mut writer, own, &at, &desk.author.actor, &redacts, &public).await?;
@@ -330,7 +341,7 @@ pub async fn end(
     receipt_hash: &str,
     turn: &RunTurn,
 ) -> Result<i64, ChangeError> {
-    attempt!(store, at, |writer| async {
+    attempt!(store, at, stopped, |writer| async {
         let text = |t: &str| Cell::Is(FetchedValue::Text(t.to_owned()));
         let set = vec![
             ("status".to_owned(), text(status)),

@@ -21,6 +21,7 @@ use super::subject::PurgeSubject;
 use super::taken::{GoingRows, room};
 use super::vectors::OldVector;
 use super::verdict::PurgeStatus;
+use crate::change::anchor::AnchorSpot;
 use crate::change::plan::erasure::ErasureChoice;
 use crate::change::plan::{Counts, digest_of};
 use crate::change::suppress::{Key, hmac};
@@ -72,6 +73,9 @@ pub struct PurgeRequest {
     pub export_sha256: Option<String>,
     /// Time when the erasure was requested.
     pub started_at: String,
+    /// Where the database is: a copy has the same id. None in files of earlier versions.
+    #[serde(default)]
+    pub spot: Option<AnchorSpot>,
 }
 
 /// Content of a session's file, but for the rows that go and their ids.
@@ -114,6 +118,13 @@ impl SessionStage {
         }
     }
 
+    fn spot(&self) -> Option<&AnchorSpot> {
+        match self {
+            SessionStage::Asked(asked) => asked.spot.as_ref(),
+            SessionStage::Planned(kept) => kept.spot.as_ref(),
+        }
+    }
+
     fn started_at(&self) -> &str {
         match self {
             SessionStage::Asked(asked) => &asked.started_at,
@@ -146,6 +157,7 @@ impl SessionStage {
                 options: kept.options,
                 export_sha256: kept.export_sha256,
                 started_at: kept.started_at,
+                spot: kept.spot,
             },
         }
     }
@@ -216,6 +228,9 @@ pub struct KeptSession {
     pub export_sha256: Option<String>,
     /// Time when the erasure began.
     pub started_at: String,
+    /// Where the database is: a copy has the same id. None in files of earlier versions.
+    #[serde(default)]
+    pub spot: Option<AnchorSpot>,
     /// Decisions that were made when it was resumed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redecided: Vec<Redecision>,
@@ -334,10 +349,12 @@ impl Desk<'_> {
         Ok(Some(kept))
     }
 
-    /// Reads the kept sessions of a database, oldest first; unreadable files are skipped.
+    /// Reads the kept sessions of a database, oldest first, but for those of a copy of it; unreadable files are skipped.
     #[must_use]
-    pub fn stages(&self, database_id: &str) -> Vec<SessionStage> {
-        stages(&self.folder, &self.key).into_iter().filter(|stage| stage.database_id() == database_id).collect()
+    pub fn stages(&self, database_id: &str, here: &AnchorSpot) -> Vec<SessionStage> {
+        let is_ours =
+            |stage: &SessionStage| stage.database_id() == database_id && stage.spot().is_none_or(|spot| spot.is(here));
+        stages(&self.folder, &self.key).into_iter().filter(is_ours).collect()
     }
 
     /// Every session that is kept in a folder and is not over, the oldest first; files that are none are passed over.
@@ -362,15 +379,16 @@ impl Desk<'_> {
     pub fn tidy(&self) {
         let files = std::fs::read_dir(self.sessions()).into_iter().flatten().flatten().map(|file| file.path());
         for path in files {
+            if private_file::is_abandoned(&path) {
+                let _ = std::fs::remove_file(&path);
+                continue;
+            }
             let Some(name) = path.file_stem().and_then(|name| name.to_str()) else { continue };
-            let is_partial = private_file::is_abandoned(&path);
-            let is_old = || match stage(&self.key, &path) {
+            let is_old = match stage(&self.key, &path) {
                 Some(SessionStage::Asked(asked)) => seconds_since(&asked.started_at) > ASKED_LASTS,
                 _ => false,
             };
-            if (is_partial || is_old())
-                && let Ok(Some(_hold)) = self.hold(name)
-            {
+            if is_old && let Ok(Some(_hold)) = self.hold(name) {
                 let _ = std::fs::remove_file(&path);
                 let _ = std::fs::remove_file(self.lock_file(name));
             }
@@ -483,8 +501,9 @@ fn stages(folder: &Path, key: &Key) -> Vec<SessionStage> {
     kept
 }
 
-/// Reads the beginning of a session's file.
+/// Reads the beginning of a session's file; `None` of other files, as of one that is in the making.
 fn stage(key: &Key, path: &Path) -> Option<SessionStage> {
+    path.extension().filter(|end| *end == "session")?;
     SessionStage::deserialize(&mut serde_json::Deserializer::from_reader(open(key, path)?)).ok()
 }
 

@@ -138,7 +138,7 @@ const UNDECIDED: &str = "the person is there, nothing was begun there, and the c
 fn status_of(error: &ChangeError) -> &'static str {
     match error {
         ChangeError::Refused(_) | ChangeError::Usage(_) => "refused",
-        ChangeError::Conflict { .. } => "conflict",
+        ChangeError::Conflict { .. } | ChangeError::Paused(_) => "conflict",
         _ => "failed",
     }
 }
@@ -345,9 +345,8 @@ pub async fn erase_fleet(
     }
     check_decisions(&erasure.options.each, &plans)?;
     // Choices that nobody made are not made up.
-    let has_choices = resume.is_none_or(|decisions| {
-        earlier.is_some() || !decisions.is_empty() || *erasure.options != PurgeOptions::default()
-    });
+    let has_choices =
+        resume.is_none_or(|decisions| earlier.is_some() || !decisions.is_empty() || erasure.options.are_chosen());
     if !has_choices && !plans.iter().any(|plan| matches!(plan, FleetPlan::Begun(_))) {
         return Err(ChangeError::Usage(format!(
             "no purge of `{}` from this fleet waits to be resumed: begin one by --apply, with your choices",

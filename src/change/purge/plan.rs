@@ -66,6 +66,12 @@ impl PurgeOptions {
         options
     }
 
+    /// Whether anything was chosen about what goes: how it is done is no choice.
+    #[must_use]
+    pub fn are_chosen(&self) -> bool {
+        *self != PurgeOptions { batch: self.batch, full: self.full, ..PurgeOptions::default() }
+    }
+
     /// Returns the decisions about mentions.
     #[must_use]
     pub fn decisions(&self) -> Decisions<'_> {

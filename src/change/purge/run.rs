@@ -19,6 +19,7 @@ use super::search::KeptSearch;
 use super::subject;
 use super::taken::{GoingRows, room};
 use super::verdict::{self, PurgeStatus};
+use crate::change::anchor::AnchorSpot;
 use crate::change::draft::writable;
 use crate::change::plan::{Counts, digest_of};
 use crate::change::suppress::hmac;
@@ -86,6 +87,7 @@ async fn as_planned(
     let own = ready(store).await?;
     desk.make_receipts()?;
     desk.tidy();
+    let here = AnchorSpot::of(store).await?.0;
     let unfinished = store.records().purge_of(&hmac(&desk.key, given)).await?.filter(PurgeSession::is_open);
     match (unfinished, resume) {
         (Some(session), Some(decisions)) => go_on(store, &own, (given, options), desk, &session, decisions).await,
@@ -93,18 +95,23 @@ async fn as_planned(
             "an earlier purge of `{given}` has not ended verified: resume it by --resume"
         ))),
         (None, Some(decisions)) => {
-            again(store, &own, asked(&own, given, options, export_sha256), desk, decisions).await
+            again(store, &own, asked(&own, here, given, options, export_sha256), desk, decisions).await
         }
         (None, None) => {
-            forget_asked(store, &own, given, desk).await?;
-            let asked = asked(&own, given, options, export_sha256);
+            let asked = asked(&own, here, given, options, export_sha256);
             let hold = held(desk, &asked.session)?;
             begin(store, &own, desk, asked, plan_id, hold).await
         }
     }
 }
 
-fn asked(own: &OwnTables, given: &str, options: &PurgeOptions, export_sha256: Option<String>) -> PurgeRequest {
+fn asked(
+    own: &OwnTables,
+    here: AnchorSpot,
+    given: &str,
+    options: &PurgeOptions,
+    export_sha256: Option<String>,
+) -> PurgeRequest {
     PurgeRequest {
         session: new_id(),
         database_id: own.database_id.clone(),
@@ -112,6 +119,7 @@ fn asked(own: &OwnTables, given: &str, options: &PurgeOptions, export_sha256: Op
         options: options.clone(),
         export_sha256,
         started_at: now(),
+        spot: Some(here),
     }
 }
 
@@ -125,7 +133,8 @@ async fn again(
     decisions: &NewDecisions,
 ) -> Result<PurgeReceipt, ChangeError> {
     let given = &new.given;
-    for stage in desk.stages(&own.database_id).into_iter().rev().filter(|stage| stage.is_about(&desk.key, given)) {
+    let stages = new.spot.as_ref().map(|here| desk.stages(&own.database_id, here)).unwrap_or_default();
+    for stage in stages.into_iter().rev().filter(|stage| stage.is_about(&desk.key, given)) {
         let hold = held(desk, stage.session())?;
         match (store.records().purge_session(stage.session()).await?, stage) {
             (None, stage) => {
@@ -138,7 +147,7 @@ async fn again(
         }
     }
     // Choices that nobody made are not made up: with none, nothing is begun.
-    if new.options != PurgeOptions::default() {
+    if new.options.are_chosen() {
         let hold = held(desk, &new.session)?;
         return begin(store, own, desk, new, None, hold).await;
     }
@@ -164,7 +173,7 @@ pub async fn begun<'h>(
     desk: &Desk<'_>,
 ) -> Result<Option<String>, ChangeError> {
     let Some(own) = store.records().own().await?.filter(|_| store.records().can_erase()) else { return Ok(None) };
-    let stages = desk.stages(&own.database_id);
+    let stages = desk.stages(&own.database_id, &AnchorSpot::of(store).await?.0);
     for handle in handles {
         let session = store.records().purge_of(&hmac(&desk.key, handle)).await?;
         if session.is_some_and(|session| session.is_open())
@@ -191,12 +200,15 @@ async fn deliver(
     if let Some(seq) = store.records().receipt_entry(&session.receipt_hash).await? {
         receipt.audit_seq = Some(seq);
     }
-    handed_over(desk, kept, receipt)
+    handed_over(desk, &AnchorSpot::of(store).await?.0, kept, receipt)
 }
 
-/// Forgets what was asked for earlier about a person and wrote nothing, unless somebody works on it.
-async fn forget_asked(store: &Store, own: &OwnTables, given: &str, desk: &Desk<'_>) -> Result<(), ChangeError> {
-    for stage in desk.stages(&own.database_id).into_iter().filter(|stage| stage.is_about(&desk.key, given)) {
+/// Forgets what was asked for earlier about a person whose erasure has begun now, and wrote nothing, unless somebody works on
+/// it. A commit that was under way when its connection was lost has been waited for by then.
+async fn forget_asked(store: &Store, kept: &KeptSession, desk: &Desk<'_>) -> Result<(), ChangeError> {
+    let (Some(here), given) = (&kept.spot, &kept.subject.given) else { return Ok(()) };
+    let others = desk.stages(&kept.database_id, here).into_iter().filter(|stage| stage.session() != kept.session);
+    for stage in others.filter(|stage| stage.is_about(&desk.key, given)) {
         if store.records().purge_session(stage.session()).await?.is_none_or(|session| !session.is_open())
             && let Some(_hold) = desk.hold(stage.session())?
         {
@@ -227,9 +239,15 @@ async fn begin(
     desk.keep_asked(&asked)?;
     let session = asked.session.clone();
     match prepare(store, own, desk, asked, plan_id).await {
-        Ok((kept, plan, turn)) => delete(store, own, desk, kept, plan, Counts::new(), turn).await,
+        Ok((kept, plan, turn)) => {
+            forget_asked(store, &kept, desk).await?;
+            delete(store, own, desk, kept, plan, Counts::new(), turn).await
+        }
+        // What is needed to go on is kept, should the beginning turn up after all.
+        Err(ChangeError::Uncertain(words)) => {
+            Err(ChangeError::Uncertain(format!("{words}. The purge may have begun: --resume goes on, or begins it")))
+        }
         Err(error) => {
-            // Nothing was written, unless nobody knows whether the last statement was: then there is something to resume.
             if store.records().purge_session(&session).await.is_ok_and(|begun| begun.is_none()) {
                 desk.forget(&session);
             }
@@ -409,6 +427,7 @@ async fn prepare(
         phases: BTreeMap::from([("plan".to_owned(), planning)]),
         export_sha256: asked.export_sha256,
         started_at: asked.started_at,
+        spot: asked.spot,
         redecided: Vec::new(),
         receipt: None,
     };
@@ -549,16 +568,24 @@ async fn delete(
     let hash = receipt.receipt_sha256.as_deref().unwrap_or_default();
     let seq = batches::end(store, own, desk, &kept, receipt.status.word(), &counts, hash, &turn).await?;
     receipt.audit_seq = Some(seq);
-    handed_over(desk, &kept, receipt)
+    handed_over(desk, &AnchorSpot::of(store).await?.0, &kept, receipt)
 }
 
-/// Keeps a receipt where receipts are, and forgets the session if it ended verified.
-fn handed_over(desk: &Desk<'_>, kept: &KeptSession, mut receipt: PurgeReceipt) -> Result<PurgeReceipt, ChangeError> {
+/// Keeps a receipt where receipts are, and forgets the session if it ended verified. One that was begun in another place is
+/// needed there as long as that stands: the database is a copy.
+fn handed_over(
+    desk: &Desk<'_>,
+    here: &AnchorSpot,
+    kept: &KeptSession,
+    mut receipt: PurgeReceipt,
+) -> Result<PurgeReceipt, ChangeError> {
     let file = desk.keep_receipt(&receipt.receipt_id, &receipt)?;
     receipt.kept_in = Some(file.display().to_string());
-    if receipt.status != PurgeStatus::Incomplete {
+    let is_needed = |spot: &AnchorSpot| !spot.is(here) && spot.stands();
+    if receipt.status != PurgeStatus::Incomplete && !kept.spot.as_ref().is_some_and(is_needed) {
         desk.forget(&kept.session);
     }
+    desk.tidy();
     Ok(receipt)
 }
 
