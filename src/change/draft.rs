@@ -137,7 +137,7 @@ impl<'s> Draft<'s> {
     pub async fn watch(&mut self, rows: StoredRows) -> Result<usize, StoreError> {
         let state = self.store.shapes().state_of(&rows, Vec::new()).await?;
         let count = state.count;
-        self.rely(RowWatch { state, rows });
+        self.rely(RowWatch { rows, state });
         Ok(count)
     }
 

@@ -83,7 +83,7 @@ pub struct PurgeRequest {
 #[serde(rename_all = "snake_case")]
 pub enum SessionStage {
     /// Nothing is planned yet.
-    Asked(PurgeRequest),
+    Asked(Box<PurgeRequest>),
     /// Planned; whether anything was written, the database knows.
     Planned(Box<KeptSession>),
 }
@@ -149,7 +149,7 @@ impl SessionStage {
     #[must_use]
     pub fn asked(self) -> PurgeRequest {
         match self {
-            SessionStage::Asked(asked) => asked,
+            SessionStage::Asked(asked) => *asked,
             SessionStage::Planned(kept) => PurgeRequest {
                 session: kept.session,
                 database_id: kept.database_id,
