@@ -199,6 +199,10 @@ async fn settle(
                 Err(waiting.gave_up(&error))
             }
         }
+        // What another process wrote meanwhile may be what is in the way: then what the plan relies on is seen to have moved.
+        Err(FailedTransaction::Write(WriteError::Rejected(_))) if waiting.is_first() && waiting.again().await => {
+            Ok(None)
+        }
         // What a failing disk has taken is seen when the database is opened again, not now.
         Err(FailedTransaction::Unknown(_, cause)) if cause.is_of_disk() => {
             Err(uncertain(store, &cause, "", receipt_id))

@@ -44,6 +44,12 @@ impl WaitingTries {
         self.whole.saturating_sub(self.spent).clamp(LEAST, ONE_TRY)
     }
 
+    /// Whether nothing has been tried again yet.
+    #[must_use]
+    pub fn is_first(&self) -> bool {
+        self.tries == 0
+    }
+
     /// Others were in the way of the try: pauses before another one, longer each time and by chance, so that two that met
     /// do not meet again. False when the time is over.
     pub async fn again(&mut self) -> bool {

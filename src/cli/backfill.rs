@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::context::Session;
-use super::doing::{By, author, mask_changes};
+use super::doing::{By, author, mask_changes, standing};
 use super::failure::CommandFailure;
 use super::options::Format;
 use super::output;
@@ -198,7 +198,8 @@ async fn carry_out(
     let mut receipt = outcome.receipt();
     receipt.anchor_problem = anchor::missed(&store).await;
     mask_changes(session, &mut receipt.receipt.changes);
-    output::shape(session.format(), &receipt)?;
+    let stands = format!("what the backfill did stands, and `{}` tells it", store.invocation().line(["backfill"]));
+    output::shape(session.format(), &receipt).map_err(|failure| standing(failure, Some(stands)))?;
     if outcome.is_complete() {
         return Ok(());
     }

@@ -133,11 +133,14 @@ pub(super) fn keep_text(file: &Path, text: &str) -> Result<(), CommandFailure> {
 /// Prints a receipt.
 pub(super) fn print_receipt(session: &Session<'_>, mut receipt: Receipt) -> Result<(), CommandFailure> {
     mask_changes(session, &mut receipt.changes);
-    let stands = receipt.audit_seq.map(|seq| format!("the change of entry {seq} stands: "));
-    output::shape(session.format(), &receipt).map_err(|failure| CommandFailure {
-        message: format!("{}{}", stands.unwrap_or_default(), failure.message),
-        ..failure
-    })
+    let stands = receipt.audit_seq.map(|seq| format!("the change of entry {seq} stands"));
+    output::shape(session.format(), &receipt).map_err(|failure| standing(failure, stands))
+}
+
+/// The failure to print what was done, which says that it stands.
+pub(super) fn standing(failure: CommandFailure, stands: Option<String>) -> CommandFailure {
+    let stands = stands.map(|words| words + ": ").unwrap_or_default();
+    CommandFailure { message: format!("{stands}{}", failure.message), ..failure }
 }
 
 /// Masks changes when masking is on.

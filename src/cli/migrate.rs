@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::context::Session;
-use super::doing::{By, author};
+use super::doing::{By, author, standing};
 use super::failure::CommandFailure;
 use super::options::Format;
 use super::output;
@@ -79,7 +79,9 @@ async fn migrated(session: &Session<'_>, args: &MigrateArgs) -> Result<(), Comma
     if !apply {
         migrate::narrow(&store, &mut state, &choice)?;
     }
-    print(session, &state, outcome.as_ref(), anchored)?;
+    let applied = outcome.as_ref().map(|outcome| outcome.applied.join(", ")).filter(|applied| !applied.is_empty());
+    let stands = applied.map(|applied| format!("{applied}: applied, and that stands"));
+    print(session, &state, outcome.as_ref(), anchored).map_err(|failure| standing(failure, stands))?;
     match state.refused {
         Some(why) => Err(CommandFailure::refused(why)),
         None => Ok(()),

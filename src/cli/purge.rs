@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::context::Session;
-use super::doing::{Doing, author, keep_text};
+use super::doing::{Doing, author, keep_text, standing};
 use super::failure::CommandFailure;
 use super::options::Format;
 use super::output;
@@ -311,7 +311,9 @@ fn with_command(error: ChangeError, again: &str) -> ChangeError {
 }
 
 fn print(session: &Session<'_>, receipt: &PurgeReceipt, again: &str) -> Result<(), CommandFailure> {
-    output::shape(session.format(), receipt)?;
+    let kept = receipt.kept_in.as_deref().unwrap_or_default();
+    let stands = format!("the purge ended {}, and its receipt is kept in {kept}", receipt.status.word());
+    output::shape(session.format(), receipt).map_err(|failure| standing(failure, Some(stands)))?;
     if receipt.status == PurgeStatus::Incomplete {
         let message = format!("the purge is incomplete: {}; `{again}` continues it", receipt.incomplete.join("; "));
         return Err(CommandFailure::incomplete(message));

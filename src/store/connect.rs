@@ -315,7 +315,7 @@ impl Store {
         let mut blocked = opened.blocked;
         if engine == Engine::Postgres {
             let about = server_notes(&opened.sessions, &refusals, &catalog).await.map_err(failed)?;
-            blocked = about.iter().find(|note| *note == STANDBY).cloned();
+            blocked = about.iter().find(|note| [STANDBY, READ_ONLY].contains(&note.as_str())).cloned();
             notes.extend(about);
         }
         let recognised = recognise_readable(&layouts, engine, &catalog);
@@ -718,17 +718,20 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 const STANDBY: &str = "this server is a standby: it follows another one and takes no writes";
 
+const READ_ONLY: &str =
+    "default_transaction_read_only is on for this server, database, or role, or in the URL: nothing is written";
+
 /// Facts about a PostgreSQL server that bear on what is shown.
 async fn server_notes(
     sessions: &Sessions,
     refusals: &RefusedAbilities,
     catalog: &Catalog,
 ) -> Result<Vec<String>, sqlx::Error> {
-    let rows = refusals.ask(sessions, ServerAbility::Standby, "SELECT pg_is_in_recovery()").await?.unwrap_or_default();
-    let mut notes = Vec::new();
-    if rows.first().and_then(|row| row.first()) == Some(&FetchedValue::Integer(1)) {
-        notes.push(STANDBY.to_owned());
-    }
+    let sql = "SELECT pg_is_in_recovery(), current_setting('default_transaction_read_only') = 'on'";
+    let rows = refusals.ask(sessions, ServerAbility::Standby, sql).await?.unwrap_or_default();
+    let told = rows.into_iter().next().unwrap_or_default();
+    let holds = |(note, told): (&str, FetchedValue)| (told == FetchedValue::Integer(1)).then(|| note.to_owned());
+    let mut notes: Vec<String> = [STANDBY, READ_ONLY].into_iter().zip(told).filter_map(holds).collect();
     notes.extend(catalog.hidden_rows());
     Ok(notes)
 }

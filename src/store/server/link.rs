@@ -131,7 +131,7 @@ impl ServerLink {
     /// As [`ServerLink::begin_reading`].
     pub async fn begin_writing(&mut self, patience: Duration) -> Result<(), sqlx::Error> {
         let more = format!("{STOP_ALONE}; {ON_DISK}");
-        self.begin("READ COMMITTED READ WRITE", self.server.statement_timeout, patience, &more).await
+        self.begin("READ COMMITTED", self.server.statement_timeout, patience, &more).await
     }
 
     async fn begin(
