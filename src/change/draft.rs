@@ -28,6 +28,9 @@ pub(super) const FULL: usize = 24 << 20;
 /// The same of a plan for one row.
 const FULL_OF_ONE: usize = 4 * FULL;
 
+/// Rows that are read at a time by their ids.
+const AT_ONCE: usize = 400;
+
 /// Bytes of rows that go up to which a plan for several of them keeps what an undo needs.
 const UNDO_SIZE: usize = 16 << 20;
 
@@ -238,21 +241,25 @@ impl<'s> Draft<'s> {
         Ok(located)
     }
 
-    /// As [`Draft::seek`], for many ids at once: the rows that are there, by their ids.
+    /// As [`Draft::locate`], for many ids, of which some are read at a time.
     ///
     /// # Errors
-    /// As [`Draft::seek`].
-    pub async fn seek_all(
-        &mut self,
-        entity: Entity,
-        ids: &[String],
-    ) -> Result<HashMap<String, LocatedRow<'s>>, ChangeError> {
+    /// As [`Draft::locate`].
+    pub async fn locate_all(&mut self, entity: Entity, ids: &[String]) -> Result<Vec<LocatedRow<'s>>, ChangeError> {
         ids.iter().try_for_each(|id| check_id(entity, id))?;
-        let located = self.store.encoder().locate_all(entity, ids).await?;
-        for row in located.values() {
-            self.remember(row.rows(), std::slice::from_ref(&row.image), Vec::new());
+        let mut all = Vec::with_capacity(ids.len());
+        for some in ids.chunks(AT_ONCE) {
+            let mut located = self.store.encoder().locate_all(entity, some).await?;
+            for id in some {
+                let row = match located.remove(id) {
+                    Some(row) => row,
+                    None => self.locate(entity, id).await?,
+                };
+                self.remember(row.rows(), std::slice::from_ref(&row.image), Vec::new());
+                all.push(row);
+            }
         }
-        Ok(located)
+        Ok(all)
     }
 
     /// As [`Draft::seek`], among the rows of one source.

@@ -5,8 +5,6 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::ControlFlow;
 
 use super::ChangeError;
-use crate::memory::filter::{Filter, Operand, Operator};
-use crate::memory::query::Query;
 use crate::memory::{Entity, Row};
 use crate::store::{Store, StoreError};
 
@@ -33,20 +31,13 @@ impl HeldRows {
         let mut held = HeldRows { people, parents: HashSet::new() };
         let linked = LINKS.into_iter().filter(|(_, entity)| store.sources_of(*entity).is_ok());
         for (link, entity) in linked {
-            for person in &held.people {
-                let owned = Filter::new("user_id", Operator::Equal, Operand::Text(person.clone()));
-                let query = Query { columns: Some(vec!["id"]), filters: vec![owned], ..Query::new(entity) };
-                let parents = &mut held.parents;
-                let each = |row: Row| {
-                    parents.insert(digest(link, row.id()));
-                    ControlFlow::Continue(())
-                };
-                match store.walks().each_row(&query, each).await {
-                    // Rows that do not say whose they are.
-                    Ok(()) | Err(StoreError::Missing { .. }) => {}
-                    Err(error) => return Err(error),
-                }
-            }
+            let people: Vec<&String> = held.people.iter().collect();
+            let parents = &mut held.parents;
+            let take = |row: Row, _| {
+                parents.insert(digest(link, row.id()));
+                ControlFlow::Continue(())
+            };
+            store.each_related(entity, "user_id", &people, &["id", "user_id"], take).await?;
         }
         Ok(held)
     }

@@ -1,11 +1,14 @@
 //! Hiding a case from recall without taking it away, and letting it be recalled again.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::ChangeError;
 use super::draft::Draft;
 use super::plan::{ChangeDanger, Plan};
 use super::prune::case_source;
+use super::remove::MOST;
 use crate::memory::Entity;
 use crate::memory::agreeing;
 use crate::store::Store;
@@ -28,12 +31,12 @@ pub async fn hold(store: &Store, cases: &[String], held: bool) -> Result<Plan, C
         )));
     }
     let shape = store.shapes().shape(&table_of(source)).await?;
-    let mut ids: Vec<&String> = cases.iter().collect();
-    ids.sort_unstable();
-    ids.dedup();
+    let ids: Vec<String> = cases.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect();
+    if ids.len() > MOST {
+        return Err(ChangeError::Usage(format!("{} cases are named, {MOST} are the most", ids.len())));
+    }
     let mut changed = 0;
-    for id in ids {
-        let found = draft.locate(Entity::Case, id).await?;
+    for found in draft.locate_all(Entity::Case, &ids).await? {
         if found.row.get("quarantined").as_bool().unwrap_or(false) == held {
             continue;
         }

@@ -32,7 +32,7 @@ pub(super) const CHANGING: usize = 20_000;
 const ASIDE: usize = 10;
 
 /// Rows that one removal may name.
-const MOST: usize = 10_000;
+pub(super) const MOST: usize = 10_000;
 
 /// Plans that rows go.
 ///
@@ -52,12 +52,10 @@ pub async fn plan(store: &Store, entity: Entity, ids: &[String]) -> Result<Plan,
     }
     let mut draft = Draft::new(store, "remove", ChangeDanger::Guarded).await?.limited();
     let held = HeldRows::of(store).await?;
-    let mut located = Vec::new();
-    for id in &ids {
-        let found = draft.locate(entity, id).await?;
+    let located = draft.locate_all(entity, &ids).await?;
+    for found in &located {
         writable(found.source)?;
         held.refuse(&found.row)?;
-        located.push(found);
     }
     take_whole(&mut draft, &located, None).await?;
     Ok(draft.seal())

@@ -136,9 +136,6 @@ fn moment_after(history: &[Row]) -> GivenValue {
     }
 }
 
-/// Signals that are changed at a time.
-const AT_ONCE: usize = 400;
-
 /// Writes replayed steps back.
 async fn replayed(
     draft: &mut Draft<'_>,
@@ -148,11 +145,8 @@ async fn replayed(
     let store = draft.store;
     let shape = store.shapes().shape(&table_of(source)).await?;
     let ids: Vec<String> = moved.iter().map(|(event, _)| event.id().to_owned()).collect();
-    let found = draft.seek_all(Entity::UtilityEvent, &ids).await?;
-    for (event, step) in moved {
-        let Some(found) = found.get(event.id()) else {
-            return Err(ChangeError::NotFound(format!("the signal {} is not there any more", event.id())));
-        };
+    let found = draft.locate_all(Entity::UtilityEvent, &ids).await?;
+    for (found, (_, step)) in found.iter().zip(moved) {
         let values = [("before", GivenValue::from(step.before)), ("after", GivenValue::from(step.after))];
         let update = found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?;
         let mut after = found.row.clone();
@@ -185,9 +179,7 @@ async fn settle(
             thousands(CHANGING)
         )));
     }
-    for some in moved.chunks(AT_ONCE) {
-        replayed(draft, source, some).await?;
-    }
+    replayed(draft, source, &moved).await?;
     if !moved.is_empty() {
         let count = moved.len();
         draft.effects.push(format!("{count} other signals of the episode have another before and after when replayed"));

@@ -167,7 +167,7 @@ pub async fn hold(
         let patience = waiting.patience().min(PATIENCE);
         let attempt = async {
             let mut writer = store.write_within(&at, patience).await?;
-            let open = writer.jobs_named(&own, name).await?.into_iter().find(|j| j.ended_at.is_none());
+            let open = writer.open_job(&own, name).await?;
             let held = match taken(open, opening, author, &at, entry, store.invocation()) {
                 Ok(held) => held,
                 Err(error) => {
@@ -420,7 +420,7 @@ pub async fn ask(store: &Store, name: &str, by: JobMove) -> Result<JobRow, Chang
         let patience = waiting.patience().min(PATIENCE);
         let attempt = async {
             let mut writer = store.write_within(&at, patience).await?;
-            let open = writer.jobs_named(&own, name).await?.into_iter().find(|j| j.ended_at.is_none());
+            let open = writer.open_job(&own, name).await?;
             let Some(mut row) = open else {
                 writer.rollback().await;
                 return Ok(Err(ChangeError::NotFound(format!("there is no unfinished run of {name}"))));

@@ -1,11 +1,16 @@
 //! Facts from the system about a file that is not opened: its identity, and whether it was written to.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Times that a deleted log must be seen open, and the time between two looks.
 const LOOKS: u32 = 25;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
+
+/// Time for which a log that was there is taken to be there where something is only read: a look at all open files costs more
+/// than a small statement.
+const FRESH: Duration = Duration::from_millis(20);
 
 /// State of a file: a write to it, or another file in its place, shows in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,12 +64,14 @@ pub fn file_id(path: &Path) -> Option<FileId> {
 }
 
 /// A file as it was when it was opened.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct OpenedFile {
     path: PathBuf,
     /// The path without links: by it SQLite names what it keeps beside the file.
     real: PathBuf,
     file: Option<FileId>,
+    /// When its log was last seen.
+    seen: Mutex<Option<Instant>>,
 }
 
 impl OpenedFile {
@@ -72,7 +79,17 @@ impl OpenedFile {
     #[must_use]
     pub fn at(path: PathBuf) -> Self {
         let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-        OpenedFile { file: file_id(&path), path, real }
+        OpenedFile { file: file_id(&path), path, real, seen: Mutex::new(None) }
+    }
+
+    /// As [`OpenedFile::displaced`], but for a log that was deleted a moment ago.
+    #[must_use]
+    pub fn displaced_lately(&self) -> Option<String> {
+        let seen = *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if file_id(&self.path) == self.file && seen.is_some_and(|seen| seen.elapsed() < FRESH) {
+            return None;
+        }
+        self.displaced()
     }
 
     /// Explains why the file at the path is no longer the opened one, or what SQLite keeps beside it no longer is;
@@ -94,6 +111,7 @@ impl OpenedFile {
     fn log_deleted(&self) -> Option<String> {
         for _ in 0..LOOKS {
             if !self.holds_deleted_log() {
+                *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
                 return None;
             }
             std::thread::sleep(BETWEEN_LOOKS);

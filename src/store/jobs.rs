@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::ability::ServerAbility;
-use super::fetched::{FetchedValue, RawRow};
+use super::fetched::{FetchedValue, Param, RawRow};
 use super::own::OwnTables;
 use super::shape::qualified;
 use super::stored::{Image, StoredRows, TableName};
@@ -150,7 +150,7 @@ fn job_rows(rows: Vec<RawRow>) -> Vec<JobRow> {
 }
 
 impl RecordReader<'_> {
-    /// All runs of jobs, the newest first.
+    /// Runs of jobs, the newest first: all that are not over, the latest of each job, and the latest 500 of all.
     ///
     /// # Errors
     /// The engine's refusal; there are none when the tables of jobs are not there.
@@ -158,8 +158,15 @@ impl RecordReader<'_> {
         if !self.own().await?.is_some_and(|own| own.has_jobs()) {
             return Ok(Vec::new());
         }
-        let sql = format!("SELECT {COLUMNS} FROM memory_jobs ORDER BY created_at DESC, id LIMIT 500");
-        match self.fetch_own(&sql, &[]).await {
+        let condition = "ended_at IS NULL \
+             OR created_at IN (SELECT max(created_at) FROM memory_jobs GROUP BY name) \
+             OR id IN (SELECT id FROM memory_jobs ORDER BY created_at DESC, id LIMIT 500)";
+        self.jobs_where(condition, &[]).await
+    }
+
+    async fn jobs_where(self, condition: &str, params: &[Param]) -> Result<Vec<JobRow>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} FROM memory_jobs WHERE {condition} ORDER BY created_at DESC, id");
+        match self.fetch_own(&sql, params).await {
             // That they cannot be read is said among the capabilities.
             Err(StoreError::Denied { .. }) => Ok(Vec::new()),
             rows => Ok(job_rows(rows?)),
@@ -171,7 +178,11 @@ impl RecordReader<'_> {
     /// # Errors
     /// As [`RecordReader::jobs`].
     pub async fn job(self, name: &str) -> Result<Option<JobRow>, StoreError> {
-        Ok(self.jobs().await?.into_iter().find(|job| job.name == name))
+        if !self.own().await?.is_some_and(|own| own.has_jobs()) {
+            return Ok(None);
+        }
+        let condition = "created_at IN (SELECT max(created_at) FROM memory_jobs WHERE name = $1) AND name = $1";
+        Ok(self.jobs_where(condition, &[FetchedValue::Text(name.to_owned())]).await?.into_iter().next())
     }
 
     /// Lists the rows that a run could not handle: entity, id and problem of each row, at most `limit`.
@@ -223,13 +234,15 @@ impl WriteTransaction<'_> {
         }
     }
 
-    /// The runs of a job that are there, locked until the transaction ends.
+    /// The run of a job that is not over, locked until the transaction ends.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn jobs_named(&mut self, own: &OwnTables, name: &str) -> Result<Vec<JobRow>, WriteError> {
-        let rows = self.images(&StoredRows::with(&table(own), "name", FetchedValue::Text(name.to_owned()))).await?;
-        Ok(rows.iter().map(JobRow::of).collect())
+    pub async fn open_job(&mut self, own: &OwnTables, name: &str) -> Result<Option<JobRow>, WriteError> {
+        let lock = if self.engine() == Engine::Postgres { " FOR UPDATE" } else { "" };
+        let jobs = qualified(&table(own));
+        let sql = format!("SELECT {COLUMNS} FROM {jobs} WHERE name = $1 AND ended_at IS NULL{lock}");
+        Ok(job_rows(self.fetch(&sql, &[FetchedValue::Text(name.to_owned())]).await?).into_iter().next())
     }
 
     /// A run by its id, locked until the transaction ends.

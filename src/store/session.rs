@@ -213,13 +213,16 @@ impl Sessions {
         }
     }
 
-    /// Checks that the open files are the database at its path: otherwise nobody else sees what is read and written
-    /// here.
+    /// Checks that the open files are the database at its path, or were a moment ago: otherwise nobody else sees what is read
+    /// and written here.
     ///
     /// # Errors
     /// It is not: with the path, and what to do.
     pub(super) fn check_place(&self) -> Result<(), sqlx::Error> {
-        self.displaced().map_or(Ok(()), |words| Err(sqlx::Error::InvalidArgument(words)))
+        self.files
+            .iter()
+            .find_map(OpenedFile::displaced_lately)
+            .map_or(Ok(()), |words| Err(sqlx::Error::InvalidArgument(words)))
     }
 
     async fn try_batches<T: Future<Output = ControlFlow<()>>>(

@@ -4,6 +4,8 @@ use std::collections::HashSet;
 use std::future::ready;
 use std::ops::ControlFlow;
 
+use aho_corasick::AhoCorasick;
+
 use super::dialect::{PgType, quote};
 use super::fetched::{FetchedValue, Param, RawRow, alike, integer, text};
 use super::row_number::{free_name_sql, is_numbered};
@@ -427,42 +429,25 @@ impl Snapshot<'_> {
                 let values = marks(values, &mut params);
                 format!("{expression} IN ({values}) AND {id} NOT IN ({})", marks(ids, &mut params))
             }
-            HandlesWanted::Holding { words, ids } => {
-                // One list, however many words: a condition each is more than an engine takes.
-                // SQLite makes letters of ASCII small and no others.
-                let smaller: Vec<String> = words.iter().map(|word| word.to_ascii_lowercase()).collect();
-                params.push(FetchedValue::Text(serde_json::json!(smaller).to_string()));
-                let list = params.len();
-                let held = match self.engine() {
-                    Engine::Sqlite => format!(
-                        "EXISTS (SELECT 1 FROM json_each(${list}) w WHERE instr(lower(i), w.value) > 0 \
-                         OR instr(lower(x), w.value) > 0)"
-                    ),
-                    Engine::Postgres => format!(
-                        "EXISTS (SELECT 1 FROM jsonb_array_elements_text(${list}::jsonb) w(value) \
-                         WHERE position(lower(w.value) IN lower(i)) > 0 OR position(lower(w.value) IN lower(x)) > 0)"
-                    ),
-                };
-                format!("({held}) AND i NOT IN ({})", marks(ids, &mut params))
-            }
-            HandlesWanted::Some(_) => "true".to_owned(),
+            HandlesWanted::Holding { .. } | HandlesWanted::Some(_) => "true".to_owned(),
         };
-        let limit = match wanted {
-            HandlesWanted::Some(most) => *most,
-            _ => HANDLES,
+        let (limit, filter) = match wanted {
+            HandlesWanted::Some(most) => (*most, None),
+            HandlesWanted::Holding { words, ids } => (HANDLES, Some(HoldingFilter::new(words, ids)?)),
+            _ => (HANDLES, None),
         };
-        let known = format!("{id} IS NOT NULL AND {expression} IS NOT NULL");
-        let pairs = format!("SELECT DISTINCT {id} AS i, {expression} AS x FROM {} t WHERE", shape::qualified(table));
-        let sql = match wanted {
-            // Many rows hold the same: each pair is looked at once.
-            HandlesWanted::Holding { .. } => format!(
-                "WITH pairs AS MATERIALIZED ({pairs} {known}) SELECT i, x FROM pairs WHERE {condition} LIMIT {limit}"
-            ),
-            _ => format!("{pairs} ({condition}) AND {known} LIMIT {limit}"),
-        };
+        let asked = if filter.is_some() { String::new() } else { format!(" LIMIT {limit}") };
+        let sql = format!(
+            "SELECT DISTINCT {id}, {expression} FROM {} t WHERE ({condition}) AND {id} IS NOT NULL AND {expression} IS NOT \
+             NULL{asked}",
+            shape::qualified(table)
+        );
         let mut pairs = Vec::new();
         self.each(&sql, &params, |row| {
-            if let Ok([FetchedValue::Text(id), FetchedValue::Text(value)]) = <[FetchedValue; 2]>::try_from(row) {
+            if let Ok([FetchedValue::Text(id), FetchedValue::Text(value)]) = <[FetchedValue; 2]>::try_from(row)
+                && pairs.len() < limit
+                && filter.as_ref().is_none_or(|filter| filter.lets_through(&id, &value))
+            {
                 pairs.push((id, value));
             }
             ControlFlow::Continue(())
@@ -485,6 +470,25 @@ impl Snapshot<'_> {
             Some(FetchedValue::Integer(count)) => *count,
             _ => 0,
         })
+    }
+}
+
+/// Lets through ids of other people, and what they are known by, that hold one of some words in any case. It looks for all
+/// words at once.
+struct HoldingFilter<'a> {
+    words: AhoCorasick,
+    ids: HashSet<&'a str>,
+}
+
+impl<'a> HoldingFilter<'a> {
+    fn new(words: &[String], ids: &'a [String]) -> Result<Self, StoreError> {
+        let words = AhoCorasick::new(words.iter().map(|word| word.to_lowercase()));
+        let words = words.map_err(|error| sqlx::Error::InvalidArgument(error.to_string()))?;
+        Ok(HoldingFilter { words, ids: ids.iter().map(String::as_str).collect() })
+    }
+
+    fn lets_through(&self, id: &str, value: &str) -> bool {
+        !self.ids.contains(id) && [id, value].iter().any(|text| self.words.is_match(&text.to_lowercase()))
     }
 }
 

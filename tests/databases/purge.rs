@@ -896,7 +896,10 @@ fn a_row_that_was_changed_meanwhile_pauses_the_run() {
         let (before, person) = (world.count("episodes").await, "lucia.moreau");
         world.run("CREATE TRIGGER gone AFTER DELETE ON episode_segments BEGIN DELETE FROM utility_events; END").await;
         let paused = world.carry_out(person, &PurgeOptions { batch: 5, ..everything() }, false).await;
-        assert!(matches!(paused, Err(ChangeError::Conflict { .. })), "{paused:?}");
+        assert!(
+            matches!(&paused, Err(ChangeError::Paused(words)) if !words.contains("nothing was written")),
+            "{paused:?}"
+        );
         assert_eq!(world.count("episodes").await, before);
         assert!(matches!(world.carry_out(person, &everything(), false).await, Err(ChangeError::Refused(_))));
         world.run("DROP TRIGGER gone").await;

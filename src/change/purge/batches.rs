@@ -65,7 +65,7 @@ impl From<ChangeError> for Halt {
 }
 
 /// Runs a transaction until nobody is in the way, for as long as a person waits. `failed` makes an error of what kept it from
-/// being made.
+/// being made, and of how long others were waited for.
 macro_rules! attempt {
     ($store:expr, $at:ident, $failed:expr, |$writer:ident| $body:expr) => {{
         let mut waiting = WaitingTries::begin();
@@ -92,13 +92,13 @@ macro_rules! attempt {
                 Ok(value) => break Ok(value),
                 Err(Halt::Write(error @ WriteError::Busy(_))) => {
                     if !waiting.again().await {
-                        break Err($failed(error));
+                        break Err($failed(waiting.gave_up(&error)));
                     }
                 }
                 Err(Halt::Write(WriteError::Missed { table, expected, hit })) => {
                     break Err(paused(&format!("{table}: {hit} of {expected} rows were there")));
                 }
-                Err(Halt::Write(error)) => break Err($failed(error)),
+                Err(Halt::Write(error)) => break Err($failed(ended(error))),
                 Err(Halt::Change(error)) => break Err(error),
             }
         }
@@ -109,14 +109,32 @@ fn paused(why: &str) -> ChangeError {
     ChangeError::Paused(format!("{why}: the purge is paused, --resume plans the rest again"))
 }
 
-/// Why an erasure that has begun stops here.
-fn stopped(error: WriteError) -> ChangeError {
-    const STAYS: &str = "the purge is paused, and what its earlier batches did stays; --resume plans the rest again";
+/// What kept a transaction from being made: what others before it did is not said here.
+fn ended(error: WriteError) -> ChangeError {
     match error {
-        WriteError::Unknown(_) => ChangeError::Uncertain(format!("{error}: {STAYS}")),
-        WriteError::ReadOnly(_) | WriteError::Rejected(_) => ChangeError::Refused(format!("{error}: {STAYS}")),
-        WriteError::Displaced(words) => ChangeError::Refused(format!("{words}: {STAYS}")),
-        error => ChangeError::Failed(format!("{error}: {STAYS}")),
+        WriteError::Store(error) if error.is_lost() => ChangeError::Failed(format!("the connection was lost: {error}")),
+        WriteError::Displaced(words) => ChangeError::Refused(words),
+        error => error.into(),
+    }
+}
+
+/// The same of an erasure that has begun.
+fn stopped(error: ChangeError) -> ChangeError {
+    let stays =
+        format!("{error}. The purge is paused, and what its earlier batches did stays: --resume plans the rest again");
+    match error {
+        ChangeError::Refused(_) => ChangeError::Refused(stays),
+        ChangeError::Uncertain(_) => ChangeError::Uncertain(stays),
+        _ => ChangeError::Failed(stays),
+    }
+}
+
+/// The same of one that has not.
+fn not_begun(error: ChangeError) -> ChangeError {
+    match error {
+        ChangeError::Failed(words) => ChangeError::Failed(format!("{words}; nothing was written")),
+        ChangeError::Refused(words) => ChangeError::Refused(format!("{words}; nothing was written")),
+        error => error,
     }
 }
 
@@ -155,7 +173,7 @@ pub async fn begin(
     desk: &Desk<'_>,
     kept: &KeptSession,
 ) -> Result<RunTurn, ChangeError> {
-    attempt!(store, at, ChangeError::from, |writer| async {
+    attempt!(store, at, not_begun, |writer| async {
         // Whoever begins holds the head of the trail: two that are about one person come one after the other.
         writer.images(&StoredRows::with(&own.table("memory_audit_head"), "id", writer.number(1))).await?;
         let alone = kept.subject.handles.iter().filter(|h| kept.subject.is_alone(h)).map(|h| &h.value);

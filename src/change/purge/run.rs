@@ -560,10 +560,10 @@ async fn delete(
     let counts = batches::run(store, own, desk, &kept, &plan, so_far, &mut turn).await?;
     drop(plan);
     *kept.phases.entry("delete".to_owned()).or_default() += began.elapsed().as_secs_f64();
-    let proof = prove::after(store, desk, &mut kept).await.map_err(unproved)?;
+    let proof = prove::after(store, desk, &mut kept).await.map_err(|error| unproved(&error))?;
     // Between its entry in the trail and its file the receipt would be lost with the process.
     kept.receipt = Some(receipt(desk, &kept, &counts, &proof));
-    desk.keep(&kept).map_err(unproved)?;
+    desk.keep(&kept).map_err(|error| unproved(&error))?;
     let mut receipt = kept.receipt.take().unwrap_or_default();
     let hash = receipt.receipt_sha256.as_deref().unwrap_or_default();
     let seq = batches::end(store, own, desk, &kept, receipt.status.word(), &counts, hash, &turn).await?;
@@ -572,7 +572,7 @@ async fn delete(
 }
 
 /// Why an erasure is not proved whose rows are gone.
-fn unproved(error: ChangeError) -> ChangeError {
+fn unproved(error: &ChangeError) -> ChangeError {
     ChangeError::Failed(format!(
         "{error}: the rows are gone, and the purge is paused before it is proved; --resume goes on"
     ))

@@ -434,7 +434,7 @@ fn rows_that_the_database_does_not_let_go_are_told_with_the_likely_cause() {
                 world.run(&keep).await;
                 for resume in [false, true] {
                     let error = world.carry_out("user-ana", &everything(), resume).await.expect_err("kept");
-                    assert!(matches!(error, ChangeError::Conflict { .. }), "{error}");
+                    assert!(matches!(error, ChangeError::Paused(_)), "{error}");
                     let words = error.to_string();
                     let told = ["chat_sessions", "trigger", "rule", "policy", "--resume"];
                     assert!(told.iter().all(|word| words.contains(word)), "{words}");
