@@ -54,6 +54,8 @@ enum Class {
     Selector,
     /// U+E0020..U+E007F: invisible ASCII.
     Tag,
+    /// Half of a flag.
+    Flag,
     /// Zero width joiner.
     Joiner,
     /// Skin tones: drawn into the pictograph before them by some terminals, beside it by others.
@@ -109,6 +111,7 @@ impl<'a> CleanPieces<'a> {
                     mark(code_mark(first, run))
                 }
                 Class::Tag => self.tags(),
+                Class::Flag => self.flag(),
                 Class::Joiner if self.joins_pictographs() => {
                     self.take(first.len_utf8());
                     mark("‿".to_owned())
@@ -220,6 +223,15 @@ impl<'a> CleanPieces<'a> {
         mark(text)
     }
 
+    /// The letters of a flag: terminals disagree on whether two of them are one picture, and on its width.
+    fn flag(&mut self) -> CleanPiece<'a> {
+        let halves = self.run(|c| classify(c) == Class::Flag).min(2);
+        let letters = self.rest.chars().take(halves).map(|c| char::from(b'A' + (c as u32 - 0x1f1e6) as u8));
+        let text = format!("⟨flag:{}⟩", letters.collect::<String>());
+        self.take_chars(halves);
+        mark(text)
+    }
+
     /// Whether the one selector here only chooses how the pictograph before it is drawn. It is left out then, so that
     /// every terminal agrees on the width.
     fn chooses_presentation(&self, selector: char) -> bool {
@@ -277,6 +289,7 @@ fn classify(c: char) -> Class {
         0xfe00..=0xfe0f | 0xe0100..=0xe01ef => Class::Selector,
         0xe0020..=0xe007f => Class::Tag,
         0x200d => Class::Joiner,
+        0x1f1e6..=0x1f1ff => Class::Flag,
         0x1f3fb..=0x1f3ff => Class::Modifier,
         _ if is_hidden(c) => Class::Hidden,
         _ if c.width() == Some(0) => Class::Combining,

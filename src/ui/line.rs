@@ -123,6 +123,18 @@ impl TextLine {
         rows
     }
 
+    /// The line in rows of `width` columns, broken between words wherever they stand.
+    #[must_use]
+    pub fn flow_words(&self, width: usize, look: &Look) -> Vec<Self> {
+        let mut words = Self::default();
+        for run in &self.runs {
+            for word in look.spelled(&run.text).words() {
+                words.push(word, run.role);
+            }
+        }
+        words.flow(width, look)
+    }
+
     /// Draws the line in the first row of `area`, cut with an ellipsis if it is longer. Returns the columns used.
     pub fn render(&self, area: Rect, buf: &mut Buffer, look: &Look) -> u16 {
         let mut rest = row(area, 0);

@@ -167,6 +167,21 @@ impl SafeText {
         WrappedRows::of_clean(self, width)
     }
 
+    /// The text cut after each blank.
+    #[must_use]
+    pub fn words(&self) -> Vec<Self> {
+        let mut words = vec![Self::default()];
+        for (at, cluster) in self.text.grapheme_indices(true) {
+            if let Some(word) = words.last_mut() {
+                word.push(cluster, cluster.width(), is_inside(&self.marks, at));
+            }
+            if cluster == " " {
+                words.push(Self::default());
+            }
+        }
+        words
+    }
+
     /// `count` times a glyph of the program's own.
     #[must_use]
     pub fn glyphs(glyph: Glyph, count: usize) -> Self {
@@ -403,6 +418,20 @@ impl SafeText {
             }
         }
         x - area.x
+    }
+
+    /// What stands at a byte and is never parted: a grapheme cluster, or a mark in brackets; true for a mark.
+    fn unit(&self, at: usize) -> Option<(&str, bool)> {
+        let rest = &self.text[at..];
+        let cluster = rest.graphemes(true).next()?;
+        let is_mark = is_inside(&self.marks, at);
+        let end = match cluster {
+            "⟨" => '⟩',
+            "<" => '>',
+            _ => return Some((cluster, is_mark)),
+        };
+        let whole = rest.find(end).filter(|_| is_mark).map(|last| &rest[..last + end.len_utf8()]);
+        Some((whole.unwrap_or(cluster), is_mark))
     }
 
     /// Byte and column after the grapheme clusters whose start and end columns are `wanted`.

@@ -18,6 +18,7 @@ pub fn mention(id: &str, text: &str) -> ShownMention {
         key: "ep-1".into(),
         doubt: None,
         title: "Late parcel to Lyon".into(),
+        owner: "user-9".into(),
         words: MentionWords { before: before.into(), name: "Ann Lee".into(), after: after.into() },
         options: Mentions::ALL.to_vec(),
         refused: None,

@@ -118,6 +118,8 @@ pub struct ShownMention {
     pub doubt: Option<String>,
     /// Title of its row; empty when it has none.
     pub title: String,
+    /// Id of the person whom the row belongs to; empty when the row does not say so itself.
+    pub owner: String,
     /// Words of the value around the name.
     pub words: MentionWords,
     /// Decisions about the mention that can be carried out.

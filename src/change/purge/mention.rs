@@ -119,6 +119,7 @@ impl Mention {
             key: self.key_text(),
             doubt: self.reason().map(str::to_owned),
             title: String::new(),
+            owner: String::new(),
             words: MentionWords { before: self.sample.clone(), ..MentionWords::default() },
             options: self.refusals.options(),
             refused: self.refusal().map(str::to_owned),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::columns::row_title;
+use super::columns::{row_name, row_title};
 use crate::change::plan::Change;
 use crate::memory::{Entity, Row};
 use crate::ui::SafeText;
@@ -10,7 +10,7 @@ use crate::ui::SafeText;
 /// Names kept at most; beyond that all are forgotten and read again.
 const KEPT: usize = 20_000;
 
-/// The entity that a column names a row of, by its id; none when the column is no foreign key.
+/// The entity that a column names rows of, by an id or a list of them; none when the column is no foreign key.
 #[must_use]
 pub fn named_entity(column: &str) -> Option<Entity> {
     match column {
@@ -20,6 +20,8 @@ pub fn named_entity(column: &str) -> Option<Entity> {
         "agent_id" | "collection" => Some(Entity::Agent),
         "memory_id" => Some(Entity::Memory),
         "profile_id" => Some(Entity::Profile),
+        "ids" => Some(Entity::Episode),
+        "reference_case_ids" => Some(Entity::Case),
         _ => None,
     }
 }
@@ -95,6 +97,17 @@ impl NameBook {
         named((entity, &change.id)).or_else(|| owners(change).find_map(named))
     }
 
+    /// The name of a row for people: a bank is named by its person and its agent, a policy by its bank.
+    #[must_use]
+    pub fn of_row(&self, row: &Row) -> String {
+        let name = || row_name(row);
+        match row.entity {
+            Entity::Profile => self.bank(row).unwrap_or_else(name),
+            Entity::Policy => self.in_title(&name()),
+            _ => name(),
+        }
+    }
+
     /// A title with names in the place of ids; of a long id without a name its beginning.
     #[must_use]
     pub fn in_title(&self, title: &str) -> String {
@@ -139,9 +152,10 @@ impl NameBook {
         for row in rows {
             for column in row.entity.columns() {
                 let Some(entity) = named_entity(column.name).filter(|entity| *entity != row.entity) else { continue };
-                let Some(id) = row.text(column.name).filter(|id| !id.is_empty()) else { continue };
-                if self.asked.insert((entity, id.to_owned())) {
-                    wanted.entry(entity).or_default().push(id.to_owned());
+                for id in row.text(column.name).into_iter().chain(row.list(column.name)).filter(|id| !id.is_empty()) {
+                    if self.asked.insert((entity, id.to_owned())) {
+                        wanted.entry(entity).or_default().push(id.to_owned());
+                    }
                 }
             }
         }

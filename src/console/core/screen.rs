@@ -216,6 +216,11 @@ pub trait Screen: std::any::Any {
         &[]
     }
 
+    /// The text that is copied here, where it is not that of a row.
+    fn copies(&self) -> Option<String> {
+        None
+    }
+
     /// Ids of marked rows of that kind.
     fn marked(&self, _entity: Entity) -> Vec<String> {
         Vec::new()

@@ -48,6 +48,9 @@ impl Model {
             return Err((reason, missing.remedy.clone()));
         }
         let screen = self.screen();
+        if command.id == CommandId::CopyText && screen.copies().is_some() {
+            return Ok(());
+        }
         match command.scope {
             CommandScope::List if screen.lists().is_none() => return no("only in a list"),
             CommandScope::Rows if screen.selected().is_none() && screen.lists().is_none() => {
@@ -162,7 +165,10 @@ impl Model {
             CommandId::Quit => self.quit_unless_busy(),
             CommandId::CopyId => self.copy("id", |row| row.id().to_owned()),
             CommandId::CopyJson => self.copy("JSON", pretty),
-            CommandId::CopyText => self.copy("text", row_text),
+            CommandId::CopyText => match self.screen().copies() {
+                Some(text) => self.context.perform(Effect::Copy("text".to_owned(), text)),
+                None => self.copy("text", row_text),
+            },
             CommandId::CopyCommand => copies::copy_command(self.history.here().screen(), &mut self.context),
             CommandId::View => {
                 if let Some(text) = self.screen().row().map(pretty) {

@@ -6,7 +6,7 @@ use ratatui::{buffer::Buffer, layout::Rect};
 use serde_json::Value;
 
 use crate::console::core::columns::{ValueStyle, list_columns};
-use crate::console::core::names::NameBook;
+use crate::console::core::names::{NameBook, named_entity};
 use crate::console::core::{ClickTarget, Destination};
 use crate::console::view::Drawn;
 use crate::console::view::words;
@@ -119,7 +119,7 @@ pub struct DocumentWriter<'l> {
     /// Long texts are wrapped.
     pub wrap: bool,
     /// Names of rows that other rows refer to.
-    names: &'l NameBook,
+    pub names: &'l NameBook,
     document: DocumentView,
 }
 
@@ -128,11 +128,15 @@ impl<'l> DocumentWriter<'l> {
         DocumentWriter { look, width, wrap, names, document: DocumentView::default() }
     }
 
-    /// A value as it is shown: before an id what the id names.
+    /// A value as it is shown: before an id what the id names, for a list of ids what they name.
     pub fn value(&self, row: &Row, column: &str) -> TextLine {
-        let value = value_line(row, column, self.look);
+        let named = |id: &str| self.names.of(named_entity(column)?, id);
         match self.names.named_by(row, column) {
-            None => value,
+            None if row.list(column).into_iter().any(|id| named(id).is_some()) => {
+                let names = row.list(column).into_iter().map(|id| SafeText::limited(named(id).unwrap_or(id), 80));
+                TextLine::of(SafeText::join(&names.collect::<Vec<_>>(), "; "), StyleRole::Text)
+            }
+            None => value_line(row, column, self.look),
             Some(name) => {
                 let mut line = TextLine::of(SafeText::limited(name, 80), StyleRole::Text).with("  ", StyleRole::Text);
                 line.push(words::one_line(row.get(column), 80), StyleRole::Muted);

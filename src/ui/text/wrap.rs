@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use super::{SafeText, is_inside, shown};
+use super::{SafeText, shown};
 use crate::ui::clean::{CleanPiece, CleanPieces, PieceKind};
 
 /// The wrapped rows of a text, made one at a time; see [`SafeText::rows`].
@@ -38,10 +37,10 @@ impl<'a> WrapSource<'a> {
             Self::Raw(pieces) => pieces.next_at(column),
             Self::Veiled(pieces) => pieces.pop_front(),
             Self::Clean { text, at } => {
-                let cluster = text.text[*at..].graphemes(true).next()?;
-                let kind = if is_inside(&text.marks, *at) { PieceKind::Mark } else { PieceKind::Text };
-                *at += cluster.len();
-                Some(CleanPiece { text: Cow::Borrowed(cluster), width: cluster.width(), kind })
+                let (unit, is_mark) = text.unit(*at)?;
+                let kind = if is_mark { PieceKind::Mark } else { PieceKind::Text };
+                *at += unit.len();
+                Some(CleanPiece { text: Cow::Borrowed(unit), width: unit.width(), kind })
             }
         }
     }
@@ -110,7 +109,7 @@ impl Iterator for WrappedRows<'_> {
             let mut piece_text = SafeText::default();
             piece_text.push(&piece.text, piece.width, piece.kind == PieceKind::Mark);
             let piece_text = piece_text.cut(self.width);
-            if let Some((at, column)) = break_at.filter(|(at, _)| *at > 0) {
+            if let Some((at, column)) = break_at.filter(|(at, _)| *at > 0).or_else(|| after_slash(&row.text)) {
                 self.carry = row.split_off(at, column);
             }
             if self.carry.width + piece_text.width <= self.width {
@@ -125,4 +124,10 @@ impl Iterator for WrappedRows<'_> {
             return Some(row);
         }
     }
+}
+
+/// Where a path that is longer than a row is broken: byte and column after its last slash.
+fn after_slash(text: &str) -> Option<(usize, usize)> {
+    let at = text.rfind('/')? + 1;
+    Some((at, text[..at].width()))
 }

@@ -2,12 +2,15 @@
 
 use std::collections::HashMap;
 
+use super::super::graph::name;
 use super::super::matcher::Matcher;
 use super::super::mention::Mention;
+use super::super::owners;
 use super::super::plan::PurgePlan;
 use super::super::row_ids::RowIds;
 use crate::change::ChangeError;
 use crate::change::plan::erasure::{MentionWords, ShownMention};
+use crate::layout::erase::BoundRule;
 use crate::store::Store;
 use crate::store::container::{self, Leaf, Limits};
 use crate::store::fetched::FetchedValue;
@@ -42,6 +45,7 @@ pub(super) async fn shown(
         let mut shown = mention.shown();
         if let Some(row) = rows.get(&(&mention.table, mention.key_text())) {
             shown.title = title(row, &mention.column);
+            shown.owner = owner(store, &mention.table, row);
             if let Some(words) = row.get(&mention.column).and_then(|raw| words(&matcher, raw)) {
                 shown.words = words;
             }
@@ -65,7 +69,8 @@ async fn rows<'m>(
         let shape = store.shapes().shape(table).await?;
         let named = of_table.iter().map(|mention| mention.column.as_str());
         let told = named.chain(TITLES).filter_map(|column| shape.column(column)).map(|column| column.name.clone());
-        let columns: Vec<String> = by.iter().cloned().chain(told).collect();
+        let owned = owner_rules(store, table).map(|rule| rule.column.clone());
+        let columns: Vec<String> = by.iter().cloned().chain(told).chain(owned).collect();
         let keys: Vec<Vec<FetchedValue>> = of_table.iter().map(|mention| mention.key.clone()).collect();
         let wanted = WantedRows { table, columns: &columns, when: None, subject: &[] };
         for row in snapshot.select_keys(wanted, by, &keys).await? {
@@ -79,6 +84,17 @@ async fn rows<'m>(
         }
     }
     Ok(rows)
+}
+
+/// Rules of the columns that name a row's person.
+fn owner_rules<'s>(store: &'s Store, table: &'s TableName) -> impl Iterator<Item = &'s BoundRule> {
+    owners::rules(store).filter(move |rule| name(&rule.table) == *table)
+}
+
+/// Whom a row belongs to; empty when it does not say so itself.
+fn owner(store: &Store, table: &TableName, row: &NamedRow) -> String {
+    let of = |rule: &BoundRule| owners::within(row.get(&rule.column)?, rule).into_iter().next();
+    owner_rules(store, table).find_map(of).unwrap_or_default()
 }
 
 /// Title of a row; empty when no column but that of the mention has one.

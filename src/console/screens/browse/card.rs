@@ -2,7 +2,6 @@
 
 use super::detail::{Detail, DetailTab, tabs};
 use super::{draw, follow};
-use crate::console::core::columns::row_title;
 use crate::console::core::command::{ChainStep, CommandId};
 use crate::console::core::context::{Context, Lack};
 use crate::console::core::live::LiveTail;
@@ -38,8 +37,8 @@ impl Screen for CardScreen {
         ScreenFace::shared("", CommandId::List(self.detail.entity))
     }
 
-    fn title(&self, _cx: &Context) -> String {
-        let name = self.row().and_then(row_title).unwrap_or_else(|| self.detail.id().to_owned());
+    fn title(&self, cx: &Context) -> String {
+        let name = self.row().map_or_else(|| self.detail.id().to_owned(), |row| cx.names.of_row(row));
         format!("{} {name}", self.detail.entity.title())
     }
 

@@ -572,7 +572,15 @@ pub fn relations(row: &Row) -> Vec<(String, Relation)> {
             list(Entity::Policy, Conditions::equal("profile_id", id)),
             list(Entity::Case, Conditions::equal("profile_id", id)),
         ],
-        Entity::WorkflowEvent => vec![one("episode", Entity::Episode, "run_id")],
+        Entity::WorkflowEvent => text("run_id").map_or_else(Vec::new, |run| {
+            let by = |conditions| list(Entity::Episode, conditions);
+            let titled =
+                |title: &str, found: Option<(_, Relation)>| found.map(|(_, relation)| (title.to_owned(), relation));
+            vec![
+                titled("episode of the run", by(Conditions::has("execution_ids", &run))),
+                titled("episode that is the run", by(Conditions::equal("id", &run))),
+            ]
+        }),
         Entity::Access => {
             let named = row.list("ids").into_iter().map(str::to_owned).collect();
             vec![ids("recalled", Entity::Episode, named)]

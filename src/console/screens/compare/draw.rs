@@ -207,7 +207,7 @@ fn word_lines(head: TextLine, pieces: &[TextPiece], width: usize, look: &Look) -
     let room = width.saturating_sub(indent).max(12);
     let mut lines = Vec::new();
     let mut line = head;
-    for row in flowing(&text, room, look).into_iter().take(LINES) {
+    for row in text.flow_words(room, look).into_iter().take(LINES) {
         line.append(row);
         lines.push(std::mem::replace(&mut line, blanks(indent)));
     }
@@ -220,21 +220,6 @@ fn begins_blank(piece: &TextPiece) -> bool {
 
 fn ends_blank(piece: &TextPiece) -> bool {
     piece.text.ends_with(char::is_whitespace)
-}
-
-/// Words one after the other in rows of a width.
-fn flowing(line: &TextLine, width: usize, look: &Look) -> Vec<TextLine> {
-    let mut words = TextLine::default();
-    for run in &line.runs {
-        let text = look.spelled(&run.text);
-        let mut rest = text.as_str();
-        while !rest.is_empty() {
-            let end = rest.find(' ').map_or(rest.len(), |at| at + 1);
-            words.push(SafeText::new(&rest[..end]), run.role);
-            rest = &rest[end..];
-        }
-    }
-    words.flow(width, look)
 }
 
 /// The beginning and the end of what both texts have, on one line.

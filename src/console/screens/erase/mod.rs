@@ -17,6 +17,7 @@ use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
 use crate::console::core::twin::words;
 use crate::console::core::what_if::RecallAhead;
 use crate::console::view::Canvas;
+use crate::memory::Entity;
 
 /// The steps, in order.
 pub const STEPS: [&str; 7] = ["who", "where", "mentions", "effects", "recall", "decide", "result"];
@@ -144,6 +145,10 @@ impl EraseScreen {
                 if let Some(began) = &preview.began {
                     self.choice.clone_from(began);
                 }
+                cx.read_names_of(
+                    Entity::Subject,
+                    preview.named.iter().map(|mention| &*mention.owner).filter(|owner| !owner.is_empty()),
+                );
                 (self.preview, self.planned, self.stale) = (Some(preview), Some(ticket), false);
                 self.forget_missing();
                 self.ahead = Some(RecallAhead::begin(ticket, false, cx));
@@ -281,11 +286,21 @@ impl Screen for EraseScreen {
         // How it goes on stands first.
         let next = others.iter().position(|id| *id == CommandId::Turn(EraseChoice::Next)).map(|at| others.remove(at));
         let own = asks.into_iter().chain(next).chain(decisions).chain(others);
-        own.chain([CommandId::Close, CommandId::Palette, CommandId::PageDown, CommandId::Refresh]).collect()
+        let shared =
+            [CommandId::CopyText, CommandId::PageDown, CommandId::Close, CommandId::Palette, CommandId::Refresh];
+        own.chain(shared).collect()
     }
 
     fn hint_word(&self, id: CommandId) -> Option<&'static str> {
-        (id == CommandId::Open).then_some("ask")
+        match id {
+            CommandId::Open => Some("ask"),
+            CommandId::CopyText => Some("copy the receipt's path"),
+            _ => None,
+        }
+    }
+
+    fn copies(&self) -> Option<String> {
+        self.outcome.as_ref().map(|outcome| outcome.kept_in.clone())
     }
 
     fn person(&self) -> Option<&str> {
@@ -302,7 +317,6 @@ impl Screen for EraseScreen {
         line
     }
 
-    /// Asks for the plan where it is missing.
     /// What was decided about the same person before stands until it is decided otherwise.
     fn inherit(&mut self, earlier: &Self, _here: bool) {
         if earlier.outcome.is_none() && [earlier.given.as_str(), earlier.id()].contains(&self.given.as_str()) {
@@ -310,6 +324,7 @@ impl Screen for EraseScreen {
         }
     }
 
+    /// Asks for the plan where it is missing.
     fn settle(&mut self, cx: &mut Context) {
         if self.stale && self.step != mentions::STEP {
             (self.preview, self.stale) = (None, false);

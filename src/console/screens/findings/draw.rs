@@ -272,7 +272,7 @@ fn quoted(quote: &OffendingQuote, width: usize, look: &Look) -> Vec<TextLine> {
     text.push(one_line(&quote.before), StyleRole::Muted);
     text.push(one_line(&quote.hit), StyleRole::Danger);
     text.push(one_line(&quote.after), StyleRole::Muted);
-    let rows = flowing(&text, width.saturating_sub(INDENT).max(8), look);
+    let rows = text.flow_words(width.saturating_sub(INDENT).max(8), look);
     let indented = |row: TextLine| {
         let mut line = TextLine::default();
         line.push_blanks(INDENT);
@@ -280,30 +280,6 @@ fn quoted(quote: &OffendingQuote, width: usize, look: &Look) -> Vec<TextLine> {
         line
     };
     rows.into_iter().take(QUOTED).map(indented).collect()
-}
-
-/// Runs one after the other in rows of a width, broken anywhere: a quote is not to be torn at the lit words.
-fn flowing(line: &TextLine, width: usize, look: &Look) -> Vec<TextLine> {
-    let (mut rows, mut used) = (vec![TextLine::default()], 0);
-    for run in &line.runs {
-        let mut rest = look.spelled(&run.text).into_owned();
-        while !rest.is_empty() {
-            let part = rest.columns(0, width - used);
-            if part.is_empty() && used == 0 {
-                break;
-            }
-            if let (Some(last), false) = (rows.last_mut(), part.is_empty()) {
-                used += part.width();
-                last.push(part.clone(), run.role);
-            }
-            rest = rest.columns(part.width(), rest.width());
-            if !rest.is_empty() || used >= width {
-                rows.push(TextLine::default());
-                used = 0;
-            }
-        }
-    }
-    rows
 }
 
 fn muted(cx: &Context, mute: &Mute, width: usize, look: &Look) -> Vec<TextLine> {

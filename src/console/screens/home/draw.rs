@@ -90,6 +90,7 @@ fn since(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
         Some(at) => format!("since you looked, {} UTC", words::time(at, false).as_str()),
         None => "your first look (:tour shows you around)".to_owned(),
     };
+    let has_outcomes = home.rows().iter().any(|row| !row.get("outcome").is_null());
     let mut line = TextLine::default();
     let sign = match (since.looked.is_some(), since.more) {
         (true, false) => "+",
@@ -97,15 +98,23 @@ fn since(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
         (false, true) => "the newest ",
         (false, false) => "",
     };
-    line.push(sign, if since.looked.is_some() { StyleRole::Number } else { StyleRole::Text });
-    line.push(figures::count(since.count as u64), StyleRole::Number);
-    if let Some((all, kind)) = looked_at(cx).and_then(|entity| cx.count(entity)).filter(|_| sign == "the newest ") {
-        line.push(" of ", StyleRole::Text);
-        line.push(words::count(all, kind), StyleRole::Number);
+    let all = looked_at(cx).and_then(|entity| cx.count(entity)).filter(|_| sign == "the newest ");
+    let all = all.map(|(all, kind)| words::count(all, kind));
+    match all {
+        // Where nothing follows that was read of the newest ones alone, all of them are meant.
+        Some(all) if !has_outcomes && since.mean.is_none() => line.push(all, StyleRole::Number),
+        all => {
+            line.push(sign, if since.looked.is_some() { StyleRole::Number } else { StyleRole::Text });
+            line.push(figures::count(since.count as u64), StyleRole::Number);
+            if let Some(all) = all {
+                line.push(" of ", StyleRole::Text);
+                line.push(all, StyleRole::Number);
+            }
+        }
     }
     line.push(format!(" {name}"), StyleRole::Text);
     let before = since.before;
-    if home.rows().iter().any(|row| !row.get("outcome").is_null()) {
+    if has_outcomes {
         line.push("   ", StyleRole::Text);
         let role = if since.failed > 0 { StyleRole::Bad } else { StyleRole::Muted };
         line.push(format!("{} failed", since.failed), role);
@@ -434,7 +443,9 @@ fn recent_line(cx: &Context, row: &Row, width: usize, look: &Look) -> TextLine {
         ["agent_id", "user_id"].into_iter().map(named).filter(|name| name.width() > 0).collect()
     };
     let people = SafeText::join(&people, "  ");
-    let name = SafeText::limited(&row_name(row), room.saturating_sub(people.width() + 2).max(12));
+    // Many memories have the title of the place that they are filed in.
+    let told = row.text("text").map_or_else(|| row_name(row), str::to_owned);
+    let name = SafeText::limited(&told, room.saturating_sub(people.width() + 2).max(12));
     line.push(name, StyleRole::Text);
     line.push_blanks(width.saturating_sub(line.width() + people.width()));
     line.with(people, StyleRole::Muted)

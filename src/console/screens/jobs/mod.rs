@@ -5,8 +5,8 @@ pub mod messages;
 
 pub use messages::JobAsk;
 
-use crate::console::core::command::{CommandId, CommandScope};
-use crate::console::core::context::{Context, LayerOpening, ToastTone};
+use crate::console::core::command::{CommandId, CommandScope, hinted};
+use crate::console::core::context::{Context, Lack, LayerOpening, ToastTone};
 use crate::console::core::menu::{Menu, MenuChoice, MenuItem};
 use crate::console::core::message::{Effect, RequestFailure, Ticket};
 use crate::console::core::proposal::Proposal;
@@ -40,9 +40,10 @@ impl JobsScreen {
         self.offers.get(self.selected)
     }
 
-    /// Takes what there is; the same one stays selected.
-    fn fill(&mut self, offers: Vec<JobOffer>) {
+    /// Takes what there is, what cannot be done here last; the same one stays selected.
+    fn fill(&mut self, mut offers: Vec<JobOffer>) {
         let selected = self.current().map(|offer| offer.name.clone());
+        offers.sort_by_key(|offer| offer.reason.is_some());
         self.offers = offers;
         self.filled = true;
         let again = self.offers.iter().position(|offer| Some(&offer.name) == selected.as_ref());
@@ -114,6 +115,23 @@ impl Screen for JobsScreen {
         match result {
             Ok(offers) => self.fill(offers),
             Err(failure) => self.failure = Some(failure),
+        }
+    }
+
+    fn hints(&self) -> Vec<CommandId> {
+        hinted(CommandScope::Jobs).chain([CommandId::Close, CommandId::Palette, CommandId::Refresh]).collect()
+    }
+
+    /// Only what runs can be paused or ended, and only what is possible here can be started.
+    fn can(&self, id: CommandId, cx: &Context) -> Result<(), Lack> {
+        let CommandId::Job(ask) = id else { return Ok(()) };
+        let offer = self.current().ok_or_else(|| ("no job is selected".to_owned(), None))?;
+        let runs =
+            cx.running.of(&offer.name).is_some() || cx.running.run_of(offer).is_some_and(|run| !run.state.is_over());
+        match &offer.reason {
+            Some(reason) if ask == JobAsk::Start => Err((reason.clone(), None)),
+            _ if ask != JobAsk::Start && !runs => Err((format!("{} is not running", offer.name), None)),
+            _ => Ok(()),
         }
     }
 

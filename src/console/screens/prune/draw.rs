@@ -67,7 +67,7 @@ fn rule_line(cx: &Context, prune: &PruneScreen, rule: PruneRule, look: &Look) ->
             match rules.window {
                 PruneWindow::Unsaid if rules.names_one() => ("all: a rule is named".to_owned(), false),
                 PruneWindow::Unsaid => ("each bank's own".to_owned(), false),
-                PruneWindow::Own => ("each bank's own, whatever else is set".to_owned(), true),
+                PruneWindow::Own => ("bank's own, always".to_owned(), true),
                 PruneWindow::Newest(window) => (window.to_string(), true),
             },
         ),

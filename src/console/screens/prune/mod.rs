@@ -152,8 +152,7 @@ impl Screen for PruneScreen {
         self.rules.words().iter().map(|word| quoted(word)).collect()
     }
 
-    /// From a profile or an agent it starts narrowed to that one's banks; from another row, whose it is can be chosen
-    /// here.
+    /// Whose the selected row is can be chosen here; no rule is set that nobody set.
     fn enter(&mut self, origin: &ScreenOrigin, cx: &mut Context) -> bool {
         let of = (origin.person.clone(), origin.id_of(Entity::Agent, "agent_id"));
         if of == (None, None) {
@@ -161,13 +160,6 @@ impl Screen for PruneScreen {
         }
         cx.read_names_of(Entity::Subject, of.0.as_deref());
         cx.read_names_of(Entity::Agent, of.1.as_deref());
-        let entity = origin.selected.as_ref().map(|(entity, _)| *entity);
-        if entity == Some(Entity::Profile) {
-            self.rules.user.clone_from(&of.0);
-        }
-        if matches!(entity, Some(Entity::Profile | Entity::Agent)) {
-            self.rules.agent.clone_from(&of.1);
-        }
         self.of = of;
         false
     }

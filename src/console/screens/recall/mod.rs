@@ -257,8 +257,7 @@ fn situation_of_access(row: &Row, masked: bool) -> Option<Inquiry> {
 pub fn recalled_kinds(ranking: Ranking) -> &'static [Entity] {
     match ranking {
         Ranking::Cases => &[Entity::Case],
-        Ranking::Proven => &[Entity::Memory, Entity::Episode],
-        Ranking::Boosted | Ranking::Similar => &[Entity::Episode],
+        Ranking::Proven | Ranking::Boosted | Ranking::Similar => &[Entity::Memory, Entity::Episode],
     }
 }
 

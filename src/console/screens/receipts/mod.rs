@@ -7,7 +7,7 @@ pub use messages::{ENTRIES, ReceiptEntry};
 
 use crate::change::operation::Operation;
 use crate::console::core::command::{CommandId, CommandScope, hinted};
-use crate::console::core::context::{Context, ToastTone};
+use crate::console::core::context::{Context, Lack, ToastTone};
 use crate::console::core::message::{Destination, RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
@@ -163,6 +163,16 @@ impl Screen for ReceiptsScreen {
         self.aged = true;
     }
 
+    fn can(&self, id: CommandId, _cx: &Context) -> Result<(), Lack> {
+        match id {
+            CommandId::UndoEntry | CommandId::Open if self.current().is_none() => {
+                Err(("no change is selected".to_owned(), None))
+            }
+            CommandId::Follow => Err(("enter goes to the row".to_owned(), None)),
+            _ => Ok(()),
+        }
+    }
+
     fn command(&mut self, id: CommandId, cx: &mut Context) {
         if id == CommandId::UndoEntry {
             self.undo(cx);
@@ -177,7 +187,7 @@ impl Screen for ReceiptsScreen {
         });
         match touched {
             Some((entity, id)) => cx.follow(Destination::Row(entity, id)),
-            None => cx.say(ToastTone::Info, format!("change {} touched no single row", entry.seq)),
+            None => cx.say(ToastTone::Info, format!("change {} is not about one row that could be shown", entry.seq)),
         }
     }
 

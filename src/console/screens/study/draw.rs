@@ -125,7 +125,7 @@ fn draw_found(cx: &Context, study: &StudyScreen, look: &Look, area: Rect, buf: &
             None
         }
         Some(Ok(StudyAnswer::Recall(found))) => {
-            recall::sheet(&mut sheet, found);
+            recall::sheet(cx, &mut sheet, found);
             None
         }
         Some(Err(failure)) if study.kind == StudyKind::Policies && study.version().is_some() => {

@@ -18,6 +18,9 @@ use crate::console::view::Canvas;
 use crate::memory::{Entity, Row};
 use crate::recall::learn::version::Version;
 
+/// Kinds of rows that are recalled.
+const RECALLED: [Entity; 3] = [Entity::Case, Entity::Episode, Entity::Memory];
+
 /// Answers that are kept at most.
 const KEPT: usize = 60;
 
@@ -162,6 +165,12 @@ impl StudyScreen {
                 cx.read_names(versions.iter().map(|version| &version.row));
                 self.versions.clone_from(versions);
                 self.filled = true;
+            }
+            Ok(StudyAnswer::Recall(found)) => {
+                let stored = found.stored.as_ref().map(|stored| &stored.spread);
+                let spreads = [Some(&found.spread), stored].into_iter().flatten();
+                let most: Vec<&str> = spreads.filter_map(|s| s.most_recalled.as_ref()).map(|(id, _)| &**id).collect();
+                RECALLED.iter().for_each(|kind| cx.read_names_of(*kind, most.iter().copied()));
             }
             _ => {}
         }

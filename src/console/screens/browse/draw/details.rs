@@ -3,7 +3,6 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::console::core::ClickTarget;
-use crate::console::core::columns::row_name;
 use crate::console::core::context::Context;
 use crate::console::core::request::Content;
 use crate::console::screens::browse::detail::{Detail, DetailTab, tabs};
@@ -21,7 +20,7 @@ use crate::ui::{
 pub fn draw(detail: &Detail, focused: bool, filled: bool, cx: &Context, canvas: &mut Canvas<'_>) {
     let Canvas { look, area, buf, drawn, .. } = canvas;
     let (look, area) = (*look, *area);
-    let name = detail.content.as_ref().map(|content| row_name(content.row())).unwrap_or_default();
+    let name = detail.content.as_ref().map(|content| cx.names.of_row(content.row())).unwrap_or_default();
     let pane = PaneFrame {
         title: detail.entity.title().into(),
         note: TextLine::of(

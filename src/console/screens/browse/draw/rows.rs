@@ -30,7 +30,7 @@ fn long_columns(entity: Entity) -> &'static [&'static str] {
 
 /// Writes what matters of a row.
 pub fn overview(writer: &mut DocumentWriter<'_>, row: &Row) {
-    writer.hanging(TextLine::default(), &SafeText::limited(&row_name(row), 400), StyleRole::Heading);
+    writer.hanging(TextLine::default(), &SafeText::limited(&writer.names.of_row(row), 400), StyleRole::Heading);
     writer.blank();
     head(writer, row);
     let long = long_columns(row.entity);

@@ -158,7 +158,7 @@ pub(in crate::console) fn last_words(erasure: &EraseScreen) -> Vec<String> {
             words.push(agreeing(
                 named as u64,
                 "{#} {value|values} of other people {names|name} this person and {stays|stay}, except those decided one \
-                 by one: the proof will say so.",
+                 by one; the receipt counts them.",
             ));
         }
     }

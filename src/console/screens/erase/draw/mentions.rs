@@ -9,6 +9,7 @@ use crate::console::screens::erase::{EraseChoice, EraseScreen};
 use crate::console::view::Drawn;
 use crate::console::view::keys::key_of;
 use crate::console::view::person::around;
+use crate::memory::Entity;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{Align, Glyph, Look, SafeText, Section, StyleRole, TextLine, look as lay};
 
@@ -56,13 +57,20 @@ pub fn draw(
     let told = erasure.mention().map(|mention| about(mention, width, look)).unwrap_or_default();
     let foot = if below.height >= LEAST + told.len() as u16 { told.len() as u16 } else { 0 };
     let list = Rect { height: below.height - foot, ..below };
-    draw_list(erasure, preview, look, list, buf, drawn);
+    draw_list((cx, erasure), preview, look, list, buf, drawn);
     for (at, line) in told.iter().take(usize::from(foot)).enumerate() {
         line.render(lay::row(below, list.height + at as u16), buf, look);
     }
 }
 
-fn draw_list(erasure: &EraseScreen, preview: &Preview, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+fn draw_list(
+    (cx, erasure): (&Context, &EraseScreen),
+    preview: &Preview,
+    look: &Look,
+    area: Rect,
+    buf: &mut Buffer,
+    drawn: &mut Drawn,
+) {
     let rows = rows(preview);
     let at = erasure.mention.min(preview.named.len().saturating_sub(1));
     let line = rows.iter().position(|row| matches!(row, MentionRow::Mention(number, _) if *number == at)).unwrap_or(0);
@@ -70,7 +78,7 @@ fn draw_list(erasure: &EraseScreen, preview: &Preview, look: &Look, area: Rect, 
     let first = line.saturating_sub(height / 2).min(rows.len().saturating_sub(height));
     let width = usize::from(area.width.saturating_sub(2));
     let window: Vec<TextLine> =
-        rows.iter().skip(first).take(height).map(|row| row_line(row, erasure, width, look)).collect();
+        rows.iter().skip(first).take(height).map(|row| row_line(cx, row, erasure, width, look)).collect();
     drawn.measures.list_rows = (height / LINES).max(1);
     LineWindow { lines: &window, first, total: rows.len(), selected: Some(line - first) }.render(area, buf, look);
 }
@@ -94,7 +102,7 @@ fn rows(preview: &Preview) -> Vec<MentionRow<'_>> {
     rows
 }
 
-fn row_line(row: &MentionRow<'_>, erasure: &EraseScreen, width: usize, look: &Look) -> TextLine {
+fn row_line(cx: &Context, row: &MentionRow<'_>, erasure: &EraseScreen, width: usize, look: &Look) -> TextLine {
     match row {
         MentionRow::Place(place, count) => {
             TextLine::of(SafeText::limited(place, 80).cut(width.saturating_sub(8)), StyleRole::Heading)
@@ -111,7 +119,11 @@ fn row_line(row: &MentionRow<'_>, erasure: &EraseScreen, width: usize, look: &Lo
                 line.push("perhaps ", StyleRole::Warn);
             }
             let room = width.saturating_sub(line.width());
-            line.with(row_name(mention).cut(room), StyleRole::Label)
+            let owner = cx.names.of(Entity::Subject, &mention.owner).unwrap_or(&mention.owner);
+            let owner = if owner.is_empty() { String::new() } else { format!("  of {owner}") };
+            let owner = SafeText::limited(&owner, room / 2);
+            line.push(row_name(mention).cut(room - owner.width()), StyleRole::Label);
+            line.with(owner, StyleRole::Muted)
         }
         MentionRow::Words(mention) => around(&mention.words, TextLine::of(" ".repeat(INDENT), StyleRole::Text), width),
         MentionRow::Blank => TextLine::default(),

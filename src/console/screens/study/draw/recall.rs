@@ -1,6 +1,8 @@
 //! Quality of recall: metrics with intervals, values of K side by side, controls, spread, latency.
 
 use super::{cell, number, share};
+use crate::console::core::context::Context;
+use crate::console::screens::study::RECALLED;
 use crate::console::view::sheet::Sheet;
 use crate::memory::{agreeing, thousands};
 use crate::recall::judge::latency::LatencyTimes;
@@ -11,7 +13,7 @@ use crate::ui::chart::meter;
 use crate::ui::{Align, Look, NamedValue, SafeText, StyleRole, TextLine, figures};
 
 /// The whole sheet.
-pub fn sheet(sheet: &mut Sheet<'_>, found: &Evaluation) {
+pub fn sheet(cx: &Context, sheet: &mut Sheet<'_>, found: &Evaluation) {
     let rows = SafeText::join(
         &[
             figures::count(found.rows as u64),
@@ -31,8 +33,8 @@ pub fn sheet(sheet: &mut Sheet<'_>, found: &Evaluation) {
     }
     quality(sheet, found);
     controls(sheet, found);
-    spread(sheet, "rankings here", &found.spread);
-    stored(sheet, found);
+    spread(cx, sheet, "rankings here", &found.spread);
+    stored(cx, sheet, found);
 }
 
 /// Columns for a bar beside its numbers.
@@ -106,7 +108,7 @@ fn controls(sheet: &mut Sheet<'_>, found: &Evaluation) {
     }
 }
 
-fn spread(sheet: &mut Sheet<'_>, title: &str, spread: &RecallSpread) {
+fn spread(cx: &Context, sheet: &mut Sheet<'_>, title: &str, spread: &RecallSpread) {
     let look = sheet.look();
     sheet.section(title);
     let bar = |name: &str, value: Option<f64>, note: SafeText, role: StyleRole| {
@@ -119,7 +121,8 @@ fn spread(sheet: &mut Sheet<'_>, title: &str, spread: &RecallSpread) {
     };
     let swamped = spread.top_1_percent_share.zip(spread.top_1_percent_even).is_some_and(|(s, even)| s > even * 20.0);
     let most = spread.most_recalled.as_ref().map_or_else(SafeText::default, |(id, n)| {
-        SafeText::join(&["most: ".into(), SafeText::limited(id, 40), agreeing(*n, ", {#} {time|times}").into()], "")
+        let name = RECALLED.iter().find_map(|kind| cx.names.of(*kind, id)).unwrap_or(id);
+        SafeText::join(&["most: ".into(), SafeText::limited(name, 40), agreeing(*n, ", {#} {time|times}").into()], "")
     });
     let age = spread.age_days.map_or("age unknown".to_owned(), |days| format!("mean age {days:.1} days"));
     let lines = [
@@ -143,11 +146,11 @@ fn spread(sheet: &mut Sheet<'_>, title: &str, spread: &RecallSpread) {
     sheet.lines(lines.into_iter().flat_map(|line| line.flow(width, look)));
 }
 
-fn stored(sheet: &mut Sheet<'_>, found: &Evaluation) {
+fn stored(cx: &Context, sheet: &mut Sheet<'_>, found: &Evaluation) {
     let Some(stored) = &found.stored else { return };
     let look = sheet.look();
     let bar = bar_width(sheet.width());
-    spread(sheet, "recalls as they happened", &stored.spread);
+    spread(cx, sheet, "recalls as they happened", &stored.spread);
     sheet.line(estimate("hit rate", &stored.hit_rate, bar, look));
     sheet.line(estimate("precision", &stored.precision_at_k, bar, look));
     let trail = &stored.trail;
