@@ -311,7 +311,8 @@ impl Context {
         if self.masking.is_on() {
             return;
         }
-        let wanted = self.names.unknown(rows);
+        let wanted = self.names.unknown(rows.iter().copied());
+        self.names.learn(&rows);
         self.ask_names(wanted);
     }
 

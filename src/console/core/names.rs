@@ -167,6 +167,19 @@ impl NameBook {
         ids.into_iter().filter(|id| self.asked.insert((entity, (*id).to_owned()))).map(str::to_owned).collect()
     }
 
+    /// Takes the names of rows that were read for themselves.
+    pub fn learn(&mut self, rows: &[&Row]) {
+        // A bank is named by others.
+        let own = |row: &&&Row| NAMED.contains(&row.entity) && row.entity != Entity::Profile && !row.id().is_empty();
+        for row in rows.iter().filter(own) {
+            let key = (row.entity, row.id().to_owned());
+            if let Some(name) = row_title(row).filter(|name| self.names.get(&key) != Some(name)) {
+                self.names.insert(key, name);
+                self.version += 1;
+            }
+        }
+    }
+
     /// Takes rows that name themselves.
     pub fn take(&mut self, rows: &[Row]) {
         self.version += 1;

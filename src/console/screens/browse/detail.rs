@@ -578,7 +578,7 @@ pub fn relations(row: &Row) -> Vec<(String, Relation)> {
                 |title: &str, found: Option<(_, Relation)>| found.map(|(_, relation)| (title.to_owned(), relation));
             vec![
                 titled("episode of the run", by(Conditions::has("execution_ids", &run))),
-                titled("episode that is the run", by(Conditions::equal("id", &run))),
+                titled("episode of the run", by(Conditions::equal("id", &run))),
             ]
         }),
         Entity::Access => {

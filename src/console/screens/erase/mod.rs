@@ -294,7 +294,7 @@ impl Screen for EraseScreen {
     fn hint_word(&self, id: CommandId) -> Option<&'static str> {
         match id {
             CommandId::Open => Some("ask"),
-            CommandId::CopyText => Some("copy the receipt's path"),
+            CommandId::CopyText => Some("copy path"),
             _ => None,
         }
     }

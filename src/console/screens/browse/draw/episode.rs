@@ -261,11 +261,8 @@ pub fn segment(writer: &mut DocumentWriter<'_>, segment: &Row) {
         line.push("  ", StyleRole::Text);
     }
     line.push(SafeText::limited(segment.text("kind").unwrap_or("segment"), 40), StyleRole::Accent);
-    if let Some(number) = segment.get("sequence").as_i64() {
-        line.push(format!("  piece {number}"), StyleRole::Muted);
-    }
     if let Some(source) = segment.text("source_type") {
-        line.push(", from ", StyleRole::Muted);
+        line.push("  from ", StyleRole::Muted);
         line.push(SafeText::limited(&source.replace('_', " "), 40), StyleRole::Muted);
     }
     writer.line(line);

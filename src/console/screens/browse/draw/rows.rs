@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::console::core::Destination;
 use crate::console::core::columns::row_name;
 use crate::console::core::columns::title_column;
+use crate::console::core::request::Related;
 use crate::console::screens::browse::detail::Detail;
 use crate::console::view::document::DocumentWriter;
 use crate::console::view::words;
@@ -145,18 +146,17 @@ fn is_empty(value: &Value) -> bool {
 
 /// Writes what a row is related to.
 pub fn related(writer: &mut DocumentWriter<'_>, detail: &Detail) {
-    if detail.related.is_empty() {
+    let holds = |group: &&Related| !group.rows.is_empty() || !group.dangling.is_empty();
+    let mut groups = detail.related.iter().filter(holds).peekable();
+    if groups.peek().is_none() {
         let text = if detail.pending_related.is_some() { "reading" } else { "Nothing is related to this row." };
         writer.text(text, StyleRole::Muted);
         return;
     }
-    for group in &detail.related {
+    for group in groups {
         writer.section(&group.title, Some(group.rows.len()));
         for row in &group.rows {
             row_line(writer, row);
-        }
-        if group.rows.is_empty() && group.dangling.is_empty() {
-            writer.text("none", StyleRole::Muted);
         }
         if group.more {
             writer.text("there are more; f leads to all of them", StyleRole::Muted);

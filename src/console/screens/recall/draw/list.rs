@@ -273,7 +273,9 @@ fn left_out(cx: &Context, answer: &RecallAnswer, ranking: Ranking, look: &Look, 
     let width = usize::from(area.width.saturating_sub(2));
     Section::new(cut(answer).as_str()).line(width, look).render(lay::row(area, 0), buf, look);
     let shown = usize::from(area.height - 1);
-    for (at, left) in answer.left_out.iter().take(shown).enumerate() {
+    // What came next stands first.
+    let (next, others): (Vec<_>, Vec<_>) = answer.left_out.iter().partition(|left| left.reason == BELOW_K);
+    for (at, left) in next.into_iter().chain(others).take(shown).enumerate() {
         let score = left.score.map_or_else(SafeText::default, |score| format!("{score:.3}").into());
         // A reason after the name needs room too.
         let room = if left.reason == BELOW_K { width.saturating_sub(13) } else { width / 2 };

@@ -122,7 +122,8 @@ fn spread(cx: &Context, sheet: &mut Sheet<'_>, title: &str, spread: &RecallSprea
     let swamped = spread.top_1_percent_share.zip(spread.top_1_percent_even).is_some_and(|(s, even)| s > even * 20.0);
     let most = spread.most_recalled.as_ref().map_or_else(SafeText::default, |(id, n)| {
         let name = RECALLED.iter().find_map(|kind| cx.names.of(*kind, id)).unwrap_or(id);
-        SafeText::join(&["most: ".into(), SafeText::limited(name, 40), agreeing(*n, ", {#} {time|times}").into()], "")
+        let room = sheet.width().saturating_sub(64).clamp(16, 60);
+        SafeText::join(&["most: ".into(), SafeText::limited(name, room), agreeing(*n, ", {#} {time|times}").into()], "")
     });
     let age = spread.age_days.map_or("age unknown".to_owned(), |days| format!("mean age {days:.1} days"));
     let lines = [
