@@ -10,6 +10,7 @@ use crate::console::core::Request;
 use crate::memory::Row;
 use crate::memory::query::Query;
 use crate::store::Store;
+use crate::store::pulse::PulseBeat;
 
 /// Longest interval between two looks at the rows.
 const BEAT: Duration = Duration::from_secs(1);
@@ -35,12 +36,13 @@ pub async fn watch(store: &Store, query: &Query, tell: impl Fn(Vec<Row>)) -> Inf
             Err(_) => false,
         };
         if is_new && let Ok(page) = store.page(query).await {
-            let counts = beat.as_ref().is_ok_and(Option::is_some);
-            if counts || told.as_ref() != Some(&page.rows) {
+            let beat = beat.ok().flatten();
+            let is_own = beat.as_ref().is_some_and(|now| is_own(mark.as_ref(), now));
+            if is_own || told.as_ref() != Some(&page.rows) {
                 told = Some(page.rows.clone());
                 tell(page.rows);
             }
-            mark = beat.ok().flatten();
+            mark = beat;
         } else if is_new || is_locked {
             // The list itself tells of failures. What cannot be read now is news once it can.
             (mark, told) = (None, None);
@@ -49,6 +51,11 @@ pub async fn watch(store: &Store, query: &Query, tell: impl Fn(Vec<Row>)) -> Inf
         let rest = if is_locked { BEAT } else { (begun.elapsed() * SHARE).clamp(BEAT, LONGEST) };
         tokio::time::sleep(rest).await;
     }
+}
+
+/// Whether something was written in this very database since the beat before, as far as the engine tells them apart.
+fn is_own(before: Option<&PulseBeat>, now: &PulseBeat) -> bool {
+    now.own.is_none() || before.is_none_or(|before| before.own != now.own)
 }
 
 /// The time from which on each kind of thing may be read again unasked.

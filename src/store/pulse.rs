@@ -6,8 +6,23 @@ use super::session::Opener;
 use super::sqlite_reader::{SqliteFile, SqliteReader};
 use super::{Store, StoreError};
 
-/// Transactions that write: those that were under way, and the first that had not begun.
+/// Transactions that write, in any database of the server: those that were under way, and the first that had not begun.
 const SNAPSHOT: &str = "SELECT pg_current_snapshot()::text";
+
+/// Rows that were written in this database, as far as writers have reported; nothing where they are not counted.
+const ROWS: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() AND current_setting('track_counts') = 'on' \
+     THEN sum(pg_stat_get_tuples_inserted(oid) + pg_stat_get_tuples_updated(oid) + pg_stat_get_tuples_deleted(oid))::text \
+     END FROM pg_class WHERE relkind = 'r' AND oid >= 16384";
+
+/// What tells whether something was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PulseBeat {
+    /// Another one once something was written, perhaps in another database of the server.
+    pub mark: String,
+    /// Another one once something was written in this database, on PostgreSQL some seconds later; none when the engine
+    /// tells no such thing.
+    pub own: Option<String>,
+}
 
 /// Asks again and again whether something was written. No transaction is open between two questions.
 #[derive(Debug)]
@@ -18,19 +33,27 @@ pub struct DatabasePulse<'s> {
 }
 
 impl DatabasePulse<'_> {
-    /// A mark that is another one once something was written; none when the engine tells no such thing.
+    /// What the engine tells now; none when it tells no such thing.
     ///
     /// # Errors
     /// The engine's, while the database cannot be read.
-    pub async fn beat(&mut self) -> Result<Option<String>, StoreError> {
+    pub async fn beat(&mut self) -> Result<Option<PulseBeat>, StoreError> {
         match self.store.sessions.opener() {
-            Opener::Sqlite(file) => self.count_commits(file.clone()).await.map(Some),
-            Opener::Postgres(_) => {
-                // A server that speaks like PostgreSQL need not have it.
-                let found = self.store.fetch_text(SNAPSHOT).await.ok();
-                Ok(found.and_then(|rows| rows.first().map(|row| text(row, 0))))
+            Opener::Sqlite(file) => {
+                let mark = self.count_commits(file.clone()).await?;
+                Ok(Some(PulseBeat { own: Some(mark.clone()), mark }))
             }
+            Opener::Postgres(_) => Ok(match self.told(SNAPSHOT).await {
+                Some(mark) => Some(PulseBeat { mark, own: self.told(ROWS).await }),
+                None => None,
+            }),
         }
+    }
+
+    /// The one text that a statement gives; a server that speaks like PostgreSQL need not have it.
+    async fn told(&self, sql: &str) -> Option<String> {
+        let rows = self.store.fetch_text(sql).await.ok()?;
+        rows.first().map(|row| text(row, 0)).filter(|text| !text.is_empty())
     }
 
     async fn count_commits(&mut self, file: SqliteFile) -> Result<String, StoreError> {

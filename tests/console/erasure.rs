@@ -286,3 +286,13 @@ fn pictures_of_every_step() {
         insta::assert_snapshot!(format!("erasure-{width}x{height}"), all_steps(width, height, &look));
     }
 }
+
+#[test]
+fn the_path_of_the_receipt_is_copied() {
+    let (mut console, id) = opened(unlocked(140, 45));
+    let ticket = confirmed(&mut console, &id);
+    console.tell(Message::Reply(ticket, Reply::Erased(Ok(Box::new(outcome("verified"))))));
+    console.press("y t");
+    let copied = Effect::Copy("text".to_owned(), outcome("verified").kept_in);
+    assert!(console.asked.contains(&copied), "{:?}", console.asked);
+}

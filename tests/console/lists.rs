@@ -347,3 +347,25 @@ fn a_long_title_says_that_it_is_cut() {
     let heading = console.lines().into_iter().find(|line| line.contains("x…") && !line.contains("2026"));
     assert!(heading.is_some(), "{}", console.text());
 }
+
+#[test]
+fn rows_are_named_by_what_they_name() {
+    let mut database = world();
+    let mut add = |entity, values: &[(&str, serde_json::Value)]| {
+        database.rows.insert(entity, vec![row(entity, values)]);
+    };
+    let person = json!("ada@example.org");
+    add(Entity::Profile, &[("id", json!("bank-1")), ("user_id", person), ("agent_id", json!("ledger-bot"))]);
+    add(Entity::Access, &[("id", json!("ac-1")), ("query", json!("invoices")), ("ids", json!(["ep-1", "ep-9"]))]);
+    add(Entity::WorkflowEvent, &[("id", json!("ev-1")), ("run_id", json!("run-1")), ("kind", json!("step"))]);
+    let episodes = database.rows.get_mut(&Entity::Episode).expect("episodes");
+    episodes.iter_mut().filter(|row| row.id() == "ep-1").for_each(|row| row.set("execution_ids", json!(["run-1"])));
+    let mut console = Console::new(database, 120, 45);
+    console.press(": 'profiles' enter");
+    console.shows("profile ada@example.org with ledger-bot");
+    console.press(": 'accesses' enter");
+    console.shows("Reconcile the October invoices; ep-9");
+    console.press(": 'workflow events' enter . r");
+    console.shows("episode of the run 1");
+    console.shows("Reconcile the October invoices");
+}

@@ -167,3 +167,13 @@ fn the_rules_are_narrowed_to_whom_the_selected_row_belongs_to() {
     let (_, rules) = asked(&mut console);
     assert_eq!(rules, Pruning::default());
 }
+
+#[test]
+fn no_rule_is_set_that_nobody_set() {
+    for from in ["9 P", ": 'profiles' enter P"] {
+        let mut console = unlocked(160, 50);
+        console.press(from);
+        let (_, rules) = asked(&mut console);
+        assert_eq!(rules, Pruning::default(), "{from}");
+    }
+}

@@ -53,7 +53,7 @@ fn the_utility_steps_at_its_signals_and_says_what_it_is_at_the_cursor() {
 #[test]
 fn enter_shows_the_lane_alone_at_the_moment_and_the_way_back_is_where_one_was() {
     let mut console = at_story(120, 45);
-    for (keys, shown) in [("", "piece 1"), ("j", "sheets / ledger"), ("j j j j j", "replayed 0.60")] {
+    for (keys, shown) in [("", "in the archive"), ("j", "sheets / ledger"), ("j j j j j", "replayed 0.60")] {
         console.press(keys);
         console.press("enter");
         console.shows(shown);

@@ -217,7 +217,7 @@ fn what_was_told_already_needs_no_look() {
 fn feedback_is_edited_in_a_form_that_stays_until_it_is_done() {
     let mut console = unlocked(160, 50);
     console.press("5 c e");
-    console.shows("Edit feedback fb-2");
+    console.shows("Edit feedback Please sort them by date");
     console.shows("nothing is changed yet");
     console.press("ctrl-s right*3 enter");
     console.shows("a rating needs a number from 1 to 5");
@@ -236,7 +236,7 @@ fn feedback_is_edited_in_a_form_that_stays_until_it_is_done() {
         Reply::Planned(Ok(Box::new(plan("feedback.edit", ChangeDanger::Guarded, &removal())))),
     ));
     console.press("enter");
-    console.shows("Edit feedback fb-2");
+    console.shows("Edit feedback Please sort them by date");
     console.press("ctrl-s");
     carried_out(&mut console, ChangeDanger::Guarded, 5);
     assert!(console.model.overlays.is_empty());
@@ -254,7 +254,7 @@ fn feedback_is_added_to_an_episode() {
 fn one_of_an_episodes_rows_is_chosen_and_edited() {
     let mut console = unlocked(160, 50);
     console.press("2 j c f 'Please' enter");
-    console.shows("Edit feedback fb-2");
+    console.shows("Edit feedback Please sort them by date");
 }
 
 #[test]
@@ -375,7 +375,7 @@ fn histories_and_trails_are_not_edited() {
 fn a_parent_is_searched_for_and_chosen() {
     let mut console = unlocked(160, 50);
     console.press("2 c l");
-    console.shows("Parent of ep-2");
+    console.shows("Parent of Book the missing invoices");
     console.press("'ep-9'");
     console.wait();
     console.shows("no other episode is like that");
@@ -390,7 +390,7 @@ fn a_parent_is_searched_for_and_chosen() {
     console.tell(Message::Reply(ticket, Reply::Planned(Err(Refusal::Failed(failure)))));
     console.shows("ep-2 -> ep-1 -> ep-2");
     console.press("enter");
-    console.shows("Parent of ep-2");
+    console.shows("Parent of Book the missing invoices");
 }
 
 #[test]

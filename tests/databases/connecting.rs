@@ -17,6 +17,7 @@ use crate::support::pooler::{free_port, skipped};
 use crate::support::postgres::Database;
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::query::Query;
+use mnemoscope::store::pulse::{DatabasePulse, PulseBeat};
 use mnemoscope::store::{OpenOptions, Store, Target};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use url::Url;
@@ -453,4 +454,46 @@ fn a_connection_that_ends_in_the_middle_of_a_change_is_said_to_have_written_noth
         let title = sqlx::query_scalar::<_, String>("SELECT title FROM episodes").fetch_one(&mut link).await;
         assert_eq!(title.expect("the title"), "sent");
     });
+}
+
+/// Runs statements over a connection of their own: what it wrote is counted when it ends.
+async fn written(database: &Database, sql: &'static str) {
+    let mut link = PgConnection::connect(database.url()).await.expect("connects");
+    sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut link).await.expect(sql);
+    link.close().await.expect("ends");
+}
+
+#[test]
+fn what_is_written_in_another_database_of_the_server_is_not_taken_as_written_here() {
+    let (Some(here), Some(there)) = (Database::fresh(), Database::fresh()) else { return };
+    block_on(async {
+        for database in [&here, &there] {
+            written(database, "CREATE TABLE notes (id int); INSERT INTO notes VALUES (1)").await;
+        }
+        let open = |database: &Database| {
+            let target = Target::Postgres(database.url().to_owned());
+            async move { Store::open(&target, &OpenOptions::default()).await.expect("opens") }
+        };
+        let (store, other) = (open(&here).await, open(&there).await);
+        let (mut pulse, mut others) = (store.pulse(), other.pulse());
+        let before = pulse.beat().await.expect("answers").expect("tells");
+        let theirs = others.beat().await.expect("answers").expect("tells");
+        assert!(before.own.is_some() && theirs.own.is_some(), "{before:?}, {theirs:?}");
+        written(&there, "INSERT INTO notes VALUES (2)").await;
+        changed(&mut others, &theirs).await;
+        let now = pulse.beat().await.expect("answers").expect("tells");
+        assert_eq!(now.own, before.own);
+        assert_ne!(now.mark, before.mark, "the server counts transactions of all its databases");
+        written(&here, "UPDATE notes SET id = 3").await;
+        changed(&mut pulse, &now).await;
+    });
+}
+
+/// Waits until a database says that it was written.
+async fn changed(pulse: &mut DatabasePulse<'_>, before: &PulseBeat) {
+    let begun = Instant::now();
+    while pulse.beat().await.expect("answers").is_some_and(|now| now.own == before.own) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it does not say that it was written");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }

@@ -135,7 +135,7 @@ fn ordinary_text_of_the_world_is_left_alone() {
         "हिन्दी क्षत्रिय",
         "ภาษาไทย น้ำ",
         "עברית",
-        "🚀🇩🇪",
+        "🚀",
     ] {
         assert_eq!(shown(raw), raw);
     }
@@ -146,6 +146,7 @@ fn emoji_are_drawn_so_that_every_terminal_agrees_on_the_width() {
     assert_eq!(shown("⚠\u{fe0f} 1\u{fe0f}\u{20e3}"), "⚠ 1\u{20e3}");
     assert_eq!(shown("👨\u{200d}👩\u{200d}👧"), "👨‿👩‿👧");
     assert_eq!(shown("👍🏽"), "👍‿🏽");
+    assert_eq!(shown("🇩🇪🇯🇵 a🇩"), "⟨flag:DE⟩⟨flag:JP⟩ a⟨flag:D⟩");
     assert_eq!(shown("a\u{200d}b"), "a⟨200D⟩b");
 }
 
@@ -201,4 +202,20 @@ fn hits_and_marks_are_styled_apart() {
     let paint = Paint { base: Style::new(), mark: Style::new().dim(), hit: Style::new().bold() };
     let spans: Vec<String> = text.spans(&paint, &hits).iter().map(|span| span.content.to_string()).collect();
     assert_eq!(spans, ["Ärg", "er", "␇", ", ", "ärg", "er"]);
+}
+
+#[test]
+fn a_mark_is_not_broken_and_a_long_path_is_broken_after_a_slash() {
+    let rows = |raw: &str, width| -> Vec<String> {
+        let text = SafeText::new(raw);
+        let (clean, raw) = (text.wrap(width), SafeText::rows(raw, width));
+        let rows: Vec<String> = clean.map(|row| row.as_str().to_owned()).collect();
+        assert_eq!(rows, raw.map(|row| row.as_str().to_owned()).collect::<Vec<_>>());
+        rows
+    };
+    assert_eq!(rows("an escape\u{202e}over", 12), ["an", "escape⟨202E⟩", "over"]);
+    assert_eq!(
+        rows("file /home/ann/state/receipts/e9cf87ca.json", 18),
+        ["file", "/home/ann/state/", "receipts/", "e9cf87ca.json"]
+    );
 }

@@ -49,6 +49,20 @@ fn each(decisions: &[(&str, Mentions)]) -> PurgeOptions {
 }
 
 #[test]
+fn a_mention_says_whose_row_it_is_in() {
+    block_on(async {
+        for world in worlds().await {
+            let store = world.open().await;
+            let plan = purge::plan(&store, "user-ana", &PurgeOptions::default(), &|_, _| {}).await.expect("a plan");
+            let preview = purge::preview(&store, &plan).await.expect("a preview");
+            let planted = preview.named.iter().filter(|mention| mention.key.starts_with("plant-"));
+            let owners: Vec<&str> = planted.map(|mention| &*mention.owner).collect();
+            assert_eq!(owners, ["user-ben"; 3]);
+        }
+    });
+}
+
+#[test]
 fn each_mention_gets_what_was_decided_for_it() {
     block_on(async {
         for world in worlds().await {

@@ -195,7 +195,7 @@ impl Screen for StudyScreen {
     fn hints(&self) -> Vec<CommandId> {
         let learn = [CommandId::Change(CommandAsk::ActivatePolicy), CommandId::Change(CommandAsk::TrainPolicy)];
         let own: &[CommandId] = if self.kind == StudyKind::Policies { &learn } else { &[] };
-        let open = (self.kind != StudyKind::Recall).then_some(CommandId::Open);
+        let open = (!self.reads).then_some(CommandId::Open);
         let pane = self.has_panes().then_some(CommandId::Focus);
         let shared = [CommandId::Close, CommandId::Palette, CommandId::ScrollDetail(true), CommandId::Refresh];
         open.into_iter().chain(own.iter().copied()).chain(pane).chain(shared).collect()

@@ -24,10 +24,11 @@ const SHOWN: usize = 400;
 /// Draws it; the rows that it takes.
 pub fn draw(cx: &Context, recall: &RecallScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) -> u16 {
     const FRAMED: u16 = 24;
-    let notes = notes(recall);
     let framed = body.height >= FRAMED;
-    let told = notes.len().min(if framed { 3 } else { 1 });
-    let height = 3 + told as u16 + if framed { 2 } else { 0 };
+    let (frame, most) = if framed { (2, 4) } else { (0, 2) };
+    let notes = note_lines(cx, recall, usize::from(body.width.saturating_sub(2 + frame)), look);
+    let told = notes.len().min(most);
+    let height = 3 + told as u16 + frame;
     let area = Rect { height: height.min(body.height), ..body };
     let inside = if framed {
         let inside = PaneFrame::new("situation").render(area, buf, look);
@@ -40,12 +41,27 @@ pub fn draw(cx: &Context, recall: &RecallScreen, look: &Look, body: Rect, buf: &
     rankings(cx, recall, look, lay::row(inside, 1), buf, drawn);
     owners(cx, recall, look).render(lay::row(inside, 2), buf, look);
     for (at, note) in notes.iter().take(told).enumerate() {
-        let sign = TextLine::default().with_glyph(look.glyphs.warning, StyleRole::Warn).with(" ", StyleRole::Text);
-        let more = if told < notes.len() && at + 1 == told { " (more in the reasons)" } else { "" };
-        let line = sign.with(SafeText::limited(note, SHOWN), StyleRole::Warn).with(more, StyleRole::Muted);
-        line.render(lay::row(inside, 3 + at as u16), buf, look);
+        let place = lay::row(inside, 3 + at as u16);
+        if told < notes.len() && at + 1 == told {
+            TextLine::of("  more in the reasons below", StyleRole::Muted).render(place, buf, look);
+        } else {
+            note.render(place, buf, look);
+        }
     }
     area.height
+}
+
+/// The notes in lines of that width, each after a sign.
+fn note_lines(cx: &Context, recall: &RecallScreen, width: usize, look: &Look) -> Vec<TextLine> {
+    let lines = |note: &str| {
+        let mut head = TextLine::default().with_glyph(look.glyphs.warning, StyleRole::Warn).with(" ", StyleRole::Text);
+        let rows: Vec<SafeText> = SafeText::limited(&cx.in_title(note), SHOWN).wrap(width.saturating_sub(2)).collect();
+        let line = move |row: SafeText| {
+            std::mem::replace(&mut head, TextLine::of("  ", StyleRole::Text)).with(row, StyleRole::Warn)
+        };
+        rows.into_iter().map(line).collect::<Vec<_>>()
+    };
+    notes(recall).into_iter().flat_map(lines).collect()
 }
 
 /// Collects the notes on the answers, each once.
