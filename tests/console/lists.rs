@@ -362,10 +362,10 @@ fn rows_are_named_by_what_they_name() {
     episodes.iter_mut().filter(|row| row.id() == "ep-1").for_each(|row| row.set("execution_ids", json!(["run-1"])));
     let mut console = Console::new(database, 120, 45);
     console.press(": 'profiles' enter");
-    console.shows("profile ada@example.org with ledger-bot");
+    console.shows("profile Ada Lovelace with ledger-bot");
     console.press(": 'accesses' enter");
     console.shows("Reconcile the October invoices; ep-9");
     console.press(": 'workflow events' enter . r");
     console.shows("episode of the run 1");
-    console.shows("Reconcile the October invoices");
+    console.shows("Reconcile the October invoic");
 }

@@ -302,13 +302,18 @@ impl Detail {
         };
         if is_news {
             self.receive(result);
-            cx.read_names(self.row());
+            self.read_names(cx);
         }
         if self.renewal.is_due() {
             self.renew(cx);
         } else if self.row().is_some() {
             self.ask_related(true, cx);
         }
+    }
+
+    /// Reads what the row and the feedback on it name.
+    fn read_names(&self, cx: &mut Context) {
+        cx.read_names(self.row().into_iter().chain(self.context_rows(Entity::Feedback)));
     }
 
     fn ask_related(&mut self, again: bool, cx: &mut Context) {
@@ -328,7 +333,7 @@ impl Detail {
             Reply::Detail(result) if self.renewal.end(ticket) => self.take_renewed(result, cx),
             Reply::Detail(result) => {
                 self.receive(result);
-                cx.read_names(self.row());
+                self.read_names(cx);
                 self.ask_related(false, cx);
             }
             Reply::Related(result) => {
