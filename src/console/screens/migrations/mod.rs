@@ -7,7 +7,7 @@ pub mod messages;
 pub use messages::{MigrationItem, MigrationList, MigrationStanding};
 
 use crate::console::core::command::{CommandId, CommandScope};
-use crate::console::core::context::{Context, LayerOpening, ToastTone, UnlockStep};
+use crate::console::core::context::{Context, Lack, LayerOpening, ToastTone, UnlockStep};
 use crate::console::core::message::{RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
@@ -51,13 +51,9 @@ impl MigrationsScreen {
             cx.say(ToastTone::Warn, "one of the applied migrations is not what it was: nothing is applied on top");
             return;
         }
-        let chosen = self.current().filter(|item| item.standing == MigrationStanding::Optional);
-        let optional: Vec<String> = chosen.iter().filter_map(|item| item.option.clone()).collect();
-        let named = |item: &MigrationItem| {
-            item.standing == MigrationStanding::Optional && item.option.as_ref().is_some_and(|o| optional.contains(o))
-        };
-        let wanted = self.items().iter().filter(|item| item.standing == MigrationStanding::Pending || named(item));
-        let pending: Vec<PendingStep> = wanted
+        let optional: Vec<String> = self.chosen().iter().filter_map(|item| item.option.clone()).collect();
+        let pending: Vec<PendingStep> = self
+            .wanted()
             .map(|item| PendingStep {
                 name: item.name.clone(),
                 sql: item.sql.clone(),
@@ -65,11 +61,21 @@ impl MigrationsScreen {
                 effect: item.effect.clone(),
             })
             .collect();
-        if pending.is_empty() {
-            cx.say(ToastTone::Info, "nothing is pending; an optional one is applied when it is selected");
-        } else {
-            cx.show(LayerOpening::Unlock(UnlockStep { migrations: pending, optional, unlocks: false }));
-        }
+        cx.show(LayerOpening::Unlock(UnlockStep { migrations: pending, optional, unlocks: false }));
+    }
+
+    /// The selected one where it is applied only by name.
+    fn chosen(&self) -> Option<&MigrationItem> {
+        self.current().filter(|item| item.standing == MigrationStanding::Optional)
+    }
+
+    /// All that are pending, and the chosen one with whatever has its name.
+    fn wanted(&self) -> impl Iterator<Item = &MigrationItem> {
+        let option = self.chosen().and_then(|item| item.option.as_ref());
+        let named = move |item: &MigrationItem| {
+            item.standing == MigrationStanding::Optional && option.is_some() && item.option.as_ref() == option
+        };
+        self.items().iter().filter(move |item| item.standing == MigrationStanding::Pending || named(item))
     }
 }
 
@@ -100,6 +106,16 @@ impl Screen for MigrationsScreen {
             Err(failure) => self.failure = Some(failure),
         }
         self.selected = self.selected.min(self.items().len().saturating_sub(1));
+    }
+
+    fn can(&self, id: CommandId, _cx: &Context) -> Result<(), Lack> {
+        match id {
+            CommandId::ApplyMigrations if self.listed.is_some() && self.wanted().next().is_none() => {
+                Err(("nothing is pending; an optional one is applied when it is selected".to_owned(), None))
+            }
+            CommandId::Follow => Err(("a migration leads nowhere".to_owned(), None)),
+            _ => Ok(()),
+        }
     }
 
     fn command(&mut self, id: CommandId, cx: &mut Context) {

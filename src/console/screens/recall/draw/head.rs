@@ -97,7 +97,7 @@ fn situation(cx: &Context, recall: &RecallScreen, width: usize) -> TextLine {
         None => TextLine::of("/", StyleRole::Key)
             .with(" writes a situation; ", StyleRole::Muted)
             .with("W", StyleRole::Key)
-            .with(" on an episode, a case or a memory takes its own", StyleRole::Muted),
+            .with(" on a row takes its own", StyleRole::Muted),
     }
 }
 
