@@ -51,6 +51,8 @@ pub struct EntryFacts {
     pub redacts: Vec<(i64, String)>,
     /// SHA-256 of the receipt of an erasure, in hexadecimal digits.
     pub receipt_sha256: Option<String>,
+    /// Names of the migrations that were applied.
+    pub migrations: Vec<String>,
 }
 
 impl EntryFacts {
@@ -66,6 +68,7 @@ impl EntryFacts {
             undo_of: public["undo_of"].as_i64(),
             redacts: serde_json::from_value(public["redacts"].clone()).unwrap_or_default(),
             receipt_sha256: text("receipt_sha256"),
+            migrations: serde_json::from_value(public["migrations"].clone()).unwrap_or_default(),
         }
     }
 

@@ -310,5 +310,6 @@ fn entry(listed: ListedEntry) -> ReceiptEntry {
         changes_total: facts.changes_total,
         undo_reason: facts.undo_reason,
         undo_of: facts.undo_of,
+        migrations: facts.migrations,
     }
 }

@@ -399,6 +399,7 @@ pub fn entry(seq: i64, action: &str, undo_of: Option<i64>) -> ReceiptEntry {
         changes: serde_json::from_value(removal()).expect("changes"),
         undo_reason: (action == "migrate").then(|| "a migration is not undone".to_owned()),
         undo_of,
+        migrations: if action == "migrate" { vec!["0001_audit".to_owned()] } else { Vec::new() },
     }
 }
 

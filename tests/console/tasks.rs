@@ -264,6 +264,7 @@ fn the_last_change_is_undone_and_seen() {
         changes: Vec::new(),
         undo_reason: None,
         undo_of: Some(5),
+        migrations: Vec::new(),
     };
     task.tell(ticket, Reply::Trail(Ok(vec![entry])));
     task.console.shows("undo");

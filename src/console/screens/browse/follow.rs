@@ -66,8 +66,12 @@ pub fn links(detail: &Detail) -> Vec<RowLink> {
             _ => to_row(&group.title, related),
         }));
     }
+    let is_whole = |title: &str| detail.related.iter().any(|group| group.title == title && !group.more);
     for (title, relation) in relations(row) {
-        if let Relation::List(query) = relation {
+        // Where each of them is offered, the list of them leads to nothing else.
+        if let Relation::List(query) = relation
+            && !is_whole(&title)
+        {
             let conditions = Conditions { filters: query.filters, canvas: None };
             let name = format!("all {title}");
             links.push(RowLink { relation: "list".to_owned(), name, to: Destination::List(query.entity, conditions) });

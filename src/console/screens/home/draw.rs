@@ -413,25 +413,28 @@ fn recent(cx: &Context, home: &HomeScreen, first: usize, width: usize, look: &Lo
     if page.rows.is_empty() {
         lines.push(plain(TextLine::of("there are none yet", StyleRole::Muted)));
     }
+    let has_outcomes = page.rows.iter().any(|row| !row.get("outcome").is_null());
     for (index, row) in page.rows.iter().take(RECENT_SHOWN).enumerate() {
-        lines.push(entry(recent_line(cx, row, width, look), first + index));
+        lines.push(entry(recent_line(cx, row, has_outcomes, width, look), first + index));
     }
     lines
 }
 
 /// Builds the line of a recent row: its age, outcome or kind, name, agent and user.
-fn recent_line(cx: &Context, row: &Row, width: usize, look: &Look) -> TextLine {
+fn recent_line(cx: &Context, row: &Row, has_outcomes: bool, width: usize, look: &Look) -> TextLine {
     const PEOPLE_FROM: usize = 60;
     let at = row.text(row.entity.time_column()).unwrap_or_default();
     let mut line =
         TextLine::of(words::age(at, cx.now).pad(10, Align::Left), StyleRole::Muted).with("  ", StyleRole::Text);
     let state = match (row.entity.column("outcome"), row.text("outcome"), row.text("kind")) {
-        (Some(_), outcome, _) => words::state(outcome.unwrap_or("unknown"), look),
-        (None, _, kind) => TextLine::of(SafeText::limited(kind.unwrap_or_default(), 16), StyleRole::Accent),
+        (Some(_), outcome, _) if has_outcomes => words::state(outcome.unwrap_or("unknown"), look),
+        (_, _, kind) => TextLine::of(SafeText::limited(kind.unwrap_or_default(), 16), StyleRole::Accent),
     };
     let used = state.width();
-    line.append(state);
-    line.push_blanks(11_usize.saturating_sub(used) + 1);
+    if used > 0 {
+        line.append(state);
+        line.push_blanks(11_usize.saturating_sub(used) + 1);
+    }
     let room = width.saturating_sub(line.width());
     let named = |column: &str| {
         let name = cx.names.named_by(row, column).or_else(|| row.text(column));

@@ -7,7 +7,7 @@ pub mod messages;
 pub use messages::{MigrationItem, MigrationList, MigrationStanding};
 
 use crate::console::core::command::{CommandId, CommandScope};
-use crate::console::core::context::{Context, Lack, LayerOpening, ToastTone, UnlockStep};
+use crate::console::core::context::{Context, Lack, LayerOpening, UnlockStep};
 use crate::console::core::message::{RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
@@ -47,10 +47,6 @@ impl MigrationsScreen {
 
     /// Asks whether all that are pending are to be applied, with the selected one where it is applied only by name.
     fn apply(&self, cx: &mut Context) {
-        if self.items().iter().any(|item| item.standing == MigrationStanding::Drifted) {
-            cx.say(ToastTone::Warn, "one of the applied migrations is not what it was: nothing is applied on top");
-            return;
-        }
         let optional: Vec<String> = self.chosen().iter().filter_map(|item| item.option.clone()).collect();
         let pending: Vec<PendingStep> = self
             .wanted()
@@ -62,6 +58,10 @@ impl MigrationsScreen {
             })
             .collect();
         cx.show(LayerOpening::Unlock(UnlockStep { migrations: pending, optional, unlocks: false }));
+    }
+
+    fn has_drifted(&self) -> bool {
+        self.items().iter().any(|item| item.standing == MigrationStanding::Drifted)
     }
 
     /// The selected one where it is applied only by name.
@@ -110,6 +110,9 @@ impl Screen for MigrationsScreen {
 
     fn can(&self, id: CommandId, _cx: &Context) -> Result<(), Lack> {
         match id {
+            CommandId::ApplyMigrations if self.has_drifted() => {
+                Err(("one of the applied migrations is not what it was: nothing is applied on top".to_owned(), None))
+            }
             CommandId::ApplyMigrations if self.listed.is_some() && self.wanted().next().is_none() => {
                 Err(("nothing is pending; an optional one is applied when it is selected".to_owned(), None))
             }

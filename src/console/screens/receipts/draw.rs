@@ -90,8 +90,11 @@ fn row(receipts: &ReceiptsScreen, entry: &ReceiptEntry, names: &NameBook, look: 
     TableRow { cells, marked: false, stale: receipts.pending.as_ref().is_some_and(|(_, replaces)| *replaces) }
 }
 
-/// The row that an entry changed: its kind, and what it is called; how many there are where it changed several.
+/// The migrations that were applied, else the row that an entry changed: its kind, and what it is called; how many there are where it changed several.
 fn about(entry: &ReceiptEntry, names: &NameBook) -> Option<SafeText> {
+    if !entry.migrations.is_empty() {
+        return Some(SafeText::limited(&entry.migrations.join(", "), 100));
+    }
     let change = entry.changes.first()?;
     if let Some(many) = many(&entry.changes, entry.changes_total) {
         let words: Vec<String> = [many].into_iter().chain(rows_written(&entry.counts)).collect();
@@ -146,6 +149,9 @@ fn draw_detail(
             },
         ),
     ];
+    if !entry.migrations.is_empty() {
+        pairs.push(NamedValue::new("applied", SafeText::limited(&entry.migrations.join(", "), 300)));
+    }
     let said = [("reason", entry.reason.as_ref()), ("ticket", entry.ticket.as_ref())];
     pairs
         .extend(said.into_iter().filter_map(|(name, text)| Some(NamedValue::new(name, SafeText::limited(text?, 300)))));

@@ -30,4 +30,6 @@ pub struct ReceiptEntry {
     pub undo_reason: Option<String>,
     /// The entry that it takes back.
     pub undo_of: Option<i64>,
+    /// Names of the migrations that were applied.
+    pub migrations: Vec<String>,
 }

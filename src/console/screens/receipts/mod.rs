@@ -7,7 +7,7 @@ pub use messages::{ENTRIES, ReceiptEntry};
 
 use crate::change::operation::Operation;
 use crate::console::core::command::{CommandId, CommandScope, hinted};
-use crate::console::core::context::{Context, Lack, ToastTone};
+use crate::console::core::context::{Context, Lack};
 use crate::console::core::message::{Destination, RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
@@ -88,11 +88,16 @@ impl ReceiptsScreen {
 
     fn undo(&self, cx: &mut Context) {
         let Some(entry) = self.current() else { return };
-        match self.can_undo(entry) {
-            Ok(()) => cx.propose(Operation::Undo { seq: entry.seq }),
-            Err(reason) => cx.say(ToastTone::Warn, format!("change {} cannot be undone: {reason}", entry.seq)),
-        }
+        cx.propose(Operation::Undo { seq: entry.seq });
     }
+}
+
+/// The row that a change touched, the first of several.
+fn touched(entry: &ReceiptEntry) -> Option<(Entity, String)> {
+    entry
+        .changes
+        .iter()
+        .find_map(|change| Some((Entity::parse(&change.entity)?, change.id.clone())).filter(|(_, id)| !id.is_empty()))
 }
 
 impl Screen for ReceiptsScreen {
@@ -164,10 +169,10 @@ impl Screen for ReceiptsScreen {
     }
 
     fn can(&self, id: CommandId, _cx: &Context) -> Result<(), Lack> {
+        let entry = || self.current().ok_or_else(|| ("no change is selected".to_owned(), None));
         match id {
-            CommandId::UndoEntry | CommandId::Open if self.current().is_none() => {
-                Err(("no change is selected".to_owned(), None))
-            }
+            CommandId::UndoEntry => self.can_undo(entry()?).map_err(|reason| (reason, None)),
+            CommandId::Open if touched(entry()?).is_none() => Err(("it is not about one row".to_owned(), None)),
             CommandId::Follow => Err(("enter goes to the row".to_owned(), None)),
             _ => Ok(()),
         }
@@ -181,13 +186,8 @@ impl Screen for ReceiptsScreen {
 
     /// Goes to the row that the selected change touched.
     fn open(&mut self, cx: &mut Context) {
-        let Some(entry) = self.current() else { return };
-        let touched = entry.changes.iter().find_map(|change| {
-            Some((Entity::parse(&change.entity)?, change.id.clone())).filter(|(_, id)| !id.is_empty())
-        });
-        match touched {
-            Some((entity, id)) => cx.follow(Destination::Row(entity, id)),
-            None => cx.say(ToastTone::Info, format!("change {} is not about one row that could be shown", entry.seq)),
+        if let Some((entity, id)) = self.current().and_then(touched) {
+            cx.follow(Destination::Row(entity, id));
         }
     }
 
