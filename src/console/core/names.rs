@@ -14,13 +14,12 @@ const KEPT: usize = 20_000;
 #[must_use]
 pub fn named_entity(column: &str) -> Option<Entity> {
     match column {
-        "episode_id" | "parent_id" | "consolidated_into" => Some(Entity::Episode),
+        "episode_id" | "parent_id" | "consolidated_into" | "ids" => Some(Entity::Episode),
         "user_id" | "actor" => Some(Entity::Subject),
         // Memories are filed under their agent where an application keeps a collection for each.
         "agent_id" | "collection" => Some(Entity::Agent),
         "memory_id" => Some(Entity::Memory),
         "profile_id" => Some(Entity::Profile),
-        "ids" => Some(Entity::Episode),
         "reference_case_ids" => Some(Entity::Case),
         _ => None,
     }
