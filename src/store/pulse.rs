@@ -14,7 +14,7 @@ const ROWS: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() AND current_setting
      THEN sum(pg_stat_get_tuples_inserted(oid) + pg_stat_get_tuples_updated(oid) + pg_stat_get_tuples_deleted(oid))::text \
      END FROM pg_class WHERE relkind = 'r' AND oid >= 16384";
 
-/// What tells whether something was written.
+/// Marks that tell whether something was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PulseBeat {
     /// Another one once something was written, perhaps in another database of the server.
@@ -33,7 +33,7 @@ pub struct DatabasePulse<'s> {
 }
 
 impl DatabasePulse<'_> {
-    /// What the engine tells now; none when it tells no such thing.
+    /// Asks the engine for its marks now; none when it tells no such thing.
     ///
     /// # Errors
     /// The engine's, while the database cannot be read.

@@ -420,7 +420,7 @@ impl SafeText {
         x - area.x
     }
 
-    /// What stands at a byte and is never parted: a grapheme cluster, or a mark in brackets; true for a mark.
+    /// Returns the piece at a byte that is never parted, a grapheme cluster or a mark in brackets; true for a mark.
     fn unit(&self, at: usize) -> Option<(&str, bool)> {
         let rest = &self.text[at..];
         let cluster = rest.graphemes(true).next()?;

@@ -126,7 +126,7 @@ impl Iterator for WrappedRows<'_> {
     }
 }
 
-/// Where a path that is longer than a row is broken: byte and column after its last slash.
+/// Returns the byte and the column after the last slash, where a path longer than a row is broken.
 fn after_slash(text: &str) -> Option<(usize, usize)> {
     let at = text.rfind('/')? + 1;
     Some((at, text[..at].width()))

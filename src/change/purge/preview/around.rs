@@ -91,7 +91,7 @@ fn owner_rules<'s>(store: &'s Store, table: &'s TableName) -> impl Iterator<Item
     owners::rules(store).filter(move |rule| name(&rule.table) == *table)
 }
 
-/// Whom a row belongs to; empty when it does not say so itself.
+/// Returns the person whom a row belongs to; empty when it does not say so itself.
 fn owner(store: &Store, table: &TableName, row: &NamedRow) -> String {
     let of = |rule: &BoundRule| owners::within(row.get(&rule.column)?, rule).into_iter().next();
     owner_rules(store, table).find_map(of).unwrap_or_default()

@@ -317,7 +317,7 @@ impl Screen for EraseScreen {
         line
     }
 
-    /// What was decided about the same person before stands until it is decided otherwise.
+    /// Keeps what was decided about the same person before, until it is decided otherwise.
     fn inherit(&mut self, earlier: &Self, _here: bool) {
         if earlier.outcome.is_none() && [earlier.given.as_str(), earlier.id()].contains(&self.given.as_str()) {
             self.choice.clone_from(&earlier.choice);

@@ -152,7 +152,7 @@ impl Screen for PruneScreen {
         self.rules.words().iter().map(|word| quoted(word)).collect()
     }
 
-    /// Whose the selected row is can be chosen here; no rule is set that nobody set.
+    /// Offers the person and the agent of the selected row; sets no rule that nobody set.
     fn enter(&mut self, origin: &ScreenOrigin, cx: &mut Context) -> bool {
         let of = (origin.person.clone(), origin.id_of(Entity::Agent, "agent_id"));
         if of == (None, None) {
