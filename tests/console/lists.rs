@@ -366,6 +366,6 @@ fn rows_are_named_by_what_they_name() {
     console.press(": 'accesses' enter");
     console.shows("Reconcile the October invoices; ep-9");
     console.press(": 'workflow events' enter . r");
-    console.shows("episode of the run 1");
+    console.shows("episodes of the run 1");
     console.shows("Reconcile the October invoic");
 }

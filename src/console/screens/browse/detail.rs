@@ -320,6 +320,7 @@ impl Detail {
         self.quiet = again;
         let mut wanted = self.row().map(relations).unwrap_or_default();
         wanted.retain(|(_, relation)| can_relate(relation, cx));
+        wanted.dedup_by(|next, before| next.0 == before.0);
         cx.cancel(self.pending_related.take());
         let load = |wanted| {
             if again { Request::Renew(Box::new(Request::LoadRelated(wanted))) } else { Request::LoadRelated(wanted) }
@@ -578,13 +579,12 @@ pub fn relations(row: &Row) -> Vec<(String, Relation)> {
             list(Entity::Case, Conditions::equal("profile_id", id)),
         ],
         Entity::WorkflowEvent => text("run_id").map_or_else(Vec::new, |run| {
-            let by = |conditions| list(Entity::Episode, conditions);
-            let titled =
-                |title: &str, found: Option<(_, Relation)>| found.map(|(_, relation)| (title.to_owned(), relation));
-            vec![
-                titled("episode of the run", by(Conditions::has("execution_ids", &run))),
-                titled("episode of the run", by(Conditions::equal("id", &run))),
-            ]
+            let is_run = Conditions::equal("id", &run);
+            let mut of_run = Conditions::has("execution_ids", &run);
+            of_run.filters.iter_mut().for_each(|filter| filter.or.clone_from(&is_run.filters));
+            let titled = |(_, relation)| ("episodes of the run".to_owned(), relation);
+            // The second is for layouts whose episodes do not list their runs.
+            [of_run, is_run].map(|conditions| list(Entity::Episode, conditions).map(titled)).into()
         }),
         Entity::Access => {
             let named = row.list("ids").into_iter().map(str::to_owned).collect();
