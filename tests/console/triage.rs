@@ -217,7 +217,7 @@ fn what_was_told_already_needs_no_look() {
 fn feedback_is_edited_in_a_form_that_stays_until_it_is_done() {
     let mut console = unlocked(160, 50);
     console.press("5 c e");
-    console.shows("Edit feedback Please sort them by date");
+    console.shows("Edit feedback fb-2");
     console.shows("nothing is changed yet");
     console.press("ctrl-s right*3 enter");
     console.shows("a rating needs a number from 1 to 5");
@@ -236,7 +236,7 @@ fn feedback_is_edited_in_a_form_that_stays_until_it_is_done() {
         Reply::Planned(Ok(Box::new(plan("feedback.edit", ChangeDanger::Guarded, &removal())))),
     ));
     console.press("enter");
-    console.shows("Edit feedback Please sort them by date");
+    console.shows("Edit feedback fb-2");
     console.press("ctrl-s");
     carried_out(&mut console, ChangeDanger::Guarded, 5);
     assert!(console.model.overlays.is_empty());
@@ -254,7 +254,7 @@ fn feedback_is_added_to_an_episode() {
 fn one_of_an_episodes_rows_is_chosen_and_edited() {
     let mut console = unlocked(160, 50);
     console.press("2 j c f 'Please' enter");
-    console.shows("Edit feedback Please sort them by date");
+    console.shows("Edit feedback fb-2");
 }
 
 #[test]

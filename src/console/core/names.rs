@@ -114,7 +114,7 @@ impl NameBook {
         let word = |word: &str| {
             let start = word.len() - word.trim_start_matches('(').len();
             let id = word[start..].trim_end_matches([':', ',', ')']);
-            let name = NAMED.iter().chain(&[Entity::Feedback]).find_map(|entity| self.of(*entity, id));
+            let name = NAMED.iter().find_map(|entity| self.of(*entity, id));
             let short = || Some(format!("{}{CUT}", id.get(..8)?)).filter(|_| is_uuid(id));
             let name = name.map(|name| SafeText::limited(name, LONGEST).to_string()).or_else(short);
             name.map_or_else(|| word.to_owned(), |name| [&word[..start], &name, &word[start + id.len()..]].concat())
@@ -168,12 +168,8 @@ impl NameBook {
 
     /// Takes the names of rows that were read for themselves.
     pub fn learn(&mut self, rows: &[&Row]) {
-        let own = |row: &&&Row| match row.entity {
-            // A bank is named by others; feedback by what was said, if anything was.
-            Entity::Profile => false,
-            Entity::Feedback => row.text("correction").is_some(),
-            entity => NAMED.contains(&entity),
-        };
+        // A bank is named by others.
+        let own = |row: &&&Row| NAMED.contains(&row.entity) && row.entity != Entity::Profile && !row.id().is_empty();
         for row in rows.iter().filter(own) {
             let key = (row.entity, row.id().to_owned());
             if let Some(name) = row_title(row).filter(|name| self.names.get(&key) != Some(name)) {

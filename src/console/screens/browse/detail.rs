@@ -302,18 +302,13 @@ impl Detail {
         };
         if is_news {
             self.receive(result);
-            self.read_names(cx);
+            cx.read_names(self.row());
         }
         if self.renewal.is_due() {
             self.renew(cx);
         } else if self.row().is_some() {
             self.ask_related(true, cx);
         }
-    }
-
-    /// Reads what the row and the feedback on it name.
-    fn read_names(&self, cx: &mut Context) {
-        cx.read_names(self.row().into_iter().chain(self.context_rows(Entity::Feedback)));
     }
 
     fn ask_related(&mut self, again: bool, cx: &mut Context) {
@@ -334,7 +329,7 @@ impl Detail {
             Reply::Detail(result) if self.renewal.end(ticket) => self.take_renewed(result, cx),
             Reply::Detail(result) => {
                 self.receive(result);
-                self.read_names(cx);
+                cx.read_names(self.row());
                 self.ask_related(false, cx);
             }
             Reply::Related(result) => {
