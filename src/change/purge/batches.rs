@@ -17,12 +17,12 @@ use crate::change::suppress::hmac;
 use crate::change::waiting::WaitingTries;
 use crate::change::{ChangeError, new_id, now};
 use crate::layout::Engine;
-use crate::store::Store;
 use crate::store::erasing::{PurgeSession, SHARED};
 use crate::store::fetched::FetchedValue;
 use crate::store::own::OwnTables;
 use crate::store::stored::{Cell, Mutation, StoredRows};
 use crate::store::write::{RowUpdate, WriteError, WriteTransaction};
+use crate::store::{Store, StoreError};
 
 /// Part of a batch.
 #[derive(Debug)]
@@ -92,13 +92,13 @@ macro_rules! attempt {
                 Ok(value) => break Ok(value),
                 Err(Halt::Write(error @ WriteError::Busy(_))) => {
                     if !waiting.again().await {
-                        break Err($failed(waiting.gave_up(&error)));
+                        break Err($failed(&waiting.gave_up(&error)));
                     }
                 }
                 Err(Halt::Write(WriteError::Missed { table, expected, hit })) => {
                     break Err(paused(&format!("{table}: {hit} of {expected} rows were there")));
                 }
-                Err(Halt::Write(error)) => break Err($failed(ended(error))),
+                Err(Halt::Write(error)) => break Err($failed(&ended(error))),
                 Err(Halt::Change(error)) => break Err(error),
             }
         }
@@ -119,22 +119,23 @@ fn ended(error: WriteError) -> ChangeError {
 }
 
 /// The same of an erasure that has begun.
-fn stopped(error: ChangeError) -> ChangeError {
+fn stopped(error: &ChangeError) -> ChangeError {
     let stays =
         format!("{error}. The purge is paused, and what its earlier batches did stays: --resume plans the rest again");
     match error {
-        ChangeError::Refused(_) => ChangeError::Refused(stays),
+        ChangeError::Refused(_) | ChangeError::Store(StoreError::Denied { .. }) => ChangeError::Refused(stays),
         ChangeError::Uncertain(_) => ChangeError::Uncertain(stays),
         _ => ChangeError::Failed(stays),
     }
 }
 
 /// The same of one that has not.
-fn not_begun(error: ChangeError) -> ChangeError {
+fn not_begun(error: &ChangeError) -> ChangeError {
+    let nothing = format!("{error}; nothing was written");
     match error {
-        ChangeError::Failed(words) => ChangeError::Failed(format!("{words}; nothing was written")),
-        ChangeError::Refused(words) => ChangeError::Refused(format!("{words}; nothing was written")),
-        error => error,
+        ChangeError::Refused(_) | ChangeError::Store(StoreError::Denied { .. }) => ChangeError::Refused(nothing),
+        ChangeError::Uncertain(words) => ChangeError::Uncertain(words.clone()),
+        _ => ChangeError::Failed(nothing),
     }
 }
 
