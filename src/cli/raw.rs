@@ -121,7 +121,7 @@ pub async fn table(session: &Session<'_>, name: &str, selection: &RawSelection) 
         let most = selection.limit.or((format == Format::Json).then_some(limit));
         return stream(session, &store, query, most, format).await;
     }
-    (query.limit, query.preview, query.bytes) = (limit, Some(columns::preview()), Some(PART));
+    (query.limit, query.preview, query.bytes) = (limit, Some(columns::preview()), Some(PART / 2));
     let page = page(session, &store, &query).await?;
     let rows: Vec<Vec<_>> =
         page.rows.iter().map(|row| row.iter().map(|cell| SafeText::new(&cell.line())).collect()).collect();

@@ -283,7 +283,7 @@ async fn ids_behind(snapshot: &mut Snapshot<'_>, given: &str, aliases: &[String]
     }
     if ids.is_empty() {
         no_pattern(given)?;
-        let near = near(snapshot, given, &[]).await?;
+        let near = near(snapshot, given).await?;
         let hint = match &near[..] {
             [] => String::new(),
             near => format!("; near are {}", near.iter().map(|(_, v)| v.as_str()).collect::<Vec<_>>().join(", ")),
@@ -534,12 +534,17 @@ async fn others(
 
 /// Other people with a name, an address or an id like the person's.
 async fn near_of(snapshot: &mut Snapshot<'_>, subject: &PurgeSubject) -> Result<Vec<(String, String)>, ChangeError> {
-    let mut all = Vec::new();
-    for handle in subject.handles.iter().filter(|h| matches!(&*h.kind, "name" | "e-mail")) {
-        for found in near(snapshot, &handle.value, &subject.ids).await? {
-            if !all.contains(&found) {
-                all.push(found);
-            }
+    let others = known_others(snapshot, &subject.ids).await?.concat();
+    let own = subject.handles.iter().filter(|h| matches!(&*h.kind, "name" | "e-mail"));
+    let own: Vec<String> = own.map(|handle| handle.value.to_lowercase()).collect();
+    let mut all: Vec<(String, String)> = Vec::new();
+    for (id, value) in others {
+        let small = value.to_lowercase();
+        if own.iter().any(|own| small.contains(own)) && !all.contains(&(id.clone(), value.clone())) {
+            all.push((id, value));
+        }
+        if all.len() == NEAR_SHOWN {
+            break;
         }
     }
     all.extend(near_owners(snapshot, &subject.ids, &subject.ids).await?);
@@ -579,21 +584,27 @@ fn bare(text: &str) -> String {
     text.nfkd().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-async fn near(snapshot: &mut Snapshot<'_>, text: &str, ids: &[String]) -> Result<Vec<(String, String)>, ChangeError> {
+/// What other people are known by, each with the id, place by place.
+async fn known_others(snapshot: &mut Snapshot<'_>, ids: &[String]) -> Result<Vec<Vec<(String, String)>>, ChangeError> {
+    let mut others = Vec::new();
     let handles = snapshot.store.recognised().erasure.handles.clone();
-    let mut near = if ids.is_empty() { near_owners(snapshot, &[text.to_owned()], ids).await? } else { Vec::new() };
-    let lower = text.to_lowercase();
     for handle in handles.iter().filter(|h| matches!(h.kind.as_str(), "name" | "e-mail" | "handle")) {
         let table = TableName::new(handle.table.0.clone(), handle.table.1.clone());
         let all = snapshot.handles(&table, &handle.id, &handle.value, &HandlesWanted::Some(NEAR)).await?;
-        let others: Vec<(String, String)> = all
-            .into_iter()
-            .filter(|(id, _)| !ids.contains(id))
-            .flat_map(|(id, value)| values(value).into_iter().map(move |v| (id.clone(), v)))
-            .collect();
+        let of_others = all.into_iter().filter(|(id, _)| !ids.contains(id));
+        others
+            .push(of_others.flat_map(|(id, value)| values(value).into_iter().map(move |v| (id.clone(), v))).collect());
+    }
+    Ok(others)
+}
+
+/// People who may be meant by a text by which nobody is known.
+async fn near(snapshot: &mut Snapshot<'_>, text: &str) -> Result<Vec<(String, String)>, ChangeError> {
+    let mut near = near_owners(snapshot, &[text.to_owned()], &[]).await?;
+    let lower = text.to_lowercase();
+    for others in known_others(snapshot, &[]).await? {
         let words = others.iter().flat_map(|(id, value)| [id.as_str(), value.as_str()]);
-        // Of somebody who was found, only those of the same name are near.
-        let best = nearest(text, words).filter(|_| ids.is_empty()).map(str::to_owned);
+        let best = nearest(text, words).map(str::to_owned);
         for (id, value) in others {
             let small = value.to_lowercase();
             let alike = small.contains(&lower) || best.as_deref().is_some_and(|b| b == value || b == id);
