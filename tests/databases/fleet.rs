@@ -410,3 +410,75 @@ fn a_short_id_leads_to_nobody_in_another_database() {
     let (_, plan, words) = fleet.run(&["purge", "ana.ruiz@initech.example", "--fleet", &file]);
     assert_eq!(statuses(&plan), [("a", "planned"), ("b", "not found")], "{words}");
 }
+
+#[test]
+fn what_a_database_forgot_of_the_person_must_be_gone_from_its_bytes() {
+    let fleet = Fleet { folder: tempfile::tempdir().expect("a folder") };
+    block_on(async {
+        fleet.add("a.db", Layout::Atom, "user-ana").await;
+        fleet.add("b.db", Layout::Atom, "user-ana").await;
+        // The application deletes its rows itself; the engine leaves their bytes where they are.
+        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(fleet.path("b.db")).foreign_keys(false);
+        let mut link = SqliteConnection::connect_with(&options).await.expect("the file");
+        sqlx::raw_sql("PRAGMA secure_delete = OFF").execute(&mut link).await.expect("bytes that stay");
+        let tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'memory_%' \
+                      AND name NOT LIKE 'sqlite_%'";
+        for row in sqlx::query(tables).fetch_all(&mut link).await.expect("tables") {
+            let sql = format!("DELETE FROM \"{}\"", row.get::<String, _>(0));
+            sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut link).await.expect("no rows");
+        }
+        sqlx::raw_sql("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut link).await.expect("one file");
+        link.close().await.expect("closed");
+    });
+    let holds = || {
+        let bytes = std::fs::read(fleet.path("b.db")).expect("the file");
+        bytes.windows(8).filter(|part| *part == b"user-ana").count()
+    };
+    assert!(holds() > 0);
+    let file = fleet.file("fleet.toml", &[("a", "a.db"), ("b", "b.db")]);
+    let choices = ["--account", "erase", "--mentions", "redact", "--apply"];
+    let (code, receipt, words) = fleet.run(&[&["purge", "user-ana", "--fleet", &file][..], &choices].concat());
+    assert_eq!(statuses(&receipt), [("a", "verified"), ("b", "incomplete")], "{words}");
+    assert!(code == Some(6) && words.contains("among the bytes") && words.contains("VACUUM"), "{code:?} {words}");
+    assert!(!receipt.to_string().contains("user-ana"), "{receipt}");
+
+    block_on(async {
+        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(fleet.path("b.db"));
+        let mut link = SqliteConnection::connect_with(&options).await.expect("the file");
+        sqlx::raw_sql("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut link).await.expect("written again");
+        link.close().await.expect("closed");
+    });
+    assert_eq!(holds(), 0);
+    let (code, receipt, words) = fleet.run(&["purge", "user-ana", "--fleet", &file, "--resume"]);
+    assert_eq!((code, receipt["status"].as_str()), (Some(0), Some("verified")), "{words}");
+    assert_eq!(statuses(&receipt), [("a", "verified"), ("b", "not found")]);
+}
+
+#[test]
+fn an_erasure_that_waits_in_one_database_keeps_the_whole_from_being_verified() {
+    let fleet = Fleet { folder: tempfile::tempdir().expect("a folder") };
+    block_on(async {
+        fleet.add("a.db", Layout::Atom, "user-ana").await;
+        fleet.add("b.db", Layout::Atom, "user-ana").await;
+    });
+    let choices = ["--account", "erase", "--mentions", "redact", "--apply"];
+    std::fs::copy(fleet.path("a.db"), fleet.path("before.db")).expect("a copy");
+    let (b, file) = (fleet.path("b.db"), fleet.file("fleet.toml", &[("a", "a.db"), ("b", "b.db")]));
+    let in_b = [&["-d", &b, "purge", "user-ana"][..], &choices].concat();
+    assert_eq!(fleet.run(&in_b).0, Some(0));
+    let in_all = [&["purge", "user-ana", "--fleet", &file][..], &choices].concat();
+    let (code, receipt, words) = fleet.run(&in_all);
+    assert_eq!((code, statuses(&receipt)), (Some(0), vec![("a", "verified"), ("b", "not found")]), "{words}");
+    let verify = ["purge", "verify", receipt["receipt_id"].as_str().expect("an id"), "--fleet", &file];
+    assert_eq!(fleet.run(&verify).0, Some(0));
+
+    // As a run leaves it that was killed after its last batch: no row is the person's, nothing is proved.
+    assert_eq!(fleet.number("b.db", "UPDATE memory_purges SET status = 'running' RETURNING 1"), 1);
+    let (code, answer, words) = fleet.run(&verify);
+    assert_eq!((code, statuses(&answer)), (Some(6), vec![("a", "verified"), ("b", "incomplete")]), "{words}");
+    assert!(words.contains("has not ended verified"), "{words}");
+    std::fs::copy(fleet.path("before.db"), fleet.path("a.db")).expect("a restored backup");
+    let (code, receipt, words) = fleet.run(&in_all);
+    assert_eq!((code, statuses(&receipt)), (Some(6), vec![("a", "verified"), ("b", "refused")]), "{words}");
+    assert!(words.contains("--resume"), "{words}");
+}

@@ -24,10 +24,12 @@ use super::run::{begun, check_held, run};
 use super::search::KeptSearch;
 use super::subject;
 use super::verdict::PurgeStatus;
-use super::{Sink, bundle};
+use super::{Sink, bundle, traces};
 use crate::change::suppress::hmac;
 use crate::change::{ChangeError, anchor};
+use crate::memory::agreeing;
 use crate::store::Store;
+use crate::store::proof::bytes::UncheckedBytes;
 
 /// Kinds of handles by which a person may be found in another database: one person has each of them, but for short words
 /// and numbers, which are other people's ids there.
@@ -72,11 +74,14 @@ pub struct FleetEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
     /// The word of its receipt or answer, else `not found`, `unreachable`, `refused`, `conflict`, `failed`, or `incomplete`
-    /// where nobody is known so and texts name the person all the same; of a later check also `not verified`.
+    /// where nobody is known so and texts or bytes name the person all the same; of a later check also `not verified`.
     pub status: String,
     /// Reason why nothing was done, or was found without a receipt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Reason why bytes were not searched where nobody is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unchecked: Option<String>,
     /// Receipt of the erasure in this database.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receipt: Option<PurgeReceipt>,
@@ -109,7 +114,8 @@ impl FleetEntry {
 
     /// Whether something of the person is left there that is named.
     fn discloses(&self) -> bool {
-        self.status == PurgeStatus::Disclosed.word() || self.status == NOT_FOUND && self.error.is_some()
+        let is_left = self.error.is_some() || self.unchecked.is_some();
+        self.status == PurgeStatus::Disclosed.word() || self.status == NOT_FOUND && is_left
     }
 
     /// Explains why the database did not reach the intended status; `None` when it did.
@@ -264,7 +270,11 @@ async fn plan_one(member: &OpenedMember, given: &str, options: &PurgeOptions, to
     let say = |table: &str, values: u64| told(&format!("{}: {table}", member.label), values);
     match planning::look_for(store, given, options, &mut KeptSearch::default(), &say).await {
         Ok(LookedFor::Found(plan)) => FleetPlan::Found { plan, by: given.to_owned() },
-        Ok(LookedFor::Unknown { named, .. }) => FleetPlan::Absent(named),
+        Ok(LookedFor::Unknown { named, .. }) => match planning::erased_as(store, given).await {
+            Ok(Some(session)) if session.is_open() => FleetPlan::Begun(given.to_owned()),
+            Ok(_) => FleetPlan::Absent(named),
+            Err(error) => FleetPlan::Failed(status_of(&error), error.to_string()),
+        },
         Err(error) => FleetPlan::Failed(status_of(&error), error.to_string()),
     }
 }
@@ -443,16 +453,37 @@ impl FleetRun<'_> {
                 }
                 _ => ("refused", UNDECIDED.to_owned()),
             },
-            (FleetPlan::Absent(named), Ok(store)) => match (self.ended(place, Some(store)).await, named) {
-                (Some(receipt), _) => return member.ended(receipt),
-                (None, None) => return member.entry(NOT_FOUND),
-                (None, Some(named)) => {
-                    let status = if named.asked { PurgeStatus::Incomplete.word() } else { NOT_FOUND };
-                    (status, format!("nobody is known so, but {}", named.words))
-                }
+            (FleetPlan::Absent(named), Ok(store)) => match self.ended(place, Some(store)).await {
+                Some(receipt) => return member.ended(receipt),
+                None => return self.absent(member, store, named.as_ref()).await,
             },
         };
         member.failed(status, self.nameless(&words))
+    }
+
+    /// A database in which nobody is known so: what texts and bytes hold all the same.
+    async fn absent(&self, member: &OpenedMember, store: &Store, named: Option<&NamedInTexts>) -> FleetEntry {
+        let handles: BTreeSet<String> = self.session.handles.iter().cloned().chain([self.given.to_owned()]).collect();
+        let handles: Vec<String> = handles.into_iter().collect();
+        let mut entry = member.entry(NOT_FOUND);
+        let mut left = Vec::new();
+        match traces::unaccounted(store, &handles).await {
+            Ok(Ok(0)) => {}
+            Ok(Ok(hits)) => left.push(agreeing(
+                hits,
+                "{#} {place|places} among the bytes of its files {is|are} of rows that were deleted before: VACUUM it, and resume",
+            )),
+            Ok(Err(reason @ UncheckedBytes::Server)) => entry.unchecked = Some(reason.to_string()),
+            Ok(Err(reason)) => left.push(format!("the bytes of its files were not checked: {reason}")),
+            Err(error) => return member.failed(status_of(&error), self.nameless(&error.to_string())),
+        }
+        if !left.is_empty() || named.is_some_and(|named| named.asked) {
+            PurgeStatus::Incomplete.word().clone_into(&mut entry.status);
+        }
+        left.extend(named.map(|named| named.words.clone()));
+        let error = format!("nobody is known so, but {}", left.join("; "));
+        entry.error = (!left.is_empty()).then(|| self.nameless(&error));
+        entry
     }
 
     /// The receipt of what this purge did earlier in a database, if that ended verified and the database knows it. A copy

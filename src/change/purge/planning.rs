@@ -32,6 +32,7 @@ use crate::layout::Engine;
 use crate::layout::erase::{BoundRule, EraseAction};
 use crate::store::Store;
 use crate::store::encode::key_columns;
+use crate::store::erasing::PurgeSession;
 use crate::store::fetched::{FetchedValue, RawRow};
 use crate::store::row_number::is_numbered;
 use crate::store::snapshot::{Snapshot, WantedRows};
@@ -150,11 +151,21 @@ pub async fn look_for(
 
 /// Words for somebody who is not there because they were erased.
 async fn erased_before(store: &Store, given: &str) -> Result<String, ChangeError> {
-    let Some(key) = store.records().secret().filter(|_| store.records().can_erase()) else { return Ok(String::new()) };
-    Ok(match store.records().purge_of(&hmac(key, given)).await? {
+    Ok(match erased_as(store, given).await? {
         Some(session) => format!("; somebody known so was erased here, and that ended {}", session.status),
         None => String::new(),
     })
+}
+
+/// The latest erasure of somebody who was known so; none where it cannot be told.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn erased_as(store: &Store, given: &str) -> Result<Option<PurgeSession>, ChangeError> {
+    match store.records().secret().filter(|_| store.records().can_erase()) {
+        Some(key) => Ok(store.records().purge_of(&hmac(key, given)).await?),
+        None => Ok(None),
+    }
 }
 
 /// Refuses a database of which no layout says whose its rows are.

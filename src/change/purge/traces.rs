@@ -13,7 +13,7 @@ use crate::change::ChangeError;
 use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
-use crate::store::proof::bytes::{ByteSearch, FilesWatch};
+use crate::store::proof::bytes::{ByteSearch, FilesWatch, UncheckedBytes};
 use crate::store::proof::needles::{NeedleForm, Needles};
 use crate::store::proof::values::{StoredSighting, ValueWatch};
 use crate::store::snapshot::WantedRows;
@@ -116,6 +116,23 @@ impl LiveTraces {
         self.contexts = contexts;
         Ok(())
     }
+}
+
+/// Places of handles among the bytes of the files for which no value accounts: of rows that were deleted before. Or why the
+/// bytes were not searched.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn unaccounted(store: &Store, handles: &[String]) -> Result<Result<u64, UncheckedBytes>, ChangeError> {
+    let mut needles = Needles::new(handles, &[]);
+    needles.leave_out(NeedleForm::Tail);
+    if store.proof().watch_files().await.is_some() {
+        let search = ByteSearch::new(&needles).map_err(|error| ChangeError::Failed(error.to_string()))?;
+        let mut live = LiveTraces::default();
+        live.read(store, handles, &search, true).await?;
+        needles.known = live.contexts.all();
+    }
+    Ok(store.proof().scan_bytes(&needles, |_| {}).await.map(|scan| scan.hits()))
 }
 
 /// Looks through the files. What live rows share with a handle, or were left to say, is distinguished: `live` is what the

@@ -151,11 +151,10 @@ impl FleetReceipt {
             kept_in: None,
         };
         let mut plans = BTreeMap::new();
-        for FleetEntry { label, status, error, receipt, .. } in &databases {
+        for FleetEntry { label, status, error, unchecked, receipt, .. } in &databases {
             let labelled = |words: &String| format!("{label}: {words}");
-            if let Some(error) = error.as_ref().filter(|_| status == NOT_FOUND) {
-                whole.disclosures.push(labelled(error));
-            }
+            let of_absent = error.iter().filter(|_| status == NOT_FOUND).chain(unchecked);
+            whole.disclosures.extend(of_absent.map(labelled));
             if let Some(receipt) = receipt {
                 plans.insert(label, &receipt.plan_id);
                 add_counts(&mut whole.counts, label, &receipt.counts);

@@ -140,6 +140,12 @@ async fn look_without_receipt(
     if handles.is_empty() {
         return Ok(member.failed("not verified", "the receipt has no handles to look for, and none of this database"));
     }
+    for handle in handles.iter().filter(|_| store.records().can_erase()) {
+        if store.records().purge_of(handle).await?.is_some_and(|session| session.is_open()) {
+            let words = "a purge of the person that began there has not ended verified: resume it";
+            return Ok(member.failed(PurgeStatus::Incomplete.word(), words));
+        }
+    }
     let (found, unread) = look(store, handles, desk).await?;
     let hits = found.hits;
     let problem = if hits > 0 && (found.owned > 0 || !has_left_texts) {
