@@ -15,6 +15,7 @@ use super::read_back::ReadBack;
 use super::undo::refused_later;
 use super::waiting::WaitingTries;
 use super::{ChangeError, new_id, now};
+use crate::layout::Engine;
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
 use crate::store::own::OwnTables;
@@ -319,6 +320,10 @@ async fn within(
     author: &Author,
     receipt: &mut Receipt,
 ) -> Result<i64, FailedTransaction> {
+    // SQLite lets nobody else write from here on.
+    if writer.engine() == Engine::Sqlite {
+        keep_held(writer.store(), plan).await?;
+    }
     let before = check(writer, plan).await?;
     let mut read_back = ReadBack::of(plan);
     for mutation in &plan.mutations {
@@ -330,10 +335,26 @@ async fn within(
     }
     receipt.disclosures.extend(read_back.sentences());
     let undo = if plan.undo_reason.is_none() { Some(kept_undo(writer, plan, before).await?) } else { None };
-    audit::append(writer, own, entry(plan, author, receipt, undo)).await.map_err(|error| match error {
+    let seq = audit::append(writer, own, entry(plan, author, receipt, undo)).await.map_err(|error| match error {
         AppendError::Write(error) => FailedTransaction::Write(error),
         head @ AppendError::Head => FailedTransaction::Change(head.into()),
-    })
+    })?;
+    // Whoever places a hold waits for the head of the trail by now, or has placed it. Others still see the rows.
+    if writer.engine() == Engine::Postgres {
+        keep_held(writer.store(), plan).await?;
+    }
+    Ok(seq)
+}
+
+/// Stops where a hold was placed on somebody whose rows go, since that was planned.
+async fn keep_held(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
+    match super::held::taken_from(store, plan).await? {
+        None => Ok(()),
+        Some(row) => Err(ChangeError::Conflict {
+            message: format!("{row} to a person under a legal hold since the plan was made"),
+            rows: Vec::new(),
+        }),
+    }
 }
 
 /// The JSON of the [`KeptUndo`] of a plan, given the rows that were there: these may be very many, so that it is written as

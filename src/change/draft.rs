@@ -1,6 +1,6 @@
 //! A plan in the making: remembers every stored row that was read for it, so that applying can see whether it moved.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,6 @@ use crate::layout::BoundSource;
 use crate::memory::digest::{Digest, digest};
 use crate::memory::{Entity, Row};
 use crate::store::encode::LocatedRow;
-use crate::store::fetched::FetchedValue;
 use crate::store::own::{OwnTables, TRAIL};
 use crate::store::stored::{Image, Mutation, ROW, ReadState, RowWatch, StoredRows};
 use crate::store::{Store, StoreError};
@@ -183,17 +182,6 @@ impl<'s> Draft<'s> {
                 self.size += watch.rows.size();
                 self.watches.push(watch);
             }
-        }
-    }
-
-    /// Relies on no hold on some people, also where the holds may not be read now: the change is refused then.
-    pub fn relies_on_no_hold<'p>(&mut self, people: impl Iterator<Item = &'p str>) {
-        let Some(own) = self.own.as_ref().filter(|_| self.store.records().can_erase()) else { return };
-        let people: BTreeSet<&str> = people.collect();
-        let keys = people.into_iter().map(|person| vec![FetchedValue::Text(person.to_owned())]).collect();
-        let rows = StoredRows { table: own.table("memory_holds"), by: vec!["subject".to_owned()], keys };
-        if !rows.keys.is_empty() {
-            self.rely(RowWatch::of_number(rows, 0));
         }
     }
 

@@ -5,7 +5,6 @@ use serde_json::{Map, Value, json};
 
 use super::draft::Draft;
 use super::feedback::{addable, writable};
-use super::held::HeldRows;
 use super::import::message_hash;
 use super::operation::{FeedbackFields, set_by};
 use super::plan::{ChangeDanger, Plan};
@@ -62,9 +61,6 @@ pub async fn edit(
         entity.columns().iter().map(|c| c.name).filter(|c| !row.json(c).is_same(found.row.json(c))).collect();
     if changed.is_empty() {
         return Ok(draft.seal());
-    }
-    if changed.iter().any(|column| HeldRows::is_owner(column)) {
-        HeldRows::of(store).await?.refuse(&found.row)?;
     }
     let mut values: Vec<(&str, GivenValue)> =
         changed.iter().map(|column| (*column, GivenValue::Is(row.get(column).clone()))).collect();

@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use super::draft::{Draft, check_id};
 use super::edit::check_seen;
-use super::held::HeldRows;
 use super::operation::FeedbackFields;
 use super::plan::{ChangeDanger, Plan};
 use super::{ChangeError, new_id};
@@ -174,7 +173,6 @@ pub async fn remove(store: &Store, id: &str) -> Result<Plan, ChangeError> {
     let mut draft = Draft::new(store, "feedback.remove", ChangeDanger::Guarded).await?;
     let found = draft.locate(Entity::Feedback, id).await?;
     writable(found.source)?;
-    HeldRows::of(store).await?.refuse(&found.row)?;
     draft.removes(&found.row);
     let shape = store.shapes().shape(&found.table()).await?;
     draft.push(found.removal(store.engine(), &shape).map_err(ChangeError::Refused)?);

@@ -5,7 +5,11 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::ControlFlow;
 
 use super::ChangeError;
+use super::plan::{Change, Plan};
+use super::purge::graph::as_text;
 use crate::memory::{Entity, Row};
+use crate::store::encode::{plain_column, table_of};
+use crate::store::stored::{Mutation, StoredRows};
 use crate::store::{Store, StoreError};
 
 /// Columns by which a row belongs to whom another row belongs to.
@@ -48,40 +52,90 @@ impl HeldRows {
         self.people.contains(person)
     }
 
-    /// Whether a column says to whom a row belongs.
-    #[must_use]
-    pub fn is_owner(column: &str) -> bool {
-        column == "user_id" || LINKS.iter().any(|(link, _)| *link == column)
-    }
-
     /// Columns that tell whether a row of an entity is kept; none where nobody is held.
     pub fn columns(&self, entity: Entity) -> impl Iterator<Item = &'static str> {
         let known = entity.columns().iter().map(|column| column.name);
-        known.filter(|name| !self.people.is_empty() && HeldRows::is_owner(name))
+        known.filter(|name| !self.people.is_empty() && HeldRows::owners().contains(name))
     }
 
     /// Whether a hold keeps a row: it belongs to a held person, or hangs on a row that does.
     #[must_use]
     pub fn keeps(&self, row: &Row) -> bool {
-        let own = || row.text("user_id").is_some_and(|user| self.holds(user));
-        let hangs =
-            |(link, _): &(&str, Entity)| row.text(link).is_some_and(|id| self.parents.contains(&digest(link, id)));
-        !self.people.is_empty() && (own() || LINKS.iter().any(hangs))
+        let owners = HeldRows::owners();
+        !self.people.is_empty()
+            && owners.into_iter().any(|column| row.text(column).is_some_and(|id| self.has(column, id)))
     }
 
-    /// Refuses a row that a hold keeps.
-    ///
-    /// # Errors
-    /// [`ChangeError::Refused`].
-    pub fn refuse(&self, row: &Row) -> Result<(), ChangeError> {
-        if !self.keeps(row) {
-            return Ok(());
+    fn owners() -> [&'static str; LINKS.len() + 1] {
+        let [a, b, c] = LINKS.map(|(link, _)| link);
+        ["user_id", a, b, c]
+    }
+
+    /// Whether a value of a column that says to whom a row belongs leads to a held person.
+    fn has(&self, column: &str, value: &str) -> bool {
+        if column == "user_id" { self.holds(value) } else { self.parents.contains(&digest(column, value)) }
+    }
+}
+
+/// The first row that a plan takes away, or away from whom it belongs to, though a hold keeps it, in words. What hangs on
+/// such rows goes with them unless somebody else is named in it who is held.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn taken_from(store: &Store, plan: &Plan) -> Result<Option<String>, StoreError> {
+    let owned = |change: &&Change| HeldRows::owners().iter().any(|column| change.before[column].is_string());
+    let deleted = plan.mutations.iter().filter_map(|mutation| match mutation {
+        Mutation::Delete(rows) => Some(rows),
+        _ => None,
+    });
+    let of_layout = |rows: &StoredRows| store.recognised().sources.iter().any(|source| table_of(source) == rows.table);
+    if !plan.changes.iter().any(|change| owned(&change)) && !deleted.clone().any(of_layout) {
+        return Ok(None);
+    }
+    let held = HeldRows::of(store).await?;
+    if held.people.is_empty() {
+        return Ok(None);
+    }
+    let is_held = |change: &&Change| {
+        let leads = |column: &&str| change.before[column].as_str().is_some_and(|id| held.has(column, id));
+        HeldRows::owners().iter().any(leads)
+    };
+    if let Some(Change { entity, id, .. }) = plan.changes.iter().find(is_held) {
+        return Ok(Some(format!("{entity} {id} belongs")));
+    }
+    // A plan tells only the first rows.
+    for rows in deleted {
+        for source in store.recognised().sources.iter().filter(|source| table_of(source) == rows.table) {
+            let is_named = plan.changes.iter().any(|change| change.entity == source.entity.name());
+            let told = HeldRows::owners().into_iter().filter(|column| is_named || *column == "user_id");
+            let columns: Vec<(&str, &str)> =
+                told.filter_map(|column| Some((column, plain_column(source, column)?.0))).collect();
+            if columns.is_empty() {
+                continue;
+            }
+            let stored: Vec<String> = columns.iter().map(|(_, stored)| (*stored).to_owned()).collect();
+            for image in store.shapes().images_of(rows, &stored).await? {
+                let leads = |(column, stored): &(&str, &str)| {
+                    image.get(stored).and_then(as_text).is_some_and(|id| held.has(column, &id))
+                };
+                if columns.iter().any(leads) {
+                    return Ok(Some(format!("a row of {} belongs", rows.table.title())));
+                }
+            }
         }
-        Err(ChangeError::Refused(format!(
-            "{} {} belongs to a person under a legal hold: `unhold` ends that",
-            row.entity.title(),
-            row.id()
-        )))
+    }
+    Ok(None)
+}
+
+/// Refuses a plan that takes rows of a held person. Where holds may not be read, whoever applies it is refused.
+///
+/// # Errors
+/// [`ChangeError::Refused`].
+pub async fn refuse(store: &Store, plan: Plan) -> Result<Plan, ChangeError> {
+    match taken_from(store, &plan).await {
+        Ok(None) | Err(StoreError::Denied { .. }) => Ok(plan),
+        Ok(Some(row)) => Err(ChangeError::Refused(format!("{row} to a person under a legal hold: `unhold` ends that"))),
+        Err(error) => Err(error.into()),
     }
 }
 

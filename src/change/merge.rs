@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use super::draft::Draft;
 use super::edit::{SUPERSEDED, set_again};
 use super::feedback::writable;
-use super::held::HeldRows;
 use super::plan::{ChangeDanger, Plan};
 use super::{ChangeError, remove, uses};
 use crate::memory::agreeing;
@@ -42,12 +41,10 @@ pub async fn plan(store: &Store, id: &str, copies: &[String]) -> Result<Plan, Ch
     if kept.row.text("status") == Some(SUPERSEDED) || kept.row.get("metadata")["superseded_by"].is_string() {
         return Err(ChangeError::Refused(format!("memory {id} is superseded: merge into the one that followed it")));
     }
-    let held = HeldRows::of(store).await?;
     let mut going = Vec::new();
     for copy in &ids {
         let found = draft.locate(Entity::Memory, copy).await?;
         writable(found.source)?;
-        held.refuse(&found.row)?;
         if found.row.get("user_id") != kept.row.get("user_id") {
             return Err(ChangeError::Refused(format!("memory {copy} is another person's than {id}")));
         }

@@ -164,7 +164,7 @@ where
 /// # Errors
 /// As planning that operation.
 pub async fn plan(store: &Store, operation: &Operation, author: &Author) -> Result<Plan, ChangeError> {
-    match operation {
+    let plan = match operation {
         Operation::AddFeedback { episode, fields } => feedback::add(store, episode, fields).await,
         Operation::EditFeedback { id, fields } => feedback::edit(store, id, fields).await,
         Operation::RemoveFeedback { id } => feedback::remove(store, id).await,
@@ -191,7 +191,8 @@ pub async fn plan(store: &Store, operation: &Operation, author: &Author) -> Resu
         Operation::Merge { memory, copies } => merge::plan(store, memory, copies).await,
         Operation::Retain { rules, .. } => retain::plan(store, rules).await,
         Operation::Undo { seq } => undo::undo(store, *seq).await,
-    }
+    };
+    held::refuse(store, plan?).await
 }
 
 /// A new id: a random UUID (version 4).

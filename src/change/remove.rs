@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::draft::{Draft, FULL};
 use super::feedback::writable;
-use super::held::HeldRows;
 use super::plan::{ChangeDanger, Plan};
 use super::prune::{UNDO_CASES, loosen};
 use super::purge::hanging::{RowsGoing, hanging_on};
@@ -51,11 +50,9 @@ pub async fn plan(store: &Store, entity: Entity, ids: &[String]) -> Result<Plan,
         _ => allowed(store, entity)?,
     }
     let mut draft = Draft::new(store, "remove", ChangeDanger::Guarded).await?.limited();
-    let held = HeldRows::of(store).await?;
     let located = draft.locate_all(entity, &ids).await?;
     for found in &located {
         writable(found.source)?;
-        held.refuse(&found.row)?;
     }
     take_whole(&mut draft, &located, None).await?;
     Ok(draft.seal())

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::draft::Draft;
 use super::feedback::{addable, writable};
-use super::held::HeldRows;
 use super::plan::{ChangeDanger, Plan};
 use super::remove::CHANGING;
 use super::{ChangeError, new_id, now, uses};
@@ -72,7 +71,6 @@ pub async fn retract(store: &Store, id: &str) -> Result<Plan, ChangeError> {
     let mut draft = Draft::new(store, "signal.retract", ChangeDanger::Guarded).await?;
     let gone = draft.locate(Entity::UtilityEvent, id).await?;
     writable(gone.source)?;
-    HeldRows::of(store).await?.refuse(&gone.row)?;
     let Some(episode) = gone.row.text("episode_id") else {
         return Err(ChangeError::Refused(format!("the signal {id} names no episode: there is no history to replay")));
     };

@@ -317,6 +317,12 @@ impl WriteTransaction<'_> {
         self.store.engine()
     }
 
+    /// The database as everybody else sees it meanwhile.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        self.store
+    }
+
     /// A whole number as it is bound on this engine.
     #[must_use]
     pub fn number(&self, number: i64) -> FetchedValue {

@@ -473,6 +473,75 @@ fn what_belongs_to_a_person_under_a_hold_stays() {
 }
 
 #[test]
+fn a_hold_stops_what_was_planned_before_it() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            meddle(
+                &world,
+                "INSERT INTO episodes (id, agent_id, user_id, title, started_at) VALUES ('h-ep', 'a', 'held', 'x', '2026-01-01T00:00:00.000000Z'); \
+                 INSERT INTO episode_segments (id, episode_id, content, created_at) VALUES ('h-seg', 'h-ep', 'x', '2001-01-01T00:00:00.000000Z'); \
+                 INSERT INTO agent_feedback (id, episode_id, user_id, kind) VALUES ('h-fb', 'h-ep', 'another', 'thumbs_up'); \
+                 INSERT INTO utility_events (id, episode_id, signal, delta, \"before\", \"after\") VALUES ('h-sig', 'h-ep', 'approved', 0.1, 0.5, 0.6); \
+                 INSERT INTO memories (id, kind, text, user_id) VALUES ('h-m', 'fact', 'a', 'held'), ('h-n', 'fact', 'a', 'held'); \
+                 INSERT INTO agent_memory_profiles (id, user_id, agent_id) VALUES ('h-b', 'held', 'a'), ('f-b', 'free', 'b'); \
+                 INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, created_at) VALUES \
+                 ('h-c3', 'f-b', 'held', 'b', '2026-01-01T00:00:00.000000Z'), \
+                 ('h-c1', 'h-b', 'held', 'a', '2026-01-01T00:00:00.000000Z'), ('h-c2', 'h-b', 'held', 'a', '2026-01-02T00:00:00.000000Z')",
+            )
+            .await;
+            let case = json!({"prompt": "how", "outcome": "success", "user_id": "held", "agent_id": "a"}).to_string();
+            let record = Operation::Record { entity: Entity::Case, text: case };
+            let recorded = done(&world, planned(&world, &record).await).await;
+            let rated = Operation::AddFeedback { episode: "h-ep".to_owned(), fields: said("thumbs_up", None, None) };
+            let rated = done(&world, planned(&world, &rated).await).await;
+            let undo = |receipt: &Receipt| Operation::Undo { seq: receipt.audit_seq.expect("an entry") };
+            let one = |entity, id: &str| remove(entity, &[id.to_owned()]);
+            let oldest =
+                Pruning { window: PruneWindow::Newest(1), user: Some("held".to_owned()), ..Pruning::default() };
+            let operations = [
+                one(Entity::Episode, "h-ep"),
+                // What hangs on it is the held person's.
+                one(Entity::Profile, "f-b"),
+                one(Entity::Segment, "h-seg"),
+                one(Entity::Memory, "h-m"),
+                one(Entity::Case, "h-c1"),
+                Operation::RemoveFeedback { id: "h-fb".to_owned() },
+                Operation::Retract { id: "h-sig".to_owned() },
+                Operation::Merge { memory: "h-m".to_owned(), copies: vec!["h-n".to_owned()] },
+                edit(Entity::Memory, "h-m", json!({"user_id": "another"})),
+                Operation::Prune(oldest),
+                rules("share = 1.0\n[[rule]]\nentity = \"segment\"\nolder_than = \"9000d\""),
+                undo(&recorded),
+                undo(&rated),
+            ];
+            let mut kept = Vec::new();
+            for operation in &operations {
+                kept.push(planned(&world, operation).await.unwrap_or_else(|error| panic!("{operation:?}: {error}")));
+            }
+            done(&world, planned(&world, &Operation::Hold { person: "held".to_owned(), reason: None }).await).await;
+            let before = rows_of(&world).await;
+            for (plan, operation) in kept.iter().zip(&operations) {
+                let applied = change::apply(&world.store, plan, &author()).await;
+                assert!(
+                    matches!(&applied, Err(ChangeError::Conflict { message, .. }) if message.contains("legal hold")),
+                    "{operation:?} {applied:?}"
+                );
+                let again = planned(&world, operation).await;
+                let stays = matches!(operation, Operation::Retain { .. }) && again.as_ref().is_ok_and(Plan::is_empty);
+                assert!(
+                    stays || matches!(&again, Err(ChangeError::Refused(words)) if words.contains("legal hold")),
+                    "{operation:?} {again:?}"
+                );
+            }
+            assert_eq!(rows_of(&world).await, before);
+            done(&world, planned(&world, &Operation::Unhold { person: "held".to_owned() }).await).await;
+            done(&world, Ok(kept.remove(0))).await;
+            assert!(row(&world, Entity::Episode, "h-ep").await.is_none());
+        }
+    });
+}
+
+#[test]
 fn a_receipt_says_what_a_trigger_made_of_what_was_written() {
     block_on(async {
         for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {

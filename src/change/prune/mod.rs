@@ -382,7 +382,6 @@ async fn note(draft: &mut Draft<'_>, choice: &mut PruneChoice) -> Result<(), Cha
     let at = time::epoch_micros(&now()).unwrap_or_default() / 1_000;
     let mut prompts = prompts(draft.store, choice).await?;
     choice.read_owners(draft.store).await?;
-    draft.relies_on_no_hold(choice.banks.iter().filter_map(|bank| bank.user.as_deref()));
     for bank in &choice.banks {
         note_cases(draft, bank, &mut prompts).await?;
         let mut of_bank = Row::empty(Entity::Case);

@@ -10,7 +10,7 @@ mod disclose;
 mod effects;
 mod export;
 pub mod fleet;
-mod graph;
+pub(super) mod graph;
 pub(in crate::change) mod hanging;
 mod hit;
 mod id_set;
