@@ -105,6 +105,13 @@ impl<'s> Erased<'s> {
         Ok(left)
     }
 
+    /// Whether the erasure of a person has not ended: a hold keeps what is left.
+    async fn waits(&self, store: &Store, person: Option<String>) -> Result<bool, StoreError> {
+        let Some(person) = person else { return Ok(false) };
+        let purge = store.records().purge_of(&hmac(self.key, &person)).await?;
+        Ok(purge.is_some_and(|purge| purge.is_open()))
+    }
+
     /// Whether a text names one of them.
     #[must_use]
     pub fn is_in(&self, text: &str) -> bool {
@@ -153,21 +160,21 @@ pub async fn check(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
         FetchedValue::Text(text) => Some(text),
         _ => None,
     };
-    let returning: usize = plan
-        .mutations
-        .iter()
-        .map(|mutation| match mutation {
-            Mutation::Insert { rows, .. } => {
+    let mut returning = 0;
+    for mutation in &plan.mutations {
+        returning += match mutation {
+            Mutation::Insert { table, rows, .. } => {
                 let is_back = |row: &&Vec<Cell>| row.iter().filter_map(text).any(|text| erased.is_in(&text));
-                rows.iter().filter(is_back).count()
+                let held = rows.first().filter(|_| table.name == "memory_holds").and_then(|row| text(row.first()?));
+                if erased.waits(store, held).await? { 0 } else { rows.iter().filter(is_back).count() }
             }
             // A longer text may name them since before.
             Mutation::Update { set, .. } => {
                 usize::from(set.iter().filter_map(|(_, cell)| text(cell)).any(|text| erased.lists(&text)))
             }
             Mutation::Delete(_) | Mutation::Revise(_) => 0,
-        })
-        .sum();
+        };
+    }
     if returning == 0 {
         return Ok(());
     }

@@ -79,8 +79,7 @@ impl<'a> RecordReader<'a> {
         if !self.can_erase() {
             return Ok(Vec::new());
         }
-        let sql = "SELECT subject, reason FROM memory_holds ORDER BY subject";
-        let rows = self.fetch_own(sql, &[]).await?;
+        let rows = self.fetch_own(HOLDS, &[]).await?;
         Ok(rows.iter().map(|row| (text(row, 0), text(row, 1))).collect())
     }
 
@@ -107,6 +106,8 @@ impl<'a> RecordReader<'a> {
         Ok(rows.first().map(purge))
     }
 }
+
+const HOLDS: &str = "SELECT subject, reason FROM memory_holds ORDER BY subject";
 
 const PURGE: &str = "p.id, p.plan_id, p.status, p.position, p.counts, p.updated_at, p.receipt_hash";
 
@@ -153,6 +154,15 @@ impl WriteTransaction<'_> {
         let sql = "SELECT p.id FROM memory_purges p JOIN memory_suppressions s ON s.session = p.id \
              WHERE s.hmac = $1 AND p.status IN ('running', 'incomplete') LIMIT 1";
         Ok(self.fetch(sql, &[FetchedValue::Text(hmac.to_owned())]).await?.first().map(|row| text(row, 0)))
+    }
+
+    /// People under a legal hold, as the transaction sees them: id and reason.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn holds(&mut self) -> Result<Vec<(String, String)>, WriteError> {
+        let rows = self.fetch(HOLDS, &NONE).await?;
+        Ok(rows.iter().map(|row| (text(row, 0), text(row, 1))).collect())
     }
 
     /// Lists a handle's HMAC; one that does not tell the person from others as [`SHARED`], which a telling one outdoes.

@@ -910,6 +910,62 @@ fn a_row_that_was_changed_meanwhile_pauses_the_run() {
 }
 
 #[test]
+fn a_hold_stops_an_erasure_that_runs_or_waits() {
+    block_on(async {
+        for world in [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await].into_iter().flatten() {
+            let person = "user-ana";
+            let (stops, holds, drop) = match world.target {
+                Target::File(_) => (
+                    "CREATE TRIGGER stops BEFORE DELETE ON users BEGIN SELECT RAISE(ABORT, 'not now'); END",
+                    "CREATE TRIGGER stops AFTER DELETE ON users BEGIN \
+                       INSERT INTO memory_holds (subject, reason, actor, created_at) VALUES ('user-ana', 'a claim', 'x', ''); END",
+                    "DROP TRIGGER stops",
+                ),
+                Target::Postgres(_) => (
+                    "CREATE FUNCTION stops() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not now'; END $$; \
+                     CREATE TRIGGER stops BEFORE DELETE ON users FOR EACH ROW EXECUTE FUNCTION stops()",
+                    "CREATE FUNCTION holds() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+                       INSERT INTO memory_holds (subject, reason, actor, created_at) \
+                       VALUES ('user-ana', 'a claim', 'x', now()); RETURN NULL; END $$; \
+                     CREATE TRIGGER stops AFTER DELETE ON users FOR EACH ROW EXECUTE FUNCTION holds()",
+                    "DROP TRIGGER stops ON users",
+                ),
+            };
+            world.run(stops).await;
+            world
+                .carry_out(person, &PurgeOptions { batch: 1, ..everything() }, false)
+                .await
+                .expect_err("it is stopped");
+            world.run(drop).await;
+            // While it waits, a hold keeps what is left.
+            let store = world.open().await;
+            let hold = hold::hold(&store, person, Some("a claim"), "officer").await.expect("a plan");
+            mnemoscope::change::apply(&store, &hold, &author()).await.expect("held");
+            let resumed = world.carry_out(person, &everything(), true).await;
+            assert!(matches!(&resumed, Err(ChangeError::Refused(words)) if words.contains("(a claim)")), "{resumed:?}");
+            assert_eq!(world.count("users WHERE id = 'user-ana'").await, 1);
+            let unhold = hold::unhold(&store, person).await.expect("a plan");
+            mnemoscope::change::apply(&store, &unhold, &author()).await.expect("free");
+            // One that is placed while it runs stops it before the next batch is final.
+            world.run(holds).await;
+            let stopped = world.carry_out(person, &everything(), true).await;
+            let says = |words: &str| words.contains("(a claim)") && words.contains("--resume");
+            assert!(matches!(&stopped, Err(ChangeError::Refused(words)) if says(words)), "{stopped:?}");
+            assert_eq!(world.count("users WHERE id = 'user-ana'").await, 1);
+            world.run(drop).await;
+            let receipt = world.carry_out(person, &everything(), true).await.expect("a receipt");
+            assert_eq!(receipt["status"], world.best(), "{receipt:#}");
+            // Who was erased is not written down again by a hold that was planned before.
+            let returned = mnemoscope::change::apply(&store, &hold, &author()).await;
+            assert!(
+                matches!(&returned, Err(ChangeError::Refused(words)) if words.contains("bring back")),
+                "{returned:?}"
+            );
+        }
+    });
+}
+
+#[test]
 fn finding_out_waits_for_nobody() {
     block_on(async {
         let world = native(40).await;

@@ -217,8 +217,17 @@ pub async fn begin(
             "handles_suppressed".to_owned(),
             Value::from(kept.subject.handles.iter().filter(|h| kept.subject.is_alone(h)).count()),
         );
-        enter(&mut writer, own, desk, &at, "purge.begin", public).await.map(|_| RunTurn(at.clone()))
+        enter(&mut writer, own, desk, &at, "purge.begin", public).await?;
+        refuse_held(&mut writer, store, kept).await?;
+        Ok(RunTurn(at.clone()))
     })
+}
+
+/// Stops before a person is erased further who is under a legal hold by now. Whoever places one waits for the head of the
+/// trail, or has placed it.
+async fn refuse_held(writer: &mut WriteTransaction<'_>, store: &Store, kept: &KeptSession) -> Result<(), Halt> {
+    let handles: Vec<&str> = kept.subject.handles.iter().map(|handle| handle.value.as_str()).collect();
+    Ok(super::run::refuse_held(store, &writer.holds().await?, &handles)?)
 }
 
 /// Takes a session over from the run that stopped, and enters what is decided otherwise from here on.
@@ -245,6 +254,7 @@ pub async fn take_over(
             public.insert("decisions".to_owned(), json!({ "mentions": decisions.all, "each": decisions.tally() }));
             enter(&mut writer, own, desk, &at, "purge.resume", public).await?;
         }
+        refuse_held(&mut writer, store, kept).await?;
         Ok(RunTurn(at.clone()))
     })
 }
@@ -327,7 +337,13 @@ pub async fn run(
             steps.iter().for_each(|step| count(&mut here, plan, step));
             public.insert("counts".to_owned(), json!(here));
             public.insert("batch".to_owned(), json!([position + 1, all]));
-            Ok((enter(&mut writer, own, desk, &at, "purge.batch", public).await?, RunTurn(at.clone())))
+            let seq = enter(&mut writer, own, desk, &at, "purge.batch", public).await?;
+            let held = refuse_held(&mut writer, store, kept).await;
+            held.map_err(|error| match error {
+                Halt::Change(held) => stopped(&held).into(),
+                error @ Halt::Write(_) => error,
+            })?;
+            Ok((seq, RunTurn(at.clone())))
         });
         let (seq, next) = reached?;
         *turn = next;

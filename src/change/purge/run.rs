@@ -362,9 +362,16 @@ pub async fn check_hold(store: &Store, subject: &subject::PurgeSubject) -> Resul
 ///
 /// # Errors
 /// [`ChangeError::Refused`].
-pub async fn check_held<'h>(store: &Store, handles: impl Iterator<Item = &'h str> + Clone) -> Result<(), ChangeError> {
-    let holds = store.records().holds().await?;
-    let held = |id: &str| handles.clone().any(|handle| handle.eq_ignore_ascii_case(id));
+pub async fn check_held<'h>(store: &Store, handles: impl Iterator<Item = &'h str>) -> Result<(), ChangeError> {
+    refuse_held(store, &store.records().holds().await?, &handles.collect::<Vec<_>>())
+}
+
+/// The same, by the holds that stand.
+///
+/// # Errors
+/// [`ChangeError::Refused`].
+pub fn refuse_held(store: &Store, holds: &[(String, String)], handles: &[&str]) -> Result<(), ChangeError> {
+    let held = |id: &str| handles.iter().any(|handle| handle.eq_ignore_ascii_case(id));
     match holds.iter().find(|(id, _)| held(id)) {
         None => Ok(()),
         Some((id, reason)) => {
