@@ -339,11 +339,28 @@ async fn within(
         AppendError::Write(error) => FailedTransaction::Write(error),
         head @ AppendError::Head => FailedTransaction::Change(head.into()),
     })?;
-    // Whoever places a hold waits for the head of the trail by now, or has placed it. Others still see the rows.
+    // Whoever else changes something waits for the head of the trail by now, or has done it. Others still see the rows.
     if writer.engine() == Engine::Postgres {
         keep_held(writer.store(), plan).await?;
+        keep_absent(writer.store(), plan).await?;
     }
     Ok(seq)
+}
+
+/// Stops where others made rows that the plan relies on there being none of: nothing locks what is not there.
+async fn keep_absent(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
+    let mut moved = Vec::new();
+    for rows in plan.watches.iter().filter(|w| w.is_of_number() && w.state.count == 0).map(|watch| &watch.rows) {
+        let count = store.shapes().state_of(rows, rows.by.clone()).await?.count;
+        if count > 0 {
+            moved.push(describe(rows, 0, count));
+        }
+    }
+    if moved.is_empty() { Ok(()) } else { Err(conflict(moved)) }
+}
+
+fn conflict(rows: Vec<String>) -> ChangeError {
+    ChangeError::Conflict { message: "somebody else changed what this plan relies on".to_owned(), rows }
 }
 
 /// Stops where a hold was placed on somebody whose rows go, since that was planned.
@@ -411,8 +428,7 @@ async fn check(
     if moved.is_empty() {
         return Ok(before);
     }
-    Err(ChangeError::Conflict { message: "somebody else changed what this plan relies on".to_owned(), rows: moved }
-        .into())
+    Err(conflict(moved).into())
 }
 
 /// What finds the rows that an undo of the plan would bring back.

@@ -10,7 +10,8 @@ use super::{ChangeError, ChangeSide, now};
 use crate::layout::BoundSource;
 use crate::memory::digest::{Digest, digest};
 use crate::memory::{Entity, Row};
-use crate::store::encode::LocatedRow;
+use crate::store::encode::{LocatedRow, plain_column, table_of};
+use crate::store::fetched::FetchedValue;
 use crate::store::own::{OwnTables, TRAIL};
 use crate::store::stored::{Image, Mutation, ROW, ReadState, RowWatch, StoredRows};
 use crate::store::{Store, StoreError};
@@ -182,6 +183,15 @@ impl<'s> Draft<'s> {
                 self.size += watch.rows.size();
                 self.watches.push(watch);
             }
+        }
+    }
+
+    /// Relies on there being no stored row with the values of these columns, where the source has them in its table.
+    pub fn relies_on_none(&mut self, source: &BoundSource, row: &Row, columns: &[&str]) {
+        let stored = columns.iter().map(|column| Some(plain_column(source, column)?.0.to_owned()));
+        let key = columns.iter().map(|column| Some(FetchedValue::Text(row.text(column)?.to_owned())));
+        if let (Some(by), Some(key)) = (stored.collect(), key.collect()) {
+            self.rely(RowWatch::of_number(StoredRows { table: table_of(source), by, keys: vec![key] }, 0));
         }
     }
 

@@ -311,3 +311,46 @@ fn an_episode_is_recorded_with_the_memories_that_it_retrieved_and_undo_unlinks_t
         }
     });
 }
+
+#[test]
+fn of_two_plans_for_one_case_or_one_bank_the_second_finds_that_the_world_moved() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            // The first round makes the bank, the second finds it.
+            for prompt in ["how do I steer", "how do I moor"] {
+                let case = json!({"prompt": prompt, "outcome": "success", "user_id": "u-new", "agent_id": "a-new"});
+                let (first, second) =
+                    (recorded(&world, Entity::Case, &case).await, recorded(&world, Entity::Case, &case).await);
+                done(&world, first).await;
+                let again = change::apply(&world.store, &second.expect("a plan"), &author()).await;
+                assert!(matches!(again, Err(ChangeError::Conflict { .. })), "{again:?}");
+            }
+            let banks = world.store.related(Entity::Profile, "user_id", &["u-new".to_owned()]).await.expect("banks");
+            assert_eq!(banks.len(), 1);
+        }
+    });
+}
+
+#[test]
+fn a_case_that_several_record_at_once_is_there_once() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            for round in 0..5 {
+                let case = json!({"prompt": format!("how {round}"), "user_id": format!("u-{round}"), "agent_id": "a"});
+                let text = case.to_string();
+                let writer = async |_| {
+                    let store = open(&world.target).await;
+                    change::plan_and_apply(&store, &author(), || record::case(&store, &text)).await.map(|_| ())
+                };
+                let ends = futures::future::join_all((0..4).map(writer)).await;
+                assert_eq!(ends.iter().filter(|end| end.is_ok()).count(), 1, "{ends:?}");
+                let others = ends.iter().filter_map(|end| end.as_ref().err());
+                assert!(others.into_iter().all(|end| matches!(end, ChangeError::Refused(_))), "{ends:?}");
+                let user = [format!("u-{round}")];
+                for entity in [Entity::Profile, Entity::Case] {
+                    assert_eq!(world.store.related(entity, "user_id", &user).await.expect("rows").len(), 1);
+                }
+            }
+        }
+    });
+}

@@ -29,7 +29,7 @@ pub async fn case(store: &Store, text: &str) -> Result<Plan, ChangeError> {
         row.set("message_hash", Value::from(message_hash(&message)));
     }
     let profile = place_in_bank(&mut draft, &mut row).await?;
-    refuse_duplicate_case(&draft, &row).await?;
+    refuse_duplicate_case(&mut draft, &row).await?;
     settle_reward(&mut draft, &mut row)?;
     refuse_what_has_no_place(batch::target(store, Entity::Case)?, &row, &[])?;
     let mut new = NewRow::from(row);
@@ -69,6 +69,7 @@ async fn place_in_bank(draft: &mut Draft<'_>, row: &mut Row) -> Result<Option<Ne
         draft.locate(Entity::Profile, known.id()).await?;
         return Ok(None);
     }
+    draft.relies_on_none(batch::target(draft.store, Entity::Profile)?, row, &["user_id", "agent_id"]);
     let id = new_id();
     row.set("profile_id", Value::from(id.clone()));
     draft.effects.push(format!("a bank for {user} and {agent} is made: there was none"));
@@ -76,8 +77,9 @@ async fn place_in_bank(draft: &mut Draft<'_>, row: &mut Row) -> Result<Option<Ne
     Ok(Some(NewRow::new(Entity::Profile, values).at_once("created_at").at_once("updated_at")))
 }
 
-async fn refuse_duplicate_case(draft: &Draft<'_>, row: &Row) -> Result<(), ChangeError> {
+async fn refuse_duplicate_case(draft: &mut Draft<'_>, row: &Row) -> Result<(), ChangeError> {
     let Some(hash) = row.text("message_hash") else { return Ok(()) };
+    draft.relies_on_none(batch::target(draft.store, Entity::Case)?, row, &["profile_id", "message_hash"]);
     let alike = draft.store.related(Entity::Case, "message_hash", &[hash.to_owned()]).await?;
     match alike.iter().find(|c| c.get("profile_id") == row.get("profile_id")) {
         None => Ok(()),
