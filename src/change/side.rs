@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::memory::json::{JsonPart, is_kept_as_text, members};
+use crate::memory::json::{JsonPart, exactly, is_kept_as_text, members};
 use crate::memory::{Entity, Row};
 
 /// Columns of a row by their names, or null when there is no row.
@@ -92,7 +92,8 @@ impl<'de> Deserialize<'de> for ChangeSide {
                 documents.push(name.clone());
                 Value::from(value.get())
             } else {
-                serde_json::from_str(value.get()).map_err(D::Error::custom)?
+                // What is nested deeply is read by our own reader.
+                serde_json::from_str(value.get()).or_else(|_| exactly(value.get())).map_err(D::Error::custom)?
             };
             fields.insert(name, value);
         }

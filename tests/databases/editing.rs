@@ -542,6 +542,33 @@ fn a_hold_stops_what_was_planned_before_it() {
 }
 
 #[test]
+fn what_is_nested_deeply_is_kept_in_a_plan_and_undone() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            for depth in [127, 128, 400] {
+                let id = format!("deep-{depth}");
+                let nested = format!("{}\"end\"{}", "{\"a\":[".repeat(depth / 2), "]}".repeat(depth / 2));
+                meddle(
+                    &world,
+                    &format!(
+                        "INSERT INTO memories (id, kind, text, metadata) VALUES ('{id}', 'fact', 'a', '{nested}')"
+                    ),
+                )
+                .await;
+                let plan = planned(&world, &remove(Entity::Memory, std::slice::from_ref(&id))).await.expect("a plan");
+                let kept = Plan::from_file(&serde_json::to_string(&plan).expect("JSON")).expect("as it was kept");
+                assert_eq!(kept, plan);
+                let receipt = done(&world, Ok(kept)).await;
+                let undo = undo::undo(&world.store, receipt.audit_seq.expect("an entry")).await.expect("a plan");
+                assert_eq!((undo.changes.len(), &undo.changes[0].after), (1, &plan.changes[0].before));
+                done(&world, Ok(undo)).await;
+                assert!(row(&world, Entity::Memory, &id).await.is_some());
+            }
+        }
+    });
+}
+
+#[test]
 fn a_receipt_says_what_a_trigger_made_of_what_was_written() {
     block_on(async {
         for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
