@@ -17,6 +17,7 @@ use super::{BatchAsk, Job, JobBatch, backfill, drift};
 use crate::change::anchor;
 use crate::change::apply::{FailedTransaction, apply_batch};
 use crate::change::plan::{Counts, SHOWN};
+use crate::change::waiting::PERSON;
 use crate::change::{Author, ChangeError, now, suppress};
 use crate::layout::Engine;
 use crate::memory::agreeing;
@@ -25,8 +26,10 @@ use crate::store::write::WriteError;
 
 /// Interval at which a runner that does not write gives a sign of life, and checks whether others ask it to stop.
 const HEARTBEAT: Duration = Duration::from_millis(900);
-/// Longest time in a row that a runner waits for others before it gives up.
-const ENDURANCE: Duration = Duration::from_mins(10);
+/// Longest time in a row that a runner waits for others before it gives up; what it did stays, and it can be resumed.
+const ENDURANCE: Duration = PERSON;
+/// Longest time that a runner tries to write down why it broke off.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Interval at which the database is checked for strain.
 const PULSE: Duration = Duration::from_secs(2);
 /// Seconds that a replica may lag.
@@ -218,6 +221,7 @@ impl Runner<'_> {
             let size = self.narrowed.unwrap_or_else(|| self.sizing.size());
             let Some(mut batch) = self.planned(place, size).await? else { return Ok(None) };
             batch.plan.undo_reason = batch.plan.undo_reason.or_else(|| self.undo_reason());
+            let began = Instant::now();
             match self.apply_and_plan_ahead(&batch).await? {
                 BatchOutcome::Done => {
                     if waited.is_zero() && self.narrowed.is_none() {
@@ -229,12 +233,11 @@ impl Runner<'_> {
                 BatchOutcome::Busy(why) => {
                     self.sizing.in_the_way();
                     if waited > ENDURANCE {
-                        let words = format!("somebody has been in the way for {} s: {why}", waited.as_secs());
-                        return Err(Stop::Failed(ChangeError::Failed(words)));
+                        return Err(self.gave_up(&why));
                     }
                     let pause = Duration::from_millis(100);
                     self.wait(pause, Some("waits for another writer".to_owned())).await;
-                    waited += pause + PATIENCE;
+                    waited += began.elapsed();
                     if self.asked_here() {
                         return Ok(None);
                     }
@@ -303,9 +306,11 @@ impl Runner<'_> {
             problem: problem.to_owned(),
         });
         without.plan.changes.clear();
+        let began = Instant::now();
         loop {
             match self.apply(&without).await? {
                 BatchOutcome::Done => return Ok(()),
+                BatchOutcome::Busy(why) if began.elapsed() > ENDURANCE => return Err(self.gave_up(&why)),
                 BatchOutcome::Busy(_) => self.wait(Duration::from_millis(100), None).await,
                 BatchOutcome::Moved(error) => return Err(Stop::Failed(error)),
                 BatchOutcome::Rejected(why) => return Err(Stop::Failed(ChangeError::Failed(why))),
@@ -483,6 +488,16 @@ impl Runner<'_> {
         }
     }
 
+    fn gave_up(&self, why: &str) -> Stop {
+        let seconds = ENDURANCE.as_secs();
+        let resume = self.store.invocation().line(["backfill", "resume", self.job.name()]);
+        let words = format!(
+            "somebody has been in the way for {seconds} s: {why}. What was done stays; `{resume}` continues when that has \
+             finished"
+        );
+        Stop::Failed(ChangeError::Failed(words))
+    }
+
     fn asked_here(&self) -> bool {
         *self.wish.borrow() != JobWish::GoOn
     }
@@ -499,7 +514,15 @@ impl Runner<'_> {
 
     /// Writes the row after a change of it, as often as it takes.
     async fn settle(&mut self, change: impl Fn(&mut HeldJob, JobState, &str)) -> Result<(), Stop> {
-        let mut waited = Duration::ZERO;
+        self.settle_within(ENDURANCE, change).await
+    }
+
+    async fn settle_within(
+        &mut self,
+        endurance: Duration,
+        change: impl Fn(&mut HeldJob, JobState, &str),
+    ) -> Result<(), Stop> {
+        let began = Instant::now();
         loop {
             let at = now();
             let attempt = async {
@@ -527,9 +550,8 @@ impl Runner<'_> {
                     return Ok(());
                 }
                 Err(LostHold::Taken) => return Err(Stop::Taken),
-                Err(LostHold::Write(WriteError::Busy(_))) if waited < ENDURANCE => {
+                Err(LostHold::Write(WriteError::Busy(_))) if began.elapsed() < endurance => {
                     tokio::time::sleep(Duration::from_millis(50)).await;
-                    waited += PATIENCE;
                 }
                 Err(LostHold::Write(error)) => return Err(error.into()),
             }
@@ -576,7 +598,7 @@ impl Runner<'_> {
     async fn failed(&mut self, error: &ChangeError) -> bool {
         let words = error.to_string();
         let settled = self
-            .settle(move |held, state, at| {
+            .settle_within(LAST_WORDS, move |held, state, at| {
                 held.moved(state, JobMove::Fail, at);
                 held.row.problem = Some(words.clone());
             })

@@ -9,6 +9,7 @@ use mnemoscope::job::plan::{JobBeat, JobMove, JobSettings, JobState, JobWish};
 use mnemoscope::job::{self, BatchAsk, Job, JobBatch, JobEntry, record};
 use mnemoscope::store::stored::TableName;
 use mnemoscope::store::{Store, Target};
+use sqlx::{Connection, PgConnection};
 use tokio::sync::watch;
 
 use super::world::{World, author, on_both, on_sqlite, open};
@@ -47,6 +48,26 @@ fn paused_between_any_two_batches_and_resumed_it_comes_to_the_same() {
             assert!(done.is_complete());
             assert_eq!(done.progress.id, paused.progress.id);
             assert_eq!(world.links().await, straight.links().await);
+        }
+    });
+}
+
+#[test]
+fn a_lock_that_is_kept_ends_the_run_and_it_is_resumed_later() {
+    block_on(async {
+        let on_server = |world: &World| matches!(world.target, Target::Postgres(_));
+        for world in on_both(40).await.into_iter().filter(on_server) {
+            let Target::Postgres(url) = &world.target else { continue };
+            let mut other = PgConnection::connect(url).await.expect("the server");
+            sqlx::raw_sql("BEGIN; LOCK TABLE episodes IN SHARE MODE").execute(&mut other).await.expect("a lock");
+            let (_wish, heard) = watch::channel(JobWish::GoOn);
+            let began = std::time::Instant::now();
+            let ended = world.backfill_while("canvas-links", 4, heard, &mut |_| ()).await;
+            let words = ended.expect_err("somebody is in the way").to_string();
+            assert!(words.contains("12 s") && words.contains("resume"), "{words}");
+            assert!(began.elapsed() < std::time::Duration::from_mins(1));
+            sqlx::raw_sql("ROLLBACK").execute(&mut other).await.expect("no lock");
+            assert!(resume(&world, 4).await.is_complete());
         }
     });
 }
