@@ -301,11 +301,12 @@ pub async fn accept(store: &Store, author: &Author) -> Result<Acceptance, Change
         database_id: known.database_id.clone(),
         anchors: misfits,
     };
-    append(&folder.join(ACCEPTED), &ended)?;
+    // The entry first: whoever is stopped in between accepts again, and after the file there would be nothing to accept.
     match enter(store, author, &ended).await {
         Ok(seq) => acceptance.audit_seq = Some(seq),
         Err(error) => acceptance.notes.push(format!("the trail itself has no entry of this: {error}")),
     }
+    append(&folder.join(ACCEPTED), &ended)?;
     acceptance.notes.extend(missed(store).await);
     Ok(acceptance)
 }

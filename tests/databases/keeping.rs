@@ -24,6 +24,31 @@ async fn rated(store: &Store, rating: i64) {
     change::plan_and_apply(store, &author(), plan).await.unwrap_or_else(|error| panic!("{error}"));
 }
 
+#[cfg(unix)]
+#[test]
+fn an_acceptance_is_in_the_trail_before_the_anchors_end() {
+    block_on(async {
+        let (world, folder) = (small().await, tempfile::tempdir().expect("a folder"));
+        let store = with_anchors(&world.target, folder.path()).await;
+        rated(&store, 3).await;
+        rated(&store, 4).await;
+        anchor::keep(&store).await.expect("kept");
+        let cut = "DELETE FROM memory_audit_private WHERE seq > 2; DELETE FROM memory_audit WHERE seq > 2; \
+            UPDATE memory_audit_head SET seq = 2, hash = (SELECT hash FROM memory_audit WHERE seq = 2)";
+        meddle(&world, cut).await;
+        // The file of what was accepted cannot be written: as if it was killed before.
+        let file = folder.path().join("accepted.jsonl");
+        std::os::unix::fs::symlink(folder.path().join("nowhere/file"), &file).expect("a link");
+        let by = change::Author { reason: Some("a restored backup".to_owned()), ..author() };
+        anchor::accept(&store, &by).await.expect_err("there is no such folder");
+        std::fs::remove_file(&file).expect("removed");
+        assert!(!anchor::verify(&store, &[]).await.expect("a verdict").ok, "the anchors have not ended");
+        let accepted = anchor::accept(&store, &by).await.expect("accepted");
+        assert_eq!((accepted.status, accepted.audit_seq), ("accepted", Some(4)), "{accepted:?}");
+        assert!(anchor::verify(&store, &[]).await.expect("a verdict").ok);
+    });
+}
+
 #[test]
 fn an_anchor_that_was_kept_sees_what_the_chain_alone_cannot_show() {
     block_on(async {
