@@ -40,7 +40,7 @@ pub struct AnchorSpot {
 }
 
 impl AnchorSpot {
-    /// Where a database is, and which part of that is not known.
+    /// Reads the location of a database, and notes which part of it is not known.
     ///
     /// # Errors
     /// The engine's refusal.

@@ -431,7 +431,7 @@ async fn check(
     Err(conflict(moved).into())
 }
 
-/// What finds the rows that an undo of the plan would bring back.
+/// Keys of the rows that an undo of the plan would bring back.
 fn restored(plan: &Plan) -> HashSet<String> {
     if plan.undo_reason.is_some() {
         return HashSet::new();

@@ -109,7 +109,7 @@ fn paused(why: &str) -> ChangeError {
     ChangeError::Paused(format!("{why}: the purge is paused, --resume plans the rest again"))
 }
 
-/// What kept a transaction from being made: what others before it did is not said here.
+/// Error of a transaction that was not made: the work of others before it is not said here.
 fn ended(error: WriteError) -> ChangeError {
     match error {
         WriteError::Store(error) if error.is_lost() => ChangeError::Failed(format!("the connection was lost: {error}")),
@@ -118,7 +118,7 @@ fn ended(error: WriteError) -> ChangeError {
     }
 }
 
-/// The same of an erasure that has begun.
+/// Adds that an erasure has begun, and what stays.
 fn stopped(error: &ChangeError) -> ChangeError {
     let stays =
         format!("{error}. The purge is paused, and what its earlier batches did stays: --resume plans the rest again");
@@ -129,7 +129,7 @@ fn stopped(error: &ChangeError) -> ChangeError {
     }
 }
 
-/// The same of one that has not.
+/// Adds that an erasure has not begun.
 fn not_begun(error: &ChangeError) -> ChangeError {
     let nothing = format!("{error}; nothing was written");
     match error {

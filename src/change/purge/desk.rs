@@ -73,7 +73,7 @@ pub struct PurgeRequest {
     pub export_sha256: Option<String>,
     /// Time when the erasure was requested.
     pub started_at: String,
-    /// Where the database is: a copy has the same id. None in files of earlier versions.
+    /// Location of the database: a copy has the same id. None in files of earlier versions.
     #[serde(default)]
     pub spot: Option<AnchorSpot>,
 }
@@ -228,7 +228,7 @@ pub struct KeptSession {
     pub export_sha256: Option<String>,
     /// Time when the erasure began.
     pub started_at: String,
-    /// Where the database is: a copy has the same id. None in files of earlier versions.
+    /// Location of the database: a copy has the same id. None in files of earlier versions.
     #[serde(default)]
     pub spot: Option<AnchorSpot>,
     /// Decisions that were made when it was resumed.

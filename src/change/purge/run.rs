@@ -578,7 +578,7 @@ async fn delete(
     handed_over(desk, &AnchorSpot::of(store).await?.0, &kept, receipt)
 }
 
-/// Why an erasure is not proved whose rows are gone.
+/// Adds to an error that the rows are gone and that this is not proved.
 fn unproved(error: &ChangeError) -> ChangeError {
     ChangeError::Failed(format!(
         "{error}: the rows are gone, and the purge is paused before it is proved; --resume goes on"
