@@ -70,7 +70,7 @@ pub struct OpenedFile {
     /// The path without links: by it SQLite names what it keeps beside the file.
     real: PathBuf,
     file: Option<FileId>,
-    /// When its log was last seen.
+    /// Time at which its log was last seen.
     seen: Mutex<Option<Instant>>,
 }
 

@@ -584,7 +584,7 @@ fn bare(text: &str) -> String {
     text.nfkd().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// What other people are known by, each with the id, place by place.
+/// Reads what other people are known by, each with the id, place by place.
 async fn known_others(snapshot: &mut Snapshot<'_>, ids: &[String]) -> Result<Vec<Vec<(String, String)>>, ChangeError> {
     let mut others = Vec::new();
     let handles = snapshot.store.recognised().erasure.handles.clone();
