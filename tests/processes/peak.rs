@@ -863,7 +863,7 @@ fn a_due_row_on_which_very_much_hangs_keeps_no_others_waiting() {
             peaks.push((count, table, most));
         }
     }
-    assert!(peaks.iter().all(|(.., most)| *most < 160_000), "{peaks:?}");
+    assert!(peaks.iter().all(|(.., most)| *most < 180_000), "{peaks:?}");
 }
 
 /// Episodes of one session and of the same executions with long lists; one without any, and what is linked to it.
