@@ -9,7 +9,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 
 use super::ability::{RefusedAbilities, ServerAbility};
 use super::companion::{self, Companion};
-use super::engine_error::{EngineFault, explain, fault};
+use super::engine_error::{EngineFault, explain, fault, primary_code};
 use super::fetched::FetchedValue;
 use super::file_state::stamp;
 use super::identity::{self, Identity};
@@ -671,8 +671,7 @@ fn cannot_open(error: &sqlx::Error) -> bool {
     // 14 CANTOPEN, 8 READONLY, 1 among them when an attached file is meant.
     match error {
         sqlx::Error::Database(e) => {
-            let code: i32 = e.code().and_then(|c| c.parse().ok()).unwrap_or_default();
-            matches!(code & 0xff, 14 | 8) || e.message().starts_with("unable to open database")
+            matches!(primary_code(error), Some(14 | 8)) || e.message().starts_with("unable to open database")
         }
         _ => false,
     }

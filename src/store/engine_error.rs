@@ -23,15 +23,16 @@ pub(super) fn lost(error: &sqlx::Error) -> bool {
     }
 }
 
+/// SQLite's number for an error, without what it adds to that; none of PostgreSQL's, whose codes have five letters.
+pub(super) fn primary_code(error: &sqlx::Error) -> Option<i32> {
+    let code = error.as_database_error()?.code().filter(|code| code.len() < 5)?;
+    Some(code.parse::<i32>().ok()? & 0xff)
+}
+
 /// Whether the disk failed under SQLite. What was written to its log by then may be found there when the database is opened
 /// again.
 pub(super) fn is_disk(error: &sqlx::Error) -> bool {
-    let sqlx::Error::Database(error) = error else { return false };
-    error
-        .code()
-        .filter(|code| code.len() < 5)
-        .and_then(|code| code.parse::<i32>().ok())
-        .is_some_and(|code| code & 0xff == 10)
+    primary_code(error) == Some(10)
 }
 
 /// Reason for an engine's error that people can do something about.

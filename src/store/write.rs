@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, Connection as _};
 use tokio::sync::MutexGuard;
 
 use super::dialect::quote;
-use super::engine_error::{explain, is_disk, is_late, lost};
+use super::engine_error::{explain, is_disk, is_late, lost, primary_code};
 use super::fetched::{FetchedValue, Param, RawRow, integer, text};
 use super::revise;
 use super::server::ServerLink;
@@ -85,8 +85,7 @@ impl From<sqlx::Error> for WriteError {
     fn from(error: sqlx::Error) -> Self {
         let sqlx::Error::Database(about) = &error else { return WriteError::Store(error.into()) };
         let code = about.code().unwrap_or_default();
-        let sqlite: Option<i32> = code.parse().ok().filter(|_| code.len() < 5);
-        match (sqlite.map(|c| c & 0xff), code.as_ref()) {
+        match (primary_code(&error), code.as_ref()) {
             (Some(5 | 6), _) | (_, "40001" | "40P01" | "55P03") => WriteError::Busy(error),
             (Some(8), _) | (_, "25006" | "42501") => WriteError::ReadOnly(explain(&error)),
             (sqlite, code) if is_refusal(sqlite, code, about.message()) => WriteError::Rejected(explain(&error)),

@@ -12,7 +12,7 @@ use super::pass::{PassOutcome, PassReport, PassRequest};
 use super::{bytes::sqlite_files, holders};
 use crate::layout::Engine;
 use crate::store::dialect::quote;
-use crate::store::engine_error::explain;
+use crate::store::engine_error::{explain, primary_code};
 use crate::store::fetched::{FetchedValue, RawRow, number, text};
 use crate::store::session::Opener;
 use crate::store::sqlite_writer;
@@ -321,12 +321,6 @@ fn is_no_comparison(line: &str, table: &str) -> bool {
 
 fn is_busy(error: &sqlx::Error) -> bool {
     matches!(primary_code(error), Some(5 | 6))
-}
-
-/// SQLite's number for an error, without what it adds to that.
-fn primary_code(error: &sqlx::Error) -> Option<i32> {
-    let code: i32 = error.as_database_error()?.code()?.parse().ok()?;
-    Some(code & 0xff)
 }
 
 impl ProofReader<'_> {
