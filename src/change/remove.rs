@@ -366,8 +366,8 @@ async fn leave_lists(
     Ok(())
 }
 
-/// Columns that are read of canvas events that stay.
-const COUNTED: &[&str] = &["id", "episode_id", "created_at"];
+/// Columns that are read of canvas events that are counted.
+pub const COUNTED: &[&str] = &["id", "episode_id", "created_at"];
 
 /// The number of canvas actions of episodes whose canvas events go.
 async fn recount(draft: &mut Draft<'_>, located: &[&LocatedRow<'_>], going: &GoingKeys<'_>) -> Result<(), ChangeError> {

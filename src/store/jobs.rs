@@ -155,9 +155,6 @@ impl RecordReader<'_> {
     /// # Errors
     /// The engine's refusal; there are none when the tables of jobs are not there.
     pub async fn jobs(self) -> Result<Vec<JobRow>, StoreError> {
-        if !self.own().await?.is_some_and(|own| own.has_jobs()) {
-            return Ok(Vec::new());
-        }
         let condition = "ended_at IS NULL \
              OR created_at IN (SELECT max(created_at) FROM memory_jobs GROUP BY name) \
              OR id IN (SELECT id FROM memory_jobs ORDER BY created_at DESC, id LIMIT 500)";
@@ -165,6 +162,9 @@ impl RecordReader<'_> {
     }
 
     async fn jobs_where(self, condition: &str, params: &[Param]) -> Result<Vec<JobRow>, StoreError> {
+        if !self.own().await?.is_some_and(|own| own.has_jobs()) {
+            return Ok(Vec::new());
+        }
         let sql = format!("SELECT {COLUMNS} FROM memory_jobs WHERE {condition} ORDER BY created_at DESC, id");
         match self.fetch_own(&sql, params).await {
             // That they cannot be read is said among the capabilities.
@@ -178,9 +178,6 @@ impl RecordReader<'_> {
     /// # Errors
     /// As [`RecordReader::jobs`].
     pub async fn job(self, name: &str) -> Result<Option<JobRow>, StoreError> {
-        if !self.own().await?.is_some_and(|own| own.has_jobs()) {
-            return Ok(None);
-        }
         let condition = "created_at IN (SELECT max(created_at) FROM memory_jobs WHERE name = $1) AND name = $1";
         Ok(self.jobs_where(condition, &[FetchedValue::Text(name.to_owned())]).await?.into_iter().next())
     }

@@ -120,22 +120,24 @@ fn ended(error: WriteError) -> ChangeError {
 
 /// Adds that an erasure has begun, and what stays.
 fn stopped(error: &ChangeError) -> ChangeError {
-    let stays =
-        format!("{error}. The purge is paused, and what its earlier batches did stays: --resume plans the rest again");
-    match error {
-        ChangeError::Refused(_) | ChangeError::Store(StoreError::Denied { .. }) => ChangeError::Refused(stays),
-        ChangeError::Uncertain(_) => ChangeError::Uncertain(stays),
-        _ => ChangeError::Failed(stays),
-    }
+    retold(
+        error,
+        format!("{error}. The purge is paused, and what its earlier batches did stays: --resume plans the rest again"),
+    )
 }
 
-/// Adds that an erasure has not begun.
+/// Adds that an erasure has not begun, where that is known.
 fn not_begun(error: &ChangeError) -> ChangeError {
-    let nothing = format!("{error}; nothing was written");
+    let is_known = !matches!(error, ChangeError::Uncertain(_));
+    retold(error, format!("{error}{}", if is_known { "; nothing was written" } else { "" }))
+}
+
+/// An error that says more, with the same exit code for what was refused.
+fn retold(error: &ChangeError, words: String) -> ChangeError {
     match error {
-        ChangeError::Refused(_) | ChangeError::Store(StoreError::Denied { .. }) => ChangeError::Refused(nothing),
-        ChangeError::Uncertain(words) => ChangeError::Uncertain(words.clone()),
-        _ => ChangeError::Failed(nothing),
+        ChangeError::Refused(_) | ChangeError::Store(StoreError::Denied { .. }) => ChangeError::Refused(words),
+        ChangeError::Uncertain(_) => ChangeError::Uncertain(words),
+        _ => ChangeError::Failed(words),
     }
 }
 

@@ -563,7 +563,7 @@ async fn delete(
     so_far: Counts,
     mut turn: RunTurn,
 ) -> Result<PurgeReceipt, ChangeError> {
-    let began = Instant::now();
+    let (began, here) = (Instant::now(), AnchorSpot::of(store).await?.0);
     let counts = batches::run(store, own, desk, &kept, &plan, so_far, &mut turn).await?;
     drop(plan);
     *kept.phases.entry("delete".to_owned()).or_default() += began.elapsed().as_secs_f64();
@@ -575,7 +575,7 @@ async fn delete(
     let hash = receipt.receipt_sha256.as_deref().unwrap_or_default();
     let seq = batches::end(store, own, desk, &kept, receipt.status.word(), &counts, hash, &turn).await?;
     receipt.audit_seq = Some(seq);
-    handed_over(desk, &AnchorSpot::of(store).await?.0, &kept, receipt)
+    handed_over(desk, &here, &kept, receipt)
 }
 
 /// Adds to an error that the rows are gone and that this is not proved.

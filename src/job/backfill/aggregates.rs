@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::rows::{self, RowBackfill, RowBench, RowPart, RowVerdict};
 use crate::change::ChangeError;
+use crate::change::remove::COUNTED;
 use crate::job::Job;
 use crate::memory::{Entity, Row, feedback};
 use crate::store::Store;
@@ -38,16 +39,13 @@ pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
 /// Episodes whose linked rows are read together.
 const TOGETHER: usize = 100;
 
-/// Columns that are read of a canvas event.
-const CANVAS: &[&str] = &["id", "episode_id", "created_at"];
-
 async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
     let mut verdicts = Vec::with_capacity(bench.found.len());
     let links = &bench.source.links;
     for some in bench.found.chunks(TOGETHER) {
         let rows: Vec<&Row> = some.iter().map(|f| &f.row).collect();
         let contexts = bench.store.contexts();
-        let canvas = contexts.linked(&rows, links, Entity::CanvasEvent, Some(CANVAS)).await?;
+        let canvas = contexts.linked(&rows, links, Entity::CanvasEvent, Some(COUNTED)).await?;
         let said = contexts.linked(&rows, links, Entity::Feedback, Some(feedback::SCORED)).await?;
         let linked = canvas.iter().zip(&said);
         verdicts.extend(rows.iter().zip(linked).map(|(row, (canvas, said))| verdict(row, canvas.len(), said.score())));
