@@ -273,6 +273,33 @@ fn nothing_is_begun_by_a_resume_that_says_no_choices() {
 }
 
 #[test]
+fn a_purge_whose_session_is_lost_goes_on_where_its_choices_are_repeated() {
+    for world in worlds() {
+        for statement in [30, 70] {
+            let (Some(world), state) = (world(), tempfile::tempdir().expect("a folder")) else { continue };
+            kill(standing_at(&world, state.path(), statement).expect("it came so far"));
+            std::fs::remove_dir_all(state.path().join("purges")).expect("lost");
+            let bare = finished(&world, state.path(), &purge(&["--resume"]));
+            assert_eq!(bare.status.code(), Some(5), "{}", words(&bare));
+            assert!(words(&bare).contains("repeat its choices"), "{}", words(&bare));
+            let done = finished(&world, state.path(), &purge(&[&CHOICES[..], &["--resume"]].concat()));
+            assert!(done.status.success(), "killed at {statement}: {}", words(&done));
+            let told = receipt(&done);
+            assert_eq!(told["status"], "verified with disclosures");
+            assert!(told["disclosures"].to_string().contains("the file of the first run was lost"), "{told:#}");
+            assert_eq!(block_on(texts(&world, "SELECT id FROM canvas_audit WHERE user_id = 'user-ana'")), [""; 0]);
+            let open = "SELECT id FROM memory_purges WHERE status NOT LIKE 'verified%'";
+            assert_eq!(block_on(texts(&world, open)), [""; 0], "one session, and it has ended");
+            let looked =
+                finished(&world, state.path(), &["purge", "verify", told["receipt_id"].as_str().expect("an id")]);
+            assert!(looked.status.success(), "{}", words(&looked));
+            let again = finished(&world, state.path(), &purge(&[&CHOICES[..], &["--apply"]].concat()));
+            assert_ne!(again.status.code(), Some(5), "nothing waits any more: {}", words(&again));
+        }
+    }
+}
+
+#[test]
 fn a_purge_in_a_copy_of_the_database_leaves_the_session_of_the_other_alone() {
     let (world, state) = (block_on(on_sqlite(Layout::Atom)), tempfile::tempdir().expect("a folder"));
     let Target::File(path) = &world.target else { panic!("a file") };

@@ -210,10 +210,7 @@ pub async fn begin(
         }
         let key = vec!["id".to_owned()];
         writer.run(&Mutation::Insert { table: own.table("memory_purges"), key, columns, rows: vec![row] }).await?;
-        for handle in &kept.subject.handles {
-            let kind = if kept.subject.is_alone(handle) { &*handle.kind } else { SHARED };
-            writer.suppress(&hmac(&desk.key, &handle.value), &kept.session, kind, &at).await?;
-        }
+        suppress(&mut writer, desk, kept, &at).await?;
         let mut public = facts(desk, kept);
         public.insert(
             "handles_suppressed".to_owned(),
@@ -223,6 +220,20 @@ pub async fn begin(
         refuse_held(&mut writer, store, kept).await?;
         Ok(RunTurn(at.clone()))
     })
+}
+
+/// Lists the handles of the person.
+async fn suppress(
+    writer: &mut WriteTransaction<'_>,
+    desk: &Desk<'_>,
+    kept: &KeptSession,
+    at: &str,
+) -> Result<(), WriteError> {
+    for handle in &kept.subject.handles {
+        let kind = if kept.subject.is_alone(handle) { &*handle.kind } else { SHARED };
+        writer.suppress(&hmac(&desk.key, &handle.value), &kept.session, kind, at).await?;
+    }
+    Ok(())
 }
 
 /// Stops before a person is erased further who is under a legal hold by now. Whoever places one waits for the head of the
@@ -251,7 +262,10 @@ pub async fn take_over(
             ("updated_at".to_owned(), Cell::Is(FetchedValue::Text(at.clone()))),
         ];
         move_on(&mut writer, own, &session.id, &turn, set).await?;
-        if !decisions.is_empty() {
+        if kept.is_anew {
+            suppress(&mut writer, desk, kept, &at).await?;
+        }
+        if kept.is_anew || !decisions.is_empty() {
             let mut public = facts(desk, kept);
             public.insert("decisions".to_owned(), json!({ "mentions": decisions.all, "each": decisions.tally() }));
             enter(&mut writer, own, desk, &at, "purge.resume", public).await?;

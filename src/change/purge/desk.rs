@@ -234,6 +234,9 @@ pub struct KeptSession {
     /// Decisions that were made when it was resumed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redecided: Vec<Redecision>,
+    /// Whether the file of the first run was lost, so that the rest was planned anew.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_anew: bool,
     /// The receipt, once it is made and until it is delivered.
     pub receipt: Option<PurgeReceipt>,
 }

@@ -158,6 +158,10 @@ pub async fn before(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> R
 /// The engine's refusal.
 pub async fn after(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> Result<Proof, ChangeError> {
     let mut proof = Proof::default();
+    if kept.is_anew {
+        let what = "the file of the first run was lost: handles and ids that only rows which are gone told were not searched for";
+        proof.find(RemainKind::Forgotten, what);
+    }
     let timed = |kept: &mut KeptSession, phase: &str, began: Instant| {
         *kept.phases.entry(phase.to_owned()).or_default() += began.elapsed().as_secs_f64();
     };

@@ -238,7 +238,7 @@ async fn begin(
 ) -> Result<PurgeReceipt, ChangeError> {
     desk.keep_asked(&asked)?;
     let session = asked.session.clone();
-    match prepare(store, own, desk, asked, plan_id).await {
+    match prepare(store, own, desk, asked, plan_id, None).await {
         Ok((kept, plan, turn)) => {
             forget_asked(store, &kept, desk).await?;
             delete(store, own, desk, kept, plan, Counts::new(), turn).await
@@ -384,17 +384,27 @@ pub fn refuse_held(store: &Store, holds: &[(String, String)], handles: &[&str]) 
     }
 }
 
-/// Plans, looks around before anything goes, and enters the session in the database.
+/// Plans, looks around before anything goes, and enters the session in the database, or takes over one whose file is lost.
 async fn prepare(
     store: &Store,
     own: &OwnTables,
     desk: &Desk<'_>,
     asked: PurgeRequest,
     plan_id: Option<&str>,
+    lost: Option<(&PurgeSession, &NewDecisions)>,
 ) -> Result<(KeptSession, PurgePlan, RunTurn), ChangeError> {
     let began = Instant::now();
-    let mut plan =
-        planning::plan_any(store, &asked.given, &asked.options, &mut KeptSearch::default(), desk.progress).await?;
+    let mut search = KeptSearch::default();
+    let planned = planning::plan_any(store, &asked.given, &asked.options, &mut search, desk.progress).await;
+    let mut plan = match (planned, lost) {
+        // The rows by which the person was known are gone already.
+        (Err(ChangeError::NotFound(_)), Some(_)) => {
+            let subject = subject::by_words(&asked.given, &asked.options.aliases)?;
+            let also = (&[][..], &mut search);
+            planning::rest(&mut store.snapshot().await?, subject, &asked.options, also, desk.progress).await?
+        }
+        (planned, _) => planned?,
+    };
     // Before the decisions: a mention that is not there any more is a world that moved.
     if plan_id.is_some_and(|id| id != plan.plan_id) {
         return Err(ChangeError::Conflict {
@@ -414,7 +424,7 @@ async fn prepare(
         subject: std::mem::take(&mut plan.subject),
         options: asked.options,
         plan_id: plan.plan_id.clone(),
-        planned: plan.counts.clone(),
+        planned: lost.map_or_else(|| plan.counts.clone(), |(session, _)| sum(&counts_of(session), &plan.counts)),
         control: (found, plan.control.len()),
         deletes: plan.deletes.clone(),
         ids: plan.ids.clone(),
@@ -436,6 +446,7 @@ async fn prepare(
         started_at: asked.started_at,
         spot: asked.spot,
         redecided: Vec::new(),
+        is_anew: lost.is_some(),
         receipt: None,
     };
     kept.options.each.extend(decide::moved(&plan, &kept.pseudonym));
@@ -443,7 +454,10 @@ async fn prepare(
     prove::before(store, desk, &mut kept).await?;
     kept.phases.insert("control".to_owned(), began.elapsed().as_secs_f64());
     desk.keep(&kept)?;
-    let turn = batches::begin(store, own, desk, &kept).await?;
+    let turn = match lost {
+        None => batches::begin(store, own, desk, &kept).await?,
+        Some((session, decisions)) => batches::take_over(store, own, desk, &kept, session, decisions).await?,
+    };
     Ok((kept, plan, turn))
 }
 
@@ -500,7 +514,17 @@ fn check_reach(kept: &KeptSession, options: &PurgeOptions) -> Result<(), ChangeE
     })
 }
 
-/// Resumes a session: what is left is found again, so that it does not matter where it stopped.
+/// The error of a session whose file is not here, and whose choices were not repeated.
+fn begun_elsewhere(given: &str, desk: &Desk<'_>) -> ChangeError {
+    ChangeError::Refused(format!(
+        "the purge of `{given}` was begun elsewhere, and what is needed to go on is not in {}: resume it there. If that is lost, \
+         repeat its choices with --resume, and name each handle of the person by --alias: rows that are gone told some of them",
+        desk.folder.display()
+    ))
+}
+
+/// Resumes a session: what is left is found again, so that it does not matter where it stopped. One whose file is lost is
+/// planned anew by choices that are repeated.
 async fn go_on(
     store: &Store,
     own: &OwnTables,
@@ -510,15 +534,18 @@ async fn go_on(
     decisions: &NewDecisions,
 ) -> Result<PurgeReceipt, ChangeError> {
     let _hold = held(desk, &session.id)?;
+    let so_far = counts_of(session);
     let Some(mut kept) = desk.kept(&session.id)?.filter(|k| k.database_id == own.database_id) else {
-        return Err(ChangeError::Failed(format!(
-            "the purge of `{given}` was begun elsewhere: what is needed to go on is not in {}",
-            desk.folder.display()
-        )));
+        if !options.are_chosen() {
+            return Err(begun_elsewhere(given, desk));
+        }
+        let here = AnchorSpot::of(store).await?.0;
+        let asked = PurgeRequest { session: session.id.clone(), ..asked(own, here, given, options, None) };
+        let (kept, plan, turn) = prepare(store, own, desk, asked, None, Some((session, decisions))).await?;
+        return delete(store, own, desk, kept, plan, so_far, turn).await;
     };
     check_reach(&kept, options)?;
     check_hold(store, &kept.subject).await?;
-    let so_far: Counts = serde_json::from_str(&session.counts).unwrap_or_default();
     let before = kept.options.each.clone();
     kept.options = kept.options.resumed(options, decisions);
     let mut snapshot = store.snapshot().await?;
@@ -541,6 +568,11 @@ async fn go_on(
         }
     }
     delete(store, own, desk, kept, plan, so_far, turn).await
+}
+
+/// Rows by table that a session has changed.
+fn counts_of(session: &PurgeSession) -> Counts {
+    serde_json::from_str(&session.counts).unwrap_or_default()
 }
 
 /// Rows by table, of two runs together.

@@ -53,6 +53,8 @@ pub enum RemainKind {
     NotAllowed,
     /// Rows in another database, or in a session of somebody else.
     Elsewhere,
+    /// Handles and ids that only rows which are gone told.
+    Forgotten,
 }
 
 impl RemainKind {
@@ -82,7 +84,8 @@ impl RemainKind {
             | RemainKind::ServerBytes
             | RemainKind::Untold
             | RemainKind::NotAllowed
-            | RemainKind::Elsewhere => PurgeStatus::Disclosed,
+            | RemainKind::Elsewhere
+            | RemainKind::Forgotten => PurgeStatus::Disclosed,
         }
     }
 }
@@ -174,6 +177,7 @@ mod tests {
             (&[RemainKind::Untold], "verified with disclosures"),
             (&[RemainKind::NotAllowed], "verified with disclosures"),
             (&[RemainKind::Elsewhere], "verified with disclosures"),
+            (&[RemainKind::Forgotten], "verified with disclosures"),
             (&[RemainKind::Rows], "incomplete"),
             (&[RemainKind::Mention], "incomplete"),
             (&[RemainKind::Reference], "incomplete"),
