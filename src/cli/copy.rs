@@ -25,6 +25,7 @@ use crate::change::operation::ImportFormat;
 use crate::memory::query::{PageStart, Query};
 use crate::memory::{Entity, Row, agreeing, thousands};
 use crate::store::Store;
+use crate::store::reading::ListReading;
 
 /// Bytes of lines that one change puts in.
 const PART_BYTES: usize = 6 << 20;
@@ -229,19 +230,20 @@ struct Pages<'s> {
     store: &'s Store,
     /// The question for the next page; none after the last.
     query: Option<Query>,
+    reading: ListReading,
     /// Rows of the page before that were not given out yet.
     rows: std::vec::IntoIter<Row>,
 }
 
 impl<'s> Pages<'s> {
     fn of(store: &'s Store, query: Query) -> Self {
-        Pages { store, query: Some(query), rows: Vec::new().into_iter() }
+        Pages { store, query: Some(query), reading: ListReading::default(), rows: Vec::new().into_iter() }
     }
 
     async fn next(&mut self) -> Result<Option<Vec<Row>>, CommandFailure> {
         if self.rows.len() == 0 {
             let Some(query) = self.query.take() else { return Ok(None) };
-            let page = self.store.page(&query).await?;
+            let page = self.store.page_of(&query, &self.reading).await?;
             self.query = page.next.map(|next| Query { start: PageStart::After(next), ..query });
             self.rows = page.rows.into_iter();
         }

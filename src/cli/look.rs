@@ -20,7 +20,7 @@ use crate::memory::query::{CanvasFilter, Capability, CountKind, Order, PAGE, PAR
 use crate::memory::{Entity, Row, thousands};
 use crate::store::Store;
 use crate::store::context::Relatives;
-use crate::store::episode_of::EpisodeIndex;
+use crate::store::reading::ListReading;
 use crate::store::surplus::{StoredForm, Surplus};
 use crate::ui::text::SafeText;
 
@@ -245,10 +245,10 @@ async fn stream(
     let mut query = query.in_parts();
     let mut printed = 0;
     let mask = session.mask();
-    let index = EpisodeIndex::default();
+    let reading = ListReading::default();
     loop {
         query.limit = most.map_or(query.limit, |most| query.limit.min(most - printed));
-        let mut page = store.page_of(&query, &index).await?;
+        let mut page = store.page_of(&query, &reading).await?;
         if let Some(mask) = &mask {
             page.rows.iter_mut().for_each(|row| mask.row(row));
         }

@@ -12,7 +12,8 @@ use crate::ground::private_file::PrivateFile;
 use crate::memory::mask::Mask;
 use crate::memory::query::{PageStart, Query};
 use crate::memory::{Entity, Row};
-use crate::store::Store;
+use crate::store::reading::ListReading;
+use crate::store::{Store, StoreError};
 
 /// Rows read at a time.
 const BATCH: usize = 500;
@@ -30,6 +31,7 @@ pub async fn write(
         failure.code = Some(path.display().to_string());
         failure
     };
+    let unread = |e: StoreError| load::failure("The rows could not be read", &e);
     if path.symlink_metadata().is_ok() {
         return Err(failed(io::Error::from(io::ErrorKind::AlreadyExists)));
     }
@@ -39,7 +41,7 @@ pub async fn write(
             for keys in keys.chunks(BATCH) {
                 let ids: Vec<String> = keys.iter().map(|key| key.id().to_owned()).collect();
                 let rows = store.related(export.query.entity, "id", &ids).await;
-                let rows = rows.map_err(|e| load::failure("The rows could not be read", &e))?;
+                let rows = rows.map_err(unread)?;
                 let wanted: HashSet<&RowKey> = keys.iter().collect();
                 out.rows(rows, |row| wanted.contains(&RowKey::of(row))).map_err(failed)?;
                 told(out.rows);
@@ -48,8 +50,9 @@ pub async fn write(
         only => {
             let wanted: Option<HashSet<&RowKey>> = only.as_ref().map(|keys| keys.iter().collect());
             let mut query = Query { start: PageStart::First, ..export.query.clone() }.in_parts();
+            let reading = ListReading::default();
             loop {
-                let page = load::page(store, &query).await?;
+                let page = store.page_of(&query, &reading).await.map_err(unread)?;
                 let is_wanted = |row: &Row| wanted.as_ref().is_none_or(|keys| keys.contains(&RowKey::of(row)));
                 out.rows(page.rows, is_wanted).map_err(failed)?;
                 told(out.rows);

@@ -43,6 +43,7 @@ pub mod proof;
 pub mod pulse;
 pub mod raw_file;
 pub mod raw_table;
+pub mod reading;
 pub mod relations;
 mod revise;
 pub mod row_list;

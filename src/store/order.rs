@@ -24,12 +24,25 @@ pub struct SourceOrder {
     key_declared: String,
     /// The key may be NULL: those rows come last.
     nullable: bool,
-    /// Parts of the id: each as it is compared, as it is read, and its declared type.
-    id: Vec<(String, String, String)>,
+    id: Vec<IdPart>,
+    /// An index has the keys in this order: without one, each page sorts all rows.
+    is_indexed: bool,
     /// Greatest first.
     pub descending: bool,
     /// Assumption that the order rests on until its first page has been read.
     hope: Option<SortHope>,
+}
+
+/// A part of what tells rows apart.
+#[derive(Debug, Clone)]
+struct IdPart {
+    /// As it is compared.
+    key: String,
+    /// As it is read.
+    read: String,
+    declared: String,
+    /// SQLite: the same, but NULL where nothing is stored, which an index has.
+    bare: Option<String>,
 }
 
 /// Assumption under which SQLite's own order of unindexed values is the canonical one; the first row of a list,
@@ -283,7 +296,9 @@ impl SourceOrder {
             key = one_spelling(&key);
             key_read.clone_from(&key);
         }
-        Some(SourceOrder { key, key_read, key_declared, nullable, id, descending, hope: None })
+        let is_indexed = matches!(ways, [BoundColumn { origin: BoundOrigin::Column { indexed: true, .. }, .. }])
+            && sortable == Sortable::AsStored;
+        Some(SourceOrder { key, key_read, key_declared, nullable, id, is_indexed, descending, hope: None })
     }
 
     /// The same, resting on a hope.
@@ -298,10 +313,16 @@ impl SourceOrder {
         self.hope.as_ref()
     }
 
+    /// Whether each page sorts all rows that it chooses from.
+    #[must_use]
+    pub fn sorts(&self) -> bool {
+        !self.is_indexed
+    }
+
     /// The expressions that read a row's edge: key, then id.
     #[must_use]
     pub fn reads(&self) -> Vec<String> {
-        std::iter::once(&self.key_read).chain(self.id.iter().map(|(_, read, _)| read)).cloned().collect()
+        std::iter::once(&self.key_read).chain(self.id.iter().map(|part| &part.read)).cloned().collect()
     }
 
     /// The parts to walk from an edge on, in order.
@@ -322,6 +343,72 @@ impl SourceOrder {
         parts
     }
 
+    /// Narrows one part to a run of its rows, which follow each other, by their ids and up to the last of them.
+    pub fn narrow_to(
+        &self,
+        engine: Engine,
+        statement: &mut SelectStatement,
+        part: OrderedPart,
+        run: &[Edge],
+        forward: bool,
+    ) {
+        let (Some(first), Some(last)) = (self.id.first(), run.last()) else { return };
+        let mut marks = Vec::with_capacity(run.len());
+        let mut has_none = false;
+        for edge in run {
+            let Edge::At { id, .. } = edge else { continue };
+            let Some(at) = id.first() else { continue };
+            has_none |= *at == RawKey::Text(String::new());
+            marks.push(statement.bind(engine, at.raw(), &first.declared));
+        }
+        let id = first.bare.as_ref().unwrap_or(&first.key);
+        let none = if has_none && first.bare.is_some() { format!(" OR {id} IS NULL") } else { String::new() };
+        let upper = self.beside(engine, statement, part, last, if self.goes_down(forward) { ">=" } else { "<=" });
+        statement.sql += &format!(" AND ({id} IN ({}){none}){upper}", marks.join(", "));
+    }
+
+    fn goes_down(&self, forward: bool) -> bool {
+        self.descending == forward
+    }
+
+    /// The condition for rows on one side of an edge; empty where the edge lies in the other part, so that this one is walked
+    /// whole.
+    fn beside(
+        &self,
+        engine: Engine,
+        statement: &mut SelectStatement,
+        part: OrderedPart,
+        edge: &Edge,
+        sign: &str,
+    ) -> String {
+        let Edge::At { key: key_at, id: id_at, .. } = edge else { return String::new() };
+        let bound = |statement: &mut SelectStatement| -> String {
+            let marks = id_at.iter().zip(&self.id).map(|(at, part)| statement.bind(engine, at.raw(), &part.declared));
+            marks.collect::<Vec<_>>().join(", ")
+        };
+        let ids = self.id_keys(engine).join(", ");
+        match (part, key_at) {
+            (OrderedPart::Unkeyed, RawKey::Null) => {
+                let marks = bound(statement);
+                format!(" AND ({ids}) {sign} ({marks})")
+            }
+            (OrderedPart::Keyed, key_at) if *key_at != RawKey::Null => {
+                let key_mark = statement.bind(engine, key_at.raw(), &self.key_declared);
+                let marks = bound(statement);
+                format!(" AND ({}, {ids}) {sign} ({key_mark}, {marks})", self.sort_key(engine))
+            }
+            _ => String::new(),
+        }
+    }
+
+    fn sort_key(&self, engine: Engine) -> String {
+        dialect::sort_key(engine, &self.key, &self.key_declared)
+    }
+
+    fn id_keys(&self, engine: Engine) -> Vec<String> {
+        self.id.iter().map(|part| dialect::sort_key(engine, &part.key, &part.declared)).collect()
+    }
+
     /// Adds the condition, the order and the limit for one part.
     pub fn walk(
         &self,
@@ -332,42 +419,23 @@ impl SourceOrder {
         forward: bool,
         limit: usize,
     ) {
-        let down = self.descending == forward;
+        let down = self.goes_down(forward);
         let direction = if down { "DESC" } else { "ASC" };
-        let key = dialect::sort_key(engine, &self.key, &self.key_declared);
-        let ids: Vec<String> =
-            self.id.iter().map(|(id, _, declared)| dialect::sort_key(engine, id, declared)).collect();
-        let bound = |statement: &mut SelectStatement, at: &[RawKey]| -> String {
-            let marks = at.iter().zip(&self.id).map(|(at, (.., declared))| statement.bind(engine, at.raw(), declared));
-            marks.collect::<Vec<_>>().join(", ")
-        };
-        let id = ids.join(", ");
-        let order = ids.iter().map(|id| format!("{id} {direction}")).collect::<Vec<_>>().join(", ");
+        let key = self.sort_key(engine);
+        let order = self.id_keys(engine).iter().map(|id| format!("{id} {direction}")).collect::<Vec<_>>().join(", ");
         let mut sql = String::new();
         if self.nullable {
             let test = if part == OrderedPart::Keyed { "IS NOT NULL" } else { "IS NULL" };
             sql += &format!(" AND {} {test}", self.key);
         }
-        if let Edge::At { key: key_at, id: id_at, inclusive } = edge {
+        if let Edge::At { inclusive, .. } = edge {
             let sign = match (down, inclusive) {
                 (true, false) => "<",
                 (true, true) => "<=",
                 (false, false) => ">",
                 (false, true) => ">=",
             };
-            match (part, key_at) {
-                (OrderedPart::Unkeyed, RawKey::Null) => {
-                    let marks = bound(statement, id_at);
-                    sql += &format!(" AND ({id}) {sign} ({marks})");
-                }
-                (OrderedPart::Keyed, key_at) if *key_at != RawKey::Null => {
-                    let key_mark = statement.bind(engine, key_at.raw(), &self.key_declared);
-                    let id_marks = bound(statement, id_at);
-                    sql += &format!(" AND ({key}, {id}) {sign} ({key_mark}, {id_marks})");
-                }
-                // The edge lies in the other part: this one is walked whole.
-                _ => {}
-            }
+            sql += &self.beside(engine, statement, part, edge, sign);
         }
         let odd = self.hope.as_ref().filter(|_| *edge == Edge::Begin).and_then(|hope| hope.odd(&self.key));
         let odd = odd.map(|odd| format!("{odd} DESC, ")).unwrap_or_default();
@@ -397,7 +465,7 @@ fn key_expression(engine: Engine, way: &BoundColumn, kind: ValueKind) -> Option<
 
 /// The expressions that tell rows apart: the parts of the id, and where that may repeat, the place of the row. None of them is
 /// NULL, which would be neither before nor after another.
-fn id_expressions(engine: Engine, source: &BoundSource) -> Option<Vec<(String, String, String)>> {
+fn id_expressions(engine: Engine, source: &BoundSource) -> Option<Vec<IdPart>> {
     let [way] = source.column(super::page::id_column(source.entity)) else { return None };
     let parts = match &way.origin {
         BoundOrigin::Key { parts, .. } => &parts[..],
@@ -407,16 +475,19 @@ fn id_expressions(engine: Engine, source: &BoundSource) -> Option<Vec<(String, S
         let way = BoundColumn { origin: origin.clone(), ..way.clone() };
         let (key, read, declared, nullable) = key_expression(engine, &way, ValueKind::Text)?;
         Some(match zero(engine, &declared).filter(|_| nullable) {
-            None => (key, read, declared),
-            Some(zero) if engine == Engine::Sqlite => {
-                (format!("coalesce({key}, {zero})"), format!("coalesce({read}, {zero})"), declared)
-            }
+            None => IdPart { key, read, declared, bare: None },
+            Some(zero) if engine == Engine::Sqlite => IdPart {
+                key: format!("coalesce({key}, {zero})"),
+                read: format!("coalesce({read}, {zero})"),
+                declared,
+                bare: Some(key),
+            },
             Some(zero) => {
                 let key = if PgType::of(&declared) == PgType::Text { format!("({key})::text") } else { key };
                 let present = format!("coalesce({key}, {zero})");
                 let read =
                     if PgType::of(&declared) == PgType::Integer { present.clone() } else { format!("{present}::text") };
-                (present, read, declared)
+                IdPart { key: present, read, declared, bare: None }
             }
         })
     };

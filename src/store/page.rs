@@ -9,10 +9,11 @@ use serde_json::Value;
 
 use super::codec;
 use super::derive::DerivedPart;
-use super::episode_of::EpisodeIndex;
+use super::episode_of::EpisodeBelonging;
 use super::fetched::{FetchedValue, RawRow, row_size};
 use super::keyword::index_condition;
-use super::order::{Edge, ListCursor, RawKey, ScannedEdge, Sortable, SourceOrder};
+use super::order::{Edge, ListCursor, OrderedPart, RawKey, ScannedEdge, Sortable, SourceOrder};
+use super::reading::{KeysAhead, ListReading};
 use super::select::{Projection, SelectStatement, as_stored, narrow, narrow_any, narrow_search, narrow_server};
 use super::stored_order::StoredOrder;
 use super::{Store, StoreError};
@@ -38,7 +39,30 @@ struct PreparedQuery<'a> {
     query: &'a Query,
     order: &'a Order,
     few: Option<&'a FewCanvasEvents>,
-    index: &'a EpisodeIndex,
+    reading: &'a ListReading,
+}
+
+/// What narrows the rows of a source, and puts them in order.
+struct NarrowedSource<'a> {
+    source: &'a BoundSource,
+    walk: &'a SourceOrder,
+    search: Option<&'a Search>,
+    filters: &'a [Filter],
+    belonging: Option<&'a EpisodeBelonging>,
+}
+
+impl NarrowedSource<'_> {
+    /// The beginning of a statement that reads its rows.
+    fn statement(&self, engine: Engine, projection: &Projection) -> SelectStatement {
+        let mut statement = begun(engine, projection, self.source, self.walk, self.search);
+        for filter in self.filters {
+            narrow(engine, self.source, filter, &mut statement);
+        }
+        if let Some(belonging) = self.belonging {
+            belonging.narrow(engine, self.source, &mut statement);
+        }
+        statement
+    }
 }
 
 /// The canvas events that a filter means, by their ids and by the episodes that they name.
@@ -89,14 +113,14 @@ impl Store {
     /// # Errors
     /// An entity that the database does not hold, a cursor of another list, or the engine's refusal.
     pub async fn page(&self, query: &Query) -> Result<Page, StoreError> {
-        self.page_of(query, &EpisodeIndex::default()).await
+        self.page_of(query, &ListReading::default()).await
     }
 
-    /// One of several pages of the same list, which keep together what they find out of the rows' episodes.
+    /// One of several pages of the same list, read one after the other, which keep together what they find out.
     ///
     /// # Errors
     /// As [`Store::page`].
-    pub async fn page_of(&self, query: &Query, index: &EpisodeIndex) -> Result<Page, StoreError> {
+    pub async fn page_of(&self, query: &Query, reading: &ListReading) -> Result<Page, StoreError> {
         let sources = self.sources_of(query.entity)?;
         let query = &Query { limit: query.limit.clamp(1, LIMIT), ..query.clone() };
         let order = query.order.clone().unwrap_or(Order { column: query.entity.time_column(), descending: true });
@@ -128,12 +152,12 @@ impl Store {
         if few.as_ref().is_some_and(FewCanvasEvents::is_empty) {
             return Ok(Page::default());
         }
-        let asked = PreparedQuery { query, order: &order, few: few.as_ref(), index };
+        let asked = PreparedQuery { query, order: &order, few: few.as_ref(), reading };
         match walks.into_iter().collect::<Option<Vec<_>>>() {
             Some(walks) if cursor.as_ref().is_none_or(|c| c.scanned.is_none()) => {
                 match self.walked(asked, &sources, &walks, list, cursor).await? {
                     Some(page) => Ok(page),
-                    None => Box::pin(self.page_of(query, index)).await,
+                    None => Box::pin(self.page_of(query, reading)).await,
                 }
             }
             _ => self.scanned(asked, &sources, list, cursor).await,
@@ -156,8 +180,10 @@ impl Store {
             None => vec![if forward { Edge::Begin } else { Edge::End }; sources.len()],
         };
         let mut chunks = Vec::new();
+        let mut ahead = asked.reading.ahead();
         for (i, source) in sources.iter().enumerate() {
-            let chunk = self.chunk(asked, i, source, &walks[i], &edges[i], forward).await?;
+            let keys = ahead.as_mut().and_then(|ahead| ahead.get_mut(i)).filter(|_| forward && walks[i].sorts());
+            let chunk = self.chunk(asked, i, source, &walks[i], &edges[i], forward, keys).await?;
             let stored = StoredOrder { store: self, source, column: order.column };
             if let (Some(hope), Some(probe)) = (walks[i].hope(), stored.probe()) {
                 let greatest = match chunk.placed.first().map(|placed| &placed.edge) {
@@ -172,6 +198,7 @@ impl Store {
             }
             chunks.push(chunk);
         }
+        asked.reading.keep(ahead.unwrap_or_else(|| sources.iter().map(|_| KeysAhead::default()).collect()));
         let cut: Vec<usize> = (0..chunks.len()).filter(|source| chunks[*source].is_cut).collect();
         let mut found = merged(chunks, order, forward);
         // What follows the last row of a cut source is not known: rows of others may lie behind it.
@@ -212,6 +239,7 @@ impl Store {
         walk: &SourceOrder,
         edge: &Edge,
         forward: bool,
+        mut ahead: Option<&mut KeysAhead>,
     ) -> Result<Chunk, StoreError> {
         let PreparedQuery { query, order, .. } = asked;
         let engine = self.engine();
@@ -221,6 +249,8 @@ impl Store {
         let key_at = projection.len();
         let selective = !query.filters.is_empty() || query.canvas.is_some() || query.search.is_some();
         let belonging = self.contexts().belonging(source, &filters).await?;
+        let (search, belonging) = (query.search.as_ref(), belonging.as_ref());
+        let narrowed = NarrowedSource { source, walk, search, filters: &filters, belonging };
         let (mut found, mut held) = (Vec::new(), 0);
         let bytes = query.bytes.unwrap_or(usize::MAX);
         let parts = walk.parts(edge, forward);
@@ -229,12 +259,16 @@ impl Store {
             let open = query.limit + 1 - found.len();
             let mut batch = if selective { open.min(BATCH) } else { open };
             loop {
-                let mut statement = begun(self.engine(), &projection, source, walk, query.search.as_ref());
-                for filter in &filters {
-                    narrow(engine, source, filter, &mut statement);
-                }
-                if let Some(belonging) = &belonging {
-                    belonging.narrow(engine, source, &mut statement);
+                let mut statement = narrowed.statement(engine, &projection);
+                let run = match &mut ahead {
+                    Some(ahead) => Some(self.run(&narrowed, ahead, *part, &edge, batch).await?),
+                    None => None,
+                };
+                if let Some((run, _)) = &run {
+                    if run.is_empty() {
+                        break;
+                    }
+                    walk.narrow_to(engine, &mut statement, *part, run, forward);
                 }
                 walk.walk(engine, &mut statement, *part, &edge, forward, batch);
                 let (raw, is_broken_off) = self.fetch_within(&statement, bytes).await?;
@@ -250,13 +284,19 @@ impl Store {
                     placed.iter_mut().zip(sizes).for_each(|(placed, size)| placed.size += size);
                 }
                 let read = placed.len();
-                let short = read < batch && !is_broken_off;
-                if let Some(last) = placed.last() {
-                    edge = last.edge.clone();
+                let short = !is_broken_off && run.as_ref().map_or(read < batch, |(_, is_last)| *is_last);
+                // Of a run that was read whole, some rows may be gone since.
+                let end = run.and_then(|(mut run, _)| run.pop()).filter(|_| !is_broken_off);
+                if let Some(last) = end.or_else(|| placed.last().map(|last| last.edge.clone())) {
+                    edge = last;
                 }
                 if wanted.as_ref().is_none_or(|w| w.contains(&"episode_id")) {
                     self.contexts()
-                        .fill_episodes(source, placed.iter_mut().map(|p| &mut p.row).collect(), Some(asked.index))
+                        .fill_episodes(
+                            source,
+                            placed.iter_mut().map(|p| &mut p.row).collect(),
+                            Some(&asked.reading.episodes),
+                        )
                         .await?;
                 }
                 placed.retain(|p| filters.iter().all(|f| f.matches(&p.row)));
@@ -283,6 +323,28 @@ impl Store {
             }
         }
         Ok(Chunk { placed: found, is_cut: false })
+    }
+
+    /// The places of the next rows of a part after an edge, `most` of them, and whether these are its last.
+    async fn run(
+        &self,
+        narrowed: &NarrowedSource<'_>,
+        ahead: &mut KeysAhead,
+        part: OrderedPart,
+        edge: &Edge,
+        most: usize,
+    ) -> Result<(Vec<Edge>, bool), StoreError> {
+        if !ahead.goes_on(part, edge) {
+            let engine = self.engine();
+            let projection = Projection::new(engine, narrowed.source, Some(&[]), None);
+            let mut statement = narrowed.statement(engine, &projection);
+            narrowed.walk.walk(engine, &mut statement, part, edge, true, KeysAhead::MOST);
+            let (rows, is_broken_off) = self.fetch_within(&statement, KeysAhead::BYTES).await?;
+            let at = projection.len()..projection.len() + narrowed.walk.reads().len();
+            let is_whole = rows.len() < KeysAhead::MOST && !is_broken_off;
+            *ahead = KeysAhead::new(part, edge.clone(), rows.iter().map(|raw| edge_of(raw, at.clone())), is_whole);
+        }
+        Ok(ahead.run(most))
     }
 
     /// Lets through the episodes that have such a canvas event.
@@ -358,7 +420,8 @@ impl Store {
             let mut edge = Edge::Begin;
             loop {
                 let asked = PreparedQuery { query: &all, ..asked };
-                let Chunk { placed, is_cut: is_part } = self.chunk(asked, index, source, &walk, &edge, true).await?;
+                let Chunk { placed, is_cut: is_part } =
+                    self.chunk(asked, index, source, &walk, &edge, true, None).await?;
                 let Some(last) = placed.last() else { break };
                 edge = last.edge.clone();
                 let ended = placed.len() <= all.limit && !is_part;
@@ -705,23 +768,17 @@ fn begun(
     statement
 }
 
-fn place(
-    index: usize,
-    mut raw: RawRow,
-    Range { start: key_at, end }: Range<usize>,
-    source: &BoundSource,
-    projection: &Projection,
-) -> Placed {
+fn place(index: usize, mut raw: RawRow, at: Range<usize>, source: &BoundSource, projection: &Projection) -> Placed {
     let size = row_size(&raw);
     let row = codec::decode(source, projection, &mut raw);
+    let indexed = matches!(raw.get(at.end), Some(FetchedValue::Integer(1)));
+    Placed { row, source: index, size, edge: edge_of(&raw, at), indexed }
+}
+
+/// The place of a row whose key and id are read there.
+fn edge_of(raw: &RawRow, Range { start, end }: Range<usize>) -> Edge {
     let at = |i: usize| raw.get(i).map_or(RawKey::Null, RawKey::of);
-    Placed {
-        row,
-        source: index,
-        size,
-        edge: Edge::At { key: at(key_at), id: (key_at + 1..end).map(at).collect(), inclusive: false },
-        indexed: matches!(raw.get(end), Some(FetchedValue::Integer(1))),
-    }
+    Edge::At { key: at(start), id: (start + 1..end).map(at).collect(), inclusive: false }
 }
 
 /// A condition as a number that is read.

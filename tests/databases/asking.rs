@@ -299,6 +299,43 @@ fn very_many_rows_of_one_time_are_shown_in_order_of_their_ids() {
 }
 
 #[test]
+fn a_long_list_that_no_index_has_in_order_is_in_order_and_whole() {
+    block_on(async {
+        for world in worlds().await {
+            let episode = some_episode(&world).await;
+            // What was before is one of three numbers, or none.
+            let script = format!(
+                "WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < 8999) \
+                 INSERT INTO utility_events (id, episode_id, signal, created_at, \"before\") \
+                 SELECT 'long/' || (10000 + n * 7 % 9000), '{episode}', 'confirmed', '2026-02-01T00:00:00.000000Z', \
+                 CASE WHEN n % 2 = 0 THEN (n % 3) / 4.0 END FROM n"
+            );
+            meddle(&world, &script).await;
+            for (order, down) in [("before", false), ("before:desc", true)] {
+                let desk = Desk::at(&world.target);
+                let shown = desk.rows(&["list", "utility_event", "--order", order]);
+                let known = column(&world, "SELECT id FROM utility_events").await;
+                let ids: BTreeSet<String> = shown.iter().map(id_of).collect();
+                assert!(ids == known && shown.len() == known.len(), "{} of {}", shown.len(), known.len());
+                let keys: Vec<(bool, f64, String)> = shown
+                    .iter()
+                    .map(|row| {
+                        let before = row["before"].as_f64();
+                        (before.is_none(), before.unwrap_or_default() * if down { -1.0 } else { 1.0 }, id_of(row))
+                    })
+                    .collect();
+                let in_order = |pair: &[(bool, f64, String)]| {
+                    let ids = if down { pair[0].2 > pair[1].2 } else { pair[0].2 < pair[1].2 };
+                    (pair[0].0, pair[0].1) < (pair[1].0, pair[1].1)
+                        || (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1) && ids
+                };
+                assert!(keys.windows(2).all(in_order), "{order}");
+            }
+        }
+    });
+}
+
+#[test]
 fn the_past_is_what_it_was() {
     block_on(async {
         for world in worlds().await {

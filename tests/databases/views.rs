@@ -12,7 +12,7 @@ use mnemoscope::memory::filter::Filter;
 use mnemoscope::memory::query::{Order, PageStart, Query};
 use mnemoscope::memory::{Entity, Row};
 use mnemoscope::store::Target;
-use mnemoscope::store::episode_of::EpisodeIndex;
+use mnemoscope::store::reading::ListReading;
 
 /// Atom's feedback without a column of its episode: by execution, by list, by metadata; by none of them.
 const LINKS: &str = "
@@ -78,7 +78,7 @@ fn feedback_is_listed_with_the_episode_that_it_belongs_to() {
                 let row = world.store.row(Entity::Feedback, id).await.expect("a row").expect("it is there");
                 assert_eq!(row.text("episode_id"), episode, "{id} by itself");
             }
-            let index = EpisodeIndex::default();
+            let index = ListReading::default();
             let mut query = Query { limit: 2, ..Query::new(Entity::Feedback) };
             let mut pages = 0;
             while let Some(page) = world.store.page_of(&query, &index).await.ok().filter(|_| pages < 1_000) {
@@ -125,7 +125,7 @@ fn a_list_of_many_pages_reads_the_links_of_episodes_once() {
     block_on(async {
         for world in [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await].into_iter().flatten() {
             meddle(&world, LINKS).await;
-            let index = EpisodeIndex::default();
+            let index = ListReading::default();
             let whole = Query { limit: 100, ..Query::new(Entity::Feedback) };
             let first = world.store.page_of(&whole, &index).await.expect("a page").rows;
             let again = world.store.page_of(&whole, &index).await.expect("a page").rows;
