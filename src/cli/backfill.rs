@@ -11,7 +11,7 @@ use super::context::Session;
 use super::doing::{By, author, mask_changes, standing};
 use super::failure::CommandFailure;
 use super::options::Format;
-use super::output;
+use super::{output, progress};
 use crate::change::anchor;
 use crate::job::backfill::{self, ALL, BackfillArguments, BackfillKind};
 use crate::job::plan::{JobBeat, JobMove, JobProgress, JobSettings, JobState, JobWish};
@@ -151,9 +151,7 @@ fn run_words(store: &Store, run: &JobProgress) -> String {
 async fn plan(session: &Session<'_>, kind: &BackfillKind, given: BackfillArguments) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let job = kind.job_as(&store, &given)?;
-    let mut line = ProgressLine::new(session);
-    let mut plan = job::look(&store, &*job, &mut |seen| line.say(&format!("{seen} rows looked at"))).await?;
-    line.clear();
+    let mut plan = job::look(&store, &*job, &mut |_| {}).await?;
     mask_changes(session, &mut plan.changes);
     let undo = match &plan.undo_reason {
         Some(reason) => format!("cannot be undone: {reason}"),
@@ -264,6 +262,8 @@ struct ProgressLine {
 
 impl ProgressLine {
     fn new(session: &Session<'_>) -> Self {
+        // It tells more than the rows that are read.
+        progress::end();
         ProgressLine { shown: session.shows_progress(), width: 0, last: None }
     }
 

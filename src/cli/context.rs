@@ -8,7 +8,7 @@ use strsim::osa_distance;
 
 use super::failure::CommandFailure;
 use super::options::{Format, Global};
-use super::output;
+use super::{output, progress};
 use crate::config::{self, Config, DatabaseProfile, Embedding};
 use crate::lab::embed::Endpoint;
 use crate::lab::people;
@@ -195,6 +195,7 @@ impl Session<'_> {
         for gap in store.report().gaps() {
             output::afterwards(format!("note: {gap}"));
         }
+        progress::begin(self);
         Ok(store)
     }
 
@@ -233,7 +234,7 @@ impl Session<'_> {
     async fn veil(&self, store: &Store) -> Result<Option<Veil>, CommandFailure> {
         let Some(mask) = self.mask() else { return Ok(None) };
         let mut handles = people::handles(store).await?;
-        let misspelt = misspelt_handles(std::env::args().skip(1), &(self.commands)(), &handles);
+        let misspelt = misspelt_handles(super::typed(), &(self.commands)(), &handles);
         handles.extend(misspelt);
         Ok(Veil::new(&mask, handles))
     }

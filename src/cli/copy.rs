@@ -22,6 +22,7 @@ use super::part_totals::PartTotals;
 use crate::change;
 use crate::change::import::{self, ImportPart, ImportProgress};
 use crate::change::operation::ImportFormat;
+use crate::ground::unfinished::UnfinishedChange;
 use crate::memory::query::{PageStart, Query};
 use crate::memory::{Entity, Row, agreeing, thousands};
 use crate::store::Store;
@@ -88,6 +89,8 @@ pub(super) async fn run(session: &Session<'_>, asked: &CopyArgs) -> Result<(), C
             chosen.note_banks(&cases);
         }
     }
+    let _unfinished =
+        asked.apply.then(|| UnfinishedChange::new("what was copied stays; the same command copies the rest"));
     let (mut text, mut line, progress) = (Vec::new(), 1, ImportProgress::default());
     for entity in chosen.order().into_iter().filter(|entity| source.sources_of(*entity).is_ok()) {
         let mut pages = Pages::of(&source, chosen.query(entity)?);

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use serde_json::{Value, json};
 
-use super::output;
+use super::{output, progress};
 use crate::change::ChangeError;
 use crate::ground::location;
 use crate::lab::LabError;
@@ -136,6 +136,7 @@ pub fn harmless(words: &str) -> String {
 /// Says words on standard error, `before` each line. They may quote what somebody typed: a password is not repeated, and
 /// what would act on a terminal is shown by marks.
 pub fn say(before: &str, words: &str) {
+    progress::end();
     let mut out = std::io::stderr().lock();
     for line in harmless(words).lines() {
         let _ = writeln!(out, "{before}{}", SafeText::new(line));

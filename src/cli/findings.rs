@@ -10,7 +10,7 @@ use super::context::Session;
 use super::doing::login;
 use super::failure::CommandFailure;
 use super::options::Format;
-use super::{output, retain};
+use super::{output, progress, retain};
 use crate::change;
 use crate::change::findings::{FindingNews, FindingRequest, look};
 use crate::config::mutes;
@@ -163,7 +163,7 @@ pub(super) async fn run(session: &Session<'_>, asked: &Findings) -> Result<(), C
     let wanted = FindingRequest { kind, examples, brief: None, muted: Muted::of(&mutes), retention };
     let mut counts: Vec<(&str, u64)> = Vec::new();
     let format = session.format();
-    let progress = session.shows_progress();
+    store.walks().expect_all().await?;
     let (mut found, mut skipped, mut severe) = (Vec::new(), Vec::new(), Vec::new());
     let mut failed = None;
     let mut told = |told: FindingNews| {
@@ -187,17 +187,12 @@ pub(super) async fn run(session: &Session<'_>, asked: &Findings) -> Result<(), C
             }
             FindingNews::NotApplicable(kind) => skipped.push(kind),
             FindingNews::Muted(kind, count) => counts.push((kind, count)),
-            FindingNews::Read(rows, what) if progress => {
-                let _ = write!(std::io::stderr(), "\r{rows} rows read, now {what}\x1b[K");
-            }
-            FindingNews::Read(..) | FindingNews::Left(_) => {}
+            FindingNews::Read(_, what) => progress::doing(what),
+            FindingNews::Left(_) => {}
         }
         ControlFlow::Continue(())
     };
     let outcome = look(&store, &wanted, &mut told).await;
-    if progress {
-        let _ = write!(std::io::stderr(), "\r\x1b[K");
-    }
     outcome?;
     if let Some(error) = failed {
         return Err(error);

@@ -10,7 +10,7 @@ use super::doing::author;
 use super::failure::CommandFailure;
 use super::input::read_input;
 use super::output;
-use super::purge::{PurgeArgs, PurgeProgressLine, desk, printed};
+use super::purge::{PurgeArgs, desk, printed, say};
 use crate::change::purge::fleet::{self, FleetErasure, FleetPlan, OpenedMember};
 use crate::change::purge::subject;
 use crate::change::{Author, now};
@@ -30,16 +30,12 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs, file: &Path) -> Result
     let (given, name) = (args.subject(), name(args, file));
     let erasure = FleetErasure { given, options: &options, export: export.as_deref(), file, name };
     let by = author(&args.doing.by);
-    let progress = PurgeProgressLine::new(session);
-    let say = |what: &str, count: u64| progress.say(what, count);
     if !args.doing.apply && !args.resume {
         let plans = fleet::plan_fleet(&members, &erasure, &say).await;
-        progress.end();
         return show(session, file, &members, plans?);
     }
     let decisions = args.decisions_on_resume();
     let receipt = fleet::erase_fleet(&members, &erasure, decisions.as_ref(), &desk(&by, &say)?).await;
-    progress.end();
     let receipt = receipt?;
     output::shape(session.format(), &receipt)?;
     let file = file.display().to_string();
@@ -147,13 +143,10 @@ fn incomplete(missing: &[String], next: &str) -> Result<(), CommandFailure> {
 pub async fn verify(session: &Session<'_>, named: &str, file: &Path) -> Result<(), CommandFailure> {
     let members = reach(session, file).await?;
     let author = Author::default();
-    let progress = PurgeProgressLine::new(session);
-    let say = |what: &str, count: u64| progress.say(what, count);
     let desk = desk(&author, &say)?;
     let kept = desk.receipts().join(format!("{named}.json"));
     let path = if Path::new(named).is_file() { Path::new(named) } else { &kept };
     let answer = fleet::recheck_fleet(&members, named, &read_input(path, FILE_BYTES)?, &desk).await;
-    progress.end();
     let answer = answer?;
     output::shape(session.format(), &answer)?;
     incomplete(&answer.incomplete, "")

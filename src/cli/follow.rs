@@ -10,7 +10,7 @@ use super::context::Session;
 use super::failure::CommandFailure;
 use super::look::{Selection, entity, mask_rows, query};
 use super::options::Format;
-use super::output;
+use super::{output, progress};
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::{Order, PAGE, PageStart, Query};
 use crate::memory::{Entity, Row};
@@ -44,6 +44,7 @@ pub(super) async fn run(
         return Err(CommandFailure::usage("--follow prints rows as they come: it goes without --order and --after"));
     }
     let store = session.store().await?;
+    progress::end();
     let time = query.entity.time_column();
     let timed = store.sources_of(query.entity)?.iter().any(|source| !source.column(time).is_empty());
     if query.entity == Entity::MemoryLink || !timed {

@@ -19,6 +19,7 @@ use crate::change::operation::ImportFormat;
 use crate::change::{self, Operation, Plan, ShownPlan};
 use crate::ground::input_file::{InputError, InputFile};
 use crate::ground::scratch_file::scratch_file;
+use crate::ground::unfinished::UnfinishedChange;
 use crate::memory::nearest::unknown;
 use crate::store::Store;
 
@@ -185,6 +186,8 @@ pub async fn run(session: &Session<'_>, args: &ImportArgs) -> Result<(), Command
             "{name} is larger than one plan holds: it goes in in parts, which --plan-out and --what-if do not take"
         )));
     }
+    let standing = "the parts that are in stay; the same command imports the rest";
+    let _unfinished = doing.apply.then(|| UnfinishedChange::new(standing));
     let (progress, mut together) = (ImportProgress::default(), Together::default());
     loop {
         let part = ImportPart { text: &next.1, first_line: next.0, progress: &progress, is_last: parts.is_over() };

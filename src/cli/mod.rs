@@ -42,7 +42,8 @@ pub mod output;
 mod part_totals;
 mod person;
 pub mod policy;
-pub mod purge;
+pub mod progress;
+mod purge;
 pub mod queries;
 pub mod raw;
 pub mod recall;
@@ -54,6 +55,7 @@ pub mod shown;
 mod signal;
 pub mod table;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -70,7 +72,7 @@ use options::Format;
 /// Runs the program on the command line's arguments.
 #[must_use]
 pub fn main() -> ExitCode {
-    let (outcome, as_json) = match Cli::try_parse() {
+    let (outcome, as_json) = match parsed() {
         Ok(cli) => {
             output::speak(&cli.global);
             (logged(&cli), cli.global.format.is_some_and(Format::is_json))
@@ -92,6 +94,7 @@ pub fn main() -> ExitCode {
             }
         }
     };
+    progress::end();
     match outcome {
         Ok(()) => {
             output::held().iter().for_each(|words| failure::say("", words));
@@ -161,9 +164,24 @@ fn asked_globals() -> Option<Cli> {
     Cli::try_parse_from(words).ok()
 }
 
+/// The words of the command line, as far as they are text.
+fn typed() -> impl Iterator<Item = String> {
+    std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())
+}
+
+/// Reads the command line. Without a command it opens the console, whose options are known then too.
+fn parsed() -> Result<Cli, clap::Error> {
+    Cli::try_parse().or_else(|wrong| {
+        let is_option = wrong.kind() == clap::error::ErrorKind::UnknownArgument;
+        let words = std::env::args_os().skip(1);
+        let console = [OsString::from("mnemoscope"), OsString::from("console")].into_iter().chain(words);
+        if is_option { Cli::try_parse_from(console).map_err(|_| wrong) } else { Err(wrong) }
+    })
+}
+
 /// The format that a command line asks for which could not be read.
 fn asked_format() -> Option<Format> {
-    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<String> = typed().collect();
     let following = words.windows(2).filter(|pair| pair[0] == "--format").map(|pair| pair[1].as_str());
     let mut asked: Vec<&str> = words.iter().filter_map(|word| word.strip_prefix("--format=")).collect();
     asked.extend(following);

@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use super::failure::{CommandFailure, say};
 use super::ink::{ColourSurroundings, OutputInk};
 use super::options::{Format, Global};
+use super::progress;
 use super::table::{self, PrintedColumn};
 use crate::memory::Row;
 use crate::memory::json::{JsonPart, members};
@@ -94,6 +95,9 @@ pub fn piped(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(),
 /// # Errors
 /// As [`piped`].
 pub fn piped_open(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<bool, CommandFailure> {
+    if is_read_by_people() {
+        progress::end();
+    }
     let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
     let veils = veils();
     let written = if veils.is_empty() {

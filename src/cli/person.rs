@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::context::Session;
 use super::failure::CommandFailure;
 use super::output;
-use super::purge::PurgeProgressLine;
+use super::purge::say;
 use crate::change::purge::{self, PurgeOptions, Sink};
 use crate::memory::{Entity, Row};
 use crate::store::{Store, StoreError};
@@ -74,10 +74,8 @@ impl Write for PersonLines {
 
 /// `show subject ID`: who it is, what belongs to the person, and what names the person elsewhere.
 pub async fn show(session: &Session<'_>, store: &Store, subject: &str) -> Result<Value, CommandFailure> {
-    let progress = PurgeProgressLine::new(session);
     let options = PurgeOptions { account: true, ..PurgeOptions::default() };
-    let plan = purge::plan(store, subject, &options, &|table, values| progress.say(table, values)).await?;
-    progress.end();
+    let plan = purge::plan(store, subject, &options, &say).await?;
     let id = plan.subject.ids.first().cloned().unwrap_or_default();
     let notes = json!(plan.notes);
     let mut printed = plan.printed();

@@ -1,9 +1,7 @@
 //! `purge`: the plan, the deletion with its receipt, and a later look at what a receipt says.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
@@ -13,12 +11,13 @@ use super::context::Session;
 use super::doing::{Doing, author, keep_text, standing};
 use super::failure::CommandFailure;
 use super::options::Format;
-use super::output;
+use super::{output, progress};
 use crate::change::purge::verdict::PurgeStatus;
 use crate::change::purge::{self, Desk, KeptPlan, Mentions, NewDecisions, Progress as Say, PurgeOptions, Sink};
 use crate::change::purge::{PrintedPurgePlan, PurgePlan, PurgeReceipt};
 use crate::change::{Author, ChangeError, anchor, what_if};
 use crate::config;
+use crate::memory::thousands;
 use crate::recall::what_if::WhatIf;
 use crate::store::{Store, StoreError};
 
@@ -157,9 +156,6 @@ impl PurgeArgs {
     }
 }
 
-/// Interval between two progress reports.
-const OFTEN: Duration = Duration::from_millis(250);
-
 /// Runs `purge`.
 pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), CommandFailure> {
     if let Some(PurgeCommand::Verify { receipt, fleet }) = &args.command {
@@ -183,12 +179,10 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), CommandF
     }
     let options = args.options();
     let store = session.store().await?;
-    let progress = PurgeProgressLine::new(session);
     if args.doing.apply || args.resume {
-        return carry_out(session, args, &store, &options, &progress).await;
+        return carry_out(session, args, &store, &options).await;
     }
-    let plan = purge::plan(&store, args.subject(), &options, &|table, values| progress.say(table, values)).await?;
-    progress.end();
+    let plan = purge::plan(&store, args.subject(), &options, &say).await?;
     let hold = match purge::check_hold(&store, &plan.subject).await {
         // A plan writes nothing: that it is not known is said, and keeps nobody from looking.
         Err(ChangeError::Store(StoreError::Denied { reason, remedy })) => {
@@ -198,7 +192,7 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), CommandF
     };
     if let Some(file) = &args.doing.plan_out {
         let own = purge::ready(&store).await?;
-        let kept = KeptPlan::new(&plan, &own, args.subject(), options);
+        let kept = KeptPlan::new(&plan, &own, args.subject(), options, &author(&args.doing.by));
         keep_text(file, &format!("{}\n", json!(kept)))?;
     }
     let recall = if args.doing.what_if {
@@ -240,11 +234,8 @@ pub(super) fn printed(session: &Session<'_>, plan: PurgePlan) -> PrintedPurgePla
 /// `purge verify RECEIPT`.
 async fn verify(session: &Session<'_>, receipt: &str) -> Result<(), CommandFailure> {
     let store = session.store().await?;
-    let progress = PurgeProgressLine::new(session);
     let author = Author::default();
-    let say = |what: &str, count: u64| progress.say(what, count);
     let answer = purge::recheck(&store, receipt, &desk(&author, &say)?).await?;
-    progress.end();
     output::shape(session.format(), &answer)?;
     if answer.status == PurgeStatus::Incomplete {
         return Err(CommandFailure::incomplete(answer.incomplete.join("; ")));
@@ -257,10 +248,8 @@ async fn carry_out(
     args: &PurgeArgs,
     store: &Store,
     options: &PurgeOptions,
-    progress: &PurgeProgressLine,
 ) -> Result<(), CommandFailure> {
     let author = author(&args.doing.by);
-    let say = |what: &str, count: u64| progress.say(what, count);
     let exported = match &args.export {
         Some(folder) => Some(purge::bundle(store, args.subject(), &args.alias, Sink::Folder(folder)).await?.1),
         None => None,
@@ -273,21 +262,17 @@ async fn carry_out(
         .map_err(|error| with_command(error, &again))?;
     forget_in_console(&mut receipt, store.location(), args.subject());
     receipt.anchor_problem = anchor::missed(store).await;
-    progress.end();
     print(session, &receipt, &again)
 }
 
 /// `apply FILE` of a kept plan.
 pub async fn apply_kept(session: &Session<'_>, kept: &KeptPlan, author: &Author) -> Result<(), CommandFailure> {
     let store = session.store().await?;
-    let progress = PurgeProgressLine::new(session);
-    let say = |what: &str, count: u64| progress.say(what, count);
     let again = store.invocation().about(&["purge"], &[&kept.given], &["--resume"]);
     let mut receipt =
         purge::run_kept(&store, kept, &desk(author, &say)?).await.map_err(|error| with_command(error, &again))?;
     forget_in_console(&mut receipt, store.location(), &kept.given);
     receipt.anchor_problem = anchor::missed(&store).await;
-    progress.end();
     print(session, &receipt, &again)
 }
 
@@ -331,33 +316,10 @@ pub(super) fn desk<'a>(author: &'a Author, progress: Say<'a>) -> Result<Desk<'a>
     Ok(Desk { folder, key, author, progress })
 }
 
-/// Progress on a terminal's standard error.
-pub struct PurgeProgressLine {
-    shown: bool,
-    last: Mutex<Option<Instant>>,
-}
-
-impl PurgeProgressLine {
-    /// Progress, unless it is not wanted or nobody would see it.
-    #[must_use]
-    pub fn new(session: &Session<'_>) -> Self {
-        PurgeProgressLine { shown: session.shows_progress(), last: Mutex::new(None) }
+/// Tells how far an erasure is.
+pub(super) fn say(what: &str, count: u64) {
+    if what == "deleting" {
+        return progress::doing(&format!("deleting, {} rows so far", thousands(count)));
     }
-
-    /// Says where the work is.
-    pub fn say(&self, what: &str, count: u64) {
-        let Ok(mut last) = self.last.lock() else { return };
-        if !self.shown || last.is_some_and(|at| at.elapsed() < OFTEN) {
-            return;
-        }
-        *last = Some(Instant::now());
-        let _ = write!(std::io::stderr(), "\r\x1b[K{} {count}", crate::ui::text::SafeText::new(what));
-    }
-
-    /// Takes the line away.
-    pub fn end(&self) {
-        if self.shown && self.last.lock().is_ok_and(|last| last.is_some()) {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
-        }
-    }
+    progress::doing(what);
 }

@@ -1,6 +1,7 @@
-//! Files that are only half of something: they go when the program is told to end while they are being made.
+//! What is only half done when the program is told to end: files in the making go, and what stands of a change is said.
 
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -37,7 +38,30 @@ impl Drop for UnfinishedPath {
     }
 }
 
-/// While this lives, SIGINT and SIGTERM end the program as they always do, after unfinished files were removed.
+/// What stands of a change that is made in parts, should the program be told to end in the middle of it.
+static STANDING: Mutex<Option<&str>> = Mutex::new(None);
+
+/// A change that is made in parts. Dropped, it is over.
+#[derive(Debug)]
+pub struct UnfinishedChange(());
+
+impl UnfinishedChange {
+    /// Begins one with a sentence about what stands, and how to go on.
+    #[must_use]
+    pub fn new(standing: &'static str) -> Self {
+        *STANDING.lock().unwrap_or_else(PoisonError::into_inner) = Some(standing);
+        UnfinishedChange(())
+    }
+}
+
+impl Drop for UnfinishedChange {
+    fn drop(&mut self) {
+        *STANDING.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// While this lives, SIGINT and SIGTERM end the program as they always do, after unfinished files were removed and what stands
+/// of a change was said.
 #[derive(Debug)]
 pub struct EndWithoutRemains(Option<Handle>);
 
@@ -53,6 +77,9 @@ impl EndWithoutRemains {
                 let paths = PATHS.lock().unwrap_or_else(PoisonError::into_inner);
                 for path in paths.iter() {
                     let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+                }
+                if let Some(standing) = *STANDING.lock().unwrap_or_else(PoisonError::into_inner) {
+                    let _ = writeln!(io::stderr(), "\nmnemoscope: stopped: {standing}");
                 }
                 let _ = emulate_default_handler(signal);
             }

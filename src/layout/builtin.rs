@@ -22,6 +22,9 @@ pub fn all() -> Result<Vec<Layout>, Vec<LayoutError>> {
     texts().into_iter().map(|(name, text)| parse(&format!("{name}.toml"), text)).collect()
 }
 
+/// The shipped layout of our own audit trail, which is beside any other.
+pub const TRAIL: &str = "audit-trail";
+
 /// The shipped layouts that fit a database. The others are not parsed beyond what they require.
 ///
 /// # Errors

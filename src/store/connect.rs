@@ -418,7 +418,8 @@ impl LayoutChoice {
             LayoutChoice::Any(own) => own,
         };
         let shipped = builtin::fitting(engine, catalog)?;
-        Ok(if shipped.is_empty() { own.clone() } else { shipped })
+        let own = if shipped.iter().all(|layout| layout.name == builtin::TRAIL) { &own[..] } else { &[] };
+        Ok(own.iter().cloned().chain(shipped).collect())
     }
 
     /// The first of those that were asked for.

@@ -68,6 +68,7 @@ mod stripes;
 pub mod structure;
 mod supervision;
 pub mod surplus;
+pub mod tally;
 mod uniques;
 pub mod vector;
 mod vector_cache;

@@ -219,6 +219,36 @@ const DEFINITIONS_POSTGRES: &str = "WITH mine AS (SELECT n.oid, n.nspname FROM p
      UNION ALL SELECT 'replication slot', slot_name, '' FROM pg_replication_slots \
        WHERE database IS NULL OR database = current_database() ORDER BY 1, 2";
 
+/// Triggers, and rules that are no views: table, name, whether they run when rows are deleted, and when they change, and what
+/// they do.
+const TRIGGERS_POSTGRES: &str = "SELECT n.nspname, c.relname, 'trigger ' || t.tgname, ((t.tgtype & 8) <> 0)::int, ((t.tgtype & 16) <> 0)::int, p.prosrc \
+     FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
+     JOIN pg_proc p ON p.oid = t.tgfoid WHERE NOT t.tgisinternal AND t.tgenabled <> 'D' AND t.tgparentid = 0 \
+     UNION ALL SELECT n.nspname, c.relname, 'rule ' || r.rulename, (r.ev_type = '4')::int, (r.ev_type = '2')::int, pg_get_ruledef(r.oid) \
+     FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class JOIN pg_namespace n ON n.oid = c.relnamespace \
+     WHERE r.rulename <> '_RETURN' AND r.ev_enabled <> 'D' AND n.nspname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1, 2, 3";
+
+/// The same of SQLite, whose statement says when: before the name of the table.
+const TRIGGERS_SQLITE: &str = "SELECT 'main', tbl_name, 'trigger ' || name, \
+     upper(substr(sql, 1, instr(upper(sql), ' ON '))) LIKE '%DELETE%', \
+     upper(substr(sql, 1, instr(upper(sql), ' ON '))) LIKE '%UPDATE%', sql \
+     FROM sqlite_schema WHERE type = 'trigger' ORDER BY 2, 3";
+
+/// What the database does by itself when rows of a table are deleted or change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableTrigger {
+    /// The table.
+    pub table: TableName,
+    /// `trigger` or `rule`, and its name.
+    pub name: String,
+    /// Whether it runs when rows are deleted.
+    pub on_delete: bool,
+    /// Whether it runs when rows change.
+    pub on_update: bool,
+    /// What it does, as SQL or in the language of its function.
+    pub text: String,
+}
+
 /// An object of the database, as far as it has words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
@@ -255,6 +285,23 @@ impl Snapshot<'_> {
             }
         }
         let read = |row: &RawRow| Definition { kind: text(row, 0), name: text(row, 1), text: text(row, 2) };
+        Ok(rows.iter().map(read).collect())
+    }
+
+    /// What the database does by itself when rows of its tables are deleted or change.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn triggers(&mut self) -> Result<Vec<TableTrigger>, StoreError> {
+        let postgres = self.store.engine() == Engine::Postgres;
+        let rows = self.fetch(if postgres { TRIGGERS_POSTGRES } else { TRIGGERS_SQLITE }, &[]).await?;
+        let read = |row: &RawRow| TableTrigger {
+            table: TableName::new(text(row, 0), text(row, 1)),
+            name: text(row, 2),
+            on_delete: number(row, 3) == 1,
+            on_update: number(row, 4) == 1,
+            text: text(row, 5),
+        };
         Ok(rows.iter().map(read).collect())
     }
 

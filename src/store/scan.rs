@@ -1,14 +1,15 @@
 //! Every row of an entity in one read, in no order: for figures over a whole memory, where pages would cost too much.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::dialect::quote;
 use super::encode::plain_column;
-use super::fetched::{FetchedValue, RawRow};
+use super::fetched::{FetchedValue, RawRow, number};
 use super::select::{Projection, SelectStatement, from_clause, narrow};
-use super::{RowWalks, StoreError, codec};
+use super::{RowWalks, StoreError, codec, tally};
 use crate::layout::{BoundFrom, BoundSource, Engine};
 use crate::memory::filter::Filter;
 use crate::memory::query::{PageStart, Query};
@@ -81,6 +82,7 @@ impl RowWalks<'_> {
         read: impl Fn(RawRow) -> R + Send + Sync + 'static,
         each: &mut impl FnMut(R) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, StoreError> {
+        tally::expect(self.about(source).await?);
         let in_parts = self.is_numbered(source) && !self.store.ahead().is_view() && self.writers_wait().await?;
         // Without row numbers, as tables without rowid are, it is read at once.
         let mut end = if in_parts { self.part_end(source, "").await.unwrap_or(None) } else { None };
@@ -103,6 +105,37 @@ impl RowWalks<'_> {
                 return Ok(flow);
             }
         }
+    }
+
+    /// Tells that every row of the database is about to be read once, as far as entities hold them.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn expect_all(self) -> Result<(), StoreError> {
+        let (mut tables, mut rows) = (HashSet::new(), 0);
+        for source in &self.store.recognised().sources {
+            if tables.insert(&source.table) {
+                rows += self.about(source).await?;
+            }
+        }
+        tally::expect_whole(rows);
+        Ok(())
+    }
+
+    /// About how many rows a source has, without counting them; 0 where that is not known.
+    async fn about(self, source: &BoundSource) -> Result<u64, StoreError> {
+        let BoundFrom::Table(..) = &source.from else { return Ok(0) };
+        if self.store.engine() == Engine::Postgres || !self.is_numbered(source) {
+            let table =
+                self.store.catalog().tables.iter().find(|t| (&t.schema, &t.name) == (&source.table.0, &source.table.1));
+            return Ok(table.and_then(|table| table.estimate).and_then(|rows| u64::try_from(rows).ok()).unwrap_or(0));
+        }
+        let numbers = format!("SELECT max(t.rowid) FROM {}", from_clause(source));
+        Ok(match self.store.fetch_text(&numbers).await {
+            Ok(rows) => rows.first().map_or(0, |row| number(row, 0)).try_into().unwrap_or(0),
+            // Without row numbers, as tables without rowid are.
+            Err(_) => 0,
+        })
     }
 
     /// Whether nobody can write while a statement reads: so it is in SQLite's rollback journals.

@@ -16,6 +16,7 @@ use super::fetched::{Param, RawRow, row_size};
 use super::file_state::OpenedFile;
 use super::server::{Server, ServerLink};
 use super::sqlite_reader::{SqliteFile, SqliteReader};
+use super::tally;
 use crate::layout::Engine;
 
 /// Means of opening another connection.
@@ -200,6 +201,10 @@ impl Sessions {
         mut take: impl FnMut(Vec<RawRow>) -> T,
     ) -> Result<(), sqlx::Error> {
         let mut started = false;
+        let mut take = |rows: Vec<RawRow>| {
+            tally::read(rows.len());
+            take(rows)
+        };
         let mut counted = |rows| {
             started = true;
             take(rows)

@@ -16,6 +16,7 @@ use super::side_by_side::RowBatch;
 use super::sqlite_reader::SqliteReader;
 use super::stored::{RowWatch, StoredRows, TableName};
 use super::stripes::{self, StripedStatement};
+use super::tally;
 use super::{Store, StoreError};
 use crate::layout::Engine;
 use crate::layout::erase::BoundValue;
@@ -108,7 +109,10 @@ impl Snapshot<'_> {
         mut each: impl FnMut(RawRow) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         tracing::debug!(%sql, "snapshot");
-        let mut take = |rows: Vec<RawRow>| ready(rows.into_iter().try_for_each(&mut each));
+        let mut take = |rows: Vec<RawRow>| {
+            tally::read(rows.len());
+            ready(rows.into_iter().try_for_each(&mut each))
+        };
         let _ = match &mut self.link {
             SnapshotLink::Sqlite(readers) => {
                 let reader = readers.first_mut().ok_or(sqlx::Error::WorkerCrashed)?;

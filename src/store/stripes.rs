@@ -11,6 +11,7 @@ use rusqlite::Connection;
 use super::fetched::{FetchedValue, RawRow, row_size};
 use super::side_by_side::{cores, on_each};
 use super::sqlite_reader::{PATIENCE, SqliteFile, SqliteReader, bind, refill, refused};
+use super::tally;
 
 /// Row numbers in a stripe, at least.
 const NARROWEST: u64 = 1_024;
@@ -102,6 +103,8 @@ impl StripedStatement<'_> {
         look: impl Fn(&RawRow) -> Option<T> + Sync,
         mut take: impl FnMut(RawRow, T),
     ) -> Result<(), sqlx::Error> {
+        let (first, last) = self.numbers;
+        tally::expect(if first <= last { last.abs_diff(first).saturating_add(1) } else { 0 });
         let mut stripes = Stripes::of(self.numbers);
         loop {
             let until = Instant::now() + TURN;
@@ -166,11 +169,13 @@ impl StripedStatement<'_> {
             if read < ROWS && bytes < BYTES {
                 continue;
             }
+            tally::read(read);
             (read, bytes) = (0, 0);
             if own >= FOUND || Instant::now() >= until {
                 return Ok((number.checked_add(1).filter(|next| *next <= to), all));
             }
         }
+        tally::read(read);
         Ok((None, all))
     }
 }

@@ -1,6 +1,5 @@
 //! Deletes in batches: one transaction each for rows, what changes in others, how far it is, and the audit entry.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde_json::{Map, Value, json};
@@ -15,8 +14,9 @@ use crate::change::audit::{self, AppendError, NewEntry};
 use crate::change::plan::Counts;
 use crate::change::suppress::hmac;
 use crate::change::waiting::WaitingTries;
-use crate::change::{ChangeError, new_id, now};
+use crate::change::{Author, ChangeError, new_id, now};
 use crate::layout::Engine;
+use crate::memory::text_check;
 use crate::store::erasing::{PurgeSession, SHARED};
 use crate::store::fetched::FetchedValue;
 use crate::store::own::OwnTables;
@@ -298,9 +298,15 @@ fn facts(desk: &Desk<'_>, kept: &KeptSession) -> Map<String, Value> {
     public.insert("schema".to_owned(), Value::from(audit::SCHEMA));
     public.insert("undo_reason".to_owned(), Value::from("an erasure is not undone"));
     if let Some(ticket) = &desk.author.ticket {
-        public.insert("ticket".to_owned(), Value::from(ticket.clone()));
+        public.insert("ticket".to_owned(), Value::from(text_check::check(ticket).0));
     }
     public
+}
+
+/// The reason that an author gave, as a private value.
+fn reason(author: &Author) -> Option<(String, String)> {
+    let (clean, _) = text_check::check(author.reason.as_ref()?);
+    Some(("reason".to_owned(), json!(clean).to_string()))
 }
 
 async fn enter(
@@ -317,7 +323,7 @@ async fn enter(
         actor: desk.author.actor.clone(),
         action: action.to_owned(),
         public: Value::Object(public),
-        private: BTreeMap::new(),
+        private: reason(desk.author).filter(|_| action != "purge.batch").into_iter().collect(),
     };
     Ok(audit::append(writer, own, entry).await?)
 }

@@ -18,6 +18,7 @@ use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::encode::{plain_column, table_of};
 use crate::store::fetched::RawRow;
+use crate::store::relations::TableTrigger;
 use crate::store::snapshot::Snapshot;
 use crate::store::stored::TableName;
 
@@ -33,7 +34,7 @@ pub const STANDING: &[&str] = &[
 ];
 
 /// Words for what happens to rows that stay.
-pub fn effects(plan: &mut PurgePlan, found: &ScanFindings, follows: &[TableKey]) {
+pub fn effects(plan: &mut PurgePlan, found: &ScanFindings, follows: &[TableKey], triggers: &[TableTrigger]) {
     let mut counted: BTreeMap<&str, usize> = BTreeMap::new();
     for row in &plan.updates {
         row.update.why.iter().for_each(|why| *counted.entry(why).or_default() += 1);
@@ -51,11 +52,29 @@ pub fn effects(plan: &mut PurgePlan, found: &ScanFindings, follows: &[TableKey])
     for table in follows.iter().filter(|_| !plan.is_empty()) {
         effects.push(format!("{} is kept in step by triggers: its rows are not counted", name(table).title()));
     }
+    effects.extend(triggered(plan, follows, triggers));
     if !plan.redacts.is_empty() {
         effects.push(agreeing(plan.redacts.len(), "{#} private {value|values} of our audit trail{ is | are }redacted"));
     }
     effects.splice(0..0, (people > 1).then_some(together));
     plan.effects = effects;
+}
+
+/// Words for what the database does by itself when the rows go or change, unless it keeps a table that the layout knows of in
+/// step.
+fn triggered(plan: &PurgePlan, follows: &[TableKey], triggers: &[TableTrigger]) -> Vec<String> {
+    let goes: BTreeSet<&TableName> = plan.deletes.iter().map(|rows| &rows.table).collect();
+    let changes: BTreeSet<&TableName> = plan.updates.iter().map(|row| &row.table).collect();
+    let is_known = |trigger: &TableTrigger| follows.iter().any(|table| trigger.text.contains(&*name(table).name));
+    let runs = |trigger: &&TableTrigger| {
+        (trigger.on_delete && goes.contains(&trigger.table) || trigger.on_update && changes.contains(&trigger.table))
+            && !is_known(trigger)
+    };
+    let words = |trigger: &TableTrigger| {
+        let TableTrigger { name, table, .. } = trigger;
+        format!("the {name} of {} runs: what it does to other rows is in no count", table.title())
+    };
+    triggers.iter().filter(runs).map(words).collect()
 }
 
 /// Words for chains that nothing stored says alone: with the row that goes its links go, and the child follows the
@@ -88,6 +107,15 @@ pub async fn chains(store: &Store, plan: &mut PurgePlan, graph: &Graph) -> Resul
         }
     }
     Ok(())
+}
+
+/// Words for rows that the database takes along and nothing tells apart.
+pub fn carried(plan: &mut PurgePlan, graph: &Graph) {
+    for (table, rows) in graph.carried().into_iter().filter(|(_, rows)| *rows > 0) {
+        let what = "{#} {row that nothing tells apart goes with what it refers|rows that nothing tells apart go with what they refer} to";
+        let words = format!("{}: {what}: the database takes {{it|them}}, and no count has {{it|them}}", table.title());
+        plan.effects.push(agreeing(rows, &words));
+    }
 }
 
 /// Words for an id that several people of the database have, such as people of two tenants: they are erased as one.
@@ -258,17 +286,17 @@ fn strangers(snapshot: &Snapshot<'_>, graph: &Graph) -> Vec<(String, String)> {
     all.filter(|(_, columns)| !columns.is_empty()).collect()
 }
 
-/// Episodes and the like whose owner columns are all empty belong to nobody that can be told.
+/// Rows whose owner columns are all empty belong to nobody that can be told.
 async fn ownerless(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: &Graph) -> Result<(), ChangeError> {
-    let sources: Vec<_> = snapshot.store.recognised().sources.iter().filter(|s| s.entity == Entity::Episode).collect();
-    let mut tables: Vec<_> = sources.iter().map(|s| name(&s.table)).collect();
-    tables.dedup();
+    let tables: BTreeSet<_> = snapshot.store.recognised().sources.iter().map(|s| name(&s.table)).collect();
     for table in tables {
         let mut owners: Vec<&str> = Vec::new();
         for rule in graph
             .rules
             .iter()
             .filter(|r| r.action == EraseAction::Delete && r.inside.is_whole() && name(&r.table) == table)
+            // A row that goes with others of its table belongs to whom they belong.
+            .filter(|r| r.of.as_ref() != Some(&r.table))
         {
             if !owners.contains(&&*rule.column) {
                 owners.push(&rule.column);

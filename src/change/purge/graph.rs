@@ -37,6 +37,8 @@ pub struct Graph {
     pub relations: Relations,
     /// The columns that the ids of a table's rows stand in, as the layout says: the keys may be others.
     ids: BTreeMap<TableName, BTreeSet<String>>,
+    /// Rows that nothing tells apart and the engine takes along, by table and the column that names what goes.
+    carried: BTreeMap<(TableName, String), usize>,
     /// Room for the rows.
     pages: PageStore,
     /// Number of rows from which no more are looked for.
@@ -73,7 +75,8 @@ impl Graph {
         }
         let mapped = mapped_links(store, &relations, &rules);
         rules.extend(mapped);
-        let mut graph = Graph { tables: BTreeMap::new(), rules, relations, ids, pages: room(), most: usize::MAX };
+        let (tables, carried) = (BTreeMap::new(), BTreeMap::new());
+        let mut graph = Graph { tables, rules, relations, ids, carried, pages: room(), most: usize::MAX };
         graph.reach(erasing);
         graph
     }
@@ -254,6 +257,7 @@ impl Graph {
     pub async fn close(&mut self, snapshot: &mut Snapshot<'_>, subject: &[String]) -> Result<(), ChangeError> {
         let rules: Vec<BoundRule> = self.rules.iter().filter(|r| r.action == EraseAction::Delete).cloned().collect();
         let mut done: HashMap<usize, usize> = HashMap::new();
+        self.carried.clear();
         loop {
             let mut grown = false;
             for (i, rule) in rules.iter().enumerate() {
@@ -307,15 +311,30 @@ impl Graph {
             if keys.is_empty() || self.is_full() {
                 continue;
             }
+            let compared = self.compared(rule);
             if self.is_passed_over(rule)? {
-                return Ok(false);
+                let mut rows = 0;
+                let count = |_| rows += 1;
+                naming(snapshot, (rule, &compared), &rule.naming_columns(), &keys, subject, count).await?;
+                *self.carried.entry((table.clone(), rule.column.clone())).or_default() += rows;
+                continue;
             }
             let columns = self.table(&table).columns.clone();
-            let compared = self.compared(rule);
             let taken = self.table(&table);
             naming(snapshot, (rule, &compared), &columns, &keys, subject, |row| taken.add(&row)).await?;
         }
         Ok(self.table(&table).len() > before)
+    }
+
+    /// Tables whose rows nothing tells apart and the engine takes along, with how many: one may be named by several columns.
+    #[must_use]
+    pub fn carried(&self) -> BTreeMap<&TableName, usize> {
+        let mut most: BTreeMap<&TableName, usize> = BTreeMap::new();
+        for ((table, _), rows) in &self.carried {
+            let of_table = most.entry(table).or_default();
+            *of_table = (*of_table).max(*rows);
+        }
+        most
     }
 
     /// Whether the rows that a rule finds are none of ours to take: the engine takes them along.

@@ -523,7 +523,9 @@ async fn finished(
         created_at: now(),
         values: found.values,
     };
-    disclose::effects(&mut plan, &found, &store.recognised().erasure.follows);
+    let triggers = snapshot.triggers().await?;
+    disclose::effects(&mut plan, &found, &store.recognised().erasure.follows, &triggers);
+    disclose::carried(&mut plan, graph);
     disclose::chains(store, &mut plan, graph).await?;
     disclose::namesakes(store, &mut plan).await?;
     co_owners::disclose(snapshot, &mut plan, graph).await?;

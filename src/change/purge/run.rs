@@ -23,7 +23,8 @@ use crate::change::anchor::AnchorSpot;
 use crate::change::draft::writable;
 use crate::change::plan::{Counts, digest_of};
 use crate::change::suppress::hmac;
-use crate::change::{ChangeError, new_id, now};
+use crate::change::{Author, ChangeError, new_id, now};
+use crate::ground::unfinished::UnfinishedChange;
 use crate::memory::json;
 use crate::memory::packed::digest_set::DigestSet;
 use crate::store::Store;
@@ -70,6 +71,12 @@ pub async fn run_kept(store: &Store, kept: &KeptPlan, desk: &Desk<'_>) -> Result
         let message = format!("the plan of {} is too old: a plan to erase a person lasts a week", kept.created_at);
         return Err(ChangeError::Conflict { message, rows: Vec::new() });
     }
+    let author = Author {
+        reason: desk.author.reason.clone().or_else(|| kept.reason.clone()),
+        ticket: desk.author.ticket.clone().or_else(|| kept.ticket.clone()),
+        ..desk.author.clone()
+    };
+    let desk = &Desk { folder: desk.folder.clone(), key: desk.key, author: &author, progress: desk.progress };
     as_planned(store, &kept.given, &kept.options, None, desk, None, Some(&kept.plan_id)).await
 }
 
@@ -272,6 +279,12 @@ pub struct KeptPlan {
     pub options: PurgeOptions,
     /// Time when the plan was made.
     pub created_at: String,
+    /// Reason in free words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Ticket that requests it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<String>,
     /// SHA-256 over all of that, as hexadecimal digits.
     #[serde(default)]
     pub sha256: String,
@@ -280,7 +293,7 @@ pub struct KeptPlan {
 impl KeptPlan {
     /// Makes the kept form of a plan.
     #[must_use]
-    pub fn new(plan: &PurgePlan, own: &OwnTables, given: &str, options: PurgeOptions) -> Self {
+    pub fn new(plan: &PurgePlan, own: &OwnTables, given: &str, options: PurgeOptions, author: &Author) -> Self {
         let mut kept = KeptPlan {
             operation: OPERATION.to_owned(),
             plan_id: plan.plan_id.clone(),
@@ -288,6 +301,8 @@ impl KeptPlan {
             given: given.to_owned(),
             options,
             created_at: plan.created_at.clone(),
+            reason: author.reason.clone(),
+            ticket: author.ticket.clone(),
             sha256: String::new(),
         };
         kept.sha256 = kept.digest();
@@ -348,6 +363,18 @@ pub async fn ready(store: &Store) -> Result<OwnTables, ChangeError> {
         store.location(),
         store.invocation().line(["migrate", "--apply"])
     )))
+}
+
+/// Refuses a reason or a ticket that names the person: they are kept, and nothing that names the person may be.
+fn check_author(subject: &subject::PurgeSubject, author: &Author) -> Result<(), ChangeError> {
+    let said = [&author.reason, &author.ticket].map(|said| said.as_deref().unwrap_or_default().to_lowercase());
+    let names = |handle: &subject::PersonHandle| said.iter().any(|said| said.contains(&handle.value.to_lowercase()));
+    if subject.searched().any(names) {
+        return Err(ChangeError::Usage(
+            "--reason or --ticket names the person, and both are kept: say it in other words".to_owned(),
+        ));
+    }
+    Ok(())
 }
 
 /// Refuses a person under a legal hold.
@@ -415,6 +442,7 @@ async fn prepare(
     decide::check(&plan)?;
     subject::refuse_long(&plan.subject)?;
     check_hold(store, &plan.subject).await?;
+    check_author(&plan.subject, desk.author)?;
     let planning = began.elapsed().as_secs_f64();
     let found = plan.control.iter().filter(|(_, hits)| *hits > 0).count();
     let mut kept = KeptSession {
@@ -545,6 +573,7 @@ async fn go_on(
         return delete(store, own, desk, kept, plan, so_far, turn).await;
     };
     check_reach(&kept, options)?;
+    check_author(&kept.subject, desk.author)?;
     check_hold(store, &kept.subject).await?;
     let before = kept.options.each.clone();
     kept.options = kept.options.resumed(options, decisions);
@@ -595,6 +624,8 @@ async fn delete(
     so_far: Counts,
     mut turn: RunTurn,
 ) -> Result<PurgeReceipt, ChangeError> {
+    let _unfinished =
+        UnfinishedChange::new("the purge is paused, and what it did stays; the same with --resume goes on");
     let (began, here) = (Instant::now(), AnchorSpot::of(store).await?.0);
     let counts = batches::run(store, own, desk, &kept, &plan, so_far, &mut turn).await?;
     drop(plan);
