@@ -204,6 +204,8 @@ pub struct Erasure {
     pub accounts: Vec<BoundAccount>,
     /// Tables that triggers keep in step with others.
     pub follows: Vec<TableKey>,
+    /// Sentences about what applications keep of a person outside of the database.
+    pub elsewhere: Vec<String>,
     /// Names in a layout that the database lacks: line, key and message.
     pub missing: Vec<(usize, String, String)>,
 }
@@ -256,6 +258,7 @@ pub fn bind(layout: &Layout, engine: Engine, catalog: &Catalog, erasure: &mut Er
     let inherited = inherited_owners(&erasure.rules);
     erasure.rules.extend(inherited);
     let follows = layout.follows.iter().filter_map(|name| catalog.table(name));
+    erasure.elsewhere.extend(layout.elsewhere.iter().cloned());
     erasure.follows.extend(follows.map(|table| (table.schema.clone(), table.name.clone())));
     if let Some(account) = &layout.account {
         let mut find = RuleFinder { catalog, line: account.line, key: "account", missing: &mut erasure.missing };

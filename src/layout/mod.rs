@@ -89,6 +89,8 @@ pub struct Layout {
     pub account: Option<erase::Account>,
     /// Tables that triggers keep in step with others: erasing leaves them to those.
     pub follows: Vec<String>,
+    /// Sentences about what its application keeps of a person outside of the database, where no erasure reaches.
+    pub elsewhere: Vec<String>,
     /// Kind of rows that its agents recall, when the file says so.
     pub recalled: Option<Entity>,
     /// Whether anything may be changed or erased through it; a draft is closed until its author opens it.

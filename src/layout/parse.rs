@@ -44,7 +44,7 @@ type Node<'a> = Spanned<DeValue<'a>>;
 
 const TOP_KEYS: &[&str] = &[
     "name", "title", "engines", "folder", "requires", "forbids", "variant", "attach", "absent", "handle", "erase",
-    "account", "follows", "writable", "pattern", "extends", "recall",
+    "account", "follows", "elsewhere", "writable", "pattern", "extends", "recall",
 ];
 const SOURCE_KEYS: &[&str] = &[
     "table",
@@ -189,6 +189,7 @@ impl LayoutReader<'_> {
             rules: self.rules(root),
             account: self.account(root),
             follows: self.texts(root, "", "follows").into_iter().map(|(_, text)| text).collect(),
+            elsewhere: self.texts(root, "", "elsewhere").into_iter().map(|(_, text)| text).collect(),
             recalled: self.recalled(root),
             writable: root.get("writable").is_none() || self.boolean(root, "", "writable"),
         };

@@ -191,6 +191,7 @@ pub async fn disclosures(
             "a handle of the kind {kind} was found nowhere: that it is not there afterwards proves nothing"
         ));
     }
+    plan.notes.extend(snapshot.store.recognised().erasure.elsewhere.iter().cloned());
     plan.particular.extend(plan.subject.not_looked_for());
     plan.notes.extend(plan.subject.untold());
     for handle in plan.subject.searched() {

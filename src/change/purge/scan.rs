@@ -205,6 +205,13 @@ async fn large_objects(
     Ok(())
 }
 
+/// Whether a word stands between characters that are neither letters nor digits: names are joined by `_`.
+fn is_part_of_name(text: &str, word: &str) -> bool {
+    let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+    text.match_indices(word)
+        .any(|(at, _)| is_edge(text[..at].chars().next_back()) && is_edge(text[at + word.len()..].chars().next()))
+}
+
 /// Parts of the structure that name the person, in words that do not: a name is part of a longer word there, so that a handle
 /// long enough to tell counts within one too.
 async fn structure(snapshot: &mut Snapshot<'_>, search: &PersonSearch<'_>) -> Result<Vec<String>, ChangeError> {
@@ -216,9 +223,9 @@ async fn structure(snapshot: &mut Snapshot<'_>, search: &PersonSearch<'_>) -> Re
     let small: Vec<[String; 3]> = texts.iter().map(|texts| [0, 1, 2].map(|n| texts[n].to_lowercase())).collect();
     // One handle after the other: there may be very many.
     let words = search.handles.iter().filter(|h| h.common.is_none()).map(|h| h.value.to_lowercase());
-    for word in words.filter(|word| word.len() >= ID_LENGTH) {
+    for word in words {
         for (is_named, text) in names.as_flattened_mut().iter_mut().zip(small.as_flattened()) {
-            *is_named |= text.contains(&word);
+            *is_named |= if word.len() >= ID_LENGTH { text.contains(&word) } else { is_part_of_name(text, &word) };
         }
     }
     let mut named = Vec::new();
