@@ -1,5 +1,5 @@
-//! How far a command is: one line on standard error, on a terminal, that is written over and goes before anything else is
-//! printed there.
+//! Progress of a command: one line on standard error, on a terminal, that is written over and goes before anything else
+//! is printed there.
 
 use std::io::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,11 +18,11 @@ const SOON: Duration = Duration::from_millis(1_000);
 
 #[derive(Default)]
 struct ProgressLine {
-    /// Somebody tells how far it is.
+    /// Whether progress is told.
     is_told: bool,
-    /// The line stands on the terminal.
+    /// Whether the line stands on the terminal.
     stands: bool,
-    /// What is being done.
+    /// The work that is being done.
     doing: String,
 }
 

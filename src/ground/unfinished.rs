@@ -1,4 +1,4 @@
-//! What is only half done when the program is told to end: files in the making go, and what stands of a change is said.
+//! Work that is half done when the program is told to end: files in the making go, and what stands of a change is said.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -38,7 +38,7 @@ impl Drop for UnfinishedPath {
     }
 }
 
-/// What stands of a change that is made in parts, should the program be told to end in the middle of it.
+/// A sentence about what stands of a change that is made in parts, should the program be told to end in the middle of it.
 static STANDING: Mutex<Option<&str>> = Mutex::new(None);
 
 /// A change that is made in parts. Dropped, it is over.

@@ -43,8 +43,24 @@ impl std::error::Error for LayoutError {}
 type Node<'a> = Spanned<DeValue<'a>>;
 
 const TOP_KEYS: &[&str] = &[
-    "name", "title", "engines", "folder", "requires", "forbids", "variant", "attach", "absent", "handle", "erase",
-    "account", "follows", "elsewhere", "writable", "pattern", "extends", "recall",
+    "name",
+    "title",
+    "engines",
+    "folder",
+    "requires",
+    "forbids",
+    "variant",
+    "attach",
+    "absent",
+    "handle",
+    "erase",
+    "account",
+    "follows",
+    "elsewhere",
+    "writable",
+    "pattern",
+    "extends",
+    "recall",
 ];
 const SOURCE_KEYS: &[&str] = &[
     "table",

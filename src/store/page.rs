@@ -42,7 +42,7 @@ struct PreparedQuery<'a> {
     reading: &'a ListReading,
 }
 
-/// What narrows the rows of a source, and puts them in order.
+/// Conditions that narrow the rows of a source, and their order.
 struct NarrowedSource<'a> {
     source: &'a BoundSource,
     walk: &'a SourceOrder,

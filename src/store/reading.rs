@@ -1,4 +1,4 @@
-//! What the pages of one list keep together while they are read one after the other.
+//! Findings that the pages of one list share while they are read one after the other.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};

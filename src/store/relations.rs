@@ -234,7 +234,7 @@ const TRIGGERS_SQLITE: &str = "SELECT 'main', tbl_name, 'trigger ' || name, \
      upper(substr(sql, 1, instr(upper(sql), ' ON '))) LIKE '%UPDATE%', sql \
      FROM sqlite_schema WHERE type = 'trigger' ORDER BY 2, 3";
 
-/// What the database does by itself when rows of a table are deleted or change.
+/// An action of the database itself when rows of a table are deleted or change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableTrigger {
     /// The table.
@@ -245,7 +245,7 @@ pub struct TableTrigger {
     pub on_delete: bool,
     /// Whether it runs when rows change.
     pub on_update: bool,
-    /// What it does, as SQL or in the language of its function.
+    /// The action, as SQL or in the language of its function.
     pub text: String,
 }
 
@@ -288,7 +288,7 @@ impl Snapshot<'_> {
         Ok(rows.iter().map(read).collect())
     }
 
-    /// What the database does by itself when rows of its tables are deleted or change.
+    /// Reads the actions of the database itself when rows of its tables are deleted or change.
     ///
     /// # Errors
     /// The engine's refusal.

@@ -300,6 +300,26 @@ fn a_purge_whose_session_is_lost_goes_on_where_its_choices_are_repeated() {
 }
 
 #[test]
+fn the_reason_and_the_ticket_of_a_purge_are_kept_unless_they_name_the_person() {
+    for world in worlds() {
+        let (Some(world), state) = (world(), tempfile::tempdir().expect("a folder")) else { continue };
+        let naming = finished(&world, state.path(), &purge(&["--apply", "--reason", "as User-Ana asked"]));
+        assert_eq!(naming.status.code(), Some(2), "{}", words(&naming));
+        let plan = state.path().join("plan.json").display().to_string();
+        let said = ["--reason", "article 17", "--ticket", "T-2", "--plan-out", &plan];
+        let planned = finished(&world, state.path(), &purge(&said));
+        assert!(planned.status.success(), "{}", words(&planned));
+        let done = finished(&world, state.path(), &["apply", &plan]);
+        assert!(done.status.success(), "{}", words(&done));
+        assert_eq!(receipt(&done)["ticket"], "T-2");
+        let kept = block_on(texts(&world, "SELECT value FROM memory_audit_private WHERE field = 'reason'"));
+        assert!(kept.iter().any(|reason| reason.contains("article 17")), "{kept:?}");
+        let verdict = block_on(async { audit::verify(&open(&world.target).await, &[]).await.expect("a verdict") });
+        assert!(verdict.ok, "{verdict:?}");
+    }
+}
+
+#[test]
 fn a_purge_in_a_copy_of_the_database_leaves_the_session_of_the_other_alone() {
     let (world, state) = (block_on(on_sqlite(Layout::Atom)), tempfile::tempdir().expect("a folder"));
     let Target::File(path) = &world.target else { panic!("a file") };

@@ -113,6 +113,7 @@ impl LiveTraces {
         for object in snapshot.definitions().await? {
             contexts.add([&object.name, &object.text].iter().flat_map(|text| search.contexts(text.as_bytes())));
         }
+        store.proof().made_values(|bytes| contexts.add(search.contexts(bytes))).await?;
         self.contexts = contexts;
         Ok(())
     }

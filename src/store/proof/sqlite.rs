@@ -31,7 +31,9 @@ const KEY_PROBLEMS: &str =
     "SELECT \"table\", parent, fkid, count(*) FROM pragma_foreign_key_check($1) GROUP BY 1, 2, 3";
 const SEARCH_TABLES: &str = "SELECT name, lower(sql) FROM main.sqlite_schema WHERE type = 'table' \
      AND lower(sql) LIKE 'create virtual table%' AND (lower(sql) LIKE '%using fts5%' \
-     OR lower(sql) LIKE '%using fts4%' OR lower(sql) LIKE '%using fts3%') ORDER BY name";
+     OR lower(sql) LIKE '%using fts4%' OR lower(sql) LIKE '%using fts3%') \
+     AND lower(sql) NOT LIKE '%using fts5vocab%' AND lower(sql) NOT LIKE '%using fts4aux%' \
+     AND lower(sql) NOT LIKE '%using fts3tokenize%' ORDER BY name";
 const STATISTICS: &str = "SELECT count(*) FROM main.sqlite_schema WHERE name IN ('sqlite_stat3', 'sqlite_stat4')";
 
 struct SqlitePass {

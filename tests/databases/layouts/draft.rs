@@ -402,6 +402,14 @@ async fn a_layout_beside_the_settings_is_found_by_itself_and_by_its_name() {
     }
     let status = done(folder.path(), &["-d", &path, "status", "--format", "json"]);
     assert!(status.contains("broken.toml"), "{status}");
+    // With the tables of our trail it is found as before.
+    let file = folder.path().join("layouts/mine.toml");
+    let text = std::fs::read_to_string(&file).expect("a layout");
+    std::fs::write(&file, text.replace("writable = false", "writable = true")).expect("written");
+    done(folder.path(), &["-d", &path, "migrate", "--apply"]);
+    let rows = done(folder.path(), &["-d", &path, "list", "memory", "--format", "jsonl"]);
+    assert!(rows.contains("window seat"), "{rows}");
+    done(folder.path(), &["-d", &path, "list", "audit_entry"]);
 }
 
 #[test]

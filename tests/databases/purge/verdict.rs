@@ -37,12 +37,33 @@ fn copies_that_a_trigger_makes_while_rows_go_are_found() {
             let copies = world.count("graveyard WHERE who = 'user-ana'").await;
             assert!(copies > 0);
             assert_eq!(receipt["status"], "incomplete", "{receipt:#}");
+            assert!(receipt["effects"].to_string().contains("trigger bury of chat_sessions runs"), "{receipt:#}");
             assert!(says(&receipt, &["graveyard.who", &copies.to_string()]), "{receipt:#}");
             // Taken away by whoever has the table, the erasure ends well.
             world.run("DELETE FROM graveyard").await;
             let again = world.carry_out("user-ana", &everything(), true).await.expect("a receipt");
             assert_eq!(again["status"], world.best(), "{again:#}");
         }
+    });
+}
+
+#[test]
+fn values_that_sqlite_makes_of_others_are_told_from_copies_of_what_is_gone() {
+    block_on(async {
+        let world = on_sqlite(Layout::Atom).await;
+        // The mention stays by choice, and so does all that is made of it.
+        world
+            .run(
+                "CREATE TABLE remarks (id INTEGER PRIMARY KEY, note TEXT, small TEXT GENERATED ALWAYS AS (lower(note)) STORED, \
+                 great TEXT GENERATED ALWAYS AS (upper(note)) VIRTUAL); CREATE INDEX great ON remarks (great); \
+                 CREATE INDEX shape ON remarks (id, replace(note, 'ask', '(ask, ') DESC); \
+                 INSERT INTO remarks (note) VALUES ('ask ana.ruiz@initech.example, she knows'); \
+                 CREATE VIRTUAL TABLE found USING fts5(x); CREATE VIRTUAL TABLE vocabulary USING fts5vocab(found, row)",
+            )
+            .await;
+        let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+        assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+        assert!(says(&receipt, &["remarks"]), "{receipt:#}");
     });
 }
 
