@@ -87,11 +87,21 @@ impl From<sqlx::Error> for WriteError {
         let code = about.code().unwrap_or_default();
         match (primary_code(&error), code.as_ref()) {
             (Some(5 | 6), _) | (_, "40001" | "40P01" | "55P03") => WriteError::Busy(error),
-            (Some(8), _) | (_, "25006" | "42501") => WriteError::ReadOnly(explain(&error)),
+            (_, "42501") => WriteError::ReadOnly(format!("{}{}", explain(&error), granted(about.message()))),
+            (Some(8), _) | (_, "25006") => WriteError::ReadOnly(explain(&error)),
             (sqlite, code) if is_refusal(sqlite, code, about.message()) => WriteError::Rejected(explain(&error)),
             _ => WriteError::Store(error.into()),
         }
     }
+}
+
+/// Words for the GRANT that helps where PostgreSQL refuses a table; empty where it says something else.
+fn granted(message: &str) -> String {
+    message.strip_prefix("permission denied for table ").map_or_else(String::new, |table| {
+        format!(
+            "; its owner lets your role write there by GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO that role"
+        )
+    })
 }
 
 /// Whether the database does not accept what was to be written, by its own numbers or PostgreSQL's codes.

@@ -30,7 +30,7 @@ pub(super) async fn compared(
         let mut seen = Seen::default();
         while let Some(mut rows) = pages.next().await? {
             chosen.keep(entity, &mut rows)?;
-            seen.compare(target, entity, &rows).await?;
+            seen.compare(target, entity, &mut rows).await?;
             seen.compare_vectors([source, target], entity, &rows).await?;
         }
         missing += seen.missing;
@@ -97,7 +97,8 @@ impl Seen {
         }
     }
 
-    async fn compare(&mut self, target: &Store, entity: Entity, rows: &[Row]) -> Result<(), CommandFailure> {
+    /// Compares rows, of which those that are there stay.
+    async fn compare(&mut self, target: &Store, entity: Entity, rows: &mut Vec<Row>) -> Result<(), CommandFailure> {
         let key = |row: &Row| match entity {
             Entity::MemoryLink => format!("{} {}", row.get("episode_id"), row.get("memory_id")),
             _ => row.id().to_owned(),
@@ -111,13 +112,17 @@ impl Seen {
         let add = |to: &mut BTreeMap<&'static str, usize>, names: Vec<&'static str>| {
             names.into_iter().for_each(|name| *to.entry(name).or_default() += 1);
         };
-        for row in rows {
-            self.source += 1;
-            let Some(copy) = there.get(&key(row)) else {
+        self.source += rows.len();
+        rows.retain(|row| {
+            let is_there = there.contains_key(&key(row));
+            if !is_there {
                 self.missing += 1;
                 self.name(0, key(row));
-                continue;
-            };
+            }
+            is_there
+        });
+        for row in rows {
+            let Some(copy) = there.get(&key(row)) else { continue };
             let compared = || entity.columns().iter().map(|c| c.name).filter(|name| !DERIVED.contains(name));
             let is_unread = |row: &Row, name: &str| row.problems.iter().any(|problem| problem.column == name);
             let unread: Vec<_> = compared().filter(|name| is_unread(row, name) && !is_unread(copy, name)).collect();

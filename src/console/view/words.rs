@@ -74,7 +74,8 @@ pub fn age(text: &str, now: DateTime<Utc>) -> SafeText {
     const DAY: i64 = 86_400;
     let Some(at) = time::epoch_micros(text) else { return SafeText::limited(text, 10) };
     match (now.timestamp_micros() - at).div_euclid(1_000_000) {
-        seconds if (0..MINUTE).contains(&seconds) => "now".into(),
+        // Others may have a clock that is ahead.
+        seconds if (-5 * MINUTE..MINUTE).contains(&seconds) => "now".into(),
         seconds if (0..3_600).contains(&seconds) => format!("{}m", seconds / MINUTE).into(),
         seconds if (0..DAY).contains(&seconds) => format!("{}h", seconds / 3_600).into(),
         seconds if (0..31 * DAY).contains(&seconds) => format!("{}d", seconds / DAY).into(),

@@ -423,6 +423,7 @@ fn recent(cx: &Context, home: &HomeScreen, first: usize, width: usize, look: &Lo
 /// Builds the line of a recent row: its age, outcome or kind, name, agent and user.
 fn recent_line(cx: &Context, row: &Row, has_outcomes: bool, width: usize, look: &Look) -> TextLine {
     const PEOPLE_FROM: usize = 60;
+    const NAME_LEAST: usize = 24;
     let at = row.text(row.entity.time_column()).unwrap_or_default();
     let mut line =
         TextLine::of(words::age(at, cx.now).pad(10, Align::Left), StyleRole::Muted).with("  ", StyleRole::Text);
@@ -440,15 +441,18 @@ fn recent_line(cx: &Context, row: &Row, has_outcomes: bool, width: usize, look: 
         let name = cx.names.named_by(row, column).or_else(|| row.text(column));
         SafeText::limited(name.unwrap_or_default(), 18)
     };
-    let people: Vec<SafeText> = if width < PEOPLE_FROM {
+    let mut people: Vec<SafeText> = if width < PEOPLE_FROM {
         Vec::new()
     } else {
         ["agent_id", "user_id"].into_iter().map(named).filter(|name| name.width() > 0).collect()
     };
+    while !people.is_empty() && SafeText::join(&people, "  ").width() + 2 + NAME_LEAST > room {
+        people.pop();
+    }
     let people = SafeText::join(&people, "  ");
     // Many memories have the title of the place that they are filed in.
     let told = row.text("text").map_or_else(|| row_name(row), str::to_owned);
-    let name = SafeText::limited(&told, room.saturating_sub(people.width() + 2).max(12));
+    let name = SafeText::limited(&told, room.saturating_sub(people.width() + 2));
     line.push(name, StyleRole::Text);
     line.push_blanks(width.saturating_sub(line.width() + people.width()));
     line.with(people, StyleRole::Muted)

@@ -6,6 +6,7 @@ use crate::console::core::command::{CommandAsk, CommandId};
 use crate::console::core::context::{Context, LayerOpening};
 use crate::console::core::menu::{Menu, MenuChoice};
 use crate::recall::lever::{LeverAct, RecallLever, levers};
+use crate::ui::text::SafeText;
 
 /// Bytes of a name at most.
 const NAME: usize = 40;
@@ -43,7 +44,7 @@ fn outcome(cx: &Context, side: &RankingSide, lever: &RecallLever) -> String {
     let enters = lever.enters.as_ref().map(|id| {
         let named = recalled_kinds(side.way.ranking).iter().find_map(|kind| cx.names.of(*kind, id));
         let name = named.unwrap_or(id);
-        format!("; {} comes in", &name[..name.floor_char_boundary(NAME)])
+        format!("; {} comes in", SafeText::limited(name, NAME))
     });
     format!("{score}{place}{}", enters.unwrap_or_default())
 }
