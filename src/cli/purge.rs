@@ -83,7 +83,7 @@ pub struct PurgeArgs {
     /// PostgreSQL: rewrite the tables, which locks them while it runs.
     #[arg(long)]
     pub full: bool,
-    /// Resume a purge that was stopped or ended incomplete. --mentions and --mention may change earlier decisions.
+    /// Go on at once, without --apply, with a purge that was stopped or ended incomplete. --mentions and --mention may change earlier decisions.
     #[arg(long, conflicts_with_all = ["plan_out", "what_if"])]
     pub resume: bool,
     /// Write the person's data to this new folder first; its hash is in the receipt.
