@@ -36,6 +36,7 @@ pub mod utility;
 pub mod vector;
 pub mod veil;
 pub mod vocabulary;
+pub mod word_index;
 pub mod workflow;
 pub mod workings;
 

@@ -8,10 +8,10 @@ use std::time::Duration;
 use crate::support::block_on;
 use crate::support::postgres::Database;
 use mnemoscope::store::fetched::FetchedValue;
-use mnemoscope::store::proof::bytes::sqlite_files;
+use mnemoscope::store::proof::bytes::{NeedleContexts, sqlite_files};
 use mnemoscope::store::proof::needles::{NeedleForm, Needles};
 use mnemoscope::store::proof::pass::{PassOutcome, PassReport, PassRequest};
-use mnemoscope::store::proof::values::{StoredSighting, ValueSearch};
+use mnemoscope::store::proof::values::{StoredSighting, ValueSearch, ValueWatch};
 use mnemoscope::store::raw_file::RawFiles;
 use mnemoscope::store::stored::{Mutation, StoredRows, TableName};
 use mnemoscope::store::{Store, Target};
@@ -204,7 +204,11 @@ async fn search(store: &Store) -> (ValueSearch, Vec<StoredSighting>) {
         seen.push(sighting);
         ControlFlow::Continue(())
     };
-    let found = store.proof().search_values(&handles, None, each, |_| told += 1).await.expect("the search");
+    let found = store
+        .proof()
+        .search_values(&ValueWatch::of(&handles), &mut NeedleContexts::default(), each, |_| told += 1)
+        .await
+        .expect("the search");
     assert!(told > 0, "it says how far it has come");
     (found, seen)
 }
@@ -332,7 +336,11 @@ fn a_long_table_is_searched_to_its_last_row_whatever_its_values_are() {
             ControlFlow::Continue(())
         };
         let handles = [ID, "4711"].map(str::to_owned);
-        let found = store.proof().search_values(&handles, None, each, |_| {}).await.expect("the search");
+        let found = store
+            .proof()
+            .search_values(&ValueWatch::of(&handles), &mut NeedleContexts::default(), each, |_| {})
+            .await
+            .expect("the search");
         for (table, _) in long_tables() {
             let here = |column: &str, handle| {
                 seen.iter().filter(|s| **s == (table.to_owned(), column.to_owned(), handle)).count()
@@ -373,8 +381,11 @@ fn every_stored_value_is_searched_on_postgres() {
                 seen.push(sighting.column);
                 ControlFlow::Continue(())
             };
-            let found =
-                store.proof().search_values(&[handle.to_owned()], None, each, |_| {}).await.expect("the search");
+            let found = store
+                .proof()
+                .search_values(&ValueWatch::of(&[handle.to_owned()]), &mut NeedleContexts::default(), each, |_| {})
+                .await
+                .expect("the search");
             assert_eq!(seen, columns, "{handle} {found:?}");
         }
         // A table that may not be read is said, and hides nothing else.
@@ -386,7 +397,15 @@ fn every_stored_value_is_searched_on_postgres() {
         let mut url = url::Url::parse(database.url()).expect("a URL");
         url.query_pairs_mut().append_pair("options", &format!("-c role={role}"));
         let store = open(&Target::Postgres(url.to_string())).await;
-        let found = store.proof().search_values(&[ID.to_owned()], None, |_| ControlFlow::Continue(()), |_| {}).await;
+        let found = store
+            .proof()
+            .search_values(
+                &ValueWatch::of(&[ID.to_owned()]),
+                &mut NeedleContexts::default(),
+                |_| ControlFlow::Continue(()),
+                |_| {},
+            )
+            .await;
         let found = found.expect("the search");
         assert_eq!(found.hits, [1]);
         assert!(found.unread.iter().any(|(table, why)| table == "strange" && why.contains("no right")), "{found:?}");
@@ -443,7 +462,7 @@ fn tables_are_written_anew_on_postgres_and_who_hinders_it_is_named() {
 #[test]
 fn the_tail_of_a_word_is_looked_for_too() {
     let needles = Needles::new(&[MAIL.to_owned()], &[]);
-    assert!(needles.needles.iter().any(|n| n.form == NeedleForm::Tail && n.bytes == b".example"));
+    assert!(needles.iter().any(|n| n.form == NeedleForm::Tail && n.bytes == b".example"));
 }
 
 /// Places of a handle among the bytes of a file as they stand, and those that are told of a person who has it.
@@ -452,7 +471,7 @@ async fn places(path: &Path, handle: &str) -> (usize, u64) {
     let raw_files = RawFiles::through(Some(crate::support::program()));
     let told = raw_files.search(&sqlite_files(path), &needles, &mut |_| {}).await.expect("the files").hits();
     let file = std::fs::read(path).expect("the file");
-    let plain = needles.needles.iter().filter(|n| matches!(n.form, NeedleForm::Utf8 | NeedleForm::Utf16Le));
+    let plain = needles.iter().filter(|n| matches!(n.form, NeedleForm::Utf8 | NeedleForm::Utf16Le));
     let count = |needle: &[u8]| file.windows(needle.len()).filter(|bytes| *bytes == needle).count();
     (plain.map(|needle| count(&needle.bytes)).sum(), told)
 }
@@ -518,7 +537,11 @@ fn a_watch_over_files_notices_whoever_writes_and_nobody_who_reads() {
             let store = open(&Target::File(path.clone())).await;
             let mut watch = store.proof().watch_files().await.expect("files");
             let each = |_: StoredSighting| ControlFlow::Continue(());
-            store.proof().search_values(&[MAIL.to_owned()], None, each, |_| {}).await.expect("the search");
+            store
+                .proof()
+                .search_values(&ValueWatch::of(&[MAIL.to_owned()]), &mut NeedleContexts::default(), each, |_| {})
+                .await
+                .expect("the search");
             assert!(watch.is_unchanged().await, "{mode}: read");
             run(&mut link, &format!("INSERT INTO notes (note) VALUES ('{MAIL}')")).await;
             assert!(!watch.is_unchanged().await, "{mode}: written");

@@ -117,7 +117,7 @@ impl TablePlace<'_> {
             }
             *values += 1;
             let value = self.look_at(i, raw, !goes && !kept && !self.ours);
-            let watched = self.search.watch.and_then(|watch| watch.look(raw, value.look.bare));
+            let watched = self.search.watch.and_then(|watch| watch.seen(raw, value.look.bare));
             all.watched.extend(watched.map(|seen| (i, seen)));
             if self.ours || value.holds() || self.unread(i, raw, &value.look).is_some() {
                 all.noted.push((i, value));

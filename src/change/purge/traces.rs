@@ -13,7 +13,7 @@ use crate::change::ChangeError;
 use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
-use crate::store::proof::bytes::{ByteSearch, FilesWatch, UncheckedBytes};
+use crate::store::proof::bytes::{FilesWatch, UncheckedBytes};
 use crate::store::proof::needles::{NeedleForm, Needles};
 use crate::store::proof::values::{StoredSighting, ValueWatch};
 use crate::store::snapshot::WantedRows;
@@ -43,7 +43,6 @@ pub fn unchecked(full: bool) -> &'static str {
 pub struct TraceWatch {
     /// Looks into values.
     pub values: ValueWatch,
-    needles: Needles,
     files: FilesWatch,
 }
 
@@ -56,18 +55,13 @@ impl TraceWatch {
         let Some(files) = store.proof().watch_files().await else { return Ok(None) };
         let mut needles = Needles::new(handles, &[]);
         vectors::add(&mut needles, &kept.vectors);
-        Ok(Some(TraceWatch { values: ValueWatch::new(handles, &needles)?, needles, files }))
+        Ok(Some(TraceWatch { values: ValueWatch::new(handles, needles), files }))
     }
 }
 
 impl LiveTraces {
     /// Reads every value once more, as of now.
-    async fn again(
-        store: &Store,
-        kept: &KeptSession,
-        handles: &[String],
-        search: &ByteSearch,
-    ) -> Result<Self, ChangeError> {
+    async fn again(store: &Store, kept: &KeptSession, watch: &ValueWatch) -> Result<Self, ChangeError> {
         let mut live = LiveTraces::default();
         let mut snapshot = store.snapshot().await?;
         for (table, column, _) in vectors::places(store) {
@@ -78,24 +72,18 @@ impl LiveTraces {
             let wanted = WantedRows { table: &table, columns: &columns, when: None, subject: &[] };
             let each = |row: Vec<FetchedValue>| {
                 let bytes = row.first().and_then(FetchedValue::bytes).unwrap_or_default();
-                live.vectors.extend(search.contexts(bytes).iter().map(|context| context.needle));
+                live.vectors.extend(watch.needles().contexts(bytes).iter().map(|context| context.needle));
                 ControlFlow::Continue(())
             };
             snapshot.stream(wanted, each).await?;
         }
         drop(snapshot);
-        live.read(store, handles, search, true).await?;
+        live.read(store, watch, true).await?;
         Ok(live)
     }
 
     /// Reads what is in no table that a layout may know: the structure, and what SQLite keeps for itself; or every table.
-    async fn read(
-        &mut self,
-        store: &Store,
-        handles: &[String],
-        search: &ByteSearch,
-        all: bool,
-    ) -> Result<(), ChangeError> {
+    async fn read(&mut self, store: &Store, watch: &ValueWatch, all: bool) -> Result<(), ChangeError> {
         let mut snapshot = store.snapshot().await?;
         let ids_only = id_columns(store, &snapshot.relations().await?);
         let mut contexts = std::mem::take(&mut self.contexts);
@@ -104,14 +92,14 @@ impl LiveTraces {
             self.add_places(&sighting.table, &sighting.column, (sighting.handle, sighting.count), is_part);
             ControlFlow::Continue(())
         };
-        let needles = (search, &mut contexts);
         if all {
-            store.proof().search_values(handles, Some(needles), each, |_| {}).await?;
+            store.proof().search_values(watch, &mut contexts, each, |_| {}).await?;
         } else {
-            store.proof().search_own_tables(handles, needles, each).await?;
+            store.proof().search_own_tables(watch, &mut contexts, each).await?;
         }
         for object in snapshot.definitions().await? {
-            contexts.add([&object.name, &object.text].iter().flat_map(|text| search.contexts(text.as_bytes())));
+            contexts
+                .add([&object.name, &object.text].iter().flat_map(|text| watch.needles().contexts(text.as_bytes())));
         }
         store.proof().made_values(|bytes| contexts.add(search.contexts(bytes))).await?;
         self.contexts = contexts;
@@ -125,12 +113,10 @@ impl LiveTraces {
 /// # Errors
 /// The engine's refusal.
 pub async fn unaccounted(store: &Store, handles: &[String]) -> Result<Result<u64, UncheckedBytes>, ChangeError> {
-    let mut needles = Needles::new(handles, &[]);
-    needles.leave_out(NeedleForm::Tail);
+    let mut needles = Needles::new(handles, &[]).without(NeedleForm::Tail);
     if store.proof().watch_files().await.is_some() {
-        let search = ByteSearch::new(&needles).map_err(|error| ChangeError::Failed(error.to_string()))?;
         let mut live = LiveTraces::default();
-        live.read(store, handles, &search, true).await?;
+        live.read(store, &ValueWatch::new(handles, needles.clone()), true).await?;
         needles.known = live.contexts.all();
     }
     Ok(store.proof().scan_bytes(&needles, |_| {}).await.map(|scan| scan.hits()))
@@ -151,24 +137,20 @@ pub async fn bytes(
         let _ = proof.looked_through(kept, store.proof().scan_bytes(&Needles::default(), |_| {}).await);
         return Ok(());
     };
-    let search = watch.values.needles();
-    live.read(store, handles, search, false).await?;
+    live.read(store, &watch.values, false).await?;
     let is_current = watch.files.is_unchanged().await;
     if !is_current {
-        live = LiveTraces::again(store, kept, handles, search).await?;
+        live = LiveTraces::again(store, kept, &watch.values).await?;
     }
     let needles = |live: &mut LiveTraces| {
-        let mut needles = watch.needles.clone();
+        let mut needles = watch.values.needles().needles().clone();
         needles.known = std::mem::take(&mut live.contexts).all();
         needles.known.extend(vectors::shared(&needles, &live.vectors));
-        if !looked.tails {
-            needles.leave_out(NeedleForm::Tail);
-        }
-        needles
+        if looked.tails { needles } else { needles.without(NeedleForm::Tail) }
     };
     let mut scan = store.proof().scan_bytes(&needles(&mut live), |_| {}).await;
     if is_current && scan.is_ok() && !watch.files.is_unchanged().await {
-        live = LiveTraces::again(store, kept, handles, search).await?;
+        live = LiveTraces::again(store, kept, &watch.values).await?;
         scan = store.proof().scan_bytes(&needles(&mut live), |_| {}).await;
     }
     let Some(scan) = proof.looked_through(kept, scan) else { return Ok(()) };

@@ -10,7 +10,7 @@ use crate::change::ChangeError;
 use crate::layout::vector::VectorsBeside;
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
-use crate::store::proof::needles::{Needle, NeedleContext, NeedleForm, Needles};
+use crate::store::proof::needles::{NeedleContext, NeedleForm, Needles};
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
@@ -98,8 +98,7 @@ pub fn add(needles: &mut Needles, vectors: &[OldVector]) {
 /// be theirs. `found` are the needles that were found in vectors of these rows.
 #[must_use]
 pub fn shared(needles: &Needles, found: &HashSet<usize>) -> Vec<NeedleContext> {
-    let is_vector = |needle: &Needle| needle.form == NeedleForm::Vector;
-    let all = || needles.needles.iter().enumerate().filter(|(_, needle)| is_vector(needle));
+    let all = || needles.iter().enumerate().filter(|(_, needle)| needle.form == NeedleForm::Vector);
     let handles: HashSet<usize> = all().filter(|(n, _)| found.contains(n)).map(|(_, needle)| needle.handle).collect();
     let anywhere = |needle| NeedleContext { needle, before: Vec::new(), after: Vec::new() };
     all().filter(|(_, needle)| handles.contains(&needle.handle)).map(|(n, _)| anywhere(n)).collect()

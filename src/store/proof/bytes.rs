@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::needles::{Needle, NeedleContext, NeedleForm, Needles};
-use crate::memory::sieve::WordSieve;
+use super::needles::{NeedleContext, NeedleForm, Needles};
+use crate::memory::word_index::WordIndex;
 use crate::store::ProofReader;
 use crate::store::file_state::{Stamp, stamp};
 use crate::store::raw_file::UnreadBytes;
@@ -121,17 +121,11 @@ const ENOUGH: usize = 4;
 /// Different surroundings of one needle that are distinguished.
 const CONTEXTS: usize = 4_096;
 
-/// First bytes of needles, by which they are known where one may begin.
-const FIRST: usize = 4;
-
 /// A search that is ready to run.
 #[derive(Debug)]
 pub struct ByteSearch {
-    /// Tells where needles may begin.
-    sieve: WordSieve,
-    /// Numbers of the needles that begin with the same bytes.
-    begun: HashMap<[u8; FIRST], Vec<usize>>,
-    needles: Vec<Needle>,
+    needles: Needles,
+    index: WordIndex,
     longest: usize,
     known: HashMap<usize, Vec<NeedleContext>>,
 }
@@ -174,27 +168,26 @@ impl NeedleContext {
 
 impl ByteSearch {
     /// Prepares to look for needles.
-    ///
-    /// # Errors
-    /// A needle of fewer than four bytes.
-    pub fn new(needles: &Needles) -> io::Result<Self> {
-        let sieve = WordSieve::new(|each| needles.needles.iter().for_each(|needle| each(&needle.bytes)));
-        let mut begun: HashMap<[u8; FIRST], Vec<usize>> = HashMap::new();
-        for (number, needle) in needles.needles.iter().enumerate() {
-            if let Some(first) = needle.bytes.first_chunk() {
-                begun.entry(*first).or_default().push(number);
-            }
-        }
-        Ok(ByteSearch {
-            sieve: sieve.ok_or_else(|| io::Error::other("what is looked for is too short to be found among bytes"))?,
-            begun,
-            needles: needles.needles.clone(),
-            longest: needles.needles.iter().map(|n| n.bytes.len()).max().unwrap_or_default(),
-            known: needles.known.iter().fold(HashMap::new(), |mut all, context| {
-                all.entry(context.needle).or_insert_with(Vec::new).push(context.clone());
-                all
-            }),
-        })
+    #[must_use]
+    pub fn new(mut needles: Needles) -> Self {
+        let known = std::mem::take(&mut needles.known).into_iter().fold(HashMap::new(), |mut all, context| {
+            all.entry(context.needle).or_insert_with(Vec::new).push(context);
+            all
+        });
+        let longest = needles.iter().map(|needle| needle.bytes.len()).max().unwrap_or_default();
+        ByteSearch { index: WordIndex::new(&needles.words), longest, known, needles }
+    }
+
+    /// What is looked for.
+    #[must_use]
+    pub fn needles(&self) -> &Needles {
+        &self.needles
+    }
+
+    /// Whether a text holds a needle, in any case of ASCII letters.
+    #[must_use]
+    pub fn is_in(&self, text: &str) -> bool {
+        self.index.is_in(&self.needles.words, text.as_bytes())
     }
 
     /// Returns every place of a needle in a value, with what stands around it there.
@@ -209,21 +202,9 @@ impl ByteSearch {
     }
 
     /// Every place of a needle among some bytes, with the needle's number.
-    fn places(&self, bytes: &[u8]) -> impl Iterator<Item = (usize, Range<usize>)> {
-        let mut from = 0;
-        let begins = std::iter::from_fn(move || {
-            let at = self.sieve.next(bytes, from)?;
-            from = at + 1;
-            Some(at)
-        });
-        begins.flat_map(move |at| {
-            let numbers = bytes[at..].first_chunk().and_then(|first| self.begun.get(first));
-            let whole = move |number: &usize| {
-                let needle = &self.needles[*number].bytes;
-                bytes[at..].starts_with(needle).then(|| (*number, at..at + needle.len()))
-            };
-            numbers.into_iter().flatten().filter_map(whole)
-        })
+    fn places<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = (usize, Range<usize>)> + 'a {
+        let places = self.index.places(&self.needles.words, bytes);
+        places.filter(|(number, place)| self.needles.words.word(*number) == &bytes[place.clone()])
     }
 
     /// Whether a value that stays accounts for a place.
@@ -268,7 +249,7 @@ impl ByteSearch {
             let ending = on_lanes(lanes, |lane| self.ending(bytes, end(lane)..end(lane + 1)));
             let before = total - kept as u64;
             for (number, place, is_known) in ending.into_iter().flatten() {
-                let needle = &self.needles[number];
+                let Some(needle) = self.needles.needle(number) else { continue };
                 if is_known {
                     known += 1;
                 } else if !is_chance(&(before + place.start as u64..before + place.end as u64)) {
@@ -437,16 +418,16 @@ mod tests {
     use super::*;
 
     fn scan(bytes: &[u8], needles: &Needles) -> Vec<NeedleCount> {
-        ByteSearch::new(needles).unwrap().run(bytes, &mut |_| {}, &mut |_| false).unwrap().found
+        ByteSearch::new(needles.clone()).run(bytes, &mut |_| {}, &mut |_| false).unwrap().found
     }
 
     #[test]
     fn every_encoding_is_found_in_a_file_that_holds_it() {
         let handle = "Zoë.Núñez@Example.org";
         let needles = Needles::new(&[handle.to_owned()], &[vec![0.25, -0.5, 0.125, 0.75]]);
-        for needle in &needles.needles {
+        for needle in needles.iter() {
             let mut file = vec![0xAA; 100];
-            file.extend(&needle.bytes);
+            file.extend(needle.bytes);
             file.extend([0xAA; 9]);
             let found = scan(&file, &needles);
             let it = found.iter().find(|f| (f.handle, f.form) == (needle.handle, needle.form));
@@ -459,7 +440,7 @@ mod tests {
     fn a_place_that_a_value_which_stays_accounts_for_is_told_from_others() {
         let mut needles = Needles::new(&["bob.smith".to_owned()], &[]);
         let mut contexts = NeedleContexts::default();
-        let search = ByteSearch::new(&needles).unwrap();
+        let search = ByteSearch::new(needles.clone());
         contexts.add(search.contexts(b"ask bob.smithers about it"));
         contexts.add(search.contexts(b"bob.smith-2"));
         needles.known = contexts.all();
@@ -470,7 +451,7 @@ mod tests {
         let stays = b"\x01\x17ask bob.smithers about itbob.smith-2\x00";
         assert_eq!(count(stays), 0);
         let known =
-            |bytes: &[u8]| ByteSearch::new(&needles).unwrap().run(bytes, &mut |_| {}, &mut |_| false).unwrap().known;
+            |bytes: &[u8]| ByteSearch::new(needles.clone()).run(bytes, &mut |_| {}, &mut |_| false).unwrap().known;
         assert_eq!((known(stays), known(b"\x00bob.smith\x00")), (4, 0), "each place of the handle and of its tail");
         // Records stand side by side: what follows a value is the next one.
         for gone in [&b"\x00bob.smith\x00"[..], b"bob.smithhello", b"xbob.smith-3"] {

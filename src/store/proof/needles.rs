@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::spelling::{forms, json_escapes, percent_escapes};
+use crate::memory::word_index::WordList;
 
 /// Bytes of a needle at least: four are found by chance once in 4 GB of noise, and far more often in text.
 pub const SHORTEST: usize = 5;
@@ -55,15 +56,24 @@ pub enum NeedleForm {
     Vector,
 }
 
+impl NeedleForm {
+    /// Whether it is an encoding of which a part may stand within a text.
+    #[must_use]
+    pub fn is_encoded(self) -> bool {
+        use NeedleForm::{Base64, HexLower, HexUpper, Utf16Be, Utf16Le};
+        matches!(self, Base64 | HexLower | HexUpper | Utf16Le | Utf16Be)
+    }
+}
+
 /// One thing to look for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Needle {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Needle<'a> {
     /// Number of the handle; vectors count on after the handles.
     pub handle: usize,
     /// Encoding.
     pub form: NeedleForm,
     /// The bytes.
-    pub bytes: Vec<u8>,
+    pub bytes: &'a [u8],
 }
 
 /// Surroundings of a needle in a value that stays: the same bytes in a file are taken for that value.
@@ -93,8 +103,10 @@ pub struct Unusable {
 pub struct Needles {
     /// Handles and vectors.
     pub handles: usize,
-    /// Needles to look for; no two of one handle have the same bytes.
-    pub needles: Vec<Needle>,
+    /// The bytes of each needle; no two of one handle are the same.
+    pub(super) words: WordList,
+    /// The handle and the encoding of each.
+    meant: Vec<(u32, NeedleForm)>,
     /// Handles or encodings whose needles would prove nothing.
     pub unusable: Vec<Unusable>,
     /// Places that values which stay account for.
@@ -132,14 +144,14 @@ impl Needles {
         let mut seen = BTreeSet::new();
         for (form, bytes) in encodings(text) {
             if bytes.len() >= SHORTEST && seen.insert(bytes.clone()) {
-                self.needles.push(Needle { handle, form, bytes });
+                self.push(handle, form, &bytes);
             }
         }
         let tails: BTreeSet<Vec<u8>> =
             [text.to_owned(), text.to_lowercase()].iter().filter_map(|text| tail(text)).collect();
         for bytes in tails {
             if seen.insert(bytes.clone()) && known_tails.insert(bytes.clone()) {
-                self.needles.push(Needle { handle, form: NeedleForm::Tail, bytes });
+                self.push(handle, NeedleForm::Tail, &bytes);
             }
         }
     }
@@ -150,7 +162,7 @@ impl Needles {
             let reason = "a vector without a run of numbers that differ: too common to tell".to_owned();
             self.unusable.push(Unusable { handle, form: Some(NeedleForm::Vector), reason });
         }
-        self.needles.extend(runs.into_iter().map(|bytes| Needle { handle, form: NeedleForm::Vector, bytes }));
+        runs.iter().for_each(|bytes| self.push(handle, NeedleForm::Vector, bytes));
     }
 
     /// Adds a vector as it is stored, in whatever form: pieces spread over its length. It counts after everything that is
@@ -161,36 +173,57 @@ impl Needles {
         let all: Vec<&[u8]> = bytes.chunks_exact(PIECE).collect();
         let step = all.len().div_ceil(RUNS).max(1);
         let telling = |piece: &&[u8]| piece.iter().collect::<BTreeSet<_>>().len() > PIECE / 4;
-        let pieces: BTreeSet<Vec<u8>> = all.into_iter().step_by(step).filter(telling).map(<[u8]>::to_vec).collect();
+        let pieces: BTreeSet<&[u8]> = all.into_iter().step_by(step).filter(telling).collect();
         if pieces.is_empty() {
             let reason = "a vector without a run of numbers that differ: too common to tell".to_owned();
             self.unusable.push(Unusable { handle, form: Some(NeedleForm::Vector), reason });
         }
-        self.needles.extend(pieces.into_iter().map(|bytes| Needle { handle, form: NeedleForm::Vector, bytes }));
+        pieces.into_iter().for_each(|bytes| self.push(handle, NeedleForm::Vector, bytes));
     }
 
-    /// Takes the needles of a form out. What is known of the others stays known.
-    pub fn leave_out(&mut self, form: NeedleForm) {
-        let mut numbers = Vec::with_capacity(self.needles.len());
-        let mut next = 0;
-        for needle in &self.needles {
-            let number = (needle.form != form).then_some(next);
-            next += usize::from(number.is_some());
-            numbers.push(number);
+    fn push(&mut self, handle: usize, form: NeedleForm, bytes: &[u8]) {
+        self.words.push(bytes);
+        self.meant.push((handle as u32, form));
+    }
+
+    /// The needles in order, by which they are numbered.
+    pub fn iter(&self) -> impl Iterator<Item = Needle<'_>> {
+        let meant = self.meant.iter().zip(self.words.iter());
+        meant.map(|((handle, form), bytes)| Needle { handle: *handle as usize, form: *form, bytes })
+    }
+
+    /// The needle of a number.
+    #[must_use]
+    pub fn needle(&self, number: usize) -> Option<Needle<'_>> {
+        let (handle, form) = *self.meant.get(number)?;
+        Some(Needle { handle: handle as usize, form, bytes: self.words.word(number) })
+    }
+
+    /// These without the needles of a form. What is known of the others stays known.
+    #[must_use]
+    pub fn without(&self, form: NeedleForm) -> Self {
+        let (handles, unusable) = (self.handles, self.unusable.clone());
+        let mut left = Needles { handles, unusable, ..Needles::default() };
+        let mut numbers = Vec::with_capacity(self.meant.len());
+        for needle in self.iter() {
+            numbers.push((needle.form != form).then_some(left.meant.len()));
+            if needle.form != form {
+                left.push(needle.handle, needle.form, needle.bytes);
+            }
         }
-        self.needles.retain(|needle| needle.form != form);
-        let moved = |context: NeedleContext| {
+        let moved = |context: &NeedleContext| {
             let needle = numbers.get(context.needle).copied().flatten()?;
-            Some(NeedleContext { needle, ..context })
+            Some(NeedleContext { needle, ..context.clone() })
         };
-        self.known = std::mem::take(&mut self.known).into_iter().filter_map(moved).collect();
+        left.known = self.known.iter().filter_map(moved).collect();
+        left
     }
 
     /// Forms that are looked for, by handle.
     #[must_use]
     pub fn forms(&self) -> BTreeMap<usize, BTreeSet<NeedleForm>> {
         let mut forms: BTreeMap<usize, BTreeSet<NeedleForm>> = BTreeMap::new();
-        for needle in &self.needles {
+        for needle in self.iter() {
             forms.entry(needle.handle).or_default().insert(needle.form);
         }
         forms
@@ -273,7 +306,7 @@ mod tests {
 
     fn bytes(form: NeedleForm, text: &str) -> Vec<Vec<u8>> {
         let needles = Needles::new(&[text.to_owned()], &[]);
-        needles.needles.into_iter().filter(|n| n.form == form).map(|n| n.bytes).collect()
+        needles.iter().filter(|n| n.form == form).map(|n| n.bytes.to_vec()).collect()
     }
 
     #[test]
@@ -292,8 +325,8 @@ mod tests {
             assert!(json.contains(&spelled.as_bytes().to_vec()), "{spelled}");
         }
         let needles = Needles::new(&[text.to_owned()], &[]);
-        let distinct: BTreeSet<&Vec<u8>> = needles.needles.iter().map(|n| &n.bytes).collect();
-        assert_eq!(distinct.len(), needles.needles.len());
+        let distinct: BTreeSet<&[u8]> = needles.iter().map(|n| n.bytes).collect();
+        assert_eq!(distinct.len(), needles.iter().count());
     }
 
     #[test]
@@ -309,7 +342,7 @@ mod tests {
     #[test]
     fn a_tail_that_many_handles_share_is_looked_for_once() {
         let handles: Vec<String> = (0..300).map(|n| format!("alias{n}@host{n}.example")).collect();
-        let needles = Needles::new(&handles, &[]).needles;
+        let needles = Needles::new(&handles, &[]);
         assert_eq!(needles.iter().filter(|n| n.form == NeedleForm::Tail && n.bytes == b".example").count(), 1);
         assert!((0..300).all(|number| needles.iter().any(|n| n.handle == number && n.form == NeedleForm::Utf8)));
     }
@@ -319,13 +352,12 @@ mod tests {
         let mut needles = Needles::new(&["maria.lopez@x.example", "bob.smith@y.test"].map(str::to_owned), &[]);
         assert_eq!(bytes(NeedleForm::Tail, "maria.lopez@x.example"), [b".example"]);
         let known = |needle: usize| NeedleContext { needle, before: vec![needle as u8], after: Vec::new() };
-        needles.known = (0..needles.needles.len()).map(known).collect();
-        let before = needles.clone();
-        needles.leave_out(NeedleForm::Tail);
-        assert!(!needles.forms()[&0].contains(&NeedleForm::Tail));
-        assert!(needles.known.len() < before.known.len() && needles.known.len() == needles.needles.len());
-        for context in &needles.known {
-            assert_eq!(needles.needles[context.needle], before.needles[usize::from(context.before[0])]);
+        needles.known = (0..needles.iter().count()).map(known).collect();
+        let left = needles.without(NeedleForm::Tail);
+        assert!(!left.forms()[&0].contains(&NeedleForm::Tail));
+        assert!(left.known.len() < needles.known.len() && left.known.len() == left.iter().count());
+        for context in &left.known {
+            assert_eq!(left.needle(context.needle), needles.needle(usize::from(context.before[0])));
         }
     }
 
@@ -356,10 +388,10 @@ mod tests {
         fn a_vector_is_found_by_its_runs(vector in prop::collection::vec(-1.0_f32..1.0, 2..2_000)) {
             let bytes: Vec<u8> = vector.iter().flat_map(|x| x.to_le_bytes()).collect();
             let needles = Needles::new(&[], &[vector]);
-            for needle in &needles.needles {
+            for needle in needles.iter() {
                 prop_assert!(bytes.windows(needle.bytes.len()).any(|w| w == needle.bytes));
             }
-            prop_assert!(!needles.needles.is_empty());
+            prop_assert!(needles.iter().next().is_some());
         }
     }
 }

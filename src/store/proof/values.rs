@@ -1,11 +1,10 @@
 //! Searches every stored value of every table for handles, known to the layout or not: row by row, in bounded memory.
 //! Each text, key and number in it is looked at here, since a server cannot look into encodings.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use serde::Serialize;
 
 use super::bytes::{ByteSearch, NeedleContexts};
@@ -26,10 +25,6 @@ use crate::store::{ProofReader, StoreError};
 const ROWS: usize = 5_000;
 /// Rows between two reports.
 const REPORT: u64 = 2_000;
-/// First bytes of what a watch looks for that a text is looked through for before anything else.
-const GATE: usize = 4;
-/// Number of them up to which this has an entry for each byte.
-const GATES: usize = 1_000;
 
 /// A handle in a stored value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -106,21 +101,14 @@ impl ValueSearch {
 }
 
 struct SearchRun<'a, F, P> {
-    words: &'a HandleWords,
+    watch: &'a ValueWatch,
     /// Gets what stands around needles in values.
-    contexts: Option<&'a mut NeedleContexts>,
+    contexts: &'a mut NeedleContexts,
     found: ValueSearch,
     each: F,
     progress: P,
     rows: u64,
     stopped: bool,
-}
-
-/// Search of single rows, which may be looked at side by side.
-#[derive(Clone, Copy)]
-struct RowSearch<'a> {
-    words: &'a HandleWords,
-    search: Option<&'a ByteSearch>,
 }
 
 /// A value that holds something.
@@ -131,27 +119,12 @@ struct SearchedValue {
     contexts: Vec<NeedleContext>,
 }
 
-impl RowSearch<'_> {
-    /// Looks at a row: its place, its key, its columns.
-    fn row(self, table: &SearchedTable, row: &RawRow) -> Vec<SearchedValue> {
-        let values = row.iter().skip(first(table)).take(table.columns.len()).enumerate();
-        let looked = |(at, value): (usize, &FetchedValue)| {
-            let look = self.words.look(value);
-            let contexts = self.search.map(|search| contexts(search, value)).unwrap_or_default();
-            let nothing = look.seen.is_empty() && look.opaque.is_empty() && contexts.is_empty();
-            (!nothing).then_some(SearchedValue { at, look, contexts })
-        };
-        values.filter_map(looked).collect()
-    }
-}
-
-/// Handles and needles to look for in values that somebody else reads.
+/// Handles and needles to look for in values.
 #[derive(Debug)]
 pub struct ValueWatch {
     words: HandleWords,
     search: ByteSearch,
-    /// A text that holds nothing of what is looked for, as it stands, holds none of these.
-    gate: AhoCorasick,
+    handles: usize,
     /// Tells where something of it may begin; none where a part of it is very short.
     sieve: Option<WordSieve>,
     /// Some handle is a whole number.
@@ -169,24 +142,19 @@ pub struct WatchedValue {
 
 impl ValueWatch {
     /// Prepares to look for handles in whatever they are encoded, and for needles among bytes.
-    ///
-    /// # Errors
-    /// More than can be looked for at once.
-    pub fn new(handles: &[String], needles: &Needles) -> Result<Self, StoreError> {
-        let too_many = |error: &dyn std::fmt::Display| StoreError::CannotHold(error.to_string());
-        let words = HandleWords::new(handles).map_err(StoreError::CannotHold)?;
-        let search = ByteSearch::new(needles).map_err(|error| too_many(&error))?;
-        let begins = |bytes: &[u8]| bytes[..bytes.len().min(GATE)].to_ascii_lowercase();
-        let stored = || needles.needles.iter().map(|needle| &needle.bytes[..]);
-        let known = || stored().chain(words.sought()).filter(|bytes| !bytes.is_empty());
-        let sieve = WordSieve::new(|each| known().for_each(each));
-        let gates: BTreeSet<Vec<u8>> = known().map(begins).collect();
-        let gate = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .kind((gates.len() <= GATES).then_some(AhoCorasickKind::DFA))
-            .build(gates)
-            .map_err(|error| too_many(&error))?;
-        Ok(ValueWatch { numbers: !words.numbers().is_empty(), words, search, gate, sieve })
+    #[must_use]
+    pub fn new(handles: &[String], needles: Needles) -> Self {
+        let words = HandleWords::new(handles, &needles);
+        let search = ByteSearch::new(needles);
+        let sieve =
+            WordSieve::new(|each| search.needles().iter().map(|n| n.bytes).chain(words.sought()).for_each(each));
+        ValueWatch { numbers: !words.numbers().is_empty(), handles: handles.len(), words, search, sieve }
+    }
+
+    /// Looks for handles, and for every encoding of them.
+    #[must_use]
+    pub fn of(handles: &[String]) -> Self {
+        Self::new(handles, Needles::new(handles, &[]))
     }
 
     /// The needles.
@@ -196,13 +164,32 @@ impl ValueWatch {
     }
 
     fn may_hold(&self, text: &str) -> bool {
-        self.sieve.as_ref().is_none_or(|sieve| sieve.may_be_in(text)) && self.gate.is_match(text)
+        let may_be_in = self.sieve.as_ref().is_none_or(|sieve| sieve.may_be_in(text));
+        may_be_in && (self.words.is_in(text) || self.search.is_in(text))
+    }
+
+    /// Looks at a value: the handles in it, and the places of needles among its bytes.
+    pub(super) fn look(&self, value: &FetchedValue) -> (WordLook, Vec<NeedleContext>) {
+        let contexts = value.bytes().map(|bytes| self.search.contexts(bytes)).unwrap_or_default();
+        let needles = contexts.iter().filter_map(|context| self.search.needles().needle(context.needle));
+        (self.words.look(value, needles), contexts)
+    }
+
+    /// Looks at a row of a table: its columns.
+    fn row(&self, table: &SearchedTable, row: &RawRow) -> Vec<SearchedValue> {
+        let values = row.iter().skip(first(table)).take(table.columns.len()).enumerate();
+        let looked = |(at, value): (usize, &FetchedValue)| {
+            let (look, contexts) = self.look(value);
+            let nothing = look.seen.is_empty() && look.opaque.is_empty() && contexts.is_empty();
+            (!nothing).then_some(SearchedValue { at, look, contexts })
+        };
+        values.filter_map(looked).collect()
     }
 
     /// Looks at a value; none when it holds nothing of what is looked for. `is_bare` when it is known to be a text without
     /// encodings ([`container::is_bare`]).
     #[must_use]
-    pub fn look(&self, value: &FetchedValue, is_bare: bool) -> Option<WatchedValue> {
+    pub fn seen(&self, value: &FetchedValue, is_bare: bool) -> Option<WatchedValue> {
         let is_nothing = match value {
             FetchedValue::Text(text) => {
                 !self.may_hold(text) && !self.words.may_be_folded_in(text) && (is_bare || container::is_bare(text))
@@ -214,14 +201,9 @@ impl ValueWatch {
         if is_nothing {
             return None;
         }
-        let (seen, contexts) = (self.words.look(value).seen, contexts(&self.search, value));
+        let (WordLook { seen, .. }, contexts) = self.look(value);
         (!seen.is_empty() || !contexts.is_empty()).then_some(WatchedValue { seen, contexts })
     }
-}
-
-/// Places of needles among the bytes of a value.
-fn contexts(search: &ByteSearch, value: &FetchedValue) -> Vec<NeedleContext> {
-    value.bytes().map(|bytes| search.contexts(bytes)).unwrap_or_default()
 }
 
 /// Values of a row before those of its columns: its place, its key.
@@ -230,19 +212,19 @@ fn first(table: &SearchedTable) -> usize {
 }
 
 impl ProofReader<'_> {
-    /// Searches every table for handles. `needles` are looked for in the bytes of every value, and what stands around them
-    /// is added; `each` gets every value that holds a handle and may break off; `progress` hears now and then how far it has come.
+    /// Searches every table. `contexts` gets what stands around needles, `each` every value that holds a handle, and may
+    /// break off; `progress` hears now and then how far it has come.
     ///
     /// # Errors
     /// The engine's refusal; a table that may not be read is no error but among what was not read.
     pub async fn search_values(
         self,
-        handles: &[String],
-        needles: Option<(&ByteSearch, &mut NeedleContexts)>,
+        watch: &ValueWatch,
+        contexts: &mut NeedleContexts,
         each: impl FnMut(StoredSighting) -> ControlFlow<()>,
         progress: impl FnMut(&SearchProgress),
     ) -> Result<ValueSearch, StoreError> {
-        self.search_tables(handles, needles, each, progress, |_| true).await
+        self.search_tables(watch, contexts, each, progress, |_| true).await
     }
 
     /// Searches the tables that SQLite keeps for itself, as [`ProofReader::search_values`] does: the structure, statistics
@@ -252,34 +234,31 @@ impl ProofReader<'_> {
     /// As [`ProofReader::search_values`].
     pub async fn search_own_tables(
         self,
-        handles: &[String],
-        needles: (&ByteSearch, &mut NeedleContexts),
+        watch: &ValueWatch,
+        contexts: &mut NeedleContexts,
         each: impl FnMut(StoredSighting) -> ControlFlow<()>,
     ) -> Result<ValueSearch, StoreError> {
-        self.search_tables(handles, Some(needles), each, |_| {}, is_engines_own).await
+        self.search_tables(watch, contexts, each, |_| {}, is_engines_own).await
     }
 
     async fn search_tables(
         self,
-        handles: &[String],
-        needles: Option<(&ByteSearch, &mut NeedleContexts)>,
+        watch: &ValueWatch,
+        contexts: &mut NeedleContexts,
         each: impl FnMut(StoredSighting) -> ControlFlow<()>,
         progress: impl FnMut(&SearchProgress),
         wanted: impl Fn(&TableName) -> bool,
     ) -> Result<ValueSearch, StoreError> {
         let began = Instant::now();
-        let words = HandleWords::new(handles).map_err(StoreError::CannotHold)?;
-        let empty = vec![0; handles.len()];
+        let empty = vec![0; watch.handles];
         let found = ValueSearch { hits: empty.clone(), inside: empty.clone(), tails: empty, ..ValueSearch::default() };
-        let (search, contexts) = needles.unzip();
-        let look = RowSearch { words: &words, search };
-        let mut run = SearchRun { words: &words, contexts, found, each, progress, rows: 0, stopped: false };
+        let mut run = SearchRun { watch, contexts, found, each, progress, rows: 0, stopped: false };
         let mut tables = tables::read(self.store).await?;
         tables.retain(|table| wanted(&table.name));
         for (at, table) in tables.iter().enumerate() {
             let place = SearchProgress { table: table.name.title(), at: at + 1, of: tables.len(), rows: run.rows };
             (run.progress)(&place);
-            self.search_table((table, &place), look, &mut run).await?;
+            self.search_table((table, &place), &mut run).await?;
             if run.stopped {
                 break;
             }
@@ -291,7 +270,6 @@ impl ProofReader<'_> {
     async fn search_table<F, P>(
         self,
         (table, place): (&SearchedTable, &SearchProgress),
-        look: RowSearch<'_>,
         run: &mut SearchRun<'_, F, P>,
     ) -> Result<(), StoreError>
     where
@@ -311,8 +289,8 @@ impl ProofReader<'_> {
         }
         run.found.tables.push(TableSearch { table: table.name.title(), rows: 0, hits: 0 });
         let outcome = match self.store.engine() {
-            Engine::Sqlite => self.search_sqlite((table, place), look, run).await,
-            Engine::Postgres => self.search_postgres((table, place), look, run).await,
+            Engine::Sqlite => self.search_sqlite((table, place), run).await,
+            Engine::Postgres => self.search_postgres((table, place), run).await,
         };
         match outcome {
             Err(error) if error.is_denied() => {
@@ -326,7 +304,6 @@ impl ProofReader<'_> {
     async fn search_sqlite<F, P>(
         self,
         (table, place): (&SearchedTable, &SearchProgress),
-        look: RowSearch<'_>,
         run: &mut SearchRun<'_, F, P>,
     ) -> Result<(), StoreError>
     where
@@ -338,7 +315,7 @@ impl ProofReader<'_> {
         let from = qualified(&table.name);
         let Some(number_column) = table.row_number else {
             let sql = format!("SELECT 0, {} FROM {from}", names.join(", "));
-            return self.search_rows((&sql, &[]), (table, place), look, run).await.map(drop);
+            return self.search_rows((&sql, &[]), (table, place), run).await.map(drop);
         };
         let mut after = FetchedValue::Integer(i64::MIN);
         loop {
@@ -346,7 +323,7 @@ impl ProofReader<'_> {
                 "SELECT {number_column}, {} FROM {from} WHERE {number_column} >= $1 ORDER BY {number_column} LIMIT {ROWS}",
                 names.join(", ")
             );
-            let (count, last) = self.search_rows((&sql, &[after]), (table, place), look, run).await?;
+            let (count, last) = self.search_rows((&sql, &[after]), (table, place), run).await?;
             match last.and_then(|last| last.checked_add(1)) {
                 Some(next) if count == ROWS && !run.stopped => after = FetchedValue::Integer(next),
                 _ => return Ok(()),
@@ -357,7 +334,6 @@ impl ProofReader<'_> {
     async fn search_postgres<F, P>(
         self,
         (table, place): (&SearchedTable, &SearchProgress),
-        look: RowSearch<'_>,
         run: &mut SearchRun<'_, F, P>,
     ) -> Result<(), StoreError>
     where
@@ -365,7 +341,7 @@ impl ProofReader<'_> {
         P: FnMut(&SearchProgress),
     {
         let mut params = Vec::new();
-        let numbers = run.words.numbers();
+        let numbers = run.watch.words.numbers();
         let searched = |c: &&SearchedColumn| {
             c.holds == ColumnContent::Words || c.holds != ColumnContent::Neither && !numbers.is_empty()
         };
@@ -379,7 +355,7 @@ impl ProofReader<'_> {
             .extend(columns.iter().map(|c| format!("{}::{}", quote(&c.name), if c.binary { "bytea" } else { "text" })));
         let sql = format!("SELECT ctid::text, {} FROM ONLY {}{condition}", names.join(", "), qualified(&table.name));
         let narrowed = SearchedTable { columns, ..table.clone() };
-        self.search_rows((&sql, &params), (&narrowed, place), look, run).await.map(drop)
+        self.search_rows((&sql, &params), (&narrowed, place), run).await.map(drop)
     }
 
     /// Looks at what a statement reads; gives the number of its rows and the first value of the last one.
@@ -387,7 +363,6 @@ impl ProofReader<'_> {
         self,
         (sql, params): (&str, &[Param]),
         (table, place): (&SearchedTable, &SearchProgress),
-        look: RowSearch<'_>,
         run: &mut SearchRun<'_, F, P>,
     ) -> Result<(usize, Option<i64>), StoreError>
     where
@@ -396,7 +371,8 @@ impl ProofReader<'_> {
     {
         tracing::debug!(%sql, "search");
         let (mut count, mut last) = (0, None);
-        let mut batch = RowBatch::new(|row: &RawRow| look.row(table, row));
+        let watch = run.watch;
+        let mut batch = RowBatch::new(|row: &RawRow| watch.row(table, row));
         let mut take = |row: RawRow, looked| run.row(table, place, &row, looked);
         let each = |row: RawRow| {
             (count, last) = (count + 1, Some(number(&row, 0)));
@@ -430,9 +406,7 @@ where
         }
         for SearchedValue { at, look, contexts } in looked {
             let (column, value) = (&table.columns[at], &row[first(table) + at]);
-            if let Some(known) = &mut self.contexts {
-                known.add(contexts);
-            }
+            self.contexts.add(contexts);
             for part in &look.opaque {
                 self.note_opaque(table, column, part.why);
             }
@@ -487,7 +461,7 @@ where
             handle,
             count: seen.whole,
             entire: seen.entire,
-            paths: if seen.entire { Vec::new() } else { self.words.paths(value, handle) },
+            paths: if seen.entire { Vec::new() } else { self.watch.words.paths(value, handle) },
             compressed,
             index: table.kind == SearchedKind::Index,
         })
@@ -534,9 +508,7 @@ mod tests {
             spelled in 0..8_usize,
             after in "[ -~é]{0,20}",
         ) {
-            let handles = [handle.to_owned()];
-            let needles = Needles::new(&handles, &[]);
-            let watch = ValueWatch::new(&handles, &needles).unwrap();
+            let watch = ValueWatch::of(&[handle.to_owned()]);
             let spelled = match spelled {
                 0 => String::new(),
                 1 => handle.to_uppercase(),
@@ -553,9 +525,8 @@ mod tests {
                 FetchedValue::Bytes(format!("{before}{spelled}{after}").into_bytes()),
                 FetchedValue::Integer(4_711),
             ] {
-                let seen = watch.look(&value, false);
-                let words = HandleWords::new(&handles).unwrap().look(&value).seen;
-                let contexts = contexts(&ByteSearch::new(&needles).unwrap(), &value);
+                let seen = watch.seen(&value, false);
+                let (WordLook { seen: words, .. }, contexts) = watch.look(&value);
                 prop_assert_eq!(seen.is_none(), words.is_empty() && contexts.is_empty(), "{:?}", value);
                 if let Some(seen) = seen {
                     prop_assert_eq!((seen.seen, seen.contexts), (words, contexts));

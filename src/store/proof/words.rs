@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::needles::{NeedleForm, Needles};
+use super::needles::{Needle, NeedleForm, Needles};
 use super::spelling::forms;
 use crate::memory::mention::{begins, ends};
+use crate::memory::word_index::{WordIndex, WordList};
 use crate::store::container::{self, Contents, Leaf, LeafKind, Limits, Opaque};
 use crate::store::fetched::FetchedValue;
 
@@ -18,8 +18,6 @@ const WORD: usize = 4;
 const ENCODED: usize = 10;
 /// Letters of a text that is compared as a whole, at most.
 const ENTIRE: usize = 1_024;
-/// Bytes of all that is looked for up to which it is looked for in the fastest way.
-const FAST: usize = 16 << 10;
 /// Paths within a value that are told at most.
 const PATHS: usize = 8;
 
@@ -63,26 +61,21 @@ struct HandleWord {
 /// Handles that are ready to be looked for.
 #[derive(Debug)]
 pub struct HandleWords {
-    plain: AhoCorasick,
+    plain: WordList,
+    index: WordIndex,
     meant: Vec<HandleWord>,
-    encoded: AhoCorasick,
-    behind: Vec<usize>,
     entire: HashMap<String, Vec<usize>>,
     /// Some handle is too short to be looked for as a word.
     short: bool,
     /// Bytes of the texts that `entire` holds.
     lengths: HashSet<usize>,
-    /// Everything that `plain` and `encoded` look for.
-    sought: Vec<Vec<u8>>,
 }
 
 impl HandleWords {
-    /// Prepares to look for handles, which are numbered as given.
-    ///
-    /// # Errors
-    /// More than can be looked for at once.
-    pub fn new(handles: &[String]) -> Result<Self, String> {
-        let (mut plain, mut words) = (Vec::new(), Vec::new());
+    /// Prepares to look for handles, which are numbered as given, in these needles too.
+    #[must_use]
+    pub fn new(handles: &[String], needles: &Needles) -> Self {
+        let (mut plain, mut meant) = (WordList::default(), Vec::new());
         let mut entire: HashMap<String, Vec<usize>> = HashMap::new();
         let mut short = false;
         for (handle, text) in handles.iter().enumerate().filter(|(_, text)| !text.trim().is_empty()) {
@@ -90,51 +83,16 @@ impl HandleWords {
             let spellings = spellings(text);
             short |= spellings.is_empty();
             for spelling in spellings {
-                plain.push(spelling);
-                words.push(HandleWord { handle, mail: text.contains('@'), tail: false });
+                plain.push(spelling.as_bytes());
+                meant.push(HandleWord { handle, mail: text.contains('@'), tail: false });
             }
         }
-        let (mut codes, mut behind) = (Vec::new(), Vec::new());
-        let needles = Needles::new(handles, &[]);
-        for needle in needles.needles {
-            match needle.form {
-                NeedleForm::Base64
-                | NeedleForm::HexLower
-                | NeedleForm::HexUpper
-                | NeedleForm::Utf16Le
-                | NeedleForm::Utf16Be
-                    if needle.bytes.len() >= ENCODED =>
-                {
-                    codes.push(needle.bytes);
-                    behind.push(needle.handle);
-                }
-                NeedleForm::Tail => {
-                    if let Ok(text) = String::from_utf8(needle.bytes) {
-                        plain.push(text);
-                        words.push(HandleWord { handle: needle.handle, mail: false, tail: true });
-                    }
-                }
-                _ => {}
-            }
+        for needle in needles.iter().filter(|needle| needle.form == NeedleForm::Tail) {
+            plain.push(needle.bytes);
+            meant.push(HandleWord { handle: needle.handle, mail: false, tail: true });
         }
-        let too_many = |error: aho_corasick::BuildError| format!("too much to look for at once: {error}");
-        // An entry for each byte is fast, and 4 kB at most for each byte that is looked for.
-        let fast = plain.iter().map(String::len).chain(codes.iter().map(Vec::len)).sum::<usize>() <= FAST;
-        let builder = || {
-            let mut builder = AhoCorasick::builder();
-            builder.match_kind(MatchKind::Standard).kind(fast.then_some(AhoCorasickKind::DFA));
-            builder
-        };
-        Ok(HandleWords {
-            plain: builder().ascii_case_insensitive(true).build(&plain).map_err(too_many)?,
-            meant: words,
-            encoded: builder().build(&codes).map_err(too_many)?,
-            sought: plain.into_iter().map(String::into_bytes).chain(codes).collect(),
-            behind,
-            short,
-            lengths: entire.keys().map(String::len).collect(),
-            entire,
-        })
+        let lengths = entire.keys().map(String::len).collect();
+        HandleWords { index: WordIndex::new(&plain), plain, meant, entire, short, lengths }
     }
 
     /// Handles that are whole numbers, for columns of numbers.
@@ -144,33 +102,43 @@ impl HandleWords {
         self.entire.keys().filter(number).map(String::as_str).collect()
     }
 
-    /// The bytes that a text holds which holds a handle as it stands, but for letters beyond ASCII.
+    /// The bytes that a text holds which holds a handle as a word, but for letters beyond ASCII.
     pub fn sought(&self) -> impl Iterator<Item = &[u8]> {
-        self.sought.iter().map(Vec::as_slice)
+        self.plain.iter()
+    }
+
+    /// Whether a text holds a handle as it stands, in any case of ASCII letters.
+    #[must_use]
+    pub fn is_in(&self, text: &str) -> bool {
+        self.index.is_in(&self.plain, text.as_bytes())
     }
 
     /// Whether a text has to be looked at whatever it shows: handles are too short to be looked for as words, or stand there
     /// in letters beyond ASCII that are spelled in another way.
     #[must_use]
     pub fn may_be_folded_in(&self, text: &str) -> bool {
-        self.short || !text.is_ascii() && self.plain.is_match(&fold(text))
+        self.short || !text.is_ascii() && self.is_in(&fold(text))
     }
 
     /// Whether a text may hold a handle, as it stands or in an encoding that can be taken off. False costs little.
     fn may_be_read_in(&self, text: &str) -> bool {
-        self.plain.is_match(text) || !container::is_bare(text) || self.may_be_folded_in(text)
+        self.is_in(text) || !container::is_bare(text) || self.may_be_folded_in(text)
     }
 
-    /// Looks at a stored value.
+    /// Looks at a stored value, among whose bytes these needles were found.
     #[must_use]
-    pub fn look(&self, value: &FetchedValue) -> WordLook {
+    pub fn look<'a>(&self, value: &FetchedValue, needles: impl Iterator<Item = Needle<'a>>) -> WordLook {
         let mut look = WordLook::default();
         let contents = match value {
             FetchedValue::Text(text) if !self.may_be_read_in(text) => Contents::default(),
             _ => container::read(value, Limits::default(), &mut |leaf: &Leaf<'_>| self.leaf(leaf, &mut look.seen)),
         };
-        if let FetchedValue::Text(text) = value {
-            self.cut(text.as_bytes(), &mut look);
+        if matches!(value, FetchedValue::Text(_)) {
+            // Words of base64 and the like that are too short, or cut, to be decoded.
+            for needle in needles.filter(|needle| needle.form.is_encoded() && needle.bytes.len() >= ENCODED) {
+                let seen = look.seen.entry(needle.handle).or_default();
+                seen.whole = seen.whole.max(1);
+            }
         }
         look.seen.retain(|_, seen| !seen.is_nothing());
         WordLook { compressed: contents.compressed, opaque: contents.opaque, ..look }
@@ -220,36 +188,26 @@ impl HandleWords {
         }
     }
 
-    /// Handles in words of base64 and the like that are too short, or cut, to be decoded.
-    fn cut(&self, bytes: &[u8], look: &mut WordLook) {
-        for hit in self.encoded.find_overlapping_iter(bytes) {
-            if let Some(handle) = self.behind.get(hit.pattern().as_usize()) {
-                let seen = look.seen.entry(*handle).or_default();
-                seen.whole = seen.whole.max(1);
-            }
-        }
-    }
-
     /// Counts words of their own and parts of longer ones. Spellings of one handle may overlap: a place counts once.
     fn count(&self, text: &str, is_new: &dyn Fn(std::ops::Range<usize>) -> bool, all: &mut BTreeMap<usize, WordCount>) {
         let bytes = text.as_bytes();
         let mut until: HashMap<usize, usize> = HashMap::new();
         let mut tails: Vec<(usize, usize)> = Vec::new();
         let mut ended: HashSet<(usize, usize)> = HashSet::new();
-        for hit in self.plain.find_overlapping_iter(bytes).filter(|hit| is_new(hit.start()..hit.end())) {
-            let Some(word) = self.meant.get(hit.pattern().as_usize()).copied() else { continue };
+        for (number, place) in self.index.places(&self.plain, bytes).filter(|(_, place)| is_new(place.clone())) {
+            let Some(word) = self.meant.get(number).copied() else { continue };
             if word.tail {
-                tails.push((word.handle, hit.end()));
+                tails.push((word.handle, place.end));
                 continue;
             }
-            ended.insert((word.handle, hit.end()));
+            ended.insert((word.handle, place.end));
             let last = until.entry(word.handle).or_insert(0);
-            if hit.start() < *last {
+            if place.start < *last {
                 continue;
             }
-            *last = hit.end();
+            *last = place.end;
             let seen = all.entry(word.handle).or_default();
-            if begins(bytes, hit.start()) && ends(bytes, hit.end()) && !(word.mail && goes_on(bytes, hit.end())) {
+            if begins(bytes, place.start) && ends(bytes, place.end) && !(word.mail && goes_on(bytes, place.end)) {
                 seen.whole += 1;
             } else {
                 seen.inside += 1;
@@ -310,10 +268,22 @@ mod tests {
     use std::io::Write as _;
 
     use super::*;
+    use crate::store::proof::values::ValueWatch;
+
+    fn owned(handles: &[&str]) -> Vec<String> {
+        handles.iter().map(|&handle| handle.to_owned()).collect()
+    }
+
+    fn words(handles: &[&str]) -> HandleWords {
+        HandleWords::new(&owned(handles), &Needles::default())
+    }
+
+    fn look(handles: &[&str], value: &FetchedValue) -> WordLook {
+        ValueWatch::of(&owned(handles)).look(value).0
+    }
 
     fn seen(handle: &str, value: &FetchedValue) -> WordCount {
-        let words = HandleWords::new(&[handle.to_owned()]).unwrap();
-        words.look(value).seen.get(&0).copied().unwrap_or_default()
+        look(&[handle], value).seen.get(&0).copied().unwrap_or_default()
     }
 
     #[test]
@@ -348,17 +318,16 @@ mod tests {
         let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
         encoder.write_all(br#"{"who":{"mail":"ann@x.org"}}"#).unwrap();
         let value = FetchedValue::Bytes(encoder.finish().unwrap());
-        let words = HandleWords::new(&["ann@x.org".to_owned()]).unwrap();
-        let look = words.look(&value);
-        assert!(look.compressed && look.seen[&0].whole == 1);
-        assert_eq!(words.paths(&value, 0), ["who.mail"]);
+        let looked = look(&["ann@x.org"], &value);
+        assert!(looked.compressed && looked.seen[&0].whole == 1);
+        assert_eq!(words(&["ann@x.org"]).paths(&value, 0), ["who.mail"]);
         let broken = FetchedValue::Bytes([&[0x78, 0x9c][..], &[0xff; 30]].concat());
-        assert_eq!(words.look(&broken).opaque.len(), 1);
+        assert_eq!(look(&["ann@x.org"], &broken).opaque.len(), 1);
     }
 
     #[test]
     fn paths_name_keys_lists_and_numbers() {
-        let words = HandleWords::new(&["user-1".to_owned(), "4711".to_owned()]).unwrap();
+        let words = words(&["user-1", "4711"]);
         let value = FetchedValue::Text(r#"{"a":[{"b":"user-1"},"x user-1 y"],"user-1":{"n":4711}}"#.to_owned());
         assert_eq!(words.paths(&value, 0), ["a.0.b", "a.1", "user-1"]);
         assert_eq!(words.paths(&value, 1), ["user-1.n"]);

@@ -9,6 +9,7 @@
 
 mod child;
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -32,9 +33,9 @@ const LINE: u64 = 64 << 20;
 
 /// Task for the child process.
 #[derive(Debug, Serialize, Deserialize)]
-enum ChildRequest {
+enum ChildRequest<'a> {
     /// Look through files for needles; one that is not there holds nothing.
-    Search { files: Vec<PathBuf>, needles: Needles },
+    Search { files: Vec<PathBuf>, needles: Cow<'a, Needles> },
     /// The first bytes of a file.
     Head { file: PathBuf, bytes: u64 },
     /// Copy files, each to a path where nothing is yet; one that is not there is left out.
@@ -90,7 +91,7 @@ impl RawFiles {
         needles: &Needles,
         each: &mut impl FnMut(u64),
     ) -> Result<ByteScan, UnreadBytes> {
-        let request = ChildRequest::Search { files: files.to_vec(), needles: needles.clone() };
+        let request = ChildRequest::Search { files: files.to_vec(), needles: Cow::Borrowed(needles) };
         match self.ask(&request, each).await? {
             ChildReply::Found(scan) => Ok(scan),
             _ => Err(stray()),
@@ -120,7 +121,7 @@ impl RawFiles {
     }
 
     /// Sends a request to a child of its own and reads the answer. Dropped before that, it kills the child.
-    async fn ask(&self, request: &ChildRequest, each: &mut impl FnMut(u64)) -> Result<ChildReply, UnreadBytes> {
+    async fn ask(&self, request: &ChildRequest<'_>, each: &mut impl FnMut(u64)) -> Result<ChildReply, UnreadBytes> {
         let mut line = serde_json::to_vec(request).map_err(|e| UnreadBytes::of("the request cannot be written", e))?;
         line.push(b'\n');
         let started = |e| UnreadBytes::of("no process could be started to read the files", e);

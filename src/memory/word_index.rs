@@ -1,0 +1,149 @@
+//! Very many words, found at a cost that hardly grows with their number: each takes its bytes and eight more.
+
+use std::ops::Range;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::sieve::WordSieve;
+
+/// Words, numbered as they were added.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WordList {
+    /// The bytes of all words, one after the other.
+    #[serde(serialize_with = "packed", deserialize_with = "unpacked")]
+    bytes: Vec<u8>,
+    /// The end of each word in them.
+    ends: Vec<u32>,
+}
+
+impl WordList {
+    /// Adds a word.
+    pub fn push(&mut self, word: &[u8]) {
+        self.bytes.extend_from_slice(word);
+        self.ends.push(self.bytes.len() as u32);
+    }
+
+    /// The bytes of a word; none of one that is not there.
+    #[must_use]
+    pub fn word(&self, number: usize) -> &[u8] {
+        let start = number.checked_sub(1).map_or(0, |before| self.ends.get(before).copied().unwrap_or_default());
+        let end = self.ends.get(number).copied().unwrap_or(start);
+        self.bytes.get(start as usize..end as usize).unwrap_or_default()
+    }
+
+    /// All words, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.ends.len()).map(|number| self.word(number))
+    }
+}
+
+fn packed<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&STANDARD_NO_PAD.encode(bytes))
+}
+
+fn unpacked<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+    let text = std::borrow::Cow::<str>::deserialize(from)?;
+    STANDARD_NO_PAD.decode(&*text).map_err(serde::de::Error::custom)
+}
+
+/// Order of the words of a list, by which they are found.
+#[derive(Debug)]
+pub struct WordIndex {
+    /// Tells where they may begin; none where one of them is very short.
+    sieve: Option<WordSieve>,
+    /// The numbers of the words, ordered by their bytes in small letters of ASCII.
+    order: Box<[u32]>,
+}
+
+impl WordIndex {
+    /// Orders the words of a list, which no others are added to.
+    #[must_use]
+    pub fn new(list: &WordList) -> Self {
+        let small = |number: &u32| list.word(*number as usize).iter().map(u8::to_ascii_lowercase);
+        let mut order: Box<[u32]> = (0..list.ends.len() as u32).collect();
+        order.sort_unstable_by(|a, b| small(a).cmp(small(b)));
+        WordIndex { sieve: WordSieve::new(|each| list.iter().for_each(each)), order }
+    }
+
+    /// Whether a word is in some bytes, in any case of ASCII letters.
+    #[must_use]
+    pub fn is_in(&self, list: &WordList, bytes: &[u8]) -> bool {
+        self.places(list, bytes).next().is_some()
+    }
+
+    /// Every place of a word in some bytes, in any case of ASCII letters, with the word's number; in the order of where they
+    /// begin, the shorter first.
+    pub fn places<'a>(
+        &'a self,
+        list: &'a WordList,
+        bytes: &'a [u8],
+    ) -> impl Iterator<Item = (usize, Range<usize>)> + 'a {
+        let mut from = 0;
+        let begins = std::iter::from_fn(move || {
+            let at = match &self.sieve {
+                Some(sieve) => sieve.next(bytes, from)?,
+                None => Some(from).filter(|from| *from < bytes.len())?,
+            };
+            from = at + 1;
+            Some(at)
+        });
+        begins.flat_map(move |at| self.at(list, bytes, at))
+    }
+
+    /// The words that stand at one place: at each byte, those that go on as the text does are left.
+    fn at<'a>(
+        &'a self,
+        list: &'a WordList,
+        bytes: &'a [u8],
+        at: usize,
+    ) -> impl Iterator<Item = (usize, Range<usize>)> + 'a {
+        let (mut left, mut length) = (&self.order[..], 0);
+        std::iter::from_fn(move || {
+            loop {
+                let (first, others) = left.split_first()?;
+                if list.word(*first as usize).len() == length {
+                    left = others;
+                    return Some((*first as usize, at..at + length));
+                }
+                let next = bytes.get(at + length)?.to_ascii_lowercase();
+                let small = |number: &u32| list.word(*number as usize)[length].to_ascii_lowercase();
+                left = &left[left.partition_point(|number| small(number) < next)..];
+                left = &left[..left.partition_point(|number| small(number) == next)];
+                length += 1;
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aho_corasick::{AhoCorasick, MatchKind};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn each_place_of_each_word_is_found(
+            words in prop::collection::vec("[a-cA-C0é]{4,12}|[abA]{2,5}", 0..9), text in "[a-cA-C0é]{0,60}"
+        ) {
+            let words: Vec<String> = words.into_iter().collect();
+            let mut list = WordList::default();
+            words.iter().for_each(|word| list.push(word.as_bytes()));
+            let list: WordList = serde_json::from_str(&serde_json::to_string(&list).unwrap()).unwrap();
+            let index = WordIndex::new(&list);
+            let mut found: Vec<_> = index.places(&list, text.as_bytes()).map(|(n, place)| (place.start, place.end, n)).collect();
+            prop_assert!(found.is_sorted_by_key(|(start, end, _)| (*start, *end)));
+            found.sort_unstable();
+            let mut builder = AhoCorasick::builder();
+            let automaton = builder.match_kind(MatchKind::Standard).ascii_case_insensitive(true).build(&words).unwrap();
+            let hits = automaton.find_overlapping_iter(&text);
+            let mut expected: Vec<_> = hits.map(|hit| (hit.start(), hit.end(), hit.pattern().as_usize())).collect();
+            expected.sort_unstable();
+            prop_assert_eq!(index.is_in(&list, text.as_bytes()), !expected.is_empty());
+            prop_assert_eq!(found, expected);
+        }
+    }
+}
