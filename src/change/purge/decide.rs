@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::effects::NewValue;
 use super::keys::spelled;
-use super::mention::{self, Mentions, RefusedDecision};
+use super::mention::{self, Mentions, Met, RefusedDecision};
 use super::plan::{AlteredRow, PurgeOptions, PurgePlan};
 use crate::change::ChangeError;
 use crate::memory::nearest::nearest;
@@ -75,7 +75,7 @@ pub fn unmet(plan: &PurgePlan) -> Vec<&str> {
 pub fn check(plan: &PurgePlan) -> Result<(), ChangeError> {
     match unmet(plan).first() {
         Some(name) => Err(missing(plan, name)),
-        None => check_possible(plan),
+        None => check_possible(&plan.met),
     }
 }
 
@@ -93,8 +93,8 @@ fn missing(plan: &PurgePlan, name: &str) -> ChangeError {
 ///
 /// # Errors
 /// [`ChangeError::Refused`] with what can be done.
-pub fn check_possible(plan: &PurgePlan) -> Result<(), ChangeError> {
-    plan.met.refused.iter().try_for_each(refused)
+pub fn check_possible(met: &Met) -> Result<(), ChangeError> {
+    met.refused.iter().try_for_each(refused)
 }
 
 /// A decision that cannot be done.

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 pub use receipt::{FleetReceipt, add_counts};
 pub use recheck::{FleetRecheck, recheck_fleet};
@@ -16,37 +17,63 @@ pub use session::FleetSession;
 use self::session::FleetPlace;
 use super::decide::{self, NewDecisions};
 use super::desk::{Desk, Progress};
-use super::mention::Mentions;
+use super::mention::{Mentions, Met};
 use super::plan::{PurgeOptions, PurgePlan};
 use super::planning::{self, LookedFor, NamedInTexts};
 use super::receipt::{PurgeReceipt, PurgeRecheck, RecheckFound};
 use super::run::{begun, check_held, run};
 use super::search::KeptSearch;
-use super::subject;
+use super::subject::{self, PersonHandle};
 use super::verdict::PurgeStatus;
 use super::{Sink, bundle, traces};
+use crate::change::plan::Counts;
 use crate::change::suppress::hmac;
 use crate::change::{ChangeError, anchor};
 use crate::memory::agreeing;
-use crate::store::Store;
 use crate::store::proof::bytes::UncheckedBytes;
+use crate::store::{OpenError, OpenOptions, Store, Target};
 
 /// Kinds of handles by which a person may be found in another database: one person has each of them, but for short words
 /// and numbers, which are other people's ids there.
 const TELLING: [&str; 3] = ["id", "e-mail", "phone"];
 
-/// A database of the fleet as far as it was reached.
+/// Databases in which one person may be remembered. One of them is open at a time.
 #[derive(Debug)]
-pub struct OpenedMember {
+pub struct Fleet {
+    /// The databases.
+    pub members: Vec<FleetMember>,
+    /// Options by which each is opened, but for what differs from one to the next.
+    pub options: OpenOptions,
+}
+
+impl Fleet {
+    /// Opens a database, or tells why it cannot be opened.
+    async fn open(&self, member: &FleetMember) -> Result<Store, String> {
+        let (layouts, companion) = (member.layout.iter().cloned().collect(), member.companion.clone());
+        let options = OpenOptions { layouts, companion, ..self.options.clone() };
+        Store::open(&member.target, &options).await.map_err(|error| match error {
+            OpenError::NoFile(path) => format!("{path}: there is no such file; check its url in the fleet file"),
+            other => other.to_string(),
+        })
+    }
+}
+
+/// A database of a fleet.
+#[derive(Debug)]
+pub struct FleetMember {
     /// Name of the database, for users.
     pub label: String,
     /// Location of the database, without a password.
     pub location: String,
-    /// The database, or why it could not be opened.
-    pub store: Result<Store, String>,
+    /// The database.
+    pub target: Target,
+    /// Layout name or file, instead of recognition.
+    pub layout: Option<String>,
+    /// A companion database to attach beside a palace.
+    pub companion: Option<PathBuf>,
 }
 
-impl OpenedMember {
+impl FleetMember {
     fn entry(&self, status: &str) -> FleetEntry {
         let (label, location) = (self.label.clone(), Some(self.location.clone()));
         FleetEntry { label, location, status: status.to_owned(), ..FleetEntry::default() }
@@ -149,12 +176,41 @@ fn status_of(error: &ChangeError) -> &'static str {
     }
 }
 
+/// Plan of an erasure as far as it is kept while other databases are looked at: without its rows.
+pub struct FoundPlan {
+    /// Rows by table and verb.
+    pub counts: Counts,
+    /// The plan as it is printed; none where it is not.
+    pub printed: Option<Box<RawValue>>,
+    /// Handles of the person there.
+    handles: Vec<PersonHandle>,
+    /// Decisions about mentions that are there.
+    met: Met,
+    /// Nothing goes, and nothing changes.
+    is_empty: bool,
+}
+
+impl FoundPlan {
+    fn of(plan: PurgePlan, print: PrintPlan<'_>) -> Result<Self, ChangeError> {
+        Ok(FoundPlan {
+            counts: plan.counts.clone(),
+            handles: plan.subject.handles.clone(),
+            met: plan.met.clone(),
+            is_empty: plan.is_empty() && plan.redacts.is_empty(),
+            printed: print(plan).map_err(|error| ChangeError::Failed(error.to_string()))?,
+        })
+    }
+}
+
+/// Makes of a plan what is printed of it, if anything.
+pub type PrintPlan<'a> = &'a (dyn Fn(PurgePlan) -> serde_json::Result<Option<Box<RawValue>>> + Sync);
+
 /// Answer of a database about the person.
 pub enum FleetPlan {
-    /// The plan of the erasure, and the handle by which the person was found there.
+    /// What the plan of the erasure says, and the handle by which the person was found there.
     Found {
-        /// The plan.
-        plan: Box<PurgePlan>,
+        /// What the plan says.
+        plan: Box<FoundPlan>,
         /// The handle.
         by: String,
     },
@@ -167,7 +223,7 @@ pub enum FleetPlan {
 }
 
 impl FleetPlan {
-    fn plan(&self) -> Option<&PurgePlan> {
+    fn plan(&self) -> Option<&FoundPlan> {
         match self {
             FleetPlan::Found { plan, .. } => Some(plan),
             _ => None,
@@ -176,7 +232,7 @@ impl FleetPlan {
 
     /// Handles by which the person may be found in another database.
     fn telling(&self) -> impl Iterator<Item = String> + '_ {
-        let handles = self.plan().into_iter().flat_map(|plan| &plan.subject.handles);
+        let handles = self.plan().into_iter().flat_map(|plan| &plan.handles);
         let telling = handles.filter(|handle| {
             let is_one_persons = handle.common.is_none() && subject::check(&handle.value).is_ok();
             is_one_persons && TELLING.contains(&&*handle.kind)
@@ -199,21 +255,26 @@ pub struct FleetErasure<'a> {
     pub name: String,
 }
 
-/// Plans in every database.
+/// Plans in every database; `print` makes what is shown of each plan.
 ///
 /// # Errors
 /// [`ChangeError::NotFound`] where nobody is known in any; [`ChangeError::Usage`] for a decision about a mention that none
 /// has; [`ChangeError::Refused`] for one that cannot be done.
 pub async fn plan_fleet(
-    fleet: &[OpenedMember],
+    fleet: &Fleet,
     erasure: &FleetErasure<'_>,
+    print: PrintPlan<'_>,
     told: Progress<'_>,
 ) -> Result<Vec<FleetPlan>, ChangeError> {
+    let planner = FleetPlanner { options: erasure.options, print, told };
     let mut plans = Vec::new();
-    for member in fleet {
-        plans.push(plan_one(member, erasure.given, erasure.options, told).await);
+    for member in &fleet.members {
+        plans.push(match fleet.open(member).await {
+            Ok(store) => planner.plan(member, &store, erasure.given).await,
+            Err(words) => FleetPlan::Failed(UNREACHABLE, words),
+        });
     }
-    find_further(fleet, &mut plans, erasure.options, BTreeSet::new(), told).await;
+    planner.find_further(fleet, &mut plans, BTreeSet::new()).await;
     check_anybody(fleet, &plans, erasure.given)?;
     check_decisions(&erasure.options.each, &plans)?;
     Ok(plans)
@@ -224,58 +285,98 @@ fn nobody(databases: usize, given: &str) -> String {
 }
 
 /// Refuses a person who is nobody in each of the databases.
-fn check_anybody(fleet: &[OpenedMember], plans: &[FleetPlan], given: &str) -> Result<(), ChangeError> {
+fn check_anybody(fleet: &Fleet, plans: &[FleetPlan], given: &str) -> Result<(), ChangeError> {
     if !plans.iter().all(|plan| matches!(plan, FleetPlan::Absent(_))) {
         return Ok(());
     }
-    let named = fleet.iter().zip(plans).filter_map(|(member, planned)| match planned {
+    let named = fleet.members.iter().zip(plans).filter_map(|(member, planned)| match planned {
         FleetPlan::Absent(Some(named)) => Some(format!("; {}: {}", member.label, named.words)),
         _ => None,
     });
-    Err(ChangeError::NotFound(nobody(fleet.len(), given) + &named.collect::<String>()))
+    Err(ChangeError::NotFound(nobody(fleet.members.len(), given) + &named.collect::<String>()))
 }
 
-/// Looks for the person by what other databases know, or knew: ids differ from one to the next. Gives all that is known.
-async fn find_further(
-    fleet: &[OpenedMember],
-    plans: &mut [FleetPlan],
-    options: &PurgeOptions,
-    mut known: BTreeSet<String>,
-    told: Progress<'_>,
-) -> BTreeSet<String> {
-    known.extend(plans.iter().flat_map(FleetPlan::telling).chain(options.aliases.iter().cloned()));
-    for (member, planned) in fleet.iter().zip(&mut *plans) {
-        let mut failed = None;
-        for handle in &known {
-            let FleetPlan::Absent(named) = planned else { break };
-            match plan_one(member, handle, options, told).await {
-                FleetPlan::Absent(also) => *named = named.take().or(also),
-                failure @ FleetPlan::Failed(..) => failed = failed.or(Some(failure)),
-                found => *planned = found,
+/// Plans in one database after the other.
+struct FleetPlanner<'a> {
+    options: &'a PurgeOptions,
+    print: PrintPlan<'a>,
+    told: Progress<'a>,
+}
+
+impl FleetPlanner<'_> {
+    /// Looks for the person by what other databases know, or knew: ids differ from one to the next. Gives all that is known.
+    async fn find_further(
+        &self,
+        fleet: &Fleet,
+        plans: &mut [FleetPlan],
+        mut known: BTreeSet<String>,
+    ) -> BTreeSet<String> {
+        known.extend(plans.iter().flat_map(FleetPlan::telling).chain(self.options.aliases.iter().cloned()));
+        let absent = |planned: &FleetPlan| matches!(planned, FleetPlan::Absent(_)) && !known.is_empty();
+        for (member, planned) in fleet.members.iter().zip(&mut *plans).filter(|(_, planned)| absent(planned)) {
+            let store = match fleet.open(member).await {
+                Ok(store) => store,
+                Err(words) => {
+                    *planned = FleetPlan::Failed(UNREACHABLE, words);
+                    continue;
+                }
+            };
+            let mut failed = None;
+            for handle in &known {
+                let FleetPlan::Absent(named) = planned else { break };
+                match self.plan(member, &store, handle).await {
+                    FleetPlan::Absent(also) => *named = named.take().or(also),
+                    failure @ FleetPlan::Failed(..) => failed = failed.or(Some(failure)),
+                    found => *planned = found,
+                }
+            }
+            if let (FleetPlan::Absent(_), Some(failure)) = (&*planned, failed) {
+                *planned = failure;
             }
         }
-        if let (FleetPlan::Absent(_), Some(failure)) = (&*planned, failed) {
-            *planned = failure;
-        }
+        known.extend(plans.iter().flat_map(FleetPlan::telling));
+        known
     }
-    known.extend(plans.iter().flat_map(FleetPlan::telling));
-    known
-}
 
-async fn plan_one(member: &OpenedMember, given: &str, options: &PurgeOptions, told: Progress<'_>) -> FleetPlan {
-    let store = match &member.store {
-        Ok(store) => store,
-        Err(words) => return FleetPlan::Failed(UNREACHABLE, words.clone()),
-    };
-    let say = |table: &str, values: u64| told(&format!("{}: {table}", member.label), values);
-    match planning::look_for(store, given, options, &mut KeptSearch::default(), &say).await {
-        Ok(LookedFor::Found(plan)) => FleetPlan::Found { plan, by: given.to_owned() },
-        Ok(LookedFor::Unknown { named, .. }) => match planning::erased_as(store, given).await {
-            Ok(Some(session)) if session.is_open() => FleetPlan::Begun(given.to_owned()),
-            Ok(_) => FleetPlan::Absent(named),
+    async fn plan(&self, member: &FleetMember, store: &Store, given: &str) -> FleetPlan {
+        let say = |table: &str, values: u64| (self.told)(&format!("{}: {table}", member.label), values);
+        let looked = planning::look_for(store, given, self.options, &mut KeptSearch::default(), &say).await;
+        self.answer(store, given, looked)
+            .await
+            .unwrap_or_else(|error| FleetPlan::Failed(status_of(&error), error.to_string()))
+    }
+
+    async fn answer(
+        &self,
+        store: &Store,
+        given: &str,
+        looked: Result<LookedFor, ChangeError>,
+    ) -> Result<FleetPlan, ChangeError> {
+        Ok(match looked? {
+            LookedFor::Found(plan) => {
+                FleetPlan::Found { plan: Box::new(FoundPlan::of(*plan, self.print)?), by: given.to_owned() }
+            }
+            LookedFor::Unknown { named, .. } => match planning::erased_as(store, given).await? {
+                Some(session) if session.is_open() => FleetPlan::Begun(given.to_owned()),
+                _ => FleetPlan::Absent(named),
+            },
+        })
+    }
+
+    /// An erasure that waits in a database to be resumed, or else a plan.
+    async fn begun_or_plan(
+        &self,
+        member: &FleetMember,
+        store: &Store,
+        given: &str,
+        (known, desk): (&BTreeSet<String>, &Desk<'_>),
+    ) -> FleetPlan {
+        let known = std::iter::once(given).chain(known.iter().map(String::as_str));
+        match begun(store, known, desk).await {
+            Ok(Some(handle)) => FleetPlan::Begun(handle),
+            Ok(None) => self.plan(member, store, given).await,
             Err(error) => FleetPlan::Failed(status_of(&error), error.to_string()),
-        },
-        Err(error) => FleetPlan::Failed(status_of(&error), error.to_string()),
+        }
     }
 }
 
@@ -292,11 +393,11 @@ fn check_decisions(each: &BTreeMap<String, Mentions>, plans: &[FleetPlan]) -> Re
             "no mention in any of the databases has the id `{name}`: the plan of each shows them"
         )));
     }
-    found().try_for_each(decide::check_possible)
+    found().try_for_each(|plan| decide::check_possible(&plan.met))
 }
 
 /// The decisions that are about mentions of one database.
-fn of_one(options: &PurgeOptions, plan: &PurgePlan) -> PurgeOptions {
+fn of_one(options: &PurgeOptions, plan: &FoundPlan) -> PurgeOptions {
     let each = options.each.iter().filter(|(name, _)| plan.met.names.contains(*name));
     PurgeOptions { each: each.map(|(name, decision)| (name.clone(), *decision)).collect(), ..options.clone() }
 }
@@ -312,11 +413,13 @@ fn of_begun(decisions: &NewDecisions, plans: &[FleetPlan]) -> NewDecisions {
 
 /// Refuses a person who is under a legal hold in any of the databases: a hold in one holds everywhere, so that nothing is
 /// half erased.
-async fn check_holds(fleet: &[OpenedMember], plans: &[FleetPlan], known: &BTreeSet<String>) -> Result<(), ChangeError> {
-    for (member, planned) in fleet.iter().zip(plans) {
-        let (Ok(store), FleetPlan::Found { .. } | FleetPlan::Begun(_)) = (&member.store, planned) else { continue };
-        let own = planned.plan().into_iter().flat_map(|plan| &plan.subject.handles).map(|handle| handle.value.as_str());
-        check_held(store, own.chain(known.iter().map(String::as_str)))
+async fn check_holds(fleet: &Fleet, plans: &[FleetPlan], known: &BTreeSet<String>) -> Result<(), ChangeError> {
+    for (member, planned) in fleet.members.iter().zip(plans) {
+        let (FleetPlan::Found { .. } | FleetPlan::Begun(_)) = planned else { continue };
+        // One that cannot be opened any more is not erased from either.
+        let Ok(store) = fleet.open(member).await else { continue };
+        let own = planned.plan().into_iter().flat_map(|plan| &plan.handles).map(|handle| handle.value.as_str());
+        check_held(&store, own.chain(known.iter().map(String::as_str)))
             .await
             .map_err(|error| ChangeError::Refused(format!("{}: {error}; nothing was erased anywhere", member.label)))?;
     }
@@ -330,26 +433,30 @@ async fn check_holds(fleet: &[OpenedMember], plans: &[FleetPlan], known: &BTreeS
 /// As [`plan_fleet`]; [`ChangeError::Refused`] for a person under a legal hold; [`ChangeError::Usage`] for resuming what
 /// was not begun; [`ChangeError::Failed`] when the receipt cannot be kept.
 pub async fn erase_fleet(
-    fleet: &[OpenedMember],
+    fleet: &Fleet,
     erasure: &FleetErasure<'_>,
     resume: Option<&NewDecisions>,
     desk: &Desk<'_>,
 ) -> Result<FleetReceipt, ChangeError> {
     let earlier = desk.fleet(&erasure.name);
-    let mut places = Vec::new();
-    for member in fleet {
-        places.push(FleetPlace::of(member).await);
-    }
-    let mut session = FleetSession::new(erasure, resume, earlier.as_ref(), places);
-    let mut plans = Vec::new();
-    for member in fleet {
-        plans.push(match resume {
-            Some(_) => begun_or_planned(member, erasure.given, &session, desk).await,
-            None => plan_one(member, erasure.given, &session.options, desk.progress).await,
+    let mut session = FleetSession::new(erasure, resume, earlier.as_ref());
+    let options = session.options.clone();
+    let planner = FleetPlanner { options: &options, print: &|_| Ok(None), told: desk.progress };
+    let (mut places, mut plans) = (Vec::new(), Vec::new());
+    for member in &fleet.members {
+        let store = fleet.open(member).await;
+        places.push(FleetPlace::of(member, store.as_ref().ok()).await);
+        plans.push(match (store, resume) {
+            (Err(words), _) => FleetPlan::Failed(UNREACHABLE, words),
+            (Ok(store), Some(_)) => {
+                planner.begun_or_plan(member, &store, erasure.given, (&session.handles, desk)).await
+            }
+            (Ok(store), None) => planner.plan(member, &store, erasure.given).await,
         });
     }
+    session.databases = session::known(places, &session.databases, resume.is_some());
     let handles = std::mem::take(&mut session.handles);
-    session.handles = find_further(fleet, &mut plans, &session.options, handles, desk.progress).await;
+    session.handles = planner.find_further(fleet, &mut plans, handles).await;
     if earlier.is_none() {
         check_anybody(fleet, &plans, erasure.given)?;
     }
@@ -371,12 +478,12 @@ pub async fn erase_fleet(
     let known = std::iter::once(erasure.given).chain(session.handles.iter().map(String::as_str));
     let hmacs: HashSet<String> = known.map(|handle| hmac(&desk.key, handle)).collect();
     let receipts = earlier.map(|earlier| desk.verified_since(&hmacs, &earlier.started_at)).unwrap_or_default();
-    let run = FleetRun { given: erasure.given, session, has_choices, decisions, receipts, desk };
+    let run = FleetRun { fleet, given: erasure.given, session, has_choices, decisions, receipts, desk };
     let mut databases = Vec::new();
-    for ((member, planned), place) in fleet.iter().zip(&plans).zip(&run.session.databases) {
+    for ((member, planned), place) in fleet.members.iter().zip(&plans).zip(&run.session.databases) {
         databases.push(run.erase(member, place, planned).await);
     }
-    for place in run.session.databases.iter().skip(fleet.len()) {
+    for place in run.session.databases.iter().skip(fleet.members.len()) {
         let entry = FleetEntry::unnamed(place);
         databases.push(match run.ended(place, None).await {
             Some(receipt) => entry.ended(receipt),
@@ -384,20 +491,6 @@ pub async fn erase_fleet(
         });
     }
     finish(erasure, databases, desk)
-}
-
-/// An erasure that waits in a database to be resumed, or else a plan.
-async fn begun_or_planned(member: &OpenedMember, given: &str, session: &FleetSession, desk: &Desk<'_>) -> FleetPlan {
-    let known = std::iter::once(given).chain(session.handles.iter().map(String::as_str));
-    let waits = match &member.store {
-        Ok(store) => begun(store, known, desk).await,
-        Err(_) => Ok(None),
-    };
-    match waits {
-        Ok(Some(handle)) => FleetPlan::Begun(handle),
-        Ok(None) => plan_one(member, given, &session.options, desk.progress).await,
-        Err(error) => FleetPlan::Failed(status_of(&error), error.to_string()),
-    }
 }
 
 /// Keeps the receipt, and forgets the session if all ended verified.
@@ -422,6 +515,7 @@ fn finish(
 
 /// An erasure that goes from one database to the next.
 struct FleetRun<'a> {
+    fleet: &'a Fleet,
     given: &'a str,
     session: FleetSession,
     /// Whether anything may begin.
@@ -434,35 +528,34 @@ struct FleetRun<'a> {
 }
 
 impl FleetRun<'_> {
-    async fn erase(&self, member: &OpenedMember, place: &FleetPlace, planned: &FleetPlan) -> FleetEntry {
-        let (status, words) = match (planned, &member.store) {
-            (_, Err(words)) => match self.ended(place, None).await {
-                Some(receipt) => return member.ended(receipt),
-                None => (UNREACHABLE, words.clone()),
-            },
-            (FleetPlan::Failed(status, words), _) => (*status, words.clone()),
-            (FleetPlan::Begun(by), Ok(store)) => {
-                return self.run(member, store, by, &self.session.options, self.decisions.as_ref()).await;
-            }
-            (FleetPlan::Found { plan, by }, Ok(store)) => match self.ended(place, Some(store)).await {
-                Some(receipt) if plan.is_empty() && plan.redacts.is_empty() => {
-                    return member.ended(receipt);
-                }
-                _ if self.has_choices => {
-                    return self.run(member, store, by, &of_one(&self.session.options, plan), None).await;
-                }
-                _ => ("refused", UNDECIDED.to_owned()),
-            },
-            (FleetPlan::Absent(named), Ok(store)) => match self.ended(place, Some(store)).await {
-                Some(receipt) => return member.ended(receipt),
-                None => return self.absent(member, store, named.as_ref()).await,
-            },
+    async fn erase(&self, member: &FleetMember, place: &FleetPlace, planned: &FleetPlan) -> FleetEntry {
+        let store = match planned {
+            FleetPlan::Failed(UNREACHABLE, words) => Err(words.clone()),
+            _ => self.fleet.open(member).await,
         };
-        member.failed(status, self.nameless(&words))
+        match (planned, store) {
+            (_, Err(words)) => match self.ended(place, None).await {
+                Some(receipt) => member.ended(receipt),
+                None => member.failed(UNREACHABLE, self.nameless(&words)),
+            },
+            (FleetPlan::Begun(by), Ok(store)) => {
+                self.run(member, &store, by, &self.session.options, self.decisions.as_ref()).await
+            }
+            (FleetPlan::Found { plan, by }, Ok(store)) => match self.ended(place, Some(&store)).await {
+                Some(receipt) if plan.is_empty => member.ended(receipt),
+                _ if self.has_choices => self.run(member, &store, by, &of_one(&self.session.options, plan), None).await,
+                _ => member.failed("refused", self.nameless(UNDECIDED)),
+            },
+            (FleetPlan::Absent(named), Ok(store)) => match self.ended(place, Some(&store)).await {
+                Some(receipt) => member.ended(receipt),
+                None => self.absent(member, &store, named.as_ref()).await,
+            },
+            (FleetPlan::Failed(status, words), Ok(_)) => member.failed(status, self.nameless(words)),
+        }
     }
 
     /// A database in which nobody is known so: what texts and bytes hold all the same.
-    async fn absent(&self, member: &OpenedMember, store: &Store, named: Option<&NamedInTexts>) -> FleetEntry {
+    async fn absent(&self, member: &FleetMember, store: &Store, named: Option<&NamedInTexts>) -> FleetEntry {
         let handles: BTreeSet<String> = self.session.handles.iter().cloned().chain([self.given.to_owned()]).collect();
         let handles: Vec<String> = handles.into_iter().collect();
         let mut entry = member.entry(NOT_FOUND);
@@ -506,7 +599,7 @@ impl FleetRun<'_> {
 
     async fn run(
         &self,
-        member: &OpenedMember,
+        member: &FleetMember,
         store: &Store,
         given: &str,
         options: &PurgeOptions,

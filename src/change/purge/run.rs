@@ -369,7 +369,7 @@ pub async fn ready(store: &Store) -> Result<OwnTables, ChangeError> {
 fn check_author(subject: &subject::PurgeSubject, author: &Author) -> Result<(), ChangeError> {
     let said = [&author.reason, &author.ticket].map(|said| said.as_deref().unwrap_or_default().to_lowercase());
     let names = |handle: &subject::PersonHandle| said.iter().any(|said| said.contains(&handle.value.to_lowercase()));
-    if subject.searched().any(names) {
+    if subject.searched().filter(|handle| handle.common.is_none()).any(names) {
         return Err(ChangeError::Usage(
             "--reason or --ticket names the person, and both are kept: say it in other words".to_owned(),
         ));

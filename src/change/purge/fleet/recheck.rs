@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::receipt::{OPERATION, overall};
 use super::session::FleetPlace;
-use super::{FleetEntry, NOT_FOUND, OpenedMember, UNREACHABLE};
+use super::{Fleet, FleetEntry, FleetMember, NOT_FOUND, UNREACHABLE};
 use crate::change::purge::desk::Desk;
 use crate::change::purge::receipt::{PurgeReceipt, RecheckFound};
 use crate::change::purge::recheck::{ENDED_INCOMPLETE, look, recheck};
@@ -77,7 +77,7 @@ impl KeptEntry {
 /// # Errors
 /// [`ChangeError::Usage`] for what is no receipt over several databases.
 pub async fn recheck_fleet(
-    fleet: &[OpenedMember],
+    fleet: &Fleet,
     named: &str,
     text: &str,
     desk: &Desk<'_>,
@@ -90,13 +90,17 @@ pub async fn recheck_fleet(
     let handles = kept.handles();
     let mut erased: Vec<(FleetPlace, &KeptEntry)> = kept.databases.iter().map(|one| (one.place(), one)).collect();
     let mut databases = Vec::new();
-    for member in fleet {
-        let place = FleetPlace::of(member).await;
+    for member in &fleet.members {
+        let store = fleet.open(member).await;
+        let place = FleetPlace::of(member, store.as_ref().ok()).await;
         let is_it = |(known, _): &(FleetPlace, &KeptEntry)| known.is(&place);
         let at = erased.iter().position(|one| is_it(one) && one.0.label == place.label);
         let at = at.or_else(|| erased.iter().position(is_it));
         let known = at.map(|at| erased.remove(at).1);
-        databases.push(recheck_one(member, known, &handles, desk).await);
+        databases.push(match store {
+            Ok(store) => recheck_one((member, &store), known, &handles, desk).await,
+            Err(words) => member.failed(UNREACHABLE, words),
+        });
     }
     for (place, _) in erased {
         databases.push(FleetEntry::unnamed(&place));
@@ -111,15 +115,11 @@ pub async fn recheck_fleet(
 }
 
 async fn recheck_one(
-    member: &OpenedMember,
+    (member, store): (&FleetMember, &Store),
     known: Option<&KeptEntry>,
     handles: &HashSet<String>,
     desk: &Desk<'_>,
 ) -> FleetEntry {
-    let store = match &member.store {
-        Ok(store) => store,
-        Err(words) => return member.failed(UNREACHABLE, words),
-    };
     let looked = match known.and_then(|erased| erased.receipt.as_ref()) {
         Some(receipt) => recheck(store, &receipt.receipt_id, desk)
             .await
@@ -131,7 +131,7 @@ async fn recheck_one(
 
 /// Looks for the person by what other databases knew: no receipt says what was done here.
 async fn look_without_receipt(
-    member: &OpenedMember,
+    member: &FleetMember,
     store: &Store,
     has_left_texts: bool,
     handles: &HashSet<String>,

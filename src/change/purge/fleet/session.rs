@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{FleetErasure, OpenedMember};
+use super::{FleetErasure, FleetMember};
 use crate::change::now;
 use crate::change::purge::decide::NewDecisions;
 use crate::change::purge::plan::PurgeOptions;
+use crate::store::Store;
 
 /// A database by what it is known by.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,11 +23,11 @@ pub struct FleetPlace {
 }
 
 impl FleetPlace {
-    /// The place of a member of the fleet.
-    pub async fn of(member: &OpenedMember) -> Self {
-        let own = match &member.store {
-            Ok(store) => store.records().own().await.ok().flatten(),
-            Err(_) => None,
+    /// The place of a member of the fleet, which is open or cannot be opened.
+    pub async fn of(member: &FleetMember, store: Option<&Store>) -> Self {
+        let own = match store {
+            Some(store) => store.records().own().await.ok().flatten(),
+            None => None,
         };
         let database_id = own.map(|own| own.database_id).filter(|id| !id.is_empty());
         FleetPlace { label: member.label.clone(), location: Some(member.location.clone()), database_id }
@@ -58,15 +59,10 @@ pub struct FleetSession {
 }
 
 impl FleetSession {
-    /// Joins what is asked for now with what was asked for earlier: resuming keeps the choices that are not made again, and
-    /// the databases that are not named any more.
+    /// Joins what is asked for now with what was asked for earlier: resuming keeps the choices that are not made again. The
+    /// databases are those known earlier.
     #[must_use]
-    pub fn new(
-        erasure: &FleetErasure<'_>,
-        resume: Option<&NewDecisions>,
-        earlier: Option<&FleetSession>,
-        places: Vec<FleetPlace>,
-    ) -> Self {
+    pub fn new(erasure: &FleetErasure<'_>, resume: Option<&NewDecisions>, earlier: Option<&FleetSession>) -> Self {
         let options = match (earlier, resume) {
             (Some(earlier), Some(decisions)) => earlier.options.resumed(erasure.options, decisions),
             _ => erasure.options.clone(),
@@ -76,14 +72,14 @@ impl FleetSession {
             options,
             export: erasure.export.map(PathBuf::from).or_else(|| earlier.and_then(kept)),
             handles: earlier.map(|earlier| earlier.handles.clone()).unwrap_or_default(),
-            databases: known(places, earlier.map_or(&[], |earlier| &earlier.databases), resume.is_some()),
+            databases: earlier.map(|earlier| earlier.databases.clone()).unwrap_or_default(),
             started_at: earlier.map_or_else(now, |earlier| earlier.started_at.clone()),
         }
     }
 }
 
 /// The databases that are named now, with what was known of them, and after them those that are not named any more.
-fn known(mut places: Vec<FleetPlace>, earlier: &[FleetPlace], with_missing: bool) -> Vec<FleetPlace> {
+pub fn known(mut places: Vec<FleetPlace>, earlier: &[FleetPlace], with_missing: bool) -> Vec<FleetPlace> {
     let mut missing = Vec::new();
     for old in earlier {
         match places.iter_mut().find(|place| place.is(old)) {
