@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
 use sha2::{Digest as _, Sha256};
 
 use super::context::Session;
@@ -18,6 +17,7 @@ use crate::change::purge::subject;
 use crate::change::{Author, now};
 use crate::config::{self, anchor_folder, companion, erasure_key};
 use crate::memory::invocation::Invocation;
+use crate::memory::json::JsonPart;
 use crate::store::{OpenOptions, Target};
 
 /// Bytes that a fleet file or a receipt may have.
@@ -34,9 +34,9 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs, file: &Path) -> Result
     let by = author(&args.doing.by);
     progress::begin(session);
     if !args.doing.apply && !args.resume {
-        let print = |plan| Ok(Some(to_raw_value(&printed(session, plan))?));
+        let print = |plan| serde_json::to_string(&printed(session, plan)).map(Some);
         let plans = fleet::plan_fleet(&fleet, &erasure, &print, &say).await;
-        return show(session, file, &fleet, plans?);
+        return show(session, file, &fleet, &plans?);
     }
     let decisions = args.decisions_on_resume();
     let receipt = fleet::erase_fleet(&fleet, &erasure, decisions.as_ref(), &desk(&by, &say)?).await;
@@ -83,9 +83,9 @@ struct ShownMember<'a> {
     location: &'a str,
     status: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    plan: Option<Box<RawValue>>,
+    plan: Option<JsonPart<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
+    error: Option<&'a str>,
 }
 
 /// The plans of all databases, as they are printed.
@@ -101,20 +101,20 @@ struct ShownFleet<'a> {
 }
 
 /// Prints every plan, and one count over all.
-fn show(session: &Session<'_>, file: &Path, fleet: &Fleet, plans: Vec<FleetPlan>) -> Result<(), CommandFailure> {
+fn show(session: &Session<'_>, file: &Path, fleet: &Fleet, plans: &[FleetPlan]) -> Result<(), CommandFailure> {
     let (mut counts, mut missing) = (Counts::new(), Vec::new());
     let mut databases = Vec::new();
     for (member, planned) in fleet.members.iter().zip(plans) {
         let (status, plan, error) = match planned {
             FleetPlan::Found { plan, .. } => {
                 fleet::add_counts(&mut counts, &member.label, &plan.counts);
-                ("planned", plan.printed, None)
+                ("planned", plan.printed.as_deref().map(JsonPart::Document), None)
             }
-            FleetPlan::Absent(named) => ("not found", None, named.map(|named| named.words)),
+            FleetPlan::Absent(named) => ("not found", None, named.as_ref().map(|named| &*named.words)),
             FleetPlan::Begun(_) => ("begun", None, None),
             FleetPlan::Failed(status, words) => {
                 missing.push(format!("{} is {status}: {words}", member.label));
-                (status, None, Some(words))
+                (*status, None, Some(&**words))
             }
         };
         databases.push(ShownMember { label: &member.label, location: &member.location, status, plan, error });

@@ -2,17 +2,12 @@
 
 use std::ops::Range;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD_NO_PAD;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
 use super::sieve::WordSieve;
 
 /// Words, numbered as they were added.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WordList {
     /// The bytes of all words, one after the other.
-    #[serde(serialize_with = "packed", deserialize_with = "unpacked")]
     bytes: Vec<u8>,
     /// The end of each word in them.
     ends: Vec<u32>,
@@ -37,15 +32,6 @@ impl WordList {
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.ends.len()).map(|number| self.word(number))
     }
-}
-
-fn packed<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(&STANDARD_NO_PAD.encode(bytes))
-}
-
-fn unpacked<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
-    let text = std::borrow::Cow::<str>::deserialize(from)?;
-    STANDARD_NO_PAD.decode(&*text).map_err(serde::de::Error::custom)
 }
 
 /// Order of the words of a list, by which they are found.
@@ -132,7 +118,6 @@ mod tests {
             let words: Vec<String> = words.into_iter().collect();
             let mut list = WordList::default();
             words.iter().for_each(|word| list.push(word.as_bytes()));
-            let list: WordList = serde_json::from_str(&serde_json::to_string(&list).unwrap()).unwrap();
             let index = WordIndex::new(&list);
             let mut found: Vec<_> = index.places(&list, text.as_bytes()).map(|(n, place)| (place.start, place.end, n)).collect();
             prop_assert!(found.is_sorted_by_key(|(start, end, _)| (*start, *end)));

@@ -9,7 +9,7 @@ use crate::support::block_on;
 use crate::support::postgres::Database;
 use mnemoscope::store::fetched::FetchedValue;
 use mnemoscope::store::proof::bytes::{NeedleContexts, sqlite_files};
-use mnemoscope::store::proof::needles::{NeedleForm, Needles};
+use mnemoscope::store::proof::needles::{NeedleForm, SoughtBytes};
 use mnemoscope::store::proof::pass::{PassOutcome, PassReport, PassRequest};
 use mnemoscope::store::proof::values::{StoredSighting, ValueSearch, ValueWatch};
 use mnemoscope::store::raw_file::RawFiles;
@@ -55,9 +55,9 @@ fn outcomes(pass: &PassReport) -> Vec<(&str, PassOutcome)> {
 }
 
 async fn bytes(path: &Path) -> u64 {
-    let needles = Needles::new(&[MAIL.to_owned(), ID.to_owned()], &[]);
+    let sought = SoughtBytes::of(&[MAIL.to_owned(), ID.to_owned()]);
     let raw_files = RawFiles::through(Some(crate::support::program()));
-    raw_files.search(&sqlite_files(path), &needles, &mut |_| {}).await.expect("the files").hits()
+    raw_files.search(&sqlite_files(path), &sought, &mut |_| {}).await.expect("the files").hits()
 }
 
 /// A database in which a person has left traces in every way that SQLite offers: rows, an index, a full-text index, the
@@ -113,9 +113,9 @@ fn no_byte_is_left_after_the_pass_whatever_the_journal() {
             let mut other = connect(&path).await;
             run(&mut other, &format!("PRAGMA journal_mode = {mode}; SELECT count(*) FROM notes")).await;
             let store = open(&Target::File(path.clone())).await;
-            let needles = Needles::new(&[MAIL.to_owned(), ID.to_owned()], &[]);
-            let control = store.proof().scan_bytes(&needles, |_| {}).await.expect("the files");
-            assert!(control.hits() > 0 && control.not_found(&needles).is_empty(), "{mode}");
+            let sought = SoughtBytes::of(&[MAIL.to_owned(), ID.to_owned()]);
+            let control = store.proof().scan_bytes(&sought, |_| {}).await.expect("the files").by_needle();
+            assert!([0, 1].iter().all(|handle| control.keys().any(|(found, _)| found == handle)), "{mode}");
             delete_rest(&store).await;
             let keys = store.proof().key_problems().await.expect("keys");
             let pass = store.proof().physical_pass(&wanted(false, &[])).await.expect("the pass");
@@ -206,7 +206,7 @@ async fn search(store: &Store) -> (ValueSearch, Vec<StoredSighting>) {
     };
     let found = store
         .proof()
-        .search_values(&ValueWatch::of(&handles), &mut NeedleContexts::default(), each, |_| told += 1)
+        .search_values(&ValueWatch::new(&handles, &[]), &mut NeedleContexts::default(), each, |_| told += 1)
         .await
         .expect("the search");
     assert!(told > 0, "it says how far it has come");
@@ -338,7 +338,7 @@ fn a_long_table_is_searched_to_its_last_row_whatever_its_values_are() {
         let handles = [ID, "4711"].map(str::to_owned);
         let found = store
             .proof()
-            .search_values(&ValueWatch::of(&handles), &mut NeedleContexts::default(), each, |_| {})
+            .search_values(&ValueWatch::new(&handles, &[]), &mut NeedleContexts::default(), each, |_| {})
             .await
             .expect("the search");
         for (table, _) in long_tables() {
@@ -383,7 +383,12 @@ fn every_stored_value_is_searched_on_postgres() {
             };
             let found = store
                 .proof()
-                .search_values(&ValueWatch::of(&[handle.to_owned()]), &mut NeedleContexts::default(), each, |_| {})
+                .search_values(
+                    &ValueWatch::new(&[handle.to_owned()], &[]),
+                    &mut NeedleContexts::default(),
+                    each,
+                    |_| {},
+                )
                 .await
                 .expect("the search");
             assert_eq!(seen, columns, "{handle} {found:?}");
@@ -400,7 +405,7 @@ fn every_stored_value_is_searched_on_postgres() {
         let found = store
             .proof()
             .search_values(
-                &ValueWatch::of(&[ID.to_owned()]),
+                &ValueWatch::new(&[ID.to_owned()], &[]),
                 &mut NeedleContexts::default(),
                 |_| ControlFlow::Continue(()),
                 |_| {},
@@ -461,19 +466,20 @@ fn tables_are_written_anew_on_postgres_and_who_hinders_it_is_named() {
 
 #[test]
 fn the_tail_of_a_word_is_looked_for_too() {
-    let needles = Needles::new(&[MAIL.to_owned()], &[]);
+    let needles = SoughtBytes::of(&[MAIL.to_owned()]).needles();
     assert!(needles.iter().any(|n| n.form == NeedleForm::Tail && n.bytes == b".example"));
 }
 
 /// Places of a handle among the bytes of a file as they stand, and those that are told of a person who has it.
 async fn places(path: &Path, handle: &str) -> (usize, u64) {
-    let needles = Needles::new(&[handle.to_owned()], &[]);
+    let sought = SoughtBytes::of(&[handle.to_owned()]);
     let raw_files = RawFiles::through(Some(crate::support::program()));
-    let told = raw_files.search(&sqlite_files(path), &needles, &mut |_| {}).await.expect("the files").hits();
+    let told = raw_files.search(&sqlite_files(path), &sought, &mut |_| {}).await.expect("the files").hits();
+    let needles = sought.needles();
     let file = std::fs::read(path).expect("the file");
     let plain = needles.iter().filter(|n| matches!(n.form, NeedleForm::Utf8 | NeedleForm::Utf16Le));
     let count = |needle: &[u8]| file.windows(needle.len()).filter(|bytes| *bytes == needle).count();
-    (plain.map(|needle| count(&needle.bytes)).sum(), told)
+    (plain.map(|needle| count(needle.bytes)).sum(), told)
 }
 
 #[test]
@@ -539,7 +545,7 @@ fn a_watch_over_files_notices_whoever_writes_and_nobody_who_reads() {
             let each = |_: StoredSighting| ControlFlow::Continue(());
             store
                 .proof()
-                .search_values(&ValueWatch::of(&[MAIL.to_owned()]), &mut NeedleContexts::default(), each, |_| {})
+                .search_values(&ValueWatch::new(&[MAIL.to_owned()], &[]), &mut NeedleContexts::default(), each, |_| {})
                 .await
                 .expect("the search");
             assert!(watch.is_unchanged().await, "{mode}: read");

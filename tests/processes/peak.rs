@@ -326,6 +326,59 @@ fn rows_of_one_person_take_few_bytes_each() {
     }
 }
 
+/// Adds a person with many e-mail addresses.
+async fn add_handles(path: &str, count: i64) {
+    let mut link = SqliteConnection::connect(path).await.expect("the file");
+    let person = "INSERT INTO subjects (id, name, handles, created_at) \
+         SELECT 'peak.person', 'Peak Person', json_group_array(printf('peak%d@host%d.example', n, n % 97)), \
+         '2026-02-01T00:00:00.000000Z' FROM (WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < $1) \
+         SELECT n FROM n)";
+    sqlx::query(person).bind(count).execute(&mut link).await.expect("a person");
+    link.close().await.expect("closed");
+}
+
+#[test]
+fn handles_of_a_person_take_few_bytes_each() {
+    let folder = TempDir::new().unwrap();
+    let of = |episodes: &str, count: i64| {
+        let path = demo(folder.path(), episodes);
+        peak(folder.path(), &["-d", &path, "migrate", "--apply"])?;
+        block_on(add_handles(&path, count));
+        let (most, printed) =
+            peak(folder.path(), &["-d", &path, "--format", "json", "purge", "peak.person", "--apply"])?;
+        let receipt: serde_json::Value = serde_json::from_str(&printed).unwrap();
+        assert_eq!(receipt["verification"]["control"]["found"], count + 2, "{printed}");
+        assert_eq!(receipt["verification"]["bytes"]["hits"], 0, "{printed}");
+        Some(most)
+    };
+    let (Some(few), Some(many)) = (of("20", 10), of("21", 1_500)) else { return };
+    // They took 50 kB each.
+    assert!(many < few + 25_000, "{few} kB of 10 addresses, {many} kB of 1,500");
+}
+
+#[test]
+fn the_databases_of_a_fleet_are_not_held_together() {
+    let folder = TempDir::new().unwrap();
+    let path = demo(folder.path(), "20");
+    let of = |count: usize| {
+        let mut file = String::new();
+        for n in 0..count {
+            let copy = folder.path().join(format!("copy-{n}.db"));
+            fs::copy(&path, &copy).unwrap();
+            file += &format!("[[database]]\nurl = \"{}\"\n", copy.display());
+        }
+        let fleet = folder.path().join("fleet.toml");
+        fs::write(&fleet, file).unwrap();
+        let words = ["--format", "json", "purge", "dana.whitfield", "--fleet", fleet.to_str().unwrap()];
+        let (most, printed) = peak(folder.path(), &words)?;
+        assert_eq!(printed.matches("\"status\": \"planned\"").count(), count + 1, "{printed}");
+        Some(most)
+    };
+    let (Some(few), Some(many)) = (of(3), of(24)) else { return };
+    // Each was open to the end, and took 900 kB with its plan.
+    assert!(many < few + 9_000, "{few} kB of 3 databases, {many} kB of 24");
+}
+
 /// Adds memories of 150 words, each of a person of their own but for the last two, which say the same.
 async fn add_memories(path: &str, count: i64) {
     let mut link = SqliteConnection::connect(path).await.expect("the file");

@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 
 pub use receipt::{FleetReceipt, add_counts};
 pub use recheck::{FleetRecheck, recheck_fleet};
@@ -180,8 +179,8 @@ fn status_of(error: &ChangeError) -> &'static str {
 pub struct FoundPlan {
     /// Rows by table and verb.
     pub counts: Counts,
-    /// The plan as it is printed; none where it is not.
-    pub printed: Option<Box<RawValue>>,
+    /// JSON of the plan as it is printed; none where it is not.
+    pub printed: Option<String>,
     /// Handles of the person there.
     handles: Vec<PersonHandle>,
     /// Decisions about mentions that are there.
@@ -202,8 +201,8 @@ impl FoundPlan {
     }
 }
 
-/// Makes of a plan what is printed of it, if anything.
-pub type PrintPlan<'a> = &'a (dyn Fn(PurgePlan) -> serde_json::Result<Option<Box<RawValue>>> + Sync);
+/// Makes of a plan the JSON that is printed of it, if anything.
+pub type PrintPlan<'a> = &'a (dyn Fn(PurgePlan) -> serde_json::Result<Option<String>> + Sync);
 
 /// Answer of a database about the person.
 pub enum FleetPlan {

@@ -1,6 +1,6 @@
 //! Looks for what must be gone: in every value, in references, in search indexes, among the bytes of the files.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::{Duration, Instant};
 
 use super::desk::{Desk, KeptSession};
@@ -15,7 +15,7 @@ use crate::memory::{agreeing, thousands};
 use crate::store::Store;
 use crate::store::proof::bytes::{ByteScan, UncheckedBytes};
 use crate::store::proof::index::SideIndex;
-use crate::store::proof::needles::{NeedleForm, Needles};
+use crate::store::proof::needles::{NeedleForm, Needles, SoughtBytes};
 use crate::store::proof::pass::{PassOutcome, PassRequest};
 
 /// Time that the physical pass waits for others at each step.
@@ -128,11 +128,12 @@ pub async fn before(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> R
     kept.side_indexes = store.proof().side_indexes(&snapshot.relations().await?.tables).await?;
     drop(snapshot);
     let handles = words(kept).len();
-    let mut needles = Needles::new(&words(kept), &[]);
-    vectors::add(&mut needles, &kept.vectors);
-    let scan = store.proof().scan_bytes(&needles, |_| {}).await.ok();
+    let sought = SoughtBytes { vectors: vectors::stored(&kept.vectors), ..SoughtBytes::of(&words(kept)) };
+    let scan = store.proof().scan_bytes(&sought, |_| {}).await.ok();
     if let Some(scan) = &scan {
-        let unseen = scan.not_found(&needles).into_iter().filter(|n| *n >= handles).count();
+        let found: HashSet<usize> = scan.by_needle().into_keys().map(|(number, _)| number).collect();
+        let telling = Needles::new(&[], &sought.vectors, false).forms();
+        let unseen = telling.into_keys().filter(|number| !found.contains(&(handles + number))).count();
         if unseen > 0 {
             kept.notes.push(agreeing(
                 unseen,

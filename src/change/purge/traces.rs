@@ -14,7 +14,7 @@ use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
 use crate::store::proof::bytes::{FilesWatch, UncheckedBytes};
-use crate::store::proof::needles::{NeedleForm, Needles};
+use crate::store::proof::needles::SoughtBytes;
 use crate::store::proof::values::{StoredSighting, ValueWatch};
 use crate::store::snapshot::WantedRows;
 
@@ -53,9 +53,7 @@ impl TraceWatch {
     /// More than can be looked for at once.
     pub async fn begin(store: &Store, kept: &KeptSession, handles: &[String]) -> Result<Option<Self>, ChangeError> {
         let Some(files) = store.proof().watch_files().await else { return Ok(None) };
-        let mut needles = Needles::new(handles, &[]);
-        vectors::add(&mut needles, &kept.vectors);
-        Ok(Some(TraceWatch { values: ValueWatch::new(handles, needles), files }))
+        Ok(Some(TraceWatch { values: ValueWatch::new(handles, &vectors::stored(&kept.vectors)), files }))
     }
 }
 
@@ -113,13 +111,13 @@ impl LiveTraces {
 /// # Errors
 /// The engine's refusal.
 pub async fn unaccounted(store: &Store, handles: &[String]) -> Result<Result<u64, UncheckedBytes>, ChangeError> {
-    let mut needles = Needles::new(handles, &[]).without(NeedleForm::Tail);
+    let mut sought = SoughtBytes { tails: false, ..SoughtBytes::of(handles) };
     if store.proof().watch_files().await.is_some() {
         let mut live = LiveTraces::default();
-        live.read(store, &ValueWatch::new(handles, needles.clone()), true).await?;
-        needles.known = live.contexts.all();
+        live.read(store, &ValueWatch::new(handles, &[]), true).await?;
+        sought.known = live.contexts.all();
     }
-    Ok(store.proof().scan_bytes(&needles, |_| {}).await.map(|scan| scan.hits()))
+    Ok(store.proof().scan_bytes(&sought, |_| {}).await.map(|scan| scan.hits()))
 }
 
 /// Looks through the files. What live rows share with a handle, or were left to say, is distinguished: `live` is what the
@@ -134,7 +132,7 @@ pub async fn bytes(
 ) -> Result<(), ChangeError> {
     let handles = looked.handles;
     let Some((mut watch, mut live)) = live else {
-        let _ = proof.looked_through(kept, store.proof().scan_bytes(&Needles::default(), |_| {}).await);
+        let _ = proof.looked_through(kept, store.proof().scan_bytes(&SoughtBytes::default(), |_| {}).await);
         return Ok(());
     };
     live.read(store, &watch.values, false).await?;
@@ -142,16 +140,15 @@ pub async fn bytes(
     if !is_current {
         live = LiveTraces::again(store, kept, &watch.values).await?;
     }
-    let needles = |live: &mut LiveTraces| {
-        let mut needles = watch.values.needles().needles().clone();
-        needles.known = std::mem::take(&mut live.contexts).all();
-        needles.known.extend(vectors::shared(&needles, &live.vectors));
-        if looked.tails { needles } else { needles.without(NeedleForm::Tail) }
+    let sought = |live: &mut LiveTraces| {
+        let mut known = std::mem::take(&mut live.contexts).all();
+        known.extend(vectors::shared(watch.values.needles().needles(), &live.vectors));
+        SoughtBytes { handles: handles.to_vec(), vectors: vectors::stored(&kept.vectors), tails: looked.tails, known }
     };
-    let mut scan = store.proof().scan_bytes(&needles(&mut live), |_| {}).await;
+    let mut scan = store.proof().scan_bytes(&sought(&mut live), |_| {}).await;
     if is_current && scan.is_ok() && !watch.files.is_unchanged().await {
         live = LiveTraces::again(store, kept, &watch.values).await?;
-        scan = store.proof().scan_bytes(&needles(&mut live), |_| {}).await;
+        scan = store.proof().scan_bytes(&sought(&mut live), |_| {}).await;
     }
     let Some(scan) = proof.looked_through(kept, scan) else { return Ok(()) };
     proof.left_bytes = scan.known();

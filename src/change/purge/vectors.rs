@@ -89,9 +89,10 @@ pub async fn some(snapshot: &mut Snapshot<'_>, deletes: &[GoingRows]) -> Result<
     Ok(all)
 }
 
-/// Adds pieces of the vectors to what is looked for, each vector counted after the handles.
-pub fn add(needles: &mut Needles, vectors: &[OldVector]) {
-    vectors.iter().filter_map(|vector| vector.value.bytes()).for_each(|bytes| needles.add_stored(bytes));
+/// The vectors as they are stored.
+#[must_use]
+pub fn stored(vectors: &[OldVector]) -> Vec<Vec<u8>> {
+    vectors.iter().filter_map(|vector| vector.value.bytes().map(<[u8]>::to_vec)).collect()
 }
 
 /// Places of pieces of vectors that rows which stay share, such as those of the same text: each place of such a vector may

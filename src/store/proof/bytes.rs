@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::needles::{NeedleContext, NeedleForm, Needles};
+use super::needles::{NeedleContext, NeedleForm, Needles, SoughtBytes};
 use crate::memory::word_index::WordIndex;
 use crate::store::ProofReader;
 use crate::store::file_state::{Stamp, stamp};
@@ -92,15 +92,6 @@ impl ByteScan {
         }
         all
     }
-
-    /// Handles that were not found in any encoding though they were looked for: after a deletion their absence proves
-    /// nothing.
-    #[must_use]
-    pub fn not_found(&self, needles: &Needles) -> Vec<usize> {
-        let found = self.by_needle();
-        let seen = |handle: usize| found.keys().any(|(found, _)| *found == handle);
-        needles.forms().into_keys().filter(|handle| !seen(*handle)).collect()
-    }
 }
 
 /// The files of an SQLite database: itself, `-wal`, `-shm` and `-journal`, there or not.
@@ -167,10 +158,10 @@ impl NeedleContext {
 }
 
 impl ByteSearch {
-    /// Prepares to look for needles.
+    /// Prepares to look for needles; `known` are places that values which stay account for.
     #[must_use]
-    pub fn new(mut needles: Needles) -> Self {
-        let known = std::mem::take(&mut needles.known).into_iter().fold(HashMap::new(), |mut all, context| {
+    pub fn new(needles: Needles, known: Vec<NeedleContext>) -> Self {
+        let known = known.into_iter().fold(HashMap::new(), |mut all, context| {
             all.entry(context.needle).or_insert_with(Vec::new).push(context);
             all
         });
@@ -376,13 +367,13 @@ impl ProofReader<'_> {
     /// [`UncheckedBytes`]: nothing can be said of the bytes.
     pub async fn scan_bytes(
         self,
-        needles: &Needles,
+        sought: &SoughtBytes,
         mut each: impl FnMut(u64) + Send,
     ) -> Result<ByteScan, UncheckedBytes> {
         let Opener::Sqlite(database) = self.store.sessions.opener() else { return Err(UncheckedBytes::Server) };
         let files = self.files().ok_or(UncheckedBytes::Server)?;
         let mut watch = CommitWatch::over(database, &files).await;
-        self.scan_at_rest(&files, needles, &mut watch, &mut each).await
+        self.scan_at_rest(&files, sought, &mut watch, &mut each).await
     }
 
     /// Begins to watch for writes to the database's files; none for a server.
@@ -396,13 +387,13 @@ impl ProofReader<'_> {
     async fn scan_at_rest(
         self,
         files: &[PathBuf],
-        needles: &Needles,
+        sought: &SoughtBytes,
         watch: &mut CommitWatch,
         each: &mut (impl FnMut(u64) + Send),
     ) -> Result<ByteScan, UncheckedBytes> {
         let mut before = watch.look().await;
         for _ in 0..SCANS {
-            let scan = self.store.raw_files.search(files, needles, each).await?;
+            let scan = self.store.raw_files.search(files, sought, each).await?;
             let after = watch.look().await;
             if before == after {
                 return Ok(scan);
@@ -417,41 +408,41 @@ impl ProofReader<'_> {
 mod tests {
     use super::*;
 
-    fn scan(bytes: &[u8], needles: &Needles) -> Vec<NeedleCount> {
-        ByteSearch::new(needles.clone()).run(bytes, &mut |_| {}, &mut |_| false).unwrap().found
+    fn scan(bytes: &[u8], sought: &SoughtBytes) -> ReaderScan {
+        let search = ByteSearch::new(sought.needles(), sought.known.clone());
+        search.run(bytes, &mut |_| {}, &mut |_| false).unwrap()
     }
 
     #[test]
     fn every_encoding_is_found_in_a_file_that_holds_it() {
-        let handle = "Zoë.Núñez@Example.org";
-        let needles = Needles::new(&[handle.to_owned()], &[vec![0.25, -0.5, 0.125, 0.75]]);
-        for needle in needles.iter() {
+        let vector = [0.25_f32, -0.5, 0.125, 0.75, 0.3, 0.6, 0.7, 0.9].iter().flat_map(|x| x.to_le_bytes()).collect();
+        let sought = SoughtBytes { vectors: vec![vector], ..SoughtBytes::of(&["Zoë.Núñez@Example.org".to_owned()]) };
+        for needle in sought.needles().iter() {
             let mut file = vec![0xAA; 100];
             file.extend(needle.bytes);
             file.extend([0xAA; 9]);
-            let found = scan(&file, &needles);
+            let found = scan(&file, &sought).found;
             let it = found.iter().find(|f| (f.handle, f.form) == (needle.handle, needle.form));
             assert_eq!(it.map(|f| f.count), Some(1), "{:?} in {found:?}", needle.form);
         }
-        assert!(scan(&[0xAA; 4096], &needles).is_empty());
+        assert!(scan(&[0xAA; 4096], &sought).found.is_empty());
     }
 
     #[test]
     fn a_place_that_a_value_which_stays_accounts_for_is_told_from_others() {
-        let mut needles = Needles::new(&["bob.smith".to_owned()], &[]);
+        let mut sought = SoughtBytes::of(&["bob.smith".to_owned()]);
         let mut contexts = NeedleContexts::default();
-        let search = ByteSearch::new(needles.clone());
+        let search = ByteSearch::new(sought.needles(), Vec::new());
         contexts.add(search.contexts(b"ask bob.smithers about it"));
         contexts.add(search.contexts(b"bob.smith-2"));
-        needles.known = contexts.all();
+        sought.known = contexts.all();
         let count = |bytes: &[u8]| {
             let of = |found: &NeedleCount| (found.form == NeedleForm::Utf8).then_some(found.count);
-            scan(bytes, &needles).iter().find_map(of).unwrap_or_default()
+            scan(bytes, &sought).found.iter().find_map(of).unwrap_or_default()
         };
         let stays = b"\x01\x17ask bob.smithers about itbob.smith-2\x00";
         assert_eq!(count(stays), 0);
-        let known =
-            |bytes: &[u8]| ByteSearch::new(needles.clone()).run(bytes, &mut |_| {}, &mut |_| false).unwrap().known;
+        let known = |bytes: &[u8]| scan(bytes, &sought).known;
         assert_eq!((known(stays), known(b"\x00bob.smith\x00")), (4, 0), "each place of the handle and of its tail");
         // Records stand side by side: what follows a value is the next one.
         for gone in [&b"\x00bob.smith\x00"[..], b"bob.smithhello", b"xbob.smith-3"] {
@@ -467,11 +458,11 @@ mod tests {
 
     #[test]
     fn a_needle_across_two_pieces_is_found_once() {
-        let needles = Needles::new(&["auth0|7f3a9b2c".to_owned()], &[]);
+        let sought = SoughtBytes::of(&["auth0|7f3a9b2c".to_owned()]);
         for at in [PIECE - 20, PIECE - 14, PIECE - 7, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE - 3] {
             let mut file = vec![b'.'; 3 * PIECE];
             file[at..at + 14].copy_from_slice(b"auth0|7f3a9b2c");
-            let count = |form| scan(&file, &needles).iter().find(|f| f.form == form).map(|f| f.count);
+            let count = |form| scan(&file, &sought).found.iter().find(|f| f.form == form).map(|f| f.count);
             assert_eq!((count(NeedleForm::Utf8), count(NeedleForm::Tail)), (Some(1), Some(1)), "at {at}");
         }
     }

@@ -15,12 +15,10 @@ pub const SHORTEST: usize = 5;
 /// Bytes at the end of a handle that are looked for by themselves: what an index of words leaves when it shares their
 /// beginnings.
 pub const TAIL: usize = 8;
-/// Numbers of a vector in one needle. A vector is longer than a page and never lies in one piece.
-const RUN: usize = 8;
 /// Bytes of a stored vector in one needle.
 const PIECE: usize = 32;
 /// Needles that are taken out of one vector at most.
-const RUNS: usize = 6;
+const PIECES: usize = 6;
 
 /// An encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -52,7 +50,7 @@ pub enum NeedleForm {
     HexUpper,
     /// The last eight bytes.
     Tail,
-    /// A run of a vector's float32 numbers, little-endian.
+    /// A piece of a vector, as it is stored.
     Vector,
 }
 
@@ -87,97 +85,87 @@ pub struct NeedleContext {
     pub after: Vec<u8>,
 }
 
-/// Needle that is not looked for, and the reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unusable {
-    /// Number of the handle.
-    pub handle: usize,
-    /// Encoding; none for all of them.
-    pub form: Option<NeedleForm>,
-    /// Reason why it is not looked for.
-    pub reason: String,
+/// What is looked for among the bytes of files.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct SoughtBytes {
+    /// Handles.
+    pub handles: Vec<String>,
+    /// Vectors, as they are stored.
+    pub vectors: Vec<Vec<u8>>,
+    /// True when the last bytes of handles are looked for by themselves too.
+    pub tails: bool,
+    /// Places that values which stay account for.
+    pub known: Vec<NeedleContext>,
 }
 
-/// Everything that is looked for.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+impl SoughtBytes {
+    /// Handles, and what they end in.
+    #[must_use]
+    pub fn of(handles: &[String]) -> Self {
+        SoughtBytes { handles: handles.to_vec(), tails: true, ..SoughtBytes::default() }
+    }
+
+    /// The needles of all of it.
+    #[must_use]
+    pub fn needles(&self) -> Needles {
+        Needles::new(&self.handles, &self.vectors, self.tails)
+    }
+}
+
+/// Every encoding of some handles and vectors. Needles of handles that would prove nothing are left out.
+#[derive(Debug, Clone, Default)]
 pub struct Needles {
-    /// Handles and vectors.
-    pub handles: usize,
     /// The bytes of each needle; no two of one handle are the same.
     pub(super) words: WordList,
     /// The handle and the encoding of each.
     meant: Vec<(u32, NeedleForm)>,
-    /// Handles or encodings whose needles would prove nothing.
-    pub unusable: Vec<Unusable>,
-    /// Places that values which stay account for.
-    #[serde(default)]
-    pub known: Vec<NeedleContext>,
 }
 
 impl Needles {
-    /// Every encoding of some handles and vectors. Handles are numbered as given, from 0; vectors after them.
+    /// Takes handles, which are numbered as given, from 0, and vectors as they are stored, numbered after them. The needles
+    /// have the same numbers with and without tails.
     #[must_use]
-    pub fn new(handles: &[String], vectors: &[Vec<f32>]) -> Self {
-        let mut all = Needles { handles: handles.len() + vectors.len(), ..Needles::default() };
-        let mut tails = BTreeSet::new();
-        for (number, handle) in handles.iter().enumerate() {
-            all.add_handle(number, handle, &mut tails);
+    pub fn new(handles: &[String], vectors: &[Vec<u8>], tails: bool) -> Self {
+        let mut all = Needles::default();
+        let telling = || handles.iter().enumerate().filter(|(_, text)| text.len() >= SHORTEST && !plain_word(text));
+        for (number, handle) in telling() {
+            all.add_handle(number, handle);
         }
-        for (number, vector) in vectors.iter().enumerate() {
-            all.add_vector(handles.len() + number, vector);
+        for (number, vector) in (handles.len()..).zip(vectors) {
+            all.add_vector(number, vector);
+        }
+        let mut known_tails = BTreeSet::new();
+        for (number, handle) in telling().filter(|_| tails) {
+            all.add_tails(number, handle, &mut known_tails);
         }
         all
     }
 
-    /// Adds a handle's encodings. A tail that several handles have, such as the end of one host's addresses, is looked for
-    /// once: it tells no more of one than of another, and thousands of the same would take quadratic room.
-    fn add_handle(&mut self, handle: usize, text: &str, known_tails: &mut BTreeSet<Vec<u8>>) {
-        if text.len() < SHORTEST {
-            self.unusable.push(Unusable { handle, form: None, reason: "too short to tell among bytes".to_owned() });
-            return;
-        }
-        if plain_word(text) {
-            let reason = "too common to tell among bytes: a word or number that others use too".to_owned();
-            self.unusable.push(Unusable { handle, form: None, reason });
-            return;
-        }
+    fn add_handle(&mut self, handle: usize, text: &str) {
         let mut seen = BTreeSet::new();
         for (form, bytes) in encodings(text) {
             if bytes.len() >= SHORTEST && seen.insert(bytes.clone()) {
                 self.push(handle, form, &bytes);
             }
         }
-        let tails: BTreeSet<Vec<u8>> =
-            [text.to_owned(), text.to_lowercase()].iter().filter_map(|text| tail(text)).collect();
-        for bytes in tails {
-            if seen.insert(bytes.clone()) && known_tails.insert(bytes.clone()) {
+    }
+
+    /// Adds what a handle ends in. A tail that several handles have, such as the end of one host's addresses, is looked for
+    /// once: it tells no more of one than of another.
+    fn add_tails(&mut self, handle: usize, text: &str, known: &mut BTreeSet<Vec<u8>>) {
+        for bytes in [text.to_owned(), text.to_lowercase()].iter().filter_map(|text| tail(text)) {
+            if known.insert(bytes.clone()) {
                 self.push(handle, NeedleForm::Tail, &bytes);
             }
         }
     }
 
-    fn add_vector(&mut self, handle: usize, vector: &[f32]) {
-        let runs: BTreeSet<Vec<u8>> = runs(vector).collect();
-        if runs.is_empty() {
-            let reason = "a vector without a run of numbers that differ: too common to tell".to_owned();
-            self.unusable.push(Unusable { handle, form: Some(NeedleForm::Vector), reason });
-        }
-        runs.iter().for_each(|bytes| self.push(handle, NeedleForm::Vector, bytes));
-    }
-
-    /// Adds a vector as it is stored, in whatever form: pieces spread over its length. It counts after everything that is
-    /// there already.
-    pub fn add_stored(&mut self, bytes: &[u8]) {
-        let handle = self.handles;
-        self.handles += 1;
+    /// Adds pieces of a vector, spread over its length: it may be longer than a page and then never lies in one piece.
+    fn add_vector(&mut self, handle: usize, bytes: &[u8]) {
         let all: Vec<&[u8]> = bytes.chunks_exact(PIECE).collect();
-        let step = all.len().div_ceil(RUNS).max(1);
+        let step = all.len().div_ceil(PIECES).max(1);
         let telling = |piece: &&[u8]| piece.iter().collect::<BTreeSet<_>>().len() > PIECE / 4;
         let pieces: BTreeSet<&[u8]> = all.into_iter().step_by(step).filter(telling).collect();
-        if pieces.is_empty() {
-            let reason = "a vector without a run of numbers that differ: too common to tell".to_owned();
-            self.unusable.push(Unusable { handle, form: Some(NeedleForm::Vector), reason });
-        }
         pieces.into_iter().for_each(|bytes| self.push(handle, NeedleForm::Vector, bytes));
     }
 
@@ -197,26 +185,6 @@ impl Needles {
     pub fn needle(&self, number: usize) -> Option<Needle<'_>> {
         let (handle, form) = *self.meant.get(number)?;
         Some(Needle { handle: handle as usize, form, bytes: self.words.word(number) })
-    }
-
-    /// These without the needles of a form. What is known of the others stays known.
-    #[must_use]
-    pub fn without(&self, form: NeedleForm) -> Self {
-        let (handles, unusable) = (self.handles, self.unusable.clone());
-        let mut left = Needles { handles, unusable, ..Needles::default() };
-        let mut numbers = Vec::with_capacity(self.meant.len());
-        for needle in self.iter() {
-            numbers.push((needle.form != form).then_some(left.meant.len()));
-            if needle.form != form {
-                left.push(needle.handle, needle.form, needle.bytes);
-            }
-        }
-        let moved = |context: &NeedleContext| {
-            let needle = numbers.get(context.needle).copied().flatten()?;
-            Some(NeedleContext { needle, ..context.clone() })
-        };
-        left.known = self.known.iter().filter_map(moved).collect();
-        left
     }
 
     /// Forms that are looked for, by handle.
@@ -287,17 +255,6 @@ pub fn base64(bytes: &[u8]) -> Vec<String> {
     all.into_iter().collect()
 }
 
-/// Runs of a vector spread over its length, as bytes; without those that repeat a few numbers.
-fn runs(vector: &[f32]) -> impl Iterator<Item = Vec<u8>> {
-    let all: Vec<&[f32]> = vector.chunks_exact(RUN.min(vector.len().max(1))).collect();
-    let step = all.len().div_ceil(RUNS).max(1);
-    let telling =
-        |run: &&[f32]| run.len() >= 2 && run.iter().map(|x| x.to_bits()).collect::<BTreeSet<_>>().len() * 2 > run.len();
-    let bytes = |run: &[f32]| run.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
-    let chosen: Vec<Vec<u8>> = all.into_iter().step_by(step).filter(telling).map(bytes).collect();
-    chosen.into_iter()
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -305,7 +262,7 @@ mod tests {
     use super::*;
 
     fn bytes(form: NeedleForm, text: &str) -> Vec<Vec<u8>> {
-        let needles = Needles::new(&[text.to_owned()], &[]);
+        let needles = Needles::new(&[text.to_owned()], &[], true);
         needles.iter().filter(|n| n.form == form).map(|n| n.bytes.to_vec()).collect()
     }
 
@@ -324,17 +281,16 @@ mod tests {
         ] {
             assert!(json.contains(&spelled.as_bytes().to_vec()), "{spelled}");
         }
-        let needles = Needles::new(&[text.to_owned()], &[]);
+        let needles = Needles::new(&[text.to_owned()], &[], true);
         let distinct: BTreeSet<&[u8]> = needles.iter().map(|n| n.bytes).collect();
         assert_eq!(distinct.len(), needles.iter().count());
     }
 
     #[test]
-    fn what_is_too_short_or_too_common_is_said_and_not_used() {
+    fn what_is_too_short_or_too_common_is_not_used() {
         let handles = ["ann", "Maria", "4711", "user-1", "maria.lopez@x.example"].map(str::to_owned);
-        let needles = Needles::new(&handles, &[vec![0.0; 64], vec![0.1, 0.2, 0.3]]);
-        let unused: Vec<usize> = needles.unusable.iter().map(|u| u.handle).collect();
-        assert_eq!(unused, [0, 1, 2, 5]);
+        let numbers: Vec<u8> = (0..64_u8).collect();
+        let needles = Needles::new(&handles, &[vec![0; 256], numbers], true);
         let used: Vec<usize> = needles.forms().into_keys().collect();
         assert_eq!(used, [3, 4, 6]);
     }
@@ -342,23 +298,18 @@ mod tests {
     #[test]
     fn a_tail_that_many_handles_share_is_looked_for_once() {
         let handles: Vec<String> = (0..300).map(|n| format!("alias{n}@host{n}.example")).collect();
-        let needles = Needles::new(&handles, &[]);
+        let needles = Needles::new(&handles, &[], true);
         assert_eq!(needles.iter().filter(|n| n.form == NeedleForm::Tail && n.bytes == b".example").count(), 1);
         assert!((0..300).all(|number| needles.iter().any(|n| n.handle == number && n.form == NeedleForm::Utf8)));
     }
 
     #[test]
-    fn what_is_known_of_needles_stays_theirs_when_others_are_left_out() {
-        let mut needles = Needles::new(&["maria.lopez@x.example", "bob.smith@y.test"].map(str::to_owned), &[]);
-        assert_eq!(bytes(NeedleForm::Tail, "maria.lopez@x.example"), [b".example"]);
-        let known = |needle: usize| NeedleContext { needle, before: vec![needle as u8], after: Vec::new() };
-        needles.known = (0..needles.iter().count()).map(known).collect();
-        let left = needles.without(NeedleForm::Tail);
-        assert!(!left.forms()[&0].contains(&NeedleForm::Tail));
-        assert!(left.known.len() < needles.known.len() && left.known.len() == left.iter().count());
-        for context in &left.known {
-            assert_eq!(left.needle(context.needle), needles.needle(usize::from(context.before[0])));
-        }
+    fn needles_have_the_same_numbers_without_tails() {
+        let handles = ["maria.lopez@x.example", "bob.smith@y.test"].map(str::to_owned);
+        let vectors = [(0..64_u8).collect::<Vec<u8>>()];
+        let [all, without] = [true, false].map(|tails| Needles::new(&handles, &vectors, tails));
+        assert!(all.forms()[&0].contains(&NeedleForm::Tail) && !without.forms()[&0].contains(&NeedleForm::Tail));
+        assert!(without.iter().eq(all.iter().take(without.iter().count())));
     }
 
     proptest! {
@@ -385,9 +336,9 @@ mod tests {
         }
 
         #[test]
-        fn a_vector_is_found_by_its_runs(vector in prop::collection::vec(-1.0_f32..1.0, 2..2_000)) {
+        fn a_vector_is_found_by_its_pieces(vector in prop::collection::vec(-1.0_f32..1.0, 16..2_000)) {
             let bytes: Vec<u8> = vector.iter().flat_map(|x| x.to_le_bytes()).collect();
-            let needles = Needles::new(&[], &[vector]);
+            let needles = Needles::new(&[], std::slice::from_ref(&bytes), true);
             for needle in needles.iter() {
                 prop_assert!(bytes.windows(needle.bytes.len()).any(|w| w == needle.bytes));
             }

@@ -141,20 +141,15 @@ pub struct WatchedValue {
 }
 
 impl ValueWatch {
-    /// Prepares to look for handles in whatever they are encoded, and for needles among bytes.
+    /// Prepares to look for handles in whatever they are encoded, and for them and stored vectors among bytes.
     #[must_use]
-    pub fn new(handles: &[String], needles: Needles) -> Self {
+    pub fn new(handles: &[String], vectors: &[Vec<u8>]) -> Self {
+        let needles = Needles::new(handles, vectors, true);
         let words = HandleWords::new(handles, &needles);
-        let search = ByteSearch::new(needles);
+        let search = ByteSearch::new(needles, Vec::new());
         let sieve =
             WordSieve::new(|each| search.needles().iter().map(|n| n.bytes).chain(words.sought()).for_each(each));
         ValueWatch { numbers: !words.numbers().is_empty(), handles: handles.len(), words, search, sieve }
-    }
-
-    /// Looks for handles, and for every encoding of them.
-    #[must_use]
-    pub fn of(handles: &[String]) -> Self {
-        Self::new(handles, Needles::new(handles, &[]))
     }
 
     /// The needles.
@@ -508,7 +503,7 @@ mod tests {
             spelled in 0..8_usize,
             after in "[ -~é]{0,20}",
         ) {
-            let watch = ValueWatch::of(&[handle.to_owned()]);
+            let watch = ValueWatch::new(&[handle.to_owned()], &[]);
             let spelled = match spelled {
                 0 => String::new(),
                 1 => handle.to_uppercase(),

@@ -279,7 +279,7 @@ mod tests {
     }
 
     fn look(handles: &[&str], value: &FetchedValue) -> WordLook {
-        ValueWatch::of(&owned(handles)).look(value).0
+        ValueWatch::new(&owned(handles), &[]).look(value).0
     }
 
     fn seen(handle: &str, value: &FetchedValue) -> WordCount {

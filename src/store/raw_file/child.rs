@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::{ChildReply, ChildRequest, REQUEST};
 use crate::store::proof::bytes::{ByteScan, ByteSearch, FileScan, ReaderScan};
-use crate::store::proof::needles::Needles;
+use crate::store::proof::needles::SoughtBytes;
 use crate::store::proof::pages::Pages;
 
 /// Answers the one request that comes on standard input. Ends at once when standard input does: then the parent is gone,
@@ -39,10 +39,10 @@ fn say(reply: &ChildReply) -> io::Result<()> {
 
 fn answer(request: ChildRequest<'_>) -> io::Result<ChildReply> {
     match request {
-        ChildRequest::Search { files, needles } => {
+        ChildRequest::Search { files, sought } => {
             let mut parent = Ok(());
             // Without a parent there is nobody to read on for; the end of standard input says so too.
-            let scan = search(&files, needles.into_owned(), &mut |bytes| parent = say(&ChildReply::Read(bytes)));
+            let scan = search(&files, sought.into_owned(), &mut |bytes| parent = say(&ChildReply::Read(bytes)));
             parent.and(scan).map(ChildReply::Found)
         }
         ChildRequest::Head { file, bytes } => {
@@ -60,9 +60,9 @@ fn answer(request: ChildRequest<'_>) -> io::Result<ChildReply> {
 }
 
 /// Looks through files; one that is not there holds nothing. `each` gets the bytes of every piece read.
-fn search(files: &[PathBuf], needles: Needles, each: &mut impl FnMut(u64)) -> io::Result<ByteScan> {
+fn search(files: &[PathBuf], sought: SoughtBytes, each: &mut impl FnMut(u64)) -> io::Result<ByteScan> {
     let began = Instant::now();
-    let search = ByteSearch::new(needles);
+    let search = ByteSearch::new(sought.needles(), sought.known);
     let mut scan = ByteScan::default();
     for path in files {
         let (found, known, bytes) = match File::open(path) {
@@ -108,15 +108,14 @@ mod tests {
     #[test]
     fn a_file_that_is_not_there_holds_nothing_and_one_that_cannot_be_read_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
-        let needles = Needles::new(&["auth0|7f3a9b2c".to_owned()], &[]);
+        let sought = SoughtBytes::of(&["auth0|7f3a9b2c".to_owned()]);
         let main = folder.path().join("a.db");
         std::fs::write(&main, b"xx auth0|7f3a9b2c yy AUTH0|7F3A9B2C").unwrap();
         let mut read = 0;
-        let scan = search(&sqlite_files(&main), needles.clone(), &mut |n| read += n).unwrap();
+        let scan = search(&sqlite_files(&main), sought.clone(), &mut |n| read += n).unwrap();
         assert_eq!((scan.files.len(), scan.files[0].bytes, scan.files[1].bytes, read), (4, Some(35), None, 35));
         assert_eq!(scan.by_needle()[&(0, NeedleForm::Utf8)], 1);
-        assert!(scan.not_found(&needles).is_empty());
-        let error = search(&[folder.path().to_owned()], needles, &mut |_| {}).unwrap_err();
+        let error = search(&[folder.path().to_owned()], sought, &mut |_| {}).unwrap_err();
         assert!(error.to_string().contains(&folder.path().display().to_string()), "{error}");
     }
 

@@ -19,7 +19,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::process::{Child, Command};
 
 use super::proof::bytes::ByteScan;
-use super::proof::needles::Needles;
+use super::proof::needles::SoughtBytes;
 
 pub use child::serve;
 
@@ -34,8 +34,8 @@ const LINE: u64 = 64 << 20;
 /// Task for the child process.
 #[derive(Debug, Serialize, Deserialize)]
 enum ChildRequest<'a> {
-    /// Look through files for needles; one that is not there holds nothing.
-    Search { files: Vec<PathBuf>, needles: Cow<'a, Needles> },
+    /// Look through files for what is sought; one that is not there holds nothing.
+    Search { files: Vec<PathBuf>, sought: Cow<'a, SoughtBytes> },
     /// The first bytes of a file.
     Head { file: PathBuf, bytes: u64 },
     /// Copy files, each to a path where nothing is yet; one that is not there is left out.
@@ -88,10 +88,10 @@ impl RawFiles {
     pub async fn search(
         &self,
         files: &[PathBuf],
-        needles: &Needles,
+        sought: &SoughtBytes,
         each: &mut impl FnMut(u64),
     ) -> Result<ByteScan, UnreadBytes> {
-        let request = ChildRequest::Search { files: files.to_vec(), needles: Cow::Borrowed(needles) };
+        let request = ChildRequest::Search { files: files.to_vec(), sought: Cow::Borrowed(sought) };
         match self.ask(&request, each).await? {
             ChildReply::Found(scan) => Ok(scan),
             _ => Err(stray()),
