@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use futures::future::BoxFuture;
+use serde::Serializer as _;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -270,9 +271,10 @@ fn stored_back(episode: &Row, log: RunLog) -> (Value, bool) {
         ("timestamp", JsonPart::Value(&began)),
         ("duration_seconds", episode.json("duration_seconds")),
     ];
-    let text = members.iter().map(|(name, part)| format!("\"{name}\":{part}")).collect::<Vec<_>>().join(",");
-    let text = format!("{{{text}}}");
-    if is_kept_as_text(&text) {
+    // Written at once: each part may be long.
+    let mut text = Vec::new();
+    let written = serde_json::Serializer::new(&mut text).collect_map(members);
+    if let Some(text) = String::from_utf8(text).ok().filter(|text| written.is_ok() && is_kept_as_text(text)) {
         return (Value::from(text), true);
     }
     (Value::Object(members.iter().map(|(name, part)| ((*name).to_owned(), part.to_value())).collect()), false)

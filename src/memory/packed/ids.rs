@@ -7,8 +7,8 @@ use uuid::Uuid;
 use super::pages::PageStore;
 use crate::memory::digest::digest;
 
-/// Ids of a part.
-const PART: usize = 1 << 16;
+/// Ids of a part: few, because a part is held until it is full, however long they are.
+const PART: usize = 1 << 10;
 
 /// Bytes of a UUID, and letters of one.
 const UUID: usize = 16;
@@ -277,6 +277,14 @@ fn uuid(id: &str) -> Option<Uuid> {
 mod tests {
     use super::super::space::tests::space;
     use super::*;
+
+    #[test]
+    fn few_long_ids_are_held_where_there_is_no_room() {
+        let mut ids = IdList::paged(&PageStore::new(0, space));
+        (0..5_000).for_each(|n| ids.push(&format!("{n:04000}")));
+        assert!(ids.bytes() < 5 << 20, "{} of 20,000,000 bytes", ids.bytes());
+        assert_eq!(ids.get(4_999), Some(format!("{:04000}", 4_999).into()));
+    }
 
     #[test]
     fn ids_of_any_shape_come_back_as_they_were() {
