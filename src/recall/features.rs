@@ -100,12 +100,7 @@ pub fn age_days(created_at: Option<&str>, now: &str) -> Option<f64> {
 /// `process_order` and `order.paid` are parted too.
 #[must_use]
 pub fn words(text: &str) -> BTreeSet<String> {
-    let mut words = BTreeSet::new();
-    // Collected, all words of a text would be held before those that repeat go.
-    for part in word_parts(text) {
-        words.insert(part.to_lowercase());
-    }
-    words
+    word_parts(text).map(str::to_lowercase).collect()
 }
 
 /// The words of a text as it spells them, in its order: see [`words`].

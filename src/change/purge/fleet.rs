@@ -206,9 +206,9 @@ pub type PrintPlan<'a> = &'a (dyn Fn(PurgePlan) -> serde_json::Result<Option<Str
 
 /// Answer of a database about the person.
 pub enum FleetPlan {
-    /// What the plan of the erasure says, and the handle by which the person was found there.
+    /// Plan of the erasure without its rows, and the handle by which the person was found there.
     Found {
-        /// What the plan says.
+        /// The plan.
         plan: Box<FoundPlan>,
         /// The handle.
         by: String,

@@ -169,7 +169,7 @@ impl ByteSearch {
         ByteSearch { index: WordIndex::new(&needles.words), longest, known, needles }
     }
 
-    /// What is looked for.
+    /// The needles.
     #[must_use]
     pub fn needles(&self) -> &Needles {
         &self.needles

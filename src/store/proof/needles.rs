@@ -85,7 +85,7 @@ pub struct NeedleContext {
     pub after: Vec<u8>,
 }
 
-/// What is looked for among the bytes of files.
+/// Handles and vectors to look for among the bytes of files.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct SoughtBytes {
     /// Handles.
