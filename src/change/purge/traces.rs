@@ -99,7 +99,7 @@ impl LiveTraces {
             contexts
                 .add([&object.name, &object.text].iter().flat_map(|text| watch.needles().contexts(text.as_bytes())));
         }
-        store.proof().made_values(|bytes| contexts.add(search.contexts(bytes))).await?;
+        store.proof().made_values(|bytes| contexts.add(watch.needles().contexts(bytes))).await?;
         self.contexts = contexts;
         Ok(())
     }
