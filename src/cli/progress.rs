@@ -14,7 +14,7 @@ use crate::ui::text::SafeText;
 /// Time between two lines.
 const OFTEN: Duration = Duration::from_millis(250);
 /// Time that a command takes at least before it is told how far it is.
-const SOON: Duration = Duration::from_millis(1_000);
+const SOON: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 struct ProgressLine {
