@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::names_in_sql::lacking;
-use super::{Catalog, Engine, Inside, Layout, Need, Sql};
+use super::{Catalog, ColumnSpec, Engine, Inside, Layout, Need, Sql, TextPart};
 
 /// A column by which a person is known.
 #[derive(Debug, Clone, PartialEq)]
@@ -163,6 +163,8 @@ pub struct BoundRule {
     pub column: String,
     /// Place of the name within the column's value.
     pub inside: Inside,
+    /// Place of the owner among its parts, where any of them may be the person.
+    pub owner: Option<OwnerPlace>,
     /// Table whose erased rows are named; the person when none.
     pub of: Option<TableKey>,
     /// Column of that table; its key when none.
@@ -181,6 +183,15 @@ pub struct BoundRule {
     pub account: bool,
     /// Aggregate that is made again.
     pub recompute: Option<Recompute>,
+}
+
+/// The part of a text that is the owner of its row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OwnerPlace {
+    /// The part.
+    pub inside: Inside,
+    /// Whether the layout reads the owner there; else it is the first part that may be an id.
+    pub is_read: bool,
 }
 
 impl BoundRule {
@@ -245,9 +256,14 @@ pub fn bind(layout: &Layout, engine: Engine, catalog: &Catalog, erasure: &mut Er
             erasure.handles.push(bound);
         }
     }
+    let words = words_of_application(layout);
     for rule in layout.rules.iter().filter(|rule| rule.is_met(catalog)) {
         let mut find = RuleFinder { catalog, line: rule.line, key: "erase", missing: &mut erasure.missing };
-        let Some(bound) = bind_rule(rule, engine, &mut find) else { continue };
+        let Some(mut bound) = bind_rule(rule, engine, &mut find) else { continue };
+        if bound.of.is_none() && bound.action == EraseAction::Delete && bound.inside.is_any_part() {
+            bound.inside.except.clone_from(&words);
+            bound.owner = Some(place_of_owner(layout, &bound.inside));
+        }
         let there = rule.never_empty.iter().filter_map(|column| find.column(&rule.table, column));
         let there: Vec<(TableKey, String)> = there.map(|column| (bound.table.clone(), column)).collect();
         erasure.never_empty.extend(there);
@@ -271,6 +287,29 @@ pub fn bind(layout: &Layout, engine: Engine, catalog: &Catalog, erasure: &mut Er
             erasure.accounts.push(BoundAccount { table, id, nameless });
         }
     }
+}
+
+/// The ways in which a layout reads whose a row is.
+fn owner_columns(layout: &Layout) -> impl Iterator<Item = &ColumnSpec> {
+    let columns = layout.sources.iter().flat_map(|source| &source.columns);
+    columns.filter(|(name, _)| name == "user_id").flat_map(|(_, ways)| ways)
+}
+
+/// Parts that are nobody's id, wherever the layout looks at every part of a value: what it says of them once holds for all.
+fn words_of_application(layout: &Layout) -> Vec<String> {
+    let nobody = |way: &ColumnSpec| -> Vec<String> {
+        let mapped = way.map.iter().filter(|(_, owner)| owner.is_empty()).map(|(word, _)| word.clone());
+        mapped.chain(way.inside.except.iter().cloned()).collect()
+    };
+    let said = layout.rules.iter().filter(|rule| rule.of.is_none()).flat_map(|rule| rule.inside.except.iter().cloned());
+    owner_columns(layout).filter(|way| way.inside.by.is_some()).flat_map(nobody).chain(said).collect()
+}
+
+/// The part that holds the owner: the one that the layout reads, else the first that may be an id.
+fn place_of_owner(layout: &Layout, inside: &Inside) -> OwnerPlace {
+    let read = owner_columns(layout).find(|way| way.inside.by == inside.by);
+    let part = read.map_or(TextPart::At(0), |way| way.inside.part.clone());
+    OwnerPlace { inside: Inside { part, ..inside.clone() }, is_read: read.is_some() }
 }
 
 /// Owner rules of rows that refer to others by the column that names the owner: they name the owner themselves, also when
@@ -323,6 +362,7 @@ fn bind_rule(rule: &EraseRule, engine: Engine, find: &mut RuleFinder<'_>) -> Opt
         column: find.column(&name, &rule.column)?,
         table,
         inside: rule.inside.clone(),
+        owner: None,
         of: of.map(|(key, _)| key),
         to,
         also,

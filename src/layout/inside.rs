@@ -87,6 +87,12 @@ impl Inside {
         self.decode.is_empty() && self.path.is_none() && self.by.is_none()
     }
 
+    /// Whether any part of a text may be the value.
+    #[must_use]
+    pub fn is_any_part(&self) -> bool {
+        self.by.is_some() && self.part == TextPart::Any
+    }
+
     /// The parts of a text that are meant.
     #[must_use]
     pub fn parts<'t>(&self, text: &'t str) -> Vec<&'t str> {

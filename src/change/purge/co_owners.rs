@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::graph::{Graph, is_path_alone, name};
+use super::graph::{Graph, name};
 use super::owners::within;
 use super::plan::PurgePlan;
 use super::taken::{TakenRows, ranges};
@@ -27,7 +27,8 @@ pub async fn disclose(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: 
         let goes = |rule: &&BoundRule| rule.action == EraseAction::Delete && name(&rule.table) == *table;
         let (owners, others): (Vec<&BoundRule>, Vec<&BoundRule>) =
             graph.rules.iter().filter(goes).partition(|rule| rule.of.is_none());
-        if owners.is_empty() || others.is_empty() && !chosen {
+        let names_one = matches!(&owners[..], [rule] if rule.inside.is_whole());
+        if owners.is_empty() || names_one && others.is_empty() && !chosen {
             continue;
         }
         let rows = of_others(snapshot, (table, taken), &owners, (&plan.subject.ids, &held)).await?;
@@ -35,8 +36,8 @@ pub async fn disclose(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: 
             plan.notes.push(agreeing(
                 rows,
                 &format!(
-                    "{}: {{#}} {{row that goes names|rows that go name}} another owner: what {{it belongs|they belong}} to \
-                     goes, or {{it was|they were}} chosen",
+                    "{}: {{#}} {{row that goes names|rows that go name}} another owner: {{it names|they name}} the person \
+                     too, what {{it belongs|they belong}} to goes, or {{it was|they were}} chosen",
                     table.title()
                 ),
             ));
@@ -45,7 +46,7 @@ pub async fn disclose(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: 
     Ok(())
 }
 
-/// Counts the rows of a table that go and name owners of whom the person is none.
+/// Counts the rows of a table that go and name an owner who is not the person.
 async fn of_others(
     snapshot: &mut Snapshot<'_>,
     (table, taken): (&TableName, &TakenRows),
@@ -59,16 +60,14 @@ async fn of_others(
         let wanted = WantedRows { table, columns: &columns, when: None, subject: &[] };
         snapshot
             .each_of_keys(wanted, &taken.key, &keys, |row| {
-                let named: Vec<Vec<String>> = owners.iter().zip(&row).map(|(rule, raw)| within(raw, rule)).collect();
-                if named.iter().flatten().any(|owner| subject.contains(owner)) {
-                    return;
+                let mut is_others = false;
+                for (rule, raw) in owners.iter().zip(&row) {
+                    for owner in within(raw, rule).iter().filter(|id| !id.is_empty() && !subject.contains(id)) {
+                        is_held |= held.contains(owner);
+                        is_others |= rule.owner.as_ref().is_none_or(|owner| owner.is_read);
+                    }
                 }
-                is_held |= named.iter().flatten().any(|owner| held.contains(owner));
-                // A part of a key is not always somebody's id.
-                let sure = |rule: &BoundRule| rule.inside.is_whole() || is_path_alone(&rule.inside);
-                let names =
-                    |(rule, texts): (&&BoundRule, &Vec<String>)| sure(rule) && texts.iter().any(|t| !t.is_empty());
-                rows += usize::from(owners.iter().zip(&named).any(names));
+                rows += usize::from(is_others);
             })
             .await?;
     }

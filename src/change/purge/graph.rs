@@ -7,6 +7,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::id_set::IdSet;
+use super::owners::within;
 use super::taken::{TakenRows, ranges, room};
 use crate::change::ChangeError;
 use crate::lab::LabError;
@@ -21,10 +22,10 @@ use crate::store::container::{self, Layer, Leaf, LeafKind, Limits};
 use crate::store::encode::{LocatedRow, key_columns, plain_column, table_of};
 use crate::store::fetched::{FetchedValue, RawRow};
 use crate::store::relations::{ForeignKey, OnDelete, Relations};
+use crate::store::row_list::RowList;
 use crate::store::shape::Comparison;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{StoredRows, TableName};
-use crate::store::within;
 
 /// All rows that go, by table.
 #[derive(Debug)]
@@ -39,6 +40,8 @@ pub struct Graph {
     ids: BTreeMap<TableName, BTreeSet<String>>,
     /// Rows that nothing tells apart and the engine takes along, by table and the column that names what goes.
     carried: BTreeMap<(TableName, String), usize>,
+    /// Where the person owns rows, of places that other people's ids may be at too: separators of parts, and tables.
+    pub owning: BTreeSet<String>,
     /// Room for the rows.
     pages: PageStore,
     /// Number of rows from which no more are looked for.
@@ -75,8 +78,16 @@ impl Graph {
         }
         let mapped = mapped_links(store, &relations, &rules);
         rules.extend(mapped);
-        let (tables, carried) = (BTreeMap::new(), BTreeMap::new());
-        let mut graph = Graph { tables, rules, relations, ids, carried, pages: room(), most: usize::MAX };
+        let mut graph = Graph {
+            tables: BTreeMap::new(),
+            rules,
+            relations,
+            ids,
+            carried: BTreeMap::new(),
+            owning: BTreeSet::new(),
+            pages: room(),
+            most: usize::MAX,
+        };
         graph.reach(erasing);
         graph
     }
@@ -255,7 +266,9 @@ impl Graph {
     /// # Errors
     /// The engine's refusal, a table whose rows cannot be distinguished, or no room for what does not fit in memory.
     pub async fn close(&mut self, snapshot: &mut Snapshot<'_>, subject: &[String]) -> Result<(), ChangeError> {
-        let rules: Vec<BoundRule> = self.rules.iter().filter(|r| r.action == EraseAction::Delete).cloned().collect();
+        self.take_parts(snapshot, subject).await?;
+        let follows = |rule: &&BoundRule| rule.action == EraseAction::Delete && rule.owner.is_none();
+        let rules: Vec<BoundRule> = self.rules.iter().filter(follows).cloned().collect();
         let mut done: HashMap<usize, usize> = HashMap::new();
         self.carried.clear();
         loop {
@@ -271,6 +284,58 @@ impl Graph {
                 return self.check();
             }
         }
+    }
+
+    /// Takes the rows that hold the person at some part of a value: those whose owner is the person, and the others unless
+    /// they name somebody else at a place at which the person owns rows.
+    async fn take_parts(&mut self, snapshot: &mut Snapshot<'_>, subject: &[String]) -> Result<(), ChangeError> {
+        let (parts, whole): (Vec<BoundRule>, Vec<BoundRule>) =
+            self.rules.iter().filter(|r| names_owner(r)).cloned().partition(|rule| rule.owner.is_some());
+        let mut others = Vec::new();
+        let mut owning = std::mem::take(&mut self.owning);
+        for rule in &parts {
+            let (table, texts) = (name(&rule.table), self.texts_by(rule, subject, 0));
+            if texts.is_empty() || self.is_passed_over(rule)? {
+                continue;
+            }
+            let whole: Vec<&BoundRule> = whole.iter().filter(|other| other.table == rule.table).collect();
+            let (mut here, mut elsewhere) = (RowList::new(&self.pages), RowList::new(&self.pages));
+            let taken = self.table(&table);
+            let mut columns = taken.columns.clone();
+            columns.push(rule.column.clone());
+            columns.extend(whole.iter().map(|rule| rule.column.clone()));
+            let read = taken.columns.len();
+            by_path_rows(snapshot, rule, &columns, &texts, subject, |row| {
+                let (row, named) = row.split_at(read);
+                let is_other = |id: &String| !id.is_empty() && !texts.contains(id);
+                if within(&named[0], rule).iter().any(|id| texts.contains(id)) {
+                    owning.extend(rule.inside.by.clone());
+                    taken.add(row);
+                } else if whole.iter().zip(&named[1..]).any(|(rule, raw)| within(raw, rule).iter().any(is_other)) {
+                    elsewhere.push(row);
+                } else {
+                    here.push(row);
+                }
+            })
+            .await?;
+            others.push((rule, whole, here, elsewhere));
+        }
+        for (rule, whole, here, elsewhere) in others {
+            if rule.inside.by.as_ref().is_some_and(|by| owning.contains(by)) {
+                continue;
+            }
+            let table = name(&rule.table);
+            if !elsewhere.is_empty() && owns_by(snapshot, &whole, subject).await? {
+                owning.insert(table.title());
+            }
+            let taken = self.table(&table);
+            here.iter().for_each(|row| taken.add(&row));
+            if !owning.contains(&table.title()) {
+                elsewhere.iter().for_each(|row| taken.add(&row));
+            }
+        }
+        self.owning = owning;
+        Ok(())
     }
 
     /// Whether everything that does not fit in memory could be written and read.
@@ -513,6 +578,7 @@ fn implied(foreign: &ForeignKey, relations: &Relations, table: TableKey, of: Tab
         table,
         column,
         inside: Inside::default(),
+        owner: None,
         of: Some(of),
         to: Some(to),
         also: pairs.collect(),
@@ -555,6 +621,31 @@ pub fn as_text(raw: &FetchedValue) -> Option<String> {
         FetchedValue::Integer(i) => Some(i.to_string()),
         _ => None,
     }
+}
+
+/// Whether rows go whose column names the person.
+fn names_owner(rule: &BoundRule) -> bool {
+    rule.of.is_none() && rule.action == EraseAction::Delete
+}
+
+/// Whether the person owns rows by one of some rules.
+async fn owns_by(snapshot: &mut Snapshot<'_>, rules: &[&BoundRule], subject: &[String]) -> Result<bool, ChangeError> {
+    for rule in rules {
+        for id in subject {
+            if is_named(snapshot, rule, id).await? {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// Whether some row's column of a rule names somebody.
+async fn is_named(snapshot: &mut Snapshot<'_>, rule: &BoundRule, id: &str) -> Result<bool, ChangeError> {
+    if !rule.inside.is_whole() {
+        return is_at_path(snapshot, rule, id).await;
+    }
+    Ok(snapshot.holds(&name(&rule.table), &rule.column, FetchedValue::Text(id.to_owned())).await?)
 }
 
 /// Whether the column of a rule holds a text at the rule's path in some row.
@@ -605,18 +696,18 @@ pub async fn by_path_rows(
     Ok(())
 }
 
-/// Hands on the texts at the rule's path in every row.
+/// Hands on the owners that a rule finds in every row.
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn each_at_path(
+pub async fn each_owner(
     snapshot: &mut Snapshot<'_>,
     rule: &BoundRule,
     each: impl FnMut(String),
 ) -> Result<(), ChangeError> {
     let (table, read) = (name(&rule.table), [rule.column.clone()]);
     let wanted = WantedRows { table: &table, columns: &read, when: rule.when.as_deref(), subject: &[] };
-    let look = |row: &RawRow| Some(texts_of(row.first()?, &rule.inside));
+    let look = |row: &RawRow| Some(within(row.first()?, rule));
     let mut each = each;
     snapshot.stream_looked(wanted, look, |_, texts: Vec<String>| texts.into_iter().for_each(&mut each)).await?;
     Ok(())
@@ -627,7 +718,7 @@ pub async fn each_at_path(
 pub fn texts_of(raw: &FetchedValue, inside: &Inside) -> Vec<String> {
     match &inside.path {
         Some(path) if is_path_alone(inside) => at_path(raw, path),
-        _ => within::texts(raw, inside),
+        _ => crate::store::within::texts(raw, inside),
     }
 }
 

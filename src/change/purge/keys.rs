@@ -93,8 +93,11 @@ pub async fn find(
     let mut keys = Keys { columns: columns(snapshot, search).await?, ..Keys::default() };
     for reference in references(search.graph) {
         for (from, to) in reference.columns.iter().zip(&reference.to_columns) {
-            let place = (reference.from.clone(), from.clone());
-            keys.refers.entry(place).or_default().push((reference.to.clone(), to.clone()));
+            let (place, key) = ((reference.from.clone(), from.clone()), (reference.to.clone(), to.clone()));
+            // Rows that have the same value are found by it, and none of them is what the others refer to.
+            if place != key {
+                keys.refers.entry(place).or_default().push(key);
+            }
         }
     }
     let mut parts_found = before.map(|before| before.keys.clone()).unwrap_or_default();

@@ -21,9 +21,10 @@ pub fn rules(store: &Store) -> impl Iterator<Item = &BoundRule> {
     rules.filter(|rule| rule.inside.is_whole() || rule.action == EraseAction::Delete)
 }
 
-/// The owners that a rule finds in a value of its column.
+/// The owners that a rule finds in a value of its column: of parts, the one at the place of the owner.
 pub fn within(raw: &FetchedValue, rule: &BoundRule) -> Vec<String> {
-    if rule.inside.is_whole() { as_text(raw).into_iter().collect() } else { texts_of(raw, &rule.inside) }
+    let inside = rule.owner.as_ref().map_or(&rule.inside, |owner| &owner.inside);
+    if inside.is_whole() { as_text(raw).into_iter().collect() } else { texts_of(raw, inside) }
 }
 
 /// Hands every owner of rows on; one may come again where there are very many. A column that may not be read has none.

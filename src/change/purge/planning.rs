@@ -211,8 +211,10 @@ pub async fn rest(
     let mut account = Graph::new(store, &[], relations, true);
     account.rules = erasure.rules.iter().filter(|r| r.account && !options.account).cloned().collect();
     account.close(snapshot, &subject.ids).await?;
-    graph.close(snapshot, &subject.ids).await?;
     let mut subject = subject;
+    graph.owning.append(&mut subject.owning);
+    graph.close(snapshot, &subject.ids).await?;
+    subject.owning.clone_from(&graph.owning);
     let usual = &mut kept.usual;
     rarity::measure(snapshot, &graph, &mut subject.handles, &subject.others, &about.of_people, usual).await?;
     let search = RoundSearch { subject: &subject, options, about: &about, progress };

@@ -41,6 +41,7 @@ pub async fn logical(
     let erasure = &store.recognised().erasure;
     let about = KnownTables::of(store, &relations).await?;
     let mut graph = Graph::new(store, &erasure.rules, relations.clone(), kept.options.account);
+    graph.owning.clone_from(&kept.subject.owning);
     graph.close(&mut snapshot, &kept.subject.ids).await?;
     for (table, taken) in graph.tables.iter().filter(|(_, taken)| !taken.is_empty()) {
         let rows = taken.len();

@@ -110,6 +110,9 @@ pub struct PurgeSubject {
     /// `bob`, `ANN` where the person is `ann`. They are left alone.
     #[serde(default)]
     pub others: Vec<String>,
+    /// Where the person owned rows when the erasure was planned, of places that other people's ids may be at too.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub owning: BTreeSet<String>,
     /// Places that know the person by more values than are looked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub too_many: Vec<String>,
@@ -521,8 +524,10 @@ async fn others(
         !own.contains(other.as_str()) && wanted.iter().any(|word| plain.contains(word.as_str()))
     };
     found.retain(is_other);
-    for rule in rules.iter().filter(|r| r.of.is_none() && !r.inside.is_whole() && r.action != EraseAction::Remove) {
-        super::graph::each_at_path(snapshot, rule, |text| {
+    let reads_owner = |rule: &&BoundRule| rule.owner.as_ref().is_none_or(|owner| owner.is_read);
+    let within = rules.iter().filter(|r| r.of.is_none() && !r.inside.is_whole() && r.action != EraseAction::Remove);
+    for rule in within.filter(reads_owner) {
+        super::graph::each_owner(snapshot, rule, |text| {
             if is_other(&text) {
                 found.insert(text);
             }

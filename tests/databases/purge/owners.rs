@@ -1,6 +1,8 @@
 //! Owners that are a part, a path or a tag: a later check, the findings and near matches know them as an
 //! erasure does. Small databases of such layouts, on both engines.
 
+use mnemoscope::change::apply::apply;
+
 use super::*;
 
 /// Tables with a row of `ada-1` and one of `bo-22`, in SQL that both engines take but for `$json`; and rows that bring Ada
@@ -243,6 +245,131 @@ fn ids_that_are_nearly_the_same_are_near() {
         for world in worlds(STORES[2].tables, BOTH).await {
             let nobody = finished(&world, &["purge", "ADA 1"]);
             assert!(String::from_utf8_lossy(&nobody.stderr).contains("near are ada-1"), "{nobody:?}");
+        }
+    });
+}
+
+/// Rows of Ada and of Bo, and rows of Bo in whose keys Ada and Cy are another part.
+struct SharedKeys {
+    tables: &'static str,
+    column: &'static str,
+    rows: &'static [&'static str],
+    word: &'static str,
+}
+
+const SHARED_KEYS: &[SharedKeys] = &[
+    SharedKeys {
+        tables: "CREATE TABLE store (prefix text NOT NULL, key text NOT NULL, value $json NOT NULL, created_at timestamp, \
+               updated_at timestamp, expires_at timestamp, ttl_minutes int, PRIMARY KEY (prefix, key)); \
+             INSERT INTO store (prefix, key, value) SELECT p, 'k', '{}' FROM (SELECT 'memories.ada-1' AS p UNION ALL \
+               SELECT 'memories.bo-22' UNION ALL SELECT 'memories.bo-22.ada-1' UNION ALL SELECT 'bo-22.cy-333') AS s",
+        column: "store.prefix",
+        rows: &["bo-22.cy-333", "memories.bo-22", "memories.bo-22.ada-1"],
+        word: "memories",
+    },
+    SharedKeys {
+        tables: "CREATE TABLE agent_sessions (session_id text PRIMARY KEY, created_at timestamp, updated_at timestamp); \
+             CREATE TABLE agent_messages (id integer PRIMARY KEY, session_id text NOT NULL, message_data text NOT NULL, \
+               created_at timestamp, FOREIGN KEY (session_id) REFERENCES agent_sessions (session_id) ON DELETE CASCADE); \
+             INSERT INTO agent_sessions (session_id) VALUES ('chat:ada-1:1'), ('bo-22'), ('chat:bo-22:ada-1'), ('bo-22:cy-333')",
+        column: "agent_sessions.session_id",
+        rows: &["bo-22", "bo-22:cy-333", "chat:bo-22:ada-1"],
+        word: "chat",
+    },
+    SharedKeys {
+        tables: CHECKPOINTS_BY_THREAD,
+        column: "checkpoints.thread_id",
+        rows: &["bo-22", "user/bo-22/ada-1", "user/bo-22/cy-333"],
+        word: "user",
+    },
+];
+
+const CHECKPOINTS_BY_THREAD: &str = "CREATE TABLE checkpoints (thread_id text NOT NULL, checkpoint_ns text NOT NULL DEFAULT '', \
+       checkpoint_id text NOT NULL, parent_checkpoint_id text, type text, checkpoint $json NOT NULL, \
+       metadata $json NOT NULL DEFAULT '{}', PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id)); \
+     CREATE TABLE $writes (thread_id text NOT NULL, checkpoint_ns text NOT NULL DEFAULT '', checkpoint_id text NOT NULL, \
+       task_id text NOT NULL, task_path text, idx int NOT NULL, channel text NOT NULL, type text, $value, \
+       PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id, task_id, idx)); \
+     INSERT INTO checkpoints VALUES ('user/ada-1/1', '', 'c1', NULL, 'json', '{}', '{}'), \
+       ('user/bo-22/ada-1', '', 'c1', NULL, 'json', '{}', '{\"user_id\":\"bo-22\"}'), \
+       ('bo-22', '', 'c1', NULL, 'json', '{}', '{}'), \
+       ('user/bo-22/cy-333', '', 'c1', NULL, 'json', '{}', '{\"user_id\":\"bo-22\"}')";
+
+async fn held(world: &World, person: &str) {
+    let store = world.open().await;
+    let hold = hold::hold(&store, person, Some("a lawsuit"), "officer").await.expect("a plan");
+    apply(&store, &hold, &author()).await.expect("a hold");
+}
+
+async fn released(world: &World, person: &str) {
+    let store = world.open().await;
+    let unhold = hold::unhold(&store, person).await.expect("a plan");
+    apply(&store, &unhold, &author()).await.expect("no hold");
+}
+
+#[test]
+fn a_key_of_somebody_else_that_holds_the_person_is_a_mention() {
+    block_on(async {
+        for keys in SHARED_KEYS {
+            for world in worlds(keys.tables, BOTH).await {
+                held(&world, "bo-22").await;
+                let (plan, receipt) = world.purge("ada-1", &PurgeOptions::default()).await.expect("a receipt");
+                assert_eq!(plan["mentions_by_column"][keys.column]["left"], 1, "{plan:#}");
+                assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+                let (table, column) = keys.column.split_once('.').expect("a column");
+                let left = format!("SELECT {column} FROM {table} ORDER BY {column}");
+                assert_eq!(world.texts(&left).await, keys.rows);
+                let word = world.purge(keys.word, &PurgeOptions::default()).await;
+                assert!(matches!(word, Err(ChangeError::NotFound(_))), "{word:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_person_who_owns_nothing_is_any_part_of_a_key_and_the_owner_is_told() {
+    block_on(async {
+        for keys in SHARED_KEYS {
+            for world in worlds(keys.tables, BOTH).await {
+                let rows = world.dump().await;
+                held(&world, "bo-22").await;
+                let refused = world.purge("cy-333", &PurgeOptions::default()).await;
+                assert!(
+                    matches!(&refused, Err(ChangeError::Refused(why)) if why.contains("legal hold")),
+                    "{refused:?}"
+                );
+                assert_eq!(world.dump().await, rows);
+                released(&world, "bo-22").await;
+                let (_, receipt) = world.purge("cy-333", &PurgeOptions::default()).await.expect("a receipt");
+                assert!(
+                    receipt["disclosures"].to_string().contains("1 row that goes names another owner"),
+                    "{receipt:#}"
+                );
+                let (table, column) = keys.column.split_once('.').expect("a column");
+                assert_eq!(world.count(&format!("{table} WHERE {column} LIKE '%cy-333'")).await, 0);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_row_of_two_people_goes_with_either_and_tells_so_unless_one_is_held() {
+    let tables = "CREATE TABLE memories (id integer PRIMARY KEY, content_hash text UNIQUE NOT NULL, content text NOT NULL, \
+          tags text, memory_type text, metadata text, created_at real, updated_at real, created_at_iso text, \
+          updated_at_iso text, deleted_at real, superseded_by text); \
+        INSERT INTO memories (content_hash, content, tags, metadata) VALUES \
+          ('a', 'likes tea', 'food,user:ada-1', '{\"user_id\":\"bo-22\"}'), \
+          ('b', 'likes coffee', '', '{\"user_id\":[\"ada-1\",\"bo-22\"]}'), ('c', 'x', '', '{\"user_id\":\"ada-1\"}')";
+    block_on(async {
+        for world in worlds(tables, &["sqlite"]).await {
+            held(&world, "bo-22").await;
+            let refused = world.purge("ada-1", &PurgeOptions::default()).await;
+            assert!(matches!(&refused, Err(ChangeError::Refused(why)) if why.contains("legal hold")), "{refused:?}");
+            assert_eq!(world.count("memories").await, 3);
+            released(&world, "bo-22").await;
+            let (_, receipt) = world.purge("ada-1", &PurgeOptions::default()).await.expect("a receipt");
+            assert!(receipt["disclosures"].to_string().contains("2 rows that go name another owner"), "{receipt:#}");
+            assert_eq!(world.count("memories").await, 0);
         }
     });
 }
