@@ -101,6 +101,8 @@ pub struct KeptRow {
     pub set: Vec<ColumnUpdate>,
     /// Reasons for the changes, one short sentence each.
     pub why: Vec<Arc<str>>,
+    /// The row loses words of its own, not only the names of rows that go.
+    pub loses: bool,
 }
 
 /// A change of a column.
@@ -160,7 +162,7 @@ impl KeptRow {
 
 impl KeptRows {
     /// None yet.
-    pub(super) fn new(pages: &PageStore) -> Self {
+    pub(in crate::change) fn new(pages: &PageStore) -> Self {
         KeptRows { rows: BTreeMap::new(), words: HashSet::new(), pages: pages.clone(), most: usize::MAX }
     }
 
@@ -193,7 +195,7 @@ impl KeptRows {
         if self.is_full() {
             return;
         }
-        let spelled = serde_json::to_string(key).unwrap_or_default();
+        let spelled = spelled_key(key);
         let (column, why) = (self.word(column), self.word(why));
         let (_, update) =
             self.rows.entry((table.clone(), spelled)).or_insert_with(|| (key.to_vec(), KeptRow::default()));
@@ -213,6 +215,26 @@ impl KeptRows {
         }
     }
 
+    /// Notes that a row loses words of its own.
+    pub fn lose(&mut self, table: &TableName, key: &[FetchedValue]) {
+        if let Some((_, row)) = self.rows.get_mut(&(table.clone(), spelled_key(key))) {
+            row.loses = true;
+        }
+    }
+
+    /// The rows that lose words of their own.
+    #[must_use]
+    pub fn losing(&self) -> Vec<(TableName, Vec<FetchedValue>)> {
+        let losing = self.rows.iter().filter(|(_, (_, row))| row.loses);
+        losing.map(|((table, _), (key, _))| (table.clone(), key.clone())).collect()
+    }
+
+    /// Whether a row loses words of its own.
+    #[must_use]
+    pub fn loses(&self, table: &TableName, key: &[FetchedValue]) -> bool {
+        self.rows.get(&(table.clone(), spelled_key(key))).is_some_and(|(_, row)| row.loses)
+    }
+
     fn word(&mut self, word: &str) -> Arc<str> {
         if let Some(known) = self.words.get(word) {
             return known.clone();
@@ -225,7 +247,7 @@ impl KeptRows {
     /// Returns the value that a row's column is about to get.
     #[must_use]
     pub fn get(&self, table: &TableName, key: &[FetchedValue], column: &str) -> Option<&NewValue> {
-        let spelled = serde_json::to_string(key).unwrap_or_default();
+        let spelled = spelled_key(key);
         self.rows.get(&(table.clone(), spelled))?.1.get(column)
     }
 
@@ -367,12 +389,21 @@ async fn one<'g>(
             if new == NewValue::Is(FetchedValue::Null) && is_required(snapshot, &table, column) {
                 let empty = NewValue::Is(FetchedValue::Text(String::new()));
                 updates.set(&table, id, column, old, empty, &why);
-                continue;
+            } else {
+                updates.set(&table, id, column, old, new, &why);
             }
-            updates.set(&table, id, column, old, new, &why);
+            if empties_content(rule) {
+                updates.lose(&table, id);
+            }
         }
     }
     Ok(())
+}
+
+/// Whether a rule empties more than the column that names what goes.
+#[must_use]
+pub fn empties_content(rule: &BoundRule) -> bool {
+    rule.action == EraseAction::Empty && rule.columns.iter().any(|column| *column != rule.column)
 }
 
 /// Whether a column cannot be emptied: the database forbids it, or the layout.
@@ -398,6 +429,10 @@ fn words(rule: &BoundRule, table: &TableName) -> String {
         }
         _ => format!("{title}.{columns} is emptied"),
     }
+}
+
+fn spelled_key(key: &[FetchedValue]) -> String {
+    serde_json::to_string(key).unwrap_or_default()
 }
 
 fn spelled(raw: &FetchedValue) -> String {

@@ -99,7 +99,7 @@ impl Graph {
     }
 
     /// Room for what is known of the rows.
-    pub(super) fn pages(&self) -> &PageStore {
+    pub(in crate::change) fn pages(&self) -> &PageStore {
         &self.pages
     }
 
@@ -179,12 +179,6 @@ impl Graph {
         let ([column], Some(taken)) = (&rows.by[..], self.taken(&rows.table)) else { return false };
         let named: HashSet<String> = rows.keys.iter().filter_map(|values| as_text(values.first()?)).collect();
         taken.values(column, 0..taken.len()).any(|id| as_text(&id).is_some_and(|id| named.contains(&id)))
-    }
-
-    /// The first column of a table's key.
-    #[must_use]
-    pub fn first_key(&self, table: &TableName) -> Option<String> {
-        self.relations.keys.get(table)?.first().cloned()
     }
 
     /// An empty list for a table's rows.
@@ -624,7 +618,8 @@ pub fn as_text(raw: &FetchedValue) -> Option<String> {
 }
 
 /// Whether rows go whose column names the person.
-fn names_owner(rule: &BoundRule) -> bool {
+#[must_use]
+pub fn names_owner(rule: &BoundRule) -> bool {
     rule.of.is_none() && rule.action == EraseAction::Delete
 }
 

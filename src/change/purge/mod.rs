@@ -7,7 +7,7 @@ mod column_words;
 mod decide;
 mod desk;
 mod disclose;
-mod effects;
+pub(in crate::change) mod effects;
 mod export;
 pub mod fleet;
 pub(super) mod graph;

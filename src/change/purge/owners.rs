@@ -3,13 +3,17 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+use super::column_words::names_person;
 use super::graph::{as_text, name, texts_of};
+use super::search::known_tables;
 use crate::change::ChangeError;
 use crate::layout::erase::{BoundRule, EraseAction};
 use crate::memory::digest::wide_digest;
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
+use crate::store::own;
 use crate::store::snapshot::{Snapshot, WantedRows};
+use crate::store::stored::TableName;
 
 /// Owners that are known to have been handed on.
 const REMEMBERED: usize = 100_000;
@@ -19,6 +23,22 @@ const REMEMBERED: usize = 100_000;
 pub fn rules(store: &Store) -> impl Iterator<Item = &BoundRule> {
     let rules = store.recognised().erasure.rules.iter().filter(|rule| rule.of.is_none() && !rule.account);
     rules.filter(|rule| rule.inside.is_whole() || rule.action == EraseAction::Delete)
+}
+
+/// The rules by which rows of a table name their owner.
+pub fn of_table<'s>(store: &'s Store, table: &'s TableName) -> impl Iterator<Item = &'s BoundRule> {
+    rules(store).filter(move |rule| name(&rule.table) == *table)
+}
+
+/// Columns that are called after people, of a table of which no layout says anything.
+#[must_use]
+pub fn called_after_people(store: &Store, table: &TableName) -> Vec<String> {
+    let mut tables = store.catalog().tables.iter();
+    let found = tables.find(|t| t.schema == table.schema && t.name == table.name);
+    let is_stranger = || !own::TABLES.contains(&table.name.as_str()) && !known_tables(store).contains(table);
+    let found = found.filter(|_| is_stranger());
+    let names = found.into_iter().flat_map(|t| &t.columns).filter(|column| !column.denied).map(|column| &column.name);
+    names.filter(|name| names_person(name)).cloned().collect()
 }
 
 /// The owners that a rule finds in a value of its column: of parts, the one at the place of the owner.

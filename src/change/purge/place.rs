@@ -288,9 +288,9 @@ impl TablePlace<'_> {
             return true;
         }
         let mut new = Cow::Borrowed(raw);
-        if !look.sightings.is_empty()
-            && let Some(without) = self.decided(at, changeable, found)
-        {
+        let decided = if look.sightings.is_empty() { None } else { self.decided(at, changeable, found) };
+        let loses = decided.is_some();
+        if let Some(without) = decided {
             new = Cow::Owned(without);
         }
         if refers && let Some(loosened) = self.loosen(at, &place, changeable, &new, found) {
@@ -302,6 +302,9 @@ impl TablePlace<'_> {
                 _ => format!("{place} named the person or rows that go, which is taken out"),
             };
             updates.set(self.table, key, column, raw, NewValue::Is(new.into_owned()), &why);
+            if loses {
+                updates.lose(self.table, key);
+            }
         }
         true
     }
@@ -322,6 +325,7 @@ impl TablePlace<'_> {
         {
             let why = format!("{place} holds the person's id, which gets another name");
             updates.set(self.table, at.key, &self.texts[i].0, at.raw, NewValue::Around(pieces), &why);
+            updates.lose(self.table, at.key);
         }
     }
 
@@ -352,6 +356,7 @@ impl TablePlace<'_> {
             decision == Mentions::Redact
         };
         let blank = String::from_utf8_lossy(key_parts::BLANK).into_owned();
+        let loses = free.iter().any(|hit| wanted(&hit));
         let gone = free.iter().filter(wanted).map(|hit| (hit.start, hit.end, mark(hit.end - hit.start)));
         let mut edits: Vec<(usize, usize, String)> =
             bound.iter().map(|hit| (hit.start, hit.end, blank.clone())).chain(gone).collect();
@@ -363,6 +368,9 @@ impl TablePlace<'_> {
         let pieces = key_parts::pieces(new.as_bytes(), &bound, text.as_bytes(), self.search.handles);
         let why = format!("{place} follows a key that gets another name");
         updates.set(self.table, at.key, &self.texts[at.column].0, at.raw, NewValue::Around(pieces), &why);
+        if loses {
+            updates.lose(self.table, at.key);
+        }
         true
     }
 

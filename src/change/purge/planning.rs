@@ -26,10 +26,10 @@ use super::taken::GoingRows;
 use super::vec0;
 use crate::change::plan::{Counts, digest_of_each};
 use crate::change::suppress::hmac;
-use crate::change::{ChangeError, now};
+use crate::change::{ChangeError, held, now};
 use crate::lab::LabError;
 use crate::layout::Engine;
-use crate::layout::erase::{BoundRule, EraseAction};
+use crate::layout::erase::EraseAction;
 use crate::store::Store;
 use crate::store::encode::key_columns;
 use crate::store::erasing::PurgeSession;
@@ -220,6 +220,7 @@ pub async fn rest(
     let search = RoundSearch { subject: &subject, options, about: &about, progress };
     let (mut updates, found, ids) = rounds(snapshot, &mut graph, &account, &search, (also, kept)).await?;
     updates.without(&graph);
+    held::refuse_loss(snapshot, &graph.relations, &updates.losing()).await?;
     keys::follow(snapshot, &graph, &mut updates).await?;
     let recomputed = recompute::all(snapshot, &graph, &found, &mut updates).await?;
     let mut plan = finished(snapshot, subject, options, &graph, updates, found, ids).await?;
@@ -291,9 +292,8 @@ async fn rounds(
             break (updates, found, ids);
         }
         doomed.extend(found.mentions.into_iter().filter(|mention| mention.decision == Mentions::Delete));
-        let held: HashSet<String> = snapshot.store.records().holds().await?.into_iter().map(|(id, _)| id).collect();
+        held::refuse_loss(snapshot, &graph.relations, &found.doomed).await?;
         for (table, key) in &found.doomed {
-            refuse_held(snapshot, graph, &held, (table, key)).await?;
             take(snapshot, graph, table, key).await?;
         }
     };
@@ -322,66 +322,6 @@ async fn remaining(snapshot: &mut Snapshot<'_>, graph: &mut Graph, rows: &Stored
         |row: &Vec<FetchedValue>| serde_json::to_string(&row[..rows.by.len()]).is_ok_and(|key| keys.contains(&key));
     found.iter().filter(|row| same(row)).for_each(|row| taken.add(row));
     Ok(())
-}
-
-/// Refuses to delete a row that names the person where it is that of somebody under a legal hold.
-async fn refuse_held(
-    snapshot: &mut Snapshot<'_>,
-    graph: &mut Graph,
-    held: &HashSet<String>,
-    (table, key): (&TableName, &[FetchedValue]),
-) -> Result<(), ChangeError> {
-    let by = graph.table(table).key.clone();
-    let (Some(column), Some(value)) = (by.first(), key.first()) else { return Ok(()) };
-    if held.is_empty() || !belongs_to(snapshot, graph, held, table, (column, value), HOPS).await? {
-        return Ok(());
-    }
-    Err(ChangeError::Refused(format!(
-        "a row of {} that names the person belongs to somebody under a legal hold and cannot be deleted: leave that mention or \
-         take it out of the text, or `unhold` them",
-        table.title()
-    )))
-}
-
-/// Rows that are gone through from one to whom it belongs.
-const HOPS: usize = 4;
-
-/// Whether a row is that of one of some people, by the rules that say whose rows are.
-async fn belongs_to(
-    snapshot: &mut Snapshot<'_>,
-    graph: &Graph,
-    people: &HashSet<String>,
-    table: &TableName,
-    (column, value): (&String, &FetchedValue),
-    hops: usize,
-) -> Result<bool, ChangeError> {
-    let owning =
-        |rule: &&BoundRule| rule.action == EraseAction::Delete && rule.inside.is_whole() && name(&rule.table) == *table;
-    for rule in graph.rules.iter().filter(owning) {
-        let columns = [rule.column.clone()];
-        let wanted = WantedRows { table, columns: &columns, when: None, subject: &[] };
-        let rows = snapshot.select(wanted, column, std::slice::from_ref(value)).await?;
-        for owner in rows.iter().filter_map(|row| row.first()) {
-            let is_theirs = match (&rule.of, owner) {
-                (None, FetchedValue::Text(id)) => people.contains(id),
-                (Some(parent), owner) if hops > 0 && *owner != FetchedValue::Null => {
-                    let parent = name(parent);
-                    let to = rule.to.clone().or_else(|| graph.first_key(&parent));
-                    match to {
-                        Some(to) => {
-                            Box::pin(belongs_to(snapshot, graph, people, &parent, (&to, owner), hops - 1)).await?
-                        }
-                        None => false,
-                    }
-                }
-                _ => false,
-            };
-            if is_theirs {
-                return Ok(true);
-            }
-        }
-    }
-    Ok(false)
 }
 
 /// Takes a row too.

@@ -373,3 +373,79 @@ fn a_row_of_two_people_goes_with_either_and_tells_so_unless_one_is_held() {
         }
     });
 }
+
+/// Pins of Ada's memories by Bo, in a table that no layout speaks of, which go along.
+const PINS: &str = "CREATE TABLE pins (id text PRIMARY KEY, memory_id text NOT NULL REFERENCES agno_memories (memory_id) \
+     ON DELETE CASCADE, user_id text); INSERT INTO pins VALUES ('p1', 'm1', 'bo-22')";
+
+#[test]
+fn a_hold_keeps_rows_that_would_go_along_and_name_the_held_person() {
+    block_on(async {
+        for world in worlds(&format!("{AGNO}; {PINS}"), BOTH).await {
+            held(&world, "bo-22").await;
+            let refused = world.purge("ada-1", &PurgeOptions::default()).await;
+            assert!(matches!(&refused, Err(ChangeError::Refused(why)) if why.contains("legal hold")), "{refused:?}");
+            let refused = finished(&world, &["remove", "memory", "m1", "--apply"]);
+            assert_eq!(refused.status.code(), Some(5), "{}", String::from_utf8_lossy(&refused.stderr));
+            assert_eq!(world.count("pins").await, 1);
+            released(&world, "bo-22").await;
+            world.purge("ada-1", &PurgeOptions::default()).await.expect("a receipt");
+            assert_eq!(world.count("pins").await, 0);
+        }
+    });
+}
+
+#[test]
+fn a_hold_keeps_words_of_the_held_person_that_name_somebody_else() {
+    let names = "UPDATE agno_memories SET memory = '\"asked Ada Example\"' WHERE memory_id = 'm2'; \
+        INSERT INTO agno_memories (memory_id, memory, user_id, created_at) VALUES ('m3', '\"asked Ada Example too\"', 'cy-333', 1)";
+    let options = |mentions, each: &[(&str, Mentions)]| {
+        let each = each.iter().map(|(place, decision)| ((*place).to_owned(), *decision)).collect();
+        PurgeOptions { aliases: vec!["Ada Example".to_owned()], mentions, each, ..PurgeOptions::default() }
+    };
+    block_on(async {
+        for world in worlds(&format!("{AGNO}; {names}"), BOTH).await {
+            held(&world, "bo-22").await;
+            let before = world.dump().await;
+            for mentions in [Mentions::Redact, Mentions::Delete] {
+                let refused = world.purge("ada-1", &options(mentions, &[])).await;
+                let told = |why: &str| why.contains("legal hold") && why.contains("bo-22");
+                assert!(matches!(&refused, Err(ChangeError::Refused(why)) if told(why)), "{refused:?}");
+            }
+            assert_eq!(world.dump().await, before);
+            let plan = purge::plan(&world.open().await, "ada-1", &options(Mentions::Leave, &[]), &|_, _| {}).await;
+            let plan = json!(plan.expect("a plan").printed());
+            let of_bo = plan["mentions"].as_array().and_then(|all| all.iter().find(|mention| mention["key"] == "m2"));
+            let id = of_bo.and_then(|mention| mention["id"].as_str()).expect("an id");
+            world.purge("ada-1", &options(Mentions::Redact, &[(id, Mentions::Leave)])).await.expect("a receipt");
+            let texts = world.texts("SELECT CAST(memory AS text) FROM agno_memories ORDER BY memory_id").await;
+            assert_eq!(texts, ["\"asked Ada Example\"", "\"asked [erased] too\""]);
+        }
+    });
+}
+
+/// A decision of Ana's conversation, which an episode of somebody else is linked to as well.
+const SHARED_DECISION: &str = "CREATE TABLE brain.decisions (id uuid PRIMARY KEY, agent_id text NOT NULL, session_id text, \
+       description text NOT NULL); \
+     CREATE TABLE heart.episode_decisions (episode_id uuid NOT NULL REFERENCES heart.episodes (id), \
+       decision_id uuid NOT NULL REFERENCES brain.decisions (id), PRIMARY KEY (episode_id, decision_id)); \
+     UPDATE heart.episodes SET user_id = 'user-ben' WHERE id = (SELECT max(id::text)::uuid FROM heart.episodes); \
+     UPDATE heart.episodes SET session_id = 'ana-only' WHERE user_id = 'user-ana'; \
+     INSERT INTO brain.decisions VALUES ('00000000-0000-4000-8000-0000000000d1', 'nous-default', 'ana-only', 'use the log'); \
+     INSERT INTO heart.episode_decisions SELECT min(id::text)::uuid, '00000000-0000-4000-8000-0000000000d1' FROM heart.episodes \
+       GROUP BY coalesce(user_id, '') = 'user-ana'";
+
+#[test]
+fn rows_that_other_peoples_rows_are_linked_to_are_told_when_they_go() {
+    block_on(async {
+        let Some(world) = on_postgres(Layout::NousPlanned).await else { return };
+        world.run(SHARED_DECISION).await;
+        assert_eq!(world.count("heart.episode_decisions").await, 2);
+        let (plan, receipt) = world.purge("user-ana", &PurgeOptions::default()).await.expect("a receipt");
+        let told = "heart.episode_decisions: 1 row that goes hangs on rows of heart.episodes that stay, too";
+        for told_in in [&plan, &receipt] {
+            assert!(told_in["effects"].to_string().contains(told), "{told_in:#}");
+        }
+        assert_eq!(world.count("brain.decisions").await, 0);
+    });
+}

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use super::super::graph::name;
 use super::super::matcher::Matcher;
 use super::super::mention::Mention;
 use super::super::owners;
@@ -69,7 +68,7 @@ async fn rows<'m>(
         let shape = store.shapes().shape(table).await?;
         let named = of_table.iter().map(|mention| mention.column.as_str());
         let told = named.chain(TITLES).filter_map(|column| shape.column(column)).map(|column| column.name.clone());
-        let owned = owner_rules(store, table).map(|rule| rule.column.clone());
+        let owned = owners::of_table(store, table).map(|rule| rule.column.clone());
         let columns: Vec<String> = by.iter().cloned().chain(told).chain(owned).collect();
         let keys: Vec<Vec<FetchedValue>> = of_table.iter().map(|mention| mention.key.clone()).collect();
         let wanted = WantedRows { table, columns: &columns, when: None, subject: &[] };
@@ -86,15 +85,10 @@ async fn rows<'m>(
     Ok(rows)
 }
 
-/// Rules of the columns that name a row's person.
-fn owner_rules<'s>(store: &'s Store, table: &'s TableName) -> impl Iterator<Item = &'s BoundRule> {
-    owners::rules(store).filter(move |rule| name(&rule.table) == *table)
-}
-
 /// Returns the person whom a row belongs to; empty when it does not say so itself.
 fn owner(store: &Store, table: &TableName, row: &NamedRow) -> String {
     let of = |rule: &BoundRule| owners::within(row.get(&rule.column)?, rule).into_iter().next();
-    owner_rules(store, table).find_map(of).unwrap_or_default()
+    owners::of_table(store, table).find_map(of).unwrap_or_default()
 }
 
 /// Title of a row; empty when no column but that of the mention has one.
