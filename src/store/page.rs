@@ -231,6 +231,7 @@ impl Store {
     }
 
     /// Up to one row more than the limit of one source, from an edge on; fewer where they reach the query's bytes.
+    #[allow(clippy::too_many_arguments, reason = "a source, and the edge that it goes on from")]
     async fn chunk(
         &self,
         asked: PreparedQuery<'_>,
