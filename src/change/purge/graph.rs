@@ -40,7 +40,7 @@ pub struct Graph {
     ids: BTreeMap<TableName, BTreeSet<String>>,
     /// Rows that nothing tells apart and the engine takes along, by table and the column that names what goes.
     carried: BTreeMap<(TableName, String), usize>,
-    /// Where the person owns rows, of places that other people's ids may be at too: separators of parts, and tables.
+    /// Places at which the person owns rows, and other people's ids may be too: separators of parts, and tables.
     pub owning: BTreeSet<String>,
     /// Room for the rows.
     pages: PageStore,

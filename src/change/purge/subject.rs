@@ -110,7 +110,7 @@ pub struct PurgeSubject {
     /// `bob`, `ANN` where the person is `ann`. They are left alone.
     #[serde(default)]
     pub others: Vec<String>,
-    /// Where the person owned rows when the erasure was planned, of places that other people's ids may be at too.
+    /// Places at which the person owned rows when the erasure was planned, and other people's ids may be too.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub owning: BTreeSet<String>,
     /// Places that know the person by more values than are looked for.
