@@ -9,7 +9,7 @@ use super::context::Session;
 use super::doing::author;
 use super::failure::CommandFailure;
 use super::input::read_input;
-use super::purge::{PurgeArgs, desk, printed, say};
+use super::purge::{PurgeArgs, desk, printed_text, say};
 use super::{output, progress};
 use crate::change::plan::Counts;
 use crate::change::purge::fleet::{self, Fleet, FleetErasure, FleetMember, FleetPlan};
@@ -34,7 +34,7 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs, file: &Path) -> Result
     let by = author(&args.doing.by);
     progress::begin(session);
     if !args.doing.apply && !args.resume {
-        let print = |plan| serde_json::to_string(&printed(session, plan)).map(Some);
+        let print = |plan| printed_text(session, plan).map(Some);
         let plans = fleet::plan_fleet(&fleet, &erasure, &print, &say).await;
         return show(session, file, &fleet, &plans?);
     }

@@ -220,7 +220,7 @@ struct PlanWithRecall {
 }
 
 /// The plan as this session prints it: masked when masking is on, mentions as lines in tables.
-pub(super) fn printed(session: &Session<'_>, plan: PurgePlan) -> PrintedPurgePlan {
+fn printed(session: &Session<'_>, plan: PurgePlan) -> PrintedPurgePlan {
     let mut printed = plan.printed();
     if let Some(mask) = session.mask() {
         printed.mask(&mask);
@@ -229,6 +229,11 @@ pub(super) fn printed(session: &Session<'_>, plan: PurgePlan) -> PrintedPurgePla
         printed.group_mentions();
     }
     printed
+}
+
+/// The same as JSON, in the form in which a plan alone is printed.
+pub(super) fn printed_text(session: &Session<'_>, plan: PurgePlan) -> std::io::Result<String> {
+    output::indented(&PlanWithRecall { plan: printed(session, plan), recall: None })
 }
 
 /// `purge verify RECEIPT`.

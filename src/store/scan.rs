@@ -82,10 +82,7 @@ impl RowWalks<'_> {
         read: impl Fn(RawRow) -> R + Send + Sync + 'static,
         each: &mut impl FnMut(R) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, StoreError> {
-        tally::expect(self.about(source).await?);
-        let in_parts = self.is_numbered(source) && !self.store.ahead().is_view() && self.writers_wait().await?;
-        // Without row numbers, as tables without rowid are, it is read at once.
-        let mut end = if in_parts { self.part_end(source, "").await.unwrap_or(None) } else { None };
+        let mut end = Box::pin(self.first_end(source)).await?;
         let (read, mut behind) = (Arc::new(read), String::new());
         let mut flow = ControlFlow::Continue(());
         loop {
@@ -100,11 +97,19 @@ impl RowWalks<'_> {
             self.store.scan_ahead(&part, &read, take).await?;
             let Some(last) = end.filter(|_| flow.is_continue()) else { return Ok(flow) };
             behind = format!(" AND t.rowid > {last}");
-            end = self.part_end(source, &behind).await?;
+            end = Box::pin(self.part_end(source, &behind)).await?;
             if end.is_none() {
                 return Ok(flow);
             }
         }
+    }
+
+    /// The last row number of the first part of a source that is read in parts. Tells how many rows are to be read.
+    async fn first_end(self, source: &BoundSource) -> Result<Option<i64>, StoreError> {
+        tally::expect(self.about(source).await?);
+        let in_parts = self.is_numbered(source) && !self.store.ahead().is_view() && self.writers_wait().await?;
+        // Without row numbers, as tables without rowid are, it is read at once.
+        Ok(if in_parts { self.part_end(source, "").await.unwrap_or(None) } else { None })
     }
 
     /// Tells that every row of the database is about to be read once, as far as entities hold them.

@@ -305,9 +305,9 @@ fn a_long_list_that_no_index_has_in_order_is_in_order_and_whole() {
             let episode = some_episode(&world).await;
             // What was before is one of three numbers, or none.
             let script = format!(
-                "WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < 8999) \
+                "WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < 4999) \
                  INSERT INTO utility_events (id, episode_id, signal, created_at, \"before\") \
-                 SELECT 'long/' || (10000 + n * 7 % 9000), '{episode}', 'confirmed', '2026-02-01T00:00:00.000000Z', \
+                 SELECT 'long/' || (10000 + n * 7 % 5000), '{episode}', 'confirmed', '2026-02-01T00:00:00.000000Z', \
                  CASE WHEN n % 2 = 0 THEN (n % 3) / 4.0 END FROM n"
             );
             meddle(&world, &script).await;

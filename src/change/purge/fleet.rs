@@ -5,6 +5,7 @@ mod recheck;
 mod session;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -202,7 +203,7 @@ impl FoundPlan {
 }
 
 /// Makes of a plan the JSON that is printed of it, if anything.
-pub type PrintPlan<'a> = &'a (dyn Fn(PurgePlan) -> serde_json::Result<Option<String>> + Sync);
+pub type PrintPlan<'a> = &'a (dyn Fn(PurgePlan) -> io::Result<Option<String>> + Sync);
 
 /// Answer of a database about the person.
 pub enum FleetPlan {
