@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
+use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr;
 
 use super::{SafeText, shown};
@@ -128,6 +129,8 @@ impl Iterator for WrappedRows<'_> {
 
 /// Returns the byte and the column after the last slash, where a path longer than a row is broken.
 fn after_slash(text: &str) -> Option<(usize, usize)> {
-    let at = text.rfind('/')? + 1;
+    // A slash with a mark on it is one cluster, which is never parted.
+    let (at, slash) = text.grapheme_indices(true).rfind(|(_, cluster)| *cluster == "/")?;
+    let at = at + slash.len();
     Some((at, text[..at].width()))
 }

@@ -206,6 +206,10 @@ fn hits_and_marks_are_styled_apart() {
 
 #[test]
 fn a_mark_is_not_broken_and_a_long_path_is_broken_after_a_slash() {
+    // A slash with marks on it is one cluster.
+    let parted = SafeText::rows("/\u{300}\u{300}\u{300}\u{300}\u{fe0f}\u{fe0f}", 12)
+        .any(|row| row.as_str().starts_with('\u{300}'));
+    assert!(!parted, "a mark with no base would be drawn on a neighbour");
     let rows = |raw: &str, width| -> Vec<String> {
         let text = SafeText::new(raw);
         let (clean, raw) = (text.wrap(width), SafeText::rows(raw, width));
