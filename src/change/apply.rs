@@ -527,18 +527,14 @@ fn entry(plan: &Plan, author: &Author, receipt: &Receipt, undo: Option<String>) 
     public.insert("receipt_id".to_owned(), Value::from(receipt.receipt_id.clone()));
     public.insert("schema".to_owned(), Value::from(audit::SCHEMA));
     if let Some(ticket) = author.ticket.as_ref().or(plan.ticket.as_ref()) {
-        // Public facts are never redacted: nothing secret gets in.
-        public.insert("ticket".to_owned(), Value::from(crate::memory::text_check::check(ticket).0));
+        public.extend([audit::told_ticket(ticket)]);
     }
     if let Some(reason) = &plan.undo_reason {
         public.insert("undo_reason".to_owned(), Value::from(reason.clone()));
     }
     let mut private = BTreeMap::from([("changes".to_owned(), canonical_list(stamped(plan, &receipt.applied_at)))]);
     private.extend(undo.map(|undo| ("undo".to_owned(), undo)));
-    if let Some(reason) = author.reason.as_ref().or(plan.reason.as_ref()) {
-        let (clean, _) = crate::memory::text_check::check(reason);
-        private.insert("reason".to_owned(), json!(clean).to_string());
-    }
+    private.extend(author.reason.as_ref().or(plan.reason.as_ref()).map(|reason| audit::told_reason(reason)));
     NewEntry {
         at: receipt.applied_at.clone(),
         actor: author.actor.clone(),

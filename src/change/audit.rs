@@ -15,6 +15,7 @@ use super::ChangeError;
 use super::entry::{EntryFacts, ListedEntry};
 use super::plan::canonical;
 use crate::lab::LabError;
+use crate::memory::text_check;
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
 use crate::store::own::{OwnTables, PrivateValue, STRIDE, TRAIL, TrailEntry};
@@ -254,6 +255,18 @@ async fn trail_of(store: &Store) -> Result<OwnTables, ChangeError> {
         Some(own) => Ok(own),
         None => Err(without(store, None, NO_TRAIL).await),
     }
+}
+
+/// The ticket of a change among the public facts of its entry. They are never redacted: nothing secret gets in.
+#[must_use]
+pub fn told_ticket(ticket: &str) -> (String, Value) {
+    ("ticket".to_owned(), Value::from(text_check::check(ticket).0))
+}
+
+/// The reason of a change among the private values of its entry.
+#[must_use]
+pub fn told_reason(reason: &str) -> (String, String) {
+    ("reason".to_owned(), Value::from(text_check::check(reason).0).to_string())
 }
 
 /// The refusal where some of our tables are not there yet: it says so, and gives the command that adds them, or the reason why

@@ -6,25 +6,12 @@ use std::ops::ControlFlow;
 
 use super::ChangeError;
 use super::plan::{Change, Plan};
-use super::purge::effects::{self, KeptRows};
-use super::purge::graph::{Graph, as_text};
+use super::purge::graph::as_text;
 use super::purge::owners;
-use crate::layout::erase::EraseAction;
 use crate::memory::{Entity, Row};
 use crate::store::encode::{plain_column, table_of};
-use crate::store::fetched::FetchedValue;
-use crate::store::relations::Relations;
-use crate::store::snapshot::{Snapshot, WantedRows};
-use crate::store::stored::{Mutation, TableName};
+use crate::store::stored::Mutation;
 use crate::store::{Store, StoreError};
-
-/// The people under a hold.
-///
-/// # Errors
-/// The engine's refusal.
-pub async fn people(store: &Store) -> Result<HashSet<String>, StoreError> {
-    Ok(store.records().holds().await?.into_iter().map(|(id, _)| id).collect())
-}
 
 /// Columns by which a row belongs to whom another row belongs to.
 const LINKS: [(&str, Entity); 3] =
@@ -45,7 +32,7 @@ impl HeldRows {
     /// # Errors
     /// The engine's refusal.
     pub async fn of(store: &Store) -> Result<Self, StoreError> {
-        let mut held = HeldRows { people: people(store).await?, parents: HashSet::new() };
+        let mut held = HeldRows { people: store.records().held().await?, parents: HashSet::new() };
         let linked = LINKS.into_iter().filter(|(_, entity)| store.sources_of(*entity).is_ok());
         for (link, entity) in linked {
             let people: Vec<&String> = held.people.iter().collect();
@@ -157,67 +144,6 @@ pub async fn refuse(store: &Store, plan: Plan) -> Result<Plan, ChangeError> {
         Ok(Some(row)) => Err(ChangeError::Refused(format!("{row} to a person under a legal hold: `unhold` ends that"))),
         Err(error) => Err(error.into()),
     }
-}
-
-/// Refuses an erasure that would take what belongs to held people out of rows, or these rows for what they say: what would
-/// go, or be emptied, if those people were erased. A row that names another owner is that one's.
-///
-/// # Errors
-/// [`ChangeError::Refused`]; else the engine's refusal.
-pub async fn refuse_loss(
-    snapshot: &mut Snapshot<'_>,
-    relations: &Relations,
-    rows: &[(TableName, Vec<FetchedValue>)],
-) -> Result<(), ChangeError> {
-    let store = snapshot.store;
-    if rows.is_empty() {
-        return Ok(());
-    }
-    let people = match people(store).await {
-        // Whoever may not read them may plan, and erases nothing.
-        Err(error) if error.is_denied() => return Ok(()),
-        people => people?,
-    };
-    if people.is_empty() {
-        return Ok(());
-    }
-    let mut ids: Vec<String> = people.iter().cloned().collect();
-    ids.sort_unstable();
-    let mut graph = Graph::new(store, &store.recognised().erasure.rules, relations.clone(), true);
-    graph.rules.retain(|rule| rule.action == EraseAction::Delete || effects::empties_content(rule));
-    graph.close(snapshot, &ids).await?;
-    let mut emptied = KeptRows::new(graph.pages());
-    effects::find(snapshot, &graph, &ids, &mut emptied).await?;
-    for (table, key) in rows {
-        if emptied.loses(table, key)
-            || graph.has(table, key) && !is_anothers(snapshot, &graph, &people, (table, key)).await?
-        {
-            return Err(ChangeError::Refused(format!(
-                "a row of {} would go or lose words, and belongs to somebody under a legal hold ({}): `unhold` them, or leave \
-                 what names the person there (--mention ID=leave)",
-                table.title(),
-                ids.join(", ")
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// Whether a row names owners among whom nobody is held.
-async fn is_anothers(
-    snapshot: &mut Snapshot<'_>,
-    graph: &Graph,
-    people: &HashSet<String>,
-    (table, key): (&TableName, &[FetchedValue]),
-) -> Result<bool, StoreError> {
-    let rules: Vec<_> = owners::of_table(snapshot.store, table).collect();
-    let columns: Vec<String> = rules.iter().map(|rule| rule.column.clone()).collect();
-    let Some(by) = graph.relations.keys.get(table).filter(|_| !columns.is_empty()) else { return Ok(false) };
-    let wanted = WantedRows { table, columns: &columns, when: None, subject: &[] };
-    let found = snapshot.select_keys(wanted, by, &[key.to_vec()]).await?;
-    let named = found.iter().flat_map(|row| rules.iter().zip(row)).flat_map(|(rule, raw)| owners::within(raw, rule));
-    let named: Vec<String> = named.filter(|id| !id.is_empty()).collect();
-    Ok(!named.is_empty() && !named.iter().any(|id| people.contains(id)))
 }
 
 fn digest(link: &str, id: &str) -> u64 {

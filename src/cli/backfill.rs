@@ -151,7 +151,7 @@ fn run_words(store: &Store, run: &JobProgress) -> String {
 async fn plan(session: &Session<'_>, kind: &BackfillKind, given: BackfillArguments) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let job = kind.job_as(&store, &given)?;
-    let mut plan = job::look(&store, &*job, &mut |_| {}).await?;
+    let mut plan = job::look(&store, &*job).await?;
     mask_changes(session, &mut plan.changes);
     let undo = match &plan.undo_reason {
         Some(reason) => format!("cannot be undone: {reason}"),

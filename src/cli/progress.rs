@@ -38,6 +38,7 @@ pub fn begin(session: &Session<'_>) {
     if !session.shows_progress() || std::mem::replace(&mut line().is_told, true) {
         return;
     }
+    tally::begin();
     thread::spawn(|| {
         let began = Instant::now();
         thread::sleep(SOON);

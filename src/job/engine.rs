@@ -561,7 +561,7 @@ impl Runner<'_> {
     /// Rows that still need the job and were not set aside; none when told to stop meanwhile.
     async fn left(&mut self) -> Result<Option<u64>, Stop> {
         let (store, job) = (self.store, self.job);
-        let plan = self.beating(async { look(store, job, &mut |_| ()).await }).await?;
+        let plan = self.beating(async { look(store, job).await }).await?;
         let aside = self.held.row.quarantined.max(0) as u64;
         Ok(plan.map(|plan| (plan.changes_total as u64).saturating_sub(aside)))
     }

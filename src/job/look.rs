@@ -14,12 +14,11 @@ use crate::store::Store;
 /// Rows that are planned at a time.
 const STRIDE: usize = 4_000;
 
-/// Plans the changes that a job would make, with the first ones in full. `each` is called with the number of rows
-/// looked at so far.
+/// Plans the changes that a job would make, with the first ones in full.
 ///
 /// # Errors
 /// As planning its batches.
-pub async fn look(store: &Store, job: &dyn Job, each: &mut (dyn FnMut(u64) + Send)) -> Result<Plan, ChangeError> {
+pub async fn look(store: &Store, job: &dyn Job) -> Result<Plan, ChangeError> {
     let own = store.records().own().await?.filter(|own| own.unread.is_none());
     let mut place = job.begin();
     let mut sum = empty(job, job.total(store).await?, own.as_ref().map(|o| o.database_id.clone()).unwrap_or_default());
@@ -33,7 +32,6 @@ pub async fn look(store: &Store, job: &dyn Job, each: &mut (dyn FnMut(u64) + Sen
         batch.plan.operation.clone_into(&mut sum.operation);
         sum.danger = sum.danger.max(batch.plan.danger);
         add(&mut sum, &mut first, batch.plan);
-        each(seen);
         match batch.next {
             Some(next) => place = next,
             None => break,

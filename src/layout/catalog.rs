@@ -90,6 +90,12 @@ impl Catalog {
         })
     }
 
+    /// The table with exactly that schema and name.
+    #[must_use]
+    pub fn exactly(&self, schema: &str, name: &str) -> Option<&CatalogTable> {
+        self.tables.iter().find(|t| t.schema == schema && t.name == name)
+    }
+
     /// Explains that row-level security may hide rows from our role, and in which tables; `None` when it hides none.
     #[must_use]
     pub fn hidden_rows(&self) -> Option<String> {

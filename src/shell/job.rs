@@ -29,7 +29,7 @@ pub async fn plan(store: &Store, name: &str, given: &BackfillArguments) -> Resul
     record::ready(store).await?;
     let given = given.clone().as_begun(store, name).await?;
     let job = named(name)?.job_as(store, &given)?;
-    job::look(store, &*job, &mut |_| ()).await
+    job::look(store, &*job).await
 }
 
 /// A run that a task is to do.

@@ -83,6 +83,14 @@ impl<'a> RecordReader<'a> {
         Ok(rows.iter().map(|row| (text(row, 0), text(row, 1))).collect())
     }
 
+    /// Ids of people under a legal hold.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn held(self) -> Result<HashSet<String>, StoreError> {
+        Ok(self.holds().await?.into_iter().map(|(id, _)| id).collect())
+    }
+
     /// The latest erasure that a handle's HMAC stands for.
     ///
     /// # Errors

@@ -176,7 +176,7 @@ impl ShapeReader<'_> {
     /// Stored rows, without the columns that our role may not read.
     async fn readable(self, rows: &StoredRows) -> Result<Vec<Image>, StoreError> {
         let table = &rows.table;
-        let known = self.store.catalog().tables.iter().find(|t| t.schema == table.schema && t.name == table.name);
+        let known = self.store.catalog().exactly(&table.schema, &table.name);
         match known.filter(|t| t.columns.iter().any(|c| c.denied)) {
             None => self.images(rows).await,
             Some(known) => {

@@ -258,7 +258,7 @@ fn a_brief_look_tells_nothing_of_what_it_did_not_read() {
 /// Episodes that a backfill would change.
 async fn fixed(store: &Store, backfill: &str, table: &str) -> u64 {
     let job = BackfillKind::named(backfill).expect("a backfill").job(store).expect("it can be done here");
-    let plan = job::look(store, &*job, &mut |_| ()).await.expect("a plan");
+    let plan = job::look(store, &*job).await.expect("a plan");
     plan.counts.get(table).and_then(|verbs| verbs.get("update")).copied().unwrap_or_default() as u64
 }
 

@@ -265,8 +265,7 @@ async fn references(store: &Store, sources: &BTreeMap<Entity, &BoundSource>) -> 
 }
 
 fn is_seen(catalog: &Catalog, table: &TableName) -> bool {
-    let known = catalog.tables.iter().find(|t| t.schema == table.schema && t.name == table.name);
-    known.is_none_or(|t| !t.hides_rows)
+    catalog.exactly(&table.schema, &table.name).is_none_or(|t| !t.hides_rows)
 }
 
 /// Finds the referenced keys, as digests, that are neither in the database nor among the rows nor in earlier parts.

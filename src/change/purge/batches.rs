@@ -14,9 +14,8 @@ use crate::change::audit::{self, AppendError, NewEntry};
 use crate::change::plan::Counts;
 use crate::change::suppress::hmac;
 use crate::change::waiting::WaitingTries;
-use crate::change::{Author, ChangeError, new_id, now};
+use crate::change::{ChangeError, new_id, now};
 use crate::layout::Engine;
-use crate::memory::text_check;
 use crate::store::erasing::{PurgeSession, SHARED};
 use crate::store::fetched::FetchedValue;
 use crate::store::own::OwnTables;
@@ -298,15 +297,9 @@ fn facts(desk: &Desk<'_>, kept: &KeptSession) -> Map<String, Value> {
     public.insert("schema".to_owned(), Value::from(audit::SCHEMA));
     public.insert("undo_reason".to_owned(), Value::from("an erasure is not undone"));
     if let Some(ticket) = &desk.author.ticket {
-        public.insert("ticket".to_owned(), Value::from(text_check::check(ticket).0));
+        public.extend([audit::told_ticket(ticket)]);
     }
     public
-}
-
-/// The reason that an author gave, as a private value.
-fn reason(author: &Author) -> Option<(String, String)> {
-    let (clean, _) = text_check::check(author.reason.as_ref()?);
-    Some(("reason".to_owned(), json!(clean).to_string()))
 }
 
 async fn enter(
@@ -318,12 +311,13 @@ async fn enter(
     mut public: Map<String, Value>,
 ) -> Result<i64, Halt> {
     public.insert("operation".to_owned(), Value::from(action));
+    let reason = desk.author.reason.as_ref().filter(|_| action != "purge.batch");
     let entry = NewEntry {
         at: at.to_owned(),
         actor: desk.author.actor.clone(),
         action: action.to_owned(),
         public: Value::Object(public),
-        private: reason(desk.author).filter(|_| action != "purge.batch").into_iter().collect(),
+        private: reason.map(|reason| audit::told_reason(reason)).into_iter().collect(),
     };
     Ok(audit::append(writer, own, entry).await?)
 }

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::graph::{Graph, as_text, name, names_owner};
-use super::owners::{called_after_people, within};
+use super::graph::{Graph, as_text, name, names_owner, within};
+use super::owners::called_after_people;
 use super::plan::PurgePlan;
 use super::taken::{TakenRows, ranges};
-use crate::change::{ChangeError, held};
+use crate::change::ChangeError;
 use crate::layout::erase::{BoundRule, EraseAction, TableKey};
 use crate::memory::agreeing;
 use crate::store::fetched::RawRow;
@@ -19,7 +19,7 @@ use crate::store::stored::TableName;
 /// The engine's refusal; [`ChangeError::Refused`] where such an owner is under a legal hold.
 pub async fn disclose(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: &Graph) -> Result<(), ChangeError> {
     let chosen = plan.options.decisions().delete_any();
-    let held = match held::people(snapshot.store).await {
+    let held = match snapshot.store.records().held().await {
         // Whoever may not read them may plan, and erases nothing.
         Err(error) if error.is_denied() => HashSet::new(),
         people => people?,
@@ -29,7 +29,7 @@ pub async fn disclose(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: 
         let (owners, others): (Vec<&BoundRule>, Vec<&BoundRule>) =
             graph.rules.iter().filter(goes).partition(|rule| rule.of.is_none());
         let names_one = matches!(&owners[..], [rule] if rule.inside.is_whole());
-        also_of_others(snapshot, plan, graph, (table, taken)).await?;
+        also_of_others(snapshot, plan, graph, (table, taken), &others).await?;
         let called = if held.is_empty() { Vec::new() } else { called_after_people(snapshot.store, table) };
         if owners.is_empty() && called.is_empty() || names_one && others.is_empty() && !chosen {
             continue;
@@ -55,9 +55,8 @@ async fn also_of_others(
     plan: &mut PurgePlan,
     graph: &Graph,
     (table, taken): (&TableName, &TakenRows),
+    parents: &[&BoundRule],
 ) -> Result<(), ChangeError> {
-    let goes = |rule: &&BoundRule| rule.action == EraseAction::Delete && name(&rule.table) == *table;
-    let parents: Vec<&BoundRule> = graph.rules.iter().filter(goes).filter(|rule| rule.of.is_some()).collect();
     let is_owned = |of: &TableKey| graph.rules.iter().any(|r| names_owner(r) && r.table == *of);
     for link in parents.iter().filter(|r| r.inside.is_whole() && r.also.is_empty() && r.when.is_none()) {
         let Some(of) = link.of.as_ref().filter(|of| is_owned(of) && name(of) != *table) else { continue };

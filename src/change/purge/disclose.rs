@@ -6,9 +6,9 @@ use super::column_words::looks_personal;
 use super::graph::{Graph, as_text, name};
 use super::id_set::IdSet;
 use super::mention::{Mention, Mentions};
+use super::owners::known_tables;
 use super::plan::PurgePlan;
 use super::scan_findings::{PlaceTally, ScanFindings};
-use super::search::known_tables;
 use super::subject::OTHERS_TOO;
 use super::taken::ranges;
 use crate::change::ChangeError;
@@ -278,8 +278,7 @@ fn strangers(snapshot: &Snapshot<'_>, graph: &Graph) -> Vec<(String, String)> {
     let ours = crate::store::own::TABLES;
     let strange = graph.relations.tables.iter().filter(|t| !known.contains(*t) && !ours.contains(&t.name.as_str()));
     let personal = |table: &TableName| -> Vec<String> {
-        let mut tables = snapshot.store.catalog().tables.iter();
-        let found = tables.find(|t| t.schema == table.schema && t.name == table.name);
+        let found = snapshot.store.catalog().exactly(&table.schema, &table.name);
         let names = found.into_iter().flat_map(|t| &t.columns).map(|c| c.name.clone());
         names.filter(|name| looks_personal(name)).collect()
     };

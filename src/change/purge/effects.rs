@@ -162,7 +162,7 @@ impl KeptRow {
 
 impl KeptRows {
     /// None yet.
-    pub(in crate::change) fn new(pages: &PageStore) -> Self {
+    pub(super) fn new(pages: &PageStore) -> Self {
         KeptRows { rows: BTreeMap::new(), words: HashSet::new(), pages: pages.clone(), most: usize::MAX }
     }
 
@@ -195,7 +195,7 @@ impl KeptRows {
         if self.is_full() {
             return;
         }
-        let spelled = spelled_key(key);
+        let spelled = spelled(key);
         let (column, why) = (self.word(column), self.word(why));
         let (_, update) =
             self.rows.entry((table.clone(), spelled)).or_insert_with(|| (key.to_vec(), KeptRow::default()));
@@ -217,7 +217,7 @@ impl KeptRows {
 
     /// Notes that a row loses words of its own.
     pub fn lose(&mut self, table: &TableName, key: &[FetchedValue]) {
-        if let Some((_, row)) = self.rows.get_mut(&(table.clone(), spelled_key(key))) {
+        if let Some((_, row)) = self.rows.get_mut(&(table.clone(), spelled(key))) {
             row.loses = true;
         }
     }
@@ -232,7 +232,7 @@ impl KeptRows {
     /// Whether a row loses words of its own.
     #[must_use]
     pub fn loses(&self, table: &TableName, key: &[FetchedValue]) -> bool {
-        self.rows.get(&(table.clone(), spelled_key(key))).is_some_and(|(_, row)| row.loses)
+        self.rows.get(&(table.clone(), spelled(key))).is_some_and(|(_, row)| row.loses)
     }
 
     fn word(&mut self, word: &str) -> Arc<str> {
@@ -247,7 +247,7 @@ impl KeptRows {
     /// Returns the value that a row's column is about to get.
     #[must_use]
     pub fn get(&self, table: &TableName, key: &[FetchedValue], column: &str) -> Option<&NewValue> {
-        let spelled = spelled_key(key);
+        let spelled = spelled(key);
         self.rows.get(&(table.clone(), spelled))?.1.get(column)
     }
 
@@ -413,8 +413,7 @@ pub fn is_required(snapshot: &Snapshot<'_>, table: &TableName, column: &str) -> 
     if never.iter().any(|(of, kept)| name(of) == *table && kept == column) {
         return true;
     }
-    let mut tables = snapshot.store.catalog().tables.iter();
-    let found = tables.find(|t| t.schema == table.schema && t.name == table.name);
+    let found = snapshot.store.catalog().exactly(&table.schema, &table.name);
     found.and_then(|t| t.column(column)).is_some_and(|c| c.not_null)
 }
 
@@ -431,11 +430,8 @@ fn words(rule: &BoundRule, table: &TableName) -> String {
     }
 }
 
-fn spelled_key(key: &[FetchedValue]) -> String {
-    serde_json::to_string(key).unwrap_or_default()
-}
-
-fn spelled(raw: &FetchedValue) -> String {
+/// A value, or those of a key, as text that tells it from others.
+fn spelled(raw: &(impl Serialize + ?Sized)) -> String {
     serde_json::to_string(raw).unwrap_or_default()
 }
 

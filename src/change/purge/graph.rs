@@ -7,7 +7,6 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::id_set::IdSet;
-use super::owners::within;
 use super::taken::{TakenRows, ranges, room};
 use crate::change::ChangeError;
 use crate::lab::LabError;
@@ -99,7 +98,7 @@ impl Graph {
     }
 
     /// Room for what is known of the rows.
-    pub(in crate::change) fn pages(&self) -> &PageStore {
+    pub(super) fn pages(&self) -> &PageStore {
         &self.pages
     }
 
@@ -615,6 +614,12 @@ pub fn as_text(raw: &FetchedValue) -> Option<String> {
         FetchedValue::Integer(i) => Some(i.to_string()),
         _ => None,
     }
+}
+
+/// The owners that a rule finds in a value of its column: of parts, the one at the place of the owner.
+pub fn within(raw: &FetchedValue, rule: &BoundRule) -> Vec<String> {
+    let inside = rule.owner.as_ref().map_or(&rule.inside, |owner| &owner.inside);
+    if inside.is_whole() { as_text(raw).into_iter().collect() } else { texts_of(raw, inside) }
 }
 
 /// Whether rows go whose column names the person.

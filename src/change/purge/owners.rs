@@ -4,8 +4,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use super::column_words::names_person;
-use super::graph::{as_text, name, texts_of};
-use super::search::known_tables;
+use super::graph::{name, within};
 use crate::change::ChangeError;
 use crate::layout::erase::{BoundRule, EraseAction};
 use crate::memory::digest::wide_digest;
@@ -30,21 +29,21 @@ pub fn of_table<'s>(store: &'s Store, table: &'s TableName) -> impl Iterator<Ite
     rules(store).filter(move |rule| name(&rule.table) == *table)
 }
 
+/// Tables that a layout says something of: their rows may be changed.
+pub fn known_tables(store: &Store) -> HashSet<TableName> {
+    let recognised = store.recognised();
+    let sources = recognised.sources.iter().map(|s| name(&s.table));
+    sources.chain(recognised.erasure.rules.iter().map(|r| name(&r.table))).collect()
+}
+
 /// Columns that are called after people, of a table of which no layout says anything.
 #[must_use]
 pub fn called_after_people(store: &Store, table: &TableName) -> Vec<String> {
-    let mut tables = store.catalog().tables.iter();
-    let found = tables.find(|t| t.schema == table.schema && t.name == table.name);
+    let found = store.catalog().exactly(&table.schema, &table.name);
     let is_stranger = || !own::TABLES.contains(&table.name.as_str()) && !known_tables(store).contains(table);
     let found = found.filter(|_| is_stranger());
     let names = found.into_iter().flat_map(|t| &t.columns).filter(|column| !column.denied).map(|column| &column.name);
     names.filter(|name| names_person(name)).cloned().collect()
-}
-
-/// The owners that a rule finds in a value of its column: of parts, the one at the place of the owner.
-pub fn within(raw: &FetchedValue, rule: &BoundRule) -> Vec<String> {
-    let inside = rule.owner.as_ref().map_or(&rule.inside, |owner| &owner.inside);
-    if inside.is_whole() { as_text(raw).into_iter().collect() } else { texts_of(raw, inside) }
 }
 
 /// Hands every owner of rows on; one may come again where there are very many. A column that may not be read has none.
@@ -55,7 +54,7 @@ pub async fn each(snapshot: &mut Snapshot<'_>, mut each: impl FnMut(String)) -> 
     let store = snapshot.store;
     let mut seen: HashSet<[u64; 2]> = HashSet::new();
     let may_read = |rule: &&BoundRule| {
-        let table = store.catalog().tables.iter().find(|t| (&t.schema, &t.name) == (&rule.table.0, &rule.table.1));
+        let table = store.catalog().exactly(&rule.table.0, &rule.table.1);
         table.and_then(|table| table.column(&rule.column)).is_none_or(|column| !column.denied)
     };
     for rule in rules(store).filter(may_read) {

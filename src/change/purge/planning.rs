@@ -12,6 +12,7 @@ use super::effects::{self, KeptRows, NewValue};
 use super::graph::{Graph, as_text, key_of, name};
 use super::id_set::{IdSet, LostIds};
 use super::keys;
+use super::loss;
 use super::matcher::Matcher;
 use super::mention::{Mention, Mentions, Met};
 use super::plan::{AlteredRow, Nameless, PurgeOptions, PurgePlan};
@@ -26,7 +27,7 @@ use super::taken::GoingRows;
 use super::vec0;
 use crate::change::plan::{Counts, digest_of_each};
 use crate::change::suppress::hmac;
-use crate::change::{ChangeError, held, now};
+use crate::change::{ChangeError, now};
 use crate::lab::LabError;
 use crate::layout::Engine;
 use crate::layout::erase::EraseAction;
@@ -220,7 +221,7 @@ pub async fn rest(
     let search = RoundSearch { subject: &subject, options, about: &about, progress };
     let (mut updates, found, ids) = rounds(snapshot, &mut graph, &account, &search, (also, kept)).await?;
     updates.without(&graph);
-    held::refuse_loss(snapshot, &graph.relations, &updates.losing()).await?;
+    loss::refuse(snapshot, &graph.relations, &updates.losing()).await?;
     keys::follow(snapshot, &graph, &mut updates).await?;
     let recomputed = recompute::all(snapshot, &graph, &found, &mut updates).await?;
     let mut plan = finished(snapshot, subject, options, &graph, updates, found, ids).await?;
@@ -292,7 +293,7 @@ async fn rounds(
             break (updates, found, ids);
         }
         doomed.extend(found.mentions.into_iter().filter(|mention| mention.decision == Mentions::Delete));
-        held::refuse_loss(snapshot, &graph.relations, &found.doomed).await?;
+        loss::refuse(snapshot, &graph.relations, &found.doomed).await?;
         for (table, key) in &found.doomed {
             take(snapshot, graph, table, key).await?;
         }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use super::desk::Desk;
-use super::graph::name;
+use super::graph::{name, within};
 use super::mention::Mentions;
 use super::owners;
 use super::receipt::{AccountFate, PurgeReceipt, PurgeRecheck, RecheckFound, TrailFound, ValuesFound};
@@ -161,7 +161,7 @@ async fn search(
                         (desk.progress)(&title, values);
                     }
                     let mut owns = rules.iter().filter(|rule| rule.column == *column);
-                    let owns = owns.any(|rule| owners::within(raw, rule).iter().any(|owner| known.lists(owner)));
+                    let owns = owns.any(|rule| within(raw, rule).iter().any(|owner| known.lists(owner)));
                     is_owned |= owns;
                     if owns || known.is_named_in(raw) {
                         *found.places.entry(format!("{title}.{column}")).or_default() += 1;

@@ -5,11 +5,12 @@ use std::collections::{HashMap, HashSet};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use super::graph::{Graph, hash_set, id_columns, name, people_columns};
+use super::graph::{Graph, hash_set, id_columns, people_columns};
 use super::id_set::LostIds;
 use super::key_parts::PersonKeyPart;
 use super::matcher::Matcher;
 use super::mention::Decisions;
+use super::owners::known_tables;
 use super::subject::PersonHandle;
 use crate::change::ChangeError;
 use crate::change::plan::canonical;
@@ -126,11 +127,4 @@ pub fn hash_handles<'h>(hash: &mut Sha256, handles: impl IntoIterator<Item = &'h
         hash.update(canonical(handle));
     }
     hash.update(canonical(&json!({ "others": others })));
-}
-
-/// Tables that a layout says something of: their rows may be changed.
-pub fn known_tables(store: &Store) -> HashSet<TableName> {
-    let recognised = store.recognised();
-    let sources = recognised.sources.iter().map(|s| name(&s.table));
-    sources.chain(recognised.erasure.rules.iter().map(|r| name(&r.table))).collect()
 }

@@ -119,7 +119,7 @@ fn rows_without_a_vector_get_one_and_the_plan_asks_nobody() {
         for world in on_both(20).await {
             let server = server(4);
             let given = server.given("m-1");
-            let plan = look(&world.store, &*job(&world, &given), &mut |_| ()).await.expect("a plan");
+            let plan = look(&world.store, &*job(&world, &given)).await.expect("a plan");
             assert_eq!((server.heard(), plan.counts["episode_embeddings"]["insert"]), (0, 20), "a plan costs nothing");
             let said = format!("{:?}", plan.effects);
             let host = server.url.split('/').nth(2).unwrap();
@@ -140,7 +140,7 @@ fn rows_without_a_vector_get_one_and_the_plan_asks_nobody() {
             let stored = world.store.embeddings().vectors(mnemoscope::memory::Entity::Episode, &ids).await.unwrap();
             let text = "Episode 7".len() as f32;
             assert_eq!(stored["ep-0000007"], [text / 8.0, (text + 1.0) / 8.0, (text + 2.0) / 8.0, (text + 3.0) / 8.0]);
-            let again = look(&world.store, &*job(&world, &given), &mut |_| ()).await.expect("a plan");
+            let again = look(&world.store, &*job(&world, &given)).await.expect("a plan");
             assert!(again.counts.is_empty(), "{:?}", again.counts);
             let (first, last) = outcome.entries.expect("entries");
             for seq in (first..=last).rev() {
@@ -232,7 +232,7 @@ fn a_column_of_the_row_itself_is_filled_and_nothing_else_of_it_changes() {
             let given = server.given("m-1");
             let others = "SELECT id || status || coalesce(CAST(canvas_action_count AS TEXT), '-') FROM agent_episodes ORDER BY id";
             let before = world.texts(others).await;
-            let plan = look(&world.store, &*job(&world, &given), &mut |_| ()).await.expect("a plan");
+            let plan = look(&world.store, &*job(&world, &given)).await.expect("a plan");
             assert!(plan.undo_reason.is_some_and(|r| r.contains("too large")));
             let outcome = run(&world, &given, JobEntry::Begin).await.expect("done");
             assert!(outcome.is_complete(), "{:?}", outcome.checks);
@@ -242,7 +242,7 @@ fn a_column_of_the_row_itself_is_filled_and_nothing_else_of_it_changes() {
             let kept =
                 world.texts("SELECT CAST(length(value) AS TEXT) FROM memory_audit_private WHERE field = 'undo'").await;
             assert!(kept.is_empty(), "vectors are not kept twice");
-            let again = look(&world.store, &*job(&world, &given), &mut |_| ()).await.expect("a plan");
+            let again = look(&world.store, &*job(&world, &given)).await.expect("a plan");
             assert!(again.counts.is_empty(), "{:?}", again.counts);
         }
     });

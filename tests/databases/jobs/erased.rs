@@ -10,7 +10,7 @@ use crate::support::block_on;
 /// same.
 async fn left_out(world: &World, name: &str) -> (String, String) {
     let job = BackfillKind::named(name).unwrap().job(&world.store).expect("it can be done");
-    let plan = look(&world.store, &*job, &mut |_| ()).await.expect("a plan");
+    let plan = look(&world.store, &*job).await.expect("a plan");
     let outcome = world.backfill(name, 7).await;
     assert!(outcome.is_complete(), "{name}: {:?}", outcome.checks);
     assert_eq!(outcome.counts, plan.counts, "{name}");

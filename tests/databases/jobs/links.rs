@@ -16,7 +16,7 @@ fn each_event_goes_to_one_episode_and_what_is_linked_stays() {
         for world in on_both(60).await {
             let before = world.links().await;
             let job = BackfillKind::named("canvas-links").unwrap().job(&world.store).unwrap();
-            let plan = look(&world.store, &*job, &mut |_| ()).await.expect("a plan");
+            let plan = look(&world.store, &*job).await.expect("a plan");
             let outcome = world.backfill("canvas-links", 7).await;
             assert!(outcome.is_complete(), "{:?}", outcome.checks);
             assert_eq!(outcome.counts, plan.counts, "the plan's counts are those of the receipt");
@@ -39,7 +39,7 @@ fn each_event_goes_to_one_episode_and_what_is_linked_stays() {
             for line in before.iter().filter(|l| l.contains("kept-")) {
                 assert!(after.contains(line), "{line}");
             }
-            let again = look(&world.store, &*job, &mut |_| ()).await.expect("a plan");
+            let again = look(&world.store, &*job).await.expect("a plan");
             assert!(again.counts.is_empty(), "{:?}", again.counts);
         }
     });
@@ -169,7 +169,7 @@ fn links_are_mended_without_taking_any_row_from_another_episode() {
                 assert!(line.starts_with(&format!("{episode} {list} ")), "{line}, wanted {list}");
             }
             let job = BackfillKind::named("links").unwrap().job(&world.store).unwrap();
-            let again = look(&world.store, &*job, &mut |_| ()).await.expect("a plan");
+            let again = look(&world.store, &*job).await.expect("a plan");
             assert!(again.counts.is_empty(), "{:?}", again.changes);
         }
     });

@@ -28,11 +28,11 @@ async fn demo_world() -> (World, tempfile::TempDir) {
 /// Runs a backfill; its plan says beforehand what it does, and afterwards that nothing is left.
 async fn run(world: &World, name: &str) -> JobOutcome {
     let job = BackfillKind::named(name).unwrap().job(&world.store).unwrap();
-    let plan = look(&world.store, &*job, &mut |_| ()).await.expect("a plan");
+    let plan = look(&world.store, &*job).await.expect("a plan");
     let outcome = world.backfill(name, 7).await;
     assert!(outcome.is_complete(), "{name}: {:?}", outcome.checks);
     assert_eq!(outcome.counts, plan.counts, "{name}");
-    let again = look(&world.store, &*job, &mut |_| ()).await.expect("a plan");
+    let again = look(&world.store, &*job).await.expect("a plan");
     assert!(again.counts.is_empty(), "{name} again: {:?}", again.changes);
     outcome
 }
@@ -174,11 +174,11 @@ fn where_asked_feedback_gives_the_signals_that_an_episode_lacks() {
                 )
                 .await;
             let kind = BackfillKind::named("utility").unwrap();
-            let plain = look(&world.store, &*kind.job(&world.store).unwrap(), &mut |_| ()).await.expect("a plan");
+            let plain = look(&world.store, &*kind.job(&world.store).unwrap()).await.expect("a plan");
             assert_eq!(plain.counts["episodes"]["update"], 1, "without being asked it derives nothing");
             let given = BackfillArguments { from_feedback: true, ..BackfillArguments::default() };
             let job = kind.job_as(&world.store, &given).unwrap();
-            let plan = look(&world.store, &*job, &mut |_| ()).await.expect("a plan");
+            let plan = look(&world.store, &*job).await.expect("a plan");
             assert!(plan.effects.iter().any(|e| e.contains("`confirmed`") && e.contains("a 3 says nothing")));
             let (_wish, heard) = tokio::sync::watch::channel(JobWish::GoOn);
             let settings = JobSettings { batch: Some(2), ..JobSettings::default() };
@@ -202,7 +202,7 @@ fn where_asked_feedback_gives_the_signals_that_an_episode_lacks() {
             let expected = [0.5 + 0.2 - 0.3, 0.4, 0.1];
             assert!(utilities.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9), "{utilities:?}");
             for job in [kind.job(&world.store).unwrap(), job] {
-                let again = look(&world.store, &*job, &mut |_| ()).await.expect("a plan");
+                let again = look(&world.store, &*job).await.expect("a plan");
                 assert!(again.counts.is_empty(), "{:?}", again.changes);
             }
         }

@@ -206,7 +206,7 @@ fn without_the_tables_of_jobs_the_rest_goes_on_and_the_command_is_named() {
             assert!(refused.contains("migrate --apply"), "{refused}");
             assert!(store.records().jobs().await.expect("none").is_empty());
             let job = job::backfill::BackfillKind::named("canvas-links").unwrap().job(&store).unwrap();
-            assert!(!job::look(&store, &*job, &mut |_| ()).await.expect("a plan").counts.is_empty());
+            assert!(!job::look(&store, &*job).await.expect("a plan").counts.is_empty());
             let row = store.encoder().locate(mnemoscope::memory::Entity::Episode, "ep-0000001").await.unwrap();
             assert!(row.is_some());
             mnemoscope::change::feedback::add(

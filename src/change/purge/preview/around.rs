@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::super::graph;
 use super::super::matcher::Matcher;
 use super::super::mention::Mention;
 use super::super::owners;
@@ -87,7 +88,7 @@ async fn rows<'m>(
 
 /// Returns the person whom a row belongs to; empty when it does not say so itself.
 fn owner(store: &Store, table: &TableName, row: &NamedRow) -> String {
-    let of = |rule: &BoundRule| owners::within(row.get(&rule.column)?, rule).into_iter().next();
+    let of = |rule: &BoundRule| graph::within(row.get(&rule.column)?, rule).into_iter().next();
     owners::of_table(store, table).find_map(of).unwrap_or_default()
 }
 

@@ -8,7 +8,7 @@ use crate::console::core::menu::{Menu, MenuChoice};
 use crate::recall::lever::{LeverAct, RecallLever, levers};
 use crate::ui::text::SafeText;
 
-/// Bytes of a name at most.
+/// Columns of a name at most.
 const NAME: usize = 40;
 
 /// Lists the levers that would move the selected row, each with its name and its outcome.
