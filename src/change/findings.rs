@@ -671,9 +671,7 @@ impl Survey<'_> {
         }
         let texts = self.wants(TEXT);
         let columns = Some(columns_read(entity, texts));
-        // Links of episodes may be in their JSON.
-        let unparsed = entity != Entity::Episode;
-        match self.walk(&Query { columns, unparsed, ..Query::new(entity) }, texts, each).await {
+        match self.walk(&Query { columns, unparsed: true, ..Query::new(entity) }, texts, each).await {
             Err(ChangeError::Store(error)) => {
                 let tables: Vec<TableName> = self.store.sources_of(entity)?.into_iter().map(table_of).collect();
                 self.note_damage(error, &tables).await

@@ -14,7 +14,7 @@ pub use document::{JsonPart, LONG, is_kept_as_text};
 pub use members::members;
 pub use nested::{nested, nested_text};
 pub use place::path_in;
-pub use plain::{is_plain, keeps_digits};
+pub use plain::{is_plain, is_plain_list, keeps_digits};
 use reader::{WideNumber, read_with};
 pub use texts::{JsonText, each_text};
 
@@ -456,6 +456,12 @@ mod tests {
         #[test]
         fn what_is_plain_has_no_problems(text in r#"[\[\]{}",:0-9eE.+\- \\untrfalse]{0,24}|\[[0-9]{15,22}\]|"[a-z\\u0-9]{0,9}""#) {
             prop_assert!(!is_plain(&text) || read(&text).problems.is_empty(), "{:?}", text);
+        }
+
+        #[test]
+        fn a_plain_list_has_no_problems(text in r#"\[( ?"[a-zé ]{0,3}" ?,?| ?[0-9tn\\"]?){0,4}\]|"a"|null|\{\}"#) {
+            let texts = read_texts(&text);
+            prop_assert!(!is_plain_list(&text) || texts.problems.is_empty() && json!(texts.items) == read(&text).value);
         }
 
         #[test]

@@ -46,7 +46,7 @@ pub struct Query {
     pub columns: Option<Vec<&'static str>>,
     /// Characters of a text that are enough; none means whole values.
     pub preview: Option<usize>,
-    /// JSON that is strict and has no escapes comes as its text: for those who search all of it. All else is read.
+    /// Strict JSON without escapes comes as its text, lists too: for those who search all of it. All else is read.
     pub unparsed: bool,
     /// Walks over all rows: only rows without a stored value here, as far as the database can decide it.
     pub absent: Option<&'static str>,

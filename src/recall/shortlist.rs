@@ -46,7 +46,8 @@ pub struct Shortlist<'a> {
     /// Weights of the words, found by an earlier pass over the same rows.
     known: Option<WordTally>,
     tally: WordTally,
-    groups: HashMap<(HeldWords, u64), KeptRows>,
+    /// By their words and what keeps them apart; none where a row's score is final.
+    groups: HashMap<Option<(HeldWords, u64)>, KeptRows>,
     kept: usize,
     /// Bytes of texts in the kept rows, at most, and from which number room is made.
     bytes: usize,
@@ -114,14 +115,14 @@ impl<'a> Shortlist<'a> {
     /// Takes a row.
     pub fn offer(&mut self, row: Row, found: FoundLikeness) {
         let (likeness, key) = match found {
-            FoundLikeness::Cosine(cosine) => (cosine, (Vec::new(), 0)),
+            FoundLikeness::Cosine(cosine) => (cosine, None),
             FoundLikeness::Words { held, apart } => {
                 if let Some(asked) = self.asked {
                     self.tally.add(asked, &held);
                 }
                 match &self.known {
-                    Some(known) => (Some(known.share(&held)), (Vec::new(), 0)),
-                    None => (Some(if held.iter().any(|bits| *bits > 0) { SOME } else { 0.0 }), (held, apart)),
+                    Some(known) => (Some(known.share(&held)), None),
+                    None => (Some(if held.iter().any(|bits| *bits > 0) { SOME } else { 0.0 }), Some((held, apart))),
                 }
             }
         };
@@ -169,15 +170,16 @@ impl<'a> Shortlist<'a> {
         if self.overflown {
             return ShortlistEnd::Again(self.tally);
         }
-        let (known, tally, place) = (self.known.is_some(), self.tally, self.place);
+        let (tally, place) = (self.tally, self.place);
         let mut rows = Vec::new();
-        for ((held, _), mut group) in self.groups {
+        for (words, mut group) in self.groups {
             group.prune(self.room, self.by_likeness);
-            if known || held.is_empty() {
-                rows.append(&mut group.rows);
-            } else {
-                let share = tally.share(&held);
-                rows.extend(group.rows.into_iter().filter_map(|ranked| place(ranked.row, Some(share))));
+            match words {
+                None => rows.append(&mut group.rows),
+                Some((held, _)) => {
+                    let share = tally.share(&held);
+                    rows.extend(group.rows.into_iter().filter_map(|ranked| place(ranked.row, Some(share))));
+                }
             }
         }
         let mut first = KeptRows { rows, floor: None };

@@ -81,18 +81,23 @@ fn moved(projection: &Projection, slot: &Slot, kind: ValueKind, raw: &mut RawRow
     }
 }
 
-/// The text of a JSON value that need not be read, or is long.
+/// The text of a JSON value, or of a list, that need not be read, or of a long JSON value.
 fn unparsed<'a>(projection: &Projection, slot: &Slot, kind: ValueKind, raw: &'a RawRow) -> Option<Cow<'a, str>> {
     let Some(FetchedValue::Text(text)) = slot.at.and_then(|at| raw.get(at)) else { return None };
-    if kind != ValueKind::Json || !slot.column.inside.is_whole() {
+    if !slot.column.inside.is_whole() {
         return None;
     }
     let is_short = || projection.unparsed && text.starts_with(['{', '[']) && json::is_plain(text);
-    match slot.column.stored {
-        StoredAs::One => None,
-        StoredAs::Nested => json::is_kept_as_text(text).then(|| json::nested_text(text))?.map(Cow::from),
-        _ => (is_short() || json::is_kept_as_text(text)).then_some(Cow::from(text)),
-    }
+    let is_kept = match (slot.column.stored, kind) {
+        (StoredAs::One, _) => false,
+        (_, ValueKind::List) => projection.unparsed && json::is_plain_list(text),
+        (StoredAs::Nested, ValueKind::Json) => {
+            return json::is_kept_as_text(text).then(|| json::nested_text(text))?.map(Cow::from);
+        }
+        (_, ValueKind::Json) => is_short() || json::is_kept_as_text(text),
+        _ => false,
+    };
+    is_kept.then_some(Cow::from(text))
 }
 
 fn fill(row: &mut Row, i: usize, slot: &Slot, raw: &RawRow) {

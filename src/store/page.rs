@@ -733,7 +733,7 @@ pub fn named_ids<'e>(episode: &'e Row, links: &[EpisodeLink], to: Entity) -> Vec
         match &link.by {
             LinkBy::List(column) => ids.extend(episode.list(column).into_iter().map(Cow::Borrowed)),
             LinkBy::Path(column, path) => {
-                let found = crate::memory::json::path(episode.get(column), path).unwrap_or_default();
+                let found = episode.within(column, path).unwrap_or_default();
                 ids.extend(crate::memory::json::list_from(found).items.into_iter().map(Cow::Owned));
             }
             LinkBy::Back => {}

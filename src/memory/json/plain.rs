@@ -8,27 +8,32 @@ use super::MAX_DEPTH;
 const DIGITS: usize = 18;
 
 /// Whether a text is strict JSON for certain, so that [`super::read`] has no problem with it, and holds its strings as
-/// they are, without an escape. May say no of a text that is; says so in one pass, and keeps nothing.
+/// they are, without an escape. May say no of a text that is; keeps nothing.
 #[must_use]
 pub fn is_plain(text: &str) -> bool {
-    let (mut digits, mut opened) = (0, 0);
+    // Without an end before that of the text, many bytes are looked at in one step.
+    let (mut before, mut opened, mut odd) = (0_u8, 0, false);
     for byte in text.bytes() {
-        match byte {
-            b'\\' => return false,
-            b'0'..=b'9' => digits += 1,
-            // A number with an exponent may be out of range.
-            b'e' | b'E' if digits > 0 => return false,
-            b'[' | b'{' => {
-                opened += 1;
-                digits = 0;
-            }
-            _ => digits = 0,
-        }
-        if digits > DIGITS || opened > MAX_DEPTH {
-            return false;
-        }
+        // A number with an exponent may be out of range.
+        odd |= byte == b'\\' || before.is_ascii_digit() && matches!(byte, b'e' | b'E');
+        opened += usize::from(matches!(byte, b'[' | b'{'));
+        before = byte;
     }
-    serde_json::from_str::<IgnoredAny>(text).is_ok()
+    !odd && opened <= MAX_DEPTH && !has_wide_number(text.as_bytes()) && serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+/// Whether more than [`DIGITS`] digits stand in a row: that many cover one of the places that are looked at.
+fn has_wide_number(text: &[u8]) -> bool {
+    let digits = |bytes: &mut dyn Iterator<Item = &u8>| bytes.take_while(|byte| byte.is_ascii_digit()).count();
+    let mut places = (DIGITS..text.len()).step_by(DIGITS + 1).filter(|at| text[*at].is_ascii_digit());
+    places.any(|at| digits(&mut text[..at].iter().rev()) + digits(&mut text[at..].iter()) > DIGITS)
+}
+
+/// Whether a text is a list of strings, in strict JSON and without an escape, so that [`super::read_texts`] has no problem
+/// with it.
+#[must_use]
+pub fn is_plain_list(text: &str) -> bool {
+    serde_json::from_str::<Vec<&str>>(text).is_ok()
 }
 
 /// Whether every number of a JSON text is read as it is written: a double keeps 17 digits, an integer of 64 bits all.
