@@ -65,7 +65,10 @@ fn main() -> io::Result<()> {
     println!("cargo::rustc-env=BUILD_TARGET={}", variable("TARGET"));
     // A build for development would be made again with each commit.
     let released = variable("PROFILE") == "release";
-    let commit = released.then(|| git(&["rev-parse", "--short=12", "HEAD"])).flatten();
+    // Packages are built from sources without a repository.
+    println!("cargo::rerun-if-env-changed=MNEMOSCOPE_COMMIT");
+    let told = Some(variable("MNEMOSCOPE_COMMIT")).filter(|commit| !commit.is_empty());
+    let commit = released.then(|| told.or_else(|| git(&["rev-parse", "HEAD"]))).flatten();
     // The log of HEAD grows with each commit; HEAD itself often only names the branch.
     for file in ["HEAD", "logs/HEAD"] {
         if let Some(file) = git(&["rev-parse", "--git-path", file]).filter(|file| released && Path::new(file).exists())
@@ -74,7 +77,7 @@ fn main() -> io::Result<()> {
         }
     }
     let source = match (commit, released) {
-        (Some(commit), _) => format!("commit {commit}"),
+        (Some(commit), _) => format!("commit {commit:.12}"),
         (None, true) => "no commit".to_owned(),
         (None, false) => "for development".to_owned(),
     };

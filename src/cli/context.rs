@@ -118,7 +118,7 @@ impl Session<'_> {
             None => text,
         };
         let password =
-            profile.map(DatabaseProfile::password).transpose().map_err(|e| CommandFailure::usage(format!("{e:#}")))?;
+            profile.map(DatabaseProfile::password).transpose().map_err(|e| CommandFailure::failed(format!("{e:#}")))?;
         let password = password.flatten();
         let located = |words: &str| match &password {
             Some(password) => Target::parse(words).with_password(password),

@@ -78,7 +78,7 @@ pub fn main() -> ExitCode {
             (logged(&cli), cli.global.format.is_some_and(Format::is_json))
         }
         // Help and version: words of ours only.
-        Err(answer) if !answer.use_stderr() => answer.exit(),
+        Err(answer) if !answer.use_stderr() => (output::is_read(answer.print()).map(drop), false),
         Err(wrong) => {
             let format = asked_format();
             match misspelt(&wrong) {

@@ -109,6 +109,14 @@ pub fn piped_open(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Resul
     let written = written.and_then(|()| out.flush());
     drop(out);
     say_afterwards();
+    is_read(written)
+}
+
+/// Whether the reader of what was written to standard output is still there.
+///
+/// # Errors
+/// As [`piped`].
+pub fn is_read(written: io::Result<()>) -> Result<bool, CommandFailure> {
     match written {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(e) => Err(CommandFailure::failed(format!("the output could not be written: {e}"))),

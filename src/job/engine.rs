@@ -132,6 +132,8 @@ enum BatchOutcome {
     Moved(ChangeError),
     /// The database does not accept a value.
     Rejected(String),
+    /// It was told to stop meanwhile: nothing of the batch is written.
+    Stopped,
 }
 
 struct Runner<'a> {
@@ -260,6 +262,7 @@ impl Runner<'_> {
                     return Ok(Some(batch.seen));
                 }
                 BatchOutcome::Rejected(_) => self.narrowed = Some((size.min(batch.seen) / 4).max(1)),
+                BatchOutcome::Stopped => return Ok(None),
             }
         }
     }
@@ -283,8 +286,15 @@ impl Runner<'_> {
         };
         let (store, job, own, size) = (self.store, self.job, self.held.own.clone(), self.sizing.size());
         let planning = job.batch(BatchAsk { store, own: Some(&own), place, size, dry: false });
+        let mut wish = self.wish.clone();
+        let planning = async {
+            tokio::select! {
+                planned = planning => planned.ok(),
+                () = told_to_stop(&mut wish) => None,
+            }
+        };
         let (applied, planned) = tokio::join!(self.apply(batch), planning);
-        self.ahead = planned.ok().map(|batch| (place.clone(), batch));
+        self.ahead = planned.map(|batch| (place.clone(), batch));
         let applied = applied?;
         if !matches!(applied, BatchOutcome::Done) {
             self.ahead = None;
@@ -309,7 +319,7 @@ impl Runner<'_> {
         let began = Instant::now();
         loop {
             match self.apply(&without).await? {
-                BatchOutcome::Done => return Ok(()),
+                BatchOutcome::Done | BatchOutcome::Stopped => return Ok(()),
                 BatchOutcome::Busy(why) if began.elapsed() > ENDURANCE => return Err(self.gave_up(&why)),
                 BatchOutcome::Busy(_) => self.wait(Duration::from_millis(100), None).await,
                 BatchOutcome::Moved(error) => return Err(Stop::Failed(error)),
@@ -327,6 +337,7 @@ impl Runner<'_> {
             Err(error) => return Err(error.into()),
         };
         let mut next = self.held.clone();
+        let mut wish = self.wish.clone();
         let outcome = async {
             writer.ends_when_silent().await.map_err(|e| Inside::Failed(e.into()))?;
             let state = next.fence(&mut writer).await.map_err(|lost| match lost {
@@ -335,8 +346,13 @@ impl Runner<'_> {
             })?;
             // Whoever was erased since the batch was planned does not come back.
             suppress::check(self.store, &batch.plan).await.map_err(|e| Inside::Failed(e.into()))?;
-            let seq =
-                apply_batch(&mut writer, &next.own, &batch.plan, self.author, &at).await.map_err(Inside::Failed)?;
+            let seq = tokio::select! {
+                biased;
+                applied = apply_batch(&mut writer, &next.own, &batch.plan, self.author, &at) => {
+                    applied.map_err(Inside::Failed)?
+                }
+                () = told_to_stop(&mut wish) => return Err(Inside::Stopped),
+            };
             next.set_aside(&mut writer, &batch.bad, &at).await.map_err(|e| Inside::Failed(e.into()))?;
             note(&mut next, batch, seq, &at);
             let asked = if *self.wish.borrow() == JobWish::Cancel { JobState::Cancelling } else { state };
@@ -680,6 +696,7 @@ fn note(held: &mut HeldJob, batch: &JobBatch, seq: Option<i64>, at: &str) {
 /// Error inside a batch's transaction.
 enum Inside {
     Taken,
+    Stopped,
     Failed(FailedTransaction),
 }
 
@@ -687,6 +704,7 @@ impl Inside {
     fn sorted(self) -> Result<BatchOutcome, Stop> {
         match self {
             Inside::Taken => Err(Stop::Taken),
+            Inside::Stopped => Ok(BatchOutcome::Stopped),
             Inside::Failed(FailedTransaction::Write(error @ WriteError::Busy(_))) => {
                 Ok(BatchOutcome::Busy(error.to_string()))
             }

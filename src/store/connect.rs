@@ -459,6 +459,9 @@ fn layout_named(name: &str, known: &[Layout], own: &[Layout]) -> Result<Layout, 
 async fn open_file(path: &Path, choice: &LayoutChoice, options: &OpenOptions) -> Result<OpenedConnection, OpenError> {
     let shown = location::shown(&path.display().to_string());
     let about = std::fs::metadata(path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound if shown.contains("://") => {
+            OpenError::Url(format!("{shown} is neither a file nor a PostgreSQL server"))
+        }
         std::io::ErrorKind::NotFound => OpenError::NoFile(shown.clone()),
         std::io::ErrorKind::PermissionDenied => OpenError::Denied(shown.clone()),
         _ => OpenError::Other { location: shown.clone(), message: e.to_string() },

@@ -9,6 +9,7 @@ class Mnemoscope < Formula
   depends_on "rust" => :build
 
   def install
+    ENV["MNEMOSCOPE_COMMIT"] = "@COMMIT@"
     system "cargo", "install", "--profile", "dist", *std_cargo_args
     (buildpath/"mnemoscope.1").write Utils.safe_popen_read(bin/"mnemoscope", "man")
     man1.install "mnemoscope.1"

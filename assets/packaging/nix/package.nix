@@ -11,6 +11,7 @@ rustPlatform.buildRustPackage {
   };
   cargoLock.lockFile = ../../../Cargo.lock;
   buildType = "dist";
+  env.MNEMOSCOPE_COMMIT = lib.optionalString (lib.pathIsGitRepo ../../../.git) (lib.commitIdFromGitRepo ../../../.git);
   nativeBuildInputs = [ installShellFiles ];
   # The tests start servers and terminals, which the sandbox does not allow.
   doCheck = false;
