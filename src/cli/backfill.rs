@@ -216,7 +216,7 @@ async fn carry_out(
     Err(CommandFailure::incomplete(message))
 }
 
-/// A job told to stop by a signal pauses at its next checkpoint; a second signal ends the program at once.
+/// A job told to stop by a signal pauses behind the last batch that it wrote; a second signal ends the program at once.
 async fn pause_on_signals(wish: watch::Sender<JobWish>) {
     use tokio::signal::unix::{SignalKind, signal};
     let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];

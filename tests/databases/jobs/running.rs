@@ -73,6 +73,34 @@ fn a_lock_that_is_kept_ends_the_run_and_it_is_resumed_later() {
 }
 
 #[test]
+fn told_to_stop_while_it_writes_it_pauses_where_it_was() {
+    block_on(async {
+        let on_server = |world: &World| matches!(world.target, Target::Postgres(_));
+        for world in on_both(40).await.into_iter().filter(on_server) {
+            let Target::Postgres(url) = &world.target else { continue };
+            let mut other = PgConnection::connect(url).await.expect("the server");
+            sqlx::raw_sql("BEGIN; LOCK TABLE episodes IN SHARE MODE").execute(&mut other).await.expect("a lock");
+            let (wish, heard) = watch::channel(JobWish::GoOn);
+            let waits = "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database \
+                         WHERE NOT granted AND datname = current_database()";
+            let told = async {
+                while sqlx::query_scalar::<_, i64>(waits).fetch_one(&mut other).await.expect("a count") == 0 {
+                    tokio::task::yield_now().await;
+                }
+                wish.send(JobWish::Pause).unwrap();
+            };
+            let mut each = |_: JobBeat| ();
+            let both = async { tokio::join!(world.backfill_while("canvas-links", 4, heard, &mut each), told) };
+            let (ended, ()) = tokio::time::timeout(std::time::Duration::from_mins(1), both).await.expect("an end");
+            let paused = ended.expect("paused beside the lock").progress;
+            assert_eq!((paused.state, paused.batches), (JobState::Paused, 0));
+            sqlx::raw_sql("ROLLBACK").execute(&mut other).await.expect("no lock");
+            assert!(resume(&world, 4).await.is_complete());
+        }
+    });
+}
+
+#[test]
 fn another_process_can_pause_and_cancel_it() {
     block_on(async {
         for world in on_both(40).await {
