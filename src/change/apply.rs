@@ -1,7 +1,7 @@
 //! Executes a plan: everything that was read is checked again under lock, then data and audit entry are written in one
 //! transaction.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ use crate::store::Store;
 use crate::store::fetched::FetchedValue;
 use crate::store::own::OwnTables;
 use crate::store::row_number::HIDDEN;
-use crate::store::stored::{Cell, Image, Mutation, ReadState, StateReading, StoredRows};
+use crate::store::stored::{Cell, Image, Mutation, ReadState, StateReading, StoredRows, TableName};
 use crate::store::write::{WriteError, WriteTransaction};
 
 /// Author of a change, and the reason for it.
@@ -96,6 +96,7 @@ pub(super) async fn apply_within(
         return Ok(receipt);
     }
     super::suppress::check(store, plan).await?;
+    refuse_unseen(store, plan).await?;
     let later = refused_later(store, plan).await?;
     loop {
         receipt.applied_at = now();
@@ -361,6 +362,26 @@ async fn keep_absent(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
 
 fn conflict(rows: Vec<String>) -> ChangeError {
     ChangeError::Conflict { message: "somebody else changed what this plan relies on".to_owned(), rows }
+}
+
+/// Refuses to take rows away with which others go that we may not read: no plan would count them, and no undo bring them
+/// back.
+///
+/// # Errors
+/// [`ChangeError::Refused`].
+pub(super) async fn refuse_unseen(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
+    let deleted = plan.mutations.iter().filter(|mutation| matches!(mutation, Mutation::Delete(_)));
+    let tables: BTreeSet<&TableName> = deleted.filter_map(|mutation| Some(mutation.table())).collect();
+    for table in tables {
+        if let Some(unseen) = store.shapes().unseen_dependent(table).await? {
+            let (unseen, table) = (unseen.title(), table.title());
+            return Err(ChangeError::Refused(format!(
+                "rows of {unseen} go or change with rows of {table}, and we may not read them: no plan counts them, and no \
+                 undo brings them back. Ask for SELECT on {unseen}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Stops where a hold was placed on somebody whose rows go, since that was planned.

@@ -192,7 +192,9 @@ pub async fn plan(store: &Store, operation: &Operation, author: &Author) -> Resu
         Operation::Retain { rules, .. } => retain::plan(store, rules).await,
         Operation::Undo { seq } => undo::undo(store, *seq).await,
     };
-    held::refuse(store, plan?).await
+    let plan = held::refuse(store, plan?).await?;
+    apply::refuse_unseen(store, &plan).await?;
+    Ok(plan)
 }
 
 /// A new id: a random UUID (version 4).

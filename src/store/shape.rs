@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 
 use super::dialect::quote;
-use super::fetched::{FetchedValue, Param, RawRow, row_size};
+use super::fetched::{self, FetchedValue, Param, RawRow, row_size};
 use super::row_number::{free_name_sql, has_key_index, hidden, is_numbered};
 use super::stored::{Image, ROW, ReadState, StateReading, StoredRows, TableName};
 use super::{ShapeReader, StoreError};
@@ -50,20 +50,28 @@ impl ShapeColumn {
     }
 }
 
-/// The stored columns of a table, in order; generated ones are left out.
+/// The columns of a table, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableShape {
-    /// The columns.
+    /// The stored columns.
     pub columns: Vec<ShapeColumn>,
+    /// Generated columns, which nobody writes.
+    pub generated: Vec<ShapeColumn>,
     /// SQLite: what stands for the hidden number of its rows; none where a column is the number, or all its names are taken.
     pub row_number: Option<Arc<str>>,
 }
 
 impl TableShape {
-    /// The column of that name.
+    /// The stored column of that name.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&ShapeColumn> {
         self.columns.iter().find(|c| c.name.eq_ignore_ascii_case(name))
+    }
+
+    /// The column of that name, stored or generated.
+    #[must_use]
+    pub fn shown(&self, name: &str) -> Option<&ShapeColumn> {
+        self.column(name).or_else(|| self.generated.iter().find(|c| c.name.eq_ignore_ascii_case(name)))
     }
 
     /// The same with some of its columns only, and those that find rows; with all where none is named.
@@ -72,6 +80,7 @@ impl TableShape {
         let wanted = |name: &str| columns.is_empty() || columns.iter().chain(by).any(|column| column == name);
         TableShape {
             columns: self.columns.iter().filter(|c| wanted(&c.name)).cloned().collect(),
+            generated: self.generated.clone(),
             row_number: self.row_number.clone().filter(|number| wanted(number)),
         }
     }
@@ -101,20 +110,19 @@ impl TableShapes {
             _ => String::new(),
         };
         let flag = |raw: Option<&FetchedValue>| raw == Some(&FetchedValue::Integer(1));
-        let columns: Vec<ShapeColumn> = rows
-            .iter()
-            .map(|row| ShapeColumn {
-                name: text(row.first()),
-                declared: text(row.get(1)),
-                base: text(row.get(4).or(row.get(1))),
-                compared: text(row.get(5).or(row.get(1))),
-                required: flag(row.get(2)),
-                numbered: flag(row.get(6)),
-            })
-            .collect();
+        let column = |row: &RawRow| ShapeColumn {
+            name: text(row.first()),
+            declared: text(row.get(1)),
+            base: text(row.get(5).or(row.get(1))),
+            compared: text(row.get(6).or(row.get(1))),
+            required: flag(row.get(2)),
+            numbered: flag(row.get(7)),
+        };
+        let (generated, stored): (Vec<_>, Vec<_>) = rows.iter().partition(|row| flag(row.get(4)));
+        let [columns, generated] = [stored, generated].map(|rows| rows.into_iter().map(column).collect::<Vec<_>>());
         let row_number = rows.first().map(|row| text(row.get(3))).filter(|name| !name.is_empty());
         let row_number = row_number.map(|name| hidden(&name).into());
-        let shape = Arc::new(TableShape { columns, row_number });
+        let shape = Arc::new(TableShape { columns, generated, row_number });
         if shape.columns.is_empty() {
             return None;
         }
@@ -123,8 +131,8 @@ impl TableShapes {
     }
 }
 
-/// The statement that describes a table: name, type, required, a name of the rows' hidden number, what the type is made of
-/// (without the rules of a domain, and whatever they are), and whether PostgreSQL numbers it.
+/// The statement that describes a table: name, type, required, a name of the rows' hidden number, whether it is generated,
+/// what the type is made of (without the rules of a domain, and whatever they are), and whether PostgreSQL numbers it.
 #[must_use]
 pub fn question(engine: Engine, table: &TableName) -> (String, Vec<Param>) {
     let has_index = has_key_index("$1", "$2");
@@ -133,13 +141,13 @@ pub fn question(engine: Engine, table: &TableName) -> (String, Vec<Param>) {
         Engine::Sqlite => format!(
             "SELECT c.name, c.type, c.\"notnull\" AND c.dflt_value IS NULL AND (c.pk = 0 OR {has_index}), \
              CASE WHEN NOT l.wr AND l.type = 'table' AND ({has_index} OR NOT EXISTS \
-               (SELECT 1 FROM pragma_table_xinfo($1, $2) o WHERE o.pk > 0)) THEN {} END \
+               (SELECT 1 FROM pragma_table_xinfo($1, $2) o WHERE o.pk > 0)) THEN {} END, c.hidden > 1 \
              FROM pragma_table_xinfo($1, $2) c JOIN pragma_table_list l ON l.name = $1 AND l.schema = $2 \
-             WHERE c.hidden = 0 ORDER BY c.cid",
+             WHERE c.hidden <> 1 ORDER BY c.cid",
             free_name_sql("$1", "$2")
         ),
         Engine::Postgres => "SELECT a.attname::text, format_type(a.atttypid, a.atttypmod), \
-             a.attnotnull AND NOT a.atthasdef AND a.attidentity = '', NULL::text, \
+             a.attnotnull AND NOT a.atthasdef AND a.attidentity = '', NULL::text, a.attgenerated <> '', \
              coalesce((WITH RECURSIVE made_of (type, modifier, ruled) AS ( \
                SELECT a.atttypid, a.atttypmod, false UNION ALL \
                SELECT t.typbasetype, t.typtypmod, m.ruled OR EXISTS \
@@ -152,7 +160,7 @@ pub fn question(engine: Engine, table: &TableName) -> (String, Vec<Param>) {
                SELECT format_type(m.type, m.modifier) FROM made_of m JOIN pg_type t ON t.oid = m.type WHERE t.typtype <> 'd'), \
              a.attidentity = 'a' \
              FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
-             WHERE n.nspname = $1 AND c.relname = $2 AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' \
+             WHERE n.nspname = $1 AND c.relname = $2 AND a.attnum > 0 AND NOT a.attisdropped \
              ORDER BY a.attnum"
             .to_owned(),
     };
@@ -237,6 +245,13 @@ const REFERENCES_POSTGRES: &str = "SELECT n.nspname::text, c.relname::text, a.at
      JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = k.confkey[1] \
      WHERE k.contype = 'f' AND cardinality(k.conkey) = 1 AND s.nspname = $1 AND t.relname = $2";
 
+/// A table of which rows go or change where rows of another go, and of which we may see none.
+const UNSEEN_POSTGRES: &str = "SELECT n.nspname::text, c.relname::text FROM pg_constraint k \
+     JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
+     JOIN pg_class t ON t.oid = k.confrelid JOIN pg_namespace s ON s.oid = t.relnamespace \
+     WHERE k.contype = 'f' AND k.confdeltype IN ('c', 'n', 'd') AND s.nspname = $1 AND t.relname = $2 \
+       AND NOT (has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT')) ORDER BY 1, 2 LIMIT 1";
+
 /// `schema.table`, quoted.
 #[must_use]
 pub fn qualified(table: &TableName) -> String {
@@ -294,7 +309,7 @@ pub fn compared_condition(
         // `+`: as with values bound one by one, the column's type says how they are compared.
         return format!("{column} IN (SELECT +value FROM json_each(${}))", params.len());
     }
-    let own = |name: &String| shape.column(name).map_or(String::new(), |column| column.compared.clone());
+    let own = |name: &String| shape.shown(name).map_or(String::new(), |column| column.compared.clone());
     let kind = |(at, name)| way(at).and_then(|way| way.kind.clone()).unwrap_or_else(|| own(name));
     let kinds: Vec<String> = by.iter().enumerate().map(kind).collect();
     let mut mark = |at: usize, value: &FetchedValue| {
@@ -334,7 +349,7 @@ pub fn listed_condition(shape: &TableShape, rows: &StoredRows, params: &mut Vec<
     }
     list.push(']');
     params.push(FetchedValue::Text(list));
-    let own = |name: &String| shape.column(name).map_or("text", |column| &column.compared);
+    let own = |name: &String| shape.shown(name).map_or("text", |column| &column.compared);
     let values: Vec<String> =
         rows.by.iter().enumerate().map(|(at, name)| format!("(k.key->>{at})::{}", cast(own(name)))).collect();
     let columns: Vec<String> = rows.by.iter().map(|name| quote(name)).collect();
@@ -465,6 +480,20 @@ impl ShapeReader<'_> {
             to: text(row.get(3)),
         };
         Ok(self.store.sessions.fetch(sql, &params).await?.iter().map(reference).collect())
+    }
+
+    /// A table of which the database deletes or changes rows along with those of this one, though we may read none of them;
+    /// none in SQLite.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn unseen_dependent(self, table: &TableName) -> Result<Option<TableName>, StoreError> {
+        if self.store.engine() == Engine::Sqlite {
+            return Ok(None);
+        }
+        let params = [FetchedValue::Text(table.schema.clone()), FetchedValue::Text(table.name.clone())];
+        let rows = self.store.sessions.fetch(UNSEEN_POSTGRES, &params).await?;
+        Ok(rows.first().map(|row| TableName::new(fetched::text(row, 0), fetched::text(row, 1))))
     }
 
     /// Some columns of stored rows as they are now, and those that find them, without a lock.

@@ -124,7 +124,7 @@ impl Snapshot<'_> {
     }
 
     fn projection(&self, shape: &TableShape, columns: &[String]) -> String {
-        let one = |name: &String| match (self.engine(), shape.column(name)) {
+        let one = |name: &String| match (self.engine(), shape.shown(name)) {
             (Engine::Postgres, Some(column)) if column.declared == "bytea" => format!("t.{}", quote(name)),
             (Engine::Postgres, _) => format!("t.{}::text", quote(name)),
             (Engine::Sqlite, _) => format!("t.{}", quote(name)),
@@ -536,12 +536,12 @@ pub enum HandlesWanted<'a> {
 /// Those of some keys that columns can hold. In SQLite, of one column, with all that reads alike there.
 fn fitting(engine: Engine, shape: &TableShape, by: &[String], keys: &[Vec<FetchedValue>]) -> Vec<Vec<FetchedValue>> {
     if let (Engine::Sqlite, [column]) = (engine, by)
-        && let Some(column) = shape.column(column)
+        && let Some(column) = shape.shown(column)
     {
         let alike = |value: &FetchedValue| alike(&column.declared, value).into_iter().map(|value| vec![value]);
         return keys.iter().flatten().flat_map(alike).collect();
     }
-    let declared = |name: &String| shape.column(name).map_or(String::new(), |c| c.compared.clone());
+    let declared = |name: &String| shape.shown(name).map_or(String::new(), |c| c.compared.clone());
     let types: Vec<String> = by.iter().map(declared).collect();
     let fitting = |key: &&Vec<FetchedValue>| {
         key.iter().zip(&types).all(|(value, declared)| match engine {

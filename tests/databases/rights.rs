@@ -671,3 +671,25 @@ fn a_server_without_some_functions_still_opens_and_is_looked_at() {
         world.end().await;
     });
 }
+
+#[test]
+fn rows_that_would_go_unseen_are_not_taken_along() {
+    block_on(async {
+        let Some(world) = World::of(Layout::Atom2026).await else { return };
+        world
+            .run(
+                "GRANT ALL ON ALL TABLES IN SCHEMA public TO $role; CREATE TABLE notes (id integer PRIMARY KEY, \
+                 about text REFERENCES episodes (id) ON DELETE CASCADE); INSERT INTO notes VALUES (1, 'ep-list')",
+            )
+            .await;
+        let remove = ["remove", "episode", "ep-list", "--apply"];
+        let refused = world.reader(&remove);
+        assert_eq!(refused.code, Some(5), "{}", refused.words);
+        assert!(refused.words.contains("SELECT on notes"), "{}", refused.words);
+        assert_eq!(world.number("SELECT count(*) FROM notes").await, 1);
+        world.run("GRANT ALL ON notes TO $role").await;
+        let done = world.reader(&remove);
+        assert_eq!(done.code, Some(0), "{}", done.words);
+        assert_eq!(done.value["counts"]["notes"]["delete"], 1, "{}", done.value);
+    });
+}

@@ -7,7 +7,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::id_set::IdSet;
-use super::taken::{TakenRows, ranges, room};
+use super::taken::{GoingRows, TakenRows, ranges, room};
 use crate::change::ChangeError;
 use crate::lab::LabError;
 use crate::layout::Inside;
@@ -22,6 +22,7 @@ use crate::store::encode::{LocatedRow, key_columns, plain_column, table_of};
 use crate::store::fetched::{FetchedValue, RawRow};
 use crate::store::relations::{ForeignKey, OnDelete, Relations};
 use crate::store::row_list::RowList;
+use crate::store::row_number::is_numbered;
 use crate::store::shape::Comparison;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{StoredRows, TableName};
@@ -277,6 +278,34 @@ impl Graph {
                 return self.check();
             }
         }
+    }
+
+    /// Takes the rows that hang on some which are gone: they were written since. Gives the graph of both; of what is gone it
+    /// knows the keys alone. Numbers of rows are passed over, since the engine may have given them to others.
+    ///
+    /// # Errors
+    /// As [`Graph::close`].
+    pub async fn take_late(&mut self, snapshot: &mut Snapshot<'_>, gone: &[GoingRows]) -> Result<Graph, ChangeError> {
+        let (rules, relations, ids) = (self.rules.clone(), self.relations.clone(), self.ids.clone());
+        let (tables, carried, owning) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+        let mut led = Graph { tables, rules, relations, ids, carried, owning, pages: room(), most: self.most };
+        for rows in gone.iter().filter(|rows| !is_numbered(&rows.by)) {
+            let taken = led.table(&rows.table);
+            let (same, columns) = (taken.key == rows.by, taken.columns.len());
+            for mut key in rows.all_keys().filter(|_| same) {
+                key.resize(columns, FetchedValue::Null);
+                taken.add(&key);
+            }
+        }
+        let gone: BTreeMap<TableName, usize> =
+            led.tables.iter().map(|(table, taken)| (table.clone(), taken.len())).collect();
+        led.close(snapshot, &[]).await?;
+        for (table, taken) in &led.tables {
+            let first = gone.get(table).copied().unwrap_or_default();
+            let own = self.table(table);
+            taken.rows(first..taken.len()).for_each(|row| own.add(&row));
+        }
+        Ok(led)
     }
 
     /// Takes the rows that hold the person at some part of a value: those whose owner is the person, and the others unless

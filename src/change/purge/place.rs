@@ -26,6 +26,8 @@ use crate::store::stored::TableName;
 
 /// Reason why nothing is taken out of a key.
 const IN_KEY: &str = "a key: other rows may refer to it";
+/// Reason why nothing is taken out of a generated column.
+const GENERATED: &str = "a generated column: it follows the columns that it is made of";
 const LIKE_A_KEY: Certainty = Certainty::Possible("the same as a key that stays");
 
 /// One value that holds something.
@@ -85,6 +87,8 @@ pub(super) struct TablePlace<'a> {
     pub key: &'a [String],
     /// Columns that are looked at, with their types.
     pub texts: &'a [(String, String)],
+    /// How many of these are stored: those that follow are generated.
+    pub stored: usize,
     /// For each column of `texts`, whether it cannot be emptied.
     pub required: &'a [bool],
     /// For each column of `texts`, whether it holds ids and nothing else.
@@ -124,6 +128,21 @@ impl TablePlace<'_> {
             }
         }
         (!all.noted.is_empty() || !all.watched.is_empty()).then_some(all)
+    }
+
+    /// Looks at the generated columns of a row whose stored ones hold nothing of what is sought. None when these hold nothing
+    /// either.
+    pub fn look_at_generated(&self, row: &[FetchedValue]) -> Option<RowLook> {
+        let mut looked = self.look(row, &mut 0)?;
+        looked.watched.clear();
+        looked.noted.retain(|(_, value)| value.holds());
+        let first = looked.noted.first()?.0;
+        (first >= self.stored).then_some(looked)
+    }
+
+    /// The columns of the table that are read: those of its key, then those that are looked at.
+    pub fn columns(&self) -> Vec<String> {
+        self.key.iter().chain(self.texts.iter().map(|(name, _)| name)).cloned().collect()
     }
 
     fn look_at(&self, i: usize, raw: &FetchedValue, stays: bool) -> LookedValue {
@@ -275,12 +294,13 @@ impl TablePlace<'_> {
         }
         let place = format!("{}.{column}", self.table.title());
         let known = self.search.about.tables.contains(self.table) && !self.key.is_empty();
-        let changeable = known && !self.key.contains(column);
+        let is_generated = i >= self.stored;
+        let changeable = known && !is_generated && !self.key.contains(column);
         if !look.sightings.is_empty() && self.follows(i, raw) {
             return true;
         }
         let is_key = !look.sightings.is_empty() && (self.keyed[i] || self.ids_only[i] && !look.whole);
-        if is_key {
+        if is_key && !is_generated {
             self.key(at, &place, known, found, updates);
             return true;
         }
@@ -382,7 +402,8 @@ impl TablePlace<'_> {
 
     /// Notes the mentions of a value. What the value becomes by what was decided of them; none when it stays.
     fn decided(&self, at: &ValueSpot<'_>, changeable: bool, found: &mut ScanFindings) -> Option<FetchedValue> {
-        let told = |certain: Option<bool>| if changeable { self.taken_out(at, certain) } else { Err(IN_KEY) };
+        let fixed = if at.column < self.stored { IN_KEY } else { GENERATED };
+        let told = |certain: Option<bool>| if changeable { self.taken_out(at, certain) } else { Err(fixed) };
         let certain = at.look.count(true) > 0;
         // What is only possible stays unless it is decided by itself.
         let all = told(None);

@@ -209,6 +209,7 @@ pub async fn rest(
         remaining(snapshot, &mut graph, &part).await?;
     }
     also.iter().try_for_each(GoingRows::check).map_err(LabError::from)?;
+    let late = graph.take_late(snapshot, also).await?;
     let mut account = Graph::new(store, &[], relations, true);
     account.rules = erasure.rules.iter().filter(|r| r.account && !options.account).cloned().collect();
     account.close(snapshot, &subject.ids).await?;
@@ -218,7 +219,7 @@ pub async fn rest(
     subject.owning.clone_from(&graph.owning);
     let usual = &mut kept.usual;
     rarity::measure(snapshot, &graph, &mut subject.handles, &subject.others, &about.of_people, usual).await?;
-    let search = RoundSearch { subject: &subject, options, about: &about, progress };
+    let search = RoundSearch { subject: &subject, options, about: &about, late: &late, progress };
     let (mut updates, found, ids) = rounds(snapshot, &mut graph, &account, &search, (also, kept)).await?;
     updates.without(&graph);
     loss::refuse(snapshot, &graph.relations, &updates.losing()).await?;
@@ -238,6 +239,8 @@ struct RoundSearch<'a> {
     subject: &'a PurgeSubject,
     options: &'a PurgeOptions,
     about: &'a KnownTables,
+    /// Rows of which it is known already that they go, and what hangs on them.
+    late: &'a Graph,
     progress: &'a (dyn Fn(&str, u64) + Sync),
 }
 
@@ -252,7 +255,7 @@ async fn rounds(
 ) -> Result<(KeptRows, ScanFindings, Arc<IdSet>), ChangeError> {
     let erasure = &snapshot.store.recognised().erasure;
     let follows: HashSet<TableName> = erasure.follows.iter().map(name).collect();
-    let RoundSearch { subject, options, about, progress } = *search;
+    let RoundSearch { subject, options, about, late, progress } = *search;
     let handles: Vec<&PersonHandle> = subject.searched().collect();
     let mut round = 0;
     let mut met = Met::default();
@@ -266,6 +269,7 @@ async fn rounds(
         let matcher = Matcher::new(handles.iter().copied(), RowIds::new(&ids), &subject.others)?;
         let mut updates = KeptRows::new(graph.pages());
         effects::find(snapshot, graph, &subject.ids, &mut updates).await?;
+        effects::find(snapshot, late, &[], &mut updates).await?;
         vec0::clear(snapshot, graph, &mut updates).await?;
         let search = PersonSearch {
             graph,

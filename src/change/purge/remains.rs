@@ -43,6 +43,7 @@ pub async fn logical(
     let mut graph = Graph::new(store, &erasure.rules, relations.clone(), kept.options.account);
     graph.owning.clone_from(&kept.subject.owning);
     graph.close(&mut snapshot, &kept.subject.ids).await?;
+    graph.take_late(&mut snapshot, &kept.deletes).await?;
     for (table, taken) in graph.tables.iter().filter(|(_, taken)| !taken.is_empty()) {
         let rows = taken.len();
         let title = table.title();

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::column_words::{looks_personal, place_of};
 use super::effects::{KeptRows, is_required};
 use super::graph::as_text;
+use super::id_set::LostIds;
 use super::keys::{self, Keys};
 use super::place::TablePlace;
 use super::row_ids::ID_LENGTH;
@@ -16,10 +17,12 @@ use super::search::{FoundPlaces, PersonSearch};
 use super::vectors;
 use crate::change::ChangeError;
 use crate::lab::LabError;
+use crate::layout::Engine;
 use crate::memory::mention;
 use crate::memory::packed::pages::PageStore;
 use crate::store::fetched::{FetchedValue, RawRow};
 use crate::store::row_list::RowList;
+use crate::store::shape::ShapeColumn;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
@@ -48,50 +51,31 @@ pub async fn everything(
     let mut places = FoundPlaces { rows: HashMap::new(), keys: key_parts };
     let room = PageStore::new(FOUND, sealed_scratch);
     let mut found = ScanFindings { control: vec![0; search.handles.len()], ..ScanFindings::default() };
-    let vectors: HashSet<(TableName, String)> =
-        vectors::places(snapshot.store).into_iter().map(|p| (p.0, p.1)).collect();
-    let indexes = snapshot.store.proof().index_tables().await?;
+    let known = KnownColumns {
+        keyed: &keys.columns,
+        vectors: vectors::places(snapshot.store).into_iter().map(|p| (p.0, p.1)).collect(),
+        indexes: snapshot.store.proof().index_tables().await?,
+    };
     for table in search.graph.relations.tables.clone() {
         let key = search.graph.relations.keys.get(&table).cloned().unwrap_or_default();
         let shape = snapshot.store.shapes().shape(&table).await?;
-        let texts: Vec<(String, String)> = shape
-            .columns
-            .iter()
-            .filter(|c| search.graph.relations.holds_words(&table, &c.name) || numeric && looks_personal(&c.name))
-            .map(|c| (c.name.clone(), c.base.clone()))
-            .collect();
+        let holds = |c: &&ShapeColumn| {
+            search.graph.relations.holds_words(&table, &c.name) || numeric && looks_personal(&c.name)
+        };
+        let texts = |columns: &[ShapeColumn]| -> Vec<(String, String)> {
+            columns.iter().filter(holds).map(|c| (c.name.clone(), c.base.clone())).collect()
+        };
+        let (texts, generated) = (texts(&shape.columns), texts(&shape.generated));
+        if !generated.is_empty() {
+            let columns = TableTexts::of(snapshot, search, &table, (texts.clone(), generated), &known);
+            look_at_generated(snapshot, &columns.place(search, &table, &key, &keys), &mut found, updates).await?;
+        }
         if texts.is_empty() {
             continue;
         }
-        let mut read = key.clone();
-        read.extend(texts.iter().map(|(name, _)| name.clone()));
-        let required: Vec<bool> = texts.iter().map(|(c, _)| is_required(snapshot, &table, c)).collect();
-        let ids_only: Vec<bool> =
-            texts.iter().map(|(c, _)| search.about.ids_only.contains(&(table.clone(), c.clone()))).collect();
-        let keyed: Vec<bool> = texts.iter().map(|(c, _)| keys.columns.contains(&(table.clone(), c.clone()))).collect();
-        let about: Vec<mention::MentionText> =
-            texts.iter().map(|(c, _)| place_of(&table, c, &search.about.of_people)).collect();
-        let vectors: Vec<bool> = texts.iter().map(|(c, _)| vectors.contains(&(table.clone(), c.clone()))).collect();
-        // Vectors are bytes that hold no words, and so is most of what an index keeps.
-        let opaque: Vec<bool> = vectors.iter().map(|is_vector| !indexes.contains(&table) && !is_vector).collect();
-        let listed: Vec<_> = texts.iter().map(|(c, _)| search.listed.get(&(table.clone(), c.clone()))).collect();
-        let place = TablePlace {
-            search,
-            listed: &listed,
-            table: &table,
-            ours: search.about.is_ours(&table),
-            going: search.graph.taken_through(&table).collect(),
-            account: search.account.taken_through(&table).collect(),
-            texts: &texts,
-            required: &required,
-            ids_only: &ids_only,
-            keyed: &keyed,
-            keys: &keys,
-            about: &about,
-            opaque: &opaque,
-            vectors: &vectors,
-            key: &key,
-        };
+        let columns = TableTexts::of(snapshot, search, &table, (texts, Vec::new()), &known);
+        let place = columns.place(search, &table, &key, &keys);
+        let read = place.columns();
         let wanted = WantedRows { table: &table, columns: &read, when: None, subject: &[] };
         let title = table.title();
         let tells = !key.is_empty() && !place.ours;
@@ -138,6 +122,108 @@ pub async fn everything(
     Ok((found, places))
 }
 
+/// What is known of columns before they are read.
+struct KnownColumns<'a> {
+    /// Those whose values are keys.
+    keyed: &'a HashSet<(TableName, String)>,
+    /// Those that hold vectors.
+    vectors: HashSet<(TableName, String)>,
+    /// Tables of search indexes.
+    indexes: HashSet<TableName>,
+}
+
+/// The columns of a table that are looked at, and what is known of each: see [`TablePlace`].
+struct TableTexts<'a> {
+    texts: Vec<(String, String)>,
+    required: Vec<bool>,
+    ids_only: Vec<bool>,
+    keyed: Vec<bool>,
+    listed: Vec<Option<&'a LostIds>>,
+    opaque: Vec<bool>,
+    vectors: Vec<bool>,
+    about: Vec<mention::MentionText>,
+    /// How many of them are stored: those that follow are generated.
+    stored: usize,
+}
+
+impl<'a> TableTexts<'a> {
+    fn of(
+        snapshot: &Snapshot<'_>,
+        search: &PersonSearch<'a>,
+        table: &TableName,
+        (mut texts, generated): (Vec<(String, String)>, Vec<(String, String)>),
+        known: &KnownColumns<'_>,
+    ) -> Self {
+        let stored = texts.len();
+        texts.extend(generated);
+        let place = |column: &String| (table.clone(), column.clone());
+        let each = |of: &dyn Fn(&String) -> bool| texts.iter().map(|(column, _)| of(column)).collect::<Vec<_>>();
+        let vectors = each(&|column| known.vectors.contains(&place(column)));
+        TableTexts {
+            required: each(&|column| is_required(snapshot, table, column)),
+            ids_only: each(&|column| search.about.ids_only.contains(&place(column))),
+            keyed: each(&|column| known.keyed.contains(&place(column))),
+            listed: texts.iter().map(|(column, _)| search.listed.get(&place(column))).collect(),
+            // Vectors are bytes that hold no words, and so is most of what an index keeps.
+            opaque: vectors.iter().map(|is_vector| !known.indexes.contains(table) && !is_vector).collect(),
+            vectors,
+            about: texts.iter().map(|(column, _)| place_of(table, column, &search.about.of_people)).collect(),
+            stored,
+            texts,
+        }
+    }
+
+    fn place<'t>(
+        &'t self,
+        search: &'t PersonSearch<'a>,
+        table: &'t TableName,
+        key: &'t [String],
+        keys: &'t Keys,
+    ) -> TablePlace<'t> {
+        TablePlace {
+            search,
+            table,
+            ours: search.about.is_ours(table),
+            going: search.graph.taken_through(table).collect(),
+            account: search.account.taken_through(table).collect(),
+            key,
+            texts: &self.texts,
+            stored: self.stored,
+            required: &self.required,
+            ids_only: &self.ids_only,
+            keyed: &self.keyed,
+            keys,
+            listed: &self.listed,
+            opaque: &self.opaque,
+            vectors: &self.vectors,
+            about: &self.about,
+        }
+    }
+}
+
+/// Looks through the generated columns of a table: at those of rows whose stored columns name nobody, as a name may be in two
+/// of them. SQLite may know no function that one is made with here.
+async fn look_at_generated(
+    snapshot: &mut Snapshot<'_>,
+    place: &TablePlace<'_>,
+    found: &mut ScanFindings,
+    updates: &mut KeptRows,
+) -> Result<(), ChangeError> {
+    let read = place.columns();
+    let wanted = WantedRows { table: place.table, columns: &read, when: None, subject: &[] };
+    let look = |row: &RawRow| place.look_at_generated(row);
+    let walked = snapshot.stream_looked(wanted, look, |row, looked| {
+        let _ = place.take(&row, looked, found, updates);
+    });
+    match walked.await {
+        Err(error) if snapshot.store.engine() == Engine::Sqlite && error.refusal().is_some() => {
+            found.not_looked_into(place.table.title(), "a generated column cannot be made here");
+            Ok(())
+        }
+        walked => Ok(walked?),
+    }
+}
+
 /// Every private value of the entries that kept what a row that goes was: what one of them tells, the others tell too. They
 /// come in no order, so they are known only when all were read.
 async fn private_values(
@@ -182,6 +268,7 @@ async fn large_objects(
         going: Vec::new(),
         account: Vec::new(),
         texts: &texts,
+        stored: texts.len(),
         required: &[true],
         ids_only: &[false],
         keyed: &[false],

@@ -146,22 +146,24 @@ impl MeanSum {
 struct LatestOf<T> {
     most: usize,
     rows: Vec<(Option<String>, T)>,
+    /// The oldest time that stayed when they were cut; none before that.
+    oldest: Option<Option<String>>,
 }
 
 impl<T> LatestOf<T> {
     fn new(most: usize) -> Self {
-        LatestOf { most, rows: Vec::new() }
+        LatestOf { most, rows: Vec::new(), oldest: None }
     }
 
     fn add(&mut self, at: Option<&str>, row: impl FnOnce() -> T) {
-        // Once cut, what stands at the end of those that stay is the oldest.
-        if self.rows.get(self.most.wrapping_sub(1)).is_some_and(|(oldest, _)| oldest.as_deref() > at) {
+        if self.oldest.as_ref().is_some_and(|oldest| oldest.as_deref() > at) {
             return;
         }
         self.rows.push((at.map(str::to_owned), row()));
         if self.rows.len() >= 2 * self.most.max(1) {
             self.rows.sort_by(|a, b| b.0.cmp(&a.0));
             self.rows.truncate(self.most);
+            self.oldest = self.rows.last().map(|(at, _)| at.clone());
         }
     }
 

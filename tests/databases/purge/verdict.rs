@@ -67,6 +67,60 @@ fn values_that_sqlite_makes_of_others_are_told_from_copies_of_what_is_gone() {
     });
 }
 
+#[test]
+fn a_name_that_only_a_generated_column_spells_is_told() {
+    block_on(async {
+        for world in atoms().await {
+            world
+                .run(
+                    "CREATE TABLE guests (id INTEGER PRIMARY KEY, first TEXT, last TEXT, \
+                     whole TEXT GENERATED ALWAYS AS (first || '.' || last || '@initech.example') STORED); \
+                     INSERT INTO guests VALUES (1, 'ana', 'ruiz'), (2, 'ana', 'other')",
+                )
+                .await;
+            let (plan, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+            assert!(plan["mentions"].to_string().contains("whole"), "{plan:#}");
+            assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+            assert!(says(&receipt, &["guests.whole", "1 value names the person"]), "{receipt:#}");
+        }
+    });
+}
+
+#[test]
+fn what_is_written_for_rows_that_are_gone_goes_when_the_erasure_is_resumed() {
+    block_on(async {
+        let worlds = [Some(on_sqlite(Layout::Atom2026).await), on_postgres(Layout::Atom2026).await];
+        for world in worlds.into_iter().flatten() {
+            world.run("CREATE TABLE copies (words TEXT)").await;
+            let keep = match world.target {
+                Target::File(_) => {
+                    "CREATE TRIGGER keep AFTER DELETE ON chat_sessions BEGIN INSERT INTO copies VALUES (old.user_id); END"
+                }
+                Target::Postgres(_) => {
+                    "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+                     INSERT INTO copies VALUES (old.user_id); RETURN old; END $$; \
+                     CREATE TRIGGER keep AFTER DELETE ON chat_sessions FOR EACH ROW EXECUTE FUNCTION keep()"
+                }
+            };
+            world.run(keep).await;
+            let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+            assert_eq!(receipt["status"], "incomplete", "{receipt:#}");
+            world.run("DELETE FROM copies").await;
+            if matches!(world.target, Target::Postgres(_)) {
+                world
+                    .run("ALTER TABLE episode_segments DROP CONSTRAINT IF EXISTS episode_segments_episode_id_fkey")
+                    .await;
+            }
+            let late = "INSERT INTO episode_segments (id, episode_id, segment_type, sequence_order, content, source_type) \
+                        VALUES ('late', 'ep-list', 'conversation', 9, 'The home address is 5 Elm Street', 'chat_message')";
+            world.run(late).await;
+            let again = world.carry_out("user-ana", &everything(), true).await.expect("a receipt");
+            assert_eq!(world.count("episode_segments WHERE id = 'late'").await, 0, "{again:#}");
+            assert_ne!(again["status"], "incomplete", "{again:#}");
+        }
+    });
+}
+
 /// A role of its own that may do everything on all tables but what is taken away then.
 async fn as_role(world: &World, sql: &str) -> (World, String) {
     let Target::Postgres(url) = &world.target else { panic!("a server") };
