@@ -16,12 +16,12 @@ use super::undo::refused_later;
 use super::waiting::WaitingTries;
 use super::{ChangeError, new_id, now};
 use crate::layout::Engine;
-use crate::store::Store;
 use crate::store::fetched::FetchedValue;
 use crate::store::own::OwnTables;
 use crate::store::row_number::HIDDEN;
 use crate::store::stored::{Cell, Image, Mutation, ReadState, StateReading, StoredRows, TableName};
 use crate::store::write::{WriteError, WriteTransaction};
+use crate::store::{Store, StoreError};
 
 /// Author of a change, and the reason for it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -364,24 +364,44 @@ fn conflict(rows: Vec<String>) -> ChangeError {
     ChangeError::Conflict { message: "somebody else changed what this plan relies on".to_owned(), rows }
 }
 
-/// Refuses to take rows away with which others go that we may not read: no plan would count them, and no undo bring them
+/// Rows that go or change with those of a plan, though we may read none of them: no plan counts them, and no undo brings them
 /// back.
-///
-/// # Errors
-/// [`ChangeError::Refused`].
-pub(super) async fn refuse_unseen(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
+async fn unseen(store: &Store, plan: &Plan) -> Result<Option<(TableName, String)>, StoreError> {
     let deleted = plan.mutations.iter().filter(|mutation| matches!(mutation, Mutation::Delete(_)));
-    let tables: BTreeSet<&TableName> = deleted.filter_map(|mutation| Some(mutation.table())).collect();
+    let tables: BTreeSet<&TableName> = deleted.map(Mutation::table).collect();
     for table in tables {
         if let Some(unseen) = store.shapes().unseen_dependent(table).await? {
-            let (unseen, table) = (unseen.title(), table.title());
-            return Err(ChangeError::Refused(format!(
-                "rows of {unseen} go or change with rows of {table}, and we may not read them: no plan counts them, and no \
-                 undo brings them back. Ask for SELECT on {unseen}"
-            )));
+            let words = format!("rows of {} go or change with rows of {}", unseen.title(), table.title());
+            return Ok(Some((unseen, words)));
         }
     }
-    Ok(())
+    Ok(None)
+}
+
+/// Says in a plan that rows go with its own unseen, unless it says so already.
+///
+/// # Errors
+/// The engine's refusal.
+pub(super) async fn tell_unseen(store: &Store, mut plan: Plan) -> Result<Plan, ChangeError> {
+    if let Some((table, words)) = unseen(store, &plan).await?
+        && !plan.disclosures.iter().any(|told| told.contains(&table.title()))
+    {
+        plan.disclosures
+            .push(format!("{words}, and we may not read them: they are not counted, and this is not applied"));
+        plan.plan_id = plan.digest();
+    }
+    Ok(plan)
+}
+
+/// Refuses to take rows along unseen.
+async fn refuse_unseen(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
+    match unseen(store, plan).await? {
+        None => Ok(()),
+        Some((table, words)) => Err(ChangeError::Refused(format!(
+            "{words}, and we may not read them: no plan counts them, and no undo brings them back. Ask for SELECT on {}",
+            table.title()
+        ))),
+    }
 }
 
 /// Stops where a hold was placed on somebody whose rows go, since that was planned.

@@ -192,9 +192,7 @@ pub async fn plan(store: &Store, operation: &Operation, author: &Author) -> Resu
         Operation::Retain { rules, .. } => retain::plan(store, rules).await,
         Operation::Undo { seq } => undo::undo(store, *seq).await,
     };
-    let plan = held::refuse(store, plan?).await?;
-    apply::refuse_unseen(store, &plan).await?;
-    Ok(plan)
+    apply::tell_unseen(store, held::refuse(store, plan?).await?).await
 }
 
 /// A new id: a random UUID (version 4).
