@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
-use super::dialect::quote;
+use super::dialect::{PgType, quote};
 use super::fetched::{self, FetchedValue, Param, RawRow, row_size};
 use super::row_number::{free_name_sql, has_key_index, hidden, is_numbered};
 use super::stored::{Image, ROW, ReadState, StateReading, StoredRows, TableName};
@@ -41,6 +41,12 @@ impl ShapeColumn {
     #[must_use]
     pub fn folds_case(&self) -> bool {
         self.base == "uuid" || self.is_citext()
+    }
+
+    /// Whether PostgreSQL keeps numbers or truth values in it.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        matches!(PgType::of(&self.declared), PgType::Integer | PgType::Number | PgType::Boolean)
     }
 
     /// Whether it holds texts without regard to the case of their letters.

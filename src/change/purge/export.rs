@@ -13,9 +13,11 @@ use super::subject;
 use crate::change::plan::{canonical, digest_of};
 use crate::change::{ChangeError, now};
 use crate::ground::private_file::{self, PrivateFile};
+use crate::layout::Engine;
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
 use crate::store::row_number::is_row_number;
+use crate::store::shape::TableShape;
 use crate::store::stored::Image;
 
 /// Rows that are read at a time: few at first, and more while they take few bytes together.
@@ -60,6 +62,11 @@ pub async fn bundle(
             Sink::Stream(_) => None,
         };
         let mut count = 0;
+        // What PostgreSQL has is read as text.
+        let numbers = match store.engine() {
+            Engine::Sqlite => None,
+            Engine::Postgres => Some(store.shapes().shape(&table).await?),
+        };
         let (mut from, mut stride) = (0, FEWEST);
         while from < taken.len() {
             let range = from..taken.len().min(from + stride);
@@ -68,7 +75,7 @@ pub async fn bundle(
             let bytes: usize = images.iter().map(Image::size).sum();
             stride = if bytes * 2 > TOGETHER { FEWEST } else { MOST.min(stride * 2) };
             for image in images {
-                let mut row = row_json(&image);
+                let mut row = row_json(&image, numbers.as_deref());
                 if out.is_none() {
                     row.insert("table".to_owned(), Value::from(table.title()));
                 }
@@ -128,21 +135,25 @@ fn create(folder: &Path) -> Result<(), ChangeError> {
     private_file::folder(folder).map_err(|e| failed(&e))
 }
 
-/// A stored row with its own columns. Bytes that are no text are hexadecimal digits, with the text that is packed in them.
-fn row_json(image: &Image) -> Map<String, Value> {
-    let value = |raw: &FetchedValue| match raw {
+/// A stored row with its own columns. Numbers and truth values that were read as text are those of the `shape`. Bytes that are no text are hexadecimal digits, with the text that is packed in them.
+fn row_json(image: &Image, shape: Option<&TableShape>) -> Map<String, Value> {
+    let number = |name: &str, text: &str| {
+        shape?.column(name).filter(|column| column.counts())?;
+        serde_json::from_str::<Value>(text).ok().filter(|value| value.to_string() == text)
+    };
+    let value = |name: &str, raw: &FetchedValue| match raw {
         FetchedValue::Null => Value::Null,
         FetchedValue::Integer(i) => Value::from(*i),
         FetchedValue::Real(x) => Value::from(*x),
         // PostgreSQL's bytes.
         FetchedValue::Text(text) => match text.strip_prefix("\\x").and_then(|digits| hex::decode(digits).ok()) {
             Some(bytes) => of_bytes(bytes),
-            None => Value::from(text.clone()),
+            None => number(name, text).unwrap_or_else(|| Value::from(text.clone())),
         },
         FetchedValue::Bytes(bytes) | FetchedValue::BadText(bytes) => of_bytes(bytes.clone()),
     };
     let columns = image.0.iter().filter(|(name, _)| !is_row_number(name));
-    columns.map(|(name, raw)| (name.to_string(), value(raw))).collect()
+    columns.map(|(name, raw)| (name.to_string(), value(name, raw))).collect()
 }
 
 fn of_bytes(bytes: Vec<u8>) -> Value {
