@@ -29,6 +29,9 @@ pub const TABLES: &[&str] = &[
 /// The tables without which there is no trail.
 pub const TRAIL: &[&str] = &["memory_migrations", "memory_audit", "memory_audit_private", "memory_audit_head"];
 
+/// The tables whose rows keep something from being done: a row that is hidden must not let it through.
+const GUARDS: [&str; 3] = ["memory_holds", "memory_suppressions", "memory_purges"];
+
 /// The list of our migrations: with it, the others are ours.
 const LIST: &str = "memory_migrations";
 
@@ -288,6 +291,9 @@ impl<'a> RecordReader<'a> {
         if let Some(table) = names.iter().filter_map(known).find(|table| table.denied) {
             return Err(denied(table));
         }
+        for guard in GUARDS.iter().filter(|guard| names.contains(guard)) {
+            self.check_unhidden(guard).await?;
+        }
         match self.store.sessions.fetch(sql, params).await.map_err(StoreError::from) {
             // Made, or taken from us, since the database was opened.
             Err(error) if error.is_denied() => {
@@ -300,6 +306,33 @@ impl<'a> RecordReader<'a> {
             }
             rows => rows,
         }
+    }
+
+    /// Checks that we see every row of one of our own tables.
+    ///
+    /// # Errors
+    /// [`StoreError::Denied`] where row-level security may hide some, or the engine's refusal.
+    pub(super) async fn check_unhidden(self, table: &str) -> Result<(), StoreError> {
+        if self.store.engine() == Engine::Sqlite {
+            return Ok(());
+        }
+        let sql = format!("SELECT 1 WHERE row_security_active(to_regclass('{table}')::oid)");
+        let is_hidden = match self.store.refusals.ask(&self.store.sessions, ServerAbility::RowSecurity, &sql).await? {
+            Some(rows) => !rows.is_empty(),
+            None => self.store.catalog.table(table).is_some_and(|table| table.hides_rows),
+        };
+        if !is_hidden {
+            return Ok(());
+        }
+        let role = Some(self.store.catalog.role.as_str()).filter(|role| !role.is_empty()).unwrap_or("your role");
+        Err(StoreError::Denied {
+            reason: format!(
+                "row-level security may hide rows of {table} from {role}, and what they forbid would be done"
+            ),
+            remedy: format!(
+                "use a role that sees all rows of it: its owner, or one with BYPASSRLS; or ALTER TABLE {table} DISABLE ROW LEVEL SECURITY"
+            ),
+        })
     }
 
     /// One of our own tables, as it was when the database was opened.
