@@ -6,7 +6,7 @@ use crate::layout::{Catalog, CatalogColumn, CatalogTable, Engine};
 
 use super::ability::{RefusedAbilities, ServerAbility};
 use super::dialect::quote;
-use super::engine_error::explain;
+use super::engine_error::{EngineFault, explain, fault};
 use super::fetched::{FetchedValue, RawRow, integer, text};
 use super::row_number::{free_name_sql, has_key_index};
 use super::session::Sessions;
@@ -162,9 +162,16 @@ const DISTINCT: &str = "SELECT i.indrelid::bigint, i.indexrelid::text, a.attname
      LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number AND k.number > 0 \
      WHERE i.indisunique AND i.indisvalid AND i.indpred IS NULL AND k.place <= i.indnkeyatts ORDER BY 1, 2, 3";
 
-const SIZES: &str = "SELECT c.oid::bigint, pg_total_relation_size(c.oid) FROM pg_class c \
+/// The sizes of tables. A table that somebody holds for himself alone, or is about to, is left out with its indexes: asking
+/// would wait until he lets go.
+const SIZES: &str = "WITH held AS (SELECT l.relation FROM pg_locks l JOIN pg_database d ON d.oid = l.database \
+       WHERE d.datname = current_database() AND l.mode = 'AccessExclusiveLock'), \
+     kept AS (SELECT relation FROM held \
+       UNION SELECT i.indrelid FROM pg_index i JOIN held h ON h.relation = i.indexrelid) \
+     SELECT c.oid::bigint, pg_total_relation_size(c.oid) FROM pg_class c \
      JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'm') \
-     AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'";
+     AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' \
+     AND NOT EXISTS (SELECT 1 FROM kept k WHERE k.relation IN (c.oid, c.reltoastrelid))";
 
 /// Tables that our role may not read as a whole, whether it may enter their schema, and which columns of them it may
 /// read all the same; at least one row for each, and one row with our name.
@@ -226,7 +233,12 @@ async fn read_postgres(
             catalog.tables[*at].unique.push(columns);
         }
     }
-    for row in refusals.ask(sessions, ServerAbility::Sizes, SIZES).await?.unwrap_or_default() {
+    let sizes = match refusals.ask(sessions, ServerAbility::Sizes, SIZES).await {
+        // Somebody took a table meanwhile.
+        Err(error) if fault(&error) == Some(EngineFault::Locked) => None,
+        sizes => sizes?,
+    };
+    for row in sizes.unwrap_or_default() {
         if let Some(at) = place(&row) {
             catalog.tables[at].bytes = integer(&row, 1);
         }

@@ -55,7 +55,7 @@ impl DatabaseReport<'_> {
         let mut tables = Vec::new();
         for table in &self.store.catalog().tables {
             let counted = counting.table(table).await;
-            let bytes_reason = table.bytes.is_none().then(|| self.why_no_size());
+            let bytes_reason = table.bytes.is_none().then(|| self.why_no_size(table));
             tables.push(TableStatus {
                 name: table.title(),
                 rows: counted.rows,
@@ -87,11 +87,14 @@ impl DatabaseReport<'_> {
     }
 
     /// Explains why the size of a table is not known without further work.
-    fn why_no_size(self) -> String {
+    fn why_no_size(self, table: &CatalogTable) -> String {
         match self.store.engine() {
             Engine::Sqlite => {
                 let sizes = self.store.invocation().line(["status", "--sizes"]);
                 format!("SQLite reads every page to tell it: `{sizes}` does")
+            }
+            Engine::Postgres if !table.partitioned && !table.places.is_empty() => {
+                "the server did not tell it, or another session keeps the table locked".to_owned()
             }
             Engine::Postgres => "it has no pages of its own: a view, a partitioned or a foreign table".to_owned(),
         }

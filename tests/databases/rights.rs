@@ -552,6 +552,57 @@ fn rows_that_policies_hide_are_said_to_be_hidden_in_partitioned_tables_too() {
 }
 
 #[test]
+fn a_hold_that_policies_hide_is_not_taken_for_none() {
+    block_on(async {
+        let Some(world) = World::of(Layout::Atom).await else { return };
+        world
+            .run(
+                "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO $role; \
+                 GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO $role",
+            )
+            .await;
+        let held = world.owner(&["hold", "user-ana", "--apply"]);
+        assert_eq!(held.code, Some(0), "{}", held.words);
+        let rows = "SELECT count(*) FROM chat_sessions WHERE user_id = 'user-ana'";
+        let before = world.number(rows).await;
+        world.run("ALTER TABLE memory_holds ENABLE ROW LEVEL SECURITY").await;
+        let erase = ["purge", "user-ana", "--apply", "--account", "erase"];
+        let episode = world.text("SELECT min(id::text) FROM agent_episodes").await;
+        for asked in [&erase[..], &["remove", "episode", &episode, "--apply"]] {
+            let answer = world.reader(asked);
+            assert_eq!(answer.code, Some(5), "{asked:?}: {}", answer.words);
+            let hidden = ["row-level security", "memory_holds", &world.role, "BYPASSRLS"];
+            assert!(hidden.iter().all(|word| answer.words.contains(word)), "{}", answer.words);
+        }
+        assert!(before > 0 && world.number(rows).await == before);
+        world.end().await;
+    });
+}
+
+#[test]
+fn a_table_that_somebody_keeps_locked_leaves_the_others_open() {
+    block_on(async {
+        let Some(world) = World::of(Layout::Atom).await else { return };
+        world.run("CREATE SCHEMA app; CREATE TABLE app.big (id int PRIMARY KEY)").await;
+        let mut other = PgConnection::connect(world.database.url()).await.expect("the server");
+        for taken in ["LOCK TABLE app.big IN ACCESS EXCLUSIVE MODE", "REINDEX INDEX app.big_pkey"] {
+            sqlx::raw_sql(AssertSqlSafe(format!("BEGIN; {taken}"))).execute(&mut other).await.expect("a lock");
+            for asked in [&["list", "episode"][..], &["audit", "verify"], &["tables"]] {
+                let answer = world.owner(asked);
+                assert_eq!(answer.code, Some(0), "{taken}, {asked:?}: {}", answer.words);
+            }
+            let status = world.owner(&["status"]).value;
+            let tables = status["tables"].as_array().expect("tables");
+            let size = |name: &str| tables.iter().find(|t| t["name"] == name).map(|t| &t["bytes"]);
+            assert_eq!(size("app.big"), Some(&Value::Null), "{taken}");
+            assert!(size("agent_episodes").is_some_and(Value::is_u64), "{status:#}");
+            sqlx::raw_sql("ROLLBACK").execute(&mut other).await.expect("let go");
+        }
+        world.end().await;
+    });
+}
+
+#[test]
 fn rows_of_a_table_that_inherits_are_read_once() {
     block_on(async {
         let Some(world) = World::of(Layout::Atom).await else { return };
