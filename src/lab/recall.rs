@@ -215,7 +215,9 @@ async fn fetch_whole(store: &Store, rows: &mut [RankedRow], owners: Owners<'_>) 
         for kind in [Entity::Episode, Entity::Case, Entity::Memory] {
             let ids: Vec<String> =
                 some.iter().filter(|r| r.row.entity == kind).map(|r| r.row.id().to_owned()).collect();
-            let filters = of_owners(store, kind, owners);
+            // Beside episodes, a memory that names nobody is everybody's.
+            let shared = kind == Entity::Memory && store.sources_of(Entity::Episode).is_ok();
+            let filters = if shared { Vec::new() } else { of_owners(store, kind, owners) };
             for whole in store.related_among(kind, "id", &ids, &filters, None).await? {
                 if let Some(ranked) = some.iter_mut().find(|r| r.row.entity == kind && r.row.id() == whole.id()) {
                     ranked.row = whole;
