@@ -298,14 +298,17 @@ fn equal_text(
             _ => return None,
         }
     }
-    let text = if engine == Engine::Postgres && matches!(column.origin, BoundOrigin::Sql(_)) {
-        format!("({bare})::text")
-    } else {
-        bare.to_owned()
-    };
+    let text = if engine == Engine::Postgres { as_text(bare, declared) } else { bare.to_owned() };
     // An index gives its order for one value only.
     let bytes = engine == Engine::Sqlite && !decides_type(declared);
     Some(is_one_of(engine, &text, declared, &words, bytes, statement))
+}
+
+/// PostgreSQL: an expression that compares with texts. Of a text it is the expression itself, as an index knows it; of another
+/// type, such as an enum, that takes only its own words, their text.
+fn as_text(bare: &str, declared: &str) -> String {
+    let is_text = declared == "text" || declared.starts_with("character");
+    if is_text { bare.to_owned() } else { format!("({bare})::text") }
 }
 
 /// The condition that an expression of a declared type is one of some texts, as SQLite may keep them: also as numbers, where
@@ -367,6 +370,9 @@ fn key_is(engine: Engine, parts: &[BoundOrigin], ids: &[&str], statement: &mut S
                     match engine {
                         // What is stored as bytes reads as the same text.
                         Engine::Sqlite if is_text => format!("{bare} IN ({mark}, CAST({mark} AS BLOB))"),
+                        Engine::Postgres if PgType::of(declared) == PgType::Text => {
+                            format!("{} = {mark}", as_text(bare, declared))
+                        }
                         _ => format!("{bare} = {mark}"),
                     }
                 }
@@ -407,7 +413,7 @@ fn inside_contains(
         }
         Engine::Postgres if matches!(PgType::of(dialect::declared(&column.origin)), PgType::Text | PgType::Json) => {
             let mark = statement.bind(engine, Param::Text(value.clone()), "text");
-            Some(format!("strpos(({bare})::text, {mark}) > 0"))
+            Some(format!("strpos(({bare})::text COLLATE \"C\", {mark}) > 0"))
         }
         Engine::Postgres => None,
     }
@@ -575,7 +581,7 @@ fn list_has(
             // As below: the text of the list holds a plain word as it is.
             PgType::Json | PgType::Text if simple => {
                 let mark = statement.bind(engine, Param::Text(value.to_owned()), "text");
-                Some(format!("strpos(({bare})::text, {mark}) > 0"))
+                Some(format!("strpos(({bare})::text COLLATE \"C\", {mark}) > 0"))
             }
             _ => None,
         },
@@ -680,8 +686,7 @@ fn way_is_any_of(
     }
     let (text, values): (String, Vec<&String>) = match (engine, PgType::of(declared)) {
         (_, PgType::Uuid) => (bare, values.iter().filter(|v| is_uuid(v)).collect()),
-        (_, PgType::Text) if matches!(column.origin, BoundOrigin::Column { .. }) => (bare, values.iter().collect()),
-        _ => (format!("({bare})::text"), values.iter().collect()),
+        _ => (as_text(&bare, declared), values.iter().collect()),
     };
     let cast = if engine == Engine::Postgres && PgType::of(declared) == PgType::Uuid { "uuid" } else { "" };
     let marks: Vec<_> = values.into_iter().map(|v| statement.bind(engine, Param::Text(v.clone()), cast)).collect();

@@ -422,7 +422,9 @@ impl Snapshot<'_> {
                 params.push(FetchedValue::Text((*value).to_owned()));
                 // A list of handles holds it as one of its elements.
                 params.push(FetchedValue::Text(format!("%\"{}\"%", value.replace(['%', '_'], "_"))));
-                format!("lower({expression}) = lower($1) OR {expression} LIKE $2")
+                // PostgreSQL compares texts so by some collations only.
+                let bytes = if self.engine() == Engine::Postgres { " COLLATE \"C\"" } else { "" };
+                format!("lower({expression}) = lower($1) OR {expression}{bytes} LIKE $2")
             }
             HandlesWanted::Of(ids) => format!("{id} IN ({})", marks(ids, &mut params)),
             HandlesWanted::Shared { values: [], .. } | HandlesWanted::Holding { words: [], .. } => {

@@ -146,7 +146,7 @@ impl RawFilter {
             let mark = params.len();
             return match engine {
                 Engine::Sqlite => format!("instr(lower(CAST({bare} AS TEXT)), ${mark}) > 0"),
-                Engine::Postgres => format!("strpos(lower({bare}::text), ${mark}::text) > 0"),
+                Engine::Postgres => format!("strpos(lower({bare}::text) COLLATE \"C\", ${mark}::text) > 0"),
             };
         }
         let sign = self.op.sign();
