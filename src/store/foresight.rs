@@ -154,6 +154,15 @@ impl ForesightReader<'_> {
             columns
                 .insert(0, ForeseenColumn { name: number.to_string(), declared: "INTEGER".to_owned(), default: None });
         }
+        if self.store.engine() == Engine::Postgres {
+            let known = self.store.catalog.exactly(&table.schema, &table.name);
+            let place = |(name, declared): &(String, String)| ForeseenColumn {
+                name: name.clone(),
+                declared: declared.clone(),
+                default: Some("0".to_owned()),
+            };
+            columns.extend(known.iter().flat_map(|known| known.places.iter().map(place)));
+        }
         Ok(Foreseen {
             table: table.clone(),
             columns,
@@ -437,18 +446,21 @@ impl Foreseen {
             );
         }
         if !self.new.is_empty() {
-            let tuples: Vec<String> = self.new.iter().map(|row| self.new_row(engine, row, params)).collect();
+            let tuple = |(place, row)| self.new_row(engine, place, row, params);
+            let tuples: Vec<String> = self.new.iter().enumerate().map(tuple).collect();
             let _ = write!(sql, " UNION ALL SELECT * FROM (VALUES {}) AS n", tuples.join(", "));
         }
         sql
     }
 
     /// A row that is not there yet; what it does not say, the table says.
-    fn new_row(&self, engine: Engine, row: &Values, params: &mut Vec<Param>) -> String {
+    fn new_row(&self, engine: Engine, place: usize, row: &Values, params: &mut Vec<Param>) -> String {
         let value = |c: &ForeseenColumn, params: &mut Vec<Param>| {
             let said = row.iter().find(|(name, _)| name.eq_ignore_ascii_case(&c.name));
             let bare = match (said, &c.default) {
                 (Some((_, value)), _) => return self.mark(engine, &c.name, value, params),
+                // Where no other row is.
+                (None, _) if c.declared == "tid" => format!("'({},0)'", u32::MAX - place as u32),
                 (None, Some(default)) => format!("({default})"),
                 (None, None) => "NULL".to_owned(),
             };
