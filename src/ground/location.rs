@@ -46,18 +46,24 @@ pub fn let_in(text: &str) {
 
 fn note_role(user: &str) {
     if is_role(user) && !is_known(user) {
-        ROLES.write().unwrap_or_else(PoisonError::into_inner).insert(user.to_owned());
+        ROLES.write().unwrap_or_else(PoisonError::into_inner).insert(decoded(user));
     }
 }
 
 fn is_known(user: &str) -> bool {
-    ROLES.read().unwrap_or_else(PoisonError::into_inner).contains(user)
+    ROLES.read().unwrap_or_else(PoisonError::into_inner).contains(&decoded(user))
+}
+
+/// A name as it is meant, however it is spelled in a URL.
+fn decoded(user: &str) -> String {
+    percent_encoding::percent_decode_str(user).decode_utf8_lossy().into_owned()
 }
 
 /// Returns the user part of a server's URL that has no password beside it.
 fn user_alone(text: &str) -> Option<String> {
     let place = server_words::hosts_of(text)?;
     let login = text[..place.start].split_once("://")?.1.strip_suffix('@')?;
+    let login = login.strip_suffix(':').unwrap_or(login);
     (!login.contains(':') && !login.is_empty()).then(|| login.to_owned())
 }
 
@@ -66,8 +72,8 @@ fn user_alone(text: &str) -> Option<String> {
 #[must_use]
 pub fn without_user(words: &str, text: &str) -> String {
     let Some(user) = user_alone(text).filter(|user| !is_known(user)) else { return words.to_owned() };
-    let decoded = percent_encoding::percent_decode_str(&user).decode_utf8_lossy().into_owned();
-    [user, decoded].iter().fold(words.to_owned(), |words, user| words.replace(&format!("\"{user}\""), "\"…\""))
+    let meant = decoded(&user);
+    [user, meant].iter().fold(words.to_owned(), |words, user| words.replace(&format!("\"{user}\""), "\"…\""))
 }
 
 /// A path or a URL as it may be shown: of a server's URL the user, the place and the harmless options are left; a user
@@ -116,6 +122,8 @@ fn pairs(text: &str) -> Option<String> {
 
 /// A server's URL without secrets; none when it cannot be read as one for certain.
 fn server(text: &str) -> Option<String> {
+    // To PostgreSQL this sign is a letter like any other.
+    let text = &text.replace('#', "%23");
     let place = server_words::hosts_of(text)?;
     let hosts = &text[place.clone()];
     // What only PostgreSQL knows, several hosts or none after a login, a stand-in is read for.
@@ -131,12 +139,10 @@ fn server(text: &str) -> Option<String> {
 }
 
 fn harmless(mut url: Url) -> Option<Url> {
-    // A sign of this kind after the host: the password holds one of `/?#`, and what was read is not what was meant.
-    if [url.path(), url.query().unwrap_or_default(), url.fragment().unwrap_or_default()].iter().any(|p| p.contains('@'))
-    {
+    // A sign of this kind after the host: the password holds one of `/?`, and what was read is not what was meant.
+    if [url.path(), url.query().unwrap_or_default()].iter().any(|p| p.contains('@')) {
         return None;
     }
-    url.set_fragment(None);
     let is_alone = url.password().is_none_or(str::is_empty);
     if url.password().is_some() {
         url.set_password(None).ok()?;
@@ -169,6 +175,7 @@ fn is_harmless(option: &str, value: &str) -> bool {
 
 /// Whether a user's place holds a name and nothing else.
 fn is_role(text: &str) -> bool {
+    let text = decoded(text);
     text.len() < 64 && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$'))
 }
 
@@ -262,13 +269,15 @@ mod tests {
             ("postgres://eve@host/db?user=ada&options=-c+x.password%3DS3cret", "postgres://host/db?user=ada"),
             ("postgres://ada%3AS3cret@host/db", "postgres://host/db"),
             ("postgres://host/db?user=ada:S3cret", "postgres://host/db"),
-            ("postgres://eve@host/db#S3cret", "postgres://host/db"),
+            ("postgres://eve@host/db#2", "postgres://host/db%232"),
             ("postgres://S3cret@host/db", "postgres://host/db"),
             ("postgres://S3cret:@a,b/db", "postgres://a,b/db"),
             ("postgres://let.in@host/db", "postgres://let.in@host/db"),
+            ("postgres://let.in:@host/db", "postgres://let.in@host/db"),
+            ("postgres://l%65t.in@host/db", "postgres://l%65t.in@host/db"),
             ("postgres://ada:1/S3cret@host/db", "postgres://… (not a valid URL)"),
             ("postgres://ada:12?S3cret@host/db", "postgres://… (not a valid URL)"),
-            ("postgres://ada:12#S3cret@host/db", "postgres://… (not a valid URL)"),
+            ("postgres://ada:12#S3cret@host/db", "postgres://ada@host/db"),
             ("postgres://ada:S3 cret@[bad", "postgres://… (not a valid URL)"),
             ("postgres:/ada:S3cret@host/db", "…://… (not a valid URL)"),
             ("postgres:ada:S3cret@host", "…://… (not a valid URL)"),

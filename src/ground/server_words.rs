@@ -104,7 +104,6 @@ pub fn parse(text: &str) -> Result<Words, String> {
 #[must_use]
 pub fn with_password(words: &str, password: &str) -> String {
     if is_url(words) {
-        let words = words.split('#').next().unwrap_or_default();
         let mark = if words.contains('?') { '&' } else { '?' };
         let encoded: String = url::form_urlencoded::byte_serialize(password.as_bytes()).collect();
         return format!("{words}{mark}password={encoded}");
@@ -117,19 +116,17 @@ pub fn with_password(words: &str, password: &str) -> String {
 pub fn hosts_of(url: &str) -> Option<std::ops::Range<usize>> {
     let rest = after_scheme(url)?;
     let start = url.len() - rest.len();
-    let end = start + rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let end = start + rest.find(['/', '?']).unwrap_or(rest.len());
     let start = url[start..end].rfind('@').map_or(start, |at| start + at + 1);
     Some(start..end)
 }
 
 fn url(rest: &str) -> Result<Words, String> {
-    let rest = rest.split('#').next().unwrap_or_default();
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (authority, name) = rest.split_once('/').unwrap_or((rest, ""));
     if name.contains('@') || query.contains('@') {
         return Err(
-            "an `@` stands after the host: in a password, `/`, `?`, `#` and `@` are written %2F, %3F, %23 and %40"
-                .to_owned(),
+            "an `@` stands after the host: in a password, `/`, `?` and `@` are written %2F, %3F and %40".to_owned()
         );
     }
     let (login, hosts) = authority.rsplit_once('@').unwrap_or(("", authority));
@@ -260,7 +257,7 @@ mod tests {
     #[test]
     fn a_password_is_put_into_words_as_it_is() {
         let password = r"S3 c'r\et&=?/#%";
-        for words in ["host=h user=ada", "postgres://ada@h/db", "postgres://ada:other@h/db?sslmode=require#end"] {
+        for words in ["host=h user=ada", "postgres://ada@h/db", "postgres://ada:other@h/db?sslmode=require"] {
             let found = parse(&with_password(words, password)).unwrap();
             assert_eq!(found.get("password").map(String::as_str), Some(password), "{words}");
             assert_eq!(found.get("user").map(String::as_str), Some("ada"));
@@ -287,6 +284,7 @@ mod tests {
                 "dbname=db options='-c search_path=a\\\\ b' sslmode=require",
             ),
             ("postgres:///?service=x", "service=x"),
+            ("postgres://ada:p#ss@h/nous#2", "dbname=nous#2 host=h password=p#ss user=ada"),
             ("host = h  user='a b' password = it\\'s", "host=h password='it\\'s' user='a b'"),
             ("host='' dbname=x", "dbname=x host=''"),
             ("host=h dbname", "! a word has no `=` and no value after it"),
