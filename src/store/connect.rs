@@ -763,6 +763,12 @@ fn classified(location: &str, error: &sqlx::Error, message: String) -> OpenError
         }
         sqlx::Error::Io(_) => OpenError::Refused { location, message },
         sqlx::Error::Tls(_) => OpenError::Tls { location, message },
+        // The driver prepares a name and a password by the rules of 2002, and sends none that these do not know.
+        sqlx::Error::Configuration(e) if e.to_string().contains("saslprep") => {
+            let words = "the name or the password of the role holds a character that this program cannot send, such as an \
+                 emoji: give the role another password";
+            OpenError::Other { location, message: words.to_owned() }
+        }
         sqlx::Error::Configuration(_) => OpenError::Url("a part of it is not as it should be".to_owned()),
         _ => OpenError::Other { location, message },
     }

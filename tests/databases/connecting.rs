@@ -277,6 +277,17 @@ fn a_password_file_that_others_may_use_is_named_and_not_used() {
 }
 
 #[test]
+fn a_password_that_cannot_be_sent_is_no_fault_of_the_address() {
+    let Some(database) = Database::fresh() else { return };
+    let (host, port, _, name) = parts(database.url());
+    make_role(&database);
+    let words = format!("host='{host}' port={port} user=needs_password dbname={name} password=S3💥");
+    let output = Desk::new().run(&["-d", &words, "status"]);
+    fails(&output, &["cannot send", "another password"]);
+    assert!(!told(&output).contains("S3") && !told(&output).contains("no server can be made out"), "{}", told(&output));
+}
+
+#[test]
 fn a_profiles_command_tells_the_password_and_nobody_sees_it() {
     let Some(database) = Database::fresh() else { return };
     let (host, port, _, name) = parts(database.url());
