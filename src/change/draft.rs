@@ -138,6 +138,7 @@ impl<'s> Draft<'s> {
     /// # Errors
     /// The engine's refusal.
     pub async fn watch(&mut self, rows: StoredRows) -> Result<usize, StoreError> {
+        check_told_apart(&rows)?;
         let state = self.store.shapes().state_of(&rows, Vec::new()).await?;
         let count = state.count;
         self.rely(RowWatch { rows, state });
@@ -149,6 +150,7 @@ impl<'s> Draft<'s> {
     /// # Errors
     /// The engine's refusal.
     pub async fn watch_images(&mut self, rows: StoredRows) -> Result<Vec<Image>, StoreError> {
+        check_told_apart(&rows)?;
         let images = self.store.shapes().images(&rows).await?;
         self.remember(rows, &images, Vec::new());
         Ok(images)
@@ -159,6 +161,7 @@ impl<'s> Draft<'s> {
     /// # Errors
     /// The engine's refusal.
     pub async fn watch_columns(&mut self, rows: StoredRows, columns: Vec<String>) -> Result<Vec<Image>, StoreError> {
+        check_told_apart(&rows)?;
         let images = self.store.shapes().images_of(&rows, &columns).await?;
         self.remember(rows, &images, columns);
         Ok(images)
@@ -455,6 +458,15 @@ impl<'s> Draft<'s> {
             undo_trail: self.undo_trail,
         }
     }
+}
+
+/// Checks that something tells rows apart: a change would be about others too.
+fn check_told_apart(rows: &StoredRows) -> Result<(), StoreError> {
+    if rows.by.is_empty() && !rows.keys.is_empty() {
+        let words = format!("{} has no primary key that identifies its rows", rows.table.title());
+        return Err(StoreError::CannotHold(words));
+    }
+    Ok(())
 }
 
 /// Stands for rows, so that those which are the same are found among very many.
