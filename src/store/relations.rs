@@ -193,7 +193,8 @@ const DEFINITIONS_POSTGRES: &str = "WITH mine AS (SELECT n.oid, n.nspname FROM p
        FROM pg_type t JOIN mine ON mine.oid = t.typnamespace WHERE t.typtype IN ('d', 'e', 'c', 'r') \
      UNION ALL SELECT 'statistics', s.stxname, pg_get_statisticsobjdef(s.oid) FROM pg_statistic_ext s \
        JOIN mine ON mine.oid = s.stxnamespace \
-     UNION ALL SELECT 'settings of a role', coalesce(r.rolname, ''), array_to_string(s.setconfig, ' ') FROM pg_db_role_setting s \
+     UNION ALL SELECT CASE WHEN r.oid IS NULL THEN 'settings of the database' ELSE 'settings of a role' END, \
+       coalesce(r.rolname, current_database()), array_to_string(s.setconfig, ' ') FROM pg_db_role_setting s \
        LEFT JOIN pg_roles r ON r.oid = s.setrole \
        WHERE s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database())) \
      UNION ALL SELECT 'role', rolname, '' FROM pg_roles \
