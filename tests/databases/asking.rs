@@ -336,6 +336,91 @@ fn a_long_list_that_no_index_has_in_order_is_in_order_and_whole() {
 }
 
 #[test]
+fn links_that_are_gone_are_in_the_past() {
+    block_on(async {
+        for world in worlds().await {
+            let desk = Desk::at(&world.target);
+            // Two that only their place tells apart.
+            let twice = "INSERT INTO episode_memories (episode_id, memory_id) SELECT episode_id, 'gone' FROM episode_memories \
+                WHERE rank IS NULL OR rank = 1";
+            meddle(&world, twice).await;
+            let sorted = |arguments: &[&str]| {
+                let mut rows: Vec<String> = desk.rows(arguments).iter().map(Value::to_string).collect();
+                rows.sort();
+                rows
+            };
+            let all = sorted(&["list", "memory_link"]);
+            let episode = column(&world, "SELECT min(episode_id) FROM episode_memories").await;
+            let episode = episode.first().expect("a link").as_str();
+            let receipt = desk.json(&["remove", "episode", episode, "--apply"]);
+            let before = (receipt["audit_seq"].as_i64().expect("a number") - 1).to_string();
+            assert!(sorted(&["list", "memory_link"]).len() < all.len());
+            assert_eq!(sorted(&["list", "memory_link", "--as-of", &before]), all);
+            let pages = ["list", "memory_link", "--as-of", &before, "--limit", "1"];
+            assert_eq!(desk.json(&pages)["rows"].as_array().map(Vec::len), Some(1));
+        }
+    });
+}
+
+#[test]
+fn a_memory_of_nobody_is_recalled_with_all_its_values() {
+    block_on(async {
+        for world in worlds().await {
+            let desk = Desk::at(&world.target);
+            meddle(&world, "INSERT INTO memories (id, kind, text, uses) VALUES ('shared-1', 'drawer', 'a b', 3)").await;
+            let user = column(&world, "SELECT max(user_id) FROM episodes").await;
+            let user = user.first().expect("a person").as_str();
+            let told = desk.json(&["recall", "a", "--ranking", "proven", "--user", user, "-k", "500"]);
+            let rows = told["rows"].as_array().expect("rows");
+            let shared = rows.iter().find(|row| row["id"] == "shared-1").unwrap_or_else(|| panic!("{told:#}"));
+            assert_eq!((&shared["row"]["kind"], &shared["row"]["uses"]), (&json!("drawer"), &json!(3)), "{shared:#}");
+        }
+    });
+}
+
+#[test]
+fn rows_that_nothing_tells_apart_are_not_changed() {
+    block_on(async {
+        let Some(world) = native_on_postgres().await else { return };
+        meddle(
+            &world,
+            "ALTER TABLE memories DROP CONSTRAINT memories_pkey; INSERT INTO memories SELECT * FROM memories",
+        )
+        .await;
+        let words = Desk::at(&world.target).refused(&["remove", "episode", "ep-7"], 5);
+        assert!(words.contains("memories has no primary key"), "{words}");
+    });
+}
+
+#[test]
+fn a_word_of_an_enum_is_found_and_another_is_not_there() {
+    block_on(async {
+        let Some(world) = native_on_postgres().await else { return };
+        let desk = Desk::at(&world.target);
+        meddle(
+            &world,
+            "INSERT INTO canvas_audit (id, episode_id, canvas_type, action) VALUES ('c', 'ep-1', 'sheets', 'present'); \
+             UPDATE episodes SET outcome = 'failure' WHERE id = 'ep-1'; \
+             CREATE TYPE outcome AS ENUM ('failure', 'unknown'); CREATE TYPE kind AS ENUM ('drawer', 'sheets'); \
+             ALTER TABLE episodes ALTER outcome DROP DEFAULT, ALTER outcome TYPE outcome USING outcome::outcome; \
+             ALTER TABLE memories ALTER kind TYPE kind USING kind::kind; \
+             ALTER TABLE canvas_audit ALTER canvas_type TYPE kind USING canvas_type::kind",
+        )
+        .await;
+        for (asked, found) in [
+            (&["list", "episode", "--where", "outcome = failure"][..], 1),
+            (&["list", "episode", "--where", "outcome = partial"], 0),
+            (&["list", "episode", "--canvas", "sheets:present"], 1),
+            (&["list", "episode", "--canvas", "paper:present"], 0),
+            (&["list", "memory", "--where", "kind = drawer"], 1),
+            (&["list", "memory", "--where", "kind = nonsense"], 0),
+        ] {
+            assert_eq!(desk.rows(asked).len(), found, "{asked:?}");
+        }
+    });
+}
+
+#[test]
 fn the_past_is_what_it_was() {
     block_on(async {
         for world in worlds().await {
